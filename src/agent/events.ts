@@ -1,0 +1,207 @@
+/** Everything that happens in a run, as the REPL, `exec`, `exec --json` and the session log see it. */
+import type { AssistantMessage } from "../model/types.ts";
+
+/** Version of the public event format (docs/events.md). */
+export const EVENT_VERSION = 1;
+
+/** Set on every event when it leaves the agent. */
+export interface EventStamp {
+  readonly v: typeof EVENT_VERSION;
+  /** ISO 8601 with milliseconds, UTC. */
+  readonly ts: string;
+  readonly session: string;
+  /** Label and identity of the target, e.g. "ssh deploy@web1"; "local". */
+  readonly target: string;
+}
+
+export type AgentEvent = AgentEventBody & EventStamp;
+
+export type AgentEventBody =
+  | SessionEvent
+  | TurnEvent
+  | TextEvent
+  | ReasoningEvent
+  | DiscardEvent
+  | MessageEvent
+  | ToolStartedEvent
+  | ToolOutputEvent
+  | ToolFinishedEvent
+  | ApprovalAskedEvent
+  | ApprovalAnsweredEvent
+  | UsageEvent
+  | RetryEvent
+  | WarningEvent
+  | NoticeEvent
+  | CompactedEvent
+  | ErrorEvent
+  | DoneEvent;
+
+/** First event of a run; again after a resume, a model switch or when the target's identity becomes known. */
+export interface SessionEvent {
+  readonly type: "session";
+  readonly buddy: string;
+  readonly profile: string;
+  readonly model: string;
+  readonly api: "completions" | "responses";
+  readonly cwd: string;
+  readonly user?: string;
+  readonly host?: string;
+  readonly machine?: string;
+  readonly attach?: string;
+  readonly resumed?: boolean;
+}
+
+export interface TurnEvent {
+  readonly type: "turn";
+  readonly turn: number;
+  readonly prompt: string;
+}
+
+export interface TextEvent {
+  readonly type: "text";
+  readonly delta: string;
+}
+
+export interface ReasoningEvent {
+  readonly type: "reasoning";
+  readonly delta: string;
+}
+
+/** Text and reasoning since the last `message` belong to an attempt that failed: drop them. */
+export interface DiscardEvent {
+  readonly type: "discard";
+}
+
+/** A whole assistant message, as it goes into the history. */
+export interface MessageEvent {
+  readonly type: "message";
+  readonly message: AssistantMessage;
+}
+
+export interface ToolStartedEvent {
+  readonly type: "tool_started";
+  readonly call: string;
+  readonly tool: string;
+  /** One line for people: the command, the path, the URL. */
+  readonly title: string;
+  readonly args: unknown;
+}
+
+export interface ToolOutputEvent {
+  readonly type: "tool_output";
+  readonly call: string;
+  readonly stream: "stdout" | "stderr" | "info";
+  readonly text: string;
+}
+
+export interface ToolFinishedEvent {
+  readonly type: "tool_finished";
+  readonly call: string;
+  readonly tool: string;
+  readonly ok: boolean;
+  /** exited, running, waiting, denied, invalid, failed, cancelled, ... */
+  readonly outcome: string;
+  readonly exit_code?: number;
+  readonly ms: number;
+  /** The envelope exactly as the model gets it. */
+  readonly result: string;
+  /** For people, where it differs from the result: a diff, a file list. */
+  readonly display?: string;
+}
+
+export type Risk = "low" | "medium" | "high";
+
+export interface ApprovalAskedEvent {
+  readonly type: "approval_asked";
+  readonly approval: string;
+  readonly call: string;
+  readonly tool: string;
+  /** user@host of the machine it would happen on. */
+  readonly where: string;
+  /** The command, or what would be done. */
+  readonly action: string;
+  readonly diff?: string;
+  readonly risk: Risk;
+  readonly mutation: boolean;
+  readonly privesc: boolean;
+  /** The model's reason. */
+  readonly why: string;
+  /** What the policy derived. */
+  readonly policy: string;
+  /** The model declared less than the policy derived. */
+  readonly understated: boolean;
+}
+
+export interface ApprovalAnsweredEvent {
+  readonly type: "approval_answered";
+  readonly approval: string;
+  readonly call: string;
+  readonly decision: "approved" | "denied";
+  /** Who decided: a person, the approval mode, a remembered prefix, a time-out, nobody there. */
+  readonly by: "operator" | "mode" | "prefix" | "timeout" | "cancelled" | "nobody";
+  readonly reason?: string;
+  /** The command as the operator changed it. */
+  readonly edited?: string;
+}
+
+export interface UsageEvent {
+  readonly type: "usage";
+  readonly input: number;
+  readonly output: number;
+  readonly cached: number;
+  readonly reasoning: number;
+  readonly estimated: boolean;
+  readonly cost_usd?: number;
+  readonly context_used: number;
+  readonly context_limit: number;
+  readonly total_input: number;
+  readonly total_output: number;
+  readonly total_cost_usd?: number;
+}
+
+export interface RetryEvent {
+  readonly type: "retry";
+  readonly attempt: number;
+  readonly of: number;
+  readonly host: string;
+  readonly reason: string;
+  readonly wait_ms: number;
+}
+
+export interface WarningEvent {
+  readonly type: "warning";
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/** News from the target: reconnected, a pane was recreated, the operator ran something. */
+export interface NoticeEvent {
+  readonly type: "notice";
+  readonly kind: string;
+  readonly message: string;
+}
+
+export interface CompactedEvent {
+  readonly type: "compacted";
+  readonly summary: string;
+  readonly before_tokens: number;
+  readonly after_tokens: number;
+  /** Messages of the history, counted from its start and without the system prompt, that the summary replaces. */
+  readonly replaced: number;
+}
+
+export interface ErrorEvent {
+  readonly type: "error";
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+export interface DoneEvent {
+  readonly type: "done";
+  readonly turn: number;
+  readonly status: "answered" | "failed" | "cancelled" | "timeout" | "max_iterations" | "approval_needed";
+  readonly text: string;
+  readonly iterations: number;
+  readonly ms: number;
+}

@@ -1,0 +1,62 @@
+/** The one error type a user may see, and the one table of exit codes. */
+export class BuddyError extends Error {
+  readonly code: ErrorCode;
+  /** What the user can do about it: one sentence or a few short lines. */
+  readonly hint: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "BuddyError";
+    this.code = code;
+    this.hint = options.hint;
+  }
+}
+
+export type ErrorCode =
+  | "usage" // the command line is wrong
+  | "config" // a configuration file or value is wrong
+  | "auth" // no key, or not signed in
+  | "model" // the model endpoint failed
+  | "target" // the machine to work on cannot be opened or was lost
+  | "tool" // the agent loop failed
+  | "approval" // an approval was needed and nobody could give it
+  | "session" // a stored session cannot be read, written or locked
+  | "timeout" // --timeout ran out
+  | "interrupted" // SIGINT
+  | "terminated" // SIGTERM
+  | "hangup" // SIGHUP
+  | "internal"; // a bug in buddy
+
+export const EXIT = {
+  ok: 0,
+  failure: 1,
+  usage: 2,
+  approval: 3,
+  auth: 4,
+  timeout: 124,
+  hangup: 129,
+  interrupted: 130,
+  terminated: 143,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+const EXIT_OF: Record<ErrorCode, ExitCode> = {
+  usage: EXIT.usage,
+  config: EXIT.usage,
+  auth: EXIT.auth,
+  model: EXIT.failure,
+  target: EXIT.failure,
+  tool: EXIT.failure,
+  approval: EXIT.approval,
+  session: EXIT.failure,
+  timeout: EXIT.timeout,
+  interrupted: EXIT.interrupted,
+  terminated: EXIT.terminated,
+  hangup: EXIT.hangup,
+  internal: EXIT.failure,
+};
+
+export function exitCodeOf(error: unknown): ExitCode {
+  return error instanceof BuddyError ? EXIT_OF[error.code] : EXIT.failure;
+}

@@ -1,0 +1,117 @@
+/** What the rest of the program knows of a model: messages in, events out, whatever protocol is on the wire. */
+export interface ModelClient {
+  readonly profile: ModelProfile;
+  readonly info: ModelInfo;
+  /**
+   * One model turn. Ends with exactly one `done` event, or throws a ModelError. Retries happen inside: a `retry` event
+   * precedes each wait; if text was already emitted, `discard` tells the reader to drop it. A tool call appears only
+   * in `done`, whole.
+   */
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+}
+
+export interface ModelProfile {
+  readonly name: string;
+  readonly model: string;
+  readonly api: "completions" | "responses";
+  readonly auth: "api-key" | "login";
+  /** Scheme, host and path of the endpoint; never a credential. */
+  readonly baseUrl: string;
+}
+
+/** Catalog facts of a model; prices in USD per million tokens. */
+export interface ModelInfo {
+  readonly contextLimit: number;
+  readonly maxOutput?: number;
+  readonly priceIn?: number;
+  readonly priceOut?: number;
+  readonly images?: boolean;
+  /** False when no catalog rule matched and the conservative default is used. */
+  readonly known: boolean;
+}
+
+export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
+
+export interface SystemMessage {
+  readonly role: "system";
+  readonly content: string;
+}
+
+export interface UserMessage {
+  readonly role: "user";
+  readonly content: string;
+}
+
+export interface AssistantMessage {
+  readonly role: "assistant";
+  /** null when the model only called tools. */
+  readonly content: string | null;
+  readonly toolCalls: readonly ToolCall[];
+  /** Readable reasoning, for people; what is sent back is in `extra` or `items`. */
+  readonly reasoning?: string;
+  /** Chat completions: unknown fields of the message, returned verbatim with the next request. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+  /** Responses: the output items in order (encrypted reasoning included), returned verbatim. */
+  readonly items?: readonly unknown[];
+}
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** The JSON text exactly as the model wrote it; may be invalid. */
+  readonly arguments: string;
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+export interface ToolMessage {
+  readonly role: "tool";
+  readonly callId: string;
+  readonly name: string;
+  readonly content: string;
+}
+
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+export interface ModelRequest {
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolDefinition[];
+  /** The final answer must be JSON valid against this schema. */
+  readonly outputSchema?: Readonly<Record<string, unknown>>;
+}
+
+export type ModelEvent =
+  | { readonly type: "text"; readonly delta: string }
+  | { readonly type: "reasoning"; readonly delta: string }
+  /** A tool call is being written; for the live line only. */
+  | { readonly type: "tool-call"; readonly name: string; readonly bytes: number }
+  | {
+      readonly type: "retry";
+      readonly attempt: number;
+      readonly of: number;
+      readonly host: string;
+      readonly reason: string;
+      readonly waitMs: number;
+    }
+  /** What was streamed so far belongs to an attempt that failed. */
+  | { readonly type: "discard" }
+  | {
+      readonly type: "done";
+      readonly message: AssistantMessage;
+      readonly usage: Usage;
+      readonly finish: "stop" | "tool-calls" | "length" | "content-filter" | "other";
+    };
+
+export interface Usage {
+  readonly input: number;
+  readonly output: number;
+  readonly cached: number;
+  readonly reasoning: number;
+  /** True when the server gave no usage and the counts are guesses. */
+  readonly estimated: boolean;
+  readonly costUsd?: number;
+}

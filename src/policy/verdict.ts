@@ -1,0 +1,42 @@
+/** What the policy says of an action, and what it takes to say it. Knows no tool, model, target or configuration. */
+export type Verdict =
+  | { readonly kind: "allow"; readonly why: string }
+  | { readonly kind: "ask"; readonly why: string }
+  | { readonly kind: "deny"; readonly why: string; readonly instead?: string };
+
+export type Level = "block" | "ask" | "off";
+
+/** The settings the shell judge needs; names as in [tools] and [safety]. */
+export interface ShellRules {
+  readonly autoApprove: "none" | "read-only" | "developer";
+  readonly allow: readonly string[];
+  readonly denylist: readonly string[];
+  readonly safety: {
+    readonly gitAdd: Level;
+    readonly forcePush: Level;
+    readonly dangerousRm: Level;
+    readonly disk: Level;
+    readonly forkBomb: Level;
+  };
+}
+
+/** A judged command: the verdict, and what the parser found out about it. */
+export interface ShellJudgement {
+  readonly verdict: Verdict;
+  readonly readOnly: boolean;
+  /** Derived from the text; compared with what the model declared. */
+  readonly risk: "low" | "medium" | "high";
+  readonly mutation: boolean;
+  readonly privesc: boolean;
+  /** Every command the text would run, words dequoted as far as known. */
+  readonly commands: readonly JudgedCommand[];
+  /** Why parts could not be known; non-empty is never auto-approved. */
+  readonly uncertain: readonly string[];
+}
+
+export interface JudgedCommand {
+  readonly words: readonly string[];
+  readonly verdict: Verdict["kind"];
+  readonly why: string;
+  readonly readOnly: boolean;
+}

@@ -1,0 +1,266 @@
+/** The contracts of execution: WHERE a process starts (Transport) × HOW commands run there (Shell), joined in a Target. */
+export interface Target extends AsyncDisposable {
+  readonly identity: TargetIdentity;
+  readonly transport: Transport;
+  /** The shared pane where there is tmux, otherwise a persistent direct shell. */
+  readonly shell: Shell;
+  readonly files: FileAccess;
+  readonly background: BackgroundShells;
+  /** Present where the target has tmux. */
+  readonly panes?: Panes;
+  /** Things to tell operator and model: reconnected, pane recreated, state lost, the operator ran something. */
+  onNotice(listener: (notice: TargetNotice) => void): () => void;
+}
+
+export interface TargetNotice {
+  readonly kind: "info" | "warning" | "lost-state" | "reconnecting" | "reconnected" | "operator";
+  readonly text: string;
+}
+
+/** Who and where, taken from the machine itself at connect and checked again after a reconnect. */
+export interface TargetIdentity {
+  /** "local", "ssh deploy@web1", "container api", "container api on ssh deploy@web1". */
+  readonly label: string;
+  readonly kind: "local" | "ssh" | "container";
+  readonly user: string;
+  readonly host: string;
+  /** machine-id, container id or the nearest thing the system has. */
+  readonly machine: string;
+  readonly os: string;
+  readonly cwd: string;
+  /** Name of the shell that runs commands: bash, zsh, fish, dash, ash, mksh, sh. */
+  readonly shellName: string;
+  /** Shell command the operator types to watch, where there is tmux. */
+  readonly attach?: string;
+  readonly tmuxSession?: string;
+}
+
+export interface Transport extends AsyncDisposable {
+  readonly label: string;
+  readonly kind: "local" | "ssh" | "container";
+  /** Starts argv on the target with piped stdio; no shell is involved unless argv names one. */
+  spawn(argv: readonly string[], options?: SpawnOptions): Process;
+}
+
+export interface SpawnOptions {
+  readonly signal?: AbortSignal;
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Process {
+  readonly stdin: { write(data: string | Uint8Array): void; end(): void };
+  readonly stdout: ReadableStream<Uint8Array>;
+  readonly stderr: ReadableStream<Uint8Array>;
+  readonly exited: Promise<number>;
+  kill(signal?: NodeJS.Signals): void;
+}
+
+export type RunOutcome =
+  /** Non-zero is a result, not an exception. */
+  | { readonly kind: "exited"; readonly code: number }
+  | { readonly kind: "running"; readonly why: "deadline" | "no-wait" }
+  | { readonly kind: "waiting"; readonly for: "password" | "line" | "repl" | "full-screen"; readonly program: string }
+  | { readonly kind: "incomplete"; readonly hint: string }
+  | { readonly kind: "shell-ended"; readonly code: number }
+  | { readonly kind: "stopped"; readonly by: "user" | "deadline" }
+  /** Connection, pane or shell gone; nothing is known of the command. */
+  | { readonly kind: "lost"; readonly why: string };
+
+export interface RunResult {
+  readonly outcome: RunOutcome;
+  /** What the command printed as a person would read it; head and tail when it was large. */
+  readonly output: CapturedText;
+  /** Apart only in direct shells; a pane has one stream. */
+  readonly stderr?: CapturedText;
+  readonly cwd: string;
+  /** Handle for reading the full text later. */
+  readonly outputId?: string;
+  /** What happened beside the command: the operator ran X, a half-typed line was set aside, ... */
+  readonly notes: readonly string[];
+  readonly durationMs: number;
+}
+
+export interface CapturedText {
+  readonly head: string;
+  /** Empty when everything is in head. */
+  readonly tail: string;
+  /** Bytes left out between head and tail. */
+  readonly omittedBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface RunOptions {
+  /** How long to wait; undefined = without limit. */
+  readonly waitMs?: number;
+  /** Send and return at once (panes only). */
+  readonly noWait?: boolean;
+  readonly signal?: AbortSignal;
+  readonly onOutput?: (chunk: { stream: "stdout" | "stderr"; text: string }) => void;
+  /** Characters kept of head and tail together. */
+  readonly keep?: number;
+  /** Tells why the command does not go on, as soon as it is known (password prompt, ...). */
+  readonly onWaiting?: (what: RunOutcome & { kind: "waiting" }) => void;
+}
+
+export interface Shell {
+  readonly kind: "tmux" | "direct";
+  readonly cwd: string;
+  run(command: string, options?: RunOptions): Promise<RunResult>;
+  /** Full text of an earlier command, until the session ends. */
+  readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage>;
+}
+
+export interface ReadOutputOptions {
+  /** Byte offset into the text. */
+  readonly offset?: number;
+  readonly limit?: number;
+  /** Keep only lines that match. */
+  readonly filter?: string;
+}
+
+export interface OutputPage {
+  readonly text: string;
+  readonly nextOffset: number;
+  readonly totalBytes: number;
+  readonly done: boolean;
+}
+
+/** Managed tmux objects beside the shared pane. */
+export interface Panes {
+  /** The managed pane a tool names; without arguments the shared one. */
+  pane(selector?: PaneSelector): Promise<Pane>;
+  createSession(name: string): Promise<{ session: string; created: boolean }>;
+  killSession(name: string): Promise<void>;
+  createPane(name: string, session?: string): Promise<{ session: string; pane: string; created: boolean }>;
+  killPane(name: string, session?: string): Promise<void>;
+  list(): Promise<readonly ManagedPane[]>;
+}
+
+export interface PaneSelector {
+  readonly session?: string;
+  readonly pane?: string;
+  /** Raw tmux -t target (legacy); for capture any pane, for keys only managed ones. */
+  readonly target?: string;
+}
+
+export interface ManagedPane {
+  readonly session: string;
+  readonly pane: string;
+  readonly id: string;
+  readonly shared: boolean;
+  readonly command: string;
+}
+
+export interface Pane extends Shell {
+  readonly id: string;
+  capture(options?: CaptureOptions): Promise<{ text: string; notice?: string }>;
+  keys(options: KeysOptions): Promise<void>;
+}
+
+export interface CaptureOptions {
+  readonly start?: number | "-";
+  readonly end?: number | "-";
+  readonly joinWrappedLines?: boolean;
+  readonly preserveTrailingSpaces?: boolean;
+  readonly includeEscapeSequences?: boolean;
+  readonly escapeNonPrintable?: boolean;
+  readonly includeAlternateScreen?: boolean;
+  readonly delayMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface KeysOptions {
+  /** tmux key names: C-c, Enter, Up, F1, ... */
+  readonly keys?: readonly string[];
+  readonly literalText?: string;
+  readonly enter?: boolean;
+  readonly delayMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface FileAccess {
+  /** Follows `..` and symlinks on the target, also for a last component that does not exist yet. */
+  resolve(path: string): Promise<ResolvedPath>;
+  read(path: string, options?: ReadOptions): Promise<FileSlice>;
+  /** Atomic (temporary file + rename); keeps mode and owner; creates directories. */
+  write(
+    path: string,
+    data: string | Uint8Array,
+    options?: { signal?: AbortSignal },
+  ): Promise<{ bytes: number; created: boolean }>;
+}
+
+export interface ResolvedPath {
+  readonly path: string;
+  readonly exists: boolean;
+  readonly kind: "file" | "directory" | "other" | "missing";
+  /** The home directory there, for the path policy. */
+  readonly home: string;
+  /** The file system there does not tell upper from lower case. */
+  readonly caseInsensitive: boolean;
+}
+
+export interface ReadOptions {
+  /** First line, counted from 1. */
+  readonly offset?: number;
+  /** Lines. */
+  readonly limit?: number;
+  readonly maxBytes?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface FileSlice {
+  readonly text: string;
+  readonly binary: boolean;
+  readonly sizeBytes: number;
+  /** Lines in the slice, and lines left after it (undefined when unknown). */
+  readonly lines: number;
+  readonly linesLeft?: number;
+}
+
+export interface BackgroundShells {
+  start(command: string, options?: { signal?: AbortSignal }): Promise<BackgroundShell>;
+  /** New output since the last look, filtered. */
+  output(id: string, options?: { filter?: string; limit?: number }): Promise<BackgroundOutput>;
+  kill(id: string): Promise<BackgroundShell>;
+  list(): Promise<readonly BackgroundShell[]>;
+}
+
+export interface BackgroundShell {
+  readonly id: string;
+  readonly pid: number;
+  readonly command: string;
+  readonly outputFile: string;
+  readonly status: "running" | "completed" | "failed" | "killed";
+  readonly exitCode?: number;
+  readonly startedAt: number;
+}
+
+export interface BackgroundOutput extends BackgroundShell {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Bytes of new output that did not fit and come with the next look. */
+  readonly moreBytes: number;
+}
+
+/** What `openTarget` takes; every value is already resolved from flags and configuration. */
+export interface TargetOptions {
+  /** [user@]host[:port] or an alias of ~/.ssh/config. */
+  readonly ssh?: string;
+  readonly container?: string;
+  readonly tmux: "auto" | "required" | "never";
+  /** Session name of --tmux NAME; otherwise buddy-<agentName> or buddy-<4 hex of the target>. */
+  readonly tmuxSession?: string;
+  readonly agentName: string;
+  /** tmux server socket name (-L); empty = the operator's default server. */
+  readonly tmuxSocket: string;
+  readonly maxSessions: number;
+  readonly maxPanes: number;
+  readonly cwd?: string;
+  readonly backgroundTimeoutMs: number;
+  /** Environment variables that hold secrets: no child ever sees them. */
+  readonly secretEnv: readonly string[];
+  readonly signal?: AbortSignal;
+  readonly onNotice?: (notice: TargetNotice) => void;
+}
