@@ -40,6 +40,8 @@ export interface Transport extends AsyncDisposable {
   readonly kind: "local" | "ssh" | "container";
   /** Starts argv on the target with piped stdio; no shell is involved unless argv names one. */
   spawn(argv: readonly string[], options?: SpawnOptions): Process;
+  /** Makes sure processes can be started: reconnects when the connection was dropped; throws when that fails. */
+  ensure(signal?: AbortSignal): Promise<void>;
 }
 
 export interface SpawnOptions {
