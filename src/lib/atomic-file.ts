@@ -11,7 +11,7 @@ export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 
   const file = openSync(temporary, "wx", mode);
   try {
     chmodSync(temporary, mode); // the umask may have taken bits away
-    for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
+    for (let written = 0; written < bytes.length;) written += writeSync(file, bytes, written);
     fsyncSync(file);
     closeSync(file);
     renameSync(temporary, path);
