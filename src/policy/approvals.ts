@@ -1,0 +1,159 @@
+/** The one broker of approvals: knows the mode, asks whoever can answer, one question at a time, and remembers what was allowed for the session. */
+import { type CommandPrefix, samePrefix } from "./command-prefix.ts";
+import type { ShellJudgement } from "./verdict.ts";
+
+export class Approvals {
+  #mode: ApprovalMode;
+  #asker: Asker | undefined;
+  #remembered: { machine: string; prefix: CommandPrefix }[] = [];
+  #line: Promise<unknown> = Promise.resolve();
+  readonly #now: () => number;
+
+  constructor(options: { mode?: ApprovalMode; asker?: Asker | undefined; now?: () => number } = {}) {
+    this.#mode = options.mode ?? { kind: "ask" };
+    this.#asker = options.asker;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /** The mode in force now: an expired duration is `ask`. */
+  get mode(): ApprovalMode {
+    if (this.#mode.kind === "until" && this.#now() >= this.#mode.at) this.#mode = { kind: "ask" };
+    return this.#mode;
+  }
+
+  setMode(mode: ApprovalMode): void {
+    this.#mode = mode;
+  }
+
+  /** Who answers questions; undefined = nobody is there, every question is refused. */
+  setAsker(asker: Asker | undefined): void {
+    this.#asker = asker;
+  }
+
+  /** Prefixes allowed for this session on that machine, for /status. */
+  remembered(machine: string): readonly CommandPrefix[] {
+    return this.#remembered.filter((entry) => entry.machine === machine).map((entry) => entry.prefix);
+  }
+
+  /** Decides without a person where the mode or a remembered prefix is enough. */
+  settled(request: ApprovalRequest): Decision | undefined {
+    const mode = this.mode;
+    switch (mode.kind) {
+      case "all":
+      case "until":
+        return { kind: "approved", by: "mode" };
+      case "none":
+        return { kind: "denied", by: "mode" };
+      case "ask": {
+        const { prefixes } = request;
+        if (prefixes === undefined || prefixes.length === 0) return undefined;
+        const known = this.remembered(request.machine);
+        return prefixes.every((wanted) => known.some((prefix) => samePrefix(prefix, wanted)))
+          ? { kind: "approved", by: "prefix" }
+          : undefined;
+      }
+    }
+  }
+
+  /** Asks if nothing else settles it. `onAsked` runs just before a person sees the question, or when nobody is there to see it. */
+  async decide(request: ApprovalRequest, signal: AbortSignal, onAsked?: () => void): Promise<Decision> {
+    return this.#oneAtATime(async () => {
+      if (signal.aborted) return stopped(signal);
+      // Judged again here: an earlier question in the line may have been answered "always".
+      const settled = this.settled(request);
+      if (settled !== undefined) return settled;
+      onAsked?.();
+      if (this.#asker === undefined) return { kind: "denied", by: "nobody" };
+      const answer = await this.#asker.ask(request, signal);
+      return this.#take(answer, request, signal);
+    });
+  }
+
+  #take(answer: ApprovalAnswer, request: ApprovalRequest, signal: AbortSignal): Decision {
+    if (signal.aborted) return stopped(signal);
+    switch (answer.kind) {
+      case "yes":
+        return { kind: "approved", by: "operator" };
+      case "always":
+        for (const prefix of request.prefixes ?? []) this.#remembered.push({ machine: request.machine, prefix });
+        return { kind: "approved", by: "operator" };
+      case "edit":
+        return { kind: "edited", command: answer.command };
+      case "no":
+        return { kind: "denied", by: "operator", ...(answer.reason ? { reason: answer.reason } : {}) };
+      case "cancelled":
+        return { kind: "denied", by: "cancelled" };
+      case "nobody":
+        return { kind: "denied", by: "nobody" };
+    }
+  }
+
+  async #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#line.then(work);
+    this.#line = turn.catch(() => undefined);
+    return turn;
+  }
+}
+
+export type ApprovalMode =
+  | { readonly kind: "ask" }
+  | { readonly kind: "all" }
+  | { readonly kind: "none" }
+  /** Like `all` until that moment (ms since the epoch), then `ask`. */
+  | { readonly kind: "until"; readonly at: number };
+
+/** Everything a person needs to decide; texts are as the model wrote them and not yet safe for a terminal. */
+export interface ApprovalRequest {
+  readonly id: string;
+  readonly call: string;
+  readonly tool: string;
+  /** user@host of the machine it would happen on, and the directory there. */
+  readonly where: string;
+  readonly cwd?: string;
+  /** Identity of that machine: what is remembered for one never counts for another. */
+  readonly machine: string;
+  /** The command, or what would be done. */
+  readonly action: string;
+  readonly diff?: string;
+  readonly risk: ShellJudgement["risk"];
+  readonly mutation: boolean;
+  readonly privesc: boolean;
+  /** The model's reason. */
+  readonly why: string;
+  /** What the policy derived. */
+  readonly policy: string;
+  /** The model declared less than the policy derived. */
+  readonly understated: boolean;
+  /** A command that may be changed before it runs (it is judged again). */
+  readonly editable: boolean;
+  /** What `always` would remember; absent where `always` is not offered. */
+  readonly prefixes?: readonly CommandPrefix[];
+}
+
+export type ApprovalAnswer =
+  | { readonly kind: "yes" }
+  | { readonly kind: "no"; readonly reason?: string }
+  | { readonly kind: "always" }
+  | { readonly kind: "edit"; readonly command: string }
+  /** The question was taken back (signal), or the terminal went away. */
+  | { readonly kind: "cancelled" }
+  | { readonly kind: "nobody" };
+
+export interface Asker {
+  /** Resolves `cancelled` when the signal aborts; must not throw for that. */
+  ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
+}
+
+export type Decision =
+  | { readonly kind: "approved"; readonly by: "operator" | "mode" | "prefix" }
+  | { readonly kind: "edited"; readonly command: string }
+  | {
+      readonly kind: "denied";
+      readonly by: "operator" | "mode" | "timeout" | "cancelled" | "nobody";
+      readonly reason?: string;
+    };
+
+function stopped(signal: AbortSignal): Decision {
+  const timedOut = signal.reason instanceof Error && signal.reason.name === "TimeoutError";
+  return { kind: "denied", by: timedOut ? "timeout" : "cancelled" };
+}
