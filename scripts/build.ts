@@ -1,0 +1,148 @@
+/** Builds the binary: `bun scripts/build.ts [--release | TARGET...]`; without arguments dist/buddy for this machine. */
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { devDependencies } from "../package.json";
+import { adhocSign } from "./macho-adhoc-sign.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const DIST = join(ROOT, "dist");
+
+/** Release target → npm package that holds Bun's runtime for it; bun.lock pins each by hash. */
+export const TARGETS = {
+  "linux-x64": "@oven/bun-linux-x64",
+  "linux-arm64": "@oven/bun-linux-aarch64",
+  "linux-x64-musl": "@oven/bun-linux-x64-musl",
+  "linux-arm64-musl": "@oven/bun-linux-aarch64-musl",
+  "darwin-x64": "@oven/bun-darwin-x64",
+  "darwin-arm64": "@oven/bun-darwin-aarch64",
+} as const;
+export type BuildTarget = keyof typeof TARGETS;
+
+// The autoload flags matter: without them a binary reads .env and bunfig.toml of the directory it is started in, and a
+// preload there runs code. --bytecode needs --format=esm: without it the build succeeds and the binary is dead.
+const FLAGS = [
+  "--production",
+  "--minify",
+  "--sourcemap",
+  "--splitting",
+  "--bytecode",
+  "--format=esm",
+  "--reject-unresolved",
+  "--no-compile-autoload-dotenv",
+  "--no-compile-autoload-bunfig",
+  "--no-compile-autoload-tsconfig",
+  "--no-compile-autoload-package-json",
+];
+
+/** Compiles src/main.ts (or another entry) for a target; the file appears whole or not at all. */
+export function compile(target: BuildTarget, runtime: string, outfile: string, entry = "src/main.ts"): void {
+  const work = join(DIST, ".work", `${target}-${process.pid}`);
+  mkdirSync(work, { recursive: true });
+  try {
+    // The name given here is stored inside the binary: one name for all keeps repeated builds byte-identical.
+    const built = join(work, "buddy");
+    run([
+      process.execPath,
+      "build",
+      "--compile",
+      `--target=bun-${target}`,
+      `--compile-executable-path=${runtime}`,
+      ...FLAGS,
+      entry,
+      "--outfile",
+      built,
+    ]);
+    // Bun 1.4.4 leaves the runtime's stale signature in place here, and macOS kills such a binary.
+    if (target === "darwin-x64") writeFileSync(built, adhocSign(readFileSync(built), "buddy"));
+    renameSync(built, outfile);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+export function hostTarget(): BuildTarget {
+  const name = `${process.platform}-${process.arch}${process.platform === "linux" && usesMusl() ? "-musl" : ""}`;
+  if (!(name in TARGETS)) throw new Error(`no build for ${name}; known: ${Object.keys(TARGETS).join(", ")}`);
+  return name as BuildTarget;
+}
+
+/** Builds dist/buddy with the Bun that runs this script. */
+export function buildHost(): string {
+  const out = join(DIST, "buddy");
+  mkdirSync(DIST, { recursive: true });
+  compile(hostTarget(), process.execPath, out);
+  return out;
+}
+
+function buildRelease(targets: readonly BuildTarget[]): void {
+  mkdirSync(DIST, { recursive: true });
+  const sums: string[] = [];
+  for (const target of targets) {
+    const file = `buddy-${target}`;
+    const started = performance.now();
+    compile(target, downloadedRuntime(target), join(DIST, file));
+    const bytes = readFileSync(join(DIST, file));
+    sums.push(`${createHash("sha256").update(bytes).digest("hex")}  ${file}`);
+    report(file, bytes.length, started);
+  }
+  writeFileSync(join(DIST, "SHA256SUMS"), `${sums.join("\n")}\n`);
+}
+
+/** The runtime of another platform, from the registry this machine is configured for and checked against bun.lock. */
+function downloadedRuntime(target: BuildTarget): string {
+  const dir = join(ROOT, "node_modules/.cache/bun-runtimes", `${target}-${devDependencies.bun}`);
+  const exe = join(dir, "node_modules", TARGETS[target], "bin/bun");
+  if (existsSync(exe)) return exe;
+  mkdirSync(dir, { recursive: true });
+  for (const file of ["package.json", "bun.lock"]) copyFileSync(join(ROOT, file), join(dir, file));
+  const [os, cpu, libc] = target.split("-");
+  const platform = [`--os=${os}`, `--cpu=${cpu}`, ...(os === "linux" ? [`--libc=${libc ?? "glibc"}`] : [])];
+  run([process.execPath, "install", "--frozen-lockfile", "--ignore-scripts", ...platform], dir);
+  chmodSync(exe, 0o755);
+  return exe;
+}
+
+function usesMusl(): boolean {
+  const ldd = Bun.spawnSync(["sh", "-c", "ldd --version 2>&1 || true"]);
+  return ldd.stdout.toString().includes("musl");
+}
+
+function run(command: string[], cwd = ROOT): void {
+  const done = Bun.spawnSync(command, { cwd, stdout: "pipe", stderr: "pipe" });
+  const output = done.stdout.toString() + done.stderr.toString();
+  // Bun 1.4.4 exits 0 when bytecode generation fails, so the text is looked at too.
+  if (done.exitCode !== 0 || output.includes("Failed to generate bytecode")) {
+    throw new Error(`${command.join(" ")} failed:\n${output}`);
+  }
+}
+
+function report(file: string, bytes: number, started: number): void {
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`${`dist/${file}`.padEnd(28)} ${(bytes / 1e6).toFixed(1).padStart(6)} MB  ${seconds} s`);
+}
+
+if (import.meta.main) {
+  const args = process.argv.slice(2);
+  const names = args.filter((arg) => arg !== "--release");
+  const unknown = names.find((name) => !(name in TARGETS));
+  if (unknown !== undefined) {
+    console.error(`unknown target ${unknown}; known: ${Object.keys(TARGETS).join(", ")}, or --release for all`);
+    process.exit(2);
+  }
+  if (names.length > 0) buildRelease(names as BuildTarget[]);
+  else if (args.includes("--release")) buildRelease(Object.keys(TARGETS) as BuildTarget[]);
+  else {
+    const started = performance.now();
+    report("buddy", Bun.file(buildHost()).size, started);
+  }
+}

@@ -1,0 +1,54 @@
+/** The programs that tests work with: installed where that is allowed, named where they are missing. */
+
+/** Program to look for, and the packages that bring it; no brew name: the tests that need it do not run on macOS. */
+const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
+  { program: "tmux", apt: "tmux", brew: "tmux" },
+  { program: "bash", apt: "bash", brew: "bash" },
+  { program: "zsh", apt: "zsh", brew: "zsh" },
+  { program: "fish", apt: "fish", brew: "fish" },
+  { program: "dash", apt: "dash", brew: "dash" },
+  { program: "mksh", apt: "mksh", brew: "mksh" },
+  { program: "busybox", apt: "busybox-static" },
+  { program: "git", apt: "git", brew: "git" },
+  { program: "jq", apt: "jq", brew: "jq" },
+  { program: "ssh", apt: "openssh-client", brew: "openssh" },
+  { program: "sshd", apt: "openssh-server", brew: "openssh" },
+  { program: "podman", apt: "podman" },
+  { program: "runc", apt: "runc" },
+  { program: "vim", apt: "vim-tiny", brew: "vim" },
+  { program: "less", apt: "less", brew: "less" },
+  { program: "python3", apt: "python3", brew: "python3" },
+  { program: "strace", apt: "strace" },
+  { program: "ps", apt: "procps" },
+  { program: "qemu-aarch64-static", apt: "qemu-user-static" },
+];
+
+/** Installs what is missing as root with apt, or with brew; returns the programs that are still missing. */
+export function installSystemPackages(): string[] {
+  const wanted = PROGRAMS.filter(({ program }) => !present(program));
+  if (wanted.length === 0) return [];
+  if (process.platform === "linux" && process.getuid?.() === 0 && Bun.which("apt-get")) {
+    const packages = wanted.map(({ apt }) => apt);
+    console.log(`installing with apt: ${packages.join(" ")}`);
+    const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+    spawn(["apt-get", "update", "-qq"], env);
+    // One by one after a failed joint attempt: a name that this release does not know must not cost the others.
+    if (!spawn(["apt-get", "install", "-qq", "-y", "--no-install-recommends", ...packages], env)) {
+      for (const name of packages) spawn(["apt-get", "install", "-qq", "-y", "--no-install-recommends", name], env);
+    }
+  } else if (process.platform === "darwin" && Bun.which("brew")) {
+    const packages = wanted.flatMap(({ brew }) => (brew === undefined ? [] : [brew]));
+    if (packages.length > 0) spawn(["brew", "install", "--quiet", ...packages], process.env);
+  }
+  return wanted.map(({ program }) => program).filter((program) => !present(program));
+}
+
+function present(program: string): boolean {
+  const path = `${process.env.PATH ?? ""}:/usr/sbin:/sbin:/usr/local/sbin`;
+  if (program === "vim") return ["vim", "vim.tiny", "vi"].some((name) => Bun.which(name, { PATH: path }) !== null);
+  return Bun.which(program, { PATH: path }) !== null;
+}
+
+function spawn(command: string[], env: Record<string, string | undefined>): boolean {
+  return Bun.spawnSync(command, { env, stdio: ["ignore", "ignore", "inherit"] }).exitCode === 0;
+}

@@ -1,0 +1,51 @@
+/** The whole test run: system packages, checks, binary, tests with coverage; ends with `N passed, N failed, N skipped`. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { readCoverage } from "./test-coverage.ts";
+import { installSystemPackages } from "./test-packages.ts";
+import { readTestReport } from "./test-report.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const REPORT = join(ROOT, "coverage/junit.xml");
+const COVERAGE_GOAL = 90;
+
+function run(title: string, command: string[]): boolean {
+  console.log(`\n── ${title} ──`);
+  // BUN_OPTIONS would change what the tests' children do; NO_COLOR and FORCE_COLOR are for tests to set.
+  const { BUN_OPTIONS: _options, NO_COLOR: _no, FORCE_COLOR: _force, ...env } = process.env;
+  return Bun.spawnSync(command, { cwd: ROOT, env, stdio: ["ignore", "inherit", "inherit"] }).exitCode === 0;
+}
+
+const patterns = process.argv.slice(2);
+const missing = installSystemPackages();
+const failures: string[] = [];
+if (!run("check", [process.execPath, "scripts/check.ts"])) failures.push("bun run check");
+const built = run("build", [process.execPath, "scripts/build.ts"]);
+if (!built) failures.push("bun run build");
+
+rmSync(join(ROOT, "coverage"), { recursive: true, force: true });
+const testsOk = run("test", [
+  process.execPath,
+  "test",
+  "--parallel",
+  "--timeout=60000",
+  "--coverage",
+  "--coverage-reporter=lcov",
+  "--reporter=junit",
+  `--reporter-outfile=${REPORT}`,
+  ...patterns,
+]);
+const report = readTestReport(REPORT);
+failures.push(...report.failed);
+if (!testsOk && report.failed.length === 0) failures.push("bun test: a file could not be run, see above");
+
+const coverage = readCoverage(ROOT);
+console.log("\n── result ──");
+for (const { file, percent } of coverage.lowest) console.log(`  ${percent.toFixed(1).padStart(5)} % ${file}`);
+const verdict = coverage.percent < COVERAGE_GOAL ? `below the goal of ${COVERAGE_GOAL} %` : `goal ${COVERAGE_GOAL} %`;
+console.log(`line coverage of src: ${coverage.percent.toFixed(1)} % of ${coverage.lines} lines (${verdict})`);
+if (missing.length > 0) console.log(`not on this machine: ${missing.join(", ")}`);
+for (const name of report.skipped) console.log(`skipped: ${name}`);
+for (const name of failures) console.log(`FAILED: ${name}`);
+console.log(`${report.passed} passed, ${failures.length} failed, ${report.skipped.length} skipped`);
+process.exitCode = failures.length === 0 ? 0 : 1;

@@ -1,0 +1,109 @@
+/** The import rules of the code base, checked from the sources. */
+import { describe, expect, test } from "bun:test";
+import { basename } from "node:path";
+import { importsOf, sourceFiles, sourceText, staticallyReachable } from "./support/imports.ts";
+
+/** Folder of src → what its files may import. `types` are erased at build time and so bind less. */
+const RULES: Record<string, { values: readonly string[]; types?: readonly string[] }> = {
+  lib: { values: [] },
+  policy: { values: ["lib"] },
+  model: { values: ["lib"] },
+  targets: { values: ["lib"] },
+  config: { values: ["lib"] },
+  auth: { values: ["lib"] },
+  tools: { values: ["lib", "targets"], types: ["policy"] },
+  agent: { values: ["lib", "model", "tools", "policy"], types: ["targets"] },
+  session: { values: ["lib", "agent/events.ts"], types: ["agent", "model"] },
+  ui: {
+    values: ["lib", "agent/events.ts", "policy/terminal-text.ts"],
+    types: ["agent", "policy", "model", "tools", "session", "targets"],
+  },
+};
+
+/** Packages that cost time or memory at start-up: loaded by `import()` where they are used. */
+const HEAVY = [
+  "openai",
+  "zod",
+  "cheerio",
+  "@earendil-works/pi-tui",
+  "unbash",
+  "@clack/prompts",
+  "consola",
+  "citty",
+  "smol-toml",
+];
+
+const files = sourceFiles("src/**/*.ts");
+
+describe("imports", () => {
+  test("every folder of src imports only what its rule allows", () => {
+    const wrong: string[] = [];
+    for (const file of files) {
+      const folder = file.split("/")[1] ?? "";
+      const rule = RULES[folder];
+      if (rule === undefined) continue;
+      for (const { to, kind } of importsOf(file)) {
+        if (!to.startsWith("src/")) continue;
+        const allowed = [folder, ...rule.values, ...(kind === "type" ? (rule.types ?? []) : [])];
+        if (!allowed.some((part) => to === `src/${part}` || to.startsWith(`src/${part}/`))) {
+          wrong.push(`${file} imports ${to} (${kind}); ${folder} may import: ${allowed.join(", ")}`);
+        }
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("a folder without a rule is the command line or the entry", () => {
+    const folders = new Set(files.map((file) => file.split("/")[1] ?? ""));
+    const unknown = [...folders].filter((folder) => !(folder in RULES) && folder !== "cli" && folder !== "main.ts");
+    expect(unknown).toEqual([]);
+  });
+
+  test("relative imports carry their extension and resolve", () => {
+    const known = new Set([...files, ...sourceFiles("{templates,test,scripts,bench}/**/*"), "package.json"]);
+    const wrong: string[] = [];
+    for (const file of files) {
+      for (const { to, specifier } of importsOf(file)) {
+        if (specifier.startsWith(".") && !known.has(to)) wrong.push(`${file} imports ${specifier}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("product code imports nothing from test, scripts or bench", () => {
+    const wrong = files.flatMap((file) =>
+      importsOf(file)
+        .filter(({ to }) => /^(test|scripts|bench)\//.test(to))
+        .map(({ to }) => `${file} imports ${to}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("start-up", () => {
+  const reachable = staticallyReachable("src/main.ts");
+
+  test("no heavy package is loaded with src/main.ts", () => {
+    const loaded = [...reachable].filter(([to]) => HEAVY.some((name) => to === name || to.startsWith(`${name}/`)));
+    expect(loaded.map(([, path]) => path.join(" → "))).toEqual([]);
+  });
+
+  test("what is loaded with src/main.ts leaves process.stdout and process.stdin alone (11 ms each run)", () => {
+    const touching = [...reachable.keys()].filter(
+      (file) => file.startsWith("src/") && file.endsWith(".ts") && /process\.std(out|in)\b/.test(sourceText(file)),
+    );
+    expect(touching).toEqual([]);
+  });
+});
+
+describe("house style", () => {
+  test("each file opens with a sentence that says what it is for", () => {
+    const silent = files.filter((file) => !/^(#!.*\n)?\/\*\* /.test(sourceText(file)));
+    expect(silent).toEqual([]);
+  });
+
+  test("files are in kebab-case", () => {
+    const odd = files.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*\.ts$/.test(basename(file)));
+    expect(odd).toEqual([]);
+  });
+});
