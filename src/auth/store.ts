@@ -64,7 +64,8 @@ export interface SignIn {
   readonly refresh_token: string;
   readonly id_token?: string;
   readonly account_id?: string;
-  /** Milliseconds on this machine's clock, corrected by its difference from the issuer's. */
+  /** Milliseconds on this machine's clock, whatever the issuer's says. */
+  readonly issued_at: number;
   readonly expires_at: number;
 }
 

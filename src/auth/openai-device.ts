@@ -1,0 +1,232 @@
+/** OpenAI's device-code sign-in: ask for a code, wait until the user has entered it, exchange it, refresh, revoke. */
+import { BuddyError } from "../lib/errors.ts";
+import type { SignIn } from "./store.ts";
+
+export class OpenAiDevice {
+  readonly issuer: string;
+
+  /** BUDDY_AUTH_ISSUER points it elsewhere; tokens go over TLS, except to this machine itself. */
+  constructor(issuer: string = DEFAULT_ISSUER) {
+    const url = URL.parse(issuer);
+    const local = url !== null && /^(127\.0\.0\.1|localhost|\[::1\])$/.test(url.hostname);
+    if (url === null || !(url.protocol === "https:" || (url.protocol === "http:" && local)))
+      throw new BuddyError("auth", `the sign-in address ${JSON.stringify(issuer)} is not an https URL`, {
+        hint: "Unset BUDDY_AUTH_ISSUER to use OpenAI's own.",
+      });
+    this.issuer = issuer.replace(/\/+$/, "");
+  }
+
+  async begin(signal: AbortSignal): Promise<DeviceCode> {
+    const path = "/api/accounts/deviceauth/usercode";
+    const { status, body } = await this.#post(path, json({ client_id: CLIENT_ID }), signal);
+    if (status === 404)
+      throw new BuddyError("auth", `device-code sign-in is not enabled at ${this.issuer}`, {
+        hint: "Enable device codes in the security settings of your account, or use a profile with an API key.",
+      });
+    const userCode = body.user_code ?? body.usercode;
+    if (status !== 200 || typeof body.device_auth_id !== "string" || typeof userCode !== "string")
+      throw unexpected("asking for a code", status, body);
+    return {
+      deviceAuthId: body.device_auth_id,
+      userCode,
+      url: `${this.issuer}/codex/device`,
+      // The interval arrives as a string of seconds.
+      intervalMs: Math.max(Number(body.interval) || DEFAULT_INTERVAL_S, 0.05) * 1000,
+      expiresAt: Date.now() + CODE_LIFETIME_MS,
+    };
+  }
+
+  /** Waits for the user; `onWait` is told the time left before each look. */
+  async finish(code: DeviceCode, signal: AbortSignal, onWait: (leftMs: number) => void): Promise<SignIn> {
+    let interval = code.intervalMs;
+    for (;;) {
+      const left = code.expiresAt - Date.now();
+      if (left <= 0) throw expired();
+      onWait(left);
+      await pause(Math.min(interval, left), signal);
+      const { status, body } = await this.#post(
+        "/api/accounts/deviceauth/token",
+        json({ device_auth_id: code.deviceAuthId, user_code: code.userCode }),
+        signal,
+      );
+      const error = errorCode(body);
+      if (status === 200) return this.#exchange(body, signal);
+      if (error === "access_denied") throw new BuddyError("auth", "the sign-in was declined in the browser");
+      if (error === "expired_token") throw expired();
+      if (status === 429 || error === "slow_down") interval += SLOW_DOWN_MS;
+      else if (status !== 403 && status !== 404 && status < 500) throw unexpected("waiting for the code", status, body);
+    }
+  }
+
+  async refresh(current: SignIn, signal: AbortSignal): Promise<SignIn> {
+    const request = { client_id: CLIENT_ID, grant_type: "refresh_token", refresh_token: current.refresh_token };
+    const { status, body } = await this.#post("/oauth/token", json(request), signal);
+    if (status === 400 || status === 401 || status === 403)
+      throw new SignInEnded("auth", "the sign-in is no longer valid", { hint: "Sign in again with: buddy login" });
+    if (status !== 200) throw unexpected("refreshing the sign-in", status, body);
+    return signIn({ ...tokensOf(current), ...strings(body) }, current);
+  }
+
+  async revoke(current: SignIn, signal: AbortSignal): Promise<void> {
+    const request = { client_id: CLIENT_ID, token: current.refresh_token, token_type_hint: "refresh_token" };
+    const { status, body } = await this.#post("/oauth/revoke", json(request), signal);
+    if (status !== 200) throw unexpected("revoking the sign-in", status, body);
+  }
+
+  async #exchange(granted: Record<string, unknown>, signal: AbortSignal): Promise<SignIn> {
+    const { authorization_code, code_verifier } = granted;
+    if (typeof authorization_code !== "string" || typeof code_verifier !== "string")
+      throw unexpected("waiting for the code", 200, granted);
+    const form = new URLSearchParams({
+      grant_type: "authorization_code",
+      code: authorization_code,
+      redirect_uri: `${this.issuer}/deviceauth/callback`,
+      client_id: CLIENT_ID,
+      code_verifier,
+    });
+    const { status, body } = await this.#post("/oauth/token", { body: form }, signal);
+    const tokens = strings(body);
+    if (status !== 200 || tokens.access_token === undefined || tokens.refresh_token === undefined)
+      throw unexpected("exchanging the code", status, body);
+    return signIn(tokens);
+  }
+
+  async #post(path: string, init: RequestInit, signal: AbortSignal): Promise<Answer> {
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(this.issuer + path, {
+        ...init,
+        method: "POST",
+        redirect: "error",
+        signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
+      });
+      text = (await response.text()).slice(0, 1 << 20);
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw new BuddyError("auth", `cannot reach ${new URL(this.issuer).host}: ${(error as Error).message}`, {
+        hint: "Check the network and proxy settings, then try again.",
+        cause: error,
+      });
+    }
+    try {
+      const body: unknown = JSON.parse(text);
+      if (typeof body === "object" && body !== null) return { status: response.status, body: body as Answer["body"] };
+    } catch {
+      // Not JSON: an error page of something in between.
+    }
+    return { status: response.status, body: {} };
+  }
+}
+
+/** The refresh token was refused: only a new sign-in helps. */
+export class SignInEnded extends BuddyError {}
+
+export interface DeviceCode {
+  readonly deviceAuthId: string;
+  readonly userCode: string;
+  /** Where the user enters the code. */
+  readonly url: string;
+  readonly intervalMs: number;
+  readonly expiresAt: number;
+}
+
+const DEFAULT_ISSUER = "https://auth.openai.com";
+const CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann";
+const CODE_LIFETIME_MS = 15 * 60_000;
+const DEFAULT_INTERVAL_S = 5;
+const SLOW_DOWN_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Assumed where a token does not say. */
+const TOKEN_LIFETIME_MS = 60 * 60_000;
+
+interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+type Tokens = Partial<Record<"access_token" | "refresh_token" | "id_token", string>>;
+
+function strings(body: Record<string, unknown>): Tokens {
+  const tokens: Tokens = {};
+  for (const name of ["access_token", "refresh_token", "id_token"] as const)
+    if (typeof body[name] === "string" && body[name] !== "") tokens[name] = body[name];
+  return tokens;
+}
+
+function tokensOf(current: SignIn): Tokens {
+  return strings({ ...current });
+}
+
+function signIn(tokens: Tokens, previous?: SignIn): SignIn {
+  const { access_token = "", refresh_token = "", id_token } = tokens;
+  const account = accountOf(id_token) ?? accountOf(access_token) ?? previous?.account_id;
+  return {
+    access_token,
+    refresh_token,
+    ...(id_token === undefined ? {} : { id_token }),
+    ...(account === undefined ? {} : { account_id: account }),
+    issued_at: Date.now(),
+    expires_at: expiryOf(access_token),
+  };
+}
+
+/** By the lifetime the token states, counted from now: right even when this machine's clock is not. */
+function expiryOf(token: string): number {
+  const { exp, iat } = claims(token);
+  if (typeof exp !== "number") return Date.now() + TOKEN_LIFETIME_MS;
+  return typeof iat === "number" ? Date.now() + (exp - iat) * 1000 : exp * 1000;
+}
+
+function accountOf(token: string | undefined): string | undefined {
+  const auth = token === undefined ? undefined : claims(token)["https://api.openai.com/auth"];
+  const id =
+    typeof auth === "object" && auth !== null ? (auth as Record<string, unknown>).chatgpt_account_id : undefined;
+  return typeof id === "string" ? id : undefined;
+}
+
+function claims(token: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function errorCode(body: Record<string, unknown>): unknown {
+  const { error } = body;
+  return typeof error === "object" && error !== null ? (error as Record<string, unknown>).code : error;
+}
+
+function json(value: unknown): RequestInit {
+  return { body: JSON.stringify(value), headers: { "content-type": "application/json" } };
+}
+
+/** Names what went wrong without repeating the answer: it may hold a token. */
+function unexpected(doing: string, status: number, body: Record<string, unknown>): BuddyError {
+  const error = errorCode(body);
+  const detail = typeof error === "string" && /^[\w .-]{1,60}$/.test(error) ? `: ${error}` : "";
+  return new BuddyError("auth", `${doing} failed (HTTP ${status}${detail})`, {
+    hint: "Try again in a while; if it stays, check that nothing between here and the sign-in server changes answers.",
+  });
+}
+
+function expired(): BuddyError {
+  return new BuddyError("auth", "the code was not entered within 15 minutes", { hint: "Start again: buddy login" });
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+}

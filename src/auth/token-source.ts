@@ -1,0 +1,60 @@
+/** The access token of a login profile: refreshed ahead of expiry, by one process at a time. */
+import { BuddyError } from "../lib/errors.ts";
+import { type OpenAiDevice, SignInEnded } from "./openai-device.ts";
+import type { AuthStore, SignIn } from "./store.ts";
+
+export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "openai") {
+  let inFlight: Promise<SignIn> | undefined;
+
+  /** `used` is the token known to be too old or refused; another process may have replaced it meanwhile. */
+  async function renew(used: SignIn, forced: boolean, signal: AbortSignal): Promise<SignIn> {
+    const next = await store.update(
+      provider,
+      async (current) => {
+        if (current === undefined) throw notSignedIn();
+        if (current.access_token !== used.access_token && fresh(current)) return current;
+        try {
+          return await device.refresh(current, signal);
+        } catch (error) {
+          // The refresh is ahead of time: as long as the token itself holds, a sign-in server that is down does not matter.
+          if (!forced && current.expires_at > Date.now() && !(error instanceof SignInEnded)) return current;
+          throw error;
+        }
+      },
+      signal,
+    );
+    if (next === undefined) throw notSignedIn();
+    return next;
+  }
+
+  return {
+    async token(
+      options: { readonly forceRefresh?: boolean } = {},
+      signal: AbortSignal = new AbortController().signal,
+    ): Promise<{ accessToken: string; accountId?: string }> {
+      let current = store.read(provider);
+      if (current === undefined) throw notSignedIn();
+      if (options.forceRefresh === true || !fresh(current)) {
+        inFlight ??= renew(current, options.forceRefresh === true, signal).finally(() => {
+          inFlight = undefined;
+        });
+        current = await inFlight;
+      }
+      return {
+        accessToken: current.access_token,
+        ...(current.account_id === undefined ? {} : { accountId: current.account_id }),
+      };
+    },
+  };
+}
+
+const REFRESH_AHEAD_MS = 5 * 60_000;
+
+/** Tokens that live for minutes only are used for most of that time. */
+function fresh({ issued_at, expires_at }: SignIn): boolean {
+  return expires_at - Date.now() > Math.min(REFRESH_AHEAD_MS, (expires_at - issued_at) / 5);
+}
+
+function notSignedIn(): BuddyError {
+  return new BuddyError("auth", "not signed in", { hint: "Sign in with: buddy login" });
+}

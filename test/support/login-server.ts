@@ -1,0 +1,107 @@
+/** A sign-in server on loopback: device codes, rotating refresh tokens, and every way such a server can fail. */
+export function startLoginServer(behaviour: LoginBehaviour = {}) {
+  const state = {
+    /** Looks at the device code so far. */
+    polls: 0,
+    refreshes: 0,
+    /** Refreshes with a token that had already been used: each would sign the user out. */
+    reused: 0,
+    revoked: [] as string[],
+    approved: behaviour.approved ?? true,
+    refreshToken: "",
+    bodies: [] as string[],
+    down: false,
+  };
+  let serial = 0;
+  const tokens = () => {
+    serial += 1;
+    state.refreshToken = `refresh-${serial}-secret`;
+    return {
+      access_token: jwt(behaviour, serial),
+      refresh_token: state.refreshToken,
+      id_token: jwt(behaviour, serial, { "https://api.openai.com/auth": { chatgpt_account_id: "acct-42" } }),
+    };
+  };
+  const json = (body: unknown, status = 200) => Response.json(body, { status });
+
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const body = await request.text();
+      state.bodies.push(`${pathname} ${body}`);
+      if (state.down) return new Response("<html>bad gateway</html>", { status: 502 });
+      switch (pathname) {
+        case "/api/accounts/deviceauth/usercode":
+          if (behaviour.notEnabled) return json({}, 404);
+          if (behaviour.garbage === "usercode") return new Response("<html>hello</html>");
+          return json({
+            device_auth_id: "device-1",
+            [behaviour.oldFieldName ? "usercode" : "user_code"]: "ABCD-1234",
+            interval: behaviour.interval ?? "0.05",
+          });
+        case "/api/accounts/deviceauth/token":
+          state.polls += 1;
+          if (behaviour.answer !== undefined) return json(behaviour.answer.body, behaviour.answer.status);
+          if (behaviour.slowDownOnce && state.polls === 1) return json({ error: "slow_down" }, 400);
+          if (!state.approved || state.polls <= (behaviour.pendingPolls ?? 2))
+            return json({}, state.polls % 2 ? 403 : 404);
+          return json({ authorization_code: "code-1", code_challenge: "challenge", code_verifier: "verifier-1" });
+        case "/oauth/token": {
+          const form = new URLSearchParams(body);
+          if (form.get("grant_type") === "authorization_code") {
+            const right = form.get("code") === "code-1" && form.get("code_verifier") === "verifier-1";
+            if (behaviour.garbage === "exchange") return new Response("no json here");
+            return right ? json(tokens()) : json({ error: "invalid_grant" }, 400);
+          }
+          const { refresh_token } = JSON.parse(body) as { refresh_token: string };
+          state.refreshes += 1;
+          if (refresh_token !== state.refreshToken) {
+            state.reused += 1;
+            return json({ error: { code: "refresh_token_reused" } }, 401);
+          }
+          if (behaviour.keepRefreshToken) return json({ access_token: jwt(behaviour, ++serial) });
+          return json(tokens());
+        }
+        case "/oauth/revoke":
+          state.revoked.push((JSON.parse(body) as { token: string }).token);
+          return json({});
+        default:
+          return new Response("not found", { status: 404 });
+      }
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    state,
+    /** Makes tokens as the server would, for tests that start signed in. */
+    issue: tokens,
+    async [Symbol.asyncDispose]() {
+      await server.stop(true);
+    },
+  };
+}
+
+export interface LoginBehaviour {
+  readonly approved?: boolean;
+  readonly pendingPolls?: number;
+  readonly interval?: string;
+  readonly oldFieldName?: boolean;
+  readonly notEnabled?: boolean;
+  readonly slowDownOnce?: boolean;
+  readonly garbage?: "usercode" | "exchange";
+  readonly answer?: { readonly status: number; readonly body: unknown };
+  /** Seconds an access token lives. */
+  readonly lifetime?: number;
+  /** Seconds the server's clock is ahead of this machine's. */
+  readonly skew?: number;
+  readonly keepRefreshToken?: boolean;
+}
+
+function jwt(behaviour: LoginBehaviour, serial: number, claims: Record<string, unknown> = {}): string {
+  const now = Math.floor(Date.now() / 1000) + (behaviour.skew ?? 0);
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const payload = { iat: now, exp: now + (behaviour.lifetime ?? 3600), jti: serial, ...claims };
+  return `${encode({ alg: "none" })}.${encode(payload)}.sig${serial}`;
+}

@@ -1,0 +1,9 @@
+/** One of several processes that refresh the same sign-in: refresh-worker.ts AUTH_JSON ISSUER TIMES. */
+import { OpenAiDevice } from "../../src/auth/openai-device.ts";
+import { AuthStore } from "../../src/auth/store.ts";
+import { tokenSource } from "../../src/auth/token-source.ts";
+
+const [path = "", issuer = "", times = "0"] = process.argv.slice(2);
+const source = tokenSource(new AuthStore(path, console.error), new OpenAiDevice(issuer));
+for (let i = 0; i < Number(times); i += 1) await source.token({ forceRefresh: true });
+console.log(`${times} refreshed`);
