@@ -1,5 +1,5 @@
 /** Everything that happens in a run, as the REPL, `exec`, `exec --json` and the session log see it. */
-import type { AssistantMessage } from "../model/types.ts";
+import type { AssistantMessage, UserMessage } from "../model/types.ts";
 
 /** Version of the public event format (docs/events.md). */
 export const EVENT_VERSION = 1;
@@ -49,6 +49,8 @@ export interface SessionEvent {
   readonly machine?: string;
   readonly attach?: string;
   readonly resumed?: boolean;
+  /** Id of the session this one is a copy of. */
+  readonly forked_from?: string;
 }
 
 export interface TurnEvent {
@@ -188,6 +190,14 @@ export interface CompactedEvent {
   readonly after_tokens: number;
   /** Messages of the history, counted from its start and without the system prompt, that the summary replaces. */
   readonly replaced: number;
+}
+
+/** The message that stands in the history for what a `compacted` event replaced; a resumed session makes it again. */
+export function summaryMessage(summary: string): UserMessage {
+  return {
+    role: "user",
+    content: `[Summary of the conversation up to here; the messages themselves were dropped]\n\n${summary}`,
+  };
 }
 
 export interface ErrorEvent {

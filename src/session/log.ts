@@ -1,0 +1,152 @@
+/** The append-only log of one session: one event a line, one write a line, nothing valid ever rewritten. */
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import type { AgentEvent } from "../agent/events.ts";
+import { holdSession, type SessionHold } from "./hold.ts";
+import { prepare } from "./place.ts";
+
+export class SessionLog {
+  readonly id: string;
+  readonly directory: string;
+  readonly path: string;
+  readonly #redact: (text: string) => string;
+  readonly #problem: (message: string) => void;
+  #hold: Promise<SessionHold | undefined> | undefined;
+  #file: number | undefined;
+  /** Lines that could not be written (full disk); they go first once it works again. */
+  #waiting: string[] = [];
+  #waitingBytes = 0;
+  #told = false;
+
+  constructor(options: SessionLogOptions) {
+    this.id = options.id;
+    this.directory = options.directory;
+    this.path = join(options.directory, `${options.id}.jsonl`);
+    this.#redact = options.redact;
+    this.#problem = options.problem;
+    if (options.hold !== undefined) this.#hold = Promise.resolve(options.hold);
+  }
+
+  /** Keeps what a later resume needs; deltas and live output are left out. Never throws: the work goes on without a log. */
+  append(event: AgentEvent): void {
+    if (!DURABLE.has(event.type)) return;
+    // This order lets a reader find the start of a line that was glued to a torn one.
+    const { v, ts, session, target, type, ...rest } = event;
+    const line = `${this.#redact(JSON.stringify({ v, ts, session, target, type, ...rest }))}\n`;
+    this.#waiting.push(line);
+    this.#waitingBytes += line.length;
+    while (this.#waitingBytes > WAITING_LIMIT && this.#waiting.length > 1)
+      this.#waitingBytes -= (this.#waiting.shift() as string).length;
+    this.#flush(event.type === "done");
+  }
+
+  close(): void {
+    this.#flush(true);
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+    void this.#hold?.then((hold) => hold?.release());
+  }
+
+  #flush(durable: boolean): void {
+    try {
+      while (this.#waiting.length > 0) {
+        const line = this.#waiting[0] as string;
+        writeWhole((this.#file ??= this.#open()), Buffer.from(line));
+        this.#waiting.shift();
+        this.#waitingBytes -= line.length;
+      }
+      if (durable && this.#file !== undefined) {
+        fsyncSync(this.#file);
+        this.#restoreIfRemoved();
+      }
+      if (this.#told) this.#problem(`the session is stored again in ${this.path}`);
+      this.#told = false;
+    } catch (error) {
+      if (!this.#told) this.#problem(`the session cannot be stored in ${this.path}: ${(error as Error).message}`);
+      this.#told = true;
+    }
+  }
+
+  #open(): number {
+    prepare(this.directory);
+    const file = openSync(this.path, "a+", 0o600);
+    const { size } = fstatSync(file);
+    const last = Buffer.alloc(1);
+    // A crash may have torn the last line: the next one must not be glued to it.
+    if (size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE) writeSync(file, "\n");
+    // A new id is nobody else's yet, so the lock need not hold up the first line.
+    this.#hold ??= holdSession(this.directory, this.id).catch((error: Error) => {
+      this.#problem(error.message);
+      return undefined;
+    });
+    return file;
+  }
+
+  /** The directory was removed while we run: what the open file still holds is written anew. */
+  #restoreIfRemoved(): void {
+    const old = this.#file as number;
+    const there = statSync(this.path, { throwIfNoEntry: false });
+    if (there?.ino === fstatSync(old).ino) return;
+    if (there !== undefined) throw new Error("another file is in its place");
+    const fresh = this.#open();
+    try {
+      const chunk = Buffer.alloc(1 << 20);
+      for (let offset = 0, count = 0; (count = readSync(old, chunk, 0, chunk.length, offset)) > 0; offset += count)
+        writeWhole(fresh, chunk.subarray(0, count));
+    } catch (error) {
+      closeSync(fresh);
+      unlinkSync(this.path);
+      throw error;
+    }
+    closeSync(old);
+    this.#file = fresh;
+    this.#problem(`${dirname(this.path)} had been removed; the session was written there again`);
+  }
+}
+
+export interface SessionLogOptions {
+  readonly id: string;
+  readonly directory: string;
+  readonly redact: (text: string) => string;
+  readonly problem: (message: string) => void;
+  /** Of a session that existed before; a new one is held with its first line. Released with the log. */
+  readonly hold?: SessionHold | undefined;
+}
+
+const DURABLE: ReadonlySet<AgentEvent["type"]> = new Set([
+  "session",
+  "turn",
+  "message",
+  "tool_finished",
+  "approval_asked",
+  "approval_answered",
+  "usage",
+  "warning",
+  "notice",
+  "compacted",
+  "error",
+  "done",
+] as const);
+const NEWLINE = 10;
+const WAITING_LIMIT = 32 << 20;
+
+/** All or nothing: what a full disk left of a line is taken back. */
+function writeWhole(file: number, bytes: Uint8Array): void {
+  const { size } = fstatSync(file);
+  try {
+    if (writeSync(file, bytes) !== bytes.length) throw new Error("no space left on the device");
+  } catch (error) {
+    ftruncateSync(file, size);
+    throw error;
+  }
+}

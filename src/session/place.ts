@@ -1,0 +1,46 @@
+/** Where sessions are stored: in the working directory, or under home when that cannot be written. */
+import { accessSync, constants, lstatSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface SessionPlace {
+  /** Holds one `<id>.jsonl` a session. */
+  readonly directory: string;
+  /** Why it is not the usual place. */
+  readonly notice?: string;
+}
+
+/** Looks only; `prepare` makes the directory when the first line is written. */
+export function sessionPlace(cwd: string, stateDirectory: string): SessionPlace {
+  const current = join(cwd, ".buddyx");
+  const legacy = join(cwd, ".agentx");
+  const root = !isDirectory(current) && isDirectory(legacy) ? legacy : current;
+  // A link put there by somebody else could lead the log anywhere.
+  if (canHold(root, cwd)) return { directory: join(root, "sessions") };
+  const directory = join(stateDirectory, "sessions");
+  return { directory, notice: `${cwd} cannot hold ${root.slice(cwd.length + 1)}; sessions are stored in ${directory}` };
+}
+
+/** Makes the directory for its owner alone, with a .gitignore so that no session is ever committed. */
+export function prepare(directory: string): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  try {
+    writeFileSync(join(directory, "..", ".gitignore"), "*\n", { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+function canHold(root: string, cwd: string): boolean {
+  try {
+    accessSync(isDirectory(root) ? root : cwd, constants.W_OK);
+    const sessions = lstatSync(join(root, "sessions"), { throwIfNoEntry: false });
+    const itself = lstatSync(root, { throwIfNoEntry: false });
+    return (itself?.isDirectory() ?? true) && (sessions?.isDirectory() ?? true);
+  } catch {
+    return false;
+  }
+}
+
+function isDirectory(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}

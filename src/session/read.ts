@@ -1,0 +1,85 @@
+/** Reads the events of a session log, passing over what is damaged and counting it. */
+import { closeSync, openSync, readSync } from "node:fs";
+import { type AgentEvent, EVENT_VERSION } from "../agent/events.ts";
+import { BuddyError } from "../lib/errors.ts";
+
+export interface ReadReport {
+  readonly events: number;
+  /** Lines that could not be read: torn, overwritten or glued together. */
+  readonly damaged: number;
+}
+
+/** Line by line: a log of any size takes the memory of its longest line. Stops early when `visit` returns false. */
+export function readEvents(path: string, visit: (event: AgentEvent) => boolean | void): ReadReport {
+  let events = 0;
+  let damaged = 0;
+  const take = (line: string): boolean => {
+    if (line === "") return true;
+    const whole = parseEvent(line);
+    const found = whole === undefined ? salvage(line) : [whole];
+    if (whole === undefined) damaged += 1;
+    return found.every((event) => {
+      if (event.v > EVENT_VERSION)
+        throw new BuddyError("session", `${path} was written by a newer buddy (format ${event.v})`, {
+          hint: "Update buddy to continue this session; the file was left as it is.",
+        });
+      events += 1;
+      return visit(event) !== false;
+    });
+  };
+
+  const file = openSync(path, "r");
+  try {
+    const chunk = Buffer.alloc(1 << 20);
+    let rest: Buffer[] = [];
+    for (let count = 0; (count = readSync(file, chunk)) > 0;) {
+      let from = 0;
+      for (let at = 0; (at = chunk.subarray(0, count).indexOf(10, from)) >= 0; from = at + 1) {
+        const piece = chunk.subarray(from, at);
+        const line = rest.length === 0 ? piece : Buffer.concat([...rest, piece]);
+        rest = [];
+        if (!take(line.toString())) return { events, damaged };
+      }
+      if (from < count) rest.push(Buffer.from(chunk.subarray(from, count)));
+    }
+    if (rest.length > 0) take(Buffer.concat(rest).toString());
+  } finally {
+    closeSync(file);
+  }
+  return { events, damaged };
+}
+
+/** Whole events may stand behind the torn start of another, behind a block of NULs, or side by side. */
+function salvage(line: string): AgentEvent[] {
+  const starts: number[] = [];
+  for (let at = line.indexOf(START); at >= 0 && starts.length < MOST_GLUED; at = line.indexOf(START, at + 1))
+    starts.push(at);
+  const ends = [...starts, line.length];
+  const found: AgentEvent[] = [];
+  for (let first = 0; first < starts.length;) {
+    let next = first + 1;
+    for (let last = ends.length - 1; last > first; last -= 1) {
+      const event = parseEvent(line.slice(starts[first], ends[last]));
+      if (event === undefined) continue;
+      found.push(event);
+      next = last;
+      break;
+    }
+    first = next;
+  }
+  return found;
+}
+
+const START = '{"v":';
+const MOST_GLUED = 32;
+
+function parseEvent(text: string): AgentEvent | undefined {
+  try {
+    const value = JSON.parse(text) as AgentEvent;
+    return typeof value === "object" && value !== null && typeof value.v === "number" && typeof value.type === "string"
+      ? value
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,138 @@
+/** The stored sessions a buddy can see: start one, find one by id or prefix, continue or copy it, remove it. */
+import { constants, copyFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { closestMatch } from "../lib/closest-match.ts";
+import { BuddyError } from "../lib/errors.ts";
+import { holdSession, SessionHeld, type SessionHold } from "./hold.ts";
+import { newSessionId } from "./ids.ts";
+import { listSessions, type StoredSession } from "./list.ts";
+import { SessionLog } from "./log.ts";
+import { prepare, sessionPlace } from "./place.ts";
+import { readEvents } from "./read.ts";
+import { Replay } from "./replay.ts";
+
+export class SessionStore {
+  /** Where new sessions go. */
+  readonly directory: string;
+  /** Said once, when new sessions do not go to the working directory. */
+  readonly notice: string | undefined;
+  readonly #directories: readonly string[];
+  readonly #options: SessionStoreOptions;
+
+  constructor(options: SessionStoreOptions) {
+    const place = sessionPlace(options.cwd, options.stateDirectory);
+    this.directory = place.directory;
+    this.notice = place.notice;
+    this.#directories = [...new Set([place.directory, join(options.stateDirectory, "sessions")])];
+    this.#options = options;
+  }
+
+  list(): StoredSession[] {
+    return this.#directories.flatMap(listSessions).sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
+  }
+
+  /** `last`, a whole id, or the unique start of one. */
+  find(name: string): StoredSession {
+    const all = this.list();
+    if (name === "last") {
+      const newest = all[0];
+      if (newest !== undefined) return newest;
+      throw new BuddyError("usage", "there is no stored session here", {
+        hint: `Sessions are looked for in ${this.#directories.join(" and ")}.`,
+      });
+    }
+    const matches = all.filter((session) => session.id.startsWith(name));
+    if (matches.length === 1) return matches[0] as StoredSession;
+    if (matches.length > 1)
+      throw new BuddyError("usage", `${name} is the start of ${matches.length} sessions`, {
+        hint: matches.map((session) => `${session.id}  ${session.title.slice(0, 50)}`).join("\n"),
+      });
+    const near = closestMatch(
+      name,
+      all.map((session) => session.id),
+    );
+    throw new BuddyError("usage", `there is no session ${JSON.stringify(name)}`, {
+      hint:
+        near === undefined ? "List them with: buddy sessions" : `Did you mean ${near}? List them with: buddy sessions`,
+    });
+  }
+
+  /** A new session; its file appears with the first event. */
+  start(): SessionLog {
+    return this.#log(newSessionId(), this.directory);
+  }
+
+  /** Throws SessionHeld while another process has it. */
+  async resume(name: string): Promise<ResumedSession> {
+    const { id, path } = this.find(name);
+    const directory = dirname(path);
+    const hold = await holdSession(directory, id).catch((error: BuddyError) => {
+      if (error instanceof SessionHeld) throw error;
+      // No locks on this file system: said once, and the session goes on all the same.
+      this.#options.problem(error.message);
+      return undefined;
+    });
+    try {
+      return { log: this.#log(id, directory, hold), ...restore(path) };
+    } catch (error) {
+      hold?.release();
+      throw error;
+    }
+  }
+
+  /** A copy under a new id: what another process goes on writing to the original does not reach it. */
+  fork(name: string): ResumedSession {
+    const original = this.find(name);
+    const log = this.start();
+    prepare(log.directory);
+    copyFileSync(original.path, log.path, constants.COPYFILE_EXCL);
+    return { log, ...restore(log.path) };
+  }
+
+  async remove(name: string): Promise<StoredSession> {
+    const session = this.find(name);
+    const directory = dirname(session.path);
+    const hold = await holdSession(directory, session.id);
+    rmSync(session.path);
+    hold.release();
+    rmSync(join(directory, "..", "locks", `${session.id}.lock`), { force: true });
+    return session;
+  }
+
+  #log(id: string, directory: string, hold?: SessionHold): SessionLog {
+    const { redact, problem } = this.#options;
+    return new SessionLog({ id, directory, redact, problem, hold });
+  }
+}
+
+export interface SessionStoreOptions {
+  readonly cwd: string;
+  /** Such as ~/.local/state/buddy. */
+  readonly stateDirectory: string;
+  /** Takes keys and tokens out of every line. */
+  readonly redact: (text: string) => string;
+  /** Told when the log cannot be written; the work goes on. */
+  readonly problem: (message: string) => void;
+}
+
+export interface ResumedSession {
+  readonly log: SessionLog;
+  readonly replay: Replay;
+  /** What to tell the user: damaged lines, repaired calls. */
+  readonly notes: readonly string[];
+}
+
+function restore(path: string): { replay: Replay; notes: string[] } {
+  const replay = new Replay();
+  const { damaged } = readEvents(path, (event) => replay.add(event));
+  replay.finish();
+  const notes: string[] = [];
+  if (damaged > 0) notes.push(`${count(damaged, "damaged line")} of the session log skipped`);
+  if (replay.repaired > 0)
+    notes.push(`${count(replay.repaired, "tool call")} had no stored result and got a note instead`);
+  return { replay, notes };
+}
+
+function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? "" : "s"}`;
+}
