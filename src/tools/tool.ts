@@ -1,15 +1,29 @@
 /** The contract of a tool: a name, a schema, what it intends, and how it runs. */
 import type { z } from "zod";
-import type { Target } from "../targets/target.ts";
+import type { ResolvedPath, Target } from "../targets/target.ts";
 
 export interface Tool<In = unknown> {
   readonly name: string;
-  /** Short and precise: it is paid for in every request. */
-  readonly description: string;
+  /** Short and precise: it is paid for in every request. A function where it names facts of the target. */
+  readonly description: string | ((facts: TargetFacts) => string);
   readonly input: z.ZodType<In>;
+  /** What the target must have for the tool to be offered. */
+  readonly needs?: "tmux";
+  /** Which output budget holds for it; text (files and pages) unless told. */
+  readonly budget?: "shell" | "text";
   /** Pure; feeds policy, approval text, title and audit. */
   intent(input: In): Intent;
+  /** For writes: finds out what would change before anybody is asked. */
+  prepare?(input: In, context: ToolContext): Promise<Prepared>;
   run(input: In, context: ToolContext): Promise<ToolResult>;
+}
+
+/** What is known of the target when the tools are described to the model; it may still be opening. */
+export interface TargetFacts {
+  readonly label: string;
+  readonly cwd?: string;
+  /** Undefined until the target has told. */
+  readonly tmux: boolean | undefined;
 }
 
 /** What the model declares with run_shell, send-keys and the tmux tools. */
@@ -23,11 +37,25 @@ export interface Declared {
 export type Intent =
   /** Changes nothing: no question, may run beside others. */
   | { readonly kind: "read"; readonly title: string }
-  | { readonly kind: "shell"; readonly title: string; readonly command: string; readonly declared: Declared }
+  /** Changes only what buddy itself started: no question, but nothing happens in a dry run. */
+  | { readonly kind: "own"; readonly title: string }
+  | {
+      readonly kind: "shell";
+      readonly title: string;
+      readonly command: string;
+      readonly declared: Declared;
+      /** Outlives the call, so it is never part of a dry run. */
+      readonly detached?: boolean;
+    }
   /** Keys or tmux objects: changes something that no parser can judge. */
   | { readonly kind: "control"; readonly title: string; readonly declared: Declared }
   | { readonly kind: "write"; readonly title: string; readonly path: string }
   | { readonly kind: "fetch"; readonly title: string; readonly url: string };
+
+export type Prepared =
+  | { readonly kind: "ready"; readonly path: ResolvedPath; readonly diff: string }
+  /** Cannot work as asked; this is the result. */
+  | { readonly kind: "failed"; readonly result: ToolResult };
 
 export interface ToolContext {
   readonly signal: AbortSignal;

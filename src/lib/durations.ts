@@ -1,0 +1,35 @@
+/** Durations as people write them: "90s", "10m", "1h30m", "500ms"; a bare number is seconds. */
+export function parseDuration(text: string): number | undefined {
+  const trimmed = text.trim().toLowerCase();
+  if (/^\d+(\.\d+)?$/.test(trimmed)) return finite(Number(trimmed) * UNITS.s);
+  if (!/^(\d+(\.\d+)?\s*(ms|s|m|h|d)\s*)+$/.test(trimmed)) return undefined;
+  let total = 0;
+  for (const [, amount, unit] of trimmed.matchAll(/(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)/g)) {
+    total += Number(amount) * UNITS[unit as keyof typeof UNITS];
+  }
+  return finite(total);
+}
+
+/** 120000 → "2m", 90500 → "1m30s", 800 → "800ms". */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)}ms`;
+  let seconds = Math.round(ms / 1000);
+  let text = "";
+  for (const [unit, size] of [
+    ["d", 86_400],
+    ["h", 3600],
+    ["m", 60],
+    ["s", 1],
+  ] as const) {
+    const amount = Math.floor(seconds / size);
+    if (amount > 0) text += `${amount}${unit}`;
+    seconds -= amount * size;
+  }
+  return text;
+}
+
+const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+function finite(ms: number): number | undefined {
+  return Number.isSafeInteger(Math.round(ms)) ? Math.round(ms) : undefined;
+}

@@ -1,0 +1,81 @@
+/** Fits text into its budget: head and tail stay, the middle goes, and the notice says exactly how many bytes are missing and how to get them. */
+import type { CapturedText } from "../targets/target.ts";
+
+/** `how` gets the byte offset at which the missing part starts. */
+export function boundText(text: string, budget: number, how: (offset: number) => string): string {
+  return joinCaptured(cutCaptured(wholeText(text), budget), how);
+}
+
+/** Keeps the newest text, for screens. */
+export function boundTail(text: string, budget: number, how: string): string {
+  if (text.length <= budget) return text;
+  const tail = text.slice(afterCut(text, text.length - budget));
+  return `[${bytes(text) - bytes(tail)} bytes left out before this; ${how}]\n${tail}`;
+}
+
+export function joinCaptured(text: CapturedText, how: (offset: number) => string): string {
+  if (text.omittedBytes === 0) return text.head + text.tail;
+  return `${text.head}\n[${text.omittedBytes} bytes left out here; ${how(bytes(text.head))}]\n${text.tail}`;
+}
+
+/** Cuts what was captured further, so that head and tail together have at most `budget` characters. */
+export function cutCaptured(text: CapturedText, budget: number): CapturedText {
+  const length = text.head.length + text.tail.length;
+  if (length <= budget) return text;
+  const whole = text.omittedBytes === 0 ? text.head + text.tail : undefined;
+  const room = Math.max(0, budget);
+  // More of the head than of the tail would hide the end of a failing build; halves serve both.
+  const headRoom =
+    whole === undefined ? Math.min(text.head.length, Math.max(room - text.tail.length, room >> 1)) : room >> 1;
+  const tailRoom = room - headRoom;
+  const source = whole ?? text.head;
+  const ending = whole ?? text.tail;
+  const head = source.slice(0, beforeCut(source, headRoom));
+  const tail = ending.slice(afterCut(ending, Math.max(0, ending.length - tailRoom)));
+  return { head, tail, omittedBytes: text.totalBytes - bytes(head) - bytes(tail), totalBytes: text.totalBytes };
+}
+
+export function wholeText(text: string): CapturedText {
+  return { head: text, tail: "", omittedBytes: 0, totalBytes: bytes(text) };
+}
+
+const bytes = (text: string) => Buffer.byteLength(text);
+
+let segmenter: Intl.Segmenter | undefined;
+const clusters = (text: string) =>
+  (segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" })).segment(text);
+/** Characters looked at around a cut; longer clusters are cut at a code point. */
+const CLUSTER = 64;
+
+/** The nearest cluster boundary at or before `at`. */
+function beforeCut(text: string, at: number): number {
+  if (at >= text.length) return text.length;
+  if (at <= 0) return 0;
+  const from = codePoint(text, Math.max(0, at - CLUSTER));
+  let boundary = from;
+  for (const part of clusters(text.slice(from, at + CLUSTER))) {
+    const end = from + part.index + part.segment.length;
+    if (end > at) break;
+    boundary = end;
+  }
+  return boundary === from ? codePoint(text, at) : boundary;
+}
+
+/** The nearest cluster boundary at or after `at`. */
+function afterCut(text: string, at: number): number {
+  if (at <= 0) return 0;
+  if (at >= text.length) return text.length;
+  const from = codePoint(text, Math.max(0, at - CLUSTER));
+  for (const part of clusters(text.slice(from, at + CLUSTER))) {
+    const start = from + part.index;
+    if (start >= at) return start;
+  }
+  const next = codePoint(text, at);
+  return next < at ? next + 2 : next;
+}
+
+/** Never between the halves of a surrogate pair. */
+function codePoint(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  return at > 0 && code >= 0xdc00 && code <= 0xdfff ? at - 1 : at;
+}

@@ -1,0 +1,118 @@
+/** How a command ended, in words that tell the model what it can do next. */
+import { formatDuration } from "../lib/durations.ts";
+import type { CapturedText, RunOutcome, RunResult } from "../targets/target.ts";
+import { cutCaptured, joinCaptured } from "./bound-output.ts";
+import type { ToolResult } from "./tool.ts";
+
+export interface OutcomeContext {
+  readonly waitMs: number;
+  readonly shell: "tmux" | "direct";
+  readonly budget: number;
+  readonly attach?: string | undefined;
+}
+
+export function outcomeText(result: RunResult, context: OutcomeContext): ToolResult {
+  const { outcome } = result;
+  const lines = [
+    ...headline(outcome, context),
+    printed(result, context.budget, outcome),
+    ...result.notes.map((note) => `[note: ${note}]`),
+  ];
+  return {
+    ok: outcome.kind === "exited" ? outcome.code === 0 : outcome.kind === "running" && outcome.why === "no-wait",
+    outcome: outcome.kind,
+    ...(outcome.kind === "exited" || outcome.kind === "shell-ended" ? { exitCode: outcome.code } : {}),
+    result: lines.filter((line) => line !== "").join("\n"),
+  };
+}
+
+function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext): string[] {
+  switch (outcome.kind) {
+    case "exited":
+      return outcome.code === 0 ? [] : [`[command failed: exit code ${outcome.code}]`];
+    case "running":
+      return outcome.why === "no-wait"
+        ? [
+            "[command sent, not waited for]",
+            'Look at it with capture-pane (for example delay="5s"); stop it with send-keys keys=["C-c"].',
+          ]
+        : [
+            `[command timed out after ${formatDuration(waitMs)}]`,
+            'It is still running in the pane. Wait and look with capture-pane delay="30s", stop it with send-keys keys=["C-c"], or allow more time next time (wait="15m").',
+          ];
+    case "stopped":
+      return outcome.by === "user"
+        ? ["operation cancelled by user"]
+        : [
+            `[command timed out after ${formatDuration(waitMs)}]`,
+            'It and everything it started were ended. For longer work give wait="30m" or use mode="background".',
+          ];
+    case "waiting":
+      return waiting(outcome, attach);
+    case "incomplete":
+      return [
+        `[command incomplete: ${outcome.hint}]`,
+        "It was not run. Complete it (quotes, here-document, do/done, brackets) and send it again.",
+      ];
+    case "shell-ended":
+      return [
+        `[the shell ended with exit code ${outcome.code}]`,
+        "The next command gets a new shell: variables and functions are lost" +
+          (shell === "direct" ? ", the working directory too." : "."),
+      ];
+    case "lost":
+      return [
+        `[lost: ${outcome.why}]`,
+        "It is not known whether the command finished. Check its effects before you run it again.",
+      ];
+  }
+}
+
+function waiting(outcome: RunOutcome & { kind: "waiting" }, attach: string | undefined): string[] {
+  const program = outcome.program || "the command";
+  switch (outcome.for) {
+    case "password":
+      return [
+        `[waiting for a password: ${program}]`,
+        `The operator has been asked to type it in the pane${attach === undefined ? "" : ` (${attach})`}. Do not ask for it and do not send it. ` +
+          'Look whether it went on with capture-pane delay="20s", or give up with send-keys keys=["C-c"].',
+      ];
+    case "line":
+      return [
+        `[waiting for input: ${program}]`,
+        'Answer with send-keys literal_text="…" enter=true, or stop it with send-keys keys=["C-c"]. Prefer options that need no input (-y, --batch).',
+      ];
+    case "repl":
+      return [
+        `[interactive program at its prompt: ${program}]`,
+        'Go on with send-keys literal_text="…" enter=true and capture-pane, or leave it with send-keys keys=["C-d"].',
+      ];
+    case "full-screen":
+      return [
+        `[full-screen program: ${program}]`,
+        'See it with capture-pane, use it with send-keys, leave it as it is left by hand (often keys=["q"]) or with keys=["C-c"].',
+      ];
+  }
+}
+
+function printed(result: RunResult, budget: number, outcome: RunOutcome): string {
+  const stderr = result.stderr;
+  const errorsLength = stderr === undefined ? 0 : stderr.head.length + stderr.tail.length;
+  const forErrors = Math.min(errorsLength, Math.max(budget >> 1, budget - length(result.output)));
+  const out = joined(cutCaptured(result.output, budget - forErrors), result.outputId);
+  const err = stderr === undefined ? "" : joined(cutCaptured(stderr, forErrors), result.outputId, "stderr");
+  if (out === "" && err === "") return outcome.kind === "exited" && outcome.code === 0 ? "(no output)" : "";
+  if (err === "") return out;
+  return out === "" ? `[stderr]\n${err}` : `${out}\n[stderr]\n${err}`;
+}
+
+function joined(text: CapturedText, outputId: string | undefined, stream?: "stderr"): string {
+  const where = stream === undefined ? "" : ` stream="${stream}"`;
+  return joinCaptured(text, (offset) =>
+    outputId === undefined
+      ? "run it again with a filter, or write it to a file"
+      : `get them with shell_output output_id="${outputId}"${where} offset=${offset}, or filter="regex"`,
+  ).replace(/\n$/, "");
+}
+
+const length = (text: CapturedText) => text.head.length + text.tail.length;

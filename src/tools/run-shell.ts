@@ -1,0 +1,155 @@
+/** run_shell: one command on the target, in the shared pane or a direct shell, waited for, sent, or detached. */
+import { z } from "zod";
+import { formatDuration, parseDuration } from "../lib/durations.ts";
+import type { RunOptions, Shell, Target } from "../targets/target.ts";
+import { declaredFields } from "./metadata.ts";
+import { outcomeText } from "./outcome-text.ts";
+import type { Intent, TargetFacts, Tool, ToolContext, ToolResult } from "./tool.ts";
+
+export interface ShellSettings {
+  readonly timeoutMs: number;
+  readonly slowTimeoutMs: number;
+}
+
+const input = z.strictObject({
+  command: z.string().min(1),
+  mode: z
+    .enum(["default", "slow", "background"])
+    .optional()
+    .describe("slow: builds, installs, tests; background: detached, gives a shell_id"),
+  wait: z
+    .union([z.boolean(), z.number().nonnegative(), z.string().refine(isWait, 'not a duration like "90s" or "10m"')])
+    .optional()
+    .describe('longest wait: seconds or "10m"; false: send into the pane and return (tmux only)'),
+  session: z.string().optional(),
+  pane: z.string().optional().describe("managed pane; default: the shared one"),
+  ...declaredFields,
+});
+
+export type RunShellInput = z.infer<typeof input>;
+
+export function runShellTool(settings: ShellSettings): Tool<RunShellInput> {
+  return {
+    name: "run_shell",
+    description: (facts) => describe(facts, settings),
+    input,
+    budget: "shell",
+    intent,
+    run: (args, context) => run(args, context, settings),
+  };
+}
+
+function describe(facts: TargetFacts, settings: ShellSettings): string {
+  const where = facts.cwd === undefined ? `the login directory (${facts.label})` : facts.cwd;
+  return (
+    `Run a shell command on ${facts.label}; cd and variables persist. Working directory: ${where}. ` +
+    `Waits up to ${formatDuration(settings.timeoutMs)} (slow: ${formatDuration(settings.slowTimeoutMs)}). ` +
+    "Write long scripts to a file first."
+  );
+}
+
+function intent({ command, mode, wait, risk, mutation, privesc, why }: RunShellInput): Intent {
+  const detached = mode === "background" || wait === false || wait === "false";
+  return { kind: "shell", title: command, command, declared: { risk, mutation, privesc, why }, detached };
+}
+
+async function run(args: RunShellInput, context: ToolContext, settings: ShellSettings): Promise<ToolResult> {
+  if (Math.ceil(args.command.length / CHARS_PER_TOKEN) > MOST_TOKENS) {
+    return failed(
+      `the command is over ${MOST_TOKENS} tokens. Write it to a script file with write_file first (in parts if needed), then run that file.`,
+    );
+  }
+  const target = await context.target();
+  if (args.mode === "background") return background(args, target, context);
+  const noWait = args.wait === false || args.wait === "false";
+  const shell = await shellFor(target, args);
+  if (shell.kind === "direct" && noWait) {
+    return failed('wait=false needs a tmux pane and this target has none. Use mode="background" and shell_output.');
+  }
+  const waitMs = waitMillis(args, settings);
+  const options: RunOptions = {
+    ...(noWait ? { noWait } : { waitMs }),
+    signal: context.signal,
+    keep: context.budget,
+    onOutput: ({ stream, text }) => context.emit({ stream, text }),
+    onWaiting: (what) => {
+      if (what.for !== "password") return;
+      const how = target.identity.attach === undefined ? "" : ` Attach with: ${target.identity.attach}`;
+      context.emit({ stream: "info", text: `${what.program} asks for a password in the pane: type it there.${how}` });
+    },
+  };
+  const result = await shell.run(args.command, options);
+  return outcomeText(result, { waitMs, shell: shell.kind, budget: context.budget, attach: target.identity.attach });
+}
+
+async function background(args: RunShellInput, target: Target, context: ToolContext): Promise<ToolResult> {
+  if (args.session !== undefined || args.pane !== undefined) {
+    return failed("background shells run outside tmux: leave out session and pane, or use wait=false in that pane.");
+  }
+  const shell = await target.background.start(args.command, { signal: context.signal });
+  return {
+    ok: true,
+    outcome: "background",
+    result: {
+      shell_id: shell.id,
+      pid: shell.pid,
+      output_file: shell.outputFile,
+      next: `Read it with shell_output shell_id="${shell.id}"; stop it with kill_shell shell_id="${shell.id}".`,
+    },
+    display: `started in the background: ${shell.id}, pid ${shell.pid}`,
+  };
+}
+
+/** The shell a call names: the shared pane or direct shell, or another managed pane. */
+export async function shellFor(
+  target: Target,
+  select: { session?: string | undefined; pane?: string | undefined },
+): Promise<Shell> {
+  if (select.session === undefined && select.pane === undefined) return target.shell;
+  if (target.panes === undefined) throw new NoTmux();
+  return target.panes.pane(selector(select));
+}
+
+export function selector(select: {
+  session?: string | undefined;
+  pane?: string | undefined;
+  target?: string | undefined;
+}): {
+  session?: string;
+  pane?: string;
+  target?: string;
+} {
+  return {
+    ...(select.session === undefined ? {} : { session: select.session }),
+    ...(select.pane === undefined ? {} : { pane: select.pane }),
+    ...(select.target === undefined ? {} : { target: select.target }),
+  };
+}
+
+/** A call that only a target with tmux can serve. */
+export class NoTmux extends Error {
+  constructor() {
+    super('this target has no tmux: leave out session and pane; for long work use mode="background".');
+    this.name = "NoTmux";
+  }
+}
+
+function waitMillis(args: RunShellInput, settings: ShellSettings): number {
+  const limit = args.mode === "slow" ? settings.slowTimeoutMs : settings.timeoutMs;
+  if (typeof args.wait === "number") return Math.min(args.wait * 1000, LONGEST_WAIT);
+  if (typeof args.wait === "string" && args.wait !== "true")
+    return Math.min(parseDuration(args.wait) ?? limit, LONGEST_WAIT);
+  return limit;
+}
+
+function isWait(text: string): boolean {
+  return text === "true" || text === "false" || parseDuration(text) !== undefined;
+}
+
+function failed(result: string): ToolResult {
+  return { ok: false, outcome: "failed", result };
+}
+
+const CHARS_PER_TOKEN = 4;
+const MOST_TOKENS = 60_000;
+const LONGEST_WAIT = 24 * 3600 * 1000;
