@@ -50,11 +50,11 @@ export class SessionLog {
     this.#flush(event.type === "done");
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#flush(true);
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
-    void this.#hold?.then((hold) => hold?.release());
+    (await this.#hold)?.release();
   }
 
   #flush(durable: boolean): void {

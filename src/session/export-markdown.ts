@@ -1,0 +1,48 @@
+/** A session as one Markdown document. */
+import type { ToolEntry, Transcript, TranscriptEntry } from "./transcript.ts";
+
+export function exportMarkdown(transcript: Transcript): string {
+  const { id, started, model, target, damaged, entries } = transcript;
+  const head = [`# buddy session ${id}`, "", `- started: ${started}`, `- model: ${model}`, `- target: ${target}`];
+  if (damaged > 0) head.push(`- damaged lines skipped: ${damaged}`);
+  return `${[...head, "", ...entries.map(section)].join("\n")}\n`;
+}
+
+function section(entry: TranscriptEntry): string {
+  switch (entry.kind) {
+    case "prompt":
+      return `## ${entry.at}: prompt\n\n${quote(entry.text)}\n`;
+    case "answer":
+      return [entry.reasoning && `${quote(`(reasoning) ${entry.reasoning}`)}\n`, entry.text && `${entry.text}\n`]
+        .filter(Boolean)
+        .join("\n");
+    case "tool":
+      return toolSection(entry.tool);
+    case "note":
+      return `${quote(`note: ${entry.text}`)}\n`;
+  }
+}
+
+function toolSection(tool: ToolEntry): string {
+  const facts = [tool.name, `on ${tool.where}`, summaryOf(tool), tool.approval].filter(Boolean).join(" · ");
+  const command = tool.name === "run_shell" ? `$ ${tool.title}` : tool.title;
+  return `**${facts}**\n\n${fence(tool.output === "" ? command : `${command}\n${tool.output}`)}\n`;
+}
+
+export function summaryOf(tool: ToolEntry): string {
+  return tool.exitCode === undefined ? tool.outcome : `exit code ${tool.exitCode}`;
+}
+
+function quote(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => `> ${line}`.trimEnd())
+    .join("\n");
+}
+
+/** Longer than any run of backticks inside. */
+function fence(text: string): string {
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+  const marks = "`".repeat(longest + 1);
+  return `${marks}text\n${text.replace(/\n$/, "")}\n${marks}`;
+}

@@ -1,0 +1,126 @@
+/** A stored session as a person would tell it: who asked what, what was answered, what was run and who approved it. */
+import type { AgentEvent } from "../agent/events.ts";
+import type { ToolCall } from "../model/types.ts";
+import { readEvents } from "./read.ts";
+
+export interface Transcript {
+  readonly id: string;
+  readonly started: string;
+  readonly model: string;
+  readonly target: string;
+  readonly damaged: number;
+  readonly entries: readonly TranscriptEntry[];
+}
+
+export type TranscriptEntry =
+  | { readonly kind: "prompt"; readonly at: string; readonly text: string }
+  | { readonly kind: "answer"; readonly at: string; readonly text: string; readonly reasoning: string }
+  | { readonly kind: "tool"; readonly at: string; readonly tool: ToolEntry }
+  | { readonly kind: "note"; readonly at: string; readonly text: string };
+
+export interface ToolEntry {
+  readonly name: string;
+  /** The command, path or URL. */
+  readonly title: string;
+  readonly where: string;
+  output: string;
+  outcome: string;
+  exitCode: number | undefined;
+  /** Who approved or denied it, and why. */
+  approval: string;
+}
+
+export function readTranscript(path: string, id: string): Transcript {
+  const entries: TranscriptEntry[] = [];
+  const tools = new Map<string, ToolEntry>();
+  const about = { started: "", model: "", target: "" };
+
+  const add = (event: AgentEvent): void => {
+    const at = event.ts;
+    switch (event.type) {
+      case "session":
+        about.started ||= at;
+        about.model = event.profile === event.model ? event.model : `${event.profile} (${event.model})`;
+        about.target = event.user === undefined ? event.target : `${event.target}, ${event.user}@${event.host ?? "?"}`;
+        break;
+      case "turn":
+        entries.push({ kind: "prompt", at, text: event.prompt });
+        break;
+      case "message": {
+        const { content, reasoning = "", toolCalls } = event.message;
+        if (content || reasoning) entries.push({ kind: "answer", at, text: content ?? "", reasoning });
+        for (const call of toolCalls) {
+          const tool = newEntry(call, event.target);
+          tools.set(call.id, tool);
+          entries.push({ kind: "tool", at, tool });
+        }
+        break;
+      }
+      case "approval_answered": {
+        const tool = tools.get(event.call);
+        if (tool !== undefined)
+          tool.approval = [
+            `${event.decision} by ${event.by}`,
+            event.reason,
+            event.edited && `changed to: ${event.edited}`,
+          ]
+            .filter(Boolean)
+            .join("; ");
+        break;
+      }
+      case "tool_finished": {
+        const tool = tools.get(event.call);
+        if (tool === undefined) break;
+        tool.outcome = event.outcome;
+        tool.exitCode = event.exit_code;
+        tool.output = event.display ?? payload(event.result);
+        break;
+      }
+      case "compacted":
+        entries.push({ kind: "note", at, text: `Earlier messages were summarised:\n\n${event.summary}` });
+        break;
+      case "warning":
+      case "notice":
+      case "error":
+        entries.push({ kind: "note", at, text: event.message });
+        break;
+      case "done":
+        if (event.status !== "answered") entries.push({ kind: "note", at, text: `The turn ended: ${event.status}` });
+        break;
+    }
+  };
+  const { damaged } = readEvents(path, add);
+  return { id, ...about, damaged, entries };
+}
+
+function newEntry(call: ToolCall, where: string): ToolEntry {
+  return {
+    name: call.name,
+    title: titleOf(call),
+    where,
+    output: "",
+    outcome: "no result",
+    exitCode: undefined,
+    approval: "",
+  };
+}
+
+function titleOf(call: ToolCall): string {
+  try {
+    const args = JSON.parse(call.arguments) as Record<string, unknown>;
+    const main = args.command ?? args.path ?? args.url ?? args.query ?? args.keys ?? args.pane ?? args.shell_id;
+    return typeof main === "string" ? main : JSON.stringify(main ?? args);
+  } catch {
+    return call.arguments;
+  }
+}
+
+/** The text inside the result envelope. */
+function payload(envelope: string): string {
+  try {
+    const { result } = JSON.parse(envelope) as { result?: unknown };
+    return typeof result === "string" ? result : JSON.stringify(result ?? null, null, 2);
+  } catch {
+    return envelope;
+  }
+}

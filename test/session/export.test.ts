@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AgentEventBody } from "../../src/agent/events.ts";
+import { exportHtml } from "../../src/session/export-html.ts";
+import { exportMarkdown } from "../../src/session/export-markdown.ts";
+import { readTranscript } from "../../src/session/transcript.ts";
+
+const stamp = {
+  v: 1,
+  ts: "2026-01-02T03:04:05.678Z",
+  session: "aaaa-bbbb-cccc-dddd",
+  target: "ssh deploy@web1",
+} as const;
+const hostile = `<script>document.title="pwned"</script><img src=x onerror="document.title='pwned'">`;
+const tool = { tool: "run_shell", ms: 1 } as const;
+const call = (id: string, args: unknown, name = "run_shell") => ({ id, name, arguments: JSON.stringify(args) });
+const asked = {
+  tool: "run_shell",
+  where: "deploy@web1",
+  risk: "low",
+  mutation: true,
+  privesc: false,
+  why: "w",
+  policy: "p",
+} as const;
+const bodies: AgentEventBody[] = [
+  {
+    type: "session",
+    buddy: "0.1.0",
+    profile: "p",
+    model: "m",
+    api: "completions",
+    cwd: "/",
+    user: "deploy",
+    host: "web1",
+  },
+  { type: "turn", turn: 1, prompt: `clean up ${hostile}` },
+  {
+    type: "message",
+    message: {
+      role: "assistant",
+      content: null,
+      reasoning: "think first",
+      toolCalls: [
+        call("c1", { command: "rm -r old ```" }),
+        call("c2", { path: "/etc/motd" }, "read_file"),
+        call("c3", { command: "echo no" }),
+        { id: "c4", name: "run_shell", arguments: "{broken" },
+      ],
+    },
+  },
+  { type: "approval_asked", approval: "1", call: "c1", action: "rm -r old", understated: false, ...asked },
+  { type: "approval_answered", approval: "1", call: "c1", decision: "approved", by: "operator", edited: "rm -r ./old" },
+  { type: "approval_answered", approval: "2", call: "c3", decision: "denied", by: "operator", reason: "not today" },
+  {
+    type: "tool_finished",
+    call: "c1",
+    ok: false,
+    outcome: "exited",
+    exit_code: 2,
+    result: JSON.stringify({ result: `out ${hostile}\u001b[31m` }),
+    ...tool,
+  },
+  {
+    type: "tool_finished",
+    call: "c2",
+    ok: true,
+    outcome: "ok",
+    result: JSON.stringify({ result: { lines: 3 } }),
+    ...tool,
+    tool: "read_file",
+  },
+  { type: "tool_finished", call: "c3", ok: false, outcome: "denied", result: "not json", ...tool },
+  { type: "compacted", summary: "all before", before_tokens: 9, after_tokens: 2, replaced: 1 },
+  { type: "warning", message: "80 % of the window is used" },
+  {
+    type: "message",
+    message: {
+      role: "assistant",
+      content: `# Done ${hostile}\n\n[go](javascript:alert(1)) ![pic](http://127.0.0.1:9/p.png) [ok](https://example.com)`,
+      toolCalls: [],
+    },
+  },
+  { type: "done", turn: 1, status: "cancelled", text: "", iterations: 2, ms: 9 },
+];
+
+let directory: string;
+let path: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "buddy-export-"));
+  path = join(directory, "s.jsonl");
+  writeFileSync(path, `${bodies.map((body) => JSON.stringify({ ...stamp, ...body })).join("\n")}\n{torn`);
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+describe("export", () => {
+  test("Markdown tells prompts, answers, commands with exit codes, and who approved what", () => {
+    const text = exportMarkdown(readTranscript(path, "aaaa-bbbb-cccc-dddd"));
+    expect(text).toContain("# buddy session aaaa-bbbb-cccc-dddd");
+    expect(text).toContain("- damaged lines skipped: 1");
+    expect(text).toContain("- target: ssh deploy@web1, deploy@web1");
+    expect(text).toContain("exit code 2 · approved by operator; changed to: rm -r ./old");
+    expect(text).toContain("denied by operator; not today");
+    expect(text).toContain("````text\n$ rm -r old ```"); // the fence is longer than what it holds
+    expect(text).toContain("> (reasoning) think first");
+    expect(text).toContain("{broken");
+    expect(text).toContain("The turn ended: cancelled");
+  });
+
+  test("HTML in a browser: readable, runs nothing, loads nothing", async () => {
+    const page = join(directory, "s.html");
+    writeFileSync(page, exportHtml(readTranscript(path, "aaaa-bbbb-cccc-dddd")));
+    const chromium = Bun.which("chromium") ?? Bun.which("chromium-browser") ?? Bun.which("google-chrome");
+    if (chromium === null) throw new Error("chromium is needed for this test: bun scripts/test.ts installs it");
+    const child = Bun.spawn(
+      [
+        chromium,
+        ...[
+          "--headless",
+          "--no-sandbox",
+          "--disable-gpu",
+          "--disable-quic",
+          "--no-first-run",
+          "--disable-dev-shm-usage",
+        ],
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        `--user-data-dir=${join(directory, "profile")}`,
+        "--dump-dom",
+        `file://${page}`,
+      ],
+      { stdout: "pipe", stderr: "ignore" },
+    );
+    const dom = await new Response(child.stdout).text();
+    expect(dom).toContain("<title>buddy session aaaa-bbbb-cccc-dddd</title>");
+    expect(dom).not.toMatch(/<(script|img)\b/);
+    expect(dom).toContain("&lt;script&gt;");
+    expect(dom).not.toContain("javascript:");
+    expect(dom).toContain('href="https://example.com"');
+    expect(dom).toContain("[picture: pic]");
+    expect(dom).toContain("exit code 2");
+    expect(dom).toContain("approved by operator");
+    expect(dom).not.toContain("\u001b");
+  }, 30_000);
+});

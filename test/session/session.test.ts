@@ -1,0 +1,368 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AgentEvent, AgentEventBody } from "../../src/agent/events.ts";
+import { isSessionId, newSessionId } from "../../src/session/ids.ts";
+import { SessionLog } from "../../src/session/log.ts";
+import { sessionPlace } from "../../src/session/place.ts";
+import { readEvents } from "../../src/session/read.ts";
+import { Replay } from "../../src/session/replay.ts";
+import { SessionStore } from "../../src/session/store.ts";
+import { until } from "../support/until.ts";
+
+let cwd: string;
+let state: string;
+let problems: string[];
+const root = () =>
+  new SessionStore({ cwd, stateDirectory: state, redact: (text) => text, problem: (m) => problems.push(m) });
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), "buddy-session-"));
+  state = join(cwd, "state");
+  problems = [];
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const stamp = { v: 1, ts: "2026-01-02T03:04:05.678Z", session: "aaaa-bbbb-cccc-dddd", target: "local" } as const;
+const event = (body: AgentEventBody): AgentEvent => ({ ...stamp, ...body });
+const turn = (prompt: string, n = 1) => event({ type: "turn", turn: n, prompt });
+const session = event({ type: "session", buddy: "0.1.0", profile: "p", model: "m", api: "completions", cwd: "/srv" });
+const done = event({ type: "done", turn: 1, status: "answered", text: "ok", iterations: 1, ms: 5 });
+const calls = (...ids: string[]) =>
+  event({
+    type: "message",
+    message: {
+      role: "assistant",
+      content: null,
+      toolCalls: ids.map((id) => ({ id, name: "run_shell", arguments: '{"command":"ls"}' })),
+    },
+  });
+const result = (call: string, text: string) =>
+  event({
+    type: "tool_finished",
+    call,
+    tool: "run_shell",
+    ok: true,
+    outcome: "exited",
+    exit_code: 0,
+    ms: 1,
+    result: text,
+  });
+const answer = (content: string) => event({ type: "message", message: { role: "assistant", content, toolCalls: [] } });
+
+async function written(...events: AgentEvent[]): Promise<SessionLog> {
+  const log = root().start();
+  for (const one of events) log.append(one);
+  await log.close();
+  return log;
+}
+
+describe("the log", () => {
+  test("is private, ignored by git, and holds durable events only", async () => {
+    const log = await written(session, turn("hello"), event({ type: "text", delta: "no" }), answer("yes"), done);
+    expect(isSessionId(log.id)).toBe(true);
+    expect(statSync(log.path).mode & 0o777).toBe(0o600);
+    expect(statSync(log.directory).mode & 0o777).toBe(0o700);
+    expect(readFileSync(join(cwd, ".buddyx/.gitignore"), "utf8")).toBe("*\n");
+    const lines = readFileSync(log.path, "utf8").trimEnd().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as AgentEvent).type)).toEqual(["session", "turn", "message", "done"]);
+    expect(lines.every((line) => line.startsWith('{"v":1,"ts":'))).toBe(true);
+  });
+
+  test("nothing is created before there is something to store", async () => {
+    await root().start().close();
+    expect(existsSync(join(cwd, ".buddyx"))).toBe(false);
+  });
+
+  test("every line goes through the redactor", async () => {
+    const store = new SessionStore({
+      cwd,
+      stateDirectory: state,
+      redact: (text) => text.replaceAll("sk-secret", "[redacted]"),
+      problem: () => {},
+    });
+    const log = store.start();
+    log.append(turn("my key is sk-secret"));
+    await log.close();
+    expect(readFileSync(log.path, "utf8")).not.toContain("sk-secret");
+  });
+
+  test("a directory removed meanwhile is written again at the end of the turn", async () => {
+    const log = root().start();
+    log.append(session);
+    log.append(turn("one"));
+    rmSync(join(cwd, ".buddyx"), { recursive: true });
+    log.append(answer("two"));
+    log.append(done);
+    await log.close();
+    expect(problems.join()).toContain("had been removed");
+    const seen: string[] = [];
+    readEvents(log.path, (one) => void seen.push(one.type));
+    expect(seen).toEqual(["session", "turn", "message", "done"]);
+  });
+
+  test("a full disk loses no line that fits, tears none, and is told once", async () => {
+    const id = newSessionId();
+    const directory = join(cwd, "full");
+    const worker = join(import.meta.dir, "../support/session-worker.ts");
+    // A file size limit fails a write in the middle, as a full disk does.
+    const script = `trap '' XFSZ; ulimit -f 16; exec "$@"`;
+    const child = Bun.spawn(["sh", "-c", script, "sh", process.execPath, worker, directory, id, "60", "1000"], {
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    const output = await new Response(child.stdout).text();
+    expect(output.match(/^problem .*cannot be stored/gm)).toHaveLength(1);
+    const report = readEvents(join(directory, `${id}.jsonl`), () => {});
+    expect(report.damaged).toBe(0);
+    expect(report.events).toBeGreaterThan(5);
+  });
+
+  test("500 times killed while writing: every completed line is there", async () => {
+    const worker = join(import.meta.dir, "../support/session-worker.ts");
+    const runs = Array.from({ length: 500 }, (_, index) => index);
+    const lost: string[] = [];
+    const one = async (index: number) => {
+      const id = newSessionId();
+      const directory = join(cwd, `kill${index}`, "sessions");
+      const child = Bun.spawn([process.execPath, worker, directory, id, "100000", String((index * 37) % 3000)], {
+        stdout: "pipe",
+      });
+      let told = "";
+      for await (const chunk of child.stdout) {
+        told += new TextDecoder().decode(chunk);
+        if (told.length > (index * 13) % 400) child.kill("SIGKILL");
+      }
+      await child.exited;
+      const completed = Number(told.trimEnd().split("\n").at(-1) || -1) + 1;
+      const report = readEvents(join(directory, `${id}.jsonl`), () => {});
+      if (report.events < completed || report.damaged > 1)
+        lost.push(`${index}: ${completed} written, ${report.events} read`);
+    };
+    const workers = Array.from({ length: 4 }, async () => {
+      for (let index = runs.pop(); index !== undefined; index = runs.pop()) await one(index);
+    });
+    await Promise.all(workers);
+    expect(lost).toEqual([]);
+  }, 120_000);
+});
+
+describe("where sessions live", () => {
+  test("legacy .agentx is used when it is there alone", () => {
+    mkdirSync(join(cwd, ".agentx"));
+    expect(sessionPlace(cwd, state).directory).toBe(join(cwd, ".agentx/sessions"));
+    mkdirSync(join(cwd, ".buddyx"));
+    expect(sessionPlace(cwd, state).directory).toBe(join(cwd, ".buddyx/sessions"));
+  });
+
+  test("a link or file in its place, and a missing directory, lead to the state directory, said aloud", () => {
+    symlinkSync("/etc", join(cwd, ".buddyx"));
+    const place = sessionPlace(cwd, state);
+    expect(place.directory).toBe(join(state, "sessions"));
+    expect(place.notice).toContain("sessions are stored in");
+    expect(sessionPlace(join(cwd, "missing"), state).directory).toBe(join(state, "sessions"));
+  });
+
+  test("a place where nothing can be written is told, and the work goes on", async () => {
+    writeFileSync(join(cwd, "state"), "a file");
+    symlinkSync("/etc", join(cwd, ".buddyx"));
+    const log = root().start();
+    log.append(turn("x"));
+    await log.close();
+    expect(problems.join()).toMatch(/cannot be stored/);
+  });
+});
+
+describe("damage", () => {
+  const damaged = async (text: string | Buffer) => {
+    const log = await written(session, turn("first"), answer("one"), done);
+    appendFileSync(log.path, text);
+    return log;
+  };
+
+  test("a torn last line is skipped, told, and does not touch what comes after", async () => {
+    const log = await damaged('{"v":1,"ts":"2026-01-02T03:04:05.678Z","session":"aaaa","type":"tu');
+    const again = await root().resume(log.id);
+    expect(again.notes.join()).toContain("1 damaged line");
+    again.log.append(turn("second"));
+    await again.log.close();
+    const resumed = await root().resume(log.id);
+    expect(resumed.replay.messages.map((m) => m.content)).toEqual(["first", "one", "second"]);
+    await resumed.log.close();
+  });
+
+  test("NUL blocks, glued lines and interleaved writers lose nothing that is whole", async () => {
+    const line = (text: string) => JSON.stringify(turn(text));
+    const log = await damaged(
+      Buffer.from(`${"\0".repeat(5000)}${line("after NUL")}\n{"v":1,"to${line("glued")}\n${line("a")}${line("b")}\n`),
+    );
+    const { replay, log: again, notes } = await root().resume(log.id);
+    expect(replay.messages.map((m) => m.content)).toEqual(["first", "one", "after NUL", "glued", "a", "b"]);
+    expect(notes.join()).toContain("3 damaged lines");
+    await again.close();
+  });
+
+  test("line separators inside text, invalid UTF-8 and a line of a million braces are harmless", async () => {
+    const log = await damaged(`${JSON.stringify(turn("a\u2028b\u2029c\u0085d"))}\n${'{"v":'.repeat(100_000)}\n`);
+    appendFileSync(log.path, Buffer.from([0xff, 0xfe, 10, 10, 10]));
+    const { replay, log: again } = await root().resume(log.id);
+    expect(replay.messages.at(-1)?.content).toBe("a\u2028b\u2029c\u0085d");
+    await again.close();
+  });
+
+  test("a newer format is refused with the file left alone, and the list still works", async () => {
+    const log = await damaged(`${JSON.stringify({ ...turn("new"), v: 2 })}\n`);
+    const before = readFileSync(log.path);
+    expect(root().resume(log.id)).rejects.toThrow(/newer buddy/);
+    await until(() => readFileSync(log.path).equals(before), "the file stays as it was");
+    const newer = await written(session);
+    writeFileSync(newer.path, `${JSON.stringify({ ...session, v: 9 })}\n`);
+    expect(
+      root()
+        .list()
+        .find((one) => one.id === newer.id)?.problem,
+    ).toContain("newer buddy");
+  });
+
+  test("a tool call without a stored result gets a note in its place", async () => {
+    const log = await written(session, turn("go"), calls("c1", "c2"), result("c2", "two"));
+    const { replay, notes, log: again } = await root().resume(log.id);
+    await again.close();
+    expect(notes.join()).toContain("1 tool call had no stored result");
+    const [, , lost, kept] = replay.messages;
+    expect(lost).toMatchObject({ role: "tool", callId: "c1" });
+    expect(lost?.content).toContain("result lost");
+    expect(kept).toMatchObject({ role: "tool", callId: "c2", content: "two" });
+  });
+});
+
+describe("resume", () => {
+  test("restores messages, profile, target and counters; results stand in the order of the calls", async () => {
+    const usage = {
+      input: 10,
+      output: 5,
+      cached: 0,
+      reasoning: 0,
+      estimated: false,
+      context_used: 15,
+      context_limit: 100,
+    };
+    const log = await written(
+      session,
+      turn("go"),
+      calls("a", "b"),
+      result("b", "B"),
+      result("a", "A"),
+      event({ type: "usage", ...usage, total_input: 70, total_output: 9, total_cost_usd: 0.5 }),
+      answer("fine"),
+      done,
+    );
+    const { replay, log: again, notes } = await root().resume(log.id.slice(0, 6));
+    await again.close();
+    expect(notes).toEqual([]);
+    expect(replay.messages.map((m) => m.content)).toEqual(["go", null, "A", "B", "fine"]);
+    expect(replay).toMatchObject({ profile: "p", model: "m", target: "local", cwd: "/srv", turns: 1, contextUsed: 15 });
+    expect(replay.totals).toEqual({ input: 70, output: 9, costUsd: 0.5 });
+  });
+
+  test("a compaction stands for what it replaced", () => {
+    const replay = new Replay();
+    const compacted = event({ type: "compacted", summary: "SUM", before_tokens: 9, after_tokens: 3, replaced: 2 });
+    for (const one of [turn("a"), answer("b"), turn("c"), answer("d"), compacted]) replay.add(one);
+    expect(replay.messages.map((m) => m.content?.replace(/^.*\n\n/s, ""))).toEqual(["SUM", "c", "d"]);
+  });
+
+  test("unknown, ambiguous and missing ids are explained", async () => {
+    expect(() => root().find("last")).toThrow(/no stored session/);
+    const first = await written(session, turn("x"));
+    const twinId = `${first.id.slice(0, 14)}-${first.id.endsWith("0000") ? "1111" : "0000"}`;
+    writeFileSync(join(first.directory, `${twinId}.jsonl`), `${JSON.stringify(turn("twin"))}\n`);
+    expect(() => root().find(first.id.slice(0, 9))).toThrow(/start of 2 sessions/);
+    expect(() => root().find("zzzz")).toThrow(/no session "zzzz"/);
+    expect(root().find(first.id).id).toBe(first.id);
+  });
+
+  test("last is the one used last", async () => {
+    const old = await written(session, turn("old"));
+    const fresh = await written(session, turn("fresh"));
+    utimesSync(old.path, new Date(), new Date(Date.now() + 60_000));
+    expect(root().find("last").id).toBe(old.id);
+    expect(
+      root()
+        .list()
+        .map((one) => one.title),
+    ).toEqual(["old", "fresh"]);
+    expect(fresh.id).not.toBe(old.id);
+  });
+
+  test("a second process is told who has it, can take a copy, and takes over when the first was killed", async () => {
+    const log = await written(session, turn("mine"));
+    const holder = Bun.spawn(
+      [process.execPath, join(import.meta.dir, "../support/session-holder.ts"), cwd, state, log.id],
+      {
+        stdout: "pipe",
+      },
+    );
+    const told = await holder.stdout.getReader().read();
+    expect(new TextDecoder().decode(told.value)).toContain("held");
+    const refused = await root()
+      .resume(log.id)
+      .catch((error: Error) => error);
+    expect((refused as Error).message).toContain(`in use by process ${holder.pid} on `);
+    expect(root().remove(log.id)).rejects.toThrow(/in use/);
+    const copy = root().fork(log.id);
+    expect(copy.log.id).not.toBe(log.id);
+    expect(copy.replay.messages[0]?.content).toBe("mine");
+    copy.log.append(turn("only in the copy", 2));
+    await copy.log.close();
+    expect(readFileSync(log.path, "utf8")).not.toContain("only in the copy");
+    holder.kill("SIGKILL");
+    await holder.exited;
+    await (await root().resume(log.id)).log.close();
+  });
+
+  test("rm removes the session and its lock", async () => {
+    const log = await written(session, turn("gone"));
+    await root().remove(log.id);
+    expect(readdirSync(log.directory)).toEqual([]);
+    expect(root().list()).toEqual([]);
+  });
+
+  test("20 000 entries of 50 MB are read back whole", async () => {
+    const log = root().start();
+    const text = "y".repeat(2600);
+    for (let i = 0; i < 5000; i += 1) {
+      log.append(turn(`${i} ${text}`, i));
+      log.append(calls(`c${i}`));
+      log.append(result(`c${i}`, text.repeat(2)));
+      log.append(answer(text));
+    }
+    await log.close();
+    expect(statSync(log.path).size).toBeGreaterThan(50_000_000);
+    const { replay, log: again } = await root().resume(log.id);
+    await again.close();
+    expect(replay.messages).toHaveLength(20_000);
+    expect(replay.turns).toBe(5000);
+  }, 30_000);
+
+  test("a file without permission is told in the list and on resume", async () => {
+    const log = await written(session, turn("secret"));
+    if (process.getuid?.() === 0) rmSync(log.path);
+    else chmodSync(log.path, 0);
+    if (process.getuid?.() === 0) mkdirSync(log.path);
+    expect(root().list()[0]?.problem).toBeDefined();
+  });
+});
