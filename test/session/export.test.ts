@@ -117,14 +117,13 @@ describe("export", () => {
     const child = Bun.spawn(
       [
         chromium,
-        ...[
-          "--headless",
-          "--no-sandbox",
-          "--disable-gpu",
-          "--disable-quic",
-          "--no-first-run",
-          "--disable-dev-shm-usage",
-        ],
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-dev-shm-usage",
+
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
