@@ -1,0 +1,195 @@
+/** One conversation with a model about one target: takes prompts, runs turns, keeps history and counters, and says everything that happens as events. */
+import type { ModelClient, Message, Usage } from "../model/types.ts";
+import { BuddyError } from "../lib/errors.ts";
+import type { Registry } from "../tools/registry.ts";
+import type { TargetFacts } from "../tools/tool.ts";
+import { EventQueue } from "./event-queue.ts";
+import { type AgentEvent, type AgentEventBody, EVENT_VERSION, type SessionEvent } from "./events.ts";
+import { estimateTokens, History } from "./history.ts";
+import type { CallRunner } from "./tool-calls.ts";
+import { compactNow, turn, type TurnOptions } from "./turn.ts";
+
+export interface AgentOptions {
+  readonly client: ModelClient;
+  readonly registry: Registry;
+  readonly calls: CallRunner;
+  readonly sessionId: string;
+  readonly maxIterations: number;
+  /** What is known of the target now. */
+  facts(): TargetFacts;
+  /** The system prompt for these facts. */
+  instructions(facts: TargetFacts): string;
+  /** Fields of the `session` event that the agent cannot know itself. */
+  describe(): Omit<SessionEvent, "type" | "profile" | "model" | "api">;
+}
+
+export interface Totals {
+  readonly input: number;
+  readonly output: number;
+  readonly costUsd?: number;
+}
+
+export class Agent {
+  readonly history = new History();
+  readonly options: AgentOptions;
+  readonly #listeners = new Set<(event: AgentEvent) => void>();
+  #client: ModelClient;
+  #totals: Totals = { input: 0, output: 0 };
+  #turns = 0;
+  #queue: EventQueue | undefined;
+  #introduced = false;
+  #warned = false;
+  #fixed: { key: string; tokens: number } | undefined;
+
+  constructor(options: AgentOptions) {
+    this.options = options;
+    this.#client = options.client;
+  }
+
+  get client(): ModelClient {
+    return this.#client;
+  }
+
+  get totals(): Totals {
+    return this.#totals;
+  }
+
+  get turns(): number {
+    return this.#turns;
+  }
+
+  get busy(): boolean {
+    return this.#queue !== undefined;
+  }
+
+  get contextUsed(): number {
+    return this.history.tokens(this.#fixedTokens());
+  }
+
+  get contextLimit(): number {
+    return this.#client.info.contextLimit;
+  }
+
+  /** Runs one prompt to its end. The events end with `done`; leaving the loop early cancels the turn. */
+  runTurn(prompt: string, signal: AbortSignal, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void> {
+    return this.#stream(signal, (inner) => turn(this, prompt, inner, options));
+  }
+
+  /** Compacts on demand: events end with `compacted`, or with `error` when there is nothing to compact. */
+  compact(signal: AbortSignal): AsyncGenerator<AgentEvent, void> {
+    return this.#stream(signal, (inner) => compactNow(this, inner));
+  }
+
+  switchModel(client: ModelClient): void {
+    this.#client = client;
+    this.#introduced = false;
+    this.#warned = false;
+  }
+
+  restore(state: { messages: readonly Message[]; totals?: Totals; turns?: number }): void {
+    this.history.restore(state.messages);
+    this.#totals = state.totals ?? { input: 0, output: 0 };
+    this.#turns = state.turns ?? 0;
+    this.#introduced = false;
+    this.#warned = false;
+  }
+
+  /** Every event, in order, whether or not a turn runs (news from the target come at any time). */
+  onEvent(listener: (event: AgentEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  publish(body: AgentEventBody): void {
+    const event = {
+      ...body,
+      v: EVENT_VERSION,
+      ts: new Date().toISOString(),
+      session: this.options.sessionId,
+      target: this.options.facts().label,
+    } as AgentEvent;
+    for (const listener of this.#listeners) listener(event);
+    this.#queue?.push(event);
+  }
+
+  /** Says who and where; once at the start, and again whenever that has changed. */
+  introduce(): void {
+    this.#introduced = true;
+    const { name, model, api } = this.#client.profile;
+    this.publish({ type: "session", profile: name, model, api, ...this.options.describe() });
+  }
+
+  /** Called by the loop. */
+  beginTurn(): number {
+    if (!this.#introduced) this.introduce();
+    return ++this.#turns;
+  }
+
+  /** Called by the loop: counts what a model answer took and says so. */
+  spend(usage: Usage): void {
+    const cost =
+      usage.costUsd === undefined && this.#totals.costUsd === undefined
+        ? undefined
+        : (this.#totals.costUsd ?? 0) + (usage.costUsd ?? 0);
+    this.#totals = {
+      input: this.#totals.input + usage.input,
+      output: this.#totals.output + usage.output,
+      ...(cost === undefined ? {} : { costUsd: cost }),
+    };
+    this.publish({
+      type: "usage",
+      input: usage.input,
+      output: usage.output,
+      cached: usage.cached,
+      reasoning: usage.reasoning,
+      estimated: usage.estimated,
+      ...(usage.costUsd === undefined ? {} : { cost_usd: usage.costUsd }),
+      context_used: this.contextUsed,
+      context_limit: this.contextLimit,
+      total_input: this.#totals.input,
+      total_output: this.#totals.output,
+      ...(cost === undefined ? {} : { total_cost_usd: cost }),
+    });
+  }
+
+  /** Called by the loop: the warning at 80 % comes once, and again after a compaction made room. */
+  warnOnce(message: string, hint: string): void {
+    if (this.#warned) return;
+    this.#warned = true;
+    this.publish({ type: "warning", message, hint });
+  }
+
+  clearWarning(): void {
+    this.#warned = false;
+  }
+
+  /** Tokens of system prompt and tool definitions. */
+  #fixedTokens(): number {
+    const facts = this.options.facts();
+    const key = `${facts.label}\n${facts.cwd}\n${facts.tmux}`;
+    if (this.#fixed?.key !== key) {
+      const content = this.options.instructions(facts) + JSON.stringify(this.options.registry.definitions(facts));
+      this.#fixed = { key, tokens: estimateTokens({ role: "system", content }) };
+    }
+    return this.#fixed.tokens;
+  }
+
+  async *#stream(signal: AbortSignal, work: (inner: AbortSignal) => Promise<void>): AsyncGenerator<AgentEvent, void> {
+    if (this.#queue !== undefined) throw new BuddyError("internal", "a turn is running already");
+    const queue = (this.#queue = new EventQueue());
+    const leave = new AbortController();
+    const ended = work(AbortSignal.any([signal, leave.signal])).finally(() => {
+      this.#queue = undefined;
+      queue.end();
+    });
+    // Reported below; without this a failure while the reader is busy counts as unhandled.
+    ended.catch(() => undefined);
+    try {
+      yield* queue;
+      await ended;
+    } finally {
+      leave.abort();
+      await ended.catch(() => undefined);
+    }
+  }
+}

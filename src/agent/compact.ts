@@ -1,0 +1,125 @@
+/** Compaction: older messages become a summary written by the model, so that a long session goes on. */
+import template from "../../templates/compact-prompt.md" with { type: "text" };
+import { BuddyError } from "../lib/errors.ts";
+import type { Message, ModelClient, Usage } from "../model/types.ts";
+import { boundText } from "../tools/bound-output.ts";
+import { estimateTokens, type History } from "./history.ts";
+
+export interface Compaction {
+  readonly summary: string;
+  readonly replaced: number;
+  readonly usage: Usage;
+}
+
+/** What could be replaced: the number of messages from the start, or undefined when there is nothing. */
+export function compactable(
+  messages: readonly Message[],
+  contextLimit: number,
+  by: "window" | "hand",
+): number | undefined {
+  return by === "hand" ? earlierTurns(messages) : allButRecent(messages, Math.floor(contextLimit * KEEP));
+}
+
+/** Asks the model for the summary; the history is not touched. */
+export async function summarise(
+  history: History,
+  count: number,
+  client: ModelClient,
+  signal: AbortSignal,
+): Promise<Compaction> {
+  const older = history.messages.slice(0, count);
+  const room = Math.max(4_000, Math.floor(client.info.contextLimit * CHARS_PER_TOKEN * TRANSCRIPT));
+  const request = {
+    messages: [
+      { role: "system", content: template.trim() },
+      { role: "user", content: boundText(transcript(older), room, () => "left out of this transcript") },
+    ] satisfies Message[],
+    tools: [],
+  };
+  for await (const event of client.stream(request, signal)) {
+    if (event.type !== "done") continue;
+    const text = event.message.content?.trim() ?? "";
+    if (text === "") break;
+    const pending = currentRequest(history.messages, count);
+    const summary =
+      pending === undefined ? text : `${text}\n\nThe request being worked on, in the operator's words:\n\n${pending}`;
+    return { summary, replaced: count, usage: event.usage };
+  }
+  throw new BuddyError("model", "the model gave no summary to compact the conversation with", { hint: GUIDANCE });
+}
+
+export function nothingToCompact(): BuddyError {
+  return new BuddyError(
+    "tool",
+    "the conversation is too large for this model and nothing more of it can be compacted",
+    {
+      hint: GUIDANCE,
+    },
+  );
+}
+
+export const GUIDANCE =
+  "Start a new session (/session new), give less at once (attach a part of the file, ask for a filtered output), or use a model with a larger context (/model, --model).";
+
+/** Share of the window that recent messages may keep. */
+const KEEP = 0.2;
+/** Share of the window that the transcript to summarise may take. */
+const TRANSCRIPT = 0.6;
+const CHARS_PER_TOKEN = 3;
+const MOST_OF_A_RESULT = 2_000;
+const MOST_OF_A_PROMPT = 8_000;
+
+/** A cut never falls between a call and its results: results stand right behind their call. */
+const isBoundary = (messages: readonly Message[], index: number) =>
+  index === messages.length || messages[index]?.role !== "tool";
+
+function allButRecent(messages: readonly Message[], keepTokens: number): number | undefined {
+  if (messages.length < 2) return undefined;
+  let cut = messages.length;
+  let kept = 0;
+  for (let index = messages.length - 1; index > 0; index--) {
+    kept += estimateTokens(messages[index]!);
+    if (kept > keepTokens) break;
+    if (isBoundary(messages, index)) cut = index;
+  }
+  // A lone summary or prompt cannot get smaller by being summarised again.
+  return cut < 2 && estimateTokens(messages[0]!) < keepTokens ? undefined : cut;
+}
+
+function earlierTurns(messages: readonly Message[]): number | undefined {
+  const lastUser = messages.findLastIndex((message) => message.role === "user");
+  if (lastUser >= 2) return lastUser;
+  const lastBlock = messages.findLastIndex((message) => message.role === "assistant" && message.toolCalls.length > 0);
+  const firstBlock = messages.findIndex((message) => message.role === "assistant" && message.toolCalls.length > 0);
+  return lastBlock > firstBlock ? lastBlock : undefined;
+}
+
+/** The prompt of the turn that goes on, when the summary would swallow it. */
+function currentRequest(messages: readonly Message[], count: number): string | undefined {
+  const lastUser = messages.findLastIndex((message) => message.role === "user");
+  if (lastUser < 0 || lastUser >= count) return undefined;
+  const last = messages.at(-1);
+  if (last?.role === "assistant" && last.toolCalls.length === 0) return undefined;
+  return boundText(messages[lastUser]!.content ?? "", MOST_OF_A_PROMPT, () => "left out");
+}
+
+function transcript(messages: readonly Message[]): string {
+  const short = (text: string) => boundText(text, MOST_OF_A_RESULT, () => "left out");
+  return messages
+    .map((message) => {
+      switch (message.role) {
+        case "system":
+        case "user":
+          return `## user\n${boundText(message.content, MOST_OF_A_PROMPT, () => "left out")}`;
+        case "assistant":
+          return [
+            "## assistant",
+            ...(message.content ? [message.content] : []),
+            ...message.toolCalls.map((call) => `calls ${call.name} ${short(call.arguments)}`),
+          ].join("\n");
+        case "tool":
+          return `## result of ${message.name}\n${short(message.content)}`;
+      }
+    })
+    .join("\n\n");
+}

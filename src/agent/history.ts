@@ -1,0 +1,140 @@
+/** The conversation: messages in order, how much of the window they take, and the rule that every tool call has exactly one result. */
+import type { AssistantMessage, Message, ToolCall, Usage, UserMessage } from "../model/types.ts";
+
+export class History {
+  #messages: Message[] = [];
+  /** What the provider counted up to and including message `#measuredUpTo` (exclusive index), system prompt and tools included. */
+  #measured = 0;
+  #measuredUpTo = 0;
+  readonly #callIds = new Set<string>();
+
+  /** Every tool call id ever used here. */
+  get callIds(): ReadonlySet<string> {
+    return this.#callIds;
+  }
+
+  get messages(): readonly Message[] {
+    return this.#messages;
+  }
+
+  add(...messages: readonly Message[]): void {
+    for (const message of messages) {
+      this.#messages.push(message);
+      if (message.role === "assistant") for (const call of message.toolCalls) this.#callIds.add(call.id);
+    }
+  }
+
+  /** Tokens the next request takes; `fixed` estimates system prompt and tools for as long as nothing was measured. */
+  tokens(fixed: number): number {
+    const rest = estimateAll(this.#messages, this.#measuredUpTo);
+    return (this.#measuredUpTo === 0 ? fixed : this.#measured) + rest;
+  }
+
+  /** The provider told what the request and its answer took; the answer is the last message or not yet added. */
+  measure(usage: Usage, upTo: number): void {
+    if (usage.estimated) return;
+    this.#measured = usage.input + usage.output;
+    this.#measuredUpTo = upTo;
+  }
+
+  /** Puts a summary in the place of the first `count` messages. */
+  compact(count: number, summary: string): void {
+    this.#messages.splice(0, count, summaryMessage(summary));
+    this.#measured = 0;
+    this.#measuredUpTo = 0;
+  }
+
+  restore(messages: readonly Message[]): void {
+    this.#messages = [];
+    this.#callIds.clear();
+    this.add(...messages);
+    this.#measured = 0;
+    this.#measuredUpTo = 0;
+  }
+}
+
+/** How a summary stands in the history; the session log rebuilds it from the `compacted` event. */
+export function summaryMessage(summary: string): UserMessage {
+  return {
+    role: "user",
+    content: `Summary of the conversation so far (older messages were removed to save room):\n\n${summary}`,
+  };
+}
+
+/** ≈ 4 characters a token and 4 tokens a message. */
+export function estimateTokens(message: Message): number {
+  let known = estimates.get(message);
+  if (known === undefined) {
+    known = Math.ceil(characters(message) / 4) + 4;
+    estimates.set(message, known);
+  }
+  return known;
+}
+
+export function estimateAll(messages: readonly Message[], from = 0, to = messages.length): number {
+  let total = 0;
+  for (let index = from; index < to; index++) total += estimateTokens(messages[index]!);
+  return total;
+}
+
+const estimates = new WeakMap<Message, number>();
+
+function characters(message: Message): number {
+  if (message.role !== "assistant") return message.content.length;
+  let total = message.content?.length ?? 0;
+  for (const call of message.toolCalls) total += call.name.length + call.arguments.length;
+  if (message.extra !== undefined) total += JSON.stringify(message.extra).length;
+  if (message.items !== undefined) total = Math.max(total, JSON.stringify(message.items).length);
+  return total;
+}
+
+/**
+ * Makes a message fit to be sent back: every call gets an id of its own (models send empty and repeated ones) and
+ * arguments that are JSON (servers that parse them refuse the whole request otherwise).
+ */
+export function repairCalls(message: AssistantMessage, used: ReadonlySet<string>): AssistantMessage {
+  const taken = new Set(used);
+  let changed = false;
+  const toolCalls = message.toolCalls.map((call): ToolCall => {
+    const id = uniqueId(call.id, taken);
+    taken.add(id);
+    const args = isJson(call.arguments) ? call.arguments : JSON.stringify({ invalid_json: call.arguments });
+    if (id === call.id && args === call.arguments) return call;
+    changed = true;
+    return { ...call, id, arguments: args };
+  });
+  if (!changed) return message;
+  return {
+    ...message,
+    toolCalls,
+    ...(message.items === undefined ? {} : { items: repairItems(message.items, toolCalls) }),
+  };
+}
+
+function uniqueId(id: string, taken: ReadonlySet<string>): string {
+  const base = id.trim() === "" ? "call" : id;
+  if (base === id && !taken.has(id)) return id;
+  let number = 2;
+  while (taken.has(`${base}_${number}`)) number++;
+  return `${base}_${number}`;
+}
+
+function isJson(text: string): boolean {
+  if (text.trim() === "") return false;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/** The Responses protocol sends output items back as they came: the same repair there, in call order. */
+function repairItems(items: readonly unknown[], calls: readonly ToolCall[]): unknown[] {
+  let next = 0;
+  return items.map((item) => {
+    if (typeof item !== "object" || item === null || (item as { type?: unknown }).type !== "function_call") return item;
+    const call = calls[next++];
+    return call === undefined ? item : { ...item, call_id: call.id, arguments: call.arguments };
+  });
+}

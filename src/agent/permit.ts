@@ -1,0 +1,308 @@
+/** May this call happen? Joins what the policy says, what the model declared, the dry run and the operator's answer into "run it" or a result for the model. */
+import { randomUUID } from "node:crypto";
+import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.ts";
+import { prefixesOf } from "../policy/command-prefix.ts";
+import { outsideRoots } from "../policy/shell-roots.ts";
+import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
+import type { ResolvedPath, Target } from "../targets/target.ts";
+import { shellFor } from "../tools/run-shell.ts";
+import type { Declared, Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
+import type { AgentEventBody, Risk } from "./events.ts";
+
+export interface PermitParts {
+  readonly approvals: Approvals;
+  target(): Promise<Target>;
+  judgeShell(command: string): Promise<ShellJudgement>;
+  judgeWrite(path: ResolvedPath): Promise<Verdict>;
+  /** shell_confirm and fetch_confirm. */
+  readonly confirm: { readonly shell: boolean; readonly fetch: boolean };
+  readonly shellRoots: readonly string[];
+  readonly dryRun: boolean;
+}
+
+export interface PermitCall {
+  readonly tool: Tool;
+  readonly input: unknown;
+  readonly intent: Intent;
+  readonly call: string;
+  readonly context: ToolContext;
+  publish(body: AgentEventBody): void;
+}
+
+export type Permission =
+  /** `note` is for the model: the operator changed the command, for example. */
+  | { readonly kind: "run"; readonly input: unknown; readonly note?: string }
+  /** `nobody` names what was refused because nobody could be asked. */
+  | { readonly kind: "result"; readonly result: ToolResult; readonly nobody?: string };
+
+export async function permit(parts: PermitParts, call: PermitCall): Promise<Permission> {
+  const { intent, input } = call;
+  switch (intent.kind) {
+    case "read":
+      return { kind: "run", input };
+    case "own":
+      return parts.dryRun ? dryRun(`would do: ${intent.title}`, undefined) : { kind: "run", input };
+    case "shell":
+      return permitShell(parts, call, intent);
+    case "control":
+      return permitControl(parts, call, intent);
+    case "write":
+      return permitWrite(parts, call, intent);
+    case "fetch":
+      return permitFetch(parts, call, intent);
+  }
+}
+
+async function permitShell(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "shell" },
+): Promise<Permission> {
+  const target = await parts.target();
+  let { command } = intent;
+  let edited = false;
+  for (;;) {
+    const judged = await parts.judgeShell(command);
+    const verdict = await shellVerdict(parts, call, intent, target, judged);
+    if (verdict.kind === "deny") return refusedByPolicy(verdict);
+    const readOnly =
+      judged.readOnly && !intent.declared.mutation && !intent.declared.privesc && intent.detached !== true;
+    if (parts.dryRun && !readOnly) return dryRun(`would run: ${command}`, verdict);
+    const input = edited ? { ...(call.input as object), command } : call.input;
+    const run: Permission = edited
+      ? { kind: "run", input, note: `the operator changed the command; what ran was: ${command}` }
+      : { kind: "run", input };
+    // An edited command was typed by the operator: the policy may still refuse it, but nobody asks twice.
+    if (verdict.kind === "allow" || edited || !parts.confirm.shell) return run;
+    const derived = { risk: judged.risk, mutation: judged.mutation, privesc: judged.privesc };
+    const prefixes = prefixesOf(command, judged);
+    const decision = await decide(parts, call, target, {
+      action: command,
+      ...stricter(intent.declared, derived),
+      why: intent.declared.why,
+      policy: verdict.why,
+      understated: understates(intent.declared, derived),
+      editable: call.tool.name === "run_shell",
+      ...(prefixes === undefined ? {} : { prefixes }),
+    });
+    if (decision.kind === "approved") return run;
+    if (decision.kind === "denied") return refused(decision, command);
+    command = decision.command;
+    edited = true;
+  }
+}
+
+async function shellVerdict(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "shell" },
+  target: Target,
+  judged: ShellJudgement,
+): Promise<Verdict> {
+  if (judged.verdict.kind === "deny") return judged.verdict;
+  if (parts.shellRoots.length > 0) {
+    const { cwd } = await shellFor(target, call.input as { session?: string; pane?: string });
+    const outside = outsideRoots(judged, cwd, parts.shellRoots);
+    if (outside !== undefined) return outside;
+  }
+  const { declared } = intent;
+  // What the operator allowed in the configuration holds whatever the model says of it; a proof by the parser does not.
+  if (
+    judged.verdict.kind === "allow" &&
+    judged.readOnly &&
+    (declared.mutation || declared.privesc || declared.risk === "high")
+  ) {
+    return { kind: "ask", why: "it looks read-only, but the model declares that it is not" };
+  }
+  return judged.verdict;
+}
+
+async function permitControl(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "control" },
+): Promise<Permission> {
+  const target = await parts.target();
+  const verdict: Verdict = { kind: "ask", why: "what keys and panes do cannot be judged beforehand" };
+  if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
+  if (!parts.confirm.shell) return { kind: "run", input: call.input };
+  const { risk, mutation, privesc, why } = intent.declared;
+  const decision = await decide(parts, call, target, {
+    action: intent.title,
+    risk,
+    mutation,
+    privesc,
+    why,
+    policy: verdict.why,
+    understated: false,
+    editable: false,
+  });
+  return decision.kind === "approved" ? { kind: "run", input: call.input } : refused(decision, intent.title);
+}
+
+async function permitWrite(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "write" },
+): Promise<Permission> {
+  const target = await parts.target();
+  const resolved = await target.files.resolve(intent.path);
+  const verdict = await parts.judgeWrite(resolved);
+  if (verdict.kind === "deny") return refusedByPolicy(verdict);
+  const prepared = await call.tool.prepare?.(call.input, call.context);
+  if (prepared?.kind === "failed") return { kind: "result", result: prepared.result };
+  const diff = prepared?.diff ?? "";
+  if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
+  if (!parts.confirm.shell && verdict.kind === "allow") return { kind: "run", input: call.input };
+  const action = `${call.tool.name === "edit_file" ? "edit" : resolved.exists ? "overwrite" : "create"} ${resolved.path}`;
+  const decision = await decide(parts, call, target, {
+    action,
+    diff,
+    risk: verdict.kind === "ask" ? "high" : "medium",
+    mutation: true,
+    privesc: false,
+    why: "",
+    policy: verdict.why,
+    understated: false,
+    editable: false,
+  });
+  return decision.kind === "approved" ? { kind: "run", input: call.input } : refused(decision, action);
+}
+
+async function permitFetch(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "fetch" },
+): Promise<Permission> {
+  if (!parts.confirm.fetch) return { kind: "run", input: call.input };
+  const decision = await decide(parts, call, undefined, {
+    action: `fetch ${intent.url}`,
+    risk: "low",
+    mutation: false,
+    privesc: false,
+    why: "",
+    policy: "fetch_confirm is on",
+    understated: false,
+    editable: false,
+  });
+  return decision.kind === "approved" ? { kind: "run", input: call.input } : refused(decision, `fetch ${intent.url}`);
+}
+
+async function decide(
+  parts: PermitParts,
+  call: PermitCall,
+  /** Undefined for what happens on this machine whatever the target is. */
+  target: Target | undefined,
+  what: Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine">,
+): Promise<Decision> {
+  const identity = target?.identity;
+  const request: ApprovalRequest = {
+    id: randomUUID(),
+    call: call.call,
+    tool: call.tool.name,
+    where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
+    machine: identity === undefined ? "" : `${identity.label}\n${identity.machine}`,
+    ...what,
+  };
+  const { id, where, action, diff, risk, mutation, privesc, why, policy, understated } = request;
+  const decision = await parts.approvals.decide(request, call.context.signal, () =>
+    call.publish({
+      type: "approval_asked",
+      approval: id,
+      call: call.call,
+      tool: request.tool,
+      where,
+      action,
+      ...(diff === undefined ? {} : { diff }),
+      risk,
+      mutation,
+      privesc,
+      why,
+      policy,
+      understated,
+    }),
+  );
+  call.publish({
+    type: "approval_answered",
+    approval: id,
+    call: call.call,
+    decision: decision.kind === "denied" ? "denied" : "approved",
+    by: decision.kind === "edited" ? "operator" : decision.by,
+    ...(decision.kind === "denied" && decision.reason !== undefined ? { reason: decision.reason } : {}),
+    ...(decision.kind === "edited" ? { edited: decision.command } : {}),
+  });
+  return decision;
+}
+
+function refused(decision: Decision, action: string): Permission {
+  if (decision.kind !== "denied") throw new Error("only a denial is refused");
+  const result = (text: string): ToolResult => ({ ok: false, outcome: "denied", result: text });
+  switch (decision.by) {
+    case "operator":
+      return {
+        kind: "result",
+        result: result(
+          decision.reason === undefined
+            ? "The operator refused this. Do not try it again in another form; ask what they want instead."
+            : `The operator refused this: ${decision.reason}`,
+        ),
+      };
+    case "mode":
+      return {
+        kind: "result",
+        result: result(
+          "Refused: approvals are set to none, so nothing that needs one can run. Go on with read-only work or answer with what you have.",
+        ),
+      };
+    case "nobody":
+      return {
+        kind: "result",
+        nobody: action,
+        result: result(
+          "Refused: this needs an approval and nobody can give it here (no terminal). Do not retry it; answer with what you have and say what you would have done.",
+        ),
+      };
+    case "timeout":
+    case "cancelled":
+      return { kind: "result", result: result("operation cancelled by user") };
+  }
+}
+
+function refusedByPolicy(verdict: Verdict & { kind: "deny" }): Permission {
+  const instead = verdict.instead === undefined ? "" : ` ${verdict.instead}`;
+  return {
+    kind: "result",
+    result: { ok: false, outcome: "denied", result: `Not allowed: ${verdict.why}.${instead}`.replace("..", ".") },
+  };
+}
+
+function dryRun(what: string, verdict: Verdict | undefined, diff?: string): Permission {
+  const lines = [`[dry run] ${what}`];
+  if (verdict !== undefined) lines.push(`policy: ${verdict.kind} (${verdict.why})`);
+  if (diff) lines.push(diff);
+  return { kind: "result", result: { ok: true, outcome: "dry-run", result: lines.join("\n") } };
+}
+
+interface Stated {
+  readonly risk: Risk;
+  readonly mutation: boolean;
+  readonly privesc: boolean;
+}
+
+const ORDER: readonly Risk[] = ["low", "medium", "high"];
+
+function stricter(declared: Declared, derived: Stated): Stated {
+  return {
+    risk: ORDER.indexOf(declared.risk) > ORDER.indexOf(derived.risk) ? declared.risk : derived.risk,
+    mutation: declared.mutation || derived.mutation,
+    privesc: declared.privesc || derived.privesc,
+  };
+}
+
+function understates(declared: Declared, derived: Stated): boolean {
+  return (
+    ORDER.indexOf(declared.risk) < ORDER.indexOf(derived.risk) ||
+    (derived.mutation && !declared.mutation) ||
+    (derived.privesc && !declared.privesc)
+  );
+}

@@ -1,0 +1,270 @@
+/** The loop: ask the model, run the tools it calls, and again, until it answers. */
+import { BuddyError } from "../lib/errors.ts";
+import type { AssistantMessage, Message, ModelEvent, ModelRequest } from "../model/types.ts";
+import type { Agent } from "./agent.ts";
+import { compactable, GUIDANCE, nothingToCompact, summarise } from "./compact.ts";
+import type { DoneEvent } from "./events.ts";
+import { repairCalls } from "./history.ts";
+
+export interface TurnOptions {
+  /** The final answer must be JSON valid against this schema. */
+  readonly outputSchema?: Readonly<Record<string, unknown>>;
+}
+
+export async function turn(agent: Agent, prompt: string, signal: AbortSignal, options: TurnOptions): Promise<void> {
+  const started = performance.now();
+  const state: Progress = { iterations: 0, partial: "", askedAgain: false, compactedForProvider: false };
+  const number = agent.beginTurn();
+  agent.options.calls.beginTurn();
+  agent.publish({ type: "turn", turn: number, prompt });
+  agent.history.add({ role: "user", content: prompt });
+  let status: DoneEvent["status"];
+  let text = "";
+  try {
+    const answer = await untilAnswer(agent, signal, options, state);
+    text = answer.content ?? "";
+    status = agent.options.calls.unapproved.length > 0 ? "approval_needed" : "answered";
+  } catch (error) {
+    status = failure(agent, error, signal, state);
+  }
+  agent.publish({
+    type: "done",
+    turn: number,
+    status,
+    text,
+    iterations: state.iterations,
+    ms: Math.round(performance.now() - started),
+  });
+}
+
+export async function compactNow(agent: Agent, signal: AbortSignal): Promise<void> {
+  try {
+    const count = compactable(agent.history.messages, agent.contextLimit, "hand");
+    if (count === undefined) {
+      throw new BuddyError("tool", "there is nothing to compact: the conversation is a single exchange", {
+        hint: GUIDANCE,
+      });
+    }
+    await compact(agent, count, signal);
+  } catch (error) {
+    if (signal.aborted) agent.publish({ type: "warning", message: "compaction cancelled; nothing was changed" });
+    else publishError(agent, error);
+  }
+}
+
+interface Progress {
+  iterations: number;
+  /** Text of an answer that is being streamed. */
+  partial: string;
+  askedAgain: boolean;
+  compactedForProvider: boolean;
+}
+
+async function untilAnswer(
+  agent: Agent,
+  signal: AbortSignal,
+  options: TurnOptions,
+  state: Progress,
+): Promise<AssistantMessage> {
+  const { maxIterations, calls } = agent.options;
+  for (;;) {
+    signal.throwIfAborted();
+    if (state.iterations >= maxIterations) throw new TooManyIterations(maxIterations);
+    await makeRoom(agent, signal);
+    state.iterations++;
+    const done = await ask(agent, signal, options, state);
+    if (done === "compacted") continue;
+    const message = repairCalls(done.message, agent.history.callIds);
+    const { length } = agent.history.messages;
+    if (message.toolCalls.length === 0 && (message.content ?? "").trim() === "") {
+      agent.history.measure(done.usage, length);
+      agent.spend(done.usage);
+      if (state.askedAgain) throw emptyAnswer(done.finish);
+      state.askedAgain = true;
+      continue;
+    }
+    agent.history.add(message);
+    agent.history.measure(done.usage, length + 1);
+    agent.publish({ type: "message", message });
+    agent.spend(done.usage);
+    state.partial = "";
+    if (message.toolCalls.length === 0) {
+      if (done.finish === "length")
+        agent.publish({
+          type: "warning",
+          message: "the answer was cut at the model's output limit",
+          hint: "Ask it to continue.",
+        });
+      if (done.finish === "content-filter")
+        agent.publish({ type: "warning", message: "the provider's content filter cut the answer" });
+      return message;
+    }
+    state.askedAgain = false;
+    const results = await calls.run(message.toolCalls, {
+      signal,
+      publish: (body) => agent.publish(body),
+      contextLimit: agent.contextLimit,
+    });
+    agent.history.add(...results);
+  }
+}
+
+type Done = ModelEvent & { type: "done" };
+
+async function ask(
+  agent: Agent,
+  signal: AbortSignal,
+  options: TurnOptions,
+  state: Progress,
+): Promise<Done | "compacted"> {
+  try {
+    for await (const event of agent.client.stream(request(agent, options, state.askedAgain), signal)) {
+      switch (event.type) {
+        case "text":
+          state.partial += event.delta;
+          agent.publish({ type: "text", delta: event.delta });
+          break;
+        case "reasoning":
+          agent.publish({ type: "reasoning", delta: event.delta });
+          break;
+        case "discard":
+          state.partial = "";
+          agent.publish({ type: "discard" });
+          break;
+        case "retry":
+          agent.publish({
+            type: "retry",
+            attempt: event.attempt,
+            of: event.of,
+            host: event.host,
+            reason: event.reason,
+            wait_ms: event.waitMs,
+          });
+          break;
+        case "tool-call":
+          break;
+        case "done":
+          return event;
+      }
+    }
+  } catch (error) {
+    if (!isContextLimit(error) || state.compactedForProvider) throw error;
+    const count =
+      compactable(agent.history.messages, agent.contextLimit, "window") ??
+      compactable(agent.history.messages, agent.contextLimit, "hand");
+    if (count === undefined) throw new BuddyError("model", error.message, { hint: GUIDANCE, cause: error });
+    state.compactedForProvider = true;
+    agent.publish({
+      type: "warning",
+      message: "the provider says the conversation is too large: compacting it and trying once more",
+    });
+    await compact(agent, count, signal);
+    state.iterations--;
+    return "compacted";
+  }
+  throw new BuddyError("model", "the model stream ended without an answer");
+}
+
+function request(agent: Agent, options: TurnOptions, askedAgain: boolean): ModelRequest {
+  const facts = agent.options.facts();
+  const messages: Message[] = [
+    { role: "system", content: agent.options.instructions(facts) },
+    ...agent.history.messages,
+  ];
+  // Not kept: an empty turn is never sent back, so the model must be told in another way.
+  if (askedAgain)
+    messages.push({ role: "user", content: "Your last reply was empty. Answer in words, or call a tool." });
+  return {
+    messages,
+    tools: agent.options.registry.definitions(facts),
+    ...(options.outputSchema === undefined ? {} : { outputSchema: options.outputSchema }),
+  };
+}
+
+/** Warns at 80 % of the window, compacts at 90 %, and refuses what cannot fit. */
+async function makeRoom(agent: Agent, signal: AbortSignal): Promise<void> {
+  const limit = agent.contextLimit;
+  const used = agent.contextUsed;
+  if (used < limit * WARN_AT) return;
+  if (used < limit * COMPACT_AT) {
+    agent.warnOnce(
+      `${Math.round((100 * used) / limit)} % of the model's context is used`,
+      "At 90 % older turns are summarised by themselves; /compact does it now.",
+    );
+    return;
+  }
+  const count = compactable(agent.history.messages, limit, "window");
+  if (count === undefined) {
+    if (used > limit) throw nothingToCompact();
+    agent.warnOnce(
+      `${Math.round((100 * used) / limit)} % of the model's context is used and nothing of it can be compacted`,
+      GUIDANCE,
+    );
+    return;
+  }
+  await compact(agent, count, signal);
+  if (agent.contextUsed > limit) throw nothingToCompact();
+}
+
+async function compact(agent: Agent, count: number, signal: AbortSignal): Promise<void> {
+  const before = agent.contextUsed;
+  const { summary, replaced, usage } = await summarise(agent.history, count, agent.client, signal);
+  agent.history.compact(replaced, summary);
+  agent.clearWarning();
+  agent.publish({ type: "compacted", summary, before_tokens: before, after_tokens: agent.contextUsed, replaced });
+  agent.spend(usage);
+}
+
+function isContextLimit(error: unknown): error is BuddyError {
+  return error instanceof BuddyError && "reason" in error && error.reason === "context-limit";
+}
+
+const WARN_AT = 0.8;
+const COMPACT_AT = 0.9;
+
+class TooManyIterations extends BuddyError {
+  constructor(most: number) {
+    super("tool", `no answer after ${most} rounds with the model`, {
+      hint: "Ask for less at once, or allow more: --max-iterations, [agent] max_iterations.",
+    });
+  }
+}
+
+function emptyAnswer(finish: Done["finish"]): BuddyError {
+  if (finish === "length") {
+    return new BuddyError("model", "the model used its whole output limit without an answer", {
+      hint: "Lower reasoning_effort, ask for less at once, or use another model.",
+    });
+  }
+  return new BuddyError("model", "the model gave an empty answer twice", {
+    hint: "Try again, or use another model (--model).",
+  });
+}
+
+function failure(agent: Agent, error: unknown, signal: AbortSignal, state: Progress): DoneEvent["status"] {
+  if (signal.aborted) {
+    // What was already read stays in the conversation, so that "go on" makes sense.
+    if (state.partial.trim() !== "") {
+      const message: AssistantMessage = { role: "assistant", content: state.partial, toolCalls: [] };
+      agent.history.add(message);
+      agent.publish({ type: "message", message });
+    }
+    const timedOut = signal.reason instanceof Error && signal.reason.name === "TimeoutError";
+    return timedOut ? "timeout" : "cancelled";
+  }
+  publishError(agent, error);
+  return error instanceof TooManyIterations ? "max_iterations" : "failed";
+}
+
+function publishError(agent: Agent, error: unknown): void {
+  if (error instanceof BuddyError) {
+    agent.publish({
+      type: "error",
+      code: error.code,
+      message: error.message,
+      ...(error.hint === undefined ? {} : { hint: error.hint }),
+    });
+    return;
+  }
+  agent.publish({ type: "error", code: "internal", message: error instanceof Error ? error.message : String(error) });
+}
