@@ -1,0 +1,43 @@
+/** Which characters a person cannot see or tell apart on a screen, and how they are written so that they can. */
+export function escaped(character: string): string {
+  if (character === "\r") return "\\r";
+  if (character === "\n") return "\\n";
+  if (character === "\t") return "\\t";
+  return `\\u{${(character.codePointAt(0) ?? 0xfffd).toString(16)}}`;
+}
+
+/** Runs that pass as they are in output: something to see, or a space. U+2800 is a braille cell without dots. */
+export const PLAIN_OUTPUT = /[[\p{L}\p{N}\p{P}\p{S}\p{Zs}\p{Co}]--[\p{DI}\u2800]]+/vy;
+
+/** Runs that pass as they are in a command: no space but U+0020 (a no-break space is no separator to a shell). */
+export const PLAIN_COMMAND = /[[\p{L}\p{N}\p{P}\p{S}\x20]--[\p{DI}\u2800]]+/vy;
+
+export const COMBINING = /^[\p{M}--\p{DI}]$/v;
+
+/** The same text without what cannot be seen, compatibility forms folded: what a person would take it for. */
+export function asItLooks(text: string): string {
+  return text
+    .normalize("NFKC")
+    .replace(/[\p{DI}\p{Cf}\p{Cc}\ufff9-\ufffb]/gv, "")
+    .normalize("NFC");
+}
+
+const PICTURE_BEFORE = /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f)$/v;
+const PICTURE = /^\p{Extended_Pictographic}$/v;
+const JOINING =
+  /^[[\p{L}\p{M}]&&[\p{sc=Arab}\p{sc=Syrc}\p{sc=Mong}\p{sc=Nkoo}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}\p{sc=Mymr}\p{sc=Khmr}\p{sc=Thai}\p{sc=Laoo}\p{sc=Tibt}]]$/v;
+
+/** A joiner (U+200C, U+200D) has work to do between two pictures or two letters of a joining script, nowhere else. */
+export function joins(before: string, joiner: string, after: string): boolean {
+  if (joiner === "\u200d" && PICTURE_BEFORE.test(before) && PICTURE.test(after)) return true;
+  return JOINING.test(before) && JOINING.test(after);
+}
+
+const VARIANT_BASE = /^[[\p{Emoji}\p{S}\p{L}\p{P}]--[\x21-\x22\x24-\x29\x2b-\x2f\x3a-\x7e]]$/v;
+
+/** One variation selector after a character that has variants; more than that can smuggle bytes. */
+export function varies(base: string, selector: string): boolean {
+  const code = selector.codePointAt(0) ?? 0;
+  if (code >= 0xfe00 && code <= 0xfe0f) return VARIANT_BASE.test(base);
+  return code >= 0xe0100 && code <= 0xe01ef && /^\p{Ideographic}$/v.test(base);
+}

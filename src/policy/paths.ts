@@ -1,0 +1,189 @@
+/** Where a tool may write: decided on the path as it is on the target once `..` and symlinks are resolved. */
+import { asItLooks } from "./invisible.ts";
+import {
+  HOME_PARENTS,
+  PRIVATE_NAMES,
+  SENSITIVE_IN_HOME,
+  SYSTEM_DIRECTORIES,
+  SYSTEM_EXCEPTIONS,
+} from "./sensitive-paths.ts";
+import { showText } from "./terminal-text.ts";
+import type { Verdict } from "./verdict.ts";
+
+export interface PathFacts {
+  /** As the tool was asked, before anything was resolved. */
+  readonly asked?: string;
+  /** Absolute, without `.`, `..` and symlinks, on the target. */
+  readonly path: string;
+  /** The home directory there. */
+  readonly home: string;
+  /** The file system there does not tell upper from lower case. */
+  readonly caseInsensitive: boolean;
+}
+
+export interface PathRules {
+  /** files_allowed_paths, resolved on the target; empty = anywhere that is not sensitive. */
+  readonly allowedRoots: readonly string[];
+  /** buddy's own files there: the configuration in use, the sign-in, the sessions. */
+  readonly ownPaths?: readonly string[];
+}
+
+export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
+  const shown = showText(facts.path, { mode: "line" });
+  const asked = facts.asked ?? facts.path;
+  if (facts.path.includes("\0") || asked.includes("\0")) return deny("a path cannot contain a NUL byte");
+  if (!facts.path.startsWith("/")) return deny(`${shown} is not an absolute path once resolved`);
+  if (facts.path.length > MAX_PATH) return deny(`the path is longer than ${MAX_PATH} characters`);
+  if (PROCESS_VIEW.test(lexical(asked)))
+    return deny(
+      `${showText(asked, { mode: "line" })} means another file for every process`,
+      "give the path of the file itself",
+    );
+
+  const place = new Place(facts);
+  const roots = rules.allowedRoots.map((root) => place.fold(lexical(expandHome(root, facts.home))));
+  const path = place.fold(lexical(facts.path));
+  const root = roots.filter((each) => within(path, each)).sort((a, b) => b.length - a.length)[0];
+  if (roots.length > 0 && root === undefined)
+    return deny(`${shown} is outside the directories of files_allowed_paths`, "write below one of them");
+
+  for (const own of rules.ownPaths ?? [])
+    if (within(path, place.fold(lexical(expandHome(own, facts.home)))))
+      return deny(`${shown} is one of buddy's own files`, "let the operator change it by hand");
+  const sensitive = place.sensitive(path) ?? place.sensitiveAtHome(place.fold(lexical(expandHome(asked, facts.home))));
+  // `/` or the home directory among the allowed roots says nothing of ~/.ssh; naming it or something in it does
+  if (sensitive !== undefined && !(root !== undefined && within(root, sensitive.root)))
+    return deny(`${shown} is ${sensitive.what}`, sensitive.instead);
+
+  const lookalike = place.sensitive(place.fold(lexical(asItLooks(facts.path))));
+  if (lookalike !== undefined && sensitive === undefined)
+    return deny(`${shown} only looks as if it were ${lookalike.what}`, "write the name in plain letters");
+  if (hardToSee(facts.path) || hardToSee(asked))
+    return { kind: "ask", why: `the name ${shown} has characters that are hard to see` };
+  if (insideGit(path))
+    return {
+      kind: "ask",
+      why: `${shown} belongs to a git repository's own files: hooks and settings there run commands`,
+    };
+  if (/\/(?:authorized_keys2?|sudoers|crontab|agent\.toml)$/i.test(path))
+    return { kind: "ask", why: `${shown} has the name of a file that grants access or runs commands` };
+  return {
+    kind: "allow",
+    why:
+      root === undefined ? "an ordinary place to write" : `below ${showText(root, { mode: "line" })}, which is allowed`,
+  };
+}
+
+interface Sensitive {
+  readonly root: string;
+  readonly what: string;
+  readonly instead?: string;
+}
+
+class Place {
+  /** Empty when the home is unknown or the root directory. */
+  readonly #home: string;
+  readonly #caseInsensitive: boolean;
+
+  constructor(facts: PathFacts) {
+    this.#caseInsensitive = facts.caseInsensitive;
+    const home = this.fold(lexical(facts.home));
+    this.#home = home.startsWith("/") && home !== "/" ? home : "";
+  }
+
+  /** File systems without case do not tell composed from decomposed letters either. */
+  fold(path: string): string {
+    return this.#caseInsensitive ? path.normalize("NFC").toLowerCase().normalize("NFC") : path;
+  }
+
+  sensitive(path: string): Sensitive | undefined {
+    return this.#system(path) ?? this.#private(path) ?? this.sensitiveAtHome(path);
+  }
+
+  /** Start-up files, keys and credentials in any user's home. */
+  sensitiveAtHome(path: string): Sensitive | undefined {
+    const home = this.#homeOf(path);
+    if (home === undefined) return undefined;
+    for (const [what, names] of SENSITIVE_IN_HOME)
+      for (const name of names) {
+        const root = `${home}/${this.fold(name)}`;
+        if (within(path, root)) return { root, what, instead: BY_HAND };
+      }
+    return undefined;
+  }
+
+  #system(path: string): Sensitive | undefined {
+    if (SYSTEM_EXCEPTIONS.some((exception) => path !== exception && within(path, this.fold(exception))))
+      return undefined;
+    if (this.#home !== "" && within(path, this.#home)) return undefined;
+    for (const directory of SYSTEM_DIRECTORIES)
+      if (within(path, this.fold(directory)))
+        return { root: this.fold(directory), what: `in ${directory}, a system directory`, instead: SYSTEM_INSTEAD };
+    return undefined;
+  }
+
+  /** .ssh, .gnupg and buddy's own directories, wherever they are. */
+  #private(path: string): Sensitive | undefined {
+    for (const [name, what] of PRIVATE_NAMES) {
+      const at = `${path}/`.indexOf(`/${this.fold(name)}/`);
+      if (at >= 0) return { root: path.slice(0, at + name.length + 1), what, instead: BY_HAND };
+    }
+    return undefined;
+  }
+
+  #homeOf(path: string): string | undefined {
+    if (this.#home !== "" && within(path, this.#home)) return this.#home;
+    for (const pattern of HOME_PARENTS) {
+      const home = new RegExp(pattern.source, this.#caseInsensitive ? "i" : "").exec(path)?.[0];
+      if (home !== undefined) return home;
+    }
+    return undefined;
+  }
+}
+
+const MAX_PATH = 4096;
+const BY_HAND = "let the operator change it by hand, or have its directory added to files_allowed_paths";
+const SYSTEM_INSTEAD =
+  "change it with a command the operator approves, or have the directory added to files_allowed_paths";
+
+/** Other processes' roots and working directories, and everybody's file descriptors. `self/root` and `self/cwd` resolve. */
+const PROCESS_VIEW =
+  /^\/(?:dev\/(?:fd|std(?:in|out|err))(?:\/|$)|proc\/(?:(?:self|thread-self|[0-9]+)\/(?:task\/[0-9]+\/)?fd(?:info)?(?:\/|$)|[0-9]+\/))/;
+
+function deny(why: string, instead?: string): Verdict {
+  return { kind: "deny", why, ...(instead === undefined ? {} : { instead }) };
+}
+
+/** True for the root itself and for what lies below it; `/srv/app` does not cover `/srv/app2`. */
+function within(path: string, root: string): boolean {
+  return root === "/" || path === root || path.startsWith(`${root}/`);
+}
+
+function expandHome(path: string, home: string): string {
+  return path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
+}
+
+/** Without doubled or trailing slashes, `.` and `..`, by the text alone. */
+function lexical(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split("/"))
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  return (path.startsWith("/") ? "/" : "") + parts.join("/");
+}
+
+/** Controls, bidi, zero-width and unusual spaces anywhere; a space at either end of a name. */
+function hardToSee(path: string): boolean {
+  return showText(path, { mode: "line" }) !== path || /(?:^|\/) | (?:\/|$)/.test(path);
+}
+
+/** Any spelling of .git counts, also the short name some Windows file systems give it, and bare repositories. */
+function insideGit(path: string): boolean {
+  const parts = path.toLowerCase().split("/");
+  return parts.some(
+    (part, i) =>
+      /^(?:\.git[ .]*|git~[0-9]|\.hg|\.svn|\.jj)$/.test(part) ||
+      (part.endsWith(".git") &&
+        /^(?:hooks|config|info|objects|refs|head|packed-refs|worktrees|modules)$/.test(parts[i + 1] ?? "")),
+  );
+}

@@ -1,0 +1,292 @@
+/** The one door through which text of a model, a tool or a page reaches the operator's screen. */
+import { ColorState } from "./color-state.ts";
+import { COMBINING, PLAIN_COMMAND, PLAIN_OUTPUT, escaped, joins, varies } from "./invisible.ts";
+
+/**
+ * A filter for text that arrives in pieces; the result does not depend on where the pieces were cut.
+ *
+ * - `output`: control sequences are dropped, colour is written again in a plain form, every line ends reset, a lone
+ *   carriage return starts a new line (nothing is overwritten), what cannot be seen is written as `\u{202e}`.
+ * - `command`: for approval. Nothing is dropped, everything that is not plainly visible is written as `\u{1b}`.
+ * - `line`: as `command`, with line ends and tabs written out too: for names and one-line questions.
+ */
+export class TerminalText {
+  readonly #command: boolean;
+  readonly #inline: boolean;
+  readonly #plain: RegExp;
+  readonly #colors: ColorState | undefined;
+  readonly #maxLine: number;
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+  #out = "";
+  #state: State = "ground";
+  #parameters = "";
+  #skipped = 0;
+  /** A carriage return or a joiner whose meaning the next character decides. */
+  #held = "";
+  /** First half of a character cut in two by the chunks. */
+  #half = "";
+  #atStart = true;
+  #before = "";
+  #marks = 0;
+  #column = 0;
+  #cut = 0;
+  #written = "";
+
+  constructor(options: TerminalTextOptions = {}) {
+    const mode = options.mode ?? "output";
+    this.#command = mode !== "output";
+    this.#inline = mode === "line";
+    this.#plain = this.#command ? PLAIN_COMMAND : PLAIN_OUTPUT;
+    this.#colors = options.color === true && !this.#command ? new ColorState() : undefined;
+    // cutting a command would hide what is approved
+    this.#maxLine = this.#command ? Number.POSITIVE_INFINITY : (options.maxLine ?? MAX_LINE);
+  }
+
+  push(chunk: string | Uint8Array): string {
+    this.#feed(typeof chunk === "string" ? chunk : this.#decoder.decode(chunk, { stream: true }));
+    return this.#take();
+  }
+
+  end(): string {
+    this.#feed(this.#decoder.decode());
+    if (this.#half !== "") this.#one("\ufffd");
+    this.#half = "";
+    if (this.#held === "\u200c" || this.#held === "\u200d") this.#show(escaped(this.#held));
+    this.#held = "";
+    this.#endLine();
+    this.#state = "ground";
+    return this.#take();
+  }
+
+  #take(): string {
+    const out = this.#out;
+    this.#out = "";
+    return out;
+  }
+
+  #feed(chunk: string): void {
+    const text = chunk === "" ? "" : this.#half + chunk;
+    if (chunk !== "") this.#half = "";
+    let at = 0;
+    while (at < text.length) {
+      const run = this.#state === "ground" ? this.#plainAt(text, at) : "";
+      const character = run === "" ? firstOf(text.slice(at, at + 2)) : run;
+      if (at + 1 === text.length && isHighSurrogate(character)) {
+        this.#half = character;
+        return;
+      }
+      if (run === "") this.#one(character);
+      else this.#pass(run);
+      at += character.length;
+    }
+  }
+
+  #plainAt(text: string, at: number): string {
+    this.#plain.lastIndex = at;
+    return this.#plain.test(text) ? text.slice(at, this.#plain.lastIndex) : "";
+  }
+
+  #pass(run: string): void {
+    this.#settle(firstOf(run));
+    this.#atStart = false;
+    this.#show(run);
+  }
+
+  #one(character: string): void {
+    if (this.#state !== "ground") this.#inSequence(character);
+    else if (this.#plainAt(character, 0) !== "") this.#pass(character);
+    else if (this.#command) this.#inCommand(character);
+    else this.#inGround(character);
+  }
+
+  /** Decides on a held carriage return or joiner now that the next character is known. */
+  #settle(next: string): void {
+    const held = this.#held;
+    if (held === "") return;
+    this.#held = "";
+    if (held === "\r") {
+      if (next !== "\n" && next !== "\r") this.#newLine();
+    } else if (joins(this.#before, held, next)) {
+      this.#show(held);
+    } else this.#show(escaped(held));
+  }
+
+  #inCommand(character: string): void {
+    if (character === "\n" && !this.#inline) this.#newLine();
+    else if (character === "\t" && !this.#inline) this.#show(character);
+    else if (COMBINING.test(character) && this.#marks < MAX_MARKS) this.#mark(character);
+    else this.#show(isLoneSurrogate(character) ? "\ufffd" : escaped(character));
+  }
+
+  #inGround(character: string): void {
+    const code = character.codePointAt(0) ?? 0;
+    this.#settle(character);
+    const first = this.#atStart;
+    this.#atStart = false;
+    if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) this.#control(character);
+    else if (character === "\u2028" || character === "\u2029") this.#newLine();
+    else if (character === "\u200c" || character === "\u200d") this.#held = character;
+    else if (character === "\u00ad" || (first && character === "\ufeff")) return;
+    else if (COMBINING.test(character)) {
+      if (this.#marks < MAX_MARKS) this.#mark(character);
+    } else if (isLoneSurrogate(character) || NONCHARACTER.test(character)) this.#show("\ufffd");
+    else this.#show(varies(this.#before, character) || SEEN_FORMAT.test(character) ? character : escaped(character));
+  }
+
+  #mark(character: string): void {
+    const marks = this.#marks;
+    this.#show(character);
+    this.#marks = marks + 1;
+  }
+
+  #control(character: string): void {
+    if (character === "\t") this.#show(character);
+    else if (character === "\r") this.#held = character;
+    // form feed, vertical tab and next-line move down on a terminal
+    else if (character === "\n" || character === "\f" || character === "\v" || character === "\x85") this.#newLine();
+    else this.#enter(character === "\x1b" ? "escape" : (OPENERS_8BIT[character] ?? "ground"));
+  }
+
+  #enter(state: State): void {
+    this.#state = state;
+    this.#parameters = "";
+    this.#skipped = 0;
+  }
+
+  /** Inside an escape sequence. A line end always ends it, so that an unfinished one can hide at most one line. */
+  #inSequence(character: string): void {
+    const code = character.codePointAt(0) ?? 0;
+    if (code === 0x1b) return this.#enter("escape");
+    if (code === 0x18 || code === 0x1a) return this.#enter("ground");
+    if (code === 0x0a || code === 0x0d || code === 0x85 || (code >= 0x80 && code <= 0x9f)) {
+      this.#enter("ground");
+      return this.#inGround(character);
+    }
+    switch (this.#state) {
+      case "escape":
+        if (code >= 0x20 && code <= 0x2f) {
+          this.#state = "escape-more";
+          return;
+        }
+        if (character in OPENERS) return this.#enter(OPENERS[character] ?? "ground");
+        break;
+      case "escape-more":
+        if (code >= 0x20 && code <= 0x2f) return;
+        break;
+      case "csi":
+        if (code >= 0x20 && code <= 0x3f) {
+          if (this.#parameters.length <= MAX_PARAMETERS) this.#parameters += character;
+          return;
+        }
+        if (character === "m" && this.#parameters.length <= MAX_PARAMETERS) this.#colors?.apply(this.#parameters);
+        break;
+      case "osc":
+        if (code === 0x07) return this.#enter("ground");
+        if (++this.#skipped >= MAX_STRING) this.#enter("ground");
+        return;
+      case "string":
+        if (++this.#skipped >= MAX_STRING) this.#enter("ground");
+        return;
+      case "ground":
+        return;
+    }
+    if (code < 0x20 || code === 0x7f) return;
+    this.#enter("ground");
+    if (code > 0x7f) this.#one(character);
+  }
+
+  #newLine(): void {
+    this.#endLine();
+    this.#out += this.#inline ? "\\n" : "\n";
+    this.#before = "";
+    this.#marks = 0;
+  }
+
+  #endLine(): void {
+    if (this.#written !== "") this.#out += "\x1b[0m";
+    this.#written = "";
+    if (this.#cut > 0) this.#out += ` … [${this.#cut} more characters in this line]`;
+    this.#cut = 0;
+    this.#column = 0;
+  }
+
+  #show(text: string): void {
+    this.#before = lastOf(text);
+    this.#marks = 0;
+    let shown = text;
+    if (this.#cut > 0) shown = "";
+    else if (this.#column + text.length > this.#maxLine) {
+      const room = this.#maxLine - this.#column;
+      shown = text.slice(0, room > 0 && isHighSurrogate(text[room - 1] ?? "") ? room - 1 : room);
+    }
+    this.#cut += text.length - shown.length;
+    if (shown === "") return;
+    this.#column += shown.length;
+    const wanted = this.#colors?.sequence() ?? "";
+    if (wanted !== this.#written) this.#out += wanted === "" ? "\x1b[0m" : wanted;
+    this.#written = wanted;
+    this.#out += shown;
+  }
+}
+
+export interface TerminalTextOptions {
+  readonly mode?: "output" | "command" | "line";
+  /** Keep plain colour; only in output. */
+  readonly color?: boolean;
+  /** Characters of a line of output that are shown. */
+  readonly maxLine?: number;
+}
+
+export function showText(text: string | Uint8Array, options: TerminalTextOptions = {}): string {
+  const filter = new TerminalText(options);
+  return filter.push(text) + filter.end();
+}
+
+type State = "ground" | "escape" | "escape-more" | "csi" | "osc" | "string";
+
+const MAX_LINE = 20_000;
+/** Combining marks on one base: scripts in use need up to five. */
+const MAX_MARKS = 8;
+const MAX_PARAMETERS = 128;
+/** Characters of OSC, DCS, APC, PM or SOS that are skipped before the rest counts as text. */
+const MAX_STRING = 65_536;
+
+const OPENERS: Readonly<Record<string, State>> = {
+  "[": "csi",
+  "]": "osc",
+  P: "string",
+  X: "string",
+  "^": "string",
+  _: "string",
+};
+const OPENERS_8BIT: Readonly<Record<string, State>> = {
+  "\x90": "string",
+  "\x98": "string",
+  "\x9b": "csi",
+  "\x9d": "osc",
+  "\x9e": "string",
+  "\x9f": "string",
+};
+
+/** Format characters that have a glyph (Arabic number signs and the like), and unassigned ones. */
+const SEEN_FORMAT = /^[[\p{Cf}\p{Cn}]--[\p{DI}\ufff9-\ufffb]]$/v;
+const NONCHARACTER = /^\p{Noncharacter_Code_Point}$/v;
+
+function firstOf(text: string): string {
+  const code = text.codePointAt(0);
+  return code === undefined ? "" : code > 0xffff ? text.slice(0, 2) : text.slice(0, 1);
+}
+
+function lastOf(text: string): string {
+  const last = text.slice(-1);
+  return last >= "\udc00" && last <= "\udfff" ? text.slice(-2) : last;
+}
+
+function isHighSurrogate(text: string): boolean {
+  return text >= "\ud800" && text <= "\udbff";
+}
+
+function isLoneSurrogate(character: string): boolean {
+  return character.length === 1 && character >= "\ud800" && character <= "\udfff";
+}

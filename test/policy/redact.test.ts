@@ -1,0 +1,132 @@
+import { expect, test } from "bun:test";
+import { RedactedStream, redactor } from "../../src/policy/redact.ts";
+import { Seeded, cases } from "../support/seeded.ts";
+
+const KEY = 'k3y/with+odd=chars&"q"';
+const redact = redactor([KEY, "abc", "two words of secret"]);
+
+test.each([
+  [`key ${KEY}.`],
+  [encodeURIComponent(KEY)],
+  [JSON.stringify({ key: KEY })],
+  [JSON.stringify(JSON.stringify({ key: KEY }))],
+  [Buffer.from(KEY).toString("hex")],
+  [Buffer.from(KEY).toString("base64url")],
+  ...["", ":", "u:", "me:", "user:"].map((user) => [`Basic: ${Buffer.from(user + KEY).toString("base64")}`]),
+  ["two words of secret"],
+])("a configured key does not survive in %j", (text) => {
+  const out = redact(text);
+  expect(out).toContain("[redacted]");
+  expect(out).not.toContain("odd");
+  expect(out).not.toContain("words of");
+});
+
+test.each([
+  ["Authorization: Bearer abcdefghijklmnop1234", "Authorization: Bearer [redacted]"],
+  ["> authorization: bearer x.y.z1", "> authorization: bearer [redacted]"],
+  ['{"Authorization":"Bearer abc.def"}', '{"Authorization":"Bearer [redacted]"}'],
+  ["Proxy-Authorization: Basic dXNlcjpwYXNz", "Proxy-Authorization: Basic [redacted]"],
+  ["x-api-key: 0123456789", "x-api-key: [redacted]"],
+  ["Cookie: sid=abcdef", "Cookie: [redacted]"],
+  ["key sk-proj-abcdefghij1234567890 end", "key [redacted] end"],
+  ["sk-or-v1-0123456789abcdef", "[redacted]"],
+  ["sk-ant-api03-abcdefghijklmnop", "[redacted]"],
+  ["ghp_0123456789012345678901234567890123ab", "[redacted]"],
+  ["github_pat_11ABCDEFG0123456789_abcdefghij", "[redacted]"],
+  ["https://ghp_0123456789012345678901234567890123ab@github.com/x", "https://[redacted]@github.com/x"],
+  ["xoxb-123456789012-abcdef", "[redacted]"],
+  ["AKIAIOSFODNN7EXAMPLE", "[redacted]"],
+  ["AIzaSyA1234567890abcdefghijklmnopqrstuv", "[redacted]"],
+  ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-def", "[redacted]"],
+  ["glpat-abcdefghij0123456789", "[redacted]"],
+  ["a\n-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\nAAAA\n-----END OPENSSH PRIVATE KEY-----\nz", "a\n[redacted]\nz"],
+  ["-----BEGIN RSA PRIVATE KEY-----\\nMIIEpAIBAAKCAQEA0123456789\\n", "[redacted]\\n"],
+  ["https://user:hunter2@host/x", "https://user:[redacted]@host/x"],
+  ["postgres://u:p%40ss@db:5432/x", "postgres://u:[redacted]@db:5432/x"],
+  ["redis://:pass@db", "redis://:[redacted]@db"],
+  ["OPENAI_API_KEY=abcd1234efgh", "OPENAI_API_KEY=[redacted]"],
+  ["?access_token=abc123def456&x=1", "?access_token=[redacted]&x=1"],
+  ['{"refresh_token":"abcdefgh","x":1}', '{"refresh_token":"[redacted]","x":1}'],
+  ['api_key = "0123abcd4567"', 'api_key = "[redacted]"'],
+])("%j becomes %j", (text, out) => {
+  expect(redact(text)).toBe(out);
+  expect(redact(redact(text))).toBe(out);
+});
+
+test.each([
+  "abc abc",
+  "disk-encryption-something-long-4",
+  "risk-free sk-learn",
+  "API_KEY=$FOO curl -H 'Authorization: Bearer $TOKEN' x",
+  'api_key_env = "OPENAI_API_KEY"',
+  'password=os.environ["X"]',
+  "max_tokens=4096000 token=config.token",
+  "Bearer of bad news arrives today",
+  "grep -r '-----BEGIN PRIVATE KEY-----' src",
+  "http://host:8080/x@y ssh://git@host/x https://example.com/a:b@c",
+  "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+])("%j is left alone", (text) => {
+  expect(redact(text)).toBe(text);
+});
+
+const STREAMED = [
+  `say ${KEY} twice ${KEY}\n`,
+  "curl -H 'Authorization: Bearer abcdefghijklmnop1234' https://u:hunter22@host/ && echo done\n",
+  "the two words of secret are out, two words of nothing are not\n",
+  "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA\nAAAA\n-----END OPENSSH PRIVATE KEY-----\nafter it\n",
+  'api_key = "0123abcd4567" and sk-proj-abcdefghij1234567890, then text\n',
+].join("");
+
+test("pieces give the same as the whole, wherever they are cut", () => {
+  const secrets = [KEY, "two words of secret"];
+  const whole = redactor(secrets)(STREAMED);
+  for (let cut = 0; cut <= STREAMED.length; cut++) {
+    const stream = new RedactedStream(secrets);
+    expect(stream.push(STREAMED.slice(0, cut)) + stream.push(STREAMED.slice(cut)) + stream.end()).toBe(whole);
+  }
+  const stream = new RedactedStream(secrets);
+  expect([...STREAMED].map((unit) => stream.push(unit)).join("") + stream.end()).toBe(whole);
+});
+
+test("what is held back has a bound, and words are not held", () => {
+  const stream = new RedactedStream([KEY]);
+  expect(stream.push("two words and")).toBe("two words ");
+  let out = 0;
+  for (let i = 0; i < 300; i++) out += stream.push("x".repeat(1000)).length;
+  expect(out).toBeGreaterThan(200_000);
+});
+
+test("no text makes it slow: the time of odd texts grows with their length, not its square", () => {
+  const odd = [
+    "sk-",
+    "-----BEGIN PRIVATE KEY-----\n",
+    "authorization: ",
+    "a_",
+    "a://",
+    "eyJ",
+    "password=",
+    "a-",
+    "x",
+    "://u:",
+  ];
+  for (const piece of odd) expect(redact(piece.repeat(200_000)).length).toBeGreaterThan(0);
+});
+
+test("keys planted in generated text never survive", () => {
+  const random = new Seeded(0x5ec7e7);
+  const pieces = [
+    ..." \n\t'\"=:;,&?/\\{}[]()<>@.-_",
+    "key",
+    "Bearer ",
+    "Authorization: ",
+    "token=",
+    "https://",
+    "sk-",
+    "漢",
+    "-----",
+  ];
+  for (let i = 0; i < cases(20_000); i++) {
+    const out = redact(random.text(pieces, 12) + KEY + random.text(pieces, 12));
+    if (out.includes(KEY)) throw new Error(`case ${i}: ${JSON.stringify(out)}`);
+  }
+});
