@@ -1,2 +1,10 @@
 /** argv → exit code. */
-console.log("buddy 0.1.0");
+import { VERSION } from "./lib/version.ts";
+
+// Start-up budget: nothing else is loaded here, every command is a chunk of its own (--splitting), and only console.log
+// writes: touching process.stdout or process.stdin costs 11 ms.
+const argv = process.argv.slice(2);
+if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) console.log(`buddy ${VERSION}`);
+else if (argv.length === 1 && (argv[0] === "--help" || argv[0] === "-h" || argv[0] === "help")) {
+  console.log((await import("./cli/help.ts")).rootHelp());
+} else process.exitCode = await (await import("./cli/run.ts")).run(argv);

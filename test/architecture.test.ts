@@ -33,6 +33,10 @@ const HEAVY = [
   "smol-toml",
 ];
 
+function isHeavy(specifier: string): boolean {
+  return HEAVY.some((name) => specifier === name || specifier.startsWith(`${name}/`));
+}
+
 const files = sourceFiles("src/**/*.ts");
 
 describe("imports", () => {
@@ -84,21 +88,33 @@ describe("start-up", () => {
   const reachable = staticallyReachable("src/main.ts");
 
   test("no heavy package is loaded with src/main.ts", () => {
-    const loaded = [...reachable].filter(([to]) => HEAVY.some((name) => to === name || to.startsWith(`${name}/`)));
+    const loaded = [...reachable].filter(([to]) => isHeavy(to));
     expect(loaded.map(([, path]) => path.join(" → "))).toEqual([]);
   });
 
   test("what is loaded with src/main.ts leaves process.stdout and process.stdin alone (11 ms each run)", () => {
     const touching = [...reachable.keys()].filter(
-      (file) => file.startsWith("src/") && file.endsWith(".ts") && /process\.std(out|in)\b/.test(sourceText(file)),
+      (file) =>
+        file.startsWith("src/") &&
+        file.endsWith(".ts") &&
+        /process\.std(out|in)\b/.test(sourceText(file).replace(/\/\/.*$/gm, "")),
     );
     expect(touching).toEqual([]);
   });
 });
 
+describe("commands", () => {
+  for (const file of sourceFiles("src/cli/commands/*.ts")) {
+    test(`${basename(file)} can be asked for its help without loading a heavy package`, () => {
+      const loaded = [...staticallyReachable(file)].filter(([to]) => isHeavy(to));
+      expect(loaded.map(([, path]) => path.join(" → "))).toEqual([]);
+    });
+  }
+});
+
 describe("house style", () => {
   test("each file opens with a sentence that says what it is for", () => {
-    const silent = files.filter((file) => !/^(#!.*\n)?\/\*\* /.test(sourceText(file)));
+    const silent = files.filter((file) => !/^(#!.*\n)?\/\*\*\s/.test(sourceText(file)));
     expect(silent).toEqual([]);
   });
 

@@ -28,6 +28,12 @@ export function formatDuration(ms: number): string {
   return text;
 }
 
+/** What a duration looks like, for messages. */
+export const DURATION_FORMAT = "a duration such as 500ms, 10s, 5m, 2h or 1d";
+
+/** Timers of the runtime hold 31 bits of milliseconds, about 24.8 days; a longer one would fire at once. */
+export const LONGEST_DURATION_MS = 2_147_483_647;
+
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 function finite(ms: number): number | undefined {

@@ -1,0 +1,40 @@
+/** The shape every subcommand file exports as `command`; argument definitions are citty's. */
+import type { ArgDef, ParsedArgs } from "citty";
+import type { ExitCode } from "../lib/errors.ts";
+import type { GlobalOptions } from "./options.ts";
+
+/** citty's definition of an argument, and what the strict parser in front of it wants to know besides. */
+export type Arg = ArgDef & {
+  /** The value is a file name: made absolute against the directory buddy was started in (not that of --cd). */
+  readonly path?: boolean;
+  /** The only words a positional may be. */
+  readonly choices?: readonly string[];
+  /** Throws a usage error when the value is wrong; `flag` is how the user wrote its name. */
+  readonly check?: (value: string, flag: string) => unknown;
+  /** The value may be left out: `--tmux`, `--tmux=NAME`. */
+  readonly optionalValue?: boolean;
+};
+export type Args = Record<string, Arg>;
+
+export interface Command<T extends Args = Args> {
+  readonly name: string;
+  /** One line, at most 60 characters, as in `buddy --help`. */
+  readonly summary: string;
+  /** Positionals in order, then flags. */
+  readonly args: T;
+  /** Command line and what it does. */
+  readonly examples: readonly (readonly [line: string, text: string])[];
+  /** Paragraphs below the options; lines of at most 80 columns. */
+  readonly notes?: string;
+  run(call: Call<T>): Promise<ExitCode>;
+}
+
+export interface Call<T extends Args = Args> {
+  readonly args: ParsedArgs<T>;
+  readonly globals: GlobalOptions;
+}
+
+/** Keeps the literal types of `args`, so that `call.args` is typed. */
+export function defineCommand<const T extends Args>(command: Command<T>): Command<T> {
+  return command;
+}

@@ -1,0 +1,60 @@
+/** Every subcommand: its name, its line in `buddy --help`, and how to load the rest. */
+import type { Command } from "./command.ts";
+
+export interface CommandEntry {
+  readonly summary: string;
+  load(): Promise<Command>;
+}
+
+/** Loaded one by one, so that no command pays for another. The REPL is the command without a name. */
+export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  exec: {
+    summary: "answer one prompt: the answer on stdout, the rest on stderr",
+    load: async () => widen((await import("./commands/exec.ts")).command),
+  },
+  resume: {
+    summary: "go on with a stored session in the REPL",
+    load: async () => widen((await import("./commands/resume.ts")).command),
+  },
+  sessions: {
+    summary: "list, export or remove stored sessions",
+    load: async () => widen((await import("./commands/sessions.ts")).command),
+  },
+  login: {
+    summary: 'sign in, for profiles with auth = "login"',
+    load: async () => widen((await import("./commands/login.ts")).command),
+  },
+  init: {
+    summary: "write the configuration file",
+    load: async () => widen((await import("./commands/init.ts")).command),
+  },
+  doctor: {
+    summary: "check configuration, key, model, tmux, ssh, containers",
+    load: async () => widen((await import("./commands/doctor.ts")).command),
+  },
+  demo: {
+    summary: "a short guided run: no key, no network",
+    load: async () => widen((await import("./commands/demo.ts")).command),
+  },
+  policy: {
+    summary: "explain what the policy says, without doing anything",
+    load: async () => widen((await import("./commands/policy.ts")).command),
+  },
+  completion: {
+    summary: "print a completion script for bash, zsh or fish",
+    load: async () => widen((await import("./commands/completion.ts")).command),
+  },
+  help: {
+    summary: "show help for a command",
+    load: async () => widen((await import("./commands/help.ts")).command),
+  },
+};
+
+export async function loadRepl(): Promise<Command> {
+  return widen((await import("./commands/repl.ts")).command);
+}
+
+/** A command's `run` is called only with what its own `args` produced, which no type can say for a table of them. */
+function widen(command: { readonly name: string }): Command {
+  return command as Command;
+}

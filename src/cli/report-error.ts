@@ -1,0 +1,52 @@
+/** The one place where an error becomes words on stderr; returns the exit code that goes with it. */
+import { isatty } from "node:tty";
+import { wantsColor } from "../lib/color.ts";
+import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
+
+export interface ReportOptions {
+  readonly verbose: boolean;
+  readonly color?: boolean;
+}
+
+export function reportError(error: unknown, options: ReportOptions): ExitCode {
+  // The reader of a pipe went away (`| head -1`): nothing is wrong, and nobody is there to read about it.
+  if (isBrokenPipe(error)) return EXIT.ok;
+  const color = options.color ?? wantsColor({ env: process.env, isTty: isatty(2) });
+  console.error(describeError(error, { ...options, color }));
+  return exitCodeOf(error);
+}
+
+/** `buddy: sentence`, then what to do; with `verbose` also where it happened and why. */
+export function describeError(error: unknown, { verbose, color = false }: ReportOptions): string {
+  const label = color ? "\u001b[1;31mbuddy:\u001b[0m" : "buddy:";
+  const lines: string[] = [];
+  if (error instanceof BuddyError) {
+    lines.push(`${label} ${error.message}`);
+    if (error.hint !== undefined) lines.push(...error.hint.split("\n").map((line) => `  ${line}`));
+  } else {
+    lines.push(`${label} something went wrong inside buddy: ${firstLine(error)}`);
+    lines.push(`  this is a bug${verbose ? "" : "; run it again with --verbose to see where it happened"}`);
+  }
+  if (verbose) lines.push(...details(error));
+  return lines.join("\n");
+}
+
+function details(error: unknown): string[] {
+  const lines: string[] = [];
+  // Bounded: a chain of causes may be a ring.
+  for (let cause = error, depth = 0; cause !== undefined && cause !== null && depth < 8; depth++) {
+    const text = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause);
+    lines.push("", depth === 0 ? text : `caused by: ${text}`);
+    cause = cause instanceof Error ? cause.cause : undefined;
+  }
+  return lines;
+}
+
+function firstLine(error: unknown): string {
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  return text.split("\n", 1)[0] ?? "";
+}
+
+function isBrokenPipe(error: unknown): boolean {
+  return error instanceof Error && (error as NodeJS.ErrnoException).code === "EPIPE";
+}

@@ -1,0 +1,128 @@
+/** argv → exit code: finds the command, parses strictly, runs it through citty, and turns errors into words. */
+import { resolve } from "node:path";
+import { closestMatch } from "../lib/closest-match.ts";
+import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
+import { VERSION } from "../lib/version.ts";
+import type { Args, Command } from "./command.ts";
+import { COMMANDS, loadRepl } from "./commands.ts";
+import { type FlagValues, GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./options.ts";
+import { judgeTokens, takeCommand, type Token, tokenize, unknownOption } from "./parse-arguments.ts";
+
+export async function run(argv: readonly string[]): Promise<ExitCode> {
+  try {
+    return await dispatch(argv);
+  } catch (error) {
+    const { reportError } = await import("./report-error.ts");
+    // The command line itself may be what is wrong, so it is only looked at here, not parsed.
+    const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : argv.length);
+    const verbose = flags.some((arg) => /^(-[a-zA-Z]*v[a-zA-Z]*|--verbose)$/.test(arg));
+    return reportError(error, { verbose, ...(flags.includes("--no-color") ? { color: false } : {}) });
+  }
+}
+
+async function dispatch(argv: readonly string[]): Promise<ExitCode> {
+  const name = await commandName(argv);
+  const entry = name === undefined || !isCommand(name) ? undefined : COMMANDS[name];
+  if (name !== undefined && entry === undefined) throw unknownCommand(name);
+  const command = entry === undefined ? await loadRepl() : await entry.load();
+  const tokens = takeCommand(tokenize(argv, { ...GLOBAL_ARGS, ...command.args }), isCommand).rest;
+  if (has(tokens, "version")) return print(`buddy ${VERSION}`);
+  if (has(tokens, "help")) {
+    const { commandHelp, rootHelp } = await import("./help.ts");
+    return print(entry === undefined ? rootHelp() : commandHelp(command));
+  }
+  const parsed = judgeTokens(tokens, name ?? "", command.args, workingDirectory());
+  const globals = readGlobalOptions(parsed.globals);
+  enterDirectory(globals);
+  return await runWithCitty(command, globals, parsed.own, parsed.positionals);
+}
+
+async function commandName(argv: readonly string[]): Promise<string | undefined> {
+  const tokens = tokenizeUpToError(argv, GLOBAL_ARGS);
+  const before = tokens.slice(0, tokens.findIndex((token) => token.kind === "word") + 1);
+  if (!before.some((token) => token.kind === "unknown")) return takeCommand(tokens, isCommand).name;
+  // A command's own flags may stand before its name; then all commands have to be asked which of them take a value.
+  const commands = await Promise.all(Object.values(COMMANDS).map(({ load }) => load()));
+  const all: Args = Object.assign({}, ...commands.map(({ args }) => args), GLOBAL_ARGS);
+  const { name } = takeCommand(tokenizeUpToError(argv, all), isCommand);
+  // After an unknown option a word may be its value: what is wrong is then the option, not the word.
+  const unknown = tokenizeUpToError(argv, all).find((token) => token.kind === "unknown");
+  if (unknown !== undefined && name !== undefined && !isCommand(name)) throw unknownOption(unknown.shown, "", all);
+  return name;
+}
+
+/** Only the command's place is wanted here; what is wrong behind it is said when the command's flags are known. */
+function tokenizeUpToError(argv: readonly string[], table: Args): Token[] {
+  try {
+    return tokenize(argv, table);
+  } catch (error) {
+    for (let end = argv.length - 1; end >= 0; end--) {
+      try {
+        return tokenize(argv.slice(0, end), table);
+      } catch {
+        continue;
+      }
+    }
+    throw error;
+  }
+}
+
+function isCommand(word: string): boolean {
+  return Object.hasOwn(COMMANDS, word);
+}
+
+function has(tokens: readonly Token[], name: string): boolean {
+  return tokens.some((token) => token.kind === "flag" && token.name === name);
+}
+
+/** citty reads what the strict parser let through, as `--name=value` and positionals behind `--`. */
+async function runWithCitty(
+  command: Command,
+  globals: GlobalOptions,
+  own: FlagValues,
+  positionals: readonly string[],
+): Promise<ExitCode> {
+  const { runCommand } = await import("citty");
+  const flags = [...own].map(([name, value]) => (value === true ? `--${name}` : `--${name}=${value}`));
+  const { result } = await runCommand(
+    { args: command.args, run: ({ args }) => command.run({ args, globals }) },
+    { rawArgs: [...flags, "--", ...positionals] },
+  );
+  return result as ExitCode;
+}
+
+function unknownCommand(name: string): BuddyError {
+  const meant = closestMatch(name, Object.keys(COMMANDS));
+  const prompt = `to ask for something: buddy exec "${name.replaceAll('"', '\\"')}"`;
+  return meant === undefined
+    ? new BuddyError("usage", `unknown command "${name}"`, { hint: `${prompt}\ncommands are listed by: buddy --help` })
+    : new BuddyError("usage", `unknown command "${name}"; did you mean ${meant}?`, { hint: prompt });
+}
+
+function print(text: string): ExitCode {
+  console.log(text);
+  return EXIT.ok;
+}
+
+/** Elsewhere than on this machine --cd names a directory of the target, which the target checks. */
+function enterDirectory({ cd, ssh, container }: GlobalOptions): void {
+  if (cd === undefined || ssh !== undefined || container !== undefined) return;
+  try {
+    process.chdir(resolve(cd));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code;
+    const words = { ENOENT: "there is no such directory", ENOTDIR: "it is not a directory", EACCES: "no permission" };
+    throw new BuddyError("usage", `--cd ${cd}: ${words[why as keyof typeof words] ?? String(error)}`, { cause: error });
+  }
+}
+
+function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    throw new BuddyError("usage", "the directory buddy was started in no longer exists", {
+      hint: "cd somewhere else first",
+      cause: error,
+    });
+  }
+}
