@@ -44,7 +44,8 @@ export class RedactedStream {
     const text = this.#pending;
     let cut = lastSpace(text) + 1;
     const key = text.lastIndexOf("-----BEGIN ");
-    if (key >= 0 && !/-----END [A-Z0-9 ]*-----/.test(text.slice(key))) cut = Math.min(cut, key);
+    // complete once the whole last line of the block lies before the cut
+    if (key >= 0 && !/-----END [A-Z0-9 ]*-----/.test(text.slice(key, cut))) cut = Math.min(cut, key);
     // "Authorization: Bearer " and what follows belong together
     const lead = UNFINISHED.exec(text.slice(Math.max(0, cut - 200), cut));
     if (lead !== null) cut -= lead[0].length;
