@@ -21,6 +21,11 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "strace", apt: "strace" },
   { program: "ps", apt: "procps" },
   { program: "qemu-aarch64-static", apt: "qemu-user-static" },
+  { program: "chromium", apt: "chromium" },
+  { program: "curl", apt: "curl", brew: "curl" },
+  { program: "wget", apt: "wget", brew: "wget" },
+  { program: "man", apt: "man-db" },
+  { program: "shellcheck", apt: "shellcheck", brew: "shellcheck" },
 ];
 
 /** Installs what is missing as root with apt, or with brew; returns the programs that are still missing. */
