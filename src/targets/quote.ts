@@ -1,0 +1,31 @@
+/** Words for shells: quoting that survives sh, and scripts folded into one line for a `read` loop. */
+export function quote(word: string): string {
+  refuseNul(word);
+  if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) && !word.startsWith("=")) return word;
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+export function quoteAll(argv: readonly string[]): string {
+  return argv.map(quote).join(" ");
+}
+
+/** Like quote, but without a newline in the result: needs NL set to a newline where it is evaluated. */
+export function quoteOnOneLine(word: string): string {
+  return quote(word).replaceAll("\n", `'"$NL"'`);
+}
+
+/**
+ * What ssh and container engines are given to run: a constant that reads the real script from the first line of stdin.
+ * The login shell there may be fish or csh, which read backslashes, newlines and `!` in quotes in their own ways; this text
+ * has none of them, needs no length limit and shows nothing in `ps`.
+ */
+export const LOADER = `IFS= read -r l && eval "$l"`;
+
+/** The first line for LOADER. */
+export function loaderLine(script: string): string {
+  return `NL=$(printf '\\nx'); NL=\${NL%x}; eval ${quoteOnOneLine(script)}\n`;
+}
+
+function refuseNul(word: string): void {
+  if (word.includes("\0")) throw new TypeError("a word for a shell cannot contain a NUL byte");
+}

@@ -1,0 +1,68 @@
+/** A small sh beside buddy that cleans up when buddy is gone, however it went: its stdin ends, so it acts. */
+const SCRIPT = `
+trap '' HUP INT QUIT TERM
+groups= n=0
+while read -r op a; do
+  case $op in
+  +) groups="$groups $a" ;;
+  -) kept=; for g in $groups; do [ "$g" = "$a" ] || kept="$kept $g"; done; groups=$kept ;;
+  do) n=$((n + 1)); eval "task$n=\\$a" ;;
+  undo) i=1; while [ $i -le $n ]; do eval "[ \\"\\$task$i\\" = \\"\\$a\\" ] && task$i=:"; i=$((i + 1)); done ;;
+  esac
+done
+for g in $groups; do kill -TERM -$g; done
+i=1; while [ $i -le $n ]; do eval "eval \\"\\$task$i\\""; i=$((i + 1)); done
+left() { for g in $groups; do kill -0 -$g && return 0; done; return 1; }
+i=0
+while [ $i -lt 10 ] && left; do sleep 0.1 || sleep 1; i=$((i + 1)); done
+for g in $groups; do kill -KILL -$g; done
+`;
+
+export interface Warden {
+  /** The process group ends when buddy ends; returns how to let go of it. */
+  watch(group: number): () => void;
+  /** The one-line sh command is run when buddy ends without having taken it back. */
+  onDeath(command: string): () => void;
+}
+
+let running: Warden | undefined;
+
+/** One for the whole process, started when first needed. */
+export function warden(): Warden {
+  running ??= start();
+  return running;
+}
+
+function start(): Warden {
+  const env: Record<string, string> = {};
+  for (const name of ["PATH", "HOME", "SSH_AUTH_SOCK"]) {
+    const value = process.env[name];
+    if (value !== undefined) env[name] = value;
+  }
+  const child = Bun.spawn(["sh", "-c", SCRIPT, "buddy-warden"], {
+    stdin: "pipe",
+    stdout: "ignore",
+    stderr: "ignore",
+    cwd: "/",
+    env,
+    detached: true,
+  });
+  child.unref();
+  void child.exited.then(() => (running = undefined));
+  const say = (line: string) => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    void child.stdin.write(`${line}\n`);
+    void child.stdin.flush();
+  };
+  return {
+    watch(group) {
+      say(`+ ${group}`);
+      return () => say(`- ${group}`);
+    },
+    onDeath(command) {
+      if (command.includes("\n")) throw new TypeError("one line only");
+      say(`do ${command}`);
+      return () => say(`undo ${command}`);
+    },
+  };
+}
