@@ -1,7 +1,7 @@
 /** The standing helpers on one connection: a keeper that ends what was started there, and lanes that run small scripts. */
 import { BuddyError } from "../lib/errors.ts";
-import { LANE_ARGV, Lane, LaneLost, type ScriptResult } from "./lane.ts";
-import type { Process, ScriptOptions, SpawnOptions } from "./target.ts";
+import { LANE_ARGV, Lane, LaneLost } from "./lane.ts";
+import type { Process, ScriptOptions, ScriptResult, SpawnOptions } from "./target.ts";
 
 /** More lanes than this would eat into sshd's MaxSessions (10 by default), which panes and shells need. */
 const MAX_LANES = 3;

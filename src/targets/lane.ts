@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { quoteOnOneLine } from "./quote.ts";
-import type { Process } from "./target.ts";
+import type { Process, ScriptResult } from "./target.ts";
 
 /**
  * Requests are single lines that begin with a secret: should stdin ever get out of step (a killed `head`), file contents
@@ -15,11 +15,12 @@ NL='
 '
 H= G=
 IFS= read -r K || exit 0
-x() { t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
+h() { case $(printf ab | head -c 1 2>/dev/null) in a) H=1 ;; *) H=0 ;; esac; }
+x() { [ -n "$H" ] || h; t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
 take() { if [ "$H" = 1 ]; then head -c "$1"; else dd ibs=1 obs=65536 count="$1" 2>/dev/null; fi; }
 d() {
+  [ -n "$H" ] || h
   t=$1 n=$2; shift 2
-  if [ -z "$H" ]; then case $(printf ab | head -c 1 2>/dev/null) in a) H=1 ;; *) H=0 ;; esac; fi
   take "$n" | ( ( "$@" ); c=$?; cat >/dev/null 2>&1; exit $c )
   printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2
 }
@@ -37,12 +38,6 @@ for g in $G; do kill -KILL "-$g"; done
 `;
 
 export const LANE_ARGV: readonly string[] = ["sh", "-c", LOOP, "buddy-lane"];
-
-export interface ScriptResult {
-  readonly code: number;
-  readonly stdout: Buffer;
-  readonly stderr: string;
-}
 
 const MAX_RESPONSE = 96 * 1024 * 1024;
 const MAX_STDERR = 64 * 1024;
@@ -177,7 +172,7 @@ export class Lane {
   }
 
   #onStderr(chunk: Buffer): void {
-    this.#err.push(chunk);
+    if (!this.#err.push(chunk)) this.#err = this.#err.newer(chunk);
     for (const one of this.#pending) {
       if (one.err !== undefined) continue;
       const found = this.#err.upTo(one.token, 0);
@@ -251,6 +246,14 @@ class Splitter {
     this.#used = rest.length;
     this.#searched = 0;
     return { before, after };
+  }
+
+  /** For text that may be lost: the newer half goes on. */
+  newer(chunk: Buffer): Splitter {
+    const next = new Splitter(this.#limit);
+    next.push(this.rest().subarray(-this.#limit / 2));
+    next.push(chunk.subarray(-this.#limit / 2));
+    return next;
   }
 
   rest(): Buffer {

@@ -42,6 +42,49 @@ export interface Transport extends AsyncDisposable {
   spawn(argv: readonly string[], options?: SpawnOptions): Process;
   /** Makes sure processes can be started: reconnects when the connection was dropped; throws when that fails. */
   ensure(signal?: AbortSignal): Promise<void>;
+  /**
+   * Runs a short POSIX sh script there on a standing helper: one round trip, many at once, bytes in and out.
+   * After a drop it is run again: what it does must bear repeating.
+   */
+  run(script: string, options?: ScriptOptions): Promise<ScriptResult>;
+  /** What the machine says of itself; taken when it is reached and compared after every reconnect. */
+  readonly facts: MachineFacts;
+}
+
+export interface MachineFacts {
+  readonly user: string;
+  readonly uid: number;
+  readonly host: string;
+  /** machine-id, container id or the nearest thing the system has. */
+  readonly machine: string;
+  readonly os: string;
+  /** Where processes start. */
+  readonly cwd: string;
+  readonly home: string;
+  /** Path of the login shell; "" when unknown. */
+  readonly loginShell: string;
+  /** Paths of the programs that matter, where they exist: tmux, setsid and the shells. */
+  readonly programs: Readonly<Record<string, string>>;
+  /** "3.3a"; undefined without tmux. */
+  readonly tmuxVersion?: string;
+}
+
+export interface ScriptOptions {
+  /** "$1", "$2", ... of the script. */
+  readonly args?: readonly string[];
+  /** What the script reads on stdin; without it stdin is empty. */
+  readonly input?: string | Uint8Array;
+  /** How long the target may stay silent; 30 s unless told. */
+  readonly timeoutMs?: number;
+  /** Waits for something on purpose: kept apart, so that others need not wait behind it. */
+  readonly slow?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface ScriptResult {
+  readonly code: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
 }
 
 export interface SpawnOptions {
@@ -50,11 +93,16 @@ export interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** A session and process group of its own there; it ends with the connection, and with buddy. */
 export interface Process {
+  /** Its number there, which is its group's too; rejected when it never started. */
+  readonly pid: Promise<number>;
   readonly stdin: { write(data: string | Uint8Array): void; end(): void };
   readonly stdout: ReadableStream<Uint8Array>;
   readonly stderr: ReadableStream<Uint8Array>;
+  /** 255 when the connection was lost. */
   readonly exited: Promise<number>;
+  /** To the whole group; without a signal TERM, then KILL. */
   kill(signal?: NodeJS.Signals): void;
 }
 
@@ -215,10 +263,14 @@ export interface ReadOptions {
 export interface FileSlice {
   readonly text: string;
   readonly binary: boolean;
+  /** Not valid UTF-8: bytes were replaced, so writing the text back would damage the file. */
+  readonly lossy: boolean;
   readonly sizeBytes: number;
   /** Lines in the slice, and lines left after it (undefined when unknown). */
   readonly lines: number;
   readonly linesLeft?: number;
+  /** The only line in the slice is longer than maxBytes and was cut. */
+  readonly cutLine?: boolean;
 }
 
 export interface BackgroundShells {

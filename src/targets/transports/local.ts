@@ -1,10 +1,9 @@
 /** Processes on this machine: each its own session and group, ended with buddy. */
-import os from "node:os";
+import { existsSync } from "node:fs";
 import { Channel } from "../channel.ts";
 import { childEnv } from "../child-env.ts";
 import { localFacts } from "../identity.ts";
-import type { ScriptResult } from "../lane.ts";
-import type { MachineFacts, Process, ScriptOptions, SpawnOptions, Transport } from "../target.ts";
+import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
 import { warden } from "../warden.ts";
 
 const TERM_TO_KILL_MS = 1000;
@@ -83,7 +82,7 @@ export class LocalTransport implements Transport {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#channel.close();
     await endGroups([...this.#groups.keys()]);
-    for (const pid of [...this.#groups.keys()]) this.#forget(pid);
+    for (const pid of this.#groups.keys()) this.#forget(pid);
   }
 
   #forget(pid: number): void {
@@ -159,7 +158,6 @@ function stdinOf(sink: Bun.FileSink): Process["stdin"] {
 /** As a shell would tell it: 127 and a line on stderr, so that every transport answers alike. */
 function notStarted(error: unknown, argv: readonly string[], cwd: string): Process {
   const code = (error as NodeJS.ErrnoException).code;
-  const { existsSync } = require("node:fs") as typeof import("node:fs");
   const why = existsSync(cwd)
     ? `${argv[0]}: ${code === "ENOENT" ? "not found" : String((error as Error).message)}`
     : `cd: ${cwd}: no such directory`;
@@ -173,5 +171,3 @@ function notStarted(error: unknown, argv: readonly string[], cwd: string): Proce
     kill() {},
   };
 }
-
-export const LOCAL_HOST = os.hostname();

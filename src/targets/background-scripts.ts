@@ -1,0 +1,209 @@
+/** The sh scripts behind BackgroundShells: one private directory a shell on the target, which outlives the connection. */
+
+/**
+ * Sets base: private to the user, below HOME where that can be written. A directory that somebody else made, or a link
+ * put in its place, is refused: it would hand them our commands.
+ */
+const BASE = `
+mine() {
+  [ ! -L "$1" ] && [ -d "$1" ] || return 1
+  set -- "$1" $(ls -ldn "$1")
+  [ "$4" = "$me" ] && case $2 in d???------*) ;; *) return 1 ;; esac
+}
+place() { base=$1; (umask 077; mkdir -p "$base") 2>/dev/null && chmod 700 "$base" 2>/dev/null && mine "$base" && [ -w "$base" ]; }
+me=$(id -u)
+base=
+case \${XDG_STATE_HOME-} in /*) place "$XDG_STATE_HOME/buddy/shells" || base= ;; esac
+if [ -z "$base" ]; then case \${HOME-} in /?*) place "$HOME/.local/state/buddy/shells" || base= ;; esac; fi
+if [ -z "$base" ]; then
+  base=/tmp/buddy-$me
+  (umask 077; mkdir "$base") 2>/dev/null
+  mine "$base" || { echo "no private directory: neither below HOME nor $base" >&2; exit 6; }
+  base=$base/shells; (umask 077; mkdir -p "$base") || exit 6
+fi
+`;
+
+/** \`state DIR\` sets status and code; closes the books of a shell that ended without a word (reboot, kill -9). */
+const STATE = `
+stillup() {
+  kill -0 "$pid" 2>/dev/null || return 1
+  if [ -r "/proc/$pid/environ" ]; then grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$pid/environ"; else :; fi
+}
+finish() {
+  if mkdir "$1/ended" 2>/dev/null; then
+    if [ -s "$1/output" ] && [ "$(tail -c 1 "$1/output" | wc -l)" -eq 0 ]; then echo >>"$1/output"; fi
+    if [ "$2" = 0 ]; then echo '[background process completed]'; else echo "[background process failed: $2]"; fi >>"$1/output"
+  fi
+}
+state() {
+  code= pid= status=running
+  if [ -f "$1/pid" ]; then read -r pid <"$1/pid"; fi
+  if [ -f "$1/killed" ]; then
+    status=killed
+    if [ ! -d "$1/ended" ] && ! stillup "$1"; then read -r why <"$1/killed"; finish "$1" "$why"; fi
+  elif [ -f "$1/code" ]; then
+    read -r code <"$1/code"
+    if [ "$code" = 0 ]; then status=completed; else status=failed; fi
+  elif [ -n "$pid" ] && ! stillup "$1"; then
+    if [ ! -f "$1/code" ]; then status=failed; finish "$1" 'ended without an exit code'; else state "$1"; fi
+  fi
+}
+`;
+
+/** \`members DIR\` sets all: every process of the shell, also those that left its group, by the mark in their environment. */
+const TREE = `
+members() {
+  all=
+  if [ -d /proc/self ] && [ -r /proc/self/environ ]; then
+    for e in $(grep -ls "BUDDY_SHELL=\${1##*/}" /proc/[0-9]*/environ); do e=\${e#/proc/}; all="$all \${e%/environ}"; done
+  else
+    found=" $pid "
+    while :; do
+      more=$found
+      ps -A -o pid= -o ppid= >"$1/ps"
+      while read -r c parent; do
+        case $more in *" $c "*) ;; *) case $more in *" $parent "*) more="$more$c " ;; esac ;; esac
+      done <"$1/ps"
+      rm -f "$1/ps"
+      [ "$more" != "$found" ] || break
+      found=$more
+    done
+    all=$found
+  fi
+}
+zombie() { [ -r "/proc/$1/stat" ] && read -r st <"/proc/$1/stat" && case \${st##*) } in Z*) return 0 ;; esac; return 1; }
+signal() { kill "-$1" "-$pid" 2>/dev/null; for e in $all; do [ "$e" = "$self" ] || kill "-$1" "$e" 2>/dev/null; done; }
+living() { for e in $pid $all; do if [ "$e" != "$self" ] && kill -0 "$e" 2>/dev/null && ! zombie "$e"; then return 0; fi; done; return 1; }
+pause() { sleep 0.05 2>/dev/null || sleep 1; }
+endtree() {
+  members "$1"; signal TERM
+  i=0; while [ $i -lt 30 ]; do living || break; pause; i=$((i + 1)); done
+  members "$1"
+  if living; then signal KILL; i=0; while [ $i -lt 20 ] && living; do pause; i=$((i + 1)); done; fi
+}
+`;
+
+/** Runs beside buddy's connection: command, exit code, time limit, last line. Arguments: directory, seconds, shell. */
+const RUNNER = `
+d=$1 cap=$2 sh=$3 pid=$$ self=
+trap '' HUP
+${STATE}${TREE}
+NL='
+'
+(
+  sleep "$cap" & s=$!
+  trap 'kill $s; exit' TERM
+  wait $s
+  trap '' TERM
+  self=$(exec sh -c 'echo $PPID')
+  echo "stopped after its time limit of $cap s" >"$d/killed"
+  members "$d"
+  kept=; for e in $all; do [ "$e" = "$self" ] || [ "$e" = $$ ] || kept="$kept $e"; done; all=$kept
+  for e in $all; do kill -TERM $e; done
+  i=0; while [ $i -lt 40 ]; do up=; for e in $all; do kill -0 $e && up=1; done; [ -n "$up" ] || break; sleep 0.05 || sleep 1; i=$((i + 1)); done
+  for e in $all; do kill -KILL $e; done
+  finish "$d" "stopped after its time limit of $cap s"
+) </dev/null >/dev/null 2>&1 &
+watch=$!
+run() {
+  "$sh" "$d/command" </dev/null
+  echo $? >"$d/code.new"; mv "$d/code.new" "$d/code"
+  exec >/dev/null 2>&1
+  (sleep 1; read -r c <"$d/code"; if [ "$c" != 0 ]; then c="exit code $c"; fi; finish "$d" "$c") & echo $! >"$d/late"
+}
+limited() { ulimit -f 2097152 2>/dev/null; exec tee -a "$1" "$d/output" >/dev/null; }
+{ { run 3>&-; } 2>&1 1>&3 | limited "$d/stderr" 3>&-; } 3>&1 | limited "$d/stdout"
+if [ -f "$d/killed" ]; then read -r c <"$d/killed"; else read -r c <"$d/code"; if [ "$c" != 0 ]; then c="exit code $c"; fi; fi
+finish "$d" "$c"
+kill -TERM $watch 2>/dev/null
+if [ -f "$d/late" ]; then read -r l <"$d/late"; kill $l; fi 2>/dev/null
+`;
+
+/**
+ * Arguments: scope, id, working directory, time limit in seconds, now in milliseconds. The command on stdin.
+ * Prints the directory and the pid. The same id again finds the shell that was started before.
+ */
+export const START = `
+${BASE}
+d=$base/$1/$2
+(umask 077; mkdir -p "$base/$1") || exit 1
+(find "$base" -type d -name ended -prune -mtime +0 | while IFS= read -r e; do rm -rf "\${e%/ended}"; done) </dev/null >/dev/null 2>&1 &
+if (umask 077; mkdir "$d") 2>/dev/null; then
+  (umask 077; cat >"$d/command" && printf '%s' "$5" >"$d/started" && : >"$d/stdout" && : >"$d/stderr" && : >"$d/output") || { rm -rf "$d"; exit 1; }
+  cd "$3" || { rm -rf "$d"; exit 7; }
+  sh=$(command -v bash || command -v sh)
+  BUDDY_SHELL=$2; export BUDDY_SHELL
+  if command -v setsid >/dev/null 2>&1; then
+    setsid sh -c "$RUNNER" buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
+  elif command -v perl >/dev/null 2>&1; then
+    perl -e 'use POSIX; POSIX::setsid(); exec @ARGV' sh -c "$RUNNER" buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
+  else
+    sh -c "$RUNNER" buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
+  fi
+  echo $! >"$d/pid.new"; mv "$d/pid.new" "$d/pid"
+fi
+i=0; while [ ! -f "$d/pid" ] && [ $i -lt 40 ]; do sleep 0.05 || sleep 1; i=$((i + 1)); done
+read -r pid <"$d/pid" || exit 1
+printf '%s\\0' "$d" "$pid"
+`.replaceAll('"$RUNNER"', () => `'${RUNNER.replaceAll("'", `'\\''`)}'`);
+
+const FIND = `
+${BASE}${STATE}
+d=
+for e in "$base"/*/"$1"; do if [ -d "$e" ]; then d=$e; fi; done
+[ -n "$d" ] || exit 2
+`;
+
+const TELL = `
+tell() {
+  state "$1"
+  read -r started <"$1/started"
+  printf '%s\\0' "$1" "$pid" "$status" "$code" "$started" "$(if [ -f "$1/command" ]; then dd if="$1/command" bs=65536 count=1 2>/dev/null; fi)"
+}
+`;
+
+/**
+ * Arguments: id, scope, most bytes of each stream, offsets ("" = as kept there).
+ * Prints the state, then offset, size and bytes sent of stdout and of stderr, then the bytes of both.
+ */
+export const LOOK = `
+LC_ALL=C; export LC_ALL
+${FIND}${TELL}
+o=\${4-} e=\${5-}
+if [ -z "$o" ]; then o=0 e=0; if [ -f "$d/seen.$2" ]; then read -r o e <"$d/seen.$2"; fi; fi
+tell "$d"
+so=$(($(wc -c <"$d/stdout"))) se=$(($(wc -c <"$d/stderr")))
+no=$((so - o)) ne=$((se - e))
+if [ $no -gt "$3" ]; then no=$3; fi
+if [ $ne -gt "$3" ]; then ne=$3; fi
+printf '%s\\0' $o $so $no $e $se $ne
+tail -c "+$((o + 1))" "$d/stdout" 2>/dev/null | take $no
+tail -c "+$((e + 1))" "$d/stderr" 2>/dev/null | take $ne
+exit 0
+`;
+
+/** Arguments: id, scope, offsets into stdout and stderr: what this session has seen. */
+export const SEEN = `
+${FIND}
+echo "$3 $4" >"$d/seen.$2.new" && mv "$d/seen.$2.new" "$d/seen.$2"
+`;
+
+/** Arguments: id. TERM, then KILL, to everything; prints the state. */
+export const KILL = `
+${FIND}${TREE}${TELL}
+self=
+state "$d"
+if [ $status = running ]; then echo killed >"$d/killed"; endtree "$d"; finish "$d" killed
+else
+  members "$d"
+  if living; then endtree "$d"; fi
+fi
+tell "$d"
+`;
+
+/** Arguments: scope, or "" for all. */
+export const LIST = `
+${BASE}${STATE}${TELL}
+for d in "$base"/\${1:-*}/*/; do if [ -f "\${d}pid" ]; then tell "\${d%/}"; fi; done
+exit 0
+`;

@@ -1,0 +1,179 @@
+/** Commands that go on without us: started detached on the target, kept in a private directory there, found again later. */
+import { randomBytes } from "node:crypto";
+import { BuddyError } from "../lib/errors.ts";
+import { KILL, LIST, LOOK, SEEN, START } from "./background-scripts.ts";
+import type { BackgroundOutput, BackgroundShell, BackgroundShells, ScriptResult, Transport } from "./target.ts";
+
+const LOOK_BYTES = 1024 * 1024;
+const STATE_FIELDS = 6;
+
+export interface BackgroundOptions {
+  readonly cwd: () => string;
+  /** Enforced on the target itself. */
+  readonly timeoutMs: number;
+  /** Keeps what has been seen apart from other sessions, and its shells in `list`; "" = shells of all sessions. */
+  readonly scope?: string;
+}
+
+interface Seen {
+  readonly stdout: number;
+  readonly stderr: number;
+}
+
+export function backgroundShells(transport: Transport, options: BackgroundOptions): BackgroundShells {
+  const scope = (options.scope ?? "").replaceAll(/[^A-Za-z0-9_-]/g, "-");
+  const folder = scope || "shared";
+  const seen = new Map<string, Seen>();
+
+  const ask = async (script: string, id: string, args: readonly string[] = [], slow = false) => {
+    if (!/^[A-Za-z0-9_-]+$/.test(id)) throw unknown(id);
+    const result = await transport.run(script, { args: [id, ...args], slow });
+    if (result.code === 2) throw unknown(id);
+    if (result.code !== 0) throw failure(result);
+    return result;
+  };
+
+  return {
+    async start(command, { signal } = {}) {
+      if (command.trim() === "") throw new BuddyError("target", "the command is empty");
+      if (command.includes("\0")) throw new BuddyError("target", "a command cannot contain a NUL byte");
+      const id = `sh-${randomBytes(4).toString("hex")}`;
+      const startedAt = Date.now();
+      const cap = String(Math.max(1, Math.ceil(options.timeoutMs / 1000)));
+      const result = await transport.run(START, {
+        args: [folder, id, options.cwd(), cap, String(startedAt)],
+        input: command.endsWith("\n") ? command : `${command}\n`,
+        ...(signal === undefined ? {} : { signal }),
+      });
+      const [directory, pid] = result.stdout.toString().split("\0");
+      if (result.code !== 0 || !directory || !pid) throw failure(result);
+      return { id, pid: Number(pid), command, outputFile: `${directory}/output`, status: "running", startedAt };
+    },
+
+    async output(id, { filter, limit = LOOK_BYTES } = {}) {
+      const keep = filter === undefined ? undefined : lineFilter(filter);
+      const known = seen.get(id);
+      const from = known === undefined ? [] : [String(known.stdout), String(known.stderr)];
+      const result = await ask(LOOK, id, [folder, String(Math.max(4, Math.trunc(limit))), ...from]);
+      const { look, next } = readLook(result.stdout, Math.max(4, limit), keep);
+      seen.set(id, next);
+      // Kept there for a resumed session; when it gets lost, something is shown twice rather than never.
+      ask(SEEN, id, [folder, String(next.stdout), String(next.stderr)]).catch(() => {});
+      return look;
+    },
+
+    async kill(id) {
+      const result = await ask(KILL, id, [], true);
+      return shellOf(result.stdout.toString().split("\0"));
+    },
+
+    async list() {
+      const result = await transport.run(LIST, { args: [scope] });
+      if (result.code !== 0) throw failure(result);
+      const fields = result.stdout.toString().split("\0").slice(0, -1);
+      const shells: BackgroundShell[] = [];
+      for (let at = 0; at < fields.length; at += STATE_FIELDS)
+        shells.push(shellOf(fields.slice(at, at + STATE_FIELDS)));
+      return shells.sort((a, b) => a.startedAt - b.startedAt);
+    },
+  };
+}
+
+function shellOf(fields: readonly string[]): BackgroundShell {
+  const [directory = "", pid, status, code, started, command = ""] = fields;
+  if (status !== "running" && status !== "completed" && status !== "failed" && status !== "killed") {
+    throw new BuddyError("internal", `unexpected state of a background shell: ${status}`);
+  }
+  return {
+    id: directory.slice(directory.lastIndexOf("/") + 1),
+    pid: Number(pid),
+    command: command.trimEnd(),
+    outputFile: `${directory}/output`,
+    status,
+    startedAt: Number(started),
+    ...(code ? { exitCode: Number(code) } : {}),
+  };
+}
+
+function readLook(
+  answer: Buffer,
+  limit: number,
+  keep: ((text: string) => string) | undefined,
+): { look: BackgroundOutput; next: Seen } {
+  let at = 0;
+  const field = () => {
+    const end = answer.indexOf(0, at);
+    const text = answer.toString("utf8", at, end);
+    at = end + 1;
+    return text;
+  };
+  const shell = shellOf(Array.from({ length: STATE_FIELDS }, field));
+  const [outFrom, outSize, outSent, errFrom, errSize, errSent] = Array.from({ length: 6 }, () => Number(field())) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const out = answer.subarray(at, at + outSent);
+  const err = answer.subarray(at + outSent, at + outSent + errSent);
+  const ended = shell.status !== "running";
+  // Both together stay within the limit; what one does not need the other may use.
+  const errShare = Math.min(err.length, Math.max(Math.floor(limit / 2), limit - out.length));
+  const outShare = Math.min(out.length, limit - errShare);
+  const stdout = whole(out.subarray(0, outShare), keep !== undefined, ended && outShare === outSize - outFrom);
+  const stderr = whole(err.subarray(0, errShare), keep !== undefined, ended && errShare === errSize - errFrom);
+  const next = { stdout: outFrom + stdout.length, stderr: errFrom + stderr.length };
+  const text = (bytes: Buffer) => (keep === undefined ? bytes.toString() : keep(bytes.toString()));
+  const moreBytes = outSize - next.stdout + (errSize - next.stderr);
+  return { look: { ...shell, stdout: text(stdout), stderr: text(stderr), moreBytes }, next };
+}
+
+/** Without half a character at the end; with a filter without half a line, unless no more will come or it is very long. */
+function whole(bytes: Buffer, lines: boolean, last: boolean): Buffer {
+  if (last || bytes.length === 0) return bytes;
+  if (lines) {
+    const end = bytes.lastIndexOf(10) + 1;
+    if (end > 0 || bytes.length < 65_536) return bytes.subarray(0, end);
+  }
+  for (let back = 1; back <= Math.min(4, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) break;
+    if (byte < 0xc0) continue;
+    const need = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return need > back ? bytes.subarray(0, bytes.length - back) : bytes;
+  }
+  return bytes;
+}
+
+function lineFilter(filter: string): (text: string) => string {
+  let pattern: RegExp;
+  try {
+    pattern = new RegExp(filter);
+  } catch (cause) {
+    throw new BuddyError("target", `the filter is not a regular expression: ${(cause as Error).message}`, {
+      hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
+      cause,
+    });
+  }
+  return (text) => {
+    const lines = text.split("\n");
+    const open = lines.pop() ?? "";
+    const kept = lines.filter((line) => pattern.test(line.replace(/\r$/, ""))).map((line) => `${line}\n`);
+    if (open !== "" && pattern.test(open)) kept.push(open);
+    return kept.join("");
+  };
+}
+
+function unknown(id: string): BuddyError {
+  return new BuddyError("target", `there is no background shell ${JSON.stringify(id)}`, {
+    hint: "list_shells names those there are; finished ones are removed after a day.",
+  });
+}
+
+function failure(result: ScriptResult): BuddyError {
+  const said = result.stderr.trim();
+  if (result.code === 7) return new BuddyError("target", `the working directory is gone: ${said}`);
+  return new BuddyError("target", `background shells do not work here: ${said || `exit code ${result.code}`}`);
+}

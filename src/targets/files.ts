@@ -1,0 +1,192 @@
+/** Files on any target: resolved, read and written by small scripts on the standing helper. */
+import { randomBytes } from "node:crypto";
+import { BuddyError } from "../lib/errors.ts";
+import { READ, RESOLVE, WRITE } from "./file-scripts.ts";
+import type { FileAccess, FileSlice, ResolvedPath, ScriptResult, Transport } from "./target.ts";
+
+/** More in one go is not a text for a conversation, nor an edit by hand. */
+const MAX_BYTES = 64 * 1024 * 1024;
+const READ_BYTES = 16 * 1024 * 1024;
+
+export interface FileOptions {
+  /** Where relative paths start: the shell's directory at that moment. */
+  readonly cwd: () => string;
+}
+
+export function fileAccess(transport: Transport, options: FileOptions): FileAccess {
+  const ask = async (script: string, path: string, args: readonly string[], more: Ask = {}) => {
+    if (path === "") throw new BuddyError("target", "the path is empty");
+    if (path.includes("\0")) throw new BuddyError("target", "a path cannot contain a NUL byte");
+    return await transport.run(script, { args: [path, options.cwd(), ...args], ...more });
+  };
+
+  return {
+    async resolve(path) {
+      const result = await ask(RESOLVE, path, []);
+      const [resolved, kind, home, folds] = fields(result, 4);
+      if (result.code !== 0 || !isKind(kind)) throw failure("resolve", path, result);
+      return {
+        path: resolved ?? path,
+        kind,
+        exists: kind !== "missing",
+        home: home ?? "/",
+        caseInsensitive: folds === "1",
+      };
+    },
+
+    async read(path, { offset = 1, limit, maxBytes = READ_BYTES, signal } = {}) {
+      const first = Math.max(1, Math.trunc(offset));
+      const most = Math.min(Math.max(0, Math.trunc(maxBytes)), MAX_BYTES);
+      const lines = limit === undefined ? "" : String(Math.max(0, Math.trunc(limit)));
+      // One byte more than wanted tells a full slice from a cut one.
+      const result = await ask(READ, path, [String(first), lines, String(most + 1)], signalled(signal));
+      if (result.code !== 0) throw failure("read", path, result);
+      return slice(result.stdout, first, limit, most);
+    },
+
+    async write(path, data, { signal } = {}) {
+      const bytes = typeof data === "string" ? Buffer.from(data) : data;
+      if (bytes.byteLength > MAX_BYTES) {
+        throw new BuddyError("target", `cannot write ${path}: ${bytes.byteLength} bytes are more than 64 MiB at once`);
+      }
+      const temporary = `.buddy-${randomBytes(8).toString("hex")}`;
+      const result = await ask(WRITE, path, [String(bytes.byteLength), temporary], {
+        input: bytes,
+        ...signalled(signal),
+      });
+      if (result.code !== 0) throw failure("write", path, result);
+      return { bytes: bytes.byteLength, created: fields(result, 2)[0] === "1" };
+    },
+  };
+}
+
+interface Ask {
+  readonly input?: Uint8Array;
+  readonly signal?: AbortSignal;
+}
+
+function signalled(signal: AbortSignal | undefined): Ask {
+  return signal === undefined ? {} : { signal };
+}
+
+function slice(answer: Buffer, first: number, limit: number | undefined, most: number): FileSlice {
+  let at = 0;
+  const field = () => {
+    const end = answer.indexOf(0, at);
+    const text = answer.toString("latin1", at, end);
+    at = end + 1;
+    return text;
+  };
+  const sizeBytes = Number(field());
+  const nul = field();
+  const feeds = field();
+  const open = field() === "1";
+  const content = answer.subarray(at);
+  const whole = nul === "whole";
+  if ((!whole && nul !== "0") || content.includes(0)) {
+    return { text: "", binary: true, lossy: false, sizeBytes, lines: 0 };
+  }
+  const total = whole ? countLines(content) : feeds === "" ? undefined : Number(feeds) + (open ? 1 : 0);
+  let bytes = whole ? linesOf(content, first, limit) : content;
+  let cutLine = false;
+  if (bytes.length > most) {
+    const end = most === 0 ? 0 : bytes.lastIndexOf(10, most - 1) + 1;
+    cutLine = end === 0;
+    bytes = bytes.subarray(0, cutLine ? characterEnd(bytes, most) : end);
+  }
+  const lines = countLines(bytes);
+  return {
+    ...decode(bytes),
+    binary: false,
+    sizeBytes: whole ? content.length : sizeBytes,
+    lines,
+    ...(cutLine ? { cutLine } : {}),
+    ...(total === undefined ? {} : { linesLeft: Math.max(0, total - (first - 1) - lines) }),
+  };
+}
+
+function linesOf(content: Buffer, first: number, limit: number | undefined): Buffer {
+  let from = 0;
+  for (let line = 1; line < first; line++) {
+    const end = content.indexOf(10, from);
+    if (end < 0) return content.subarray(0, 0);
+    from = end + 1;
+  }
+  if (limit === undefined) return content.subarray(from);
+  let to = from;
+  for (let line = 0; line < Math.trunc(limit); line++) {
+    const end = content.indexOf(10, to);
+    if (end < 0) return content.subarray(from);
+    to = end + 1;
+  }
+  return content.subarray(from, to);
+}
+
+function decode(bytes: Buffer): { text: string; lossy: boolean } {
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes), lossy: false };
+  } catch {
+    return { text: bytes.toString("utf8"), lossy: true };
+  }
+}
+
+function countLines(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) lines++;
+  return bytes.length > 0 && bytes.at(-1) !== 10 ? lines + 1 : lines;
+}
+
+function characterEnd(bytes: Buffer, end: number): number {
+  let at = end;
+  while (at > 0 && end - at < 4 && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
+  return at;
+}
+
+function fields(result: ScriptResult, count: number): string[] {
+  return result.stdout.toString().split("\0").slice(0, count);
+}
+
+function isKind(kind: string | undefined): kind is ResolvedPath["kind"] {
+  return kind === "file" || kind === "directory" || kind === "other" || kind === "missing";
+}
+
+/** What the scripts' own exit codes mean. */
+const CODES: Readonly<Record<number, string>> = {
+  2: "no such file",
+  4: "too many levels of symbolic links",
+  5: "it cannot be read",
+  9: "the connection broke off before all of it arrived; nothing was changed",
+  13: "permission denied",
+  20: "a part of the path is a file, not a directory",
+  21: "it is a directory",
+  22: "it is not a regular file but a device, pipe or socket",
+  41: "it is a symbolic link that leads nowhere",
+};
+
+/** What the tools there say (in the C locale), what it means, what to do. */
+const SAID: readonly (readonly [RegExp, string, string?])[] = [
+  [/read-only file system/i, "the file system is mounted read-only"],
+  [
+    /no space left/i,
+    "the disk is full; nothing was changed",
+    "Make room there first: df -h shows which file system is full.",
+  ],
+  [/quota exceeded/i, "the disk quota is used up; nothing was changed"],
+  [/permission denied|operation not permitted/i, "permission denied"],
+  [/not a directory|file exists/i, "a part of the path is a file, not a directory"],
+  [/nonexist|no such file/i, "the directory takes no new files"],
+  [/file name too long/i, "the name is too long"],
+];
+
+function failure(verb: string, path: string, result: ScriptResult): BuddyError {
+  const said = result.stderr.trim();
+  const known = SAID.find(([pattern]) => pattern.test(said));
+  if (verb === "write" && result.code === 8) {
+    return new BuddyError(
+      "target",
+      `cannot write ${path}: ${known?.[1] ?? said}; it could only be written in place and may be incomplete`,
+    );
+  }
+  const why = CODES[result.code] ?? known?.[1] ?? (said === "" ? `exit code ${result.code}` : said);
+  return new BuddyError("target", `cannot ${verb} ${path}: ${why}`, { hint: known?.[2] });
+}

@@ -1,0 +1,123 @@
+/** Who and where: what a machine says of itself, asked in one round trip. */
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import os from "node:os";
+import { BuddyError } from "../lib/errors.ts";
+import type { MachineFacts, ScriptResult } from "./target.ts";
+
+const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
+
+/** Arguments: the directory to work in, or nothing. */
+export const FACTS_SCRIPT = `
+case \${1-} in
+'') ;;
+'~') cd "$HOME" ;;
+'~/'*) cd "$HOME/\${1#'~/'}" ;;
+/*) cd "$1" ;;
+*) cd "./$1" ;;
+esac || exit 3
+u=$(id -un 2>/dev/null) || u=$(id -u)
+e=$(getent passwd "$u" 2>/dev/null) || e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
+s=\${e##*:}; s=\${s:-\${SHELL-}}
+h=\${HOME-}
+if [ -z "$h" ]; then e=\${e%:*}; h=\${e##*:}; fi
+m=; if [ -r /etc/machine-id ]; then read -r m </etc/machine-id; fi
+if [ -z "$m" ] && [ "$(uname -s)" = Darwin ]; then m=$(sysctl -n kern.uuid 2>/dev/null); fi
+n=$(if [ -r /etc/os-release ]; then . /etc/os-release; printf %s "\${PRETTY_NAME-}"; fi)
+printf '%s\\0' "$u" "$(id -u)" "$(uname -n)" "$m" "\${n:+$n, }$(uname -sr)" "$(pwd)" "\${h:-/}" "$s" "$(tmux -V 2>/dev/null)"
+for p in ${PROGRAMS.join(" ")}; do printf '%s\\0' "$(command -v $p 2>/dev/null)"; done
+`;
+
+export function parseFacts(result: ScriptResult, label: string, wanted?: string): MachineFacts {
+  if (result.code === 3) {
+    throw new BuddyError("target", `${label} has no directory ${wanted}`, {
+      hint: `${result.stderr.trim()}\nName another one with --cd.`,
+    });
+  }
+  const fields = result.stdout.toString().split("\0");
+  const [user, uid, host, machine, system, cwd, home, loginShell, tmux] = fields;
+  if (result.code !== 0 || !user || !host || !cwd?.startsWith("/") || fields.length < 9 + PROGRAMS.length) {
+    throw new BuddyError("target", `${label} did not tell who and where it is`, {
+      hint: result.stderr.trim() || "It needs a POSIX sh with id, uname and pwd.",
+    });
+  }
+  const programs: Record<string, string> = {};
+  PROGRAMS.forEach((name, at) => {
+    const path = fields[9 + at];
+    if (path) programs[name] = path;
+  });
+  return {
+    user,
+    uid: Number(uid),
+    host,
+    machine: machine || host,
+    os: system ?? "",
+    cwd,
+    home: home ?? "/",
+    loginShell: loginShell ?? "",
+    programs,
+    ...tmuxVersion(tmux),
+  };
+}
+
+/** The same from the runtime: no process is started, except to ask tmux for its version. */
+export function localFacts(cwd: string): MachineFacts {
+  const uid = process.getuid?.() ?? 0;
+  const [username, shell] = account(uid);
+  const programs: Record<string, string> = {};
+  for (const name of PROGRAMS) {
+    const path = Bun.which(name);
+    if (path !== null) programs[name] = path;
+  }
+  const name = /^PRETTY_NAME="?(.*?)"?$/m.exec(firstText("/etc/os-release"))?.[1];
+  return {
+    user: username,
+    uid,
+    host: os.hostname(),
+    machine: firstText("/etc/machine-id").trim() || os.hostname(),
+    os: `${name === undefined ? "" : `${name}, `}${os.type()} ${os.release()}`,
+    cwd: directory(cwd),
+    home: process.env["HOME"] || os.homedir(),
+    loginShell: shell,
+    programs,
+    ...(programs["tmux"] === undefined
+      ? {}
+      : tmuxVersion(Bun.spawnSync([programs["tmux"], "-V"], { env: {}, stderr: "ignore" }).stdout.toString())),
+  };
+}
+
+/** Not from os.userInfo(), which believes the environment. */
+function account(uid: number): [name: string, shell: string] {
+  for (const line of firstText("/etc/passwd").split("\n")) {
+    const [name = "", , id, , , , shell = ""] = line.split(":");
+    if (id === String(uid)) return [name, shell];
+  }
+  const asked = Bun.spawnSync(["id", "-un"], {
+    env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
+    stderr: "ignore",
+  });
+  return [asked.stdout.toString().trim() || String(uid), process.env["SHELL"] ?? ""];
+}
+
+function tmuxVersion(said: string | undefined): { tmuxVersion?: string } {
+  const version = /^tmux (?:next-)?(\S+)/.exec(said ?? "")?.[1];
+  return version === undefined ? {} : { tmuxVersion: version };
+}
+
+function directory(path: string): string {
+  const home = process.env["HOME"] || os.homedir();
+  const full = path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
+  try {
+    if (statSync(full).isDirectory()) return realpathSync(full);
+  } catch {
+    // Told below, like a file that is no directory.
+  }
+  throw new BuddyError("target", `this machine has no directory ${path}`, { hint: "Name another one with --cd." });
+}
+
+function firstText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

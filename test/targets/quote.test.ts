@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { LOADER, loaderLine, quote, quoteAll, quoteOnOneLine } from "../../src/targets/quote.ts";
+
+const AWKWARD = [
+  "",
+  "plain",
+  "two words",
+  "it's",
+  `"double"`,
+  "$HOME `id` $(id)",
+  "back\\slash\\",
+  "new\nline\n",
+  "!history!",
+  "-dash",
+  "*?[a]{b,c}",
+  "~root",
+  "=ls",
+  "tab\there",
+  "ümläut 漢字 🙂",
+  "#comment",
+  "a;b&c|d>e<f",
+];
+
+const SHELLS = [["sh"], ["bash"], ["busybox", "ash"], ["mksh"], ["zsh"]];
+
+test.each(SHELLS)("%s reads quoted words as they were", (...shell) => {
+  const script = `printf '%s\\0' ${quoteAll(AWKWARD)}`;
+  const { stdout } = Bun.spawnSync([...shell.filter((word) => typeof word === "string"), "-c", script]);
+  expect(stdout.toString().split("\0").slice(0, -1)).toEqual(AWKWARD);
+});
+
+test.each([["sh"], ["bash"], ["fish"], ["zsh"], ["mksh"]])(
+  "a login shell %s passes the loader on unharmed",
+  (shell) => {
+    const script = `printf '%s\\0' ${quoteAll(AWKWARD)}; cat`;
+    const { stdout } = Bun.spawnSync([shell, "-c", `exec sh -c '${LOADER}'`], {
+      stdin: Buffer.from(`${loaderLine(script)}the rest\n`),
+    });
+    const words = stdout.toString().split("\0");
+    expect(words.slice(0, -1)).toEqual(AWKWARD);
+    expect(words.at(-1)).toBe("the rest\n");
+  },
+);
+
+test("one line stays one line", () => {
+  expect(quoteOnOneLine("a\nb'\nc")).not.toContain("\n");
+});
+
+test("NUL cannot be passed and is refused", () => {
+  expect(() => quote("a\0b")).toThrow("NUL");
+});
