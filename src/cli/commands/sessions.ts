@@ -1,6 +1,7 @@
 /** `buddy sessions`: what is stored for this directory. */
+import { BuddyError, EXIT } from "../../lib/errors.ts";
+import { stateDirectory } from "../../lib/user-directories.ts";
 import { defineCommand } from "../command.ts";
-import { notAvailable } from "../not-available.ts";
 
 export const command = defineCommand({
   name: "sessions",
@@ -12,15 +13,74 @@ export const command = defineCommand({
       choices: ["list", "export", "rm"],
       description: "list (default), export as Markdown or HTML, or remove",
     },
-    id: { type: "positional", required: false, description: "the session's id, or the beginning of it" },
+    id: { type: "positional", required: false, description: "the session's id, the beginning of it, or last" },
     json: { type: "boolean", description: "list as JSON" },
     html: { type: "boolean", description: "export one self-contained HTML page instead of Markdown" },
   },
   examples: [
     ["buddy sessions", "id, last used, target, model, first words"],
-    ["buddy sessions export 7k2m > run.md", "a readable transcript"],
+    ["buddy sessions export 7b2f > run.md", "a readable transcript"],
+    ["buddy sessions rm 7b2f", "remove one"],
   ],
-  async run() {
-    throw notAvailable("buddy sessions");
+  async run({ args: { action = "list", id, json, html } }) {
+    const { SessionStore } = await import("../../session/store.ts");
+    const store = new SessionStore({
+      cwd: process.cwd(),
+      stateDirectory: stateDirectory(),
+      redact: (text) => text,
+      problem: (message) => console.error(`buddy: ${message}`),
+    });
+    if (action === "list") {
+      if (id !== undefined) throw new BuddyError("usage", `too many arguments: "${id}"`);
+      await Bun.write(Bun.stdout, await listing(store.list(), json === true));
+      return EXIT.ok;
+    }
+    if (id === undefined)
+      throw new BuddyError("usage", `buddy sessions ${action} needs the id of a session`, {
+        hint: "List them with: buddy sessions",
+      });
+    if (action === "rm") {
+      console.error(`removed session ${(await store.remove(id)).id}`);
+      return EXIT.ok;
+    }
+    const session = store.find(id);
+    const { readTranscript } = await import("../../session/transcript.ts");
+    const transcript = readTranscript(session.path, session.id);
+    const text = html
+      ? (await import("../../session/export-html.ts")).exportHtml(transcript)
+      : (await import("../../session/export-markdown.ts")).exportMarkdown(transcript);
+    await Bun.write(Bun.stdout, text);
+    return EXIT.ok;
   },
 });
+
+async function listing(sessions: readonly StoredSession[], json: boolean): Promise<string> {
+  if (json)
+    return `${JSON.stringify(
+      sessions.map(({ id, lastUsed, target, profile, model, title, bytes, path, problem }) => ({
+        id,
+        last_used: lastUsed,
+        target,
+        profile,
+        model,
+        title,
+        bytes,
+        path,
+        ...(problem === undefined ? {} : { problem }),
+      })),
+      null,
+      2,
+    )}\n`;
+  if (sessions.length === 0) return "no stored sessions here\n";
+  const { showText } = await import("../../policy/terminal-text.ts");
+  return sessions
+    .map(({ id, lastUsed, target, model, title, problem }) => {
+      const when = lastUsed.slice(0, 16).replace("T", " ");
+      const words = problem === undefined ? title : `(${problem})`;
+      const line = [id, when, target || "-", model || "-", words].join("  ");
+      return `${showText(line, { mode: "line" })}\n`;
+    })
+    .join("");
+}
+
+type StoredSession = import("../../session/list.ts").StoredSession;

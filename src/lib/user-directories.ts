@@ -1,0 +1,27 @@
+/** Where buddy keeps a user's files: configuration and sign-ins in one place, state in another. */
+import { isAbsolute, join } from "node:path";
+import { BuddyError } from "./errors.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** $XDG_CONFIG_HOME/buddy or ~/.config/buddy. */
+export function configDirectory(env: Environment = process.env): string {
+  return join(xdg(env, "XDG_CONFIG_HOME", ".config"), "buddy");
+}
+
+/** $XDG_STATE_HOME/buddy or ~/.local/state/buddy. */
+export function stateDirectory(env: Environment = process.env): string {
+  return join(xdg(env, "XDG_STATE_HOME", ".local/state"), "buddy");
+}
+
+/** The XDG rules say that a relative path is to be ignored. */
+function xdg(env: Environment, variable: string, below: string): string {
+  const set = env[variable];
+  if (set !== undefined && isAbsolute(set)) return set;
+  const home = env.HOME;
+  if (home === undefined || !isAbsolute(home))
+    throw new BuddyError("config", "HOME is not set, so there is no place for buddy's files", {
+      hint: `Set HOME, or ${variable} to an absolute path.`,
+    });
+  return join(home, below);
+}
