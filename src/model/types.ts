@@ -26,6 +26,7 @@ export interface ModelInfo {
   readonly priceIn?: number;
   readonly priceOut?: number;
   readonly images?: boolean;
+  readonly reasoning?: boolean;
   /** False when no catalog rule matched and the conservative default is used. */
   readonly known: boolean;
 }

@@ -1,0 +1,256 @@
+/** createModelClient: one interface over both wire protocols, with retries that the user can see. */
+import { BuddyError } from "../lib/errors.ts";
+import { infoFor, type CatalogRule } from "./catalog.ts";
+import { droppableFor } from "./concessions.ts";
+import { ModelError } from "./errors.ts";
+import { exchange, type ExchangeLimits } from "./exchange.ts";
+import { explain, type Situation } from "./explain.ts";
+import { completions } from "./protocols/completions.ts";
+import type { Droppable, Protocol, Reply } from "./protocols/protocol.ts";
+import { responses } from "./protocols/responses.ts";
+import { proxyFor, type Environment } from "./proxy.ts";
+import { redactor } from "./redact.ts";
+import { backoffMs, FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, pause } from "./retry.ts";
+import type { ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";
+import { usageOf } from "./usage.ts";
+
+export function createModelClient(options: ModelOptions): ModelClient {
+  return new HttpModelClient(options);
+}
+
+export interface ModelOptions {
+  /** Name of the profile, for words and hints. */
+  readonly name: string;
+  readonly baseUrl: string;
+  readonly api: "completions" | "responses";
+  readonly auth: "api-key" | "login";
+  readonly model: string;
+  readonly stream?: boolean;
+  readonly key?: string | undefined;
+  /** Where the key came from, e.g. "BUDDY_API_KEY" or "api_key_file ~/k". */
+  readonly keySource?: string | undefined;
+  /** Where tokens of `auth = "login"` come from. */
+  readonly login?: TokenSource | undefined;
+  readonly headerTimeoutMs?: number;
+  readonly idleTimeoutMs?: number;
+  /** One whole answer, however lively the stream is. */
+  readonly totalTimeoutMs?: number;
+  readonly retries?: number;
+  /** The first wait; doubled with each retry. */
+  readonly backoffMs?: number;
+  /** All waits of one turn together. */
+  readonly maxRetryMs?: number;
+  readonly temperature?: number | undefined;
+  readonly topP?: number | undefined;
+  readonly reasoningEffort?: string | undefined;
+  readonly contextLimit?: number | undefined;
+  /** The user's own catalog rules, asked first. */
+  readonly rules?: readonly CatalogRule[] | undefined;
+  /** For HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY. */
+  readonly env?: Environment;
+  /** Besides the key: what must never appear in a message. */
+  readonly secrets?: readonly string[];
+  /** A unix socket instead of the host of the URL. */
+  readonly unix?: string | undefined;
+  readonly userAgent?: string;
+}
+
+/** Where the token of a signed-in user comes from; `forceRefresh` after the server refused the last one. */
+export interface TokenSource {
+  token(
+    options: { forceRefresh?: boolean },
+    signal: AbortSignal,
+  ): Promise<{ accessToken: string; accountId?: string | undefined }>;
+}
+
+/** Signed-in requests of OpenAI profiles go here; any other base URL is used as it is. */
+export const LOGIN_BASE_URL = "https://chatgpt.com/backend-api/codex";
+
+const DEFAULTS = { headerMs: 120_000, idleMs: 120_000, totalMs: 3_600_000, retries: 4 };
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+const LINGER_MS = 2_000;
+
+class HttpModelClient implements ModelClient {
+  readonly profile: ModelProfile;
+  readonly #options: ModelOptions;
+  readonly #protocol: Protocol;
+  readonly #url: string;
+  readonly #host: string;
+  readonly #limits: ExchangeLimits;
+  /** What this server has refused once is not sent again. */
+  readonly #without = new Set<Droppable>();
+  #info: ModelInfo | undefined;
+
+  constructor(options: ModelOptions) {
+    this.#options = options;
+    this.#protocol = (options.api === "responses" ? responses : completions) as Protocol;
+    const base = new URL(baseOf(options));
+    base.username = base.password = base.hash = "";
+    this.profile = {
+      name: options.name,
+      model: options.model,
+      api: options.api,
+      auth: options.auth,
+      baseUrl: `${base.origin}${base.pathname}`.replace(/\/+$/, ""),
+    };
+    this.#url = `${this.profile.baseUrl}${this.#protocol.path}${base.search}`;
+    this.#host = base.host;
+    this.#limits = {
+      headerMs: options.headerTimeoutMs ?? DEFAULTS.headerMs,
+      idleMs: options.idleTimeoutMs ?? DEFAULTS.idleMs,
+      totalMs: options.totalTimeoutMs ?? DEFAULTS.totalMs,
+      answerBytes: MAX_ANSWER_BYTES,
+      lingerMs: LINGER_MS,
+    };
+  }
+
+  get info(): ModelInfo {
+    return (this.#info ??= infoFor(this.#options.model, this.#options));
+  }
+
+  async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, void> {
+    const {
+      retries = DEFAULTS.retries,
+      backoffMs: first = FIRST_WAIT_MS,
+      maxRetryMs = MAX_TOTAL_WAIT_MS,
+    } = this.#options;
+    let waited = 0;
+    let refreshed = false;
+    for (let attempt = 1; ;) {
+      let shown = false;
+      let error: ModelError;
+      const answer = this.#attempt(request, refreshed, signal);
+      try {
+        for (;;) {
+          const { done, value } = await answer.next();
+          if (done) {
+            yield this.#done(request, value);
+            return;
+          }
+          for (const event of value) {
+            shown ||= event.type !== "tool-call";
+            yield event;
+          }
+        }
+      } catch (caught) {
+        if (!(caught instanceof ModelError)) throw caught;
+        error = caught;
+      } finally {
+        // Closes the connection when the reader stops early; without effect when the answer has ended.
+        await answer.return(undefined as never);
+      }
+      if (signal.aborted) throw error;
+      const drop = droppableFor(error, this.#without);
+      const refresh: boolean = error.status === 401 && this.#usesLogin && !refreshed;
+      if (!drop && !refresh) {
+        const wait =
+          error.retryAfterMs === undefined
+            ? backoffMs(attempt, first, Math.random)
+            : error.retryAfterMs + Math.random() * 250;
+        if (!error.retryable || attempt > retries) throw error;
+        if (wait > MAX_WAIT_MS || waited + wait > maxRetryMs) throw tooLong(error, wait);
+        if (shown) yield { type: "discard" };
+        const waitMs = Math.round(wait);
+        yield { type: "retry", attempt, of: retries, host: this.#host, reason: error.message, waitMs };
+        await pause(waitMs, signal).catch(() => {
+          throw new ModelError("cancelled", "interrupted", { cause: signal.reason });
+        });
+        waited += wait;
+        attempt++;
+      } else if (shown) yield { type: "discard" };
+      if (drop) this.#without.add(drop);
+      refreshed ||= refresh;
+    }
+  }
+
+  #done(request: ModelRequest, { message, usage, finish }: Reply): ModelEvent {
+    // Who is signed in pays by subscription: a price per token would be invented.
+    const info = this.#usesLogin ? { ...this.info, priceIn: undefined, priceOut: undefined } : this.info;
+    return { type: "done", message, usage: usageOf(usage, request, message, info), finish };
+  }
+
+  get #usesLogin(): boolean {
+    return this.#options.auth === "login" && !this.#options.key;
+  }
+
+  async *#attempt(request: ModelRequest, forceRefresh: boolean, signal: AbortSignal): ReturnType<typeof exchange> {
+    const { key, keySource, env = {}, unix, secrets = [], login } = this.#options;
+    const headers: Record<string, string> = {
+      "content-type": "application/json",
+      accept: "text/event-stream, application/json",
+      "user-agent": this.#options.userAgent ?? "buddy",
+    };
+    const hidden: string[] = key ? [key, ...secrets] : [...secrets];
+    if (key) headers["authorization"] = `Bearer ${key}`;
+    else if (this.#usesLogin) {
+      if (!login) throw notSignedIn(this.profile.name);
+      const { accessToken, accountId } = await login.token({ forceRefresh }, signal);
+      hidden.push(accessToken);
+      headers["authorization"] = `Bearer ${accessToken}`;
+      headers["originator"] = "buddy";
+      if (accountId) headers["chatgpt-account-id"] = accountId;
+    }
+    const situation: Situation = {
+      host: this.#host,
+      profile: this.profile.name,
+      model: this.profile.model,
+      api: this.profile.api,
+      auth: this.profile.auth,
+      baseUrl: this.profile.baseUrl,
+      hasKey: Boolean(key),
+      keySource,
+      proxy: unix === undefined ? proxyFor(new URL(this.#url), env) : undefined,
+      redact: redactor(hidden),
+    };
+    const body = JSON.stringify(this.#body(request));
+    try {
+      return yield* exchange(
+        { url: this.#url, headers, body, protocol: this.#protocol, limits: this.#limits, situation, unix },
+        signal,
+      );
+    } catch (error) {
+      throw explain(error, situation);
+    }
+  }
+
+  #body(request: ModelRequest): Record<string, unknown> {
+    const { model, stream = true, temperature, topP, reasoningEffort } = this.#options;
+    const login = this.#usesLogin;
+    return this.#protocol.body(request, {
+      model,
+      // The login endpoint only streams, and takes no sampling parameters.
+      stream: login || (stream && !this.#without.has("stream")),
+      temperature: login ? undefined : temperature,
+      topP: login ? undefined : topP,
+      reasoningEffort,
+      reasoning: this.info.known ? Boolean(this.info.reasoning) : undefined,
+      without: this.#without,
+    });
+  }
+}
+
+function baseOf({ baseUrl, auth, key, name }: ModelOptions): string {
+  const url = URL.parse(baseUrl);
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new BuddyError("config", `api_base_url of profile "${name}" is not an http(s) URL`, {
+      hint: 'Expected something like "https://api.openai.com/v1".',
+    });
+  }
+  return auth === "login" && !key && url.host === "api.openai.com" ? LOGIN_BASE_URL : baseUrl;
+}
+
+function notSignedIn(profile: string): ModelError {
+  return new ModelError("auth", `not signed in for profile "${profile}"`, {
+    hint: `Sign in with \`buddy login ${profile}\`.`,
+  });
+}
+
+/** The same failure, with the reason why nobody waits any longer. */
+function tooLong(error: ModelError, waitMs: number): ModelError {
+  return new ModelError(error.reason, `${error.message}; the next try would be in ${Math.ceil(waitMs / 1000)} s`, {
+    hint: "Try again later, or choose another profile with --model.",
+    status: error.status,
+    providerCode: error.providerCode,
+    retryAfterMs: error.retryAfterMs,
+  });
+}

@@ -1,0 +1,57 @@
+/** ModelError: why a model turn failed, in words for an operator and with a reason the program can act on. */
+import { BuddyError, type ErrorCode } from "../lib/errors.ts";
+
+export class ModelError extends BuddyError {
+  readonly reason: ModelFailure;
+  /** Trying the same request again may help. */
+  readonly retryable: boolean;
+  readonly status: number | undefined;
+  /** The provider's own name for it, e.g. "context_length_exceeded". */
+  readonly providerCode: string | undefined;
+  /** The provider's own words, for deciding which parameter it refuses. */
+  readonly providerText: string | undefined;
+  /** How long the server asked to be left alone. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(reason: ModelFailure, message: string, details: ModelErrorDetails = {}) {
+    super(
+      details.errorCode ?? (reason === "auth" ? "auth" : reason === "cancelled" ? "interrupted" : "model"),
+      message,
+      {
+        hint: details.hint,
+        cause: details.cause,
+      },
+    );
+    this.name = "ModelError";
+    this.reason = reason;
+    this.retryable = details.retryable ?? false;
+    this.status = details.status;
+    this.providerCode = details.providerCode;
+    this.providerText = details.providerText;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+export type ModelFailure =
+  | "context-limit" // the conversation does not fit: compact and try again
+  | "auth" // no key, a wrong key, or the sign-in is no longer valid
+  | "rate-limit" // too many requests, or a quota is used up
+  | "refused" // the server understood and says no: bad request, no permission, too large
+  | "not-found" // wrong path, wrong protocol, or no such model
+  | "network" // the host cannot be reached, or the connection broke
+  | "timeout" // no answer, or a stream that fell silent
+  | "overloaded" // the server failed or is overloaded
+  | "protocol" // what came back is not what the protocol says
+  | "content-filter" // the provider's filter stopped it
+  | "cancelled"; // the caller's signal
+
+export interface ModelErrorDetails {
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+  readonly retryable?: boolean;
+  readonly status?: number | undefined;
+  readonly providerCode?: string | undefined;
+  readonly providerText?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+  readonly errorCode?: ErrorCode;
+}

@@ -1,0 +1,68 @@
+/** Connection failures in words: the code the runtime gives, the host, and the usual cause. */
+import { ModelError } from "./errors.ts";
+import type { Situation } from "./explain.ts";
+import { proxyLabel } from "./proxy.ts";
+
+export function explainNetworkError(error: unknown, at: Situation): ModelError {
+  const code = codeOf(error);
+  const via = at.proxy === undefined ? "" : ` through the proxy ${proxyLabel(at.proxy)}`;
+  const fail = (words: string, retryable: boolean, hint?: string) =>
+    new ModelError("network", at.redact(`${words}${via}`), {
+      retryable,
+      hint: hint && at.redact(hint),
+      providerCode: code,
+    });
+
+  if (CERTIFICATE.test(code)) {
+    return fail(
+      `${at.host} shows a certificate that is not trusted here (${code})`,
+      false,
+      "If a company proxy or a private CA is in between, name its certificate file in NODE_EXTRA_CA_CERTS.",
+    );
+  }
+  switch (code) {
+    case "ECONNREFUSED":
+      return fail(`cannot connect to ${at.host}: connection refused`, true, refusedHint(at));
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+    case "DNS_ENOTFOUND":
+      return fail(
+        `cannot find ${at.host}: the name does not resolve`,
+        true,
+        `Check api_base_url of profile "${at.profile}", the network and DNS.`,
+      );
+    case "ECONNRESET":
+    case "EPIPE":
+      return fail(`${at.host} broke the connection`, true, "Usually the network or the provider: try again.");
+    case "ENETUNREACH":
+    case "EHOSTUNREACH":
+    case "ENETDOWN":
+      return fail(`no route to ${at.host}`, true, "Check the network connection.");
+    case "ETIMEDOUT":
+      return fail(`connecting to ${at.host} timed out`, true, "Check the network, a firewall, or HTTPS_PROXY.");
+    case "EPROTO":
+      return fail(
+        `${at.host} does not speak TLS on this port`,
+        false,
+        `Check http:// or https:// in api_base_url (${at.baseUrl}).`,
+      );
+    default: {
+      const words = error instanceof Error ? error.message : String(error);
+      return fail(`the request to ${at.host} failed: ${words.split(" For more information, pass")[0]}`, true);
+    }
+  }
+}
+
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH/;
+
+function codeOf(error: unknown): string {
+  const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+  return typeof code === "string" ? code : "";
+}
+
+function refusedHint(at: Situation): string {
+  if (at.proxy !== undefined) return "The proxy does not answer: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
+  return /^(localhost|127\.|\[?::1)/.test(at.host)
+    ? "Is the local model server running? (`ollama serve`, LM Studio, llama-server)"
+    : `Check api_base_url of profile "${at.profile}".`;
+}

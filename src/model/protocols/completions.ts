@@ -1,0 +1,216 @@
+/** Chat completions: `POST {base}/chat/completions`. */
+import { Complaint, Malformed } from "../complaint.ts";
+import type { AssistantMessage, Message, ModelRequest } from "../types.ts";
+import { mergeDelta } from "./deltas.ts";
+import {
+  DONE,
+  count,
+  isObject,
+  textOf,
+  type Emit,
+  type Finish,
+  type Json,
+  type Protocol,
+  type Reply,
+  type ReportedUsage,
+} from "./protocol.ts";
+import { ToolCallSlots } from "./tool-call-slots.ts";
+
+export const completions: Protocol<CompletionsState> = {
+  path: "/chat/completions",
+  body: (request, settings) => {
+    const drop = settings.without;
+    const body: Json = { model: settings.model, messages: wireMessages(request.messages) };
+    if (request.tools.length > 0) {
+      body["tools"] = request.tools.map(({ name, description, parameters }) => ({
+        type: "function",
+        function: { name, description, parameters },
+      }));
+    }
+    if (settings.stream) {
+      body["stream"] = true;
+      if (!drop.has("stream_options")) body["stream_options"] = { include_usage: true };
+    }
+    if (settings.temperature !== undefined && !drop.has("temperature")) body["temperature"] = settings.temperature;
+    if (settings.topP !== undefined && !drop.has("top_p")) body["top_p"] = settings.topP;
+    if (settings.reasoningEffort !== undefined && !drop.has("reasoning_effort")) {
+      body["reasoning_effort"] = settings.reasoningEffort;
+    }
+    if (request.outputSchema && !drop.has("response_format")) {
+      body["response_format"] = { type: "json_schema", json_schema: { name: "answer", schema: request.outputSchema } };
+    }
+    return body;
+  },
+
+  begin: () => ({
+    text: "",
+    hasText: false,
+    reasoning: "",
+    extra: {},
+    calls: new ToolCallSlots(),
+    finish: undefined,
+    usage: undefined,
+    marker: false,
+  }),
+
+  step: (state, event, _name, emit) => {
+    if (event === DONE) {
+      state.marker = true;
+      return;
+    }
+    if (!isObject(event)) return;
+    if (event["error"]) throw new Complaint(event["error"]);
+    takeUsage(state, event["usage"]);
+    const choice = firstChoice(event);
+    if (!choice) return;
+    if (choice["error"]) throw new Complaint(choice["error"]);
+    takeUsage(state, choice["usage"]);
+    // A few servers put a whole `message` where a delta belongs.
+    const delta = choice["delta"] ?? choice["message"];
+    if (isObject(delta)) takeDelta(state, delta, emit);
+    takeFinish(state, choice["finish_reason"]);
+  },
+
+  whole: (state, answer, emit) => {
+    if (!isObject(answer)) throw new Malformed("the answer is not a JSON object");
+    if (answer["error"]) throw new Complaint(answer["error"]);
+    const choice = firstChoice(answer);
+    if (!choice || !isObject(choice["message"]))
+      throw new Malformed("the answer has no `choices[0].message`: it does not look like chat completions");
+    takeUsage(state, answer["usage"]);
+    takeDelta(state, choice["message"], emit);
+    takeFinish(state, choice["finish_reason"]);
+    state.finish ??= "stop";
+    state.marker = true;
+  },
+
+  finished: (state) => state.marker || state.finish !== undefined,
+  complete: (state) => state.marker,
+
+  reply: (state): Reply => {
+    const cut = state.finish === "length" || state.finish === "content-filter";
+    const toolCalls = state.calls.calls(cut);
+    const message: AssistantMessage = {
+      role: "assistant",
+      content: state.text !== "" ? state.text : toolCalls.length > 0 || !state.hasText ? null : "",
+      toolCalls,
+      ...(state.reasoning !== "" && { reasoning: state.reasoning }),
+      ...(Object.keys(state.extra).length > 0 && { extra: state.extra }),
+    };
+    const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
+    return { message, usage: state.usage, finish: finish === "tool-calls" && toolCalls.length === 0 ? "stop" : finish };
+  },
+};
+
+export interface CompletionsState {
+  text: string;
+  hasText: boolean;
+  reasoning: string;
+  readonly extra: Json;
+  readonly calls: ToolCallSlots;
+  finish: Finish | undefined;
+  usage: ReportedUsage | undefined;
+  marker: boolean;
+}
+
+const HANDLED = new Set(["role", "content", "tool_calls", "refusal"]);
+/** Readable reasoning under the names servers give it; each also goes back as an unknown field. */
+const REASONING = ["reasoning_content", "reasoning", "thinking"] as const;
+
+function firstChoice(event: Json): Json | undefined {
+  const choices = event["choices"];
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  return isObject(choice) ? choice : undefined;
+}
+
+function takeDelta(state: CompletionsState, delta: Json, emit: Emit): void {
+  const { content } = delta;
+  if (content !== undefined && content !== null) {
+    state.hasText = true;
+    const text = typeof content === "string" ? content : textOf(content);
+    if (text !== "") {
+      state.text += text;
+      emit({ type: "text", delta: text });
+    }
+  }
+  for (const field of REASONING) {
+    const piece = delta[field];
+    if (typeof piece !== "string" || piece === "") continue;
+    state.reasoning += piece;
+    emit({ type: "reasoning", delta: piece });
+    // Servers that give two of these names give the same words twice.
+    break;
+  }
+  const { refusal } = delta;
+  if (typeof refusal === "string" && refusal !== "") {
+    state.text += refusal;
+    emit({ type: "text", delta: refusal });
+  }
+  if (Array.isArray(delta["tool_calls"])) {
+    for (const call of delta["tool_calls"]) {
+      if (isObject(call)) emit({ type: "tool-call", ...state.calls.add(call) });
+    }
+  }
+  mergeDelta(state.extra, delta, HANDLED);
+}
+
+function takeFinish(state: CompletionsState, reason: unknown): void {
+  if (typeof reason !== "string" || reason === "") return;
+  if (reason === "error") throw new Complaint("the provider ended the answer with an error");
+  state.finish = FINISH[reason] ?? "other";
+}
+
+const FINISH: Readonly<Record<string, Finish>> = {
+  stop: "stop",
+  tool_calls: "tool-calls",
+  function_call: "tool-calls",
+  length: "length",
+  content_filter: "content-filter",
+};
+
+/** The last usage given counts: some servers send it with every chunk, growing. */
+function takeUsage(state: CompletionsState, usage: unknown): void {
+  if (!isObject(usage)) return;
+  const input = isObject(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
+  const output = isObject(usage["completion_tokens_details"]) ? usage["completion_tokens_details"] : {};
+  state.usage = {
+    input: count(usage["prompt_tokens"]),
+    output: count(usage["completion_tokens"]),
+    cached: count(input["cached_tokens"]) ?? count(usage["prompt_cache_hit_tokens"]) ?? count(usage["cached_tokens"]),
+    reasoning: count(output["reasoning_tokens"]),
+    costUsd: count(usage["cost"]),
+  };
+}
+
+function wireMessages(messages: ModelRequest["messages"]): Json[] {
+  const wire: Json[] = [];
+  for (const message of messages) {
+    const one = wireMessage(message);
+    if (one) wire.push(one);
+  }
+  return wire;
+}
+
+function wireMessage(message: Message): Json | undefined {
+  switch (message.role) {
+    case "system":
+    case "user":
+      return { role: message.role, content: message.content };
+    case "tool":
+      return { role: "tool", tool_call_id: message.callId, content: message.content };
+    case "assistant": {
+      if (!message.content && message.toolCalls.length === 0) return undefined;
+      const wire: Json = { ...message.extra, role: "assistant", content: message.content };
+      if (message.toolCalls.length > 0) {
+        wire["content"] = message.content || null;
+        wire["tool_calls"] = message.toolCalls.map(({ id, name, arguments: text, extra }) => ({
+          ...extra,
+          id,
+          type: "function",
+          function: { ...(isObject(extra?.["function"]) && extra["function"]), name, arguments: text || "{}" },
+        }));
+      }
+      return wire;
+    }
+  }
+}

@@ -1,0 +1,99 @@
+/** What a wire protocol is: a body builder, and a fold over parsed stream events that does no input or output of its own. */
+import type { AssistantMessage, ModelEvent, ModelRequest } from "../types.ts";
+
+export interface Protocol<State = unknown> {
+  /** Below the base URL. */
+  readonly path: string;
+  body(request: ModelRequest, settings: BodySettings): Record<string, unknown>;
+  begin(): State;
+  /** One parsed event; `name` is the SSE event name, "" when there was none. Throws a Complaint for an error event. */
+  step(state: State, event: unknown, name: string, emit: Emit): void;
+  /** An answer that came as one JSON document. */
+  whole(state: State, answer: unknown, emit: Emit): void;
+  /** The server said that it is finished; what follows can only be usage. */
+  finished(state: State): boolean;
+  /** Everything has been said, usage too: reading on brings nothing. */
+  complete(state: State): boolean;
+  reply(state: State): Reply;
+}
+
+export type Emit = (event: Extract<ModelEvent, { type: "text" | "reasoning" | "tool-call" }>) => void;
+
+/** What `step` gets for `data: [DONE]`. */
+export const DONE: unique symbol = Symbol("[DONE]");
+
+export interface BodySettings {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly temperature?: number | undefined;
+  readonly topP?: number | undefined;
+  readonly reasoningEffort?: string | undefined;
+  /** Catalog: the model reasons. undefined: nobody knows. */
+  readonly reasoning?: boolean | undefined;
+  /** Parameters this server has refused before. */
+  readonly without: ReadonlySet<Droppable>;
+}
+
+/** What may be left out of a request when a server does not know it; the answer is poorer, not wrong. */
+export type Droppable =
+  | "stream"
+  | "stream_options"
+  | "temperature"
+  | "top_p"
+  | "reasoning_effort"
+  | "reasoning"
+  | "include"
+  | "response_format"
+  | "reasoning_items";
+
+export interface Reply {
+  readonly message: AssistantMessage;
+  readonly usage: ReportedUsage | undefined;
+  readonly finish: Finish;
+}
+
+export type Finish = Extract<ModelEvent, { type: "done" }>["finish"];
+
+/** Counts as the server gave them; absent ones are estimated. */
+export interface ReportedUsage {
+  readonly input?: number | undefined;
+  readonly output?: number | undefined;
+  readonly cached?: number | undefined;
+  readonly reasoning?: number | undefined;
+  /** Some gateways say what it cost. */
+  readonly costUsd?: number | undefined;
+}
+
+export type Json = Record<string, unknown>;
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value)) return "";
+  return value.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("");
+}
+
+export function count(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+/** Whether a tool call's arguments are all there: a cut object never parses. */
+export function isWholeJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Results are matched to calls by id, so each call of a turn needs one of its own. */
+export function uniqueId(wanted: string | undefined, taken: Set<string>): string {
+  let id = wanted || `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`;
+  for (let copy = 2; taken.has(id); copy++) id = `${wanted}-${copy}`;
+  taken.add(id);
+  return id;
+}

@@ -1,0 +1,325 @@
+/** Responses: `POST {base}/responses`, always with `store: false`; reasoning travels encrypted inside the items. */
+import { Complaint, Malformed } from "../complaint.ts";
+import type { AssistantMessage, Message, ModelRequest, ToolCall } from "../types.ts";
+import {
+  count,
+  isObject,
+  isWholeJson,
+  textOf,
+  uniqueId,
+  type Emit,
+  type Finish,
+  type Json,
+  type Protocol,
+  type Reply,
+  type ReportedUsage,
+} from "./protocol.ts";
+
+export const responses: Protocol<ResponsesState> = {
+  path: "/responses",
+  body: (request, settings) => {
+    const drop = settings.without;
+    const body: Json = {
+      model: settings.model,
+      ...wireInput(request.messages, !drop.has("reasoning_items")),
+      store: false,
+    };
+    if (request.tools.length > 0) {
+      body["tools"] = request.tools.map(({ name, description, parameters }) => ({
+        type: "function",
+        name,
+        description,
+        parameters,
+        strict: false,
+      }));
+    }
+    if (settings.stream) body["stream"] = true;
+    if (settings.temperature !== undefined && !drop.has("temperature")) body["temperature"] = settings.temperature;
+    if (settings.topP !== undefined && !drop.has("top_p")) body["top_p"] = settings.topP;
+    if (!drop.has("reasoning")) {
+      const reasoning: Json = {};
+      if (settings.reasoningEffort !== undefined) reasoning["effort"] = settings.reasoningEffort;
+      if (settings.reasoning) reasoning["summary"] = "auto";
+      if (Object.keys(reasoning).length > 0) body["reasoning"] = reasoning;
+    }
+    if (settings.reasoning !== false && !drop.has("include")) body["include"] = ["reasoning.encrypted_content"];
+    if (request.outputSchema && !drop.has("response_format")) {
+      body["text"] = { format: { type: "json_schema", name: "answer", schema: request.outputSchema, strict: false } };
+    }
+    return body;
+  },
+
+  begin: () => ({ items: [], final: undefined, finish: undefined, usage: undefined, summaryParts: 0 }),
+
+  step: (state, event, name, emit) => {
+    if (!isObject(event)) return;
+    const type = typeof event["type"] === "string" ? event["type"] : name;
+    switch (type) {
+      case "response.output_text.delta":
+      case "response.refusal.delta":
+        return takeText(state, event, emit);
+      case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta":
+        return takeReasoning(state, event, emit);
+      case "response.reasoning_summary_part.added":
+        if (state.summaryParts++ > 0) emit({ type: "reasoning", delta: "\n\n" });
+        return;
+      case "response.output_item.added":
+      case "response.output_item.done":
+        return takeItem(state, event, type.endsWith("done"), emit);
+      case "response.function_call_arguments.delta":
+      case "response.function_call_arguments.done":
+        return takeArguments(state, event, emit);
+      case "response.completed":
+      case "response.done":
+      case "response.incomplete":
+      case "response.failed":
+        return takeEnd(state, event["response"], type);
+      case "error":
+        throw new Complaint(event["error"] ?? event);
+      default:
+        // Other events repeat or prepare what these bring; a bare `error` object comes from gateways.
+        if (event["error"] && !type.startsWith("response.")) throw new Complaint(event["error"]);
+    }
+  },
+
+  whole: (state, answer, emit) => {
+    if (!isObject(answer)) throw new Malformed("the answer is not a JSON object");
+    if (answer["error"]) throw new Complaint(answer["error"]);
+    if (!Array.isArray(answer["output"]))
+      throw new Malformed("the answer has no `output`: it does not look like the Responses protocol");
+    takeEnd(state, answer, `response.${typeof answer["status"] === "string" ? answer["status"] : "completed"}`);
+    for (const item of itemsOf(state)) {
+      const reasoning = reasoningText(item);
+      if (reasoning !== "") emit({ type: "reasoning", delta: reasoning });
+      const text = item["type"] === "message" ? messageText(item) : "";
+      if (text !== "") emit({ type: "text", delta: text });
+    }
+  },
+
+  finished: (state) => state.finish !== undefined,
+  complete: (state) => state.finish !== undefined,
+
+  reply: (state): Reply => {
+    const cut = state.finish === "length" || state.finish === "content-filter";
+    const items: Json[] = [];
+    const toolCalls: ToolCall[] = [];
+    const taken = new Set<string>();
+    let text = "";
+    const reasoning: string[] = [];
+    for (const item of itemsOf(state)) {
+      if (item["type"] === "function_call") {
+        const call = toolCall(item, taken);
+        if (cut && !isWholeJson(call.arguments)) continue;
+        toolCalls.push(call);
+        items.push(item["call_id"] === call.id ? item : { ...item, call_id: call.id });
+        continue;
+      }
+      if (item["type"] === "message") text += messageText(item);
+      const words = reasoningText(item);
+      if (words !== "") reasoning.push(words);
+      items.push(item);
+    }
+    // A reasoning item must be followed by what it led to, or the next request is refused.
+    while (items.at(-1)?.["type"] === "reasoning") items.pop();
+    const message: AssistantMessage = {
+      role: "assistant",
+      content: text === "" ? null : text,
+      toolCalls,
+      ...(reasoning.length > 0 && { reasoning: reasoning.join("\n\n") }),
+      ...(items.length > 0 && { items }),
+    };
+    const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
+    return { message, usage: state.usage, finish };
+  },
+};
+
+export interface ResponsesState {
+  /** By output index, as far as they have been streamed. */
+  readonly items: (StreamedItem | undefined)[];
+  /** The items of the closing event, where it has them. */
+  final: readonly Json[] | undefined;
+  finish: Finish | undefined;
+  usage: ReportedUsage | undefined;
+  summaryParts: number;
+}
+
+interface StreamedItem {
+  item: Json;
+  done: boolean;
+  text: string;
+  reasoning: string;
+  arguments: string;
+}
+
+/** More items than this in one answer are a broken server; also keeps a wild `output_index` from making a huge array. */
+const MAX_ITEMS = 4096;
+
+function slot(state: ResponsesState, event: Json, type: string): StreamedItem {
+  const id = event["item_id"];
+  const given = event["output_index"];
+  let at = typeof given === "number" && Number.isInteger(given) && given >= 0 && given < MAX_ITEMS ? given : -1;
+  if (at < 0 && typeof id === "string") at = state.items.findIndex((known) => known?.item["id"] === id);
+  if (at < 0) at = state.items.findLastIndex((known) => known?.item["type"] === type && !known.done);
+  if (at < 0) at = state.items.length;
+  const found = state.items[at];
+  if (found) return found;
+  const fresh: StreamedItem = { item: { type }, done: false, text: "", reasoning: "", arguments: "" };
+  state.items[at] = fresh;
+  return fresh;
+}
+
+function takeText(state: ResponsesState, event: Json, emit: Emit): void {
+  const { delta } = event;
+  if (typeof delta !== "string" || delta === "") return;
+  slot(state, event, "message").text += delta;
+  emit({ type: "text", delta });
+}
+
+function takeReasoning(state: ResponsesState, event: Json, emit: Emit): void {
+  const { delta } = event;
+  if (typeof delta !== "string" || delta === "") return;
+  slot(state, event, "reasoning").reasoning += delta;
+  emit({ type: "reasoning", delta });
+}
+
+function takeArguments(state: ResponsesState, event: Json, emit: Emit): void {
+  const call = slot(state, event, "function_call");
+  if (typeof event["delta"] === "string") call.arguments += event["delta"];
+  else if (typeof event["arguments"] === "string") call.arguments = event["arguments"];
+  emit({ type: "tool-call", name: nameOf(call.item), bytes: call.arguments.length });
+}
+
+function takeItem(state: ResponsesState, event: Json, done: boolean, emit: Emit): void {
+  const { item } = event;
+  if (!isObject(item)) return;
+  const type = typeof item["type"] === "string" ? item["type"] : "message";
+  // An item without an index belongs to the one of its id, or opens the next place.
+  const known = typeof event["output_index"] === "number" ? event : { item_id: item["id"] };
+  const at =
+    !done && known !== event ? state.items.push({ item, done: false, text: "", reasoning: "", arguments: "" }) - 1 : -1;
+  const place = at >= 0 ? state.items[at]! : slot(state, known, type);
+  place.item = item;
+  place.done = done;
+  if (type === "function_call") emit({ type: "tool-call", name: nameOf(item), bytes: place.arguments.length });
+}
+
+function takeEnd(state: ResponsesState, raw: unknown, type: string): void {
+  const response = isObject(raw) ? raw : {};
+  const status =
+    type === "response.done" && typeof response["status"] === "string" ? `response.${response["status"]}` : type;
+  if (status === "response.failed") throw new Complaint(response["error"] ?? "the provider reports a failed response");
+  if (Array.isArray(response["output"])) state.final = response["output"].filter(isObject);
+  takeUsage(state, response["usage"]);
+  const details = response["incomplete_details"];
+  const why = isObject(details) ? details["reason"] : undefined;
+  if (status === "response.incomplete") state.finish = why === "content_filter" ? "content-filter" : "length";
+  else state.finish = "stop";
+}
+
+function takeUsage(state: ResponsesState, usage: unknown): void {
+  if (!isObject(usage)) return;
+  const input = isObject(usage["input_tokens_details"]) ? usage["input_tokens_details"] : {};
+  const output = isObject(usage["output_tokens_details"]) ? usage["output_tokens_details"] : {};
+  state.usage = {
+    input: count(usage["input_tokens"]),
+    output: count(usage["output_tokens"]),
+    cached: count(input["cached_tokens"]),
+    reasoning: count(output["reasoning_tokens"]),
+    costUsd: count(usage["cost"]),
+  };
+}
+
+/** The closing event may repeat all items, some, or none (the login endpoint): the fuller list counts. */
+function itemsOf(state: ResponsesState): readonly Json[] {
+  const streamed: Json[] = [];
+  for (const entry of state.items) if (entry) streamed.push(entry.done ? entry.item : assembled(entry));
+  return state.final && state.final.length >= streamed.length ? state.final : streamed;
+}
+
+/** An item whose `done` event never came, from its deltas. */
+function assembled({ item, text, reasoning, arguments: args }: StreamedItem): Json {
+  switch (item["type"]) {
+    case "message":
+      return { ...item, role: "assistant", content: [{ type: "output_text", text, annotations: [] }] };
+    case "function_call":
+      return { ...item, arguments: args };
+    case "reasoning":
+      return { summary: reasoning === "" ? [] : [{ type: "summary_text", text: reasoning }], ...item };
+    default:
+      return item;
+  }
+}
+
+function toolCall(item: Json, taken: Set<string>): ToolCall {
+  const given = item["call_id"] ?? item["id"];
+  const text = item["arguments"];
+  return {
+    id: uniqueId(typeof given === "string" ? given : undefined, taken),
+    name: nameOf(item),
+    arguments: typeof text === "string" ? text : isObject(text) ? JSON.stringify(text) : "",
+  };
+}
+
+function nameOf(item: Json): string {
+  return typeof item["name"] === "string" ? item["name"] : "";
+}
+
+function messageText(item: Json): string {
+  const { content } = item;
+  if (!Array.isArray(content)) return textOf(content);
+  return content
+    .map((part) => (isObject(part) && typeof part["refusal"] === "string" ? part["refusal"] : textOf([part])))
+    .join("");
+}
+
+function reasoningText(item: Json): string {
+  if (item["type"] !== "reasoning") return "";
+  const summary = Array.isArray(item["summary"]) ? item["summary"].map((part) => textOf([part])) : [];
+  return summary.length > 0 ? summary.join("\n\n") : textOf(item["content"]);
+}
+
+function wireInput(
+  messages: ModelRequest["messages"],
+  withReasoning: boolean,
+): { instructions: string; input: Json[] } {
+  const instructions: string[] = [];
+  const input: Json[] = [];
+  for (const message of messages) {
+    if (message.role === "system") instructions.push(message.content);
+    else input.push(...wireItems(message, withReasoning));
+  }
+  return { instructions: instructions.join("\n\n"), input };
+}
+
+function wireItems(message: Exclude<Message, { role: "system" }>, withReasoning: boolean): Json[] {
+  switch (message.role) {
+    case "user":
+      return [{ type: "message", role: "user", content: [{ type: "input_text", text: message.content }] }];
+    case "tool":
+      return [{ type: "function_call_output", call_id: message.callId, output: message.content }];
+    case "assistant": {
+      if (!message.content && message.toolCalls.length === 0) return [];
+      if (message.items) {
+        const items = message.items.filter(isObject);
+        return withReasoning ? items : items.flatMap(withoutReasoning);
+      }
+      const items: Json[] = [];
+      if (message.content) {
+        const content = [{ type: "output_text", text: message.content, annotations: [] }];
+        items.push({ type: "message", role: "assistant", content });
+      }
+      for (const { id, name, arguments: text } of message.toolCalls) {
+        items.push({ type: "function_call", call_id: id, name, arguments: text || "{}" });
+      }
+      return items;
+    }
+  }
+}
+
+/** Ids go too: the server refuses an item whose reasoning it expects and does not get. */
+function withoutReasoning(item: Json): Json[] {
+  if (item["type"] === "reasoning") return [];
+  const { id: _, ...rest } = item;
+  return [rest];
+}

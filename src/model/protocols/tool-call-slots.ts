@@ -1,0 +1,97 @@
+/** Puts streamed chat-completions tool calls together, also from servers that leave out `index` or `id`, or give every call index 0. */
+import type { ToolCall } from "../types.ts";
+import { mergeDelta } from "./deltas.ts";
+import { isObject, isWholeJson, uniqueId, type Json } from "./protocol.ts";
+
+export class ToolCallSlots {
+  #slots: Slot[] = [];
+
+  get size(): number {
+    return this.#slots.length;
+  }
+
+  /** Adds one delta; returns the name and the length so far of the call it belongs to. */
+  add(delta: Json): { name: string; bytes: number } {
+    const fn = isObject(delta["function"]) ? delta["function"] : {};
+    const name = typeof fn["name"] === "string" ? fn["name"] : "";
+    const slot = this.#slotFor(delta, name);
+    if (!slot.id && typeof delta["id"] === "string") slot.id = delta["id"];
+    // A name comes whole, in pieces, or again with every piece of the arguments.
+    if (name !== "" && name !== slot.name) slot.name += name;
+    if (typeof fn["arguments"] === "string") slot.add(fn["arguments"]);
+    else if (isObject(fn["arguments"])) slot.add(JSON.stringify(fn["arguments"]));
+    mergeDelta(slot.extra, delta, CALL_FIELDS);
+    mergeDelta(slot.functionExtra, fn, FUNCTION_FIELDS);
+    return { name: slot.name, bytes: slot.length };
+  }
+
+  /** The calls in order; with `onlyWhole` those whose arguments were cut off are left out. */
+  calls(onlyWhole: boolean): ToolCall[] {
+    const taken = new Set<string>();
+    const calls: ToolCall[] = [];
+    const ordered = this.#slots.toSorted((a, b) => (a.index ?? a.order) - (b.index ?? b.order) || a.order - b.order);
+    for (const slot of ordered) {
+      const text = slot.text();
+      if (onlyWhole && !isWholeJson(text)) continue;
+      const extra = { ...slot.extra };
+      if (Object.keys(slot.functionExtra).length > 0) extra["function"] = slot.functionExtra;
+      const call = { id: uniqueId(slot.id, taken), name: slot.name, arguments: text };
+      calls.push(Object.keys(extra).length > 0 ? { ...call, extra } : call);
+    }
+    return calls;
+  }
+
+  #slotFor(delta: Json, name: string): Slot {
+    const index = typeof delta["index"] === "number" ? delta["index"] : undefined;
+    const id = typeof delta["id"] === "string" && delta["id"] !== "" ? delta["id"] : undefined;
+    const found = index === undefined ? this.#withoutIndex(id, name) : this.#withIndex(index, id, name);
+    if (found) return found;
+    const slot = new Slot(this.#slots.length, index, id);
+    this.#slots.push(slot);
+    return slot;
+  }
+
+  #withIndex(index: number, id: string | undefined, name: string): Slot | undefined {
+    const slot = this.#slots.findLast((known) => known.index === index);
+    const another = slot !== undefined && id !== undefined && slot.id !== undefined && slot.id !== id && name !== "";
+    return another ? undefined : slot;
+  }
+
+  #withoutIndex(id: string | undefined, name: string): Slot | undefined {
+    if (id !== undefined) {
+      const slot = this.#slots.findLast((known) => known.id === id);
+      // The same id on a second, whole call is a careless server, not a continuation.
+      return slot && name !== "" && isWholeJson(slot.text()) ? undefined : slot;
+    }
+    const last = this.#slots.at(-1);
+    if (name === "") return last;
+    const continues = last !== undefined && last.name === name && last.length > 0 && !isWholeJson(last.text());
+    return continues ? last : undefined;
+  }
+}
+
+const CALL_FIELDS = new Set(["id", "index", "function", "type"]);
+const FUNCTION_FIELDS = new Set(["name", "arguments"]);
+
+class Slot {
+  name = "";
+  length = 0;
+  readonly extra: Json = {};
+  readonly functionExtra: Json = {};
+  #text = "";
+
+  constructor(
+    readonly order: number,
+    readonly index: number | undefined,
+    public id: string | undefined,
+  ) {}
+
+  add(piece: string): void {
+    this.#text += piece;
+    this.length += piece.length;
+  }
+
+  text(): string {
+    return this.#text;
+  }
+}

@@ -1,0 +1,41 @@
+/** When a failed request is tried again: how long to wait, how often, how long in all. */
+
+/** No single wait is longer; a server that asks for more is not waited for. */
+export const MAX_WAIT_MS = 60_000;
+/** All waits of one turn together. */
+export const MAX_TOTAL_WAIT_MS = 180_000;
+export const FIRST_WAIT_MS = 500;
+
+/** `Retry-After` in milliseconds: seconds, a date, or (OpenAI) `retry-after-ms`; garbage counts as absent. */
+export function retryAfterMs(headers: Headers, now: number): number | undefined {
+  const millis = headers.get("retry-after-ms");
+  if (millis !== null && /^\s*\d+(\.\d+)?\s*$/.test(millis)) return Number(millis);
+  const value = headers.get("retry-after")?.trim();
+  if (!value) return undefined;
+  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
+  // A date has letters: Date.parse would take "-5" or "12,5" for a year.
+  const date = /^[a-z]{3}/i.test(value) || /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** The wait before attempt `attempt` (1 = the first retry): doubled each time, at most `MAX_WAIT_MS`, spread by up to a quarter so that many clients do not return at once. */
+export function backoffMs(attempt: number, firstMs: number, random: () => number): number {
+  const full = Math.min(MAX_WAIT_MS, firstMs * 2 ** (attempt - 1));
+  return Math.round(full * (1 - random() / 4));
+}
+
+/** Resolves after `ms`, rejects as soon as the signal fires. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", stop, { once: true });
+  });
+}
