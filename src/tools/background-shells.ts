@@ -1,0 +1,130 @@
+/** shell_output, kill_shell and list_shells: what was started in the background, and output that was cut out of earlier results. */
+import { z } from "zod";
+import type { BackgroundShell } from "../targets/target.ts";
+import { boundText } from "./bound-output.ts";
+import type { Tool, ToolResult } from "./tool.ts";
+
+const outputInput = z
+  .strictObject({
+    shell_id: z.string().min(1).optional().describe("background shell: new output since the last look"),
+    output_id: z.string().min(1).optional().describe("earlier result: output that was left out"),
+    offset: z.number().int().nonnegative().optional().describe("byte offset, with output_id"),
+    limit: z.number().int().positive().optional().describe("bytes"),
+    filter: z.string().optional().describe("regex: matching lines only"),
+  })
+  .refine(
+    (args) => (args.shell_id === undefined) !== (args.output_id === undefined),
+    "give shell_id or output_id, one of them",
+  );
+
+type OutputInput = z.infer<typeof outputInput>;
+
+export const shellOutputTool: Tool<OutputInput> = {
+  name: "shell_output",
+  description: "Read a background shell, or output left out of an earlier result.",
+  input: outputInput,
+  budget: "shell",
+  intent: (args) => ({ kind: "read", title: args.shell_id ?? `${args.output_id} from byte ${args.offset ?? 0}` }),
+  async run(args, context): Promise<ToolResult> {
+    const broken = badRegex(args.filter);
+    if (broken !== undefined) return { ok: false, outcome: "failed", result: broken };
+    const target = await context.target();
+    const limit = Math.min(args.limit ?? context.budget, context.budget);
+    const filter = args.filter === undefined ? {} : { filter: args.filter };
+    if (args.output_id !== undefined) {
+      const offset = args.offset ?? 0;
+      const page = await target.shell.readOutput(args.output_id, { offset, limit, ...filter });
+      return {
+        ok: true,
+        outcome: "done",
+        result: {
+          output_id: args.output_id,
+          text: page.text,
+          total_bytes: page.totalBytes,
+          ...(page.done ? { done: true } : { next_offset: page.nextOffset }),
+        },
+      };
+    }
+    const shell = await target.background.output(args.shell_id ?? "", { limit, ...filter });
+    // stdout and stderr come with one limit each; together they must fit.
+    const half = Math.max(limit >> 1, limit - Math.min(shell.stdout.length, shell.stderr.length));
+    const cut = (text: string) => boundText(text, half, () => `read them in ${shell.outputFile}`);
+    return {
+      ok: true,
+      outcome: shell.status,
+      ...(shell.exitCode === undefined ? {} : { exitCode: shell.exitCode }),
+      result: {
+        ...status(shell),
+        stdout: cut(shell.stdout),
+        stderr: cut(shell.stderr),
+        ...(shell.moreBytes > 0 ? { more_bytes: shell.moreBytes } : {}),
+      },
+    };
+  },
+};
+
+const killInput = z.strictObject({ shell_id: z.string().min(1) });
+
+export const killShellTool: Tool<z.infer<typeof killInput>> = {
+  name: "kill_shell",
+  description: "End a background shell and all it started.",
+  input: killInput,
+  intent: (args) => ({ kind: "own", title: `end ${args.shell_id}` }),
+  async run(args, context) {
+    const target = await context.target();
+    const known = (await target.background.list()).find((shell) => shell.id === args.shell_id);
+    const ended = known !== undefined && known.status !== "running";
+    const shell = await target.background.kill(args.shell_id);
+    return {
+      ok: true,
+      outcome: shell.status,
+      result: { ...status(shell), ...(ended ? { note: "it had ended already" } : {}) },
+    };
+  },
+};
+
+export const listShellsTool: Tool<Record<string, never>> = {
+  name: "list_shells",
+  description: "List background shells.",
+  input: z.strictObject({}),
+  intent: () => ({ kind: "read", title: "background shells" }),
+  async run(_, context) {
+    const shells = await (await context.target()).background.list();
+    const newest = [...shells].sort((a, b) => b.startedAt - a.startedAt).slice(0, MOST_LISTED);
+    return {
+      ok: true,
+      outcome: "done",
+      result: {
+        shells: newest.map((shell) => ({
+          ...status(shell),
+          command: boundText(shell.command, MOST_OF_A_COMMAND, () => "left out"),
+          started: new Date(shell.startedAt).toISOString(),
+        })),
+        ...(shells.length > newest.length ? { older_left_out: shells.length - newest.length } : {}),
+      },
+    };
+  },
+};
+
+function status(shell: BackgroundShell): Record<string, unknown> {
+  return {
+    shell_id: shell.id,
+    status: shell.status,
+    ...(shell.exitCode === undefined ? {} : { exit_code: shell.exitCode }),
+    pid: shell.pid,
+    output_file: shell.outputFile,
+  };
+}
+
+function badRegex(filter: string | undefined): string | undefined {
+  if (filter === undefined) return undefined;
+  try {
+    RegExp(filter);
+    return undefined;
+  } catch (error) {
+    return `error: filter is not a valid regular expression: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+const MOST_LISTED = 50;
+const MOST_OF_A_COMMAND = 200;

@@ -1,0 +1,100 @@
+/** edit_file: replaces one exact piece of text in a file, or says what stands there instead. */
+import { z } from "zod";
+import type { FileAccess } from "../targets/target.ts";
+import { boundText } from "./bound-output.ts";
+import { unifiedDiff } from "./diff.ts";
+import { nearestLines } from "./nearest-lines.ts";
+import { MOST_EDITED, textOf } from "./text-file.ts";
+import type { Prepared, Tool, ToolResult } from "./tool.ts";
+
+const input = z.strictObject({
+  path: z.string().min(1),
+  old_text: z.string().min(1, "must not be empty; use write_file for a new file").describe("exact, unique in the file"),
+  new_text: z.string(),
+  replace_all: z.boolean().optional(),
+});
+
+type EditInput = z.infer<typeof input>;
+
+export const editFileTool: Tool<EditInput> = {
+  name: "edit_file",
+  description: "Replace exact text in a file on the target.",
+  input,
+  intent: (args) => ({ kind: "write", title: args.path, path: args.path }),
+  async prepare(args, context): Promise<Prepared> {
+    const { files } = await context.target();
+    const edit = await plan(args, files, context.signal);
+    if (!edit.ok) return { kind: "failed", result: edit.result };
+    return { kind: "ready", path: await files.resolve(args.path), diff: unifiedDiff(edit.before, edit.after) };
+  },
+  async run(args, context) {
+    const { files } = await context.target();
+    const edit = await plan(args, files, context.signal);
+    if (!edit.ok) return edit.result;
+    const { bytes } = await files.write(args.path, edit.after, { signal: context.signal });
+    const diff = unifiedDiff(edit.before, edit.after);
+    const count = edit.count === 1 ? "" : `${edit.count} places, `;
+    return {
+      ok: true,
+      outcome: "done",
+      result: boundText(
+        `edited ${args.path} (${count}${bytes} bytes)\n${diff}`,
+        SMALL_DIFF,
+        () => "left out of this diff",
+      ),
+      display: diff,
+    };
+  },
+};
+
+type Edit =
+  | { readonly ok: true; readonly before: string; readonly after: string; readonly count: number }
+  | { readonly ok: false; readonly result: ToolResult };
+
+async function plan(args: EditInput, files: FileAccess, signal: AbortSignal): Promise<Edit> {
+  const slice = await files.read(args.path, { maxBytes: MOST_EDITED, signal });
+  const before = textOf(slice);
+  if (before === undefined) {
+    return failed(
+      slice.binary
+        ? `${args.path} is a binary file.`
+        : `${args.path} is too large or not UTF-8 text. Change it with run_shell (sed, a script).`,
+    );
+  }
+  let { old_text: old, new_text: next } = args;
+  let places = positions(before, old);
+  if (places.length === 0 && before.includes("\r\n") && !old.includes("\r\n")) {
+    // The model sees lines; the file keeps its line ends.
+    old = old.replaceAll("\n", "\r\n");
+    next = next.replaceAll(/\r?\n/g, "\r\n");
+    places = positions(before, old);
+  }
+  if (places.length === 0) return failed(`old_text is not in ${args.path}. ${nearestLines(before, args.old_text)}`);
+  if (places.length > 1 && args.replace_all !== true) {
+    const at = places.slice(0, 10).map((place) => lineOf(before, place));
+    return failed(
+      `old_text occurs ${places.length} times in ${args.path} (lines ${at.join(", ")}${places.length > 10 ? ", …" : ""}). Add lines around it to make it unique, or set replace_all. ${nearestLines(before, args.old_text)}`,
+    );
+  }
+  if (old === next) return failed("old_text and new_text are the same: nothing to change.");
+  const after = before.split(old).join(next);
+  return { ok: true, before, after, count: places.length };
+}
+
+function positions(text: string, piece: string): number[] {
+  const found: number[] = [];
+  for (let at = text.indexOf(piece); at >= 0; at = text.indexOf(piece, at + piece.length)) found.push(at);
+  return found;
+}
+
+function lineOf(text: string, at: number): number {
+  let line = 1;
+  for (let index = text.indexOf("\n"); index >= 0 && index < at; index = text.indexOf("\n", index + 1)) line++;
+  return line;
+}
+
+function failed(message: string): Edit & { ok: false } {
+  return { ok: false, result: { ok: false, outcome: "failed", result: `error: ${message}` } };
+}
+
+const SMALL_DIFF = 3_000;

@@ -1,0 +1,144 @@
+/** capture-pane and send-keys: what stands in a tmux pane, and typing into it. */
+import { z } from "zod";
+import { parseDuration } from "../lib/durations.ts";
+import type { Pane, Target } from "../targets/target.ts";
+import { boundTail } from "./bound-output.ts";
+import { declaredFields } from "./metadata.ts";
+import { NoTmux, selector } from "./run-shell.ts";
+import type { Tool } from "./tool.ts";
+
+const delay = z
+  .union([
+    z.number().nonnegative(),
+    z.string().refine((text) => parseDuration(text) !== undefined, 'not a duration like "2s"'),
+  ])
+  .optional()
+  .describe('seconds or "2s", before');
+
+const place = {
+  target: z.string().optional().describe("raw tmux -t"),
+  session: z.string().optional(),
+  pane: z.string().optional(),
+};
+
+const line = z.union([z.int(), z.literal("-")]).optional();
+
+const captureInput = z.strictObject({
+  ...place,
+  start: line.describe("0 = top of screen, negative = history, - = all"),
+  end: line,
+  join_wrapped_lines: z.boolean().optional(),
+  preserve_trailing_spaces: z.boolean().optional(),
+  include_escape_sequences: z.boolean().optional(),
+  escape_non_printable: z.boolean().optional(),
+  include_alternate_screen: z.boolean().optional(),
+  delay,
+});
+
+export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
+  name: "capture-pane",
+  description: "Text of a tmux pane; default: the visible screen of the shared pane.",
+  input: captureInput,
+  needs: "tmux",
+  budget: "shell",
+  intent: (args) => ({ kind: "read", title: named(args) }),
+  async run(args, context) {
+    const pane = await paneOf(await context.target(), args);
+    const { text, notice } = await pane.capture({
+      ...(args.start === undefined ? {} : { start: args.start }),
+      ...(args.end === undefined ? {} : { end: args.end }),
+      ...(args.join_wrapped_lines === undefined ? {} : { joinWrappedLines: args.join_wrapped_lines }),
+      ...(args.preserve_trailing_spaces === undefined ? {} : { preserveTrailingSpaces: args.preserve_trailing_spaces }),
+      ...(args.include_escape_sequences === undefined ? {} : { includeEscapeSequences: args.include_escape_sequences }),
+      ...(args.escape_non_printable === undefined ? {} : { escapeNonPrintable: args.escape_non_printable }),
+      ...(args.include_alternate_screen === undefined ? {} : { includeAlternateScreen: args.include_alternate_screen }),
+      ...delayed(args.delay),
+      signal: context.signal,
+    });
+    const shown = boundTail(text, context.budget, "narrow it with start and end");
+    return {
+      ok: true,
+      outcome: "done",
+      result: notice === undefined ? shown || "(empty screen)" : `[${notice}]\n${shown}`,
+    };
+  },
+};
+
+const keysInput = z
+  .strictObject({
+    ...place,
+    keys: z
+      .union([z.string(), z.array(z.string()).max(100)])
+      .optional()
+      .describe("tmux key names: C-c, Enter, Up"),
+    literal_text: z.string().max(10_000).optional(),
+    enter: z.boolean().optional(),
+    delay,
+    ...declaredFields,
+  })
+  .refine(
+    (args) => keyList(args.keys).length > 0 || (args.literal_text ?? "") !== "" || args.enter === true,
+    "nothing to send: give keys, literal_text or enter=true",
+  );
+
+export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
+  name: "send-keys",
+  description: "Type into a tmux pane. Never a password.",
+  input: keysInput,
+  needs: "tmux",
+  intent: (args) => {
+    const typed = [
+      ...(args.literal_text ? [JSON.stringify(args.literal_text)] : []),
+      ...keyList(args.keys),
+      ...(args.enter === true ? ["Enter"] : []),
+    ];
+    const { risk, mutation, privesc, why } = args;
+    return {
+      kind: "control",
+      title: `type ${typed.join(" ")} into ${named(args)}`,
+      declared: { risk, mutation, privesc, why },
+    };
+  },
+  async run(args, context) {
+    const pane = await paneOf(await context.target(), args);
+    const keys = keyList(args.keys);
+    await pane.keys({
+      ...(keys.length === 0 ? {} : { keys }),
+      ...(args.literal_text ? { literalText: args.literal_text } : {}),
+      ...(args.enter === undefined ? {} : { enter: args.enter }),
+      ...delayed(args.delay),
+      signal: context.signal,
+    });
+    return { ok: true, outcome: "done", result: "sent; see what it did with capture-pane" };
+  },
+};
+
+interface Place {
+  readonly target?: string | undefined;
+  readonly session?: string | undefined;
+  readonly pane?: string | undefined;
+}
+
+async function paneOf(target: Target, args: Place): Promise<Pane> {
+  if (target.panes === undefined) throw new NoTmux();
+  return target.panes.pane(selector(args));
+}
+
+function named(args: Place): string {
+  if (args.target !== undefined) return `pane ${args.target}`;
+  if (args.session === undefined && args.pane === undefined) return "the shared pane";
+  return `pane ${[args.session, args.pane].filter((part) => part !== undefined).join(":")}`;
+}
+
+function keyList(keys: string | readonly string[] | undefined): readonly string[] {
+  if (keys === undefined) return [];
+  return (typeof keys === "string" ? keys.split(/\s+/) : keys).filter((key) => key !== "");
+}
+
+function delayed(value: string | number | undefined): { delayMs?: number } {
+  if (value === undefined) return {};
+  const ms = typeof value === "number" ? value * 1000 : (parseDuration(value) ?? 0);
+  return { delayMs: Math.min(ms, LONGEST_DELAY) };
+}
+
+const LONGEST_DELAY = 10 * 60 * 1000;

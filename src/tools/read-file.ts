@@ -1,0 +1,69 @@
+/** read_file: text of a file on the target, by lines, within the budget. */
+import { z } from "zod";
+import type { FileSlice } from "../targets/target.ts";
+import { boundText } from "./bound-output.ts";
+import type { Tool } from "./tool.ts";
+
+const input = z.strictObject({
+  path: z.string().min(1),
+  offset: z.number().int().positive().optional().describe("first line, from 1"),
+  limit: z.number().int().positive().optional().describe("lines"),
+});
+
+export const readFileTool: Tool<z.infer<typeof input>> = {
+  name: "read_file",
+  description: "Read a text file on the target.",
+  input,
+  intent: (args) => ({
+    kind: "read",
+    title: args.offset === undefined ? args.path : `${args.path} from line ${args.offset}`,
+  }),
+  async run(args, context) {
+    const target = await context.target();
+    const slice = await target.files.read(args.path, {
+      ...(args.offset === undefined ? {} : { offset: args.offset }),
+      ...(args.limit === undefined ? {} : { limit: args.limit }),
+      maxBytes: MOST_READ,
+      signal: context.signal,
+    });
+    if (slice.binary) {
+      return {
+        ok: false,
+        outcome: "binary",
+        result: `${args.path} is a binary file of ${slice.sizeBytes} bytes. Look at it with run_shell: file, strings, xxd | head, tar -t, …`,
+      };
+    }
+    return {
+      ok: true,
+      outcome: "done",
+      result: pageText(slice, args.offset ?? 1, context.budget),
+      display: `${slice.lines} lines, ${slice.sizeBytes} bytes`,
+    };
+  },
+};
+
+/** The slice cut to the budget at line ends, and how to read on. */
+export function pageText(slice: FileSlice, first: number, budget: number): string {
+  if (slice.sizeBytes === 0) return "(empty file)";
+  if (slice.lines === 0) return `(no line ${first}: the file is shorter)`;
+  const rest = slice.linesLeft === undefined ? "more" : `${slice.linesLeft}`;
+  const after = slice.linesLeft === 0 ? "" : `\n[${rest} lines left; read on with offset=${first + slice.lines}]`;
+  if (slice.text.length <= budget) return slice.text + after;
+  return (
+    boundText(slice.text, budget, (offset) => {
+      const shown = countLines(slice.text, offset);
+      return `read_file offset=${first + shown} shows them${slice.lines === 1 ? " only in part: it is one line, use run_shell with cut -c" : ""}`;
+    }) + after
+  );
+}
+
+/** Whole lines in the first `bytes` bytes. */
+function countLines(text: string, bytes: number): number {
+  const head = Buffer.from(text).subarray(0, bytes);
+  let lines = 0;
+  for (const byte of head) if (byte === 10) lines++;
+  return lines;
+}
+
+/** More than any budget, so that head and tail come from the same read; larger files are read on by offset. */
+const MOST_READ = 1024 * 1024;

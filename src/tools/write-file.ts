@@ -1,0 +1,72 @@
+/** write_file: replaces or creates one file on the target, after the operator saw what changes. */
+import { z } from "zod";
+import { unifiedDiff } from "./diff.ts";
+import { MOST_EDITED, textOf } from "./text-file.ts";
+import type { Prepared, Tool, ToolContext } from "./tool.ts";
+
+const input = z.strictObject({ path: z.string().min(1), content: z.string() });
+
+type WriteInput = z.infer<typeof input>;
+
+/** What the file held when the operator saw the diff. */
+const seen = new WeakMap<WriteInput, string>();
+
+export const writeFileTool: Tool<WriteInput> = {
+  name: "write_file",
+  description: "Create or replace a file on the target.",
+  input,
+  intent: (args) => ({
+    kind: "write",
+    title: `${args.path} (${Buffer.byteLength(args.content)} bytes)`,
+    path: args.path,
+  }),
+  async prepare(args, context): Promise<Prepared> {
+    const { files } = await context.target();
+    const path = await files.resolve(args.path);
+    if (path.kind === "directory") return refuse(`${path.path} is a directory.`);
+    if (path.kind === "other") return refuse(`${path.path} is not a regular file.`);
+    const { fingerprint, diff } = await comparison(args, context, path.exists);
+    seen.set(args, fingerprint);
+    return { kind: "ready", path, diff };
+  },
+  async run(args, context) {
+    const { files } = await context.target();
+    const shown = seen.get(args);
+    if (shown !== undefined) {
+      const { exists } = await files.resolve(args.path);
+      if ((await comparison(args, context, exists)).fingerprint !== shown) {
+        return {
+          ok: false,
+          outcome: "changed",
+          result: `${args.path} has changed since the operator saw the difference. Nothing was written: read it and decide again.`,
+        };
+      }
+    }
+    const { bytes, created } = await files.write(args.path, args.content, { signal: context.signal });
+    const { path } = await files.resolve(args.path);
+    return { ok: true, outcome: "done", result: `${created ? "created" : "replaced"} ${path}: ${bytes} bytes written` };
+  },
+};
+
+async function comparison(
+  args: WriteInput,
+  context: ToolContext,
+  exists: boolean,
+): Promise<{ fingerprint: string; diff: string }> {
+  if (!exists) return { fingerprint: "missing", diff: unifiedDiff("", args.content) };
+  const { files } = await context.target();
+  const slice = await files.read(args.path, { maxBytes: MOST_EDITED, signal: context.signal });
+  const text = textOf(slice);
+  if (text === undefined) {
+    const what = slice.binary ? "binary content" : "content that is large or not UTF-8 text";
+    return {
+      fingerprint: `${slice.sizeBytes}`,
+      diff: `[replaces ${slice.sizeBytes} bytes of ${what} by ${Buffer.byteLength(args.content)} bytes]`,
+    };
+  }
+  return { fingerprint: text, diff: unifiedDiff(text, args.content) || "[no change]" };
+}
+
+function refuse(result: string): Prepared {
+  return { kind: "failed", result: { ok: false, outcome: "failed", result: `error: ${result}` } };
+}
