@@ -2,7 +2,7 @@
 import { BuddyError } from "../lib/errors.ts";
 import type { ToolCall, ToolMessage } from "../model/types.ts";
 import { boundText } from "../tools/bound-output.ts";
-import { outputBudget } from "../tools/budget.ts";
+import { type BudgetKind, outputBudget } from "../tools/budget.ts";
 import { envelope, withNote } from "../tools/envelope.ts";
 import { parseArguments, type Registry } from "../tools/registry.ts";
 import type { Intent, TargetFacts, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
@@ -13,7 +13,7 @@ export interface CallParts extends PermitParts {
   readonly registry: Registry;
   facts(): TargetFacts;
   /** [limits]; 0 = scale with the model's context. */
-  readonly limits: { readonly shell: number; readonly text: number };
+  readonly limits: Readonly<Record<BudgetKind, number>>;
 }
 
 export interface BatchContext {
@@ -106,7 +106,7 @@ export class CallRunner {
 
   async #execute(ready: Ready, call: ToolCall, batch: BatchContext, clock: { ms: number }): Promise<ToolResult> {
     const { tool } = ready;
-    const kind = tool.budget ?? "text";
+    const kind = tool.budget ?? "file";
     const budget = outputBudget(kind, batch.contextLimit, this.#parts.limits[kind]);
     const context: ToolContext = {
       signal: batch.signal,

@@ -26,8 +26,6 @@ export const shellOutputTool: Tool<OutputInput> = {
   budget: "shell",
   intent: (args) => ({ kind: "read", title: args.shell_id ?? `${args.output_id} from byte ${args.offset ?? 0}` }),
   async run(args, context): Promise<ToolResult> {
-    const broken = badRegex(args.filter);
-    if (broken !== undefined) return { ok: false, outcome: "failed", result: broken };
     const target = await context.target();
     const limit = Math.min(args.limit ?? context.budget, context.budget);
     const filter = args.filter === undefined ? {} : { filter: args.filter };
@@ -46,17 +44,14 @@ export const shellOutputTool: Tool<OutputInput> = {
       };
     }
     const shell = await target.background.output(args.shell_id ?? "", { limit, ...filter });
-    // stdout and stderr come with one limit each; together they must fit.
-    const half = Math.max(limit >> 1, limit - Math.min(shell.stdout.length, shell.stderr.length));
-    const cut = (text: string) => boundText(text, half, () => `read them in ${shell.outputFile}`);
     return {
       ok: true,
       outcome: shell.status,
       ...(shell.exitCode === undefined ? {} : { exitCode: shell.exitCode }),
       result: {
         ...status(shell),
-        stdout: cut(shell.stdout),
-        stderr: cut(shell.stderr),
+        stdout: shell.stdout,
+        stderr: shell.stderr,
         ...(shell.moreBytes > 0 ? { more_bytes: shell.moreBytes } : {}),
       },
     };
@@ -114,16 +109,6 @@ function status(shell: BackgroundShell): Record<string, unknown> {
     pid: shell.pid,
     output_file: shell.outputFile,
   };
-}
-
-function badRegex(filter: string | undefined): string | undefined {
-  if (filter === undefined) return undefined;
-  try {
-    RegExp(filter);
-    return undefined;
-  } catch (error) {
-    return `error: filter is not a valid regular expression: ${error instanceof Error ? error.message : String(error)}`;
-  }
 }
 
 const MOST_LISTED = 50;

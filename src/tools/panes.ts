@@ -40,7 +40,7 @@ export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
   description: "Text of a tmux pane; default: the visible screen of the shared pane.",
   input: captureInput,
   needs: "tmux",
-  budget: "shell",
+  budget: "capture",
   intent: (args) => ({ kind: "read", title: named(args) }),
   async run(args, context) {
     const pane = await paneOf(await context.target(), args);

@@ -5,6 +5,6 @@ export const MOST_EDITED = 8 * 1024 * 1024;
 
 /** The text, or undefined where writing it back would change or lose something else. */
 export function textOf(slice: FileSlice): string | undefined {
-  if (slice.binary || Buffer.byteLength(slice.text) !== slice.sizeBytes) return undefined;
+  if (slice.binary || slice.lossy || Buffer.byteLength(slice.text) !== slice.sizeBytes) return undefined;
   return slice.text;
 }

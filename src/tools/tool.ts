@@ -1,6 +1,7 @@
 /** The contract of a tool: a name, a schema, what it intends, and how it runs. */
 import type { z } from "zod";
 import type { ResolvedPath, Target } from "../targets/target.ts";
+import type { BudgetKind } from "./budget.ts";
 
 export interface Tool<In = unknown> {
   readonly name: string;
@@ -9,8 +10,8 @@ export interface Tool<In = unknown> {
   readonly input: z.ZodType<In>;
   /** What the target must have for the tool to be offered. */
   readonly needs?: "tmux";
-  /** Which output budget holds for it; text (files and pages) unless told. */
-  readonly budget?: "shell" | "text";
+  /** Which of [limits] holds for it; `file` unless told. */
+  readonly budget?: BudgetKind;
   /** Pure; feeds policy, approval text, title and audit. */
   intent(input: In): Intent;
   /** For writes: finds out what would change before anybody is asked. */
@@ -22,6 +23,10 @@ export interface Tool<In = unknown> {
 export interface TargetFacts {
   readonly label: string;
   readonly cwd?: string;
+  /** user@host, once the machine has told. */
+  readonly who?: string;
+  /** System and shell there, once known: "Linux 6.1 x86_64, bash". */
+  readonly system?: string;
   /** Undefined until the target has told. */
   readonly tmux: boolean | undefined;
 }
