@@ -99,7 +99,7 @@ function buildRelease(targets: readonly BuildTarget[]): void {
 }
 
 /** The runtime of another platform, from the registry this machine is configured for and checked against bun.lock. */
-function downloadedRuntime(target: BuildTarget): string {
+export function downloadedRuntime(target: BuildTarget): string {
   const dir = join(ROOT, "node_modules/.cache/bun-runtimes", `${target}-${devDependencies.bun}`);
   const exe = join(dir, "node_modules", TARGETS[target], "bin/bun");
   if (existsSync(exe)) return exe;

@@ -21,6 +21,8 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "strace", apt: "strace" },
   { program: "ps", apt: "procps" },
   { program: "qemu-aarch64-static", apt: "qemu-user-static" },
+  { program: "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", apt: "libc6-arm64-cross" },
+  { program: "musl-gcc", apt: "musl-tools" },
   { program: "chromium", apt: "chromium" },
   { program: "curl", apt: "curl", brew: "curl" },
   { program: "wget", apt: "wget", brew: "wget" },
