@@ -196,7 +196,7 @@ export interface CompactedEvent {
 export function summaryMessage(summary: string): UserMessage {
   return {
     role: "user",
-    content: `[Summary of the conversation up to here; the messages themselves were dropped]\n\n${summary}`,
+    content: `Summary of the conversation so far (older messages were removed to save room):\n\n${summary}`,
   };
 }
 

@@ -1,5 +1,6 @@
 /** The conversation: messages in order, how much of the window they take, and the rule that every tool call has exactly one result. */
-import type { AssistantMessage, Message, ToolCall, Usage, UserMessage } from "../model/types.ts";
+import type { AssistantMessage, Message, ToolCall, Usage } from "../model/types.ts";
+import { summaryMessage } from "./events.ts";
 
 export class History {
   #messages: Message[] = [];
@@ -51,14 +52,6 @@ export class History {
     this.#measured = 0;
     this.#measuredUpTo = 0;
   }
-}
-
-/** How a summary stands in the history; the session log rebuilds it from the `compacted` event. */
-export function summaryMessage(summary: string): UserMessage {
-  return {
-    role: "user",
-    content: `Summary of the conversation so far (older messages were removed to save room):\n\n${summary}`,
-  };
 }
 
 /** ≈ 4 characters a token and 4 tokens a message. */
