@@ -1,0 +1,56 @@
+/** A list of hosts: names that cover their subdomains, `*.name` for the subdomains alone, addresses and networks. */
+import { type Address, type Network, contains, parseAddress, parseNetwork } from "./addresses.ts";
+
+export class DomainList {
+  readonly #names: string[] = [];
+  readonly #below: string[] = [];
+  readonly #networks: Network[] = [];
+  #everything = false;
+  readonly empty: boolean;
+
+  constructor(entries: readonly string[]) {
+    this.empty = entries.every((entry) => entry.trim() === "");
+    for (const entry of entries) this.#add(entry.trim().toLowerCase());
+  }
+
+  hasName(host: string): boolean {
+    if (this.#everything) return true;
+    return (
+      this.#names.some((name) => host === name || host.endsWith(`.${name}`)) ||
+      this.#below.some((name) => host.endsWith(`.${name}`))
+    );
+  }
+
+  hasAddress(address: Address): boolean {
+    return this.#everything || this.#networks.some((network) => contains(network, address));
+  }
+
+  #add(entry: string): void {
+    if (entry === "") return;
+    if (entry === "*") {
+      this.#everything = true;
+      return;
+    }
+    const network = parseNetwork(entry);
+    if (network !== undefined) {
+      this.#networks.push(network);
+      return;
+    }
+    const below = entry.startsWith("*.");
+    const host = canonicalHost(below ? entry.slice(2) : entry.replace(/^\.+/, ""));
+    if (host === undefined) return;
+    const address = parseAddress(host);
+    if (address !== undefined) this.#networks.push({ ...address, bits: address.family === 4 ? 32 : 128 });
+    else (below ? this.#below : this.#names).push(host);
+  }
+}
+
+/** The host as the URL parser writes it, without brackets and final dots; also for entries written as an address with scheme, port or path. */
+export function canonicalHost(text: string): string | undefined {
+  const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//.test(text) ? text : `http://${text}`);
+  return url === null || url.hostname === "" ? undefined : bareHost(url);
+}
+
+export function bareHost(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.+$/, "");
+}

@@ -1,0 +1,144 @@
+/** Which addresses of the web may be fetched: decided on the URL as parsed once, its name, and every address the name has. */
+import { type Address, notPublic, parseAddress } from "./addresses.ts";
+import { DomainList, bareHost } from "./domain-list.ts";
+import { asItLooks } from "./invisible.ts";
+import { showText } from "./terminal-text.ts";
+
+export interface UrlRules {
+  /** fetch_allowed_domains: when not empty, nothing else is fetched, and what is listed may also be private. */
+  readonly allow: readonly string[];
+  /** fetch_blocked_domains: comes first. */
+  readonly deny: readonly string[];
+}
+
+export type UrlVerdict =
+  /** `host` is the name or address without brackets; `addresses` are all checked, empty when nothing was resolved. */
+  | {
+      readonly kind: "allow";
+      readonly why: string;
+      readonly url: URL;
+      readonly host: string;
+      readonly addresses: readonly string[];
+    }
+  | { readonly kind: "deny"; readonly why: string };
+
+/** Names → addresses; an empty list when the name does not exist. */
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+/** Judges a URL and every address of its name. Without `resolve` the name alone is judged. */
+export async function judgeUrl(text: string, rules: UrlRules, resolve?: Resolve): Promise<UrlVerdict> {
+  const lists = { allow: new DomainList(rules.allow), deny: new DomainList(rules.deny) };
+  const byName = judgeName(text, lists);
+  if (byName.kind === "deny" || parseAddress(byName.host) !== undefined) return byName;
+  if (resolve === undefined) {
+    const listed = lists.allow.empty || lists.allow.hasName(byName.host);
+    return listed ? byName : unlisted(byName.host);
+  }
+  const addresses = await resolve(byName.host);
+  return judgeAddresses(byName, addresses, lists);
+}
+
+interface Lists {
+  readonly allow: DomainList;
+  readonly deny: DomainList;
+}
+
+function judgeName(text: string, lists: Lists): UrlVerdict {
+  if (text.length > MAX_URL) return deny(`the URL is longer than ${MAX_URL} characters`);
+  const url = URL.parse(text);
+  if (url === null) return deny("this is not a complete URL (https://host/path)");
+  if (url.protocol !== "http:" && url.protocol !== "https:")
+    return deny(`only http and https are fetched, not ${showText(url.protocol, { mode: "line" })}`);
+  if (url.username !== "" || url.password !== "") return deny("a URL with a user name or password is not fetched");
+  if (url.port !== "" && REFUSED_PORTS.has(Number(url.port)))
+    return deny(`port ${url.port} belongs to another protocol and is never used for web pages`);
+  const host = bareHost(url);
+  const shown = showText(host, { mode: "line" });
+  if (host === "" || host.includes("..") || host.startsWith(".")) return deny("the host name is not a name");
+  const address = parseAddress(host);
+  if (lists.deny.hasName(host) || (address !== undefined && lists.deny.hasAddress(address)))
+    return deny(`${shown} is in fetch_blocked_domains`);
+  const listed = lists.allow.hasName(host) || (address !== undefined && lists.allow.hasAddress(address));
+  const allowed: UrlVerdict = {
+    kind: "allow",
+    why: listed
+      ? `${shown} is in fetch_allowed_domains`
+      : `${shown} is a public name; its addresses are checked when it is fetched`,
+    url,
+    host,
+    addresses: address === undefined ? [] : [host],
+  };
+  if (listed) return allowed;
+  const reason = address === undefined ? localName(host) : notPublic(address);
+  if (reason !== undefined) return deny(`${shown} is ${reason}`);
+  if (oddlyWritten(text, url)) return deny(`the host ${shown} is written in a disguised form; write it plainly`);
+  if (address === undefined) return allowed;
+  return lists.allow.empty ? { ...allowed, why: `${shown} is a public address` } : unlisted(shown);
+}
+
+function judgeAddresses(byName: UrlVerdict & { kind: "allow" }, texts: readonly string[], lists: Lists): UrlVerdict {
+  const { host } = byName;
+  if (texts.length === 0) return deny(`${host} does not resolve to an address`);
+  const nameListed = lists.allow.hasName(host);
+  let everyAddressListed = true;
+  for (const text of texts) {
+    const address = parseAddress(text);
+    const shown = showText(text, { mode: "line" });
+    if (address === undefined) return deny(`${host} resolves to ${shown}, which is not an address`);
+    if (lists.deny.hasAddress(address)) return deny(`${host} resolves to ${shown}, which is in fetch_blocked_domains`);
+    const listed = lists.allow.hasAddress(address);
+    everyAddressListed &&= listed;
+    const reason = nameListed || listed ? undefined : notPublic(address);
+    if (reason !== undefined) return deny(`${host} resolves to ${shown}, ${reason}`);
+  }
+  if (!lists.allow.empty && !nameListed && !everyAddressListed) return unlisted(host);
+  const why = lists.allow.empty ? `${host} resolves to public addresses only` : `${host} is in fetch_allowed_domains`;
+  return { ...byName, why, addresses: texts };
+}
+
+function unlisted(host: string): UrlVerdict {
+  return deny(`${showText(host, { mode: "line" })} is not in fetch_allowed_domains`);
+}
+
+function deny(why: string): UrlVerdict {
+  return { kind: "deny", why };
+}
+
+/** Names that mean this machine or the local network whatever a name server says. */
+function localName(host: string): string | undefined {
+  if (LOOPBACK_NAME.test(host)) return "a name of this machine";
+  if (METADATA_NAME.test(host)) return "a cloud metadata service";
+  if (!host.includes(".")) return "a name of the local network";
+  if (LOCAL_SUFFIX.test(host)) return "a name of the local network";
+  const embedded = EMBEDDED.exec(host)?.[1]?.replaceAll("-", ".");
+  const address: Address | undefined = embedded === undefined ? undefined : parseAddress(embedded);
+  return address === undefined ? undefined : notPublic(address);
+}
+
+const LOOPBACK_NAME =
+  /^(?:(?:.+\.)?localhost(?:[46]|\.localdomain[46]?)?|localhost[46]?\.localdomain[46]?|ip6-(?:localhost|loopback|localnet|mcastprefix|allnodes|allrouters|allhosts)|loopback|broadcasthost|(?:.+\.)?(?:localtest\.me|lvh\.me|vcap\.me|lacolhost\.com))$/;
+const METADATA_NAME =
+  /^(?:(?:.+\.)?metadata(?:\.google)?\.internal|metadata|instance-data|metadata\.(?:azure|tencentyun|packet)\..+)$/;
+const LOCAL_SUFFIX =
+  /\.(?:local|localdomain|internal|intranet|lan|home|corp|private|home\.arpa|in-addr\.arpa|ip6\.arpa)$/;
+/** Services that answer with the address written in the name. */
+const EMBEDDED = /(?:^|[.-])(\d{1,3}(?:[.-]\d{1,3}){3})\.(?:nip|sslip|xip)\.io$/;
+
+const MAX_URL = 8192;
+
+/** The host was given in percent-encoding, full-width letters, invisible characters, or as an address in octal, hex or short form. */
+function oddlyWritten(text: string, url: URL): boolean {
+  const authority = /^[\x00-\x20]*https?:[\\/]*([^\\/?#]*)/i.exec(text.replace(/[\t\n\r]/g, ""))?.[1] ?? "";
+  const host = authority.replace(/[\x00-\x20]+$/, "").replace(/:\d*$/, "");
+  if (host.startsWith("[")) return false;
+  if (parseAddress(url.hostname) !== undefined) return host !== url.hostname;
+  return /[%\u3002\uff61]/.test(host) || asItLooks(host) !== host.normalize("NFC");
+}
+
+/** Ports that browsers refuse, and two databases': what a GET says there can be taken for another protocol. */
+const REFUSED_PORTS: ReadonlySet<number> = new Set([
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
+  111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
+  540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061,
+  6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080, 11211,
+]);
