@@ -1,11 +1,12 @@
 /** One conversation with a model about one target: takes prompts, runs turns, keeps history and counters, and says everything that happens as events. */
 import type { ModelClient, Message, Usage } from "../model/types.ts";
+import { estimateTokens } from "../model/usage.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { Registry } from "../tools/registry.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 import { EventQueue } from "./event-queue.ts";
 import { type AgentEvent, type AgentEventBody, EVENT_VERSION, type SessionEvent } from "./events.ts";
-import { estimateTokens, History } from "./history.ts";
+import { History } from "./history.ts";
 import type { CallRunner } from "./tool-calls.ts";
 import { compactNow, turn, type TurnOptions } from "./turn.ts";
 
@@ -39,7 +40,7 @@ export class Agent {
   #queue: EventQueue | undefined;
   #introduced = false;
   #warned = false;
-  #fixed: { key: string; tokens: number } | undefined;
+  #fixed: { tools: object; tokens: number } | undefined;
 
   constructor(options: AgentOptions) {
     this.options = options;
@@ -166,10 +167,10 @@ export class Agent {
   /** Tokens of system prompt and tool definitions. */
   #fixedTokens(): number {
     const facts = this.options.facts();
-    const key = `${facts.label}\n${facts.cwd}\n${facts.tmux}`;
-    if (this.#fixed?.key !== key) {
-      const content = this.options.instructions(facts) + JSON.stringify(this.options.registry.definitions(facts));
-      this.#fixed = { key, tokens: estimateTokens({ role: "system", content }) };
+    const tools = this.options.registry.definitions(facts);
+    if (this.#fixed?.tools !== tools) {
+      const system: Message = { role: "system", content: this.options.instructions(facts) };
+      this.#fixed = { tools, tokens: estimateTokens([system], tools) };
     }
     return this.#fixed.tokens;
   }

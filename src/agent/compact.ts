@@ -2,8 +2,9 @@
 import template from "../../templates/compact-prompt.md" with { type: "text" };
 import { BuddyError } from "../lib/errors.ts";
 import type { Message, ModelClient, Usage } from "../model/types.ts";
+import { estimateTokens } from "../model/usage.ts";
 import { boundText } from "../tools/bound-output.ts";
-import { estimateTokens, type History } from "./history.ts";
+import type { History } from "./history.ts";
 
 export interface Compaction {
   readonly summary: string;
@@ -78,12 +79,12 @@ function allButRecent(messages: readonly Message[], keepTokens: number): number 
   let cut = messages.length;
   let kept = 0;
   for (let index = messages.length - 1; index > 0; index--) {
-    kept += estimateTokens(messages[index]!);
+    kept += estimateTokens([messages[index]!]);
     if (kept > keepTokens) break;
     if (isBoundary(messages, index)) cut = index;
   }
   // A lone summary or prompt cannot get smaller by being summarised again.
-  return cut < 2 && estimateTokens(messages[0]!) < keepTokens ? undefined : cut;
+  return cut < 2 && estimateTokens(messages.slice(0, 1)) < keepTokens ? undefined : cut;
 }
 
 function earlierTurns(messages: readonly Message[]): number | undefined {

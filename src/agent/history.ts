@@ -1,5 +1,6 @@
 /** The conversation: messages in order, how much of the window they take, and the rule that every tool call has exactly one result. */
 import type { AssistantMessage, Message, ToolCall, Usage } from "../model/types.ts";
+import { estimateTokens } from "../model/usage.ts";
 import { summaryMessage } from "./events.ts";
 
 export class History {
@@ -27,7 +28,7 @@ export class History {
 
   /** Tokens the next request takes; `fixed` estimates system prompt and tools for as long as nothing was measured. */
   tokens(fixed: number): number {
-    const rest = estimateAll(this.#messages, this.#measuredUpTo);
+    const rest = estimateTokens(this.#messages.slice(this.#measuredUpTo));
     return (this.#measuredUpTo === 0 ? fixed : this.#measured) + rest;
   }
 
@@ -52,33 +53,6 @@ export class History {
     this.#measured = 0;
     this.#measuredUpTo = 0;
   }
-}
-
-/** ≈ 4 characters a token and 4 tokens a message. */
-export function estimateTokens(message: Message): number {
-  let known = estimates.get(message);
-  if (known === undefined) {
-    known = Math.ceil(characters(message) / 4) + 4;
-    estimates.set(message, known);
-  }
-  return known;
-}
-
-export function estimateAll(messages: readonly Message[], from = 0, to = messages.length): number {
-  let total = 0;
-  for (let index = from; index < to; index++) total += estimateTokens(messages[index]!);
-  return total;
-}
-
-const estimates = new WeakMap<Message, number>();
-
-function characters(message: Message): number {
-  if (message.role !== "assistant") return message.content.length;
-  let total = message.content?.length ?? 0;
-  for (const call of message.toolCalls) total += call.name.length + call.arguments.length;
-  if (message.extra !== undefined) total += JSON.stringify(message.extra).length;
-  if (message.items !== undefined) total = Math.max(total, JSON.stringify(message.items).length);
-  return total;
 }
 
 /**

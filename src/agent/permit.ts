@@ -201,6 +201,7 @@ async function decide(
     call: call.call,
     tool: call.tool.name,
     where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
+    ...(target === undefined ? {} : { cwd: target.shell.cwd }),
     machine: identity === undefined ? "" : `${identity.label}\n${identity.machine}`,
     ...what,
   };

@@ -1,9 +1,11 @@
 /** The loop: ask the model, run the tools it calls, and again, until it answers. */
 import { BuddyError } from "../lib/errors.ts";
+import { ModelError } from "../model/errors.ts";
 import type { AssistantMessage, Message, ModelEvent, ModelRequest } from "../model/types.ts";
 import type { Agent } from "./agent.ts";
 import { compactable, GUIDANCE, nothingToCompact, summarise } from "./compact.ts";
 import type { DoneEvent } from "./events.ts";
+import { windowUse, windowWarning } from "../model/usage.ts";
 import { repairCalls } from "./history.ts";
 
 export interface TurnOptions {
@@ -100,7 +102,12 @@ async function untilAnswer(
       return message;
     }
     state.askedAgain = false;
-    const results = await calls.run(message.toolCalls, {
+    // Ids as repaired, arguments as the model wrote them: what is wrong with them is told, not mended.
+    const wanted = message.toolCalls.map((call, index) => ({
+      ...call,
+      arguments: done.message.toolCalls[index]?.arguments ?? "",
+    }));
+    const results = await calls.run(wanted, {
       signal,
       publish: (body) => agent.publish(body),
       contextLimit: agent.contextLimit,
@@ -148,7 +155,7 @@ async function ask(
       }
     }
   } catch (error) {
-    if (!isContextLimit(error) || state.compactedForProvider) throw error;
+    if (!(error instanceof ModelError) || error.reason !== "context-limit" || state.compactedForProvider) throw error;
     const count =
       compactable(agent.history.messages, agent.contextLimit, "window") ??
       compactable(agent.history.messages, agent.contextLimit, "hand");
@@ -185,22 +192,15 @@ function request(agent: Agent, options: TurnOptions, askedAgain: boolean): Model
 async function makeRoom(agent: Agent, signal: AbortSignal): Promise<void> {
   const limit = agent.contextLimit;
   const used = agent.contextUsed;
-  if (used < limit * WARN_AT) return;
-  if (used < limit * COMPACT_AT) {
-    agent.warnOnce(
-      `${Math.round((100 * used) / limit)} % of the model's context is used`,
-      "At 90 % older turns are summarised by themselves; /compact does it now.",
-    );
-    return;
-  }
+  const { state } = windowUse(used, limit);
+  if (state === "ok") return;
+  const warning = windowWarning(used, limit) ?? "";
+  if (state === "warn")
+    return agent.warnOnce(warning, "At 90 % older turns are summarised by themselves; /compact does it now.");
   const count = compactable(agent.history.messages, limit, "window");
   if (count === undefined) {
     if (used > limit) throw nothingToCompact();
-    agent.warnOnce(
-      `${Math.round((100 * used) / limit)} % of the model's context is used and nothing of it can be compacted`,
-      GUIDANCE,
-    );
-    return;
+    return agent.warnOnce(`${warning}, and nothing of it can be compacted`, GUIDANCE);
   }
   await compact(agent, count, signal);
   if (agent.contextUsed > limit) throw nothingToCompact();
@@ -214,13 +214,6 @@ async function compact(agent: Agent, count: number, signal: AbortSignal): Promis
   agent.publish({ type: "compacted", summary, before_tokens: before, after_tokens: agent.contextUsed, replaced });
   agent.spend(usage);
 }
-
-function isContextLimit(error: unknown): error is BuddyError {
-  return error instanceof BuddyError && "reason" in error && error.reason === "context-limit";
-}
-
-const WARN_AT = 0.8;
-const COMPACT_AT = 0.9;
 
 class TooManyIterations extends BuddyError {
   constructor(most: number) {

@@ -6,6 +6,8 @@ export class Registry {
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #parameters = new Map<string, Readonly<Record<string, unknown>>>();
 
+  #described: { key: string; schemas: readonly ToolSchema[] } | undefined;
+
   constructor(tools: readonly Tool[]) {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
@@ -19,7 +21,14 @@ export class Registry {
     return [...this.#tools.values()].filter((tool) => tool.needs !== "tmux" || facts.tmux === true);
   }
 
+  /** The same array for as long as the facts are the same. */
   definitions(facts: TargetFacts): readonly ToolSchema[] {
+    const key = `${facts.label}\n${facts.cwd}\n${facts.tmux}`;
+    if (this.#described?.key !== key) this.#described = { key, schemas: this.#describe(facts) };
+    return this.#described.schemas;
+  }
+
+  #describe(facts: TargetFacts): readonly ToolSchema[] {
     return this.offered(facts).map((tool) => ({
       name: tool.name,
       description: typeof tool.description === "string" ? tool.description : tool.description(facts),
