@@ -82,9 +82,12 @@ describe.each(APIS)("%s", (api) => {
       toolCalls: [{ name: "look", args: { at: "🦊ä" }, id: "x" }],
       pieceChars: 3,
     };
-    await using model = startModel([reply, ...[1, 2, 3, 5, 7].map((chunkBytes) => ({ ...reply, chunkBytes }))], {
-      api,
-    });
+    await using model = startModel(
+      [reply, ...[1, 2, 3, 5, 7].map((chunkBytes) => Object.assign({ chunkBytes }, reply))],
+      {
+        api,
+      },
+    );
     const whole = await done(model.client);
     for (let round = 0; round < 5; round++) expect(await done(model.client)).toEqual(whole);
   });

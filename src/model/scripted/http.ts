@@ -53,7 +53,7 @@ export function listenHttp(handler: Handler, unix?: string): HttpServer {
       : Bun.listen<Connection>({ unix, socket });
   server.unref();
   return {
-    port: "port" in server ? Number(server.port) : 0,
+    port: "port" in server && unix === undefined ? Number(server.port) : 0,
     close: () => {
       for (const connection of open) connection.reset();
       server.stop(true);

@@ -1,0 +1,101 @@
+/** The playbook of `buddy demo`: looks at the machine, asks for one small change, is blocked once, starts something in the background, says what to do next. */
+import type { Playbook } from "../playbook.ts";
+import { follow, type Plan } from "./plan.ts";
+import { roundsOf, type Round } from "./rounds.ts";
+import { shellCall } from "./shell-call.ts";
+
+export const tour: Playbook = { reply: (request) => follow([PLAN], roundsOf(request), request) };
+
+/** Below the temporary directory, so that nothing of the operator's is touched. */
+const FILE = "${TMPDIR:-/tmp}/buddy-demo.txt";
+
+const PLAN: Plan = {
+  stages: [
+    () => ({
+      say: "Hello. This is a short tour. I am a script, not a language model; the tools, the commands and your machine are real.\n\n**1. Looking around.** Commands that only read run without a question.\n",
+      calls: [shellCall("uname -sr", "which system this is"), shellCall("df -hP /", "how full the disk is")],
+    }),
+    ([system, disk]) => ({
+      say: `${lookAround(system, disk)}\n\n**2. A small change.** Anything that changes something is asked first. Answer \`y\` or \`n\`, or \`e\` to edit it.\n`,
+      calls: [
+        shellCall(`echo "written by buddy demo" > "${FILE}"`, "show how an approval works", {
+          risk: "low",
+          mutation: true,
+        }),
+      ],
+    }),
+    ([, , change]) => ({
+      say: `${changeWords(change)}\n\n**3. Something nobody should run.** I now ask for \`rm -rf /\`; the policy blocks it before any question, and nothing is run.\n`,
+      calls: [shellCall("rm -rf /", "show that the policy blocks it")],
+    }),
+    ([, , , blocked]) => ({
+      say: `${blockedWords(blocked)}\n\n**4. In the background.** Long work runs detached and can be looked at later.\n`,
+      calls: [
+        shellCall("for i in 1 2 3; do echo step $i; sleep 1; done", "show a background shell", {
+          mode: "background",
+          risk: "low",
+          mutation: false,
+        }),
+      ],
+    }),
+    ([, , , , started]) => {
+      const id = started?.value["shell_id"];
+      return { calls: typeof id === "string" ? [{ tool: "shell_output", args: { shell_id: id } }] : [] };
+    },
+    ([, , change]) => ({
+      calls: change?.outcome === "ok" ? [shellCall(`cat "${FILE}"`, "check what was written")] : [],
+    }),
+  ],
+  answer: (seen) => `${backgroundWords(seen)}\n\n${cleanUp(seen)}${NEXT}`,
+};
+
+function lookAround(system: Round | undefined, disk: Round | undefined): string {
+  const name = system?.outcome === "ok" ? system.text.trim() : "a system that did not tell its name";
+  const full = /(\d+)%\s+\/\s*$/m.exec(disk?.text ?? "")?.[1];
+  return `This is ${name}${full === undefined ? "" : `, and its root file system is ${full} % full`}.`;
+}
+
+function changeWords(round: Round | undefined): string {
+  switch (round?.outcome) {
+    case "ok":
+      return `You said yes: \`${FILE}\` is written.`;
+    case "refused":
+      return "It was not approved, so nothing was written. That is all it takes.";
+    case "dry-run":
+      return "This is a dry run: nothing was written.";
+    default:
+      return `That did not work: ${round?.text.split("\n")[0] ?? "no result"}`;
+  }
+}
+
+function blockedWords(round: Round | undefined): string {
+  if (round?.outcome === "blocked")
+    return `Blocked: ${round.text.replace(/^not allowed:?\s*/i, "").replace(/\s+/g, " ")}`;
+  if (round?.outcome === "refused") return "It was refused.";
+  return `The answer was: ${round?.text.split("\n")[0] ?? "no result"}`;
+}
+
+function backgroundWords(seen: readonly Round[]): string {
+  const started = seen[4];
+  const id = started?.value["shell_id"];
+  if (typeof id !== "string") return `No background shell was started: ${started?.text.split("\n")[0] ?? "no result"}`;
+  const look = seen.find((round) => round.tool === "shell_output");
+  const printed = look?.value["stdout"];
+  const lines =
+    typeof printed === "string" && printed.trim() !== ""
+      ? `; so far it printed “${printed.trim().replaceAll("\n", ", ")}”`
+      : "";
+  return `${id} runs as pid ${String(started?.value["pid"])}${lines}. It ends by itself.`;
+}
+
+function cleanUp(seen: readonly Round[]): string {
+  return seen[2]?.outcome === "ok" ? `The file of step 2 can go: \`rm "${FILE}"\`.\n\n` : "";
+}
+
+const NEXT = `**What next**
+
+- \`buddy login\`: sign in with an OpenAI account, or set BUDDY_API_KEY
+- \`buddy init\`: write a configuration and choose a model; \`buddy doctor\` checks it
+- \`buddy\`: start talking; \`buddy exec "why is the disk full?"\` in scripts
+- \`buddy --ssh user@host\` or \`--container NAME\`: the same on another machine
+- \`buddy --model demo\`: this script again, with \`run: <command>\` and a few questions`;
