@@ -10,8 +10,6 @@ const TIMEOUT_MS = 30_000;
 export interface ChannelOptions {
   /** Starts a process there, unguarded. */
   readonly spawn: (argv: readonly string[], options?: SpawnOptions) => Process;
-  /** Where there is a connection to lose: puts it up again, or throws why not. */
-  readonly ensure: (signal?: AbortSignal) => Promise<void>;
   /** How the target is called in messages. */
   readonly label: string;
 }
@@ -31,19 +29,9 @@ export class Channel {
     this.#lane(false);
   }
 
-  /** Runs once, and once more after a reconnect when the lane was lost: scripts given here may be repeated. */
   async run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
-    for (let attempt = 0; ; attempt++) {
-      options.signal?.throwIfAborted();
-      const lane = this.#lane(options.slow ?? false);
-      try {
-        return await this.#within(lane, script, options);
-      } catch (error) {
-        if (!(error instanceof LaneLost) || this.#closed) throw error;
-        if (attempt > 0) throw this.#lost(error);
-        await this.#options.ensure(options.signal);
-      }
-    }
+    options.signal?.throwIfAborted();
+    return await this.#within(this.#lane(options.slow ?? false), script, options);
   }
 
   close(): void {
@@ -100,10 +88,26 @@ export class Channel {
       options.signal?.removeEventListener("abort", abort);
     });
   }
+}
 
-  #lost(cause: LaneLost): BuddyError {
-    const why = cause.message === "" ? "" : `: ${cause.message.split("\n").at(-1)}`;
-    return new BuddyError("target", `lost ${this.#options.label}${why}`, { cause });
+/** Once, and once more after a reconnect when the lane was lost. */
+export async function runAgainAfterDrop<T>(
+  label: string,
+  run: () => Promise<T>,
+  ensure: () => Promise<void>,
+): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof LaneLost)) throw error;
+  }
+  await ensure();
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof LaneLost)) throw error;
+    const why = error.message === "" ? "" : `: ${error.message.split("\n").at(-1)}`;
+    throw new BuddyError("target", `lost ${label}${why}`, { cause: error });
   }
 }
 

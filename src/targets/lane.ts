@@ -1,6 +1,7 @@
 /** One standing `sh` on the target that runs small scripts one after another: one round trip each, bytes in and out. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
+import { END_GROUPS } from "./end-groups.ts";
 import { quoteOnOneLine } from "./quote.ts";
 import type { Process, ScriptResult } from "./target.ts";
 
@@ -30,12 +31,7 @@ while IFS= read -r l; do
   case $l in "$K "*) eval "\${l#"$K "}" ;; *) exit 70 ;; esac
 done
 exec </dev/null >/dev/null 2>&1
-for g in $G; do kill -TERM "-$g" || kill -TERM "$g"; done
-left() { for g in $G; do kill -0 "-$g" && return 0; done; return 1; }
-i=0
-while [ $i -lt 10 ] && left; do sleep 0.1 || sleep 1; i=$((i + 1)); done
-for g in $G; do kill -KILL "-$g"; done
-`;
+${END_GROUPS}`;
 
 export const LANE_ARGV: readonly string[] = ["sh", "-c", LOOP, "buddy-lane"];
 

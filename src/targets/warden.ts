@@ -1,22 +1,19 @@
 /** A small sh beside buddy that cleans up when buddy is gone, however it went: its stdin ends, so it acts. */
+import { END_GROUPS } from "./end-groups.ts";
+
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
-groups= n=0
+G= n=0
 while read -r op a; do
   case $op in
-  +) groups="$groups $a" ;;
-  -) kept=; for g in $groups; do [ "$g" = "$a" ] || kept="$kept $g"; done; groups=$kept ;;
+  +) G="$G $a" ;;
+  -) kept=; for g in $G; do [ "$g" = "$a" ] || kept="$kept $g"; done; G=$kept ;;
   do) n=$((n + 1)); eval "task$n=\\$a" ;;
   undo) i=1; while [ $i -le $n ]; do eval "[ \\"\\$task$i\\" = \\"\\$a\\" ] && task$i=:"; i=$((i + 1)); done ;;
   esac
 done
-for g in $groups; do kill -TERM -$g; done
 i=1; while [ $i -le $n ]; do eval "eval \\"\\$task$i\\""; i=$((i + 1)); done
-left() { for g in $groups; do kill -0 -$g && return 0; done; return 1; }
-i=0
-while [ $i -lt 10 ] && left; do sleep 0.1 || sleep 1; i=$((i + 1)); done
-for g in $groups; do kill -KILL -$g; done
-`;
+${END_GROUPS}`;
 
 export interface Warden {
   /** The process group ends when buddy ends; returns how to let go of it. */

@@ -1,7 +1,8 @@
 /** Processes on this machine: each its own session and group, ended with buddy. */
 import { existsSync } from "node:fs";
-import { Channel } from "../channel.ts";
+import { Channel, runAgainAfterDrop } from "../channel.ts";
 import { childEnv } from "../child-env.ts";
+import { endGroups, signalGroup } from "../end-groups.ts";
 import { localFacts } from "../identity.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
 import { warden } from "../warden.ts";
@@ -26,7 +27,6 @@ export class LocalTransport implements Transport {
     this.facts = localFacts(options.cwd ?? process.cwd());
     this.#channel = new Channel({
       spawn: (argv) => this.spawn(argv),
-      ensure: () => Promise.resolve(),
       label: "this machine",
     });
   }
@@ -58,7 +58,7 @@ export class LocalTransport implements Transport {
     options.signal?.addEventListener("abort", abort, { once: true });
     const exited = child.exited.then((code) => {
       options.signal?.removeEventListener("abort", abort);
-      if (!groupAlive(child.pid)) this.#forget(child.pid);
+      if (!signalGroup(child.pid, 0)) this.#forget(child.pid);
       return code;
     });
     return {
@@ -72,7 +72,11 @@ export class LocalTransport implements Transport {
   }
 
   run(script: string, options?: ScriptOptions): Promise<ScriptResult> {
-    return this.#channel.run(script, options);
+    return runAgainAfterDrop(
+      this.label,
+      () => this.#channel.run(script, options),
+      () => this.ensure(),
+    );
   }
 
   ensure(): Promise<void> {
@@ -92,42 +96,8 @@ export class LocalTransport implements Transport {
 
   /** A group id cannot be used again while the group has members, so only empty ones are let go. */
   #forgetEnded(): void {
-    for (const pid of this.#groups.keys()) if (!groupAlive(pid)) this.#forget(pid);
+    for (const pid of this.#groups.keys()) if (!signalGroup(pid, 0)) this.#forget(pid);
   }
-}
-
-async function endGroups(groups: readonly number[]): Promise<void> {
-  const end = Date.now() + TERM_TO_KILL_MS;
-  for (const pid of groups) signalGroup(pid, "SIGTERM");
-  let wait = 2;
-  while (groups.some(groupAlive) && Date.now() < end) {
-    await Bun.sleep(wait);
-    wait = Math.min(wait * 2, 50);
-  }
-  for (const pid of groups) signalGroup(pid, "SIGKILL");
-}
-
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid, signal);
-  } catch (error) {
-    if (!isGone(error)) throw error;
-  }
-}
-
-function groupAlive(pid: number): boolean {
-  try {
-    process.kill(-pid, 0);
-    return true;
-  } catch (error) {
-    return !isGone(error);
-  }
-}
-
-/** EPERM from a whole group means that only members of other users are left (sudo): nothing we could end. */
-function isGone(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException).code;
-  return code === "ESRCH" || code === "EPERM";
 }
 
 /** Writing to a process that is gone is no error here: its exit code tells. */

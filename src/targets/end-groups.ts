@@ -1,0 +1,65 @@
+/** TERM, then KILL, to whole process groups: the sh for the other side and for the warden, and the same for ourselves. */
+import { readFileSync, readdirSync } from "node:fs";
+
+const TERM_TO_KILL_MS = 1000;
+
+/**
+ * Ends the groups named in G. Members that are dead but not reaped do not count: the first process of many containers
+ * never reaps what it inherits, and waiting for it would take the whole second every time.
+ */
+export const END_GROUPS = `
+left() {
+  for g in $G; do
+    if kill -0 "-$g" && { [ ! -r /proc/self/stat ] || grep -qs ") [^ZX] [0-9]* $g " /proc/[0-9]*/stat; }; then return 0; fi
+  done
+  return 1
+}
+for g in $G; do kill -TERM "-$g" || kill -TERM "$g"; done
+i=0; while [ $i -lt 20 ] && left; do sleep 0.05 || { sleep 1; i=20; }; i=$((i + 1)); done
+for g in $G; do kill -KILL "-$g"; done
+`;
+
+export async function endGroups(groups: readonly number[]): Promise<void> {
+  const end = Date.now() + TERM_TO_KILL_MS;
+  for (const group of groups) signalGroup(group, "SIGTERM");
+  let wait = 2;
+  while (groups.some(groupLives) && Date.now() < end) {
+    await Bun.sleep(wait);
+    wait = Math.min(wait * 2, 50);
+  }
+  for (const group of groups) signalGroup(group, "SIGKILL");
+}
+
+export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(-group, signal);
+    return true;
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    // EPERM from a whole group means that only members of other users are left (sudo): nothing we could end.
+    if (code === "ESRCH" || code === "EPERM") return false;
+    throw error;
+  }
+}
+
+/** Has members that are not just waiting to be reaped. */
+function groupLives(group: number): boolean {
+  if (!signalGroup(group, 0)) return false;
+  let entries: string[];
+  try {
+    entries = readdirSync("/proc");
+  } catch {
+    return true;
+  }
+  return !entries.includes("self") || entries.some((name) => /^\d+$/.test(name) && isMember(name, group));
+}
+
+function isMember(pid: string, group: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const [state, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return pgrp === String(group) && state !== "Z" && state !== "X";
+  } catch {
+    return false;
+  }
+}

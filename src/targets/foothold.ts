@@ -1,0 +1,110 @@
+/** What buddy keeps on a remote machine while it works there: a keeper that ends what was started, and lanes for scripts. */
+import { BuddyError } from "../lib/errors.ts";
+import { Channel } from "./channel.ts";
+import { FACTS_SCRIPT, parseFacts } from "./identity.ts";
+import { LANE_ARGV, Lane, LaneLost } from "./lane.ts";
+import { remoteProcess, type Reaper } from "./remote-process.ts";
+import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions } from "./target.ts";
+
+export interface FootholdOptions {
+  readonly label: string;
+  /** Starts LOADER over there through a client, with the client's stdio. */
+  readonly client: () => Process;
+  /** Directory to work in; "" = where a login starts. */
+  readonly cwd: string;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+const CLOSE_MS = 2000;
+
+export class Foothold {
+  readonly facts: MachineFacts;
+  /** Why the keeper ended; it ends with the connection. */
+  readonly lost: Promise<string>;
+  readonly #options: FootholdOptions;
+  readonly #keeper: Lane;
+  readonly #channel: Channel;
+  readonly #reaper: Reaper;
+
+  private constructor(options: FootholdOptions, keeper: Lane, facts: MachineFacts) {
+    this.#options = options;
+    this.#keeper = keeper;
+    this.facts = facts;
+    this.lost = keeper.ended;
+    this.#reaper = {
+      keep: (group) => keeper.tell(`keep ${group}`),
+      drop: (group) => keeper.tell(`drop ${group}`),
+      signal: (group, signal) =>
+        keeper.tell(
+          signal === "LATER-KILL"
+            ? `(sleep 1; kill -KILL -${group}) </dev/null >/dev/null 2>&1 &`
+            : `kill -${signal} -${group} 2>/dev/null || kill -${signal} ${group} 2>/dev/null`,
+        ),
+    };
+    this.#channel = new Channel({ label: options.label, spawn: (argv) => this.spawn(argv) });
+    this.#channel.warm();
+  }
+
+  static async open(options: FootholdOptions): Promise<Foothold> {
+    const keeper = new Lane(remoteProcess(options.client(), LANE_ARGV, {}, undefined));
+    try {
+      const answer = await within(options.timeoutMs, options.signal, keeper.run(FACTS_SCRIPT, [options.cwd]));
+      return new Foothold(options, keeper, parseFacts(answer, options.label, options.cwd));
+    } catch (error) {
+      keeper.destroy(new LaneLost("given up"));
+      throw error;
+    }
+  }
+
+  get alive(): boolean {
+    return this.#keeper.alive;
+  }
+
+  spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
+    options.signal?.throwIfAborted();
+    return remoteProcess(this.#options.client(), argv, { ...options, softCwd: this.facts.cwd }, this.#reaper);
+  }
+
+  run(script: string, options?: ScriptOptions): Promise<ScriptResult> {
+    return this.#channel.run(script, options);
+  }
+
+  /** A real answer from over there: a master process would say that all is well while the line is dead. */
+  async answers(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+    if (!this.alive) return false;
+    try {
+      await within(timeoutMs, signal, this.#keeper.run(":"));
+      return true;
+    } catch {
+      signal?.throwIfAborted();
+      return false;
+    }
+  }
+
+  /** The line is dead: nothing can be said to the other side any more, it cleans up by itself. */
+  abandon(why: string): void {
+    this.#channel.reset(why);
+    this.#keeper.destroy(new LaneLost(why));
+  }
+
+  /** Ends everything started there and waits until that is done. */
+  async close(): Promise<void> {
+    this.#channel.close();
+    this.#keeper.close();
+    await within(CLOSE_MS, undefined, this.#keeper.ended).catch(() => this.abandon("closed"));
+  }
+}
+
+async function within<T>(ms: number, signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  const limit = Promise.withResolvers<never>();
+  const timer = setTimeout(() => limit.reject(new BuddyError("target", `no answer within ${ms / 1000} s`)), ms);
+  const abort = () => limit.reject(signal?.reason);
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, limit.promise]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  }
+}

@@ -1,0 +1,69 @@
+/** A private directory with a short path for control sockets, and the removal of what dead buddies left in it. */
+import { createHash } from "node:crypto";
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BuddyError } from "../../lib/errors.ts";
+
+/** A socket path has 104 bytes on macOS; ssh adds a dot and 16 characters while it makes one, and our names take up to 34. */
+const LONGEST = 104 - 18 - 35;
+const NAME = /^[0-9a-f]{8}-(\d+)-[0-9a-z]+$/;
+
+export function socketDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string {
+  const uid = process.getuid?.() ?? 0;
+  const runtime = env["XDG_RUNTIME_DIR"];
+  const places = [...(runtime?.startsWith("/") ? [join(runtime, "buddy")] : []), `/tmp/buddy-${uid}`];
+  for (const place of places) if (Buffer.byteLength(place) <= LONGEST && isPrivate(place, uid)) return place;
+  const made = mkdtempSync(join(tmpdir(), "buddy-"));
+  if (Buffer.byteLength(made) <= LONGEST) return made;
+  rmSync(made, { recursive: true });
+  throw new BuddyError(
+    "target",
+    `no private place for the ssh control socket: ${places.join(" and ")} cannot be used`,
+    {
+      hint: "Remove them if they are not yours, or set XDG_RUNTIME_DIR to a short path that only you can write to.",
+    },
+  );
+}
+
+/** From target, process and time: two buddies, or two connections of one, never share a socket. */
+export function socketName(target: string, now = Date.now()): string {
+  const hash = createHash("sha256").update(target).digest("hex").slice(0, 8);
+  return `${hash}-${process.pid}-${now.toString(36)}${(counter++ % 1296).toString(36)}`;
+}
+
+let counter = 0;
+
+/** Sockets whose buddy is dead; `end` asks a master that may still listen there to go. */
+export async function sweepSockets(directory: string, end: (socket: string) => Promise<void>): Promise<void> {
+  for (const name of readdirSync(directory)) {
+    const pid = Number(NAME.exec(name)?.[1] ?? "0");
+    if (pid === 0 || isAlive(pid)) continue;
+    const socket = join(directory, name);
+    await end(socket);
+    rmSync(socket, { force: true });
+  }
+}
+
+function isPrivate(path: string, uid: number): boolean {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") return false;
+  }
+  try {
+    const stat = lstatSync(path);
+    return stat.isDirectory() && stat.uid === uid && (stat.mode & 0o077) === 0;
+  } catch {
+    return false;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

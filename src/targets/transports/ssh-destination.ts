@@ -1,0 +1,41 @@
+/** `[user@]host[:port]` as people write it, checked before ssh may see it. */
+import { BuddyError } from "../../lib/errors.ts";
+
+export interface SshDestination {
+  readonly user?: string;
+  readonly host: string;
+  readonly port?: number;
+  /** As it was written, without ssh://. */
+  readonly text: string;
+}
+
+export function parseDestination(written: string): SshDestination {
+  const text = written.startsWith("ssh://") ? written.slice("ssh://".length).replace(/\/$/, "") : written;
+  const at = text.lastIndexOf("@");
+  const user = at < 0 ? undefined : text.slice(0, at);
+  const { host, port } = splitPort(text.slice(at + 1), written);
+  if (user === "" || host === "") throw refusal(written, "the host or the user is empty");
+  // ssh would take these for options, or hand them to a shell (ProxyCommand with %h or %r).
+  if (host.startsWith("-") || user?.startsWith("-")) throw refusal(written, "it begins with a dash");
+  if (/[^A-Za-z0-9._:%\-\u0080-\uffff]/.test(host)) throw refusal(written, "the host has characters that no host has");
+  if (user !== undefined && /[\s\p{Cc}'"`$\\;&<>|(){}]/u.test(user))
+    throw refusal(written, "the user has odd characters");
+  return { host, text, ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) };
+}
+
+function splitPort(text: string, written: string): { host: string; port?: number } {
+  const bracketed = /^\[([^\]]*)\](?::(.*))?$/.exec(text);
+  const plain = /^([^:]*):([^:]*)$/.exec(text);
+  // Two colons and no brackets: an IPv6 address without a port.
+  const [, host = text, digits] = bracketed ?? plain ?? [];
+  if (digits === undefined) return { host };
+  const port = /^\d{1,5}$/.test(digits) ? Number(digits) : 0;
+  if (port < 1 || port > 65_535) throw refusal(written, `${JSON.stringify(digits)} is not a port`);
+  return { host, port };
+}
+
+function refusal(written: string, why: string): BuddyError {
+  return new BuddyError("usage", `--ssh ${JSON.stringify(written)}: ${why}`, {
+    hint: "Write [user@]host[:port], [user@][ipv6]:port, or a Host of ~/.ssh/config.",
+  });
+}

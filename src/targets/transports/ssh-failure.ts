@@ -1,0 +1,87 @@
+/** What ssh said when it could not connect, in words that tell what to do. */
+import { BuddyError } from "../../lib/errors.ts";
+
+export interface SshFailure {
+  readonly error: BuddyError;
+  /** Trying again in a moment may help. */
+  readonly passing: boolean;
+}
+
+type Row = readonly [pattern: RegExp, message: string, hint: string, passing?: "passing"];
+
+/** First match wins; NAME is the destination, SAID the line of ssh that matched. */
+const ROWS: readonly Row[] = [
+  [
+    /REMOTE HOST IDENTIFICATION HAS CHANGED|POSSIBLE DNS SPOOFING|host key for .* has changed/i,
+    "the host key of NAME has changed: it may be another machine, or somebody is in between",
+    "Find out why first. If the machine was reinstalled: ssh-keygen -R HOST, then connect once with ssh NAME.",
+  ],
+  [
+    /Host key verification failed|No .* host key is known/i,
+    "the host key of NAME is not known here",
+    "Connect once with ssh NAME, compare the fingerprint and confirm it; buddy does not confirm for you.",
+  ],
+  [
+    /Permission denied|Too many authentication failures|No supported authentication methods|Authentication failed/i,
+    "NAME refused the login: SAID",
+    "ssh NAME must work by itself: check user name and key (ssh-add -l; IdentityFile in ~/.ssh/config). Without a terminal no password or passphrase can be asked for.",
+  ],
+  [
+    /Could not resolve hostname|Name or service not known|nodename nor servname|Temporary failure in name resolution/i,
+    "there is no host NAME: SAID",
+    "Check the spelling, the VPN, and the Host entries of ~/.ssh/config.",
+    "passing",
+  ],
+  [/Connection refused/i, "NAME refused the connection: SAID", "Is sshd running there, and on this port?", "passing"],
+  [
+    /timed out|Connection timeout|banner exchange/i,
+    "NAME does not answer: SAID",
+    "Check address, port, VPN and firewall.",
+    "passing",
+  ],
+  [
+    /No route to host|Network is (?:unreachable|down)|Host is down/i,
+    "NAME cannot be reached: SAID",
+    "Check network and VPN.",
+    "passing",
+  ],
+  [
+    /Connection (?:reset|closed|to .* closed)|Broken pipe|kex_exchange_identification|Lost connection/i,
+    "NAME closed the connection: SAID",
+    "Its sshd may be overloaded, refuse this address (fail2ban, hosts.deny) or be restarting.",
+    "passing",
+  ],
+  [
+    /Bad (?:owner|configuration)|bad configuration option|terminating, \d+ bad/i,
+    "ssh does not accept its configuration: SAID",
+    "Correct ~/.ssh/config.",
+  ],
+  [
+    /no matching (?:host key type|cipher|key exchange|mac)/i,
+    "NAME and this ssh have no method in common: SAID",
+    "See Ciphers, KexAlgorithms, HostKeyAlgorithms in ssh_config(5).",
+  ],
+];
+
+export function sshFailure(said: string, name: string, host: string): SshFailure {
+  const lines = said
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("Warning: Permanently added"));
+  for (const [pattern, message, hint, passing] of ROWS) {
+    const line = lines.findLast((one) => pattern.test(one));
+    if (line === undefined) continue;
+    const fill = (text: string) =>
+      text
+        .replace("SAID", () => line.replace(/^ssh: /, ""))
+        .replaceAll("NAME", () => name)
+        .replace("HOST", () => host);
+    return { error: new BuddyError("target", fill(message), { hint: fill(hint) }), passing: passing !== undefined };
+  }
+  return {
+    error: new BuddyError("target", `ssh cannot connect to ${name}: ${lines.at(-1) ?? "it did not say why"}`, {
+      hint: `Try ssh -v ${name} to see more.`,
+    }),
+    passing: false,
+  };
+}
