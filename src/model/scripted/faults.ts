@@ -36,7 +36,8 @@ function wholeBody(reply: ScriptedReply, rendered: Rendered, stream: boolean): P
 function faulty(fault: Fault, normal: Sending, reply: ScriptedReply, rendered: Rendered): Sending {
   const half = (after: Sending["after"]): Sending => ({ ...normal, body: [firstHalf(normal.body)], after });
   const events = (...parts: string[]): Sending => ({ ...normal, headers: STREAM, body: parts.map(bytesOf) });
-  const some = rendered.events.slice(0, -2).map((event) => eventBytes(event, "\n"));
+  // Without the closing events of either protocol: the last of these is a delta.
+  const some = rendered.events.slice(0, -3).map((event) => eventBytes(event, "\n"));
   if (typeof fault === "object") {
     const body = fault.body ?? { error: { message: `scripted status ${fault.status}` } };
     const text = typeof body === "string" ? body : JSON.stringify(body);

@@ -80,6 +80,11 @@ class Connection implements HttpResponse {
   }
 
   receive(bytes: Buffer): void {
+    // A TLS hello on this port: answered as plain HTTP servers do, or both sides would wait for each other.
+    if (this.#size === 0 && bytes[0] === 0x16) {
+      this.#socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
+      return;
+    }
     this.#inbox.push(Buffer.from(bytes));
     this.#size += bytes.length;
     if (this.#size > MAX_REQUEST_BYTES) this.reset();
