@@ -1,0 +1,74 @@
+/** Where buddy keeps its files: below $XDG_CONFIG_HOME/buddy, otherwise ~/.config/buddy. */
+import { isAbsolute, join } from "node:path";
+import { BuddyError } from "../lib/errors.ts";
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+export interface BuddyPaths {
+  readonly dir: string;
+  readonly config: string;
+  readonly auth: string;
+  readonly history: string;
+  /** Which configuration files of working directories the user trusts. */
+  readonly trust: string;
+  /** Instructions for every session. */
+  readonly instructions: string;
+}
+
+/** Undefined when neither $HOME nor $XDG_CONFIG_HOME says where. */
+export function buddyPaths(env: Env): BuddyPaths | undefined {
+  const base = configHome(env);
+  if (base === undefined) return undefined;
+  const dir = join(base, "buddy");
+  return {
+    dir,
+    config: join(dir, "buddy.toml"),
+    auth: join(dir, "auth.json"),
+    history: join(dir, "history"),
+    trust: join(dir, "trust.json"),
+    instructions: join(dir, "AGENTS.md"),
+  };
+}
+
+/** For what cannot be done without a place of buddy's own; `why` completes "there is no place for". */
+export function requirePaths(env: Env, why: string): BuddyPaths {
+  const paths = buddyPaths(env);
+  if (paths !== undefined) return paths;
+  throw new BuddyError("config", `HOME is not set, so there is no place for ${why}`, {
+    hint: "set HOME, or XDG_CONFIG_HOME to a directory of yours, or name a file with --config PATH",
+  });
+}
+
+/** Files an agent of the old name left; read where the new one is missing. */
+export function legacyConfig(env: Env): string | undefined {
+  const base = configHome(env);
+  return base === undefined ? undefined : join(base, "agent", "agent.toml");
+}
+
+/** `~` and `~/…` in a path the user wrote. */
+export function expandHome(path: string, env: Env): string {
+  if (path !== "~" && !path.startsWith("~/")) return path;
+  const home = absolute(env.HOME);
+  if (home === undefined) {
+    throw new BuddyError("config", `HOME is not set, so "${path}" leads nowhere`, {
+      hint: "set HOME or write the whole path",
+    });
+  }
+  return join(home, path.slice(1));
+}
+
+/** The path with ~ for the home directory, as people like to read it. */
+export function shortenHome(path: string, env: Env): string {
+  const home = absolute(env.HOME);
+  return home !== undefined && home !== "/" && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
+}
+
+function configHome(env: Env): string | undefined {
+  const home = absolute(env.HOME);
+  return absolute(env.XDG_CONFIG_HOME) ?? (home === undefined ? undefined : join(home, ".config"));
+}
+
+/** The XDG rules: a relative path in these variables is to be ignored. */
+function absolute(path: string | undefined): string | undefined {
+  return path !== undefined && isAbsolute(path) ? path : undefined;
+}

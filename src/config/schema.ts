@@ -1,0 +1,158 @@
+/** Every setting of buddy.toml: section, key, type, default and meaning. docs/configuration.md is made from this table. */
+import {
+  alsoReads,
+  anyText,
+  decimal,
+  duration,
+  oneOf,
+  optional,
+  type Setting,
+  textLike,
+  texts,
+  type ValueOf,
+  wholeNumber,
+  yesNo,
+} from "./setting.ts";
+
+/** No tool puts more than this many characters into the conversation, whatever [limits] says. */
+const MOST_CHARACTERS = 128 * 1024;
+
+const LEVELS = ["block", "ask", "off"] as const;
+const limit = (text: string) =>
+  wholeNumber(0, MOST_CHARACTERS, 0, `characters ${text}; 0 scales with the model's context`);
+
+export const SETTINGS = {
+  agent: {
+    name: textLike(
+      /^[A-Za-z0-9_-]{0,32}$/,
+      "",
+      "letters, digits, - and _, at most 32",
+      "names the tmux session buddy-<name>; empty: buddy-<4 hex digits of the target>",
+    ),
+    model: anyText("gpt-codex", "the active profile: a name below [models], or demo"),
+    system_prompt: anyText("", "instructions of yours, added to the built-in ones"),
+    max_iterations: wholeNumber(1, 10_000, 50, "model turns one prompt may take"),
+    temperature: decimal(0, 2, "sampling temperature; left to the model when not set"),
+    top_p: decimal(0, 1, "nucleus sampling; left to the model when not set"),
+    reasoning_effort: optional(
+      oneOf(
+        ["none", "minimal", "low", "medium", "high", "xhigh"],
+        "medium",
+        "how long a reasoning model thinks; left to the model when not set",
+      ),
+    ),
+  },
+  tools: {
+    shell_enabled: yesNo(true, "run_shell and background shells"),
+    files_enabled: yesNo(true, "read_file, write_file, edit_file"),
+    fetch_enabled: yesNo(true, "fetch_url"),
+    search_enabled: yesNo(true, "web_search"),
+    shell_confirm: yesNo(true, "ask before commands that are not approved by themselves"),
+    fetch_confirm: yesNo(false, "ask before fetching a page"),
+    shell_auto_approve: oneOf(
+      ["none", "read-only", "developer"],
+      "read-only",
+      "commands that run without a question: none, those proven read-only, or also everyday build and git commands",
+    ),
+    shell_allow: texts([], 'commands that run without a question, by their first words: "systemctl status"'),
+    shell_denylist: texts(
+      ["shutdown", "reboot", "halt", "poweroff", "systemctl poweroff", "systemctl reboot", "systemctl halt"],
+      "commands that never run: first words, or /regex/ for the raw text",
+    ),
+    shell_roots: texts([], "if set, commands run only below these directories"),
+    shell_timeout: duration("120s", "how long run_shell waits for a command"),
+    shell_timeout_slow: duration("15m", 'the same with mode = "slow"'),
+    background_timeout: duration("24h", "when a background shell is ended"),
+    files_allowed_paths: texts([], "if set, files are written only below these directories"),
+    fetch_allowed_domains: texts([], "hosts that may be fetched although they are private; subdomains included"),
+    fetch_blocked_domains: texts([], "hosts that are never fetched; subdomains included"),
+  },
+  safety: {
+    git_add: oneOf(LEVELS, "block", "git add of everything (-A, ., *)"),
+    force_push: oneOf(LEVELS, "block", "git push --force; --force-with-lease is allowed"),
+    dangerous_rm: oneOf(LEVELS, "block", "rm -r of /, home, .git, * and system directories"),
+    disk: oneOf(LEVELS, "block", "writing to disks, formatting, chmod or chown -R of root"),
+    fork_bomb: oneOf(LEVELS, "block", "fork bombs"),
+  },
+  limits: {
+    shell: limit("of a command's output that the model gets"),
+    file: limit("of a file"),
+    page: limit("of a fetched page"),
+    search: limit("of search results"),
+    capture: limit("of a captured pane"),
+  },
+  tmux: {
+    socket: textLike(
+      /^[A-Za-z0-9_.-]{0,64}$/,
+      "buddy",
+      "letters, digits, ., - and _, at most 64",
+      "name of buddy's own tmux server (tmux -L); empty: your default server",
+    ),
+    max_sessions: wholeNumber(1, 32, 1, "managed sessions at most"),
+    max_panes: wholeNumber(1, 64, 5, "managed panes of a session at most"),
+  },
+  network: {
+    api_timeout: duration("120s", "how long a model may stay silent"),
+    fetch_timeout: duration("20s", "how long fetching a page may take"),
+    retries: wholeNumber(0, 20, 4, "how often a failed model request is repeated"),
+  },
+  display: {
+    color: alsoReads(oneOf(["auto", "always", "never"], "auto", "colour; true is auto, false is never"), (value) =>
+      typeof value === "boolean" ? (value ? "auto" : "never") : undefined,
+    ),
+    markdown: yesNo(true, "render answers on a terminal"),
+    show_tokens: yesNo(false, "token counts after each answer"),
+    show_tool_calls: yesNo(true, "what tools are called with and what they return"),
+    show_reasoning: yesNo(true, "the model's reasoning, dimmed"),
+    persist_history: yesNo(true, "keep the lines typed in the REPL"),
+    notify: oneOf(
+      ["auto", "bell", "osc9", "off"],
+      "auto",
+      "tell when a task of over 20 s ends or waits and the terminal has no focus",
+    ),
+  },
+} as const satisfies Record<string, Record<string, Setting<unknown>>>;
+
+/** Keys of [models.<name>]. */
+export const PROFILE_SETTINGS = {
+  api_base_url: textLike(
+    /^https?:\/\/[^\s@]+$/,
+    "https://api.openai.com/v1",
+    'an http or https address without user or password, such as "http://localhost:11434/v1"',
+    "the endpoint",
+  ),
+  api: oneOf(["completions", "responses"], "completions", "the protocol the endpoint speaks"),
+  auth: oneOf(["api-key", "login"], "api-key", "a key, or the sign-in of buddy login"),
+  model: optional(anyText("", "the model's id at the endpoint; without it, the profile's name")),
+  api_key_env: optional(
+    textLike(/^[A-Za-z_][A-Za-z0-9_]*$/, "", "the name of an environment variable", "variable that holds the key"),
+  ),
+  api_key_file: optional(anyText("", "file that holds the key; ~ and paths relative to this file work")),
+  api_key: optional(anyText("", "the key itself (keep the file private)")),
+  context_limit: optional(wholeNumber(1024, 100_000_000, 0, "tokens the model can hold; otherwise from the catalog")),
+  stream: yesNo(true, "stream answers"),
+} as const satisfies Record<string, Setting<unknown>>;
+
+/** Keys of [[model_rules]], asked before the built-in catalog; exactly one of exact, prefix, contains. */
+export const RULE_SETTINGS = {
+  exact: optional(anyText("", "the model's id")),
+  prefix: optional(anyText("", "what the id begins with")),
+  contains: optional(anyText("", "what the id contains")),
+  context_limit: optional(wholeNumber(1024, 100_000_000, 0, "tokens the model can hold")),
+  max_output: optional(wholeNumber(1, 100_000_000, 0, "tokens of one answer")),
+  price_in: decimal(0, 1_000_000, "USD per million tokens sent"),
+  price_out: decimal(0, 1_000_000, "USD per million tokens received"),
+  images: optional(yesNo(false, "whether it reads images")),
+} as const satisfies Record<string, Setting<unknown>>;
+
+type Values<T> = { readonly [K in keyof T]: ValueOf<T[K]> };
+
+export type Settings = { readonly [S in keyof typeof SETTINGS]: Values<(typeof SETTINGS)[S]> };
+export type ProfileSettings = Values<typeof PROFILE_SETTINGS>;
+export type ModelRule = Values<typeof RULE_SETTINGS>;
+
+/** Durations are milliseconds. */
+export interface Config extends Settings {
+  readonly models: Readonly<Record<string, ProfileSettings>>;
+  readonly model_rules: readonly ModelRule[];
+}
