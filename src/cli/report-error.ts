@@ -2,6 +2,7 @@
 import { isatty } from "node:tty";
 import { wantsColor } from "../lib/color.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
+import { printable } from "../lib/printable.ts";
 
 export interface ReportOptions {
   readonly verbose: boolean;
@@ -21,10 +22,15 @@ export function describeError(error: unknown, { verbose, color = false }: Report
   const label = color ? "\u001b[1;31mbuddy:\u001b[0m" : "buddy:";
   const lines: string[] = [];
   if (error instanceof BuddyError) {
-    lines.push(`${label} ${error.message}`);
-    if (error.hint !== undefined) lines.push(...error.hint.split("\n").map((line) => `  ${line}`));
+    lines.push(`${label} ${printable(error.message)}`);
+    if (error.hint !== undefined)
+      lines.push(
+        ...printable(error.hint)
+          .split("\n")
+          .map((line) => `  ${line}`),
+      );
   } else {
-    lines.push(`${label} something went wrong inside buddy: ${firstLine(error)}`);
+    lines.push(`${label} something went wrong inside buddy: ${printable(firstLine(error))}`);
     lines.push(`  this is a bug${verbose ? "" : "; run it again with --verbose to see where it happened"}`);
   }
   if (verbose) lines.push(...details(error));

@@ -1,6 +1,7 @@
 /** Where buddy keeps its files: below $XDG_CONFIG_HOME/buddy, otherwise ~/.config/buddy. */
 import { isAbsolute, join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
+import { configDirectory } from "../lib/user-directories.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -17,9 +18,8 @@ export interface BuddyPaths {
 
 /** Undefined when neither $HOME nor $XDG_CONFIG_HOME says where. */
 export function buddyPaths(env: Env): BuddyPaths | undefined {
-  const base = configHome(env);
-  if (base === undefined) return undefined;
-  const dir = join(base, "buddy");
+  const dir = configDir(env);
+  if (dir === undefined) return undefined;
   return {
     dir,
     config: join(dir, "buddy.toml"),
@@ -41,8 +41,8 @@ export function requirePaths(env: Env, why: string): BuddyPaths {
 
 /** Files an agent of the old name left; read where the new one is missing. */
 export function legacyConfig(env: Env): string | undefined {
-  const base = configHome(env);
-  return base === undefined ? undefined : join(base, "agent", "agent.toml");
+  const dir = configDir(env);
+  return dir === undefined ? undefined : join(dir, "../agent/agent.toml");
 }
 
 /** `~` and `~/…` in a path the user wrote. */
@@ -63,12 +63,14 @@ export function shortenHome(path: string, env: Env): string {
   return home !== undefined && home !== "/" && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 }
 
-function configHome(env: Env): string | undefined {
-  const home = absolute(env.HOME);
-  return absolute(env.XDG_CONFIG_HOME) ?? (home === undefined ? undefined : join(home, ".config"));
+function configDir(env: Env): string | undefined {
+  try {
+    return configDirectory(env);
+  } catch {
+    return undefined;
+  }
 }
 
-/** The XDG rules: a relative path in these variables is to be ignored. */
 function absolute(path: string | undefined): string | undefined {
   return path !== undefined && isAbsolute(path) ? path : undefined;
 }

@@ -1,0 +1,60 @@
+/** The configuration for a command: loads it, asks about an untrusted file on the terminal, prints warnings. */
+import { closeSync, openSync, readSync, writeSync } from "node:fs";
+import { isatty } from "node:tty";
+import type { LoadedConfig } from "../config/load.ts";
+import type { TrustQuestion } from "../config/trust.ts";
+import { printable } from "../lib/printable.ts";
+import type { GlobalOptions } from "./options.ts";
+
+export interface ConfigurationOptions {
+  /** False for commands that must never write a file by themselves, such as doctor. */
+  readonly create?: boolean;
+}
+
+export async function loadConfiguration(
+  globals: GlobalOptions,
+  options: ConfigurationOptions = {},
+): Promise<LoadedConfig> {
+  const { loadConfig } = await import("../config/load.ts");
+  const loaded = await loadConfig({
+    flags: globals,
+    env: process.env,
+    cwd: process.cwd(),
+    // demo needs no configuration: it must run where none can be written.
+    create: options.create !== false && globals.model !== "demo",
+    ...(isatty(2) ? { ask: askOnTerminal } : {}),
+  });
+  if (!globals.quiet) {
+    if (loaded.created) console.error(`buddy: wrote ${loaded.files[0]} with the defaults`);
+    if (globals.apiKey !== undefined)
+      warn("--api-key can be seen by every user of this machine (ps); prefer BUDDY_API_KEY");
+    for (const warning of loaded.warnings) warn(warning);
+  }
+  return loaded;
+}
+
+function warn(text: string): void {
+  console.error(`buddy: warning: ${printable(text)}`);
+}
+
+/** Read from the terminal, never from a piped stdin; undefined where there is none or it was closed. */
+async function askOnTerminal({ file, settings }: TrustQuestion): Promise<boolean | undefined> {
+  let terminal: number;
+  try {
+    terminal = openSync("/dev/tty", "r+");
+  } catch {
+    return undefined;
+  }
+  try {
+    const lines = [
+      `${file} in this directory wants to change what keeps you safe:`,
+      ...settings.map((line) => `  ${line}`),
+    ];
+    writeSync(terminal, `${printable(lines.join("\n"))}\nTrust this file? It is asked again when it changes. [y/N] `);
+    const answer = Buffer.alloc(64);
+    const length = readSync(terminal, answer);
+    return length === 0 ? undefined : /^y(es)?\s*$/i.test(answer.toString("utf8", 0, length));
+  } finally {
+    closeSync(terminal);
+  }
+}

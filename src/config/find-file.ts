@@ -1,0 +1,78 @@
+/** Which configuration file counts: the first one found, and whether it lies in the working directory. */
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { BuddyError } from "../lib/errors.ts";
+import { fileTrouble } from "../lib/file-trouble.ts";
+import { shownPath } from "./origin.ts";
+import { buddyPaths, type Env, expandHome, legacyConfig } from "./paths.ts";
+
+export interface ConfigFile {
+  readonly path: string;
+  readonly text: string;
+  /** Found in the working directory and named by nobody: not trusted with everything. */
+  readonly foreign: boolean;
+}
+
+export interface Place {
+  readonly env: Env;
+  readonly cwd: string;
+}
+
+/** The value of BUDDY_<name>, or of its older twin AGENT_<name>; an empty one counts as unset. */
+export function buddyVariable(env: Env, name: string): { readonly name: string; readonly value: string } | undefined {
+  for (const variable of [`BUDDY_${name}`, `AGENT_${name}`]) {
+    const value = env[variable];
+    if (value !== undefined && value !== "") return { name: variable, value };
+  }
+  return undefined;
+}
+
+export function findConfigFile(flag: string | undefined, place: Place): ConfigFile | undefined {
+  const variable = buddyVariable(place.env, "CONFIG");
+  if (flag !== undefined) return namedFile(resolve(place.cwd, flag), "--config", place);
+  if (variable !== undefined) {
+    return namedFile(resolve(place.cwd, expandHome(variable.value, place.env)), variable.name, place);
+  }
+  const own = [buddyPaths(place.env)?.config, legacyConfig(place.env)].filter((path) => path !== undefined);
+  for (const name of ["buddy.toml", "agent.toml"]) {
+    const path = join(place.cwd, name);
+    if (existsSync(path))
+      return { path, text: read(path, place), foreign: !own.some((known) => sameFile(known, path)) };
+  }
+  const found = own.find((path) => existsSync(path));
+  return found === undefined ? undefined : { path: found, text: read(found, place), foreign: false };
+}
+
+function namedFile(path: string, by: string, place: Place): ConfigFile {
+  if (!existsSync(path)) {
+    throw new BuddyError("config", `${by}: there is no file ${shownPath(path, place)}`, {
+      hint: "check the path, or write one with: buddy init",
+    });
+  }
+  return { path, text: read(path, place), foreign: false };
+}
+
+function read(path: string, place: Place): string {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    throw new BuddyError("config", `cannot read ${shownPath(path, place)}: ${fileTrouble(error)}`, {
+      hint: "correct its permissions, or name another file with --config PATH",
+      cause: error,
+    });
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new BuddyError("config", `${shownPath(path, place)} is not UTF-8 text`, { cause: error });
+  }
+}
+
+function sameFile(one: string, other: string): boolean {
+  try {
+    return realpathSync(one) === realpathSync(other);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,103 @@
+/** The key of a profile: BUDDY_API_KEY or --api-key first, then the profile's one source. */
+import { readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { BuddyError } from "../lib/errors.ts";
+import { fileTrouble } from "../lib/file-trouble.ts";
+import type { LoadedConfig } from "./load.ts";
+import { describeOrigin, type Origin, shownPath } from "./origin.ts";
+import { expandHome } from "./paths.ts";
+import type { ProfileSettings } from "./schema.ts";
+
+export interface ProfileKey {
+  readonly value: string;
+  /** For people: "BUDDY_API_KEY", "the variable X", "the file ~/.key", "api_key in ./buddy.toml line 3". */
+  readonly source: string;
+}
+
+interface KeyOwner {
+  readonly name: string;
+  readonly auth: "api-key" | "login";
+  readonly baseUrl: string;
+}
+
+/** Undefined where the sign-in is used or the server is a local one; throws when a key is needed and there is none. */
+export function findKey(loaded: LoadedConfig, owner: KeyOwner, settings: ProfileSettings): ProfileKey | undefined {
+  if (loaded.key !== undefined) {
+    const { origin } = loaded.key;
+    return checked(loaded.key.value, origin.kind === "env" ? origin.name : "--api-key", owner.name);
+  }
+  const own = ownKey(loaded, owner, settings);
+  if (own !== undefined) return own;
+  if (owner.auth === "login" || isLocal(owner.baseUrl)) return undefined;
+  throw new BuddyError("auth", `profile ${owner.name} has no key for ${new URL(owner.baseUrl).host}`, {
+    hint: [
+      "set BUDDY_API_KEY, or give the profile one of api_key_env, api_key_file, api_key",
+      ...(fileOf(loaded, owner.name) ?? []),
+    ].join("\n"),
+  });
+}
+
+function ownKey(loaded: LoadedConfig, { name }: KeyOwner, settings: ProfileSettings): ProfileKey | undefined {
+  const at = (key: string) => describeOrigin(loaded.origins.get(`models.${name}.${key}`) ?? DEFAULT, loaded);
+  if (settings.api_key_env !== undefined) {
+    const value = loaded.env[settings.api_key_env]?.trim();
+    if (value !== undefined && value !== "") return checked(value, `the variable ${settings.api_key_env}`, name);
+    if (settings.auth === "login") return undefined;
+    throw new BuddyError("auth", `profile ${name} takes its key from ${settings.api_key_env}, which is not set`, {
+      hint: `export ${settings.api_key_env}=…, or set BUDDY_API_KEY (api_key_env is ${at("api_key_env")})`,
+    });
+  }
+  if (settings.api_key_file !== undefined) return keyFromFile(loaded, name, settings.api_key_file, at("api_key_file"));
+  if (settings.api_key !== undefined) return checked(settings.api_key.trim(), `api_key ${at("api_key")}`, name);
+  return undefined;
+}
+
+const DEFAULT: Origin = { kind: "default" };
+
+/** Nobody keeps a key in a large file; a device or a pipe would never end. */
+const LARGEST_KEY_FILE = 64 * 1024;
+
+function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where: string): ProfileKey {
+  const base = loaded.files[0] === undefined ? loaded.cwd : dirname(loaded.files[0]);
+  const path = resolve(base, expandHome(file, loaded.env));
+  const shown = shownPath(path, loaded);
+  const trouble = (why: string, cause?: unknown) =>
+    new BuddyError("auth", `profile ${profile}: the key file ${shown} cannot be used: ${why}`, {
+      hint: `api_key_file is ${where}; put the key there (chmod 600), or set BUDDY_API_KEY`,
+      cause,
+    });
+  let text: string;
+  try {
+    const stat = statSync(path);
+    if (!stat.isFile()) throw trouble(stat.isDirectory() ? "it is a directory" : "it is not a regular file");
+    if (stat.size > LARGEST_KEY_FILE) throw trouble("it is too large for a key");
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw error instanceof BuddyError ? error : trouble(fileTrouble(error), error);
+  }
+  const value = text.replace(/^\uFEFF/, "").trim();
+  if (value === "") throw trouble("it is empty");
+  return checked(value, `the file ${shown}`, profile);
+}
+
+/** What cannot stand in a header would make the request fail with a message nobody understands. */
+function checked(value: string, source: string, profile: string): ProfileKey {
+  if (/^[\x21-\x7e]+$/.test(value)) return { value, source };
+  const what = value === "" ? "is empty" : "holds characters that no key has (a space, a line break, an accent)";
+  throw new BuddyError("auth", `profile ${profile}: the key from ${source} ${what}`, {
+    hint: "copy the key again, without anything around it",
+  });
+}
+
+/** Servers on this machine or in its network (Ollama, LM Studio, llama.cpp) usually want no key. */
+export function isLocal(baseUrl: string): boolean {
+  const host = new URL(baseUrl).hostname.replace(/^\[|\]$/g, "");
+  if (/^(localhost|.*\.localhost|.*\.local|.*\.internal|.*\.lan|[a-z0-9-]+)$/i.test(host)) return true;
+  if (/^(127|10|192\.168|169\.254|172\.(1[6-9]|2\d|3[01]))\./.test(host)) return true;
+  return host === "::1" || /^f[cd][0-9a-f]{2}:/i.test(host);
+}
+
+function fileOf(loaded: LoadedConfig, name: string): string[] | undefined {
+  const origin = [...loaded.origins].find(([key]) => key.startsWith(`models.${name}.`))?.[1];
+  return origin === undefined ? undefined : [`the profile is ${describeOrigin(origin, loaded)}`];
+}

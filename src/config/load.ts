@@ -1,0 +1,205 @@
+/** The configuration in effect: flags over environment over file over defaults, with the origin of every value. */
+import { statSync } from "node:fs";
+import { DURATION_FORMAT } from "../lib/durations.ts";
+import { BuddyError } from "../lib/errors.ts";
+import { fileTrouble } from "../lib/file-trouble.ts";
+import { BUILT_IN_PROFILES } from "./built-in-profiles.ts";
+import { createConfigFile } from "./create.ts";
+import { buddyVariable, type ConfigFile, findConfigFile, type Place } from "./find-file.ts";
+import { describeOrigin, type Origin, shownPath } from "./origin.ts";
+import { type Env, requirePaths } from "./paths.ts";
+import { type FileSettings, type FoundValue, readSettings } from "./read-settings.ts";
+import {
+  type Config,
+  type ModelRule,
+  PROFILE_SETTINGS,
+  type ProfileSettings,
+  RULE_SETTINGS,
+  SETTINGS,
+} from "./schema.ts";
+import type { Setting } from "./setting.ts";
+import { parseToml } from "./toml.ts";
+import { type AskTrust, dropSettings, rememberAnswer, rememberedAnswer, weakSettings } from "./trust.ts";
+
+export interface LoadOptions {
+  readonly flags?: ConfigFlags;
+  readonly env: Env;
+  readonly cwd: string;
+  /** Asks whether a file of the working directory may weaken safety; absent when nobody can answer. */
+  readonly ask?: AskTrust | undefined;
+  /** Write the template when there is no file; the default. */
+  readonly create?: boolean;
+}
+
+/** The options of the command line that are settings. */
+export interface ConfigFlags {
+  readonly config?: string | undefined;
+  readonly model?: string | undefined;
+  readonly baseUrl?: string | undefined;
+  readonly apiKey?: string | undefined;
+}
+
+export interface LoadedConfig extends Place {
+  readonly config: Config;
+  /** By "section.key" and "models.NAME.key"; what is missing here is a default. */
+  readonly origins: ReadonlyMap<string, Origin>;
+  readonly warnings: readonly string[];
+  /** The file that was read, if any. */
+  readonly files: readonly string[];
+  /** The profile the file chooses (or the default), also when -m or BUDDY_MODEL says otherwise. */
+  readonly profileOfFile: string;
+  /** True when the file was written just now. */
+  readonly created: boolean;
+  /** --base-url or BUDDY_BASE_URL: replaces the address of the profile chosen at the start. */
+  readonly endpoint?: { readonly url: string; readonly origin: Origin };
+  /** --api-key or BUDDY_API_KEY: comes before any key of a profile. */
+  readonly key?: { readonly value: string; readonly origin: Origin };
+}
+
+export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
+  const { flags = {}, env, cwd } = options;
+  const warnings: string[] = [];
+  let file = findConfigFile(flags.config, { env, cwd });
+  const created = file === undefined && options.create !== false;
+  if (created) {
+    const path = requirePaths(env, "~/.config/buddy/buddy.toml").config;
+    createConfigFile(path, { env, cwd });
+    file = findConfigFile(path, { env, cwd });
+  }
+  const settings = file === undefined ? undefined : await readFile(file, options, warnings);
+  const layers = new Layers(settings, file?.path ?? "");
+  layers.setFromEnv(env);
+  layers.setFromFlags(flags);
+  const loaded = { ...layers.result(), env, cwd, warnings, files: file === undefined ? [] : [file.path], created };
+  return { ...loaded, ...overrides(flags, env) };
+}
+
+/** "tools.shell_timeout = "5m" from ./buddy.toml line 12": for doctor and messages. */
+export function explainSetting(loaded: LoadedConfig, key: string): string {
+  const [section = "", name = ""] = key.split(".");
+  const table = SETTINGS[section as keyof typeof SETTINGS] as Readonly<Record<string, Setting<unknown>>> | undefined;
+  const value = (loaded.config as unknown as Record<string, Record<string, unknown>>)[section]?.[name];
+  const origin = loaded.origins.get(key) ?? { kind: "default" };
+  return `${key} = ${table?.[name]?.show(value) ?? String(value)} ${describeOrigin(origin, loaded)}`;
+}
+
+async function readFile(file: ConfigFile, { flags = {}, env, cwd, ask }: LoadOptions, warnings: string[]) {
+  const shown = shownPath(file.path, { env, cwd });
+  const settings = readSettings(await parseToml(file.text, shown), shown);
+  warnings.push(...settings.warnings);
+  warnIfReadable(file, settings, shown, warnings);
+  if (!file.foreign) return settings;
+  const weak = weakSettings(settings, { env, cwd }, flags);
+  if (weak.length === 0) return settings;
+  let trusted = rememberedAnswer(file, { env, cwd });
+  if (trusted === undefined && ask !== undefined) {
+    const lines = weak.map(({ shown, line, why }) => `${shown} (line ${line ?? "?"}): ${why}`);
+    trusted = await ask({ file: shown, settings: lines });
+    const trouble = trusted === undefined ? undefined : rememberAnswer(file, trusted, { env, cwd });
+    if (trouble !== undefined) warnings.push(`the answer cannot be remembered: ${fileTrouble(trouble)}`);
+  }
+  if (trusted === true) return settings;
+  dropSettings(settings, weak);
+  for (const { shown: text, line, why } of weak) {
+    warnings.push(`${shown} line ${line ?? "?"}: ${text} is ignored, because ${why} and the file is not trusted`);
+  }
+  warnings.push(`to use ${shown} as it is, name it: --config ${shown}`);
+  return settings;
+}
+
+/** A key that stands in a file others can read is a key they have. */
+function warnIfReadable(file: ConfigFile, settings: FileSettings, shown: string, warnings: string[]): void {
+  const profile = [...settings.profiles].find(([, keys]) => keys.has("api_key"))?.[0];
+  if (profile === undefined) return;
+  const mode = statSync(file.path, { throwIfNoEntry: false })?.mode ?? 0;
+  if ((mode & 0o077) !== 0) {
+    warnings.push(`${shown} holds a key (profile ${profile}) and others can read it; run: chmod 600 ${shown}`);
+  }
+}
+
+function overrides(flags: ConfigFlags, env: Env): Pick<LoadedConfig, "endpoint" | "key"> {
+  const url = buddyVariable(env, "BASE_URL");
+  const key = buddyVariable(env, "API_KEY");
+  if (
+    flags.baseUrl === undefined &&
+    url !== undefined &&
+    !PROFILE_SETTINGS.api_base_url.schema.safeParse(url.value).success
+  ) {
+    throw new BuddyError("config", `${url.name} must be ${PROFILE_SETTINGS.api_base_url.expects}`);
+  }
+  const endpoint =
+    flags.baseUrl !== undefined
+      ? { url: flags.baseUrl, origin: { kind: "flag", flag: "--base-url" } as const }
+      : url && { url: url.value, origin: { kind: "env", name: url.name } as const };
+  const given =
+    flags.apiKey !== undefined
+      ? { value: flags.apiKey, origin: { kind: "flag", flag: "--api-key" } as const }
+      : key && { value: key.value.trim(), origin: { kind: "env", name: key.name } as const };
+  return { ...(endpoint === undefined ? {} : { endpoint }), ...(given === undefined ? {} : { key: given }) };
+}
+
+/** Values above defaults, each with its origin. */
+class Layers {
+  readonly #values = new Map<string, unknown>();
+  readonly #origins = new Map<string, Origin>();
+  readonly #file: FileSettings | undefined;
+
+  constructor(file: FileSettings | undefined, path: string) {
+    this.#file = file;
+    for (const [key, found] of file?.values ?? []) {
+      this.#set(key, found.value, { kind: "file", file: path, line: found.line });
+    }
+    for (const [name, profile] of file?.profiles ?? []) {
+      for (const [key, { line }] of profile)
+        this.#origins.set(`models.${name}.${key}`, { kind: "file", file: path, line });
+    }
+  }
+
+  setFromEnv(env: Env): void {
+    const model = buddyVariable(env, "MODEL");
+    if (model !== undefined) this.#set("agent.model", model.value, { kind: "env", name: model.name });
+    for (const key of ["api_timeout", "fetch_timeout"] as const) {
+      const variable = buddyVariable(env, key.toUpperCase());
+      if (variable === undefined) continue;
+      const read = SETTINGS.network[key].schema.safeParse(variable.value);
+      if (!read.success) {
+        throw new BuddyError("config", `${variable.name} must be ${DURATION_FORMAT}, found "${variable.value}"`, {
+          hint: `correct it, or unset it: unset ${variable.name}`,
+        });
+      }
+      this.#set(`network.${key}`, read.data, { kind: "env", name: variable.name });
+    }
+  }
+
+  setFromFlags(flags: ConfigFlags): void {
+    if (flags.model !== undefined) this.#set("agent.model", flags.model, { kind: "flag", flag: "--model" });
+  }
+
+  result(): Pick<LoadedConfig, "config" | "origins" | "profileOfFile"> {
+    const sections: Record<string, unknown> = {};
+    for (const [section, table] of Object.entries(SETTINGS)) {
+      sections[section] = withDefaults(table, (key) => this.#values.get(`${section}.${key}`));
+    }
+    const models: Record<string, ProfileSettings> = { ...BUILT_IN_PROFILES };
+    for (const [name, found] of this.#file?.profiles ?? [])
+      models[name] = tableOf(PROFILE_SETTINGS, found) as ProfileSettings;
+    const rules = (this.#file?.rules ?? []).map((found) => tableOf(RULE_SETTINGS, found) as ModelRule);
+    const config = { ...sections, models, model_rules: rules } as unknown as Config;
+    const chosen = this.#file?.values.get("agent.model")?.value;
+    const profileOfFile = typeof chosen === "string" ? chosen : SETTINGS.agent.model.fallback;
+    return { config, origins: this.#origins, profileOfFile };
+  }
+
+  #set(key: string, value: unknown, origin: Origin): void {
+    this.#values.set(key, value);
+    this.#origins.set(key, origin);
+  }
+}
+
+function tableOf(table: Readonly<Record<string, Setting<unknown>>>, found: ReadonlyMap<string, FoundValue>) {
+  return withDefaults(table, (key) => found.get(key)?.value);
+}
+
+function withDefaults(table: Readonly<Record<string, Setting<unknown>>>, valueOf: (key: string) => unknown) {
+  return Object.fromEntries(Object.entries(table).map(([key, setting]) => [key, valueOf(key) ?? setting.fallback]));
+}

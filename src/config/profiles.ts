@@ -1,0 +1,117 @@
+/** From a name on the command line to an endpoint, a protocol, a model and the key that goes with them. */
+import { closestMatch } from "../lib/closest-match.ts";
+import { BuddyError } from "../lib/errors.ts";
+import { DEMO_PROFILE } from "./built-in-profiles.ts";
+import { findKey, type ProfileKey } from "./keys.ts";
+import type { LoadedConfig } from "./load.ts";
+import { describeOrigin } from "./origin.ts";
+import type { ProfileSettings } from "./schema.ts";
+
+export interface ResolvedProfile {
+  readonly name: string;
+  readonly model: string;
+  readonly api: "completions" | "responses";
+  readonly auth: "api-key" | "login";
+  /** Without a slash at the end; empty for demo, whose server buddy starts itself. */
+  readonly baseUrl: string;
+  readonly stream: boolean;
+  readonly contextLimit?: number;
+  /** Absent where none is needed (a local server, demo) or the sign-in is used instead. */
+  readonly key?: ProfileKey;
+}
+
+/** `selector`: a profile, PROFILE:MODEL, or a model id of the active profile's endpoint; by default what is active. */
+export function resolveProfile(loaded: LoadedConfig, selector = loaded.config.agent.model): ResolvedProfile {
+  const { name, model } = selectProfile(loaded, selector);
+  if (name === DEMO_PROFILE) return DEMO;
+  const settings = loaded.config.models[name];
+  if (settings === undefined) throw unknownProfile(loaded, selector);
+  const endpoint = endpointOf(loaded, name, settings);
+  const profile = { name, model: model ?? settings.model ?? name, stream: settings.stream, ...endpoint };
+  const limit = settings.context_limit;
+  const key = findKey(loaded, profile, settings);
+  return {
+    ...profile,
+    ...(limit === undefined || model !== undefined ? {} : { contextLimit: limit }),
+    ...(key === undefined ? {} : { key }),
+  };
+}
+
+/** The profiles a user can choose, built-in ones first. */
+export function profileNames(loaded: LoadedConfig): string[] {
+  return [...Object.keys(loaded.config.models), DEMO_PROFILE];
+}
+
+/** Environment variables that hold a key: no child process ever gets to see them. */
+export function secretVariables(loaded: LoadedConfig): string[] {
+  const named = Object.values(loaded.config.models).flatMap(({ api_key_env: name }) =>
+    name === undefined ? [] : [name],
+  );
+  return [...new Set(["BUDDY_API_KEY", "AGENT_API_KEY", ...named])];
+}
+
+const DEMO: ResolvedProfile = {
+  name: DEMO_PROFILE,
+  model: DEMO_PROFILE,
+  api: "completions",
+  auth: "api-key",
+  baseUrl: "",
+  stream: true,
+};
+
+function selectProfile(loaded: LoadedConfig, selector: string): { readonly name: string; readonly model?: string } {
+  if (isProfile(loaded, selector)) return { name: selector };
+  const [, name = "", model = ""] = /^([^:]+):(.+)$/.exec(selector) ?? [];
+  if (name !== "" && name !== DEMO_PROFILE && isProfile(loaded, name)) return { name, model };
+  // Only a name with a digit or a slash is taken for a model id: a mistyped profile must not go to an endpoint as one.
+  const active = activeProfile(loaded, selector);
+  if (active !== undefined && /[\d/]/.test(selector)) return { name: active, model: selector };
+  throw unknownProfile(loaded, selector);
+}
+
+/** The profile whose endpoint a bare model id is for. */
+function activeProfile(loaded: LoadedConfig, selector: string): string | undefined {
+  const origin = loaded.origins.get("agent.model");
+  const { model } = loaded.config.agent;
+  if (model !== selector && isProfile(loaded, model)) return model;
+  // -m and BUDDY_MODEL stand over the file's own choice, which is still the active profile.
+  if (origin?.kind === "flag" || origin?.kind === "env") return loaded.profileOfFile;
+  return undefined;
+}
+
+function isProfile(loaded: LoadedConfig, name: string): boolean {
+  return name === DEMO_PROFILE || Object.hasOwn(loaded.config.models, name);
+}
+
+function endpointOf(loaded: LoadedConfig, name: string, settings: ProfileSettings) {
+  const own = { baseUrl: trimSlash(settings.api_base_url), api: settings.api, auth: settings.auth };
+  if (loaded.endpoint === undefined || !isActive(loaded, name)) return own;
+  const baseUrl = trimSlash(loaded.endpoint.url);
+  // A sign-in belongs to its provider: another address gets a key or nothing, and is asked in the common protocol.
+  if (settings.auth === "login" && new URL(baseUrl).host !== new URL(own.baseUrl).host) {
+    return { baseUrl, api: "completions", auth: "api-key" } as const;
+  }
+  return { ...own, baseUrl };
+}
+
+/** --base-url is meant for the profile chosen at the start, not for one switched to later. */
+function isActive(loaded: LoadedConfig, name: string): boolean {
+  return selectProfile(loaded, loaded.config.agent.model).name === name;
+}
+
+function trimSlash(url: string): string {
+  return url.replace(/\/+$/, "");
+}
+
+function unknownProfile(loaded: LoadedConfig, selector: string): BuddyError {
+  const known = profileNames(loaded);
+  const meant = closestMatch(selector, known);
+  const origin = loaded.origins.get("agent.model");
+  const where = loaded.config.agent.model === selector && origin ? ` (${describeOrigin(origin, loaded)})` : "";
+  const lines = [
+    ...(meant === undefined ? [] : [`did you mean ${meant}?`]),
+    `known profiles: ${known.join(", ")}`,
+    "for a model id at a profile's endpoint write PROFILE:MODEL",
+  ];
+  return new BuddyError("config", `unknown profile "${selector}"${where}`, { hint: lines.join("\n") });
+}

@@ -1,0 +1,178 @@
+/** What a configuration file says: values checked against the table of settings, each with its line. */
+import { closestMatch } from "../lib/closest-match.ts";
+import { BuddyError } from "../lib/errors.ts";
+import { PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
+import type { Setting } from "./setting.ts";
+import type { TomlFile } from "./toml.ts";
+
+export interface FoundValue {
+  readonly value: unknown;
+  readonly line: number | undefined;
+}
+
+export interface FileSettings {
+  /** By "section.key". */
+  readonly values: Map<string, FoundValue>;
+  /** By profile, then key. */
+  readonly profiles: Map<string, Map<string, FoundValue>>;
+  readonly rules: readonly Map<string, FoundValue>[];
+  readonly warnings: readonly string[];
+}
+
+type SettingTable = Readonly<Record<string, Setting<unknown>>>;
+type Path = readonly (string | number)[];
+
+/** Wrong values are an error that names all of them; unknown keys are warnings. `file` is shown as it is. */
+export function readSettings(toml: TomlFile, file: string): FileSettings {
+  const reader = new SettingsReader(toml, file);
+  for (const [section, table] of Object.entries(toml.data)) {
+    if (section === "models" || section === "model") reader.readProfiles(section, table);
+    else if (section === "model_rules") reader.readRules(table);
+    else if (Object.hasOwn(SETTINGS, section)) {
+      const known: SettingTable = SETTINGS[section as keyof typeof SETTINGS];
+      for (const [key, found] of reader.readTable([section], table, known)) {
+        reader.values.set(`${section}.${key}`, found);
+      }
+    } else reader.warnUnknownSection(section, table);
+  }
+  reader.throwProblems();
+  return reader;
+}
+
+class SettingsReader implements FileSettings {
+  readonly values = new Map<string, FoundValue>();
+  readonly profiles = new Map<string, Map<string, FoundValue>>();
+  readonly rules: Map<string, FoundValue>[] = [];
+  readonly warnings: string[] = [];
+  readonly #problems: string[] = [];
+  readonly #toml: TomlFile;
+  readonly #file: string;
+
+  constructor(toml: TomlFile, file: string) {
+    this.#toml = toml;
+    this.#file = file;
+  }
+
+  readTable(path: Path, table: unknown, known: SettingTable): Map<string, FoundValue> {
+    const found = new Map<string, FoundValue>();
+    if (!isTable(table)) {
+      this.#problem(path, `${dotted(path)} must be a table, ${foundText(table)}`);
+      return found;
+    }
+    for (const [key, raw] of Object.entries(table)) {
+      const at = [...path, key];
+      const setting = Object.hasOwn(known, key) ? known[key] : undefined;
+      if (setting === undefined) {
+        this.#warnUnknown(at, key, Object.keys(known));
+        continue;
+      }
+      // A key left empty on purpose (`api_key = ""`) is a key that is not set.
+      if (raw === "" && setting.fallback === undefined) continue;
+      const read = setting.schema.safeParse(raw);
+      if (read.success) found.set(key, { value: read.data, line: this.#toml.lineOf(at) });
+      else {
+        const shown = key === "api_key" ? "" : `, ${foundText(raw)}`;
+        this.#problem(at, `${dotted(at)} must be ${setting.expects}${shown}`);
+      }
+    }
+    return found;
+  }
+
+  readProfiles(section: string, table: unknown): void {
+    if (!isTable(table)) {
+      this.#problem([section], `${section} must be a table of profiles, ${foundText(table)}`);
+      return;
+    }
+    for (const [name, profile] of Object.entries(table)) {
+      const path = [section, name];
+      if (this.profiles.has(name)) {
+        this.#problem(path, `profile ${name} is given twice, below [models] and below [model]; keep one`);
+        continue;
+      }
+      if (name === "demo")
+        this.#problem(path, "demo is built in and cannot be a profile of yours; choose another name");
+      const found = this.readTable(path, profile, PROFILE_SETTINGS);
+      this.profiles.set(name, found);
+      const sources = KEY_SOURCES.filter((key) => found.has(key));
+      if (sources.length > 1) {
+        const lines = sources.map((key) => `${key} on line ${found.get(key)?.line ?? "?"}`).join(", ");
+        this.#problem(
+          [...path, sources[1] ?? ""],
+          `profile ${name} has ${sources.length} key sources: ${lines}; keep one`,
+        );
+      }
+      const url = found.get("api_base_url")?.value;
+      if (typeof url === "string" && !URL.canParse(url)) {
+        this.#problem([...path, "api_base_url"], `${section}.${name}.api_base_url is no address: "${url}"`);
+      }
+    }
+  }
+
+  readRules(rules: unknown): void {
+    if (!Array.isArray(rules) || !rules.every(isTable)) {
+      this.#problem(["model_rules"], "model_rules must be written as [[model_rules]] tables");
+      return;
+    }
+    for (const [i, rule] of rules.entries()) {
+      const found = this.readTable(["model_rules", i], rule, RULE_SETTINGS);
+      const matches = ["exact", "prefix", "contains"].filter((key) => found.has(key));
+      if (matches.length !== 1) {
+        this.#problem(["model_rules", i], "a [[model_rules]] table needs exactly one of exact, prefix, contains");
+      }
+      this.rules.push(found);
+    }
+  }
+
+  warnUnknownSection(section: string, value: unknown): void {
+    const home = Object.entries(SETTINGS).find(([, keys]) => Object.hasOwn(keys, section))?.[0];
+    if (!isTable(value) && home !== undefined) {
+      this.#warning([section], `${section} belongs below [${home}] and is ignored here`);
+    } else this.#warnUnknown([section], section, [...Object.keys(SETTINGS), "models", "model_rules"]);
+  }
+
+  throwProblems(): void {
+    const [first, ...more] = this.#problems;
+    if (first === undefined) return;
+    const hint =
+      more.length > 0 ? [...more, "correct these lines"] : ["correct the line, or remove it for the default"];
+    throw new BuddyError("config", first, { hint: hint.join("\n") });
+  }
+
+  #warnUnknown(path: Path, key: string, known: readonly string[]): void {
+    const meant = closestMatch(key, known);
+    const text = `unknown key ${dotted(path)} is ignored`;
+    this.#warning(path, meant === undefined ? text : `${text}; did you mean ${dotted([...path.slice(0, -1), meant])}?`);
+  }
+
+  #warning(path: Path, text: string): void {
+    this.warnings.push(`${this.#where(path)}: ${text}`);
+  }
+
+  #problem(path: Path, text: string): void {
+    this.#problems.push(`${this.#where(path)}: ${text}`);
+  }
+
+  #where(path: Path): string {
+    const line = this.#toml.lineOf(path);
+    return line === undefined ? this.#file : `${this.#file} line ${line}`;
+  }
+}
+
+/** In the order in which they are documented; a profile may have one. */
+export const KEY_SOURCES = ["api_key_env", "api_key_file", "api_key"] as const;
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+function dotted(path: Path): string {
+  return path.map((part) => (/^[\w-]+$/.test(String(part)) ? String(part) : JSON.stringify(part))).join(".");
+}
+
+function foundText(value: unknown): string {
+  if (Array.isArray(value)) return "found a list";
+  if (value instanceof Date) return "found a date";
+  if (isTable(value)) return "found a table";
+  const text = JSON.stringify(value) ?? String(value);
+  return `found ${text.length > 60 ? `${text.slice(0, 57)}…"` : text}`;
+}

@@ -1,0 +1,349 @@
+/** Layers, origins, search order, legacy names, and what is wrong with a file in words. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { explainSetting, type LoadedConfig, loadConfig, type LoadOptions } from "../../src/config/load.ts";
+import { BuddyError } from "../../src/lib/errors.ts";
+
+let root = "";
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "buddy-config-"));
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+let count = 0;
+interface Place {
+  readonly home: string;
+  readonly cwd: string;
+  load(options?: Partial<LoadOptions>): Promise<LoadedConfig>;
+  write(path: string, text: string): string;
+}
+function place(files: Readonly<Record<string, string>> = {}): Place {
+  const dir = join(root, String(count++));
+  const home = join(dir, "home");
+  const cwd = join(dir, "cwd");
+  mkdirSync(home, { recursive: true });
+  mkdirSync(cwd);
+  const write = (path: string, text: string) => {
+    const full = join(dir, path);
+    mkdirSync(dirname(full), { recursive: true });
+    writeFileSync(full, text);
+    return full;
+  };
+  for (const [path, text] of Object.entries(files)) write(path, text);
+  return {
+    home,
+    cwd,
+    write,
+    load: ({ env, ...options } = {}) => loadConfig({ cwd, create: false, ...options, env: { HOME: home, ...env } }),
+  };
+}
+
+async function failure(promise: Promise<unknown>): Promise<BuddyError> {
+  try {
+    await promise;
+  } catch (error) {
+    expect(error).toBeInstanceOf(BuddyError);
+    return error as BuddyError;
+  }
+  throw new Error("expected it to fail");
+}
+
+describe("search order", () => {
+  const named = (name: string) => `[agent]\nname = "${name}"\n`;
+  test("each place is used when those before it are missing", async () => {
+    const { load, write, home } = place({ "home/.config/agent/agent.toml": named("legacy-home") });
+    expect((await load()).config.agent.name).toBe("legacy-home");
+    write("home/.config/buddy/buddy.toml", named("home"));
+    expect((await load()).config.agent.name).toBe("home");
+    write("cwd/agent.toml", named("legacy-cwd"));
+    expect((await load()).config.agent.name).toBe("legacy-cwd");
+    write("cwd/buddy.toml", named("cwd"));
+    expect((await load()).config.agent.name).toBe("cwd");
+    const variable = write("variable.toml", named("variable"));
+    expect((await load({ env: { BUDDY_CONFIG: variable } })).config.agent.name).toBe("variable");
+    expect((await load({ env: { AGENT_CONFIG: variable } })).config.agent.name).toBe("variable");
+    const flag = write("flag.toml", named("flag"));
+    const loaded = await load({ flags: { config: flag }, env: { BUDDY_CONFIG: variable } });
+    expect(loaded.config.agent.name).toBe("flag");
+    expect(loaded.files).toEqual([flag]);
+    expect(home).toBeTruthy();
+  });
+
+  test("XDG_CONFIG_HOME comes before ~/.config, unless it is relative", async () => {
+    const { load, write, cwd } = place({ "home/.config/buddy/buddy.toml": named("home") });
+    write("xdg/buddy/buddy.toml", named("xdg"));
+    expect((await load({ env: { XDG_CONFIG_HOME: join(cwd, "../xdg") } })).config.agent.name).toBe("xdg");
+    expect((await load({ env: { XDG_CONFIG_HOME: "../xdg" } })).config.agent.name).toBe("home");
+  });
+
+  test("a named file that is missing is an error", async () => {
+    const { load, cwd } = place();
+    expect((await failure(load({ flags: { config: "nowhere.toml" } }))).message).toBe(
+      "--config: there is no file ./nowhere.toml",
+    );
+    const error = await failure(load({ env: { BUDDY_CONFIG: join(cwd, "gone.toml") } }));
+    expect(error.message).toBe("BUDDY_CONFIG: there is no file ./gone.toml");
+    expect(error.code).toBe("config");
+  });
+});
+
+describe("layers", () => {
+  test("an empty file is a working configuration", async () => {
+    const { load } = place({ "cwd/buddy.toml": "" });
+    const { config, warnings } = await load();
+    expect(warnings).toEqual([]);
+    expect(config.agent.model).toBe("gpt-codex");
+    expect(config.models["gpt-codex"]).toMatchObject({ model: "gpt-5.3-codex", api: "responses", auth: "login" });
+    expect(config.tools.shell_timeout).toBe(120_000);
+    expect(config.tools.shell_confirm).toBe(true);
+    expect(config.safety.git_add).toBe("block");
+    expect(config.tmux).toEqual({ socket: "buddy", max_sessions: 1, max_panes: 5 });
+    expect(config.agent.temperature).toBeUndefined();
+    expect(config.model_rules).toEqual([]);
+  });
+
+  test("flag over environment over file over default, each with its origin", async () => {
+    const { load, cwd } = place({
+      "home/.config/buddy/buddy.toml":
+        '[agent]\nmodel = "gpt-spark"\n\n[network]\napi_timeout = 30\nfetch_timeout = "5s"\n',
+    });
+    const explain = async (key: string, options: Partial<LoadOptions> = {}) => explainSetting(await load(options), key);
+    expect(await explain("network.retries")).toBe("network.retries = 4 by default");
+    expect(await explain("network.api_timeout")).toBe(
+      'network.api_timeout = "30s" from ~/.config/buddy/buddy.toml line 5',
+    );
+    expect(await explain("network.api_timeout", { env: { BUDDY_API_TIMEOUT: "90" } })).toBe(
+      'network.api_timeout = "1m30s" from BUDDY_API_TIMEOUT',
+    );
+    expect(await explain("network.fetch_timeout", { env: { AGENT_FETCH_TIMEOUT: "500ms" } })).toBe(
+      'network.fetch_timeout = "500ms" from AGENT_FETCH_TIMEOUT',
+    );
+    expect(await explain("agent.model", { env: { BUDDY_MODEL: "a", AGENT_MODEL: "b" } })).toBe(
+      'agent.model = "a" from BUDDY_MODEL',
+    );
+    expect(await explain("agent.model", { env: { BUDDY_MODEL: "", AGENT_MODEL: "b" } })).toBe(
+      'agent.model = "b" from AGENT_MODEL',
+    );
+    expect(await explain("agent.model", { env: { BUDDY_MODEL: "a" }, flags: { model: "c" } })).toBe(
+      'agent.model = "c" from --model',
+    );
+    expect(await explain("agent.temperature")).toBe("agent.temperature = (not set) by default");
+    expect(await explain("tools.shell_allow")).toBe("tools.shell_allow = [] by default");
+    const inCwd = await loadConfig({ env: { HOME: cwd }, cwd, create: false });
+    expect(inCwd.files).toEqual([]);
+  });
+
+  test("lines are right after long strings, lists, inline tables, dotted and quoted keys", async () => {
+    const { load } = place({
+      "cwd/buddy.toml": [
+        "# first", // 1
+        'tmux.socket = "x"', // 2
+        "[agent]", // 3
+        'system_prompt = """', // 4
+        '[tools] shell_timeout = "9s" """ # no key: it is text', // 5: the string ends here
+        "max_iterations = 7", // 6
+        "[tools]", // 7
+        "fetch_blocked_domains = [", // 8
+        '  "a", # ]', // 9
+        '  "b"', // 10
+        "]", // 11
+        '"shell_timeout" = "1h30m"', // 12
+        "models = { x = 1 }", // 13: unknown key of [tools]
+        '[models."with.dot"]', // 14
+        'model = "m"', // 15
+        "[[model_rules]]", // 16
+        'prefix = "a"', // 17
+        "[[model_rules]]", // 18
+        'exact = "b"', // 19
+        "context_limit = 2048", // 20
+      ].join("\n"),
+    });
+    const loaded = await load();
+    const line = (key: string) => {
+      const origin = loaded.origins.get(key);
+      return origin?.kind === "file" ? origin.line : undefined;
+    };
+    expect(line("tmux.socket")).toBe(2);
+    expect(line("agent.system_prompt")).toBe(4);
+    expect(line("agent.max_iterations")).toBe(6);
+    expect(line("tools.fetch_blocked_domains")).toBe(8);
+    expect(line("tools.shell_timeout")).toBe(12);
+    expect(line("models.with.dot.model")).toBe(15);
+    expect(loaded.warnings).toEqual(["./buddy.toml line 13: unknown key tools.models is ignored"]);
+    expect(loaded.config.model_rules).toHaveLength(2);
+    expect(loaded.config.model_rules[1]).toMatchObject({ exact: "b", context_limit: 2048 });
+    expect(loaded.config.tools.shell_timeout).toBe(5_400_000);
+  });
+
+  test("[model.<name>] is read like [models.<name>], and colour may be a boolean", async () => {
+    const { load } = place({ "cwd/buddy.toml": '[model.old]\nmodel = "m"\n[display]\ncolor = false\n' });
+    const { config } = await load();
+    expect(config.models.old?.model).toBe("m");
+    expect(config.display.color).toBe("never");
+  });
+
+  test("Windows line ends and a byte order mark do no harm", async () => {
+    const { load } = place({ "cwd/buddy.toml": '\uFEFF[agent]\r\nname = "x"\r\nmax_iterations = 3\r\n' });
+    const loaded = await load();
+    expect(loaded.config.agent.max_iterations).toBe(3);
+    expect(loaded.origins.get("agent.max_iterations")).toMatchObject({ line: 3 });
+  });
+});
+
+describe("unknown keys", () => {
+  test("are warnings with the closest known key", async () => {
+    const { load } = place({
+      "cwd/buddy.toml": '[tools]\nshell_comfirm = true\n[toools]\nx = 1\n[models.x]\napi_key_evn = "A"\n[extra]\n',
+    });
+    expect((await load()).warnings).toEqual([
+      "./buddy.toml line 2: unknown key tools.shell_comfirm is ignored; did you mean tools.shell_confirm?",
+      "./buddy.toml line 3: unknown key toools is ignored; did you mean tools?",
+      "./buddy.toml line 6: unknown key models.x.api_key_evn is ignored; did you mean models.x.api_key_env?",
+      "./buddy.toml line 7: unknown key extra is ignored",
+    ]);
+  });
+
+  test("a key above its section is told where it belongs", async () => {
+    const { load } = place({ "cwd/buddy.toml": "shell_confirm = false\n" });
+    expect((await load()).warnings).toEqual([
+      "./buddy.toml line 1: shell_confirm belongs below [tools] and is ignored here",
+    ]);
+  });
+});
+
+describe("wrong files", () => {
+  const wrong = async (text: string) => {
+    const { load } = place({ "cwd/buddy.toml": text });
+    const error = await failure(load());
+    expect(error.code).toBe("config");
+    return error;
+  };
+
+  test.each([
+    ["[tools]\nshell_confirm = 'yes'", './buddy.toml line 2: tools.shell_confirm must be true or false, found "yes"'],
+    [
+      "[agent]\nname = 'x'\nmax_iterations = 0",
+      "./buddy.toml line 3: agent.max_iterations must be a whole number from 1 to 10000, found 0",
+    ],
+    ["[agent]\nmax_iterations = 1.5", "must be a whole number from 1 to 10000, found 1.5"],
+    ["[agent]\nname = 'a b'", 'agent.name must be letters, digits, - and _, at most 32, found "a b"'],
+    ["[tools]\nshell_timeout = 'soon'", "tools.shell_timeout must be a duration such as 500ms, 10s, 5m, 2h or 1d"],
+    ["[tools]\nshell_timeout = -5", "found -5"],
+    ["[tools]\nshell_timeout = 0", "found 0"],
+    ["[tools]\nshell_timeout = '30d'", 'found "30d"'],
+    ["[tools]\nshell_auto_approve = 'all'", 'must be one of "none", "read-only", "developer", found "all"'],
+    ["[tools]\nshell_allow = 'ls'", 'tools.shell_allow must be a list of texts, found "ls"'],
+    ["[tools]\nshell_allow = [1]", "tools.shell_allow must be a list of texts, found a list"],
+    ["[safety]\ndisk = true", 'safety.disk must be one of "block", "ask", "off", found true'],
+    ["[limits]\nshell = 200000", "limits.shell must be a whole number from 0 to 131072, found 200000"],
+    ["tools = 5", "./buddy.toml line 1: tools must be a table, found 5"],
+    ["models = 5", "models must be a table of profiles, found 5"],
+    ["[models]\nx = 5", "./buddy.toml line 2: models.x must be a table, found 5"],
+    ["[models.x]\napi_base_url = 'ftp://a'", "models.x.api_base_url must be an http or https address"],
+    ["[models.x]\napi_base_url = 'https://u:p@a'", "without user or password"],
+    ["[models.x]\napi_base_url = 'http://[bad'", 'models.x.api_base_url is no address: "http://[bad"'],
+    ["[models.x]\napi = 'chat'", 'models.x.api must be one of "completions", "responses", found "chat"'],
+    ["[models.demo]\nmodel = 'x'", "demo is built in and cannot be a profile of yours"],
+    ["[models.x]\n[model.x]", "profile x is given twice"],
+    ["[model_rules]\nexact = 'x'", "model_rules must be written as [[model_rules]] tables"],
+    ["[[model_rules]]\ncontext_limit = 4096", "./buddy.toml line 1: a [[model_rules]] table needs exactly one of"],
+    ["[agent]\ntemperature = nan", "agent.temperature must be a number from 0 to 2"],
+    ["[agent]\nsystem_prompt = 2026-01-01", "agent.system_prompt must be a text in quotes, found a date"],
+  ])("%p", async (text, message) => expect((await wrong(text)).message).toContain(message));
+
+  test("a broken file names line and column and shows the line", async () => {
+    const error = await wrong('[agent]\nname = "x"\nmodel = gpt\n');
+    expect(error.message).toMatch(/^\.\/buddy\.toml line 3, column \d+: /);
+    expect(error.hint).toContain("the line reads: model = gpt");
+  });
+
+  test("two key sources are named with their lines", async () => {
+    const error = await wrong('[models.x]\napi_key_env = "A"\nmodel = "m"\napi_key = "secret-key"\n');
+    expect(error.message).toBe(
+      "./buddy.toml line 4: profile x has 2 key sources: api_key_env on line 2, api_key on line 4; keep one",
+    );
+    expect(`${error.message} ${error.hint}`).not.toContain("secret-key");
+  });
+
+  test("a key of the wrong type is not repeated in the message", async () => {
+    const error = await wrong('[models.x]\napi_key = ["secret-key"]\n');
+    expect(error.message).toBe("./buddy.toml line 2: models.x.api_key must be a text in quotes");
+  });
+
+  test("all wrong lines are told at once", async () => {
+    const error = await wrong("[tools]\nshell_confirm = 1\nfetch_confirm = 2\n");
+    expect(error.message).toContain("line 2");
+    expect(error.hint).toContain("line 3");
+  });
+
+  test("a file that is not text, cannot be read or is a directory", async () => {
+    const { load, cwd } = place();
+    writeFileSync(join(cwd, "buddy.toml"), new Uint8Array([0xff, 0xfe, 0x00]));
+    expect((await failure(load())).message).toBe("./buddy.toml is not UTF-8 text");
+    rmSync(join(cwd, "buddy.toml"));
+    mkdirSync(join(cwd, "buddy.toml"));
+    expect((await failure(load())).message).toBe("cannot read ./buddy.toml: it is a directory");
+  });
+
+  test("environment variables of the wrong form", async () => {
+    const { load } = place();
+    expect((await failure(load({ env: { BUDDY_API_TIMEOUT: "soon" } }))).message).toContain(
+      'BUDDY_API_TIMEOUT must be a duration such as 500ms, 10s, 5m, 2h or 1d, found "soon"',
+    );
+    expect((await failure(load({ env: { BUDDY_BASE_URL: "localhost" } }))).message).toContain("BUDDY_BASE_URL must be");
+  });
+});
+
+describe("creation", () => {
+  test("the template is written once, private, and loads without warnings", async () => {
+    const { load, home } = place();
+    const path = join(home, ".config/buddy/buddy.toml");
+    const first = await load({ create: true });
+    expect(first.created).toBe(true);
+    expect(first.warnings).toEqual([]);
+    expect(first.files).toEqual([path]);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(dirname(path)).mode & 0o777).toBe(0o700);
+    const again = await load({ create: true });
+    expect(again.created).toBe(false);
+    expect(again.config).toEqual(first.config);
+  });
+
+  test("without HOME there is no place for it", async () => {
+    const { cwd } = place();
+    const error = await failure(loadConfig({ env: {}, cwd }));
+    expect(error.message).toBe("HOME is not set, so there is no place for ~/.config/buddy/buddy.toml");
+    expect(error.hint).toContain("--config");
+    expect((await loadConfig({ env: {}, cwd, create: false })).files).toEqual([]);
+  });
+
+  test("a home that does not exist is not made", async () => {
+    const { cwd, home } = place();
+    const error = await failure(loadConfig({ env: { HOME: join(home, "nobody") }, cwd }));
+    expect(error.message).toContain("nobody does not exist");
+    expect(existsSync(join(home, "nobody"))).toBe(false);
+  });
+
+  test("a home that cannot be written leaves nothing behind", async () => {
+    const { cwd, home, write } = place();
+    write("home/.config", "a file where the directory should be");
+    const error = await failure(loadConfig({ env: { HOME: home }, cwd }));
+    expect(error.message).toContain("cannot create ~/.config/buddy/buddy.toml:");
+    expect(readFileSync(join(home, ".config"), "utf8")).toContain("a file");
+  });
+});
+
+describe("a key in a file that others can read", () => {
+  test("is a warning until it is private", async () => {
+    const { load, write } = place();
+    const path = write("home/.config/buddy/buddy.toml", '[models.x]\napi_key = "k"\n');
+    chmodSync(path, 0o644);
+    expect((await load()).warnings).toEqual([
+      "~/.config/buddy/buddy.toml holds a key (profile x) and others can read it; run: chmod 600 ~/.config/buddy/buddy.toml",
+    ]);
+    chmodSync(path, 0o600);
+    expect((await load()).warnings).toEqual([]);
+  });
+});

@@ -1,0 +1,204 @@
+/** From a name to endpoint, protocol, model and key. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isLocal } from "../../src/config/keys.ts";
+import { type ConfigFlags, loadConfig } from "../../src/config/load.ts";
+import { profileNames, resolveProfile, secretVariables } from "../../src/config/profiles.ts";
+import { BuddyError } from "../../src/lib/errors.ts";
+
+const root = mkdtempSync(join(tmpdir(), "buddy-profiles-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const cwd = join(root, "cwd");
+mkdirSync(cwd);
+const file = join(root, "buddy.toml");
+
+async function load(
+  toml: string,
+  { flags = {}, env = {} }: { flags?: ConfigFlags; env?: Record<string, string> } = {},
+) {
+  writeFileSync(file, toml, { mode: 0o600 });
+  return await loadConfig({ flags: { config: file, ...flags }, env: { HOME: root, ...env }, cwd });
+}
+async function resolve(toml: string, options?: Parameters<typeof load>[1], selector?: string) {
+  return resolveProfile(await load(toml, options), selector);
+}
+async function failure(promise: Promise<unknown>): Promise<BuddyError> {
+  try {
+    await promise;
+  } catch (error) {
+    expect(error).toBeInstanceOf(BuddyError);
+    return error as BuddyError;
+  }
+  throw new Error("expected it to fail");
+}
+
+const ROUTER = `
+[agent]
+model = "router"
+[models.router]
+api_base_url = "https://router.example/v1/"
+model = "vendor/large"
+api_key_env = "ROUTER_KEY"
+context_limit = 9000
+[models.local]
+api_base_url = "http://127.0.0.1:11434/v1"
+[models.plain]
+api_base_url = "https://plain.example/v1"
+api = "responses"
+stream = false
+`;
+const env = { ROUTER_KEY: "rk-1" };
+
+describe("selection", () => {
+  test("the active profile", async () => {
+    expect(await resolve(ROUTER, { env })).toEqual({
+      name: "router",
+      model: "vendor/large",
+      api: "completions",
+      auth: "api-key",
+      baseUrl: "https://router.example/v1",
+      stream: true,
+      contextLimit: 9000,
+      key: { value: "rk-1", source: "the variable ROUTER_KEY" },
+    });
+  });
+
+  test("-m names a profile, PROFILE:MODEL, or a model id of the active endpoint", async () => {
+    const pick = async (model: string) => {
+      const { name, model: id, baseUrl } = await resolve(ROUTER, { env, flags: { model } });
+      return `${name} ${id} ${baseUrl}`;
+    };
+    expect(await pick("local")).toBe("local local http://127.0.0.1:11434/v1");
+    expect(await pick("local:mistral")).toBe("local mistral http://127.0.0.1:11434/v1");
+    expect(await pick("local:qwen3:8b")).toBe("local qwen3:8b http://127.0.0.1:11434/v1");
+    expect(await pick("vendor/small")).toBe("router vendor/small https://router.example/v1");
+    expect(await pick("gpt-9.1")).toBe("router gpt-9.1 https://router.example/v1");
+    expect(await pick("demo")).toBe("demo demo ");
+    expect((await resolve(ROUTER, { env, flags: { model: "vendor/small" } })).contextLimit).toBeUndefined();
+  });
+
+  test("BUDDY_MODEL says the same as -m, which is stronger", async () => {
+    expect((await resolve(ROUTER, { env: { ...env, BUDDY_MODEL: "local" } })).name).toBe("local");
+    expect((await resolve(ROUTER, { env: { ...env, BUDDY_MODEL: "local" }, flags: { model: "demo" } })).name).toBe(
+      "demo",
+    );
+    expect((await resolve(ROUTER, { env: { ...env, BUDDY_MODEL: "vendor/x" } })).name).toBe("router");
+  });
+
+  test("a profile chosen later, as /model does", async () => {
+    const loaded = await load(ROUTER, { env });
+    expect(resolveProfile(loaded, "local").name).toBe("local");
+    expect(resolveProfile(loaded, "vendor/x1")).toMatchObject({ name: "router", model: "vendor/x1" });
+    expect(profileNames(loaded)).toEqual(["gpt-codex", "gpt-spark", "router", "local", "plain", "demo"]);
+  });
+
+  test("an unknown profile lists the known ones", async () => {
+    const error = await failure(resolve(ROUTER, { env, flags: { model: "ruoter" } }));
+    expect(error.code).toBe("config");
+    expect(error.message).toBe('unknown profile "ruoter" (from --model)');
+    expect(error.hint).toContain("did you mean router?");
+    expect(error.hint).toContain("known profiles: gpt-codex, gpt-spark, router, local, plain, demo");
+    const inFile = await failure(resolve('[agent]\nmodel = "gone1"\n'));
+    expect(inFile.message).toBe('unknown profile "gone1" (from ~/buddy.toml line 2)');
+    for (const name of ["constructor", "__proto__", "toString"]) {
+      expect((await failure(resolve(ROUTER, { env, flags: { model: name } }))).message).toContain("unknown profile");
+    }
+  });
+});
+
+describe("another endpoint", () => {
+  test("--base-url replaces the address of the chosen profile, and BUDDY_BASE_URL is weaker", async () => {
+    const options = { env: { ...env, BUDDY_BASE_URL: "http://env.example/v1" } };
+    expect((await resolve(ROUTER, options)).baseUrl).toBe("http://env.example/v1");
+    const flags = { baseUrl: "http://flag.example/v1/" };
+    expect((await resolve(ROUTER, { ...options, flags })).baseUrl).toBe("http://flag.example/v1");
+  });
+
+  test("a profile switched to later keeps its own address", async () => {
+    const loaded = await load(ROUTER, { env, flags: { baseUrl: "http://flag.example/v1" } });
+    expect(resolveProfile(loaded).baseUrl).toBe("http://flag.example/v1");
+    expect(resolveProfile(loaded, "local").baseUrl).toBe("http://127.0.0.1:11434/v1");
+  });
+
+  test("a sign-in never goes to another host", async () => {
+    const elsewhere = await resolve("", { flags: { baseUrl: "http://localhost:8080/v1", model: "llama3" } });
+    expect(elsewhere).toMatchObject({ auth: "api-key", api: "completions", model: "llama3" });
+    expect(elsewhere.key).toBeUndefined();
+    const same = await resolve("", { flags: { baseUrl: "https://api.openai.com/v2" } });
+    expect(same).toMatchObject({ auth: "login", api: "responses", baseUrl: "https://api.openai.com/v2" });
+  });
+});
+
+describe("keys", () => {
+  test("the order: --api-key, BUDDY_API_KEY, AGENT_API_KEY, the profile's own", async () => {
+    const all = { ...env, BUDDY_API_KEY: "b", AGENT_API_KEY: "a" };
+    const source = async (options: Parameters<typeof load>[1]) => (await resolve(ROUTER, options)).key;
+    expect(await source({ env: all, flags: { apiKey: "f" } })).toEqual({ value: "f", source: "--api-key" });
+    expect(await source({ env: all })).toEqual({ value: "b", source: "BUDDY_API_KEY" });
+    expect(await source({ env: { ...all, BUDDY_API_KEY: "" } })).toEqual({ value: "a", source: "AGENT_API_KEY" });
+    expect(await source({ env })).toEqual({ value: "rk-1", source: "the variable ROUTER_KEY" });
+  });
+
+  test("from a file, relative to the configuration or to home, without the line break at its end", async () => {
+    writeFileSync(join(root, "key.txt"), "sk-file\n");
+    const profile = (path: string) => `[agent]\nmodel = "x"\n[models.x]\napi_key_file = "${path}"\n`;
+    expect((await resolve(profile("key.txt"))).key).toEqual({ value: "sk-file", source: "the file ~/key.txt" });
+    expect((await resolve(profile("~/key.txt"))).key?.value).toBe("sk-file");
+  });
+
+  test("from the file itself", async () => {
+    const key = (await resolve('[agent]\nmodel = "x"\n[models.x]\napi_key = "sk-literal"\n')).key;
+    expect(key).toEqual({ value: "sk-literal", source: "api_key from ~/buddy.toml line 4" });
+  });
+
+  test.each([
+    ['api_key_file = "missing.txt"', {}, "the key file ~/missing.txt cannot be used: it does not exist"],
+    ['api_key_file = "empty.txt"', {}, "the key file ~/empty.txt cannot be used: it is empty"],
+    ['api_key_file = "."', {}, "it is a directory"],
+    ['api_key_file = "/dev/zero"', {}, "it is not a regular file"],
+    ['api_key_file = "large.txt"', {}, "it is too large for a key"],
+    ['api_key_file = "two.txt"', {}, "holds characters that no key has"],
+    ['api_key_env = "NOT_SET"', {}, "profile x takes its key from NOT_SET, which is not set"],
+    ['api_key_env = "BLANK"', { BLANK: "  " }, "profile x takes its key from BLANK, which is not set"],
+    ['api_key = "a b"', {}, "holds characters that no key has"],
+    ["", {}, "profile x has no key for api.openai.com"],
+    ["", { BUDDY_API_KEY: "kéy" }, "the key from BUDDY_API_KEY holds characters that no key has"],
+  ])("%p is an error of sign-in", async (line, variables, message) => {
+    writeFileSync(join(root, "empty.txt"), "\n");
+    writeFileSync(join(root, "large.txt"), "x".repeat(70_000));
+    writeFileSync(join(root, "two.txt"), "one\ntwo\n");
+    const error = await failure(resolve(`[agent]\nmodel = "x"\n[models.x]\n${line}\n`, { env: variables }));
+    expect(error.code).toBe("auth");
+    expect(error.message).toContain(message);
+    expect(error.hint).toBeTruthy();
+  });
+
+  test("a local server needs none, a sign-in profile waits for the sign-in", async () => {
+    expect((await resolve(ROUTER, { env }, "local")).key).toBeUndefined();
+    expect((await resolve("", {})).key).toBeUndefined();
+    const unset = '[models.gpt-codex]\nauth = "login"\napi_key_env = "NOT_SET"\n';
+    expect((await resolve(unset)).key).toBeUndefined();
+    expect((await failure(resolve(ROUTER, { env }, "plain"))).hint).toContain("the profile is from ~/buddy.toml line");
+  });
+
+  test("what is local", () => {
+    const local = [
+      "http://localhost:1/v1",
+      "http://127.1.2.3",
+      "http://[::1]:80",
+      "http://10.0.0.1",
+      "http://gpu-box/v1",
+    ];
+    const remote = ["https://api.openai.com", "http://8.8.8.8", "https://localhost.example.com", "http://172.32.0.1"];
+    expect(
+      [...local, "http://192.168.1.5", "http://nas.local", "http://[fd00::1]"].filter((url) => !isLocal(url)),
+    ).toEqual([]);
+    expect([...remote, "http://[2001:db8::1]"].filter((url) => isLocal(url))).toEqual([]);
+  });
+
+  test("variables that hold keys are known, so that children never see them", async () => {
+    expect(secretVariables(await load(ROUTER))).toEqual(["BUDDY_API_KEY", "AGENT_API_KEY", "ROUTER_KEY"]);
+  });
+});
