@@ -4,19 +4,25 @@ import { readFileSync, readdirSync } from "node:fs";
 const TERM_TO_KILL_MS = 1000;
 
 /**
- * Ends the groups named in G. Members that are dead but not reaped do not count: the first process of many containers
- * never reaps what it inherits, and waiting for it would take the whole second every time.
+ * Ends the groups named in G at once; those in L are clients that end by themselves when their stdin does, after they have
+ * passed that on: killed too early, `docker exec` would never tell the keeper inside. Then runs `before_kill`.
+ * Members that are dead but not reaped do not count: the first process of many containers never reaps what it inherits,
+ * and waiting for it would take the whole time every time.
  */
 export const END_GROUPS = `
 left() {
-  for g in $G; do
+  for g in $*; do
     if kill -0 "-$g" && { [ ! -r /proc/self/stat ] || grep -qs ") [^ZX] [0-9]* $g " /proc/[0-9]*/stat; }; then return 0; fi
   done
   return 1
 }
+linger() { n=$1; shift; while [ $n -gt 0 ] && left "$@"; do sleep 0.05 || { sleep 1; n=$((n - 19)); }; n=$((n - 1)); done; }
 for g in $G; do kill -TERM "-$g" || kill -TERM "$g"; done
-i=0; while [ $i -lt 20 ] && left; do sleep 0.05 || { sleep 1; i=20; }; i=$((i + 1)); done
+linger 20 $G
 for g in $G; do kill -KILL "-$g"; done
+linger 60 $L
+before_kill
+for g in $L; do kill -KILL "-$g"; done
 `;
 
 export async function endGroups(groups: readonly number[]): Promise<void> {

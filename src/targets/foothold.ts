@@ -33,7 +33,7 @@ export class Foothold {
     this.facts = facts;
     this.lost = keeper.ended;
     this.#reaper = {
-      keep: (group) => keeper.tell(`keep ${group}`),
+      keep: (group, isClient) => keeper.tell(`${isClient ? "keepclient" : "keep"} ${group}`),
       drop: (group) => keeper.tell(`drop ${group}`),
       signal: (group, signal) =>
         keeper.tell(

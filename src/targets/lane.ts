@@ -14,7 +14,7 @@ const LOOP = `
 trap '' HUP
 NL='
 '
-H= G=
+H= G= L=
 IFS= read -r K || exit 0
 h() { case $(printf ab | head -c 1 2>/dev/null) in a) H=1 ;; *) H=0 ;; esac; }
 x() { [ -n "$H" ] || h; t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
@@ -26,7 +26,10 @@ d() {
   printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2
 }
 keep() { G="$G $1"; }
-drop() { kill -0 "-$1" 2>/dev/null && return; o=$G G=; for g in $o; do [ "$g" = "$1" ] || G="$G $g"; done; }
+keepclient() { L="$L $1"; }
+without() { for g in $2; do [ "$g" = "$1" ] || printf ' %s' "$g"; done; }
+drop() { kill -0 "-$1" 2>/dev/null && return; G=$(without "$1" "$G") L=$(without "$1" "$L"); }
+before_kill() { :; }
 while IFS= read -r l; do
   case $l in "$K "*) eval "\${l#"$K "}" ;; *) exit 70 ;; esac
 done
@@ -37,6 +40,7 @@ export const LANE_ARGV: readonly string[] = ["sh", "-c", LOOP, "buddy-lane"];
 
 const MAX_RESPONSE = 96 * 1024 * 1024;
 const MAX_STDERR = 64 * 1024;
+const MAX_LAST_WORDS = 1000;
 
 interface Pending {
   readonly token: Buffer;
@@ -57,7 +61,6 @@ export class Lane {
   #waiting: (() => void)[] = [];
   #out = new Splitter(MAX_RESPONSE);
   #err = new Splitter(MAX_STDERR);
-  #lastWords = "";
   #dead: Error | undefined;
   #lastByte = performance.now();
 
@@ -69,9 +72,10 @@ export class Lane {
       this.#pump(process.stderr, (chunk) => this.#onStderr(chunk)),
       process.exited,
     ]).then(() => {
-      this.#lastWords += this.#err.rest().toString();
-      this.#die(new LaneLost(this.#lastWords.trim()));
-      return this.#lastWords.trim();
+      const said = this.#err.rest().toString().trim() || this.#out.rest().toString().trim();
+      const lastWords = said.slice(-MAX_LAST_WORDS);
+      this.#die(new LaneLost(lastWords));
+      return lastWords;
     });
   }
 

@@ -1,12 +1,13 @@
 /** A process started through a client (ssh, docker exec) that knows its number over there and dies over there too. */
 import { randomBytes } from "node:crypto";
+import { constants } from "node:os";
 import { BuddyError } from "../lib/errors.ts";
 import { loaderLine, quote, quoteAll } from "./quote.ts";
 import type { Process, SpawnOptions } from "./target.ts";
 
 /** Ends what the client cannot: killing ssh or `docker exec` leaves the process inside running. */
 export interface Reaper {
-  keep(group: number): void;
+  keep(group: number, isClient: boolean): void;
   drop(group: number): void;
   signal(group: number, signal: string): void;
 }
@@ -33,7 +34,9 @@ export function remoteProcess(
   });
 
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let sent: NodeJS.Signals | undefined;
   const kill = (signal?: NodeJS.Signals) => {
+    sent = signal ?? "SIGTERM";
     if (reaper === undefined) return client.kill(signal);
     void started.promise.then((pid) => {
       reaper.signal(pid, (signal ?? "SIGTERM").slice(3));
@@ -44,12 +47,13 @@ export function remoteProcess(
   };
   const abort = () => kill();
   options.signal?.addEventListener("abort", abort, { once: true });
-  if (reaper !== undefined) void started.promise.then((pid) => reaper.keep(pid), noop);
+  if (reaper !== undefined) void started.promise.then((pid) => reaper.keep(pid, options.isClient ?? false), noop);
   const exited = client.exited.then((code) => {
     clearTimeout(timer);
     options.signal?.removeEventListener("abort", abort);
     void started.promise.then((pid) => reaper?.drop(pid), noop);
-    return code;
+    // ssh tells a death by signal only as 255, the same as a lost connection.
+    return code === 255 && sent !== undefined ? 128 + constants.signals[sent] : code;
   });
   return { pid: started.promise, stdin: client.stdin, stdout: out.rest, stderr: err.rest, exited, kill };
 }

@@ -91,6 +91,8 @@ export interface SpawnOptions {
   readonly signal?: AbortSignal;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Only passes things on (ssh, docker exec) and ends by itself when its stdin does: it gets time for that. */
+  readonly isClient?: boolean;
 }
 
 /** A session and process group of its own there; it ends with the connection, and with buddy. */

@@ -3,21 +3,24 @@ import { END_GROUPS } from "./end-groups.ts";
 
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
-G= n=0
+G= L= n=0
+without() { for g in $2; do [ "$g" = "$1" ] || printf ' %s' "$g"; done; }
 while read -r op a; do
   case $op in
   +) G="$G $a" ;;
-  -) kept=; for g in $G; do [ "$g" = "$a" ] || kept="$kept $g"; done; G=$kept ;;
+  client) L="$L $a" ;;
+  -) G=$(without "$a" "$G") L=$(without "$a" "$L") ;;
   do) n=$((n + 1)); eval "task$n=\\$a" ;;
   undo) i=1; while [ $i -le $n ]; do eval "[ \\"\\$task$i\\" = \\"\\$a\\" ] && task$i=:"; i=$((i + 1)); done ;;
   esac
 done
-i=1; while [ $i -le $n ]; do eval "eval \\"\\$task$i\\""; i=$((i + 1)); done
+before_kill() { i=1; while [ $i -le $tasks ]; do eval "eval \\"\\$task$i\\""; i=$((i + 1)); done; }
+tasks=$n
 ${END_GROUPS}`;
 
 export interface Warden {
-  /** The process group ends when buddy ends; returns how to let go of it. */
-  watch(group: number): () => void;
+  /** The process group ends when buddy ends, a client only after it had time to end by itself; returns how to let go of it. */
+  watch(group: number, isClient?: boolean): () => void;
   /** The one-line sh command is run when buddy ends without having taken it back. */
   onDeath(command: string): () => void;
 }
@@ -52,8 +55,8 @@ function start(): Warden {
     void child.stdin.flush();
   };
   return {
-    watch(group) {
-      say(`+ ${group}`);
+    watch(group, isClient = false) {
+      say(`${isClient ? "client" : "+"} ${group}`);
       return () => say(`- ${group}`);
     },
     onDeath(command) {

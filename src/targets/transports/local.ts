@@ -47,7 +47,7 @@ export class LocalTransport implements Transport {
     } catch (error) {
       return notStarted(error, argv, options.cwd ?? this.facts.cwd);
     }
-    this.#groups.set(child.pid, warden().watch(child.pid));
+    this.#groups.set(child.pid, warden().watch(child.pid, options.isClient));
     const kill = (signal?: NodeJS.Signals) => {
       signalGroup(child.pid, signal ?? "SIGTERM");
       if (signal !== undefined) return;

@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { BuddyError } from "../../lib/errors.ts";
 import { runAgainAfterDrop } from "../channel.ts";
 import { Foothold } from "../foothold.ts";
+import { LaneLost } from "../lane.ts";
 import { LOADER } from "../quote.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
 import { LocalTransport } from "./local.ts";
@@ -139,7 +140,7 @@ async function connect(
   try {
     const foothold = await Foothold.open({
       label: `ssh ${destination.text}`,
-      client: () => local.spawn(master.argv(REMOTE_COMMAND)),
+      client: () => local.spawn(master.argv(REMOTE_COMMAND), { isClient: true }),
       cwd: options.cwd ?? "",
       timeoutMs: OPEN_MS,
       ...signalled,
@@ -147,6 +148,15 @@ async function connect(
     return { master, foothold };
   } catch (error) {
     await master[Symbol.asyncDispose]();
-    throw error;
+    if (!(error instanceof LaneLost)) throw error;
+    // The line may have dropped right after the login; a login shell that runs nothing says so.
+    throw new PassingFailure(
+      "target",
+      `${destination.text} let us in but ran nothing: ${error.message || "no reason given"}`,
+      {
+        hint: `The login shell there must run commands: try ssh ${destination.text} true`,
+        cause: error,
+      },
+    );
   }
 }

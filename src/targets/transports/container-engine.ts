@@ -1,0 +1,96 @@
+/** Finds a running container and the engine that has it, or tells what is there instead. */
+import { BuddyError } from "../../lib/errors.ts";
+import type { Transport } from "../target.ts";
+
+export interface FoundContainer {
+  /** Path of the command: docker, or podman. */
+  readonly command: string;
+  /** What answers behind the command: podman may be called docker. */
+  readonly engine: "docker" | "podman";
+  readonly id: string;
+}
+
+/**
+ * Argument: name. For each engine: command, path, version, id and status (empty when it does not know the name), what it
+ * said then, running names. A session over ssh often lacks the directories where engines are installed.
+ */
+const FIND = `
+PATH=$PATH:/usr/local/bin:/opt/homebrew/bin:/snap/bin; export PATH
+for e in docker podman; do
+  p=$(command -v $e 2>/dev/null) || continue
+  v=$("$p" --version 2>/dev/null)
+  s= r=
+  if ! f=$("$p" container inspect --format '{{.Id}} {{.State.Status}}' "$1" 2>/dev/null); then
+    f= s=$("$p" container inspect "$1" 2>&1 >/dev/null)
+    r=$("$p" ps --format '{{.Names}}' 2>/dev/null)
+  fi
+  printf '%s\\0' "$e" "$p" "$v" "$f" "$s" "$r"
+  if [ -n "$f" ]; then break; fi
+done
+exit 0
+`;
+
+interface Answer {
+  readonly command: string;
+  readonly path: string;
+  readonly version: string;
+  readonly found: string;
+  readonly said: string;
+  readonly running: readonly string[];
+}
+
+export async function findContainer(base: Transport, name: string, signal?: AbortSignal): Promise<FoundContainer> {
+  if (!/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) {
+    throw new BuddyError("usage", `--container ${JSON.stringify(name)}: that is not a name a container can have`);
+  }
+  const result = await base.run(FIND, { args: [name], timeoutMs: 60_000, ...(signal === undefined ? {} : { signal }) });
+  const answers = parse(result.stdout.toString());
+  const place = base.kind === "local" ? "here" : `on ${base.label}`;
+  if (answers.length === 0) {
+    throw new BuddyError("target", `there is neither docker nor podman ${place}`, {
+      hint: "Install one of them there (e.g. apt install podman), or name the right host with --ssh.",
+    });
+  }
+  const known = answers.find((answer) => answer.found !== "");
+  if (known === undefined) throw unknown(name, place, answers);
+  const [id = "", status = ""] = known.found.split(" ");
+  if (status !== "running") throw notRunning(name, status, known.command);
+  return { command: known.path, engine: /podman/i.test(known.version) ? "podman" : "docker", id };
+}
+
+function parse(text: string): Answer[] {
+  const fields = text.split("\0").slice(0, -1);
+  const answers: Answer[] = [];
+  for (let at = 0; at + 6 <= fields.length; at += 6) {
+    const [command = "", path = "", version = "", found = "", said = "", running = ""] = fields.slice(at, at + 6);
+    answers.push({ command, path, version, found: found.trim(), said, running: running.split(/\s+/).filter(Boolean) });
+  }
+  return answers;
+}
+
+function unknown(name: string, place: string, answers: readonly Answer[]): BuddyError {
+  const silent = answers.find(({ said }) => !/no such|not found|no container/i.test(said));
+  const running = [...new Set(answers.flatMap((answer) => answer.running))];
+  if (silent !== undefined && running.length === 0) {
+    const said = silent.said.trim().split("\n").at(-1) ?? "";
+    const denied = /permission denied/i.test(said);
+    return new BuddyError("target", `${silent.command} does not answer ${place}: ${said}`, {
+      hint: denied
+        ? `Your user may not use it: add it to the group docker, or use rootless podman.`
+        : "Is its service running? Try: systemctl start docker",
+    });
+  }
+  return new BuddyError("target", `there is no container ${JSON.stringify(name)} ${place}`, {
+    hint: running.length === 0 ? "No container is running." : `Running: ${running.join(", ")}`,
+  });
+}
+
+function notRunning(name: string, status: string, command: string): BuddyError {
+  const hint =
+    status === "paused"
+      ? `Wake it: ${command} unpause ${name}`
+      : status === "restarting"
+        ? `It keeps restarting: ${command} logs ${name} tells why.`
+        : `Start it: ${command} start ${name}`;
+  return new BuddyError("target", `container ${name} is not running (${status})`, { hint });
+}

@@ -1,0 +1,121 @@
+/** Processes inside a container, on this machine or on a host over ssh: `exec -i` of docker or podman on another transport. */
+import { BuddyError } from "../../lib/errors.ts";
+import { runAgainAfterDrop } from "../channel.ts";
+import { Foothold } from "../foothold.ts";
+import { LaneLost } from "../lane.ts";
+import { LOADER } from "../quote.ts";
+import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
+import { findContainer, type FoundContainer } from "./container-engine.ts";
+
+const OPEN_MS = 30_000;
+const CHECK_MS = 5000;
+
+export interface ContainerOptions {
+  readonly name: string;
+  /** Where the engine is; closed with this transport. */
+  readonly base: Transport;
+  readonly cwd?: string;
+  readonly signal?: AbortSignal;
+}
+
+export class ContainerTransport implements Transport {
+  readonly kind = "container";
+  readonly label: string;
+  readonly facts: MachineFacts;
+  readonly container: FoundContainer;
+  readonly base: Transport;
+  readonly #name: string;
+  #foothold: Foothold;
+  #mending: Promise<void> | undefined;
+  #closed = false;
+
+  private constructor(options: ContainerOptions, container: FoundContainer, foothold: Foothold) {
+    this.#name = options.name;
+    this.base = options.base;
+    this.container = container;
+    this.label = labelOf(options);
+    this.#foothold = foothold;
+    this.facts = { ...foothold.facts, machine: container.id.slice(0, 12) };
+  }
+
+  /** Takes over `base`, also when it fails. */
+  static async open(options: ContainerOptions): Promise<ContainerTransport> {
+    try {
+      const container = await findContainer(options.base, options.name, options.signal);
+      return new ContainerTransport(options, container, await enter(options, container));
+    } catch (error) {
+      await options.base[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  spawn(argv: readonly string[], options?: SpawnOptions): Process {
+    if (this.#closed) throw new BuddyError("target", `${this.label} was closed`);
+    return this.#foothold.spawn(argv, options);
+  }
+
+  run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
+    return runAgainAfterDrop(
+      this.label,
+      () => this.#foothold.run(script, options),
+      () => this.ensure(options.signal),
+    );
+  }
+
+  async ensure(signal?: AbortSignal): Promise<void> {
+    if (this.#closed) throw new BuddyError("target", `${this.label} was closed`);
+    this.#mending ??= this.#mend(signal).finally(() => (this.#mending = undefined));
+    await this.#mending;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#foothold.close();
+    await this.base[Symbol.asyncDispose]();
+  }
+
+  async #mend(signal: AbortSignal | undefined): Promise<void> {
+    if (await this.#foothold.answers(CHECK_MS, signal)) return;
+    this.#foothold.abandon("the container or the connection to it is gone");
+    await this.base.ensure(signal);
+    const container = await findContainer(this.base, this.#name, signal);
+    if (container.id !== this.container.id) {
+      throw new BuddyError("target", `container ${this.#name} is another one now (${container.id.slice(0, 12)})`, {
+        hint: "It was removed and made again. Nothing was run there; start buddy again to work in the new one.",
+      });
+    }
+    const again = { name: this.#name, base: this.base, ...(signal === undefined ? {} : { signal }) };
+    const foothold = await enter(again, container);
+    if (this.#closed) await foothold.close();
+    else this.#foothold = foothold;
+  }
+}
+
+function labelOf({ name, base }: ContainerOptions): string {
+  return base.kind === "local" ? `container ${name}` : `container ${name} on ${base.label}`;
+}
+
+async function enter(options: ContainerOptions, { command, id }: FoundContainer): Promise<Foothold> {
+  try {
+    return await Foothold.open({
+      label: labelOf(options),
+      // By id: a container made again under the same name must not be entered unnoticed.
+      client: () => options.base.spawn([command, "exec", "-i", id, "sh", "-c", LOADER], { isClient: true }),
+      cwd: options.cwd ?? "",
+      timeoutMs: OPEN_MS,
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    });
+  } catch (error) {
+    if (!(error instanceof LaneLost)) throw error;
+    if (/executable file not found|no such file or directory/i.test(error.message)) {
+      throw new BuddyError("target", `${labelOf(options)} has no sh, so nothing can be run in it`, {
+        hint: "Work on its host instead, or use an image with a shell (busybox is enough).",
+        cause: error,
+      });
+    }
+    throw new BuddyError("target", `cannot enter ${labelOf(options)}: ${error.message || "it gave no answer"}`, {
+      cause: error,
+    });
+  }
+}
