@@ -21,6 +21,7 @@ export async function run(argv: readonly string[]): Promise<ExitCode> {
 }
 
 async function dispatch(argv: readonly string[]): Promise<ExitCode> {
+  if (argv[0] === "__complete") return (await import("./complete.ts")).complete(argv.slice(1));
   const name = await commandName(argv);
   const entry = name === undefined || !isCommand(name) ? undefined : COMMANDS[name];
   if (name !== undefined && entry === undefined) throw unknownCommand(name);

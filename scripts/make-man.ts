@@ -1,0 +1,113 @@
+/** The man page docs/buddy.1, made from the definitions of commands and options: `bun scripts/make-man.ts`. */
+import { join } from "node:path";
+import { version } from "../package.json";
+import type { Args, Command } from "../src/cli/command.ts";
+import { COMMANDS } from "../src/cli/commands.ts";
+import { GLOBAL_ARGS } from "../src/cli/options.ts";
+import { EXIT } from "../src/lib/errors.ts";
+
+export const MAN_PAGE = join(import.meta.dir, "../docs/buddy.1");
+
+export async function manPage(): Promise<string> {
+  const commands = await Promise.all(Object.values(COMMANDS).map(({ load }) => load()));
+  return `${[
+    `.TH BUDDY 1 "" "buddy ${version}" "User Commands"`,
+    ".SH NAME",
+    "buddy \\- a terminal agent for people who run machines",
+    ".SH SYNOPSIS",
+    ".B buddy",
+    "[OPTIONS]",
+    ".br",
+    ".B buddy",
+    "[OPTIONS] COMMAND [ARGUMENTS]",
+    ".SH DESCRIPTION",
+    plain(
+      "Without a command buddy opens a REPL; buddy exec answers one prompt. The model works in a shared tmux pane the operator can attach to, on this machine, over SSH, or inside a container, and asks before it changes anything.",
+    ),
+    ".SH OPTIONS",
+    ...options(GLOBAL_ARGS),
+    ".SH COMMANDS",
+    ...commands.flatMap(section),
+    ".SH EXIT STATUS",
+    ...EXIT_WORDS.flatMap(([code, words]) => [".TP", bold(String(code)), plain(words)]),
+    ".SH ENVIRONMENT",
+    ...ENVIRONMENT.flatMap(([name, words]) => [".TP", bold(name), plain(words)]),
+    ".SH FILES",
+    ...FILES.flatMap(([name, words]) => [".TP", italic(name), plain(words)]),
+    ".SH SEE ALSO",
+    ".BR tmux (1),",
+    ".BR ssh (1)",
+  ].join("\n")}\n`;
+}
+
+const EXIT_WORDS: readonly (readonly [number, string])[] = [
+  [EXIT.ok, "answered"],
+  [EXIT.failure, "model or tool-loop failure"],
+  [EXIT.usage, "usage or configuration"],
+  [EXIT.approval, "an approval was needed and nobody could give it"],
+  [EXIT.auth, "not signed in, or no key"],
+  [EXIT.timeout, "--timeout ran out"],
+  [EXIT.interrupted, "interrupted (SIGINT); 129 for SIGHUP, 143 for SIGTERM"],
+];
+
+const ENVIRONMENT: readonly (readonly [string, string])[] = [
+  ["BUDDY_API_KEY", "key for the endpoint; comes before the profile's own source"],
+  ["BUDDY_BASE_URL", "address of the endpoint"],
+  ["BUDDY_MODEL", "profile or model, as --model"],
+  ["BUDDY_CONFIG", "configuration file, as --config"],
+  ["BUDDY_API_TIMEOUT, BUDDY_FETCH_TIMEOUT", "durations"],
+  ["NO_COLOR, FORCE_COLOR", "colour off, or on in a pipe"],
+  ["HTTP_PROXY, HTTPS_PROXY, NO_PROXY", "proxies; SOCKS is not supported"],
+];
+
+const FILES: readonly (readonly [string, string])[] = [
+  ["~/.config/buddy/buddy.toml", "configuration; ./buddy.toml comes first where there is one"],
+  ["~/.config/buddy/auth.json", "sign-ins of buddy login"],
+  ["~/.config/buddy/AGENTS.md", "instructions for every session"],
+  ["~/.config/buddy/history", "prompts typed in the REPL"],
+  [".buddyx/sessions", "stored sessions of a working directory"],
+];
+
+function section(command: Command): string[] {
+  const positionals = Object.entries(command.args).filter(([, def]) => def.type === "positional");
+  const words = positionals.map(([name, def]) => {
+    const word = def.choices?.join("|") ?? name.toUpperCase();
+    return def.required === false ? `[${word}]` : word;
+  });
+  return [
+    `.SS ${plain(["buddy", command.name, ...words].join(" "))}`,
+    plain(`${command.summary}.`),
+    ...positionals.flatMap(([name, def]) => [".TP", italic(name.toUpperCase()), plain(def.description ?? "")]),
+    ...options(command.args),
+    ".PP",
+    command.examples.length === 1 ? "Example:" : "Examples:",
+    ...command.examples.flatMap(([line, text]) => [".TP", bold(line), plain(text)]),
+  ];
+}
+
+function options(args: Args): string[] {
+  return Object.entries(args).flatMap(([name, def]) => {
+    if (def.type === "positional") return [];
+    const short = "alias" in def && typeof def.alias === "string" ? `-${def.alias}, ` : "";
+    const value = def.type === "boolean" ? "" : ` ${def.valueHint ?? "VALUE"}`;
+    return [".TP", bold(`${short}--${name}${value}`), plain(def.description ?? "")];
+  });
+}
+
+function bold(text: string): string {
+  return `\\fB${plain(text)}\\fR`;
+}
+
+function italic(text: string): string {
+  return `\\fI${plain(text)}\\fR`;
+}
+
+/** A dot or quote that opens a line would be a request to troff. */
+function plain(text: string): string {
+  return text
+    .replaceAll("\\", "\\e")
+    .replaceAll("-", "\\-")
+    .replace(/^(?=[.'])/, "\\&");
+}
+
+if (import.meta.main) await Bun.write(MAN_PAGE, await manPage());

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { type LoginBehaviour, startLoginServer } from "../support/login-server.ts";
+import { type Sandbox, sandbox } from "../support/buddy.ts";
+import { until } from "../support/until.ts";
+
+const secrets = (text: string) => /refresh-\d+-secret|\.sig\d|eyJ/.test(text);
+
+async function signedOut(
+  behaviour: LoginBehaviour,
+  work: (box: Sandbox, server: ReturnType<typeof startLoginServer>, env: Record<string, string>) => Promise<void>,
+) {
+  await using server = startLoginServer(behaviour);
+  using box = sandbox();
+  await work(box, server, { BUDDY_AUTH_ISSUER: server.url });
+}
+
+describe("buddy login", () => {
+  test("shows address and code, waits, stores; --check and --reset tell the rest; no token is ever printed", () =>
+    signedOut({}, async (box, server, env) => {
+      const before = await box.run(["login", "--check"], { env });
+      expect([before.code, before.stdout]).toEqual([4, "not signed in\n"]);
+
+      const login = await box.run(["login"], { env });
+      expect(login.stderr).toContain(`${server.url}/codex/device`);
+      expect(login.stderr).toContain("ABCD-1234");
+      expect(login.stderr).toContain("only if you started this sign-in yourself");
+      expect(login.stderr).toMatch(/waiting, 15 minutes left/);
+      expect(login.stderr).toContain("Signed in.");
+      expect([login.code, login.stdout]).toEqual([0, ""]);
+      const path = join(box.home, ".config/buddy/auth.json");
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+
+      const after = await box.run(["login", "--check"], { env });
+      expect(after.code).toBe(0);
+      expect(after.stdout).toContain("signed in, account acct-42; the token is valid until");
+
+      const reset = await box.run(["login", "--reset", "--verbose"], { env });
+      expect(reset.stderr).toContain("revoked and removed");
+      expect(server.state.revoked).toEqual([server.state.refreshToken]);
+      expect(readFileSync(path, "utf8")).not.toContain("refresh");
+      expect((await box.run(["login", "--reset"], { env })).stderr).toContain("nothing to remove");
+      for (const run of [before, login, after, reset]) expect(secrets(run.stdout + run.stderr)).toBe(false);
+    }));
+
+  test("--reset removes the sign-in even when it cannot be revoked", () =>
+    signedOut({}, async (box, server, env) => {
+      await box.run(["login"], { env });
+      server.state.down = true;
+      const { stderr, code } = await box.run(["login", "--reset"], { env });
+      expect(stderr).toContain("could not revoke");
+      expect(code).toBe(0);
+      expect((await box.run(["login", "--check"], { env })).code).toBe(4);
+    }));
+
+  test("--check refreshes what is about to expire, and exits with 4 when the sign-in has ended", () =>
+    signedOut({ lifetime: 0 }, async (box, server, env) => {
+      await box.run(["login"], { env });
+      expect((await box.run(["login", "--check"], { env })).code).toBe(0);
+      expect(server.state.refreshes).toBe(1);
+      server.state.refreshToken = "rotated elsewhere";
+      const ended = await box.run(["login", "--check"], { env });
+      expect(ended.code).toBe(4);
+      expect(ended.stderr).toContain("buddy login");
+    }));
+
+  test.each<[string, LoginBehaviour, string]>([
+    ["not enabled", { notEnabled: true }, "not enabled"],
+    ["declined", { answer: { status: 400, body: { error: "access_denied" } } }, "declined"],
+    ["garbage", { garbage: "usercode" }, "asking for a code failed"],
+  ])("%s: a clear error and exit code 4", (_, behaviour, words) =>
+    signedOut(behaviour, async (box, _server, env) => {
+      const { code, stderr } = await box.run(["login"], { env });
+      expect(stderr).toContain(words);
+      expect(stderr).not.toContain("    at ");
+      expect(code).toBe(4);
+    }),
+  );
+
+  test("Ctrl-C ends it with 130 and stores nothing", () =>
+    signedOut({ approved: false }, async (box, server, env) => {
+      const child = await box.spawn(["login"], { env });
+      await until(() => server.state.polls > 0, "it waits for the user");
+      child.kill("SIGINT");
+      expect(await child.exited).toBe(130);
+      expect(await child.stderr.text()).toContain("nothing was changed");
+      expect((await box.run(["login", "--check"], { env })).code).toBe(4);
+    }));
+
+  test("a profile that needs no sign-in is told so", () =>
+    signedOut({}, async (box, _, env) => {
+      const { code, stderr } = await box.run(["login", "demo"], { env });
+      expect(code).toBe(2);
+      expect(stderr).toContain("profile demo needs no sign-in");
+      expect(stderr).toContain("buddy login gpt-codex");
+      expect((await box.run(["login", "--check", "--reset"], { env })).code).toBe(2);
+    }));
+});
