@@ -119,7 +119,7 @@ describe("house style", () => {
   });
 
   test("files are in kebab-case", () => {
-    const odd = files.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*\.ts$/.test(basename(file)));
+    const odd = files.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file)));
     expect(odd).toEqual([]);
   });
 });
