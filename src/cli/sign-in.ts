@@ -5,10 +5,10 @@ import { BuddyError } from "../lib/errors.ts";
 import type { GlobalOptions } from "./options.ts";
 
 /** The store and server behind a login profile; throws for a profile that needs no sign-in. */
-export async function openSignIn(name: string | undefined, globals: Pick<GlobalOptions, "config" | "model">) {
-  const { loadConfig } = await import("../config/load.ts");
+export async function openSignIn(name: string | undefined, globals: GlobalOptions) {
+  const { loadConfiguration } = await import("./configuration.ts");
   const { resolveProfile, profileNames } = await import("../config/profiles.ts");
-  const loaded = await loadConfig({ flags: globals, env: process.env, cwd: process.cwd() });
+  const loaded = await loadConfiguration(globals);
   const profile = resolveProfile(loaded, name);
   if (profile.auth !== "login") {
     const { models } = loaded.config;
