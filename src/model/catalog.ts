@@ -18,22 +18,27 @@ export interface CatalogRule {
   readonly reasoning?: boolean | undefined;
 }
 
-/** `contextLimit` of the profile beats every rule. */
+/** `contextLimit` of the profile beats every rule; a rule of the user's may say only a part, the catalog the rest. */
 export function infoFor(
   model: string,
   own: { readonly rules?: readonly CatalogRule[] | undefined; readonly contextLimit?: number | undefined } = {},
 ): ModelInfo {
-  const rule = findRule(model, own.rules ?? []) ?? findRule(model, embeddedRules());
-  const info: { -readonly [K in keyof ModelInfo]: ModelInfo[K] } = {
-    contextLimit: own.contextLimit ?? rule?.context_limit ?? UNKNOWN_CONTEXT_LIMIT,
-    known: rule !== undefined,
+  const mine = findRule(model, own.rules ?? []);
+  const known = findRule(model, embeddedRules());
+  const rule = (key: "context_limit" | "max_output" | "price_in" | "price_out") => mine?.[key] ?? known?.[key];
+  const optional = {
+    maxOutput: rule("max_output"),
+    priceIn: rule("price_in"),
+    priceOut: rule("price_out"),
+    images: mine?.images ?? known?.images,
+    reasoning: mine?.reasoning ?? known?.reasoning,
   };
-  if (rule?.max_output !== undefined) info.maxOutput = rule.max_output;
-  if (rule?.price_in !== undefined) info.priceIn = rule.price_in;
-  if (rule?.price_out !== undefined) info.priceOut = rule.price_out;
-  if (rule?.images !== undefined) info.images = rule.images;
-  if (rule?.reasoning !== undefined) info.reasoning = rule.reasoning;
-  return info;
+  const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
+  return {
+    contextLimit: own.contextLimit ?? rule("context_limit") ?? UNKNOWN_CONTEXT_LIMIT,
+    known: mine !== undefined || known !== undefined,
+    ...given,
+  };
 }
 
 /** All exact rules are tried before prefixes, and those before contains; within a kind the order given counts. */

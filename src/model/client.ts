@@ -223,7 +223,7 @@ class HttpModelClient implements ModelClient {
       temperature: login ? undefined : temperature,
       topP: login ? undefined : topP,
       reasoningEffort,
-      reasoning: this.info.known ? Boolean(this.info.reasoning) : undefined,
+      reasoning: this.info.reasoning,
       without: this.#without,
     });
   }

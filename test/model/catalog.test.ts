@@ -1,0 +1,163 @@
+/** What is known of models by name, what they cost, and how full the window is. */
+import { describe, expect, test } from "bun:test";
+import { parse } from "smol-toml";
+import { embeddedRules, infoFor } from "../../src/model/catalog.ts";
+import { findLocalServers } from "../../src/model/local-servers.ts";
+import { startScripted } from "../../src/model/scripted/server.ts";
+import type { AssistantMessage, Message } from "../../src/model/types.ts";
+import { costOf, estimateTokens, usageOf, windowUse, windowWarning } from "../../src/model/usage.ts";
+import catalogText from "../../templates/models.toml" with { type: "text" };
+
+describe("catalog", () => {
+  test("the quick reader sees what a TOML parser sees", () => {
+    expect(embeddedRules()).toEqual(
+      (parse(catalogText) as unknown as { rules: ReturnType<typeof embeddedRules> }).rules,
+    );
+    expect(embeddedRules().length).toBeGreaterThan(600);
+  });
+
+  test.each([
+    [
+      "gpt-5.3-codex",
+      { contextLimit: 400_000, maxOutput: 128_000, priceIn: 1.75, priceOut: 14, images: true, reasoning: true },
+    ],
+    ["GPT-5.3-Codex", { contextLimit: 400_000 }],
+    ["gpt-5.3-codex-spark", { contextLimit: 128_000 }],
+    ["gpt-5.3-codex-2026-10-01", { contextLimit: 400_000 }],
+    ["deepseek/deepseek-v3.2", { contextLimit: 163_840, priceIn: 0.26 }],
+    ["deepseek/deepseek-v3.2:nitro", { contextLimit: 163_840, priceIn: 0.26 }],
+    ["deepseek/deepseek-v3.2:free", { contextLimit: 163_840, priceIn: 0, priceOut: 0 }],
+    ["us.anthropic.claude-sonnet-4-5-v1:0", { contextLimit: 200_000 }],
+  ])("%s", (model, expected) => expect(infoFor(model)).toMatchObject({ ...expected, known: true }));
+
+  test.each(["nobody-knows-this", "", "qwen9:0.5b"])("unknown %j gets 8192", (model) => {
+    expect(infoFor(model)).toEqual({ contextLimit: 8192, known: false });
+  });
+
+  test("one's own rules come first, the profile's context_limit before them", () => {
+    const rules = [
+      { contains: "codex", context_limit: 1 },
+      { prefix: "gpt-5", context_limit: 2 },
+      { prefix: "gpt-5.3", context_limit: 3 },
+      { exact: "gpt-5.3-codex", context_limit: 4, price_in: 1, price_out: 2 },
+    ];
+    expect(infoFor("gpt-5.3-codex", { rules })).toMatchObject({
+      contextLimit: 4,
+      priceIn: 1,
+      priceOut: 2,
+      known: true,
+    });
+    expect(infoFor("gpt-5.3-other", { rules }).contextLimit).toBe(2);
+    expect(infoFor("my-codex", { rules }).contextLimit).toBe(1);
+    expect(infoFor("gpt-4o", { rules }).contextLimit).toBe(128_000);
+    expect(infoFor("gpt-5.3-codex", { rules, contextLimit: 9 }).contextLimit).toBe(9);
+  });
+
+  test("a rule of one's own without a limit changes only what it says", () => {
+    expect(infoFor("gpt-5.3-codex", { rules: [{ prefix: "gpt", price_in: 0, price_out: 0 }] })).toMatchObject({
+      contextLimit: 400_000,
+      priceIn: 0,
+    });
+  });
+});
+
+describe("usage", () => {
+  const request = { messages: [{ role: "user", content: "x".repeat(40) }] satisfies Message[], tools: [] };
+  const message: AssistantMessage = {
+    role: "assistant",
+    content: "y".repeat(80),
+    toolCalls: [{ id: "1", name: "abcd", arguments: "efgh" }],
+  };
+
+  test("as reported, with cost", () => {
+    const usage = usageOf({ input: 1000, output: 500, cached: 200, reasoning: 100 }, request, message, {
+      priceIn: 2,
+      priceOut: 10,
+    });
+    expect(usage).toEqual({ input: 1000, output: 500, cached: 200, reasoning: 100, estimated: false, costUsd: 0.007 });
+  });
+
+  test("a cost the gateway names counts", () =>
+    expect(usageOf({ input: 1, output: 1, costUsd: 0.5 }, request, message, { priceIn: 1, priceOut: 1 }).costUsd).toBe(
+      0.5,
+    ));
+
+  test("estimated when absent, zero, or half there", () => {
+    const guess = { input: 14, output: 26, cached: 0, reasoning: 0, estimated: true };
+    expect(usageOf(undefined, request, message, {})).toEqual(guess);
+    expect(usageOf({ input: 0, output: 0 }, request, message, {})).toEqual(guess);
+    expect(usageOf({ input: 7 }, request, message, {})).toEqual({ ...guess, input: 7 });
+  });
+
+  test("no price, no cost", () => expect(costOf({ input: 1, output: 1 }, { priceIn: 1 })).toBeUndefined());
+
+  test("hidden fields and tools count, and each message is measured once", () => {
+    let reads = 0;
+    const counted: Message = {
+      role: "tool",
+      callId: "1",
+      name: "n",
+      get content() {
+        reads++;
+        return "z".repeat(4000);
+      },
+    };
+    const tools = [{ name: "t", description: "d".repeat(400), parameters: {} }];
+    for (let round = 0; round < 50; round++) expect(estimateTokens([counted])).toBe(1004);
+    expect(reads).toBe(1);
+    expect(estimateTokens([], tools)).toBeGreaterThan(100);
+    const items = [{ type: "reasoning", encrypted_content: "e".repeat(400) }, { type: "message" }];
+    expect(estimateTokens([{ role: "assistant", content: null, toolCalls: [], items }])).toBeGreaterThan(100);
+    expect(
+      estimateTokens([{ role: "assistant", content: null, toolCalls: [], extra: { r: "e".repeat(400) } }]),
+    ).toBeGreaterThan(100);
+  });
+
+  test("the window warns at 80 % and asks to be compacted at 90 %", () => {
+    expect([79, 80, 89, 90, 120].map((used) => windowUse(used, 100).state)).toEqual([
+      "ok",
+      "warn",
+      "warn",
+      "compact",
+      "compact",
+    ]);
+    expect(windowUse(1, 0).state).toBe("compact");
+    expect(windowWarning(79, 100)).toBeUndefined();
+    expect(windowWarning(81, 100)).toContain("81 %");
+  });
+});
+
+describe("local servers", () => {
+  test("those that answer like one are found with their models", async () => {
+    await using good = startScripted({ reply: () => ({}) }, { models: ["llama3.3", "qwen3:8b"] });
+    await using silent = startScripted({ reply: () => ({ fault: "silence" }) });
+    const other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request) =>
+        new URL(request.url).pathname.startsWith("/big") ? new Response("x".repeat(2e6)) : new Response("<html>"),
+    });
+    const moved = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.redirect(good.url) });
+    await using gone = startScripted({ reply: () => ({}) });
+    await gone.close();
+    const hang = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Promise<Response>(() => {}) });
+    const found = await findLocalServers(
+      [
+        { name: "good", baseUrl: good.url },
+        { name: "no list", baseUrl: `${silent.url}/elsewhere` },
+        { name: "page", baseUrl: `${other.url}v1` },
+        { name: "big", baseUrl: `${other.url}big` },
+        { name: "moved", baseUrl: `${moved.url}v1` },
+        { name: "gone", baseUrl: gone.url },
+        { name: "hangs", baseUrl: `${hang.url}v1` },
+      ],
+      300,
+    );
+    expect(found).toEqual([{ name: "good", baseUrl: good.url, models: ["llama3.3", "qwen3:8b"] }]);
+    await Promise.all([other.stop(true), moved.stop(true), hang.stop(true)]);
+  });
+
+  test("the usual ports are asked without a proxy and without a word", async () => {
+    expect(Array.isArray(await findLocalServers())).toBe(true);
+  });
+});

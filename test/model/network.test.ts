@@ -1,0 +1,175 @@
+/** Proxies and certificates, on real sockets. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, connect, type Server, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { proxyFor, proxyLabel } from "../../src/model/proxy.ts";
+import { collect, done, modelOptions, startModel } from "../support/model.ts";
+import { createModelClient } from "../../src/model/client.ts";
+
+describe("which proxy", () => {
+  const https = "https://api.example.org/v1";
+  const http = "http://127.0.0.1:11434/v1";
+  test.each([
+    [https, {}, undefined],
+    [https, { HTTPS_PROXY: "http://p:3128" }, "http://p:3128/"],
+    [https, { https_proxy: "p:3128" }, "http://p:3128/"],
+    [https, { HTTP_PROXY: "http://p:3128" }, undefined],
+    [https, { ALL_PROXY: "http://u:pw@p:3128" }, "http://u:pw@p:3128/"],
+    [https, { HTTPS_PROXY: "  " }, undefined],
+    [http, { HTTP_PROXY: "http://p:1" }, "http://p:1/"],
+    [http, { HTTP_PROXY: "http://p:1", NO_PROXY: "localhost,127.0.0.1" }, undefined],
+    [https, { HTTPS_PROXY: "http://p:1", NO_PROXY: "example.org" }, undefined],
+    [https, { HTTPS_PROXY: "http://p:1", NO_PROXY: ".example.org:443" }, undefined],
+    [https, { HTTPS_PROXY: "http://p:1", NO_PROXY: "api.example.org:8443" }, "http://p:1/"],
+    [https, { HTTPS_PROXY: "http://p:1", NO_PROXY: "ample.org" }, "http://p:1/"],
+    [https, { HTTPS_PROXY: "http://p:1", no_proxy: "*" }, undefined],
+  ])("%p with %j: %p", (target, env, expected) => expect(proxyFor(new URL(target), env)).toBe(expected));
+
+  test.each(["socks5://127.0.0.1:1080", "socks5h://u:pw@h:1", "socks4://h:1"])("%s is refused in words", (value) => {
+    expect(() => proxyFor(new URL(https), { ALL_PROXY: value })).toThrow(/ALL_PROXY names a socks proxy/);
+    expect(() => proxyFor(new URL(https), { HTTPS_PROXY: value, NO_PROXY: "example.org" })).not.toThrow();
+    expect(proxyLabel("http://u:pw@p:3128/")).toBe("http://p:3128");
+  });
+
+  test("something else altogether too", () =>
+    expect(() => proxyFor(new URL(https), { HTTPS_PROXY: "ftp://x" })).toThrow(/not the URL of an http proxy/));
+
+  test("a socks proxy stops the turn before anything is sent", async () => {
+    await using model = startModel([], { env: { ALL_PROXY: "socks5://127.0.0.1:9" } });
+    await expect(collect(model.client)).rejects.toMatchObject({
+      code: "config",
+      message: expect.stringContaining("socks"),
+    });
+    expect(model.requests).toHaveLength(0);
+  });
+});
+
+/** Tunnels CONNECT and forwards plain requests to one place, noting who asked for what. */
+function tinyProxy(to: () => number): Promise<{ server: Server; port: number; seen: string[] }> {
+  const seen: string[] = [];
+  const server = createServer((socket) => {
+    socket.once("data", (first) => {
+      const head = first.toString("latin1");
+      seen.push(head.split("\r\n")[0] ?? "");
+      if (/proxy-authorization/i.test(head)) seen.push("with credentials");
+      const onward = connect(to(), "127.0.0.1", () => {
+        if (head.startsWith("CONNECT")) socket.write("HTTP/1.1 200 Connected\r\n\r\n");
+        else onward.write(first.toString("latin1").replace(/^(\S+) http:\/\/[^/]+/, "$1 "));
+        socket.pipe(onward).pipe(socket);
+      });
+      onward.on("error", () => socket.destroy());
+    });
+    socket.on("error", () => {});
+  });
+  const { promise, resolve } = Promise.withResolvers<{ server: Server; port: number; seen: string[] }>();
+  server.listen(0, "127.0.0.1", () => resolve({ server, port: (server.address() as AddressInfo).port, seen }));
+  return promise;
+}
+
+describe("through a proxy", () => {
+  test("plain http, with credentials, streaming", async () => {
+    await using model = startModel([{ text: "through", pieceChars: 2 }]);
+    const proxy = await tinyProxy(() => Number(new URL(model.url).port));
+    const env = { HTTP_PROXY: `http://user:pw@127.0.0.1:${proxy.port}` };
+    const client = createModelClient(modelOptions("http://model.invalid/v1", { env }));
+    expect((await done(client)).message.content).toBe("through");
+    expect(proxy.seen[0]).toContain("http://model.invalid/v1/chat/completions");
+    expect(proxy.seen).toContain("with credentials");
+    proxy.server.close();
+  });
+
+  test("a proxy that is down is named, without its password", async () => {
+    await using gone = startModel([]);
+    const port = new URL(gone.url).port;
+    await gone.server.close();
+    const client = createModelClient(
+      modelOptions("http://model.invalid/v1", {
+        env: { HTTP_PROXY: `http://user:hush-hush@127.0.0.1:${port}` },
+        retries: 0,
+      }),
+    );
+    const error: unknown = await collect(client).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({
+      reason: "network",
+      message: expect.stringContaining(`through the proxy http://127.0.0.1:${port}`),
+    });
+    expect(Bun.inspect(error)).not.toContain("hush-hush");
+  });
+});
+
+describe("certificates", () => {
+  let directory: string;
+  let https: ReturnType<typeof Bun.serve>;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "buddy-ca-"));
+    const made = Bun.spawnSync(
+      [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        "subjectAltName=DNS:localhost,IP:127.0.0.1",
+        "-keyout",
+        "key.pem",
+        "-out",
+        "cert.pem",
+      ],
+      { cwd: directory },
+    );
+    expect(made.exitCode).toBe(0);
+    https = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      tls: { key: Bun.file(join(directory, "key.pem")), cert: Bun.file(join(directory, "cert.pem")) },
+      fetch: () =>
+        Response.json({ choices: [{ message: { role: "assistant", content: "over tls" }, finish_reason: "stop" }] }),
+    });
+  });
+  afterAll(async () => {
+    await https.stop(true);
+    await rm(directory, { recursive: true });
+  });
+
+  test("one that is not trusted is not retried, and the way out is named", async () => {
+    const client = createModelClient(modelOptions(`https://127.0.0.1:${https.port}/v1`));
+    await expect(collect(client)).rejects.toMatchObject({
+      reason: "network",
+      retryable: false,
+      hint: expect.stringContaining("NODE_EXTRA_CA_CERTS"),
+    });
+  });
+
+  test.each([false, true])("a CA of one's own works; through a CONNECT proxy: %p", async (proxied) => {
+    const proxy = await tinyProxy(() => https.port ?? 0);
+    const source = join(import.meta.dir, "../../src/model/client.ts");
+    const program = `
+      const { createModelClient } = await import(${JSON.stringify(source)});
+      const client = createModelClient({ name: "t", baseUrl: process.env.BASE, api: "completions", auth: "api-key", model: "m", env: process.env, retries: 0 });
+      for await (const event of client.stream({ messages: [{ role: "user", content: "x" }], tools: [] }, new AbortController().signal))
+        if (event.type === "done") console.log(event.message.content);`;
+    const child = Bun.spawn([process.execPath, "-e", program], {
+      env: {
+        PATH: process.env["PATH"],
+        NODE_EXTRA_CA_CERTS: join(directory, "cert.pem"),
+        BASE: proxied ? "https://localhost:4433/v1" : `https://127.0.0.1:${https.port}/v1`,
+        ...(proxied && { HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` }),
+      },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    expect(`${out}${err}`).toBe("over tls\n");
+    expect(proxy.seen).toEqual(proxied ? ["CONNECT localhost:4433 HTTP/1.1"] : []);
+    proxy.server.close();
+  });
+});
