@@ -1,0 +1,117 @@
+/** What was typed before: walked with Up and Down, searched with Ctrl-R, kept in a private file shared by all buddies. */
+import { readFileSync } from "node:fs";
+import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { lock } from "../../lib/kernel-lock.ts";
+
+export class History {
+  #entries: string[] = [];
+  #path: string | undefined;
+  #failed: unknown;
+  #stored: Promise<void> = Promise.resolve();
+
+  /** Without a path nothing is read or written. */
+  constructor(path: string | undefined) {
+    this.#path = path;
+    if (path !== undefined) this.#entries = parse(readIfThere(path));
+  }
+
+  get entries(): readonly string[] {
+    return this.#entries;
+  }
+
+  /** Why the file could not be written, once. */
+  takeFailure(): unknown {
+    const failure = this.#failed;
+    this.#failed = undefined;
+    return failure;
+  }
+
+  /** Remembers an entry; an older twin goes away. */
+  add(entry: string): void {
+    if (entry.trim() === "") return;
+    this.#entries = appended(this.#entries, entry);
+    if (entry.length <= PERSIST_CHARACTERS) this.#stored = this.#stored.then(() => this.#store(entry));
+  }
+
+  /** Everything added so far is in the file, or has failed. */
+  async settled(): Promise<void> {
+    await this.#stored;
+  }
+
+  async #store(entry: string): Promise<void> {
+    if (this.#path === undefined) return;
+    try {
+      await store(this.#path, entry);
+    } catch (error) {
+      this.#failed = error;
+      this.#path = undefined;
+    }
+  }
+
+  /** Newest entry at or before `from` that contains the text; upper case matters only if it was typed. */
+  search(text: string, from: number): number | undefined {
+    const fold = text === text.toLowerCase();
+    for (let index = Math.min(from, this.#entries.length - 1); index >= 0; index--) {
+      const entry = this.#entries[index]!;
+      if ((fold ? entry.toLowerCase() : entry).includes(text)) return index;
+    }
+    return undefined;
+  }
+}
+
+export const HISTORY_ENTRIES = 2000;
+/** Longer entries (pastes) stay in memory only. */
+const PERSIST_CHARACTERS = 32 * 1024;
+
+function appended(entries: readonly string[], entry: string): string[] {
+  const kept = entries.filter((other) => other !== entry);
+  kept.push(entry);
+  return kept.slice(-HISTORY_ENTRIES);
+}
+
+/** Read, add, write and rename under a lock: two buddies that add at the same moment both keep their line. */
+async function store(path: string, entry: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const held = await lock(`${path}.lock`, AbortSignal.timeout(LOCK_WAIT_MS));
+  try {
+    const entries = appended(parse(readIfThere(path)), entry);
+    // Not writeFileAtomic: its fsync would hold up the next key on a busy disk, and a history line is not worth that.
+    const temporary = `${path}.${process.pid}.tmp`;
+    await writeFile(temporary, entries.map((line) => `${escape(line)}\n`).join(""), { mode: 0o600 });
+    await chmod(temporary, 0o600);
+    await rename(temporary, path);
+  } finally {
+    held.release();
+  }
+}
+
+const LOCK_WAIT_MS = 5000;
+
+/** One entry a line: a newline is written \n, a backslash before n or a backslash is doubled. */
+function escape(entry: string): string {
+  return entry.replace(/\\(?=[\\n\n]|$)/g, "\\\\").replaceAll("\n", "\\n");
+}
+
+function parse(text: string): string[] {
+  const seen = new Set<string>();
+  const entries: string[] = [];
+  const lines = text.split("\n");
+  for (let index = lines.length - 1; index >= 0; index--) {
+    if (lines[index] === "") continue;
+    const entry = lines[index]!.replace(/\\([\\n])/g, (_, what: string) => (what === "n" ? "\n" : "\\"));
+    if (seen.has(entry)) continue;
+    seen.add(entry);
+    entries.push(entry);
+    if (entries.length === HISTORY_ENTRIES) break;
+  }
+  return entries.toReversed();
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

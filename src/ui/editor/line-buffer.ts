@@ -1,0 +1,216 @@
+/** The text being typed, as grapheme clusters and folded pastes, with a cursor, a kill ring and undo. */
+import { graphemes } from "../../lib/graphemes.ts";
+
+export class LineBuffer {
+  #cells: Cell[] = [];
+  #cursor = 0;
+  #killed: Cell[] = [];
+  #killing = false;
+  #undo: { cells: Cell[]; cursor: number }[] = [];
+  #typing = false;
+
+  get cells(): readonly Cell[] {
+    return this.#cells;
+  }
+
+  get cursor(): number {
+    return this.#cursor;
+  }
+
+  get empty(): boolean {
+    return this.#cells.length === 0;
+  }
+
+  /** What is sent: folded pastes in full. */
+  get text(): string {
+    return textOf(this.#cells);
+  }
+
+  /** Text before the cursor, for completion. */
+  get before(): string {
+    return textOf(this.#cells.slice(0, this.#cursor));
+  }
+
+  set(cells: readonly Cell[], cursor = cells.length): void {
+    this.#save(false);
+    this.#cells = [...cells];
+    this.#cursor = Math.min(cursor, cells.length);
+  }
+
+  setText(text: string): void {
+    this.set(graphemes(text));
+  }
+
+  /** Types text; a combining mark joins the character before it. */
+  insert(text: string): void {
+    this.#save(true);
+    const left = this.#cells[this.#cursor - 1];
+    const right = this.#cells[this.#cursor];
+    const head = typeof left === "string" && left !== "\n" ? left : "";
+    const tail = typeof right === "string" && right !== "\n" ? right : "";
+    const before = graphemes(head + text);
+    const all = graphemes(head + text + tail);
+    const from = head === "" ? this.#cursor : this.#cursor - 1;
+    this.#cells.splice(from, (head === "" ? 0 : 1) + (tail === "" ? 0 : 1), ...all);
+    this.#cursor = from + Math.min(before.length, all.length);
+  }
+
+  /** A paste: folded into one cell when it is long. */
+  paste(text: string): void {
+    const clean = text.replace(/\r\n?/g, "\n").replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "");
+    if (clean === "") return;
+    const lines = clean.split("\n").length - (clean.endsWith("\n") ? 1 : 0);
+    this.#save(false);
+    if (lines <= FOLD_LINES && clean.length <= FOLD_CHARACTERS) {
+      // A trailing newline of a copied line is not meant as an empty line.
+      this.insert(clean.endsWith("\n") ? clean.slice(0, -1) : clean);
+      return;
+    }
+    const shown = lines > 1 ? `[pasted ${lines} lines]` : `[pasted ${clean.length} characters]`;
+    this.#cells.splice(this.#cursor, 0, { text: clean, shown });
+    this.#cursor++;
+  }
+
+  /** Replaces the `length` characters of text before the cursor, which must be plain cells. */
+  replaceBefore(length: number, text: string): void {
+    this.#save(false);
+    let start = this.#cursor;
+    let left = length;
+    while (start > 0 && left > 0) left -= textOf([this.#cells[--start]!]).length;
+    const fresh = graphemes(text);
+    this.#cells.splice(start, this.#cursor - start, ...fresh);
+    this.#cursor = start + fresh.length;
+  }
+
+  move(to: number): void {
+    this.#cursor = Math.max(0, Math.min(to, this.#cells.length));
+    this.#killing = false;
+    this.#typing = false;
+  }
+
+  get lineStart(): number {
+    let at = this.#cursor;
+    while (at > 0 && this.#cells[at - 1] !== "\n") at--;
+    return at;
+  }
+
+  get lineEnd(): number {
+    let at = this.#cursor;
+    while (at < this.#cells.length && this.#cells[at] !== "\n") at++;
+    return at;
+  }
+
+  /** Start of the word before the cursor; words are letters and digits, as in readline. */
+  get wordLeft(): number {
+    let at = this.#cursor;
+    while (at > 0 && !isWord(this.#cells[at - 1]!)) at--;
+    while (at > 0 && isWord(this.#cells[at - 1]!)) at--;
+    return at;
+  }
+
+  get wordRight(): number {
+    let at = this.#cursor;
+    while (at < this.#cells.length && !isWord(this.#cells[at]!)) at++;
+    while (at < this.#cells.length && isWord(this.#cells[at]!)) at++;
+    return at;
+  }
+
+  /** Start of the blank-delimited word before the cursor (Ctrl-W). */
+  get bigWordLeft(): number {
+    let at = this.#cursor;
+    while (at > 0 && isBlank(this.#cells[at - 1]!)) at--;
+    while (at > 0 && !isBlank(this.#cells[at - 1]!)) at--;
+    return at;
+  }
+
+  delete(from: number, to: number): void {
+    const start = Math.max(0, Math.min(from, to));
+    const end = Math.min(this.#cells.length, Math.max(from, to));
+    if (start === end) return;
+    this.#save(false);
+    this.#cells.splice(start, end - start);
+    this.#cursor = start;
+    this.#killing = false;
+  }
+
+  /** Deletes into the kill ring; kills in a row join, as in readline. */
+  kill(from: number, to: number): void {
+    const cut = this.#cells.slice(Math.min(from, to), Math.max(from, to));
+    if (cut.length === 0) return;
+    const joined = this.#killing ? (from < to ? [...this.#killed, ...cut] : [...cut, ...this.#killed]) : cut;
+    this.delete(from, to);
+    this.#killed = joined;
+    this.#killing = true;
+  }
+
+  yank(): void {
+    if (this.#killed.length === 0) return;
+    this.#save(false);
+    this.#cells.splice(this.#cursor, 0, ...this.#killed);
+    this.#cursor += this.#killed.length;
+    this.#killing = false;
+  }
+
+  /** Ctrl-T: swaps the two characters around the cursor. */
+  transpose(): void {
+    const at = this.#cursor === this.#cells.length ? this.#cursor - 1 : this.#cursor;
+    if (at < 1) return;
+    this.#save(false);
+    const [left, right] = [this.#cells[at - 1]!, this.#cells[at]!];
+    this.#cells.splice(at - 1, 2, right, left);
+    this.#cursor = at + 1;
+  }
+
+  undo(): void {
+    const last = this.#undo.pop();
+    if (last === undefined) return;
+    this.#cells = last.cells;
+    this.#cursor = last.cursor;
+    this.#typing = false;
+    this.#killing = false;
+  }
+
+  /** Empties the buffer and forgets how it came to be. */
+  clear(): void {
+    this.#cells = [];
+    this.#cursor = 0;
+    this.#undo = [];
+    this.#typing = false;
+    this.#killing = false;
+  }
+
+  /** Characters typed in a row are undone together. */
+  #save(typing: boolean): void {
+    this.#killing = false;
+    if (typing && this.#typing) return;
+    this.#typing = typing;
+    this.#undo.push({ cells: [...this.#cells], cursor: this.#cursor });
+    if (this.#undo.length > UNDO_STEPS) this.#undo.shift();
+  }
+}
+
+/** One character, or a long paste that is shown folded and sent whole. */
+export type Cell = string | Folded;
+
+export interface Folded {
+  readonly text: string;
+  readonly shown: string;
+}
+
+export function textOf(cells: readonly Cell[]): string {
+  let text = "";
+  for (const cell of cells) text += typeof cell === "string" ? cell : cell.text;
+  return text;
+}
+
+export const FOLD_LINES = 12;
+export const FOLD_CHARACTERS = 4000;
+const UNDO_STEPS = 100;
+
+function isWord(cell: Cell): boolean {
+  return typeof cell !== "string" || /[\p{L}\p{N}]/u.test(cell);
+}
+
+function isBlank(cell: Cell): boolean {
+  return typeof cell === "string" && /^\s$/.test(cell);
+}

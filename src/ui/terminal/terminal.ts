@@ -1,0 +1,170 @@
+/** The operator's terminal: raw keys in, frames out, and always given back as it was found. */
+import { writeSync } from "node:fs";
+import { KeyDecoder, type TerminalInput } from "./keys.ts";
+
+export class Terminal {
+  readonly #stdin: RawInput;
+  readonly #size: () => { columns: number; rows: number };
+  #decoder = new KeyDecoder();
+  #escapeTimer: ReturnType<typeof setTimeout> | undefined;
+  #active = false;
+  #inFlight: Promise<void> | undefined;
+  #queued = "";
+  #broken = false;
+
+  /** One chunk of input may hold several keys: they come together, so that type-ahead can be told from an answer. */
+  onInput: (inputs: readonly TerminalInput[]) => void = () => {};
+  onResize: () => void = () => {};
+  /** The terminal is gone (hang-up, closed window). */
+  onGone: () => void = () => {};
+  /** Everything written so far has left the process. */
+  onDrained: () => void = () => {};
+
+  constructor(stdin: RawInput, size: () => { columns: number; rows: number }) {
+    this.#stdin = stdin;
+    this.#size = size;
+  }
+
+  get columns(): number {
+    return Math.max(1, this.#size().columns || 80);
+  }
+
+  get rows(): number {
+    return Math.max(1, this.#size().rows || 24);
+  }
+
+  /** Takes the terminal: raw mode, bracketed paste, focus reports. */
+  enter(): void {
+    if (this.#active) return;
+    this.#active = true;
+    process.once("exit", this.#restoreNow);
+    process.on("SIGWINCH", this.#resized);
+    this.#stdin.setRawMode(true);
+    this.#stdin.on("data", this.#read);
+    this.#stdin.on("end", this.#gone);
+    this.#stdin.on("error", this.#gone);
+    this.#stdin.resume();
+    this.write(MODES_ON);
+  }
+
+  /** Sets the modes again after a stop that buddy did not choose: the shell has changed them. */
+  reenter(): void {
+    if (!this.#active) return;
+    this.#stdin.setRawMode(true);
+    this.write(MODES_ON);
+  }
+
+  /** Gives the terminal back, after what was written has arrived. */
+  async leave(): Promise<void> {
+    if (!this.#active) return;
+    this.#stopReading();
+    this.write(MODES_OFF);
+    await this.drained();
+    this.#active = false;
+    process.off("exit", this.#restoreNow);
+    this.#setCooked();
+  }
+
+  /** True while a frame is on its way: draw later, from the newest state. */
+  get busy(): boolean {
+    return this.#inFlight !== undefined;
+  }
+
+  /**
+   * Writes without ever blocking the event loop: a stopped (Ctrl-S) or slow terminal must not stop keys and tasks.
+   * process.stdout.write blocks on a TTY under Bun (measured: 1 s for 1 MB nobody reads); Bun.write does not.
+   */
+  write(text: string): void {
+    if (text === "" || this.#broken) return;
+    this.#queued += text;
+    if (this.#inFlight === undefined) this.#pump();
+  }
+
+  async drained(): Promise<void> {
+    while (this.#inFlight !== undefined) await this.#inFlight;
+  }
+
+  #pump(): void {
+    const text = this.#queued;
+    this.#queued = "";
+    this.#inFlight = Bun.write(Bun.stdout, text).then(
+      () => this.#written(),
+      () => {
+        this.#broken = true;
+        this.#inFlight = undefined;
+        this.onGone();
+      },
+    );
+  }
+
+  #written(): void {
+    this.#inFlight = undefined;
+    if (this.#queued !== "") this.#pump();
+    else this.onDrained();
+  }
+
+  #read = (chunk: Uint8Array | string): void => {
+    if (this.#escapeTimer !== undefined) clearTimeout(this.#escapeTimer);
+    this.#escapeTimer = undefined;
+    const inputs = this.#decoder.push(chunk);
+    if (this.#decoder.pending) {
+      this.#escapeTimer = setTimeout(() => {
+        this.#escapeTimer = undefined;
+        const late = this.#decoder.flush();
+        if (late.length > 0) this.onInput(late);
+      }, ESCAPE_WAIT_MS);
+    }
+    if (inputs.length > 0) this.onInput(inputs);
+  };
+
+  #resized = (): void => this.onResize();
+
+  #gone = (): void => this.onGone();
+
+  #stopReading(): void {
+    if (this.#escapeTimer !== undefined) clearTimeout(this.#escapeTimer);
+    this.#escapeTimer = undefined;
+    process.off("SIGWINCH", this.#resized);
+    this.#stdin.off("data", this.#read);
+    this.#stdin.off("end", this.#gone);
+    this.#stdin.off("error", this.#gone);
+    this.#stdin.pause();
+  }
+
+  /** Last resort on a crash or process.exit: synchronous, ignores everything that can go wrong. */
+  #restoreNow = (): void => {
+    if (!this.#active) return;
+    this.#active = false;
+    try {
+      writeSync(1, MODES_OFF);
+    } catch {
+      // The terminal is gone; there is nothing left to restore on it.
+    }
+    this.#setCooked();
+  };
+
+  #setCooked(): void {
+    try {
+      this.#stdin.setRawMode(false);
+    } catch {
+      // Same: a hung-up terminal cannot be set.
+    }
+  }
+}
+
+/** What the terminal needs of process.stdin. */
+export interface RawInput {
+  setRawMode(on: boolean): unknown;
+  on(event: "data" | "end" | "error", listener: (value: never) => void): unknown;
+  off(event: "data" | "end" | "error", listener: (value: never) => void): unknown;
+  resume(): unknown;
+  pause(): unknown;
+}
+
+/** How long a lone ESC may be the beginning of a sequence; slow links cut sequences in two. */
+const ESCAPE_WAIT_MS = 50;
+
+// Bracketed paste, focus reports.
+const MODES_ON = "\x1b[?2004h\x1b[?1004h";
+// The same off, auto-wrap and cursor on, colours reset, a synchronized update ended.
+const MODES_OFF = "\x1b[?2026l\x1b[?2004l\x1b[?1004l\x1b[?7h\x1b[?25h\x1b[0m";
