@@ -1,0 +1,40 @@
+/** /approve: whether buddy asks, for how long it does not, and what is in force now. */
+import { parseDuration } from "../../lib/durations.ts";
+import type { ApprovalMode } from "../../policy/approvals.ts";
+import type { SlashCommand } from "../slash-commands.ts";
+import { oneLine } from "../transcript.ts";
+import { approvalWords } from "./status.ts";
+
+export const approve: SlashCommand = {
+  name: "approve",
+  args: "ask|all|none|DURATION",
+  summary: "when to ask before something is changed",
+  anytime: true,
+  complete: () => [
+    { value: "ask", hint: "ask before anything is changed", complete: true },
+    { value: "10m", hint: "approve everything for ten minutes, then ask", complete: true },
+    { value: "all", hint: "approve everything in this session", complete: true },
+    { value: "none", hint: "refuse what would need approval", complete: true },
+  ],
+  run(screen, args) {
+    const { approvals } = screen.host;
+    if (args !== "") {
+      const mode = parseMode(args);
+      if (mode === undefined) {
+        screen.fail(`/approve takes ask, all, none or a duration, not "${oneLine(args)}"`, "for example /approve 10m");
+        return;
+      }
+      approvals.setMode(mode);
+    }
+    const { mode } = approvals;
+    const words = `approvals: ${approvalWords(mode, Date.now())}`;
+    const until = mode.kind === "until" ? ` (${new Date(mode.at).toTimeString().slice(0, 8)})` : "";
+    screen.say([mode.kind === "all" || mode.kind === "until" ? screen.style.warning(words + until) : words]);
+  },
+};
+
+function parseMode(text: string): ApprovalMode | undefined {
+  if (text === "ask" || text === "all" || text === "none") return { kind: text };
+  const ms = parseDuration(text);
+  return ms === undefined || ms <= 0 ? undefined : { kind: "until", at: Date.now() + ms };
+}

@@ -1,0 +1,46 @@
+/** /attach: how to watch the shared pane; inside tmux it opens beside this one. */
+import type { CommandScreen, SlashCommand } from "../slash-commands.ts";
+import { oneLine } from "../transcript.ts";
+
+export const attach: SlashCommand = {
+  name: "attach",
+  args: "",
+  summary: "watch the shared pane (a split, inside tmux)",
+  anytime: false,
+  meanwhile: ({ host }) => {
+    const command = host.facts().target.attach;
+    return command === undefined ? "" : `from another terminal: ${oneLine(command)}`;
+  },
+  async run(screen) {
+    const { target } = screen.host.facts();
+    if (target.attach === undefined) {
+      if (target.state === "opening") screen.fail("the target is still being opened", "try again in a moment");
+      else
+        screen.fail(
+          "there is no shared pane to attach to",
+          "the target has no tmux, or buddy was started with --no-tmux",
+        );
+      return;
+    }
+    const command = oneLine(target.attach);
+    if (process.env.TMUX === undefined) {
+      screen.say([`from another terminal: ${screen.style.bold(command)}`]);
+      return;
+    }
+    const problem = await split(screen, target.attach);
+    if (problem === undefined) screen.say([`opened in a split: ${screen.style.bold(command)}`]);
+    else screen.fail(`tmux could not open a split: ${oneLine(problem)}`, `from another terminal: ${command}`);
+  },
+};
+
+/** tmux refuses to attach inside itself unless TMUX is unset. */
+async function split(screen: CommandScreen, command: string): Promise<string | undefined> {
+  const direction = screen.columns >= 160 ? "-h" : "-v";
+  const child = Bun.spawn(["tmux", "split-window", direction, "-d", `unset TMUX; exec ${command}`], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const said = await child.stderr.text();
+  return (await child.exited) === 0 ? undefined : said.trim() || "it failed without saying why";
+}

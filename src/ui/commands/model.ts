@@ -1,0 +1,61 @@
+/** /model: switch to another profile, by name, by number, or from a list. */
+import { closestMatch } from "../../lib/closest-match.ts";
+import type { SlashCommand } from "../slash-commands.ts";
+import { oneLine } from "../transcript.ts";
+
+export const model: SlashCommand = {
+  name: "model",
+  args: "[NAME|NUMBER]",
+  summary: "switch the model",
+  anytime: false,
+  complete: (host) =>
+    host.profiles().map((profile) => ({
+      value: profile.name,
+      hint: `${profile.model}${profile.active ? " (active)" : ""}`,
+      complete: true,
+    })),
+  async run(screen, args) {
+    const { host } = screen;
+    const profiles = host.profiles();
+    let wanted = args;
+    if (wanted === "") {
+      const choices = profiles.map(({ name, model, api, auth, active }) => ({
+        value: name,
+        label: name,
+        hint: `${model} · ${api} · ${auth === "login" ? "sign-in" : "key"}${active ? " · active" : ""}`,
+      }));
+      const chosen = await screen.pick(
+        "Model:",
+        choices,
+        profiles.findIndex(({ active }) => active),
+      );
+      if (chosen === undefined) return;
+      wanted = chosen.value;
+    }
+    const index = /^\d+$/.test(wanted) ? Number(wanted) - 1 : -1;
+    const profile = profiles.find(({ name }) => name === wanted) ?? profiles[index];
+    if (profile === undefined) {
+      const names = profiles.map(({ name }) => name);
+      const near = closestMatch(wanted, names);
+      screen.fail(
+        `there is no profile ${oneLine(wanted)}${near === undefined ? "" : `; did you mean ${near}?`}`,
+        profiles.map(({ name, model }, i) => `${i + 1} ${name}  ${model}`).join("\n"),
+      );
+      return;
+    }
+    if (profile.active) {
+      screen.say([`${profile.name} (${profile.model}) is active already`]);
+      return;
+    }
+    const before = profiles.find(({ active }) => active);
+    const notes = [...(await host.switchModel(profile.name))];
+    if (before !== undefined && before.api !== profile.api) notes.push(`protocol: ${before.api} → ${profile.api}`);
+    if (before !== undefined && before.auth !== profile.auth) {
+      notes.push(profile.auth === "login" ? `signs in with an account (/login ${profile.name})` : "uses an API key");
+    }
+    screen.say([
+      `model: ${profile.model} (profile ${profile.name})`,
+      ...notes.map((note) => screen.style.grey(`  ${note}`)),
+    ]);
+  },
+};

@@ -1,0 +1,67 @@
+/** /session: the stored conversations here; start a new one, go on with an earlier one. */
+import { clip } from "../../lib/graphemes.ts";
+import type { SlashCommand } from "../slash-commands.ts";
+import { oneLine } from "../transcript.ts";
+import { ago } from "../words.ts";
+
+export const session: SlashCommand = {
+  name: "session",
+  args: "[new|resume ID|last]",
+  summary: "list sessions, start one, go on with one",
+  anytime: false,
+  complete: (host, _tasks, words) =>
+    words[0] === "resume"
+      ? [
+          { value: "last", hint: "the one used last", complete: true },
+          ...host
+            .sessions()
+            .filter(({ current }) => !current)
+            .slice(0, 20)
+            .map(({ id, title, lastUsed }) => ({
+              value: id,
+              hint: `${ago(lastUsed, Date.now())} ${oneLine(title)}`,
+              complete: true,
+            })),
+        ]
+      : [
+          { value: "new", hint: "start a fresh conversation", complete: true },
+          { value: "resume ", hint: "go on with an earlier one", complete: false },
+          { value: "last", hint: "go on with the one used last", complete: true },
+        ],
+  async run(screen, args) {
+    const { host, style } = screen;
+    const [word = "", id = ""] = args.split(/\s+/);
+    if (word === "new") {
+      screen.say(await host.newSession());
+      return;
+    }
+    if (word === "last" || word === "resume") {
+      if (word === "resume" && id === "") {
+        screen.fail("which session? /session resume ID, or /session last", "/session lists them");
+        return;
+      }
+      screen.say(await host.resumeSession(word === "last" ? "last" : id));
+      return;
+    }
+    if (word !== "") {
+      screen.fail(`/session takes new, resume ID or last, not "${oneLine(word)}"`, "/session alone lists the sessions");
+      return;
+    }
+    const sessions = host.sessions();
+    if (sessions.length === 0) {
+      screen.say(["no stored sessions here yet"]);
+      return;
+    }
+    const now = Date.now();
+    screen.say(
+      sessions.slice(0, SHOWN).map((stored) => {
+        const mark = stored.current ? "*" : " ";
+        const row = `${mark} ${stored.id}  ${ago(stored.lastUsed, now).padEnd(11)}  ${style.grey(`${oneLine(stored.target)}  ${oneLine(stored.title)}`)}`;
+        return clip(row, screen.columns);
+      }),
+    );
+    if (sessions.length > SHOWN) screen.say([style.grey(`…${sessions.length - SHOWN} more: buddy sessions`)]);
+  },
+};
+
+const SHOWN = 15;

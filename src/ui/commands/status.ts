@@ -1,0 +1,124 @@
+/** /status, /context and /tools: what buddy is connected to, how full the window is, what the model may use. */
+import type { ApprovalMode } from "../../policy/approvals.ts";
+import { clip } from "../../lib/graphemes.ts";
+import type { ReplFacts, StatusRow } from "../host.ts";
+import type { CommandScreen } from "../slash-commands.ts";
+import { oneLine } from "../transcript.ts";
+import { clock, compactNumber } from "../words.ts";
+
+export function status(screen: CommandScreen): void {
+  const { host, tasks, style } = screen;
+  const facts = host.facts();
+  const open = tasks.list.filter((task) => task.state.kind !== "over");
+  const rows: StatusRow[] = [
+    { label: "model", value: `${facts.model} (profile ${facts.profile})` },
+    { label: "target", value: targetWords(facts) },
+    { label: "directory", value: facts.target.cwd },
+    { label: "attach", value: facts.target.attach ?? "no shared pane" },
+    { label: "session", value: facts.session + (facts.resumed ? " (resumed)" : "") },
+    { label: "approvals", value: approvalWords(host.approvals.mode, Date.now()) },
+    ...(host.approvals.remembered().length > 0
+      ? [{ label: "always", value: host.approvals.remembered().map(oneLine).join(", ") }]
+      : []),
+    ...(facts.dryRun ? [{ label: "dry run", value: "nothing is changed" }] : []),
+    { label: "context", value: contextWords(facts) },
+    ...host.status(),
+    {
+      label: "tools",
+      value: host
+        .tools()
+        .filter(({ off }) => off === undefined)
+        .map(({ name }) => name)
+        .join(" "),
+    },
+    {
+      label: "tasks",
+      value: open.length === 0 ? "none" : open.map((task) => `${task.id} ${screen.doing(task)}`).join(", "),
+    },
+    { label: "buddy", value: host.version },
+  ];
+  screen.say(table(rows, screen.columns, style.grey));
+}
+
+export function context(screen: CommandScreen): void {
+  const facts = screen.host.facts();
+  const { contextUsed: used, contextLimit: limit } = facts;
+  const share = limit > 0 ? Math.min(1, used / limit) : 0;
+  const width = Math.max(10, Math.min(40, screen.columns - 12));
+  const filled = Math.round(share * width);
+  const bar = `[${"#".repeat(filled)}${"·".repeat(width - filled)}] ${Math.round(share * 100)}%`;
+  const advice =
+    share >= 0.9
+      ? "nearly full: /compact makes room, /session new starts afresh"
+      : share >= 0.8
+        ? "filling up: buddy compacts by itself at 90 %; /compact does it now"
+        : "";
+  screen.say([
+    share >= 0.8 ? screen.style.warning(bar) : bar,
+    ...table(
+      [
+        { label: "context", value: contextWords(facts) },
+        ...screen.host.status().filter(({ label }) => /token|cost|turn/i.test(label)),
+      ],
+      screen.columns,
+      screen.style.grey,
+    ),
+    ...(advice === "" ? [] : [advice]),
+  ]);
+}
+
+export function tools(screen: CommandScreen): void {
+  const { style } = screen;
+  const rows = screen.host.tools();
+  const wide = Math.min(24, Math.max(4, ...rows.map(({ name }) => name.length)));
+  screen.say(
+    rows.map(({ name, description, off }) => {
+      const words = off === undefined ? oneLine(description) : `off: ${off}`;
+      const label = name.padEnd(wide);
+      return clip(
+        `${off === undefined ? style.toolName(label) : style.grey(label)}  ${style.grey(words)}`,
+        screen.columns,
+      );
+    }),
+  );
+}
+
+export function targetWords(facts: ReplFacts): string {
+  const { target } = facts;
+  const who = target.user === undefined || target.host === undefined ? target.name : `${target.user}@${target.host}`;
+  const where =
+    target.kind === "local"
+      ? `${who} (this machine)`
+      : target.kind === "ssh"
+        ? `${who} over ssh`
+        : `${who} in container ${target.name}`;
+  if (target.state === "opening") return `${where}, connecting`;
+  return target.state === "failed" ? `${where}: ${oneLine(target.problem ?? "not connected")}` : where;
+}
+
+export function approvalWords(mode: ApprovalMode, now: number): string {
+  switch (mode.kind) {
+    case "ask":
+      return "ask before anything is changed";
+    case "all":
+      return "approve everything, until /approve ask";
+    case "none":
+      return "refuse everything that would need approval";
+    case "until":
+      return `approve everything for ${clock(Math.max(0, mode.at - now))} more, then ask`;
+  }
+}
+
+function contextWords({ contextUsed, contextLimit }: ReplFacts): string {
+  const share = contextLimit > 0 ? Math.round((contextUsed / contextLimit) * 100) : 0;
+  return `${compactNumber(contextUsed)} of ${compactNumber(contextLimit)} tokens (${share}% used)`;
+}
+
+function table(rows: readonly StatusRow[], columns: number, grey: (text: string) => string): string[] {
+  const wide = Math.max(...rows.map(({ label }) => label.length));
+  return rows.flatMap(({ label, value }) => {
+    const room = Math.max(10, columns - wide - 2);
+    const lines = value.split("\n").flatMap((line) => Bun.wrapAnsi(line, room, { hard: true }).split("\n"));
+    return lines.map((line, i) => `${grey((i === 0 ? label : "").padEnd(wide))}  ${line}`);
+  });
+}

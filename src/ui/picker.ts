@@ -1,0 +1,97 @@
+/** A list to choose from with the arrow keys, a number or the first letters. */
+import { clip } from "../lib/graphemes.ts";
+import type { TerminalInput } from "./terminal/keys.ts";
+import type { Theme } from "./theme.ts";
+
+export class Picker {
+  readonly #title: string;
+  readonly #choices: readonly Choice[];
+  readonly #done: (choice: Choice | undefined) => void;
+  #selected: number;
+  #typed = "";
+
+  /** `done` gets undefined when nothing was chosen. */
+  constructor(title: string, choices: readonly Choice[], selected: number, done: (choice: Choice | undefined) => void) {
+    this.#title = title;
+    this.#choices = choices;
+    this.#selected = Math.max(0, Math.min(selected, choices.length - 1));
+    this.#done = done;
+  }
+
+  handle(input: TerminalInput): void {
+    if (input.kind !== "key") return;
+    const name = `${input.ctrl ? "ctrl-" : ""}${input.name}`;
+    switch (name) {
+      case "up":
+      case "ctrl-p":
+        this.#move(-1);
+        return;
+      case "down":
+      case "ctrl-n":
+      case "tab":
+        this.#move(input.shift ? -1 : 1);
+        return;
+      case "home":
+        this.#selected = 0;
+        return;
+      case "end":
+        this.#selected = this.#choices.length - 1;
+        return;
+      case "enter":
+        this.#done(this.#choices[this.#selected]);
+        return;
+      case "escape":
+      case "ctrl-c":
+      case "ctrl-d":
+      case "ctrl-g":
+        this.#done(undefined);
+        return;
+      case "backspace":
+        this.#typed = this.#typed.slice(0, -1);
+        this.#jump();
+        return;
+      default:
+        if (input.ctrl || input.alt || [...input.name].length !== 1) return;
+        this.#typed += input.name;
+        this.#jump();
+    }
+  }
+
+  rows(columns: number, limit: number, style: Theme): string[] {
+    const height = Math.max(1, Math.min(this.#choices.length, limit - 1));
+    const first = Math.max(0, Math.min(this.#selected - Math.floor(height / 2), this.#choices.length - height));
+    const rows = this.#choices.slice(first, first + height).map((choice, index) => {
+      const active = first + index === this.#selected;
+      const number = String(first + index + 1).padStart(String(this.#choices.length).length);
+      const label = `${active ? "›" : " "} ${number} ${choice.label}`;
+      return clip(`${active ? style.bold(label) : label}  ${style.grey(choice.hint)}`, columns);
+    });
+    return [
+      clip(`${this.#title} ${style.grey("↑↓ Enter · Esc")}${this.#typed === "" ? "" : ` ${this.#typed}`}`, columns),
+      ...rows,
+    ];
+  }
+
+  #move(by: number): void {
+    this.#typed = "";
+    this.#selected = (this.#selected + by + this.#choices.length) % this.#choices.length;
+  }
+
+  #jump(): void {
+    if (this.#typed === "") return;
+    const number = Number(this.#typed);
+    const wanted = this.#typed.toLowerCase();
+    const found =
+      Number.isInteger(number) && number >= 1 && number <= this.#choices.length
+        ? number - 1
+        : this.#choices.findIndex((choice) => choice.label.toLowerCase().startsWith(wanted));
+    if (found >= 0) this.#selected = found;
+    else this.#typed = this.#typed.slice(-1);
+  }
+}
+
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+  readonly hint: string;
+}

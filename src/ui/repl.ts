@@ -1,0 +1,424 @@
+/** The REPL: keys, tasks, questions and output on one terminal. */
+import type { AgentEvent } from "../agent/events.ts";
+import type { Task, Tasks } from "../agent/tasks.ts";
+import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../policy/approvals.ts";
+import { showText } from "../policy/terminal-text.ts";
+import { ApprovalDesk } from "./approval-desk.ts";
+import type { ApprovalPrompt } from "./approval-prompt.ts";
+import { completer } from "./completer.ts";
+import { Editor } from "./editor/editor.ts";
+import { History } from "./editor/history.ts";
+import type { ReplHost } from "./host.ts";
+import { Notifier } from "./notifier.ts";
+import { type Choice, Picker } from "./picker.ts";
+import { promptText } from "./prompt.ts";
+import { layOut } from "./repl-view.ts";
+import { ReplScreen } from "./repl-screen.ts";
+import { type CommandScreen, isSlashCommand, runSlashCommand } from "./slash-commands.ts";
+import { Activity, FRAME_MS, statusLine } from "./status-line.ts";
+import type { KeyInput, TerminalInput } from "./terminal/keys.ts";
+import type { Terminal } from "./terminal/terminal.ts";
+import { supportsLinks, theme, type Theme } from "./theme.ts";
+import { oneLine, Transcript } from "./transcript.ts";
+import { attachLine, welcome } from "./welcome.ts";
+import { seconds } from "./words.ts";
+
+export class Repl implements CommandScreen {
+  readonly host: ReplHost;
+  readonly tasks: Tasks;
+  readonly style: Theme;
+  readonly #terminal: Terminal;
+  readonly #screen: ReplScreen;
+  readonly #transcript: Transcript;
+  readonly #history: History;
+  readonly #editor: Editor;
+  readonly #desk: ApprovalDesk;
+  readonly #notifier: Notifier;
+  readonly #left = Promise.withResolvers<ExitCode>();
+  /** Prompts to show when their task starts. */
+  readonly #echoes = new Map<number, string>();
+  #activity = new Activity();
+  #picker: Picker | undefined;
+  #busyWork: AbortController | undefined;
+  #spinner: ReturnType<typeof setInterval> | undefined;
+  #hint = "";
+  #hintTimer: ReturnType<typeof setTimeout> | undefined;
+  #leaving = false;
+  #saidAttach = false;
+
+  constructor(host: ReplHost, terminal: Terminal, env: Readonly<Record<string, string | undefined>>) {
+    this.host = host;
+    this.#terminal = terminal;
+    const { display } = host;
+    this.style = theme(display.color);
+    this.#transcript = new Transcript({
+      style: this.style,
+      links: supportsLinks(env, display.color),
+      markdown: display.markdown,
+      showTokens: display.showTokens,
+      showToolCalls: display.showToolCalls,
+      showReasoning: display.showReasoning,
+      width: () => this.columns,
+    });
+    this.tasks = host.tasks({
+      event: (_task, event) => this.#taskEvent(event),
+      changed: (task) => this.#taskChanged(task),
+      ended: (task, failure) => this.#taskEnded(task, failure),
+    });
+    this.#history = new History(host.historyPath);
+    this.#editor = new Editor(this.#history, completer(host, this.tasks), () => this.#screen.draw());
+    this.#desk = new ApprovalDesk(this.style, {
+      asked: (prompt) => this.#asked(prompt),
+      armed: () => this.#screen.draw(),
+      answered: (request, answer) => this.#answered(request, answer),
+    });
+    this.#notifier = new Notifier(display.notify, env, (text) => terminal.write(text));
+    this.#screen = new ReplScreen(terminal, env, {
+      waiting: () => this.#transcript.waiting,
+      take: (limit) => this.#transcript.take(limit),
+      live: (columns, rows) => this.#layOut(columns, rows),
+      painted: () => this.#desk.shown(),
+    });
+  }
+
+  /** Columns a row may use: the last one stays empty. */
+  get columns(): number {
+    return Math.max(10, this.#terminal.columns - 1);
+  }
+
+  async run(): Promise<ExitCode> {
+    const { host } = this;
+    const stopListening = host.onEvent((event) => this.#news(event));
+    host.approvals.setAsker(this.#desk);
+    this.#terminal.onInput = (inputs) => this.#input(inputs);
+    this.#terminal.onGone = () => this.leave(EXIT.hangup);
+    const signals = { SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
+    const onSignal = (signal: NodeJS.Signals): void => this.leave(signals[signal as keyof typeof signals]);
+    const onInterrupt = (): void => this.#interrupt();
+    const onContinue = (): void => this.#screen.restart();
+    for (const signal of Object.keys(signals)) process.on(signal, onSignal);
+    process.on("SIGINT", onInterrupt);
+    process.on("SIGCONT", onContinue);
+    this.#terminal.enter();
+    this.#saidAttach = host.facts().target.attach !== undefined;
+    this.#transcript.say(welcome(host, this.columns, this.style));
+    this.#screen.draw();
+    const code = await this.#left.promise;
+    await this.#close();
+    stopListening();
+    host.approvals.setAsker(undefined);
+    for (const signal of Object.keys(signals)) process.off(signal, onSignal);
+    process.off("SIGINT", onInterrupt);
+    process.off("SIGCONT", onContinue);
+    return code;
+  }
+
+  /** Ends the REPL; whatever runs is cancelled. */
+  leave(code: ExitCode): void {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    this.#left.resolve(code);
+  }
+
+  quit(): void {
+    this.leave(EXIT.ok);
+  }
+
+  say(lines: readonly string[]): void {
+    this.#transcript.say(lines);
+    this.#screen.soon();
+  }
+
+  fail(message: string, hint?: string): void {
+    this.#transcript.error(message, hint);
+    this.#screen.soon();
+  }
+
+  async pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Choice | undefined>();
+    this.tasks.hold();
+    this.#picker = new Picker(title, choices, selected, (choice) => {
+      this.#picker = undefined;
+      resolve(choice);
+    });
+    this.#screen.draw();
+    const choice = await promise;
+    this.tasks.release();
+    this.#screen.draw();
+    return choice;
+  }
+
+  doing(task: Task): string {
+    if (task.state.kind === "queued") return "queued";
+    if (task.state.kind === "over") return task.state.status.replace("_", " ");
+    return task.state.kind === "stopping" ? "stopping" : this.#activity.state(Date.now());
+  }
+
+  async interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const abort = (this.#busyWork = new AbortController());
+    this.tasks.hold();
+    try {
+      await work(abort.signal);
+    } catch (error) {
+      if (!abort.signal.aborted) throw error;
+      this.say([this.style.grey("stopped")]);
+    } finally {
+      this.#busyWork = undefined;
+      this.tasks.release();
+    }
+  }
+
+  #input(inputs: readonly TerminalInput[]): void {
+    if (this.#leaving) return;
+    if (inputs.some((input) => input.kind === "key" || input.kind === "paste")) {
+      this.#notifier.key();
+      this.#setHint("");
+    }
+    for (const input of this.#desk.take(inputs)) {
+      if (input.kind === "focus") this.#notifier.focus(input.focused);
+      else if (input.kind === "cursor") this.#screen.cursorAnswered(input.col - 1);
+      else if (this.#picker !== undefined) this.#picker.handle(input);
+      else this.#edit(input);
+    }
+    if (!this.#leaving) this.#screen.draw();
+  }
+
+  #edit(input: KeyInput | (TerminalInput & { kind: "paste" })): void {
+    if (input.kind === "paste" && input.cut)
+      this.fail("the paste was cut: more than 8 MB", "put it into a file and name that with @path");
+    const action = this.#editor.handle(input);
+    switch (action.kind) {
+      case "none":
+        return;
+      case "submit":
+        this.#submit(action.text, action.shown);
+        return;
+      case "interrupt":
+        this.#interrupt();
+        return;
+      case "end":
+        this.leave(EXIT.ok);
+        return;
+      case "clear-screen":
+        this.#screen.clear();
+        return;
+      case "suspend":
+        void this.#screen.suspend();
+        return;
+      case "toggle-reasoning":
+        this.#transcript.toggleReasoning();
+        return;
+    }
+  }
+
+  #submit(text: string, shown: string): void {
+    this.#history.add(text);
+    if (isSlashCommand(text)) {
+      this.#transcript.prompt(this.#prompt(), text.trim());
+      runSlashCommand(text, this).then(
+        () => this.#screen.draw(),
+        (error: unknown) => this.#report(error),
+      );
+      return;
+    }
+    const prompt = text.trim();
+    // Set before submit: the task may start within it.
+    this.#nextEcho = shown;
+    this.tasks.submit(shown.trim(), (signal) => this.host.runTurn(prompt, signal));
+    this.#nextEcho = undefined;
+    const failure = this.#history.takeFailure();
+    if (failure !== undefined) {
+      this.#transcript.warning(
+        `prompts are not remembered: ${failure instanceof Error ? failure.message : String(failure)}`,
+        "[display] persist_history = false silences this",
+      );
+    }
+  }
+
+  #nextEcho: string | undefined;
+
+  /** Ctrl-C: the line, then the task, then, pressed twice, the REPL. */
+  #interrupt(): void {
+    if (this.#busyWork !== undefined) {
+      this.#busyWork.abort(new DOMException("cancelled by the operator", "AbortError"));
+      return;
+    }
+    if (!this.#editor.buffer.empty || this.#editor.search !== undefined) {
+      this.#editor.clear();
+      return;
+    }
+    const { running } = this.tasks;
+    if (running?.state.kind === "running") {
+      const dropped = this.tasks.dropQueued();
+      this.tasks.cancel(running.id);
+      if (dropped > 0)
+        this.say([this.style.grey(`${dropped} queued prompt${dropped === 1 ? "" : "s"} dropped; Up recalls them`)]);
+      return;
+    }
+    if (this.#interruptedAt > Date.now() - TWICE_MS) {
+      this.leave(EXIT.ok);
+      return;
+    }
+    this.#interruptedAt = Date.now();
+    this.#setHint("press Ctrl-C again to leave", TWICE_MS);
+  }
+
+  #interruptedAt = 0;
+
+  #setHint(text: string, forMs?: number): void {
+    clearTimeout(this.#hintTimer);
+    this.#hint = text;
+    if (forMs !== undefined) {
+      this.#hintTimer = setTimeout(() => {
+        this.#hint = "";
+        this.#screen.draw();
+      }, forMs);
+    }
+  }
+
+  #taskEvent(event: AgentEvent): void | Promise<void> {
+    this.#activity.event(event);
+    this.#transcript.event(event);
+    if (event.type === "session") this.#sayAttach(event.attach);
+    this.#screen.soon();
+    return this.#screen.room();
+  }
+
+  /** Events outside a task; those of a task come through it. */
+  #news(event: AgentEvent): void {
+    if (this.tasks.running !== undefined) return;
+    if (event.type === "session") this.#sayAttach(event.attach);
+    else this.#transcript.event(event);
+    this.#screen.soon();
+  }
+
+  /** The target is open: its shared pane is known now. */
+  targetOpened(): void {
+    this.#sayAttach(this.host.facts().target.attach);
+    this.#screen.soon();
+  }
+
+  #sayAttach(attach: string | undefined): void {
+    if (attach === undefined || this.#saidAttach) return;
+    this.#saidAttach = true;
+    this.#transcript.say([attachLine(attach, this.columns, this.style)], "start");
+  }
+
+  #taskChanged(task: Task): void {
+    if (task.state.kind === "queued" && this.#nextEcho !== undefined) this.#echoes.set(task.id, this.#nextEcho);
+    if (task.state.kind === "running" && this.tasks.running === task && this.#startedTask !== task.id) {
+      this.#startedTask = task.id;
+      this.#activity = new Activity();
+      const echo = this.#echoes.get(task.id);
+      if (echo !== undefined) this.#transcript.prompt(this.#prompt(), echo.trim());
+      this.#echoes.delete(task.id);
+      this.#spinner ??= setInterval(() => this.#screen.soon(), FRAME_MS);
+    }
+    this.#screen.soon();
+  }
+
+  #startedTask = 0;
+
+  #taskEnded(task: Task, failure: unknown): void {
+    this.#echoes.delete(task.id);
+    if (task.state.kind !== "over" || task.state.startedAt === undefined) return;
+    const { status, startedAt, endedAt } = task.state;
+    this.#transcript.finish();
+    if (failure !== undefined && status === "failed") this.#report(failure);
+    const words = END_WORDS[status];
+    if (words !== "")
+      this.#transcript.say([this.style.grey(`· task ${task.id} ${words} after ${seconds(endedAt - startedAt)}`)]);
+    this.#notifier.taskEnded(task.id, endedAt - startedAt, words || "is done");
+    if (this.tasks.queued.length === 0) {
+      clearInterval(this.#spinner);
+      this.#spinner = undefined;
+    }
+    this.#screen.soon();
+  }
+
+  #asked(prompt: ApprovalPrompt): void {
+    this.#transcript.say(prompt.preamble(this.columns, this.#terminal.rows), "tool");
+    this.#notifier.approvalWaits(`${prompt.request.where}$ ${oneLine(prompt.request.action)}`);
+    this.#screen.draw();
+  }
+
+  #answered(request: ApprovalRequest, answer: ApprovalAnswer): void {
+    const { style } = this;
+    const decision = {
+      yes: style.ok("approved"),
+      always: style.ok("approved, and the like in this session"),
+      edit: style.ok("edited"),
+      no: style.removed(answer.kind === "no" && answer.reason ? `denied: ${oneLine(answer.reason)}` : "denied"),
+      cancelled: style.grey("withdrawn"),
+      nobody: style.grey("nobody answered"),
+    }[answer.kind];
+    const where = showText(request.where, { mode: "line" });
+    const command = showText(answer.kind === "edit" ? answer.command : request.action, { mode: "command" }).split("\n");
+    const more = command.length > 1 ? ` …${command.length - 1} more lines` : "";
+    this.#transcript.say([`${style.grey(`${where}$ ${command[0]}${more} --`)} ${decision}`], "tool");
+    this.#screen.draw();
+  }
+
+  #report(error: unknown): void {
+    if (error instanceof BuddyError) this.fail(error.message, error.hint);
+    else this.fail(error instanceof Error ? error.message : String(error));
+  }
+
+  #prompt(): string {
+    return promptText(this.host.facts(), this.columns);
+  }
+
+  #layOut(columns: number, rows: number): ReturnType<typeof layOut> {
+    const { running } = this.tasks;
+    const { queued } = this.tasks;
+    return layOut(
+      {
+        style: this.style,
+        editor: this.#editor,
+        desk: this.#desk,
+        picker: this.#picker,
+        prompt: this.#prompt(),
+        queued,
+        hint: this.#hint,
+        statusLine:
+          running === undefined || this.#desk.takesKeys
+            ? undefined
+            : statusLine(running, this.#activity, queued.length, columns, Date.now(), this.style),
+        tail: (limit) => this.#transcript.live(limit),
+      },
+      columns,
+      rows,
+    );
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#spinner);
+    clearTimeout(this.#hintTimer);
+    this.#busyWork?.abort();
+    this.tasks.hold();
+    this.tasks.dropQueued();
+    const { running } = this.tasks;
+    if (running !== undefined) {
+      this.tasks.cancel(running.id);
+      this.#desk.close();
+      // What does not end by itself is ended with the target.
+      await Promise.race([this.tasks.whenIdle(), Bun.sleep(CLOSE_MS)]);
+    }
+    this.#editor.clear();
+    await this.#screen.finish();
+    await this.#history.settled();
+  }
+}
+
+const END_WORDS: Record<string, string> = {
+  answered: "",
+  failed: "failed",
+  cancelled: "was stopped",
+  timeout: "ran out of time",
+  max_iterations: "stopped at max_iterations",
+  approval_needed: "needed an approval",
+};
+
+const TWICE_MS = 2000;
+const CLOSE_MS = 3000;

@@ -1,0 +1,29 @@
+/** The first screen: what buddy is connected to, how to watch it, what to type. At most six short lines. */
+import { clip } from "../lib/graphemes.ts";
+import { targetWords, approvalWords } from "./commands/status.ts";
+import type { ReplHost } from "./host.ts";
+import type { Theme } from "./theme.ts";
+import { oneLine } from "./transcript.ts";
+
+export function welcome(host: ReplHost, columns: number, style: Theme): string[] {
+  const facts = host.facts();
+  const row = (label: string, value: string): string => clip(`${style.grey(label.padEnd(8))} ${value}`, columns);
+  const { mode } = host.approvals;
+  const lines = [
+    clip(`${style.prompt("buddy")} ${style.grey(host.version)}`, columns),
+    row("model", `${oneLine(facts.model)} ${style.grey(`(${oneLine(facts.profile)})`)}`),
+    row("target", oneLine(targetWords(facts))),
+  ];
+  if (facts.target.attach !== undefined) lines.push(row("watch", oneLine(facts.target.attach)));
+  if (facts.resumed) lines.push(row("session", `${facts.session}, resumed`));
+  if (facts.dryRun) lines.push(row("dry run", "nothing will be changed"));
+  else if (mode.kind !== "ask")
+    lines.push(clip(style.warning(`approvals: ${approvalWords(mode, Date.now())}`), columns));
+  lines.push(clip(style.grey("Say what you want done. /help lists commands."), columns));
+  return lines;
+}
+
+/** Said when the shared pane is known only after the first screen. */
+export function attachLine(attach: string, columns: number, style: Theme): string {
+  return clip(`${style.grey("watch".padEnd(8))} ${oneLine(attach)}`, columns);
+}

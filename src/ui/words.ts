@@ -1,0 +1,31 @@
+/** Numbers and times as the screen shows them. */
+export function compactNumber(value: number): string {
+  if (value < 1000) return String(Math.round(value));
+  if (value < 10_000) return `${(value / 1000).toFixed(1)}k`;
+  if (value < 1_000_000) return `${Math.round(value / 1000)}k`;
+  return `${(value / 1_000_000).toFixed(1)}M`;
+}
+
+/** 800 → "0.8s", 12400 → "12s", 75000 → "1m15s". */
+export function seconds(ms: number): string {
+  if (ms < 9950) return `${(ms / 1000).toFixed(1)}s`;
+  const total = Math.round(ms / 1000);
+  if (total < 60) return `${total}s`;
+  if (total < 3600) return `${Math.floor(total / 60)}m${String(total % 60).padStart(2, "0")}s`;
+  return `${Math.floor(total / 3600)}h${String(Math.floor((total % 3600) / 60)).padStart(2, "0")}m`;
+}
+
+/** Whole seconds only: what a running clock shows. */
+export function clock(ms: number): string {
+  return ms < 60_000 ? `${Math.floor(ms / 1000)}s` : seconds(Math.floor(ms / 1000) * 1000);
+}
+
+/** "just now", "5 min ago", "yesterday": for lists of sessions. */
+export function ago(iso: string, now: number): string {
+  const minutes = Math.floor((now - Date.parse(iso)) / 60_000);
+  if (!Number.isFinite(minutes)) return "";
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ago`;
+  return `${Math.floor(minutes / 1440)} days ago`;
+}
