@@ -2,6 +2,7 @@
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import type { LoadedConfig } from "../config/load.ts";
+import type { ResolvedProfile } from "../config/profiles.ts";
 import type { TrustQuestion } from "../config/trust.ts";
 import { printable } from "../lib/printable.ts";
 import type { GlobalOptions } from "./options.ts";
@@ -31,6 +32,17 @@ export async function loadConfiguration(
     for (const warning of loaded.warnings) warn(warning);
   }
   return loaded;
+}
+
+/** The configuration and the profile in effect; without a usable one the error lists every way to a model. */
+export async function loadProfile(globals: GlobalOptions): Promise<{ loaded: LoadedConfig; profile: ResolvedProfile }> {
+  const loaded = await loadConfiguration(globals);
+  const { resolveProfile } = await import("../config/profiles.ts");
+  try {
+    return { loaded, profile: resolveProfile(loaded) };
+  } catch (error) {
+    throw await (await import("./ways-out.ts")).withWaysOut(error);
+  }
 }
 
 function warn(text: string): void {

@@ -14,22 +14,22 @@ export function createConfigFile(path: string, place: Place, text = CONFIG_TEMPL
   const home = place.env.HOME;
   // Without this check a mistyped HOME would be made, directories and all, where the user can write.
   if (home !== undefined && path.startsWith(`${home}/`) && !existsSync(home)) {
-    throw new BuddyError(
-      "config",
-      `the home directory ${home} does not exist, so ${shownPath(path, place)} cannot be created`,
-      {
-        hint: REMEDY,
-      },
-    );
+    throw new BuddyError("config", `the home directory ${home} does not exist, so ${path} cannot be created`, {
+      hint: REMEDY,
+    });
   }
   try {
     writeFileAtomic(path, text);
   } catch (error) {
-    throw new BuddyError("config", `cannot create ${shownPath(path, place)}: ${fileTrouble(error)}`, {
+    throw new BuddyError("config", `cannot create ${path}: ${whyNot(error)}`, {
       hint: REMEDY,
       cause: error,
     });
   }
+}
+
+function whyNot(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code === "ENOENT" ? "its directory cannot be made" : fileTrouble(error);
 }
 
 const REMEDY = "set HOME or XDG_CONFIG_HOME to a directory of yours that can be written, or use --config PATH";

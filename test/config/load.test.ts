@@ -330,7 +330,7 @@ describe("creation", () => {
     const { cwd, home, write } = place();
     write("home/.config", "a file where the directory should be");
     const error = await failure(loadConfig({ env: { HOME: home }, cwd }));
-    expect(error.message).toContain("cannot create ~/.config/buddy/buddy.toml:");
+    expect(error.message).toContain(`cannot create ${home}/.config/buddy/buddy.toml:`);
     expect(readFileSync(join(home, ".config"), "utf8")).toContain("a file");
   });
 });

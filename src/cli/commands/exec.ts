@@ -41,10 +41,15 @@ export const command = defineCommand({
   ],
   notes: `
 Exit codes:
-  0 answered                          3 an approval was needed, nobody to give it
-  1 model or tool-loop failure        4 not signed in, or no key
-  2 usage or configuration          124 --timeout    130 interrupted`,
-  async run() {
+    0  answered
+    1  model or tool-loop failure
+    2  usage or configuration
+    3  an approval was needed and nobody could give it
+    4  not signed in, or no key
+  124  --timeout
+  130  interrupted (129 hangup, 143 terminated)`,
+  async run({ globals }) {
+    await (await import("../configuration.ts")).loadProfile(globals);
     throw notAvailable("buddy exec");
   },
 });

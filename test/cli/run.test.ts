@@ -1,0 +1,180 @@
+/** From argv to exit code in this process: dispatch, help, errors in words. */
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { COMMANDS, loadRepl } from "../../src/cli/commands.ts";
+import { commandHelp, rootHelp } from "../../src/cli/help.ts";
+import { describeError, reportError } from "../../src/cli/report-error.ts";
+import { run } from "../../src/cli/run.ts";
+import { wantsColor } from "../../src/lib/color.ts";
+import { BuddyError, EXIT, type ErrorCode, exitCodeOf } from "../../src/lib/errors.ts";
+import { printable } from "../../src/lib/printable.ts";
+
+const out: string[] = [];
+const err: string[] = [];
+let spies: { mockRestore(): void }[] = [];
+beforeEach(() => {
+  out.length = 0;
+  err.length = 0;
+  spies = [
+    spyOn(console, "log").mockImplementation((text: string) => void out.push(text)),
+    spyOn(console, "error").mockImplementation((text: string) => void err.push(text)),
+  ];
+});
+afterEach(() => {
+  for (const spy of spies) spy.mockRestore();
+});
+
+describe("run", () => {
+  test.each([
+    [["--version"], /^buddy \d+\.\d+\.\d+/],
+    [["-V"], /^buddy \d+\.\d+\.\d+/],
+    [["exec", "--version"], /^buddy \d+\.\d+\.\d+/],
+    [["--help"], /^buddy: a terminal agent/],
+    [["-q", "-h"], /^buddy: a terminal agent/],
+    [["help"], /^buddy: a terminal agent/],
+    [["help", "exec"], /^buddy exec: /],
+    [["exec", "-h"], /^buddy exec: /],
+    [["exec", "--help", "--nonsense"], /^buddy exec: /],
+    [["--json", "exec", "--help"], /^buddy exec: /],
+    [["--timeout", "5m", "exec", "--help"], /^buddy exec: /],
+    [["help", "help"], /^buddy help: /],
+  ])("%p answers", async (argv, answer) => {
+    expect(await run(argv)).toBe(EXIT.ok);
+    expect(out.join("\n")).toMatch(answer);
+    expect(err).toEqual([]);
+  });
+
+  test.each([
+    [["exce", "hi"], 'unknown command "exce"; did you mean exec?'],
+    [["fix nginx"], 'unknown command "fix nginx"\n  to ask for something: buddy exec "fix nginx"'],
+    [["constructor"], 'unknown command "constructor"'],
+    [["--modle", "x"], "unknown option --modle; did you mean --model?"],
+    [["--nonsense"], "unknown option --nonsense"],
+    [["help", "exce"], 'there is no command "exce"\n  did you mean exec?'],
+    [["help", "qqqqqqqq"], "commands are listed by: buddy --help"],
+    [["exec", "--model"], "--model needs a value"],
+    [["-C", "/does/not/exist"], "--cd /does/not/exist: there is no such directory"],
+    [["-C", "/etc/passwd"], "--cd /etc/passwd: it is not a directory"],
+    [["completion"], "buddy completion needs an argument: bash|zsh|fish"],
+  ])("%p is a usage error", async (argv, message) => {
+    expect(await run(argv)).toBe(EXIT.usage);
+    expect(err.join("\n")).toContain(message);
+    expect(err.join("\n")).not.toMatch(/\bat .*:\d+/);
+    expect(out).toEqual([]);
+  });
+});
+
+describe("help", () => {
+  test("of every command fits 80 columns and shows an example", async () => {
+    const texts = [rootHelp()];
+    for (const { load } of Object.values(COMMANDS)) texts.push(commandHelp(await load()));
+    texts.push(commandHelp(await loadRepl()));
+    for (const text of texts) {
+      expect(text.split("\n").filter((line) => Bun.stringWidth(line) > 80)).toEqual([]);
+      expect(text).toMatch(/^Examples?:$/m);
+    }
+  });
+
+  test("of exec names every exit code", async () => {
+    const text = commandHelp((await COMMANDS.exec?.load()) ?? (await loadRepl()));
+    for (const code of [
+      "  0  answered",
+      "  1  model",
+      "  2  usage",
+      "  3  an approval",
+      "  4  not signed",
+      "124  --timeout",
+      "130  ",
+    ]) {
+      expect(text).toContain(code);
+    }
+  });
+
+  test("the summary of a command is the one of the list", async () => {
+    for (const [name, { summary, load }] of Object.entries(COMMANDS)) {
+      const command = await load();
+      expect({ name: command.name, summary: command.summary }).toEqual({ name, summary });
+    }
+  });
+});
+
+describe("errors in words", () => {
+  test("a BuddyError is its sentence and its hint", () => {
+    const error = new BuddyError("config", "it is wrong", { hint: "do this\nor that", cause: new Error("deep") });
+    expect(describeError(error, { verbose: false })).toBe("buddy: it is wrong\n  do this\n  or that");
+    const details = describeError(error, { verbose: true });
+    expect(details).toContain("at ");
+    expect(details).toContain("caused by: Error: deep");
+    expect(describeError(error, { verbose: false, color: true })).toStartWith(
+      "\u001b[1;31mbuddy:\u001b[0m it is wrong",
+    );
+  });
+
+  test("anything else is a bug, in one sentence, without a stack", () => {
+    const text = describeError(new TypeError("x is not a function\nsecond line"), { verbose: false });
+    expect(text).toBe(
+      "buddy: something went wrong inside buddy: x is not a function\n" +
+        "  this is a bug; run it again with --verbose to see where it happened",
+    );
+    expect(describeError("just text", { verbose: true })).toContain("just text");
+    expect(describeError(new TypeError("x"), { verbose: true })).toContain("at ");
+  });
+
+  test("a chain of causes that is a ring ends", () => {
+    const error = new Error("ring");
+    error.cause = error;
+    expect(describeError(error, { verbose: true }).split("caused by").length).toBeLessThan(10);
+  });
+
+  test("control characters from a file do not reach the terminal", () => {
+    const text = describeError(new BuddyError("config", "bad \u001b]52;c;eA==\u0007 \u009b2J \u202e"), {
+      verbose: false,
+    });
+    expect(text).toBe("buddy: bad \\x1b]52;c;eA==\\x07 \\x9b2J \\u{202e}");
+    expect(printable("plain äöü 漢字 \t\n")).toBe("plain äöü 漢字 \t\n");
+  });
+
+  test("a reader that went away is no error", () => {
+    expect(reportError(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }), { verbose: false })).toBe(EXIT.ok);
+    expect(err).toEqual([]);
+  });
+
+  test("every code has its exit code", () => {
+    const codes: Record<ErrorCode, number> = {
+      usage: 2,
+      config: 2,
+      auth: 4,
+      model: 1,
+      target: 1,
+      tool: 1,
+      approval: 3,
+      session: 1,
+      timeout: 124,
+      interrupted: 130,
+      terminated: 143,
+      hangup: 129,
+      internal: 1,
+    };
+    for (const [code, exit] of Object.entries(codes)) {
+      expect(reportError(new BuddyError(code as ErrorCode, "x"), { verbose: false })).toBe(
+        exitCodeOf(new BuddyError(code as ErrorCode, "x")),
+      );
+      expect(exitCodeOf(new BuddyError(code as ErrorCode, "x")) as number).toBe(exit);
+    }
+    expect(exitCodeOf(new Error("x"))).toBe(EXIT.failure);
+  });
+});
+
+test.each([
+  [{ env: {}, isTty: true }, true],
+  [{ env: {}, isTty: false }, false],
+  [{ env: { TERM: "dumb" }, isTty: true }, false],
+  [{ env: { NO_COLOR: "1" }, isTty: true }, false],
+  [{ env: { NO_COLOR: "" }, isTty: true }, true],
+  [{ env: { FORCE_COLOR: "1" }, isTty: false }, true],
+  [{ env: { FORCE_COLOR: "0" }, isTty: true }, false],
+  [{ env: { FORCE_COLOR: "1", NO_COLOR: "1" }, isTty: true }, false],
+  [{ env: { FORCE_COLOR: "1" }, isTty: true, flag: false }, false],
+  [{ env: {}, isTty: false, setting: "always" as const }, true],
+  [{ env: {}, isTty: true, setting: "never" as const }, false],
+  [{ env: { FORCE_COLOR: "1" }, isTty: false, setting: "never" as const }, true],
+])("colour with %p: %p", (question, answer) => expect(wantsColor(question)).toBe(answer));
