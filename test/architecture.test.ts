@@ -103,6 +103,10 @@ describe("commands", () => {
 });
 
 describe("house style", () => {
+  test("stderr gets its lines through lib/stderr-line.ts: console.error paints them red", () => {
+    expect(files.filter((file) => /\bconsole\.(error|warn)\b[^ ]/.test(sourceText(file)))).toEqual([]);
+  });
+
   test("each file opens with a sentence that says what it is for", () => {
     const silent = files.filter((file) => !/^(#!.*\n)?\/\*\*\s/.test(sourceText(file)));
     expect(silent).toEqual([]);

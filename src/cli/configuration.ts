@@ -6,6 +6,7 @@ import type { ResolvedProfile } from "../config/profiles.ts";
 import type { TrustQuestion } from "../config/trust.ts";
 import { printable } from "../lib/printable.ts";
 import type { GlobalOptions } from "./options.ts";
+import { stderrLine } from "../lib/stderr-line.ts";
 
 export interface ConfigurationOptions {
   /** False for commands that must never write a file by themselves, such as doctor. */
@@ -26,7 +27,7 @@ export async function loadConfiguration(
     ...(isatty(2) ? { ask: askOnTerminal } : {}),
   });
   if (!globals.quiet) {
-    if (loaded.created) console.error(`buddy: wrote ${loaded.files[0]} with the defaults`);
+    if (loaded.created) stderrLine(`buddy: wrote ${loaded.files[0]} with the defaults`);
     if (globals.apiKey !== undefined)
       warn("--api-key can be seen by every user of this machine (ps); prefer BUDDY_API_KEY");
     for (const warning of loaded.warnings) warn(warning);
@@ -46,7 +47,7 @@ export async function loadProfile(globals: GlobalOptions): Promise<{ loaded: Loa
 }
 
 function warn(text: string): void {
-  console.error(`buddy: warning: ${printable(text)}`);
+  stderrLine(`buddy: warning: ${printable(text)}`);
 }
 
 /** Read from the terminal, never from a piped stdin; undefined where there is none or it was closed. */

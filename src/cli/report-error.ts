@@ -3,6 +3,7 @@ import { isatty } from "node:tty";
 import { wantsColor } from "../lib/color.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
 import { printable } from "../lib/printable.ts";
+import { stderrLine } from "../lib/stderr-line.ts";
 
 export interface ReportOptions {
   readonly verbose: boolean;
@@ -13,7 +14,7 @@ export function reportError(error: unknown, options: ReportOptions): ExitCode {
   // The reader of a pipe went away (`| head -1`): nothing is wrong, and nobody is there to read about it.
   if (isBrokenPipe(error)) return EXIT.ok;
   const color = options.color ?? wantsColor({ env: process.env, isTty: isatty(2) });
-  console.error(describeError(error, { ...options, color }));
+  stderrLine(describeError(error, { ...options, color }));
   return exitCodeOf(error);
 }
 

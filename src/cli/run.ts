@@ -32,7 +32,7 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
     const { commandHelp, rootHelp } = await import("./help.ts");
     return print(entry === undefined ? rootHelp() : commandHelp(command));
   }
-  const parsed = judgeTokens(tokens, name ?? "", command.args, workingDirectory());
+  const parsed = judgeTokens(tokens, name ?? "", command.args, process.cwd());
   const globals = readGlobalOptions(parsed.globals);
   enterDirectory(globals);
   return await runWithCitty(command, globals, parsed.own, parsed.positionals);
@@ -114,16 +114,5 @@ function enterDirectory({ cd, ssh, container }: GlobalOptions): void {
     const why = (error as NodeJS.ErrnoException).code;
     const words = { ENOENT: "there is no such directory", ENOTDIR: "it is not a directory", EACCES: "no permission" };
     throw new BuddyError("usage", `--cd ${cd}: ${words[why as keyof typeof words] ?? String(error)}`, { cause: error });
-  }
-}
-
-function workingDirectory(): string {
-  try {
-    return process.cwd();
-  } catch (error) {
-    throw new BuddyError("usage", "the directory buddy was started in no longer exists", {
-      hint: "cd somewhere else first",
-      cause: error,
-    });
   }
 }

@@ -3,6 +3,7 @@ import { isatty } from "node:tty";
 import type { SignInScreen } from "../auth/sign-in.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { GlobalOptions } from "./options.ts";
+import { stderrLine } from "../lib/stderr-line.ts";
 
 /** The store and server behind a login profile; throws for a profile that needs no sign-in. */
 export async function openSignIn(name: string | undefined, globals: GlobalOptions) {
@@ -26,7 +27,7 @@ export async function openSignIn(name: string | undefined, globals: GlobalOption
 const PROVIDER = "openai";
 
 /** auth.json and the sign-in server, for whoever needs a token. */
-export async function signInParts(warn: (message: string) => void = (message) => console.error(`buddy: ${message}`)) {
+export async function signInParts(warn: (message: string) => void = (message) => stderrLine(`buddy: ${message}`)) {
   const [{ AuthStore }, { OpenAiDevice }, { requirePaths }] = await Promise.all([
     import("../auth/store.ts"),
     import("../auth/openai-device.ts"),
@@ -44,10 +45,10 @@ export function signInScreen(): SignInScreen {
   let last = "";
   const put = (text: string) => void Bun.stderr.writer().write(text);
   return {
-    say: (text) => console.error(text),
+    say: (text) => stderrLine(text),
     progress(text) {
       if (live) put(text === undefined ? "\r\u001b[K" : `\r\u001b[K${text} (Ctrl-C to stop)`);
-      else if (text !== undefined && text !== last) console.error(text);
+      else if (text !== undefined && text !== last) stderrLine(text);
       last = text ?? "";
     },
   };

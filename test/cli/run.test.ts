@@ -6,6 +6,7 @@ import { describeError, reportError } from "../../src/cli/report-error.ts";
 import { run } from "../../src/cli/run.ts";
 import { wantsColor } from "../../src/lib/color.ts";
 import { BuddyError, EXIT, type ErrorCode, exitCodeOf } from "../../src/lib/errors.ts";
+import * as stderr from "../../src/lib/stderr-line.ts";
 import { printable } from "../../src/lib/printable.ts";
 
 const out: string[] = [];
@@ -16,7 +17,7 @@ beforeEach(() => {
   err.length = 0;
   spies = [
     spyOn(console, "log").mockImplementation((text: string) => void out.push(text)),
-    spyOn(console, "error").mockImplementation((text: string) => void err.push(text)),
+    spyOn(stderr, "stderrLine").mockImplementation((text: string) => void err.push(text)),
   ];
 });
 afterEach(() => {

@@ -1,6 +1,7 @@
 /** `buddy login`: sign in for profiles with `auth = "login"`. */
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { defineCommand } from "../command.ts";
+import { stderrLine } from "../../lib/stderr-line.ts";
 
 export const command = defineCommand({
   name: "login",
@@ -30,7 +31,7 @@ async function login({ device, store, provider, profile }: Account): Promise<Exi
   const { signIn } = await import("../../auth/sign-in.ts");
   const { signInScreen, untilInterrupted } = await import("../sign-in.ts");
   await untilInterrupted((signal) => signIn({ device, store, provider }, signInScreen(), signal));
-  console.error(`Signed in. Profile ${profile} is ready: try  buddy exec -m ${profile} "hello"`);
+  stderrLine(`Signed in. Profile ${profile} is ready: try  buddy exec -m ${profile} "hello"`);
   return EXIT.ok;
 }
 
@@ -47,7 +48,7 @@ async function check({ device, store, provider }: Account): Promise<ExitCode> {
 async function reset({ device, store, provider }: Account): Promise<ExitCode> {
   const current = store.read(provider);
   if (current === undefined) {
-    console.error("not signed in; nothing to remove");
+    stderrLine("not signed in; nothing to remove");
     return EXIT.ok;
   }
   let revoked = true;
@@ -57,13 +58,11 @@ async function reset({ device, store, provider }: Account): Promise<ExitCode> {
     } catch (error) {
       // Removed all the same: what matters most is that this machine no longer has it.
       revoked = false;
-      console.error(`buddy: could not revoke the sign-in: ${(error as Error).message}`);
+      stderrLine(`buddy: could not revoke the sign-in: ${(error as Error).message}`);
     }
     return undefined;
   });
-  console.error(
-    revoked ? "signed out: revoked and removed" : "removed here; revoke it in your account's settings, too",
-  );
+  stderrLine(revoked ? "signed out: revoked and removed" : "removed here; revoke it in your account's settings, too");
   return EXIT.ok;
 }
 

@@ -2,6 +2,7 @@
 import { BuddyError, EXIT } from "../../lib/errors.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
 import { defineCommand } from "../command.ts";
+import { stderrLine } from "../../lib/stderr-line.ts";
 
 export const command = defineCommand({
   name: "sessions",
@@ -28,7 +29,7 @@ export const command = defineCommand({
       cwd: process.cwd(),
       stateDirectory: stateDirectory(),
       redact: (text) => text,
-      problem: (message) => console.error(`buddy: ${message}`),
+      problem: (message) => stderrLine(`buddy: ${message}`),
     });
     if (action === "list") {
       if (id !== undefined) throw new BuddyError("usage", `too many arguments: "${id}"`);
@@ -40,7 +41,7 @@ export const command = defineCommand({
         hint: "List them with: buddy sessions",
       });
     if (action === "rm") {
-      console.error(`removed session ${(await store.remove(id)).id}`);
+      stderrLine(`removed session ${(await store.remove(id)).id}`);
       return EXIT.ok;
     }
     const session = store.find(id);
