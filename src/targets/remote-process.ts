@@ -113,9 +113,12 @@ function afterMark(stream: ReadableStream<Uint8Array>, start: string, end = ""):
             return controller.close();
           }
           if (found) return controller.enqueue(value);
-          noise = Buffer.concat([noise, value]).subarray(-MAX_NOISE);
+          noise = Buffer.concat([noise, value]);
           const remainder = look();
-          if (remainder === undefined) continue;
+          if (remainder === undefined) {
+            noise = noise.subarray(-MAX_NOISE);
+            continue;
+          }
           noise = Buffer.alloc(0);
           if (remainder.length === 0) continue;
           return controller.enqueue(remainder);

@@ -1,0 +1,24 @@
+/** Looks for processes by what their command line contains: for tests that nothing is left behind. */
+import { readFileSync, readdirSync } from "node:fs";
+
+export function processesWith(text: string): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+    .filter((name) => {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+        if (/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2))) return false;
+        return readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ").includes(text);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+let last = 0;
+
+/** Seconds for `sleep` that no other process has. */
+export function uniqueSeconds(): string {
+  return `${4_000_000 + (process.pid % 100_000)}${String(++last).padStart(3, "0")}`;
+}

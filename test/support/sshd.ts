@@ -1,0 +1,174 @@
+/** A private sshd on loopback with its own keys, and a client side (ssh wrapper, configuration, home) that knows it. */
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { warden } from "../../src/targets/warden.ts";
+import { until } from "./until.ts";
+
+export interface SshServer {
+  readonly port: number;
+  /** Everything is below it; gone after the test run. */
+  readonly dir: string;
+  /** HOME of commands on the other side. */
+  readonly remoteHome: string;
+  /** First in PATH of commands on the other side. */
+  readonly remoteBin: string;
+  /** PATH that finds an `ssh` with the configuration below, and a HOME. */
+  readonly env: { readonly PATH: string; readonly HOME: string };
+  /** Adds to the client's configuration; first come, first served, so it goes above what is there. */
+  configure(text: string): void;
+  /** Makes a key pair that the server accepts with these options (`command="…"`), and returns its path. */
+  key(name: string, options?: { passphrase?: string; accept?: string | false }): string;
+  /** Pids of the server's connections. */
+  connections(): number[];
+}
+
+let server: Promise<SshServer> | undefined;
+
+/**
+ * One for the test process, started when first asked for, ended with the process. Hosts: `lab`; `jump` (through lab);
+ * `stranger` (key not accepted); any 127.0.0.1:port, which reaches it through a proxy.
+ */
+export function sshd(): Promise<SshServer> {
+  server ??= start();
+  return server;
+}
+
+/** What a journey needs: a host for --ssh and the environment for the binary. */
+export async function sshTarget(): Promise<{ host: string; env: Record<string, string>; server: SshServer }> {
+  const server = await sshd();
+  return { host: "lab", env: { ...server.env }, server };
+}
+
+/** The same for in-process tests: until disposed, this process finds that ssh. */
+export async function useSshd(): Promise<SshServer & Disposable> {
+  const server = await sshd();
+  const before = process.env["PATH"];
+  process.env["PATH"] = server.env.PATH;
+  return { ...server, [Symbol.dispose]: () => void (process.env["PATH"] = before) };
+}
+
+async function start(): Promise<SshServer> {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-sshd-")));
+  const [home, remoteHome, remoteBin, bin, sockets] = ["home", "remote-home", "remote-bin", "bin", "tmux"].map(
+    (name) => {
+      const path = join(dir, name);
+      mkdirSync(path, { mode: 0o700 });
+      return path;
+    },
+  ) as [string, string, string, string, string];
+  const port = await freePort();
+  const keygen = (path: string, passphrase = "") =>
+    ok(["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "buddy-test", "-f", path]);
+  keygen(join(dir, "host"));
+  // The other side's HOME, PATH and tmux sockets stay inside: its shell start-up files are not the developer's.
+  const environment = [
+    `HOME=${remoteHome}`,
+    `PATH=${remoteBin}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`,
+    `TMUX_TMPDIR=${sockets}`,
+  ].map((one) => `environment="${one}"`);
+  const authorized = join(dir, "authorized_keys");
+  writeFileSync(authorized, "");
+  const key: SshServer["key"] = (name, { passphrase = "", accept = "" } = {}) => {
+    const path = join(dir, name);
+    keygen(path, passphrase);
+    if (accept !== false) {
+      const options = [...environment, ...(accept === "" ? [] : [accept])].join(",");
+      writeFileSync(authorized, `${options} ${readFileSync(`${path}.pub`, "utf8")}`, { flag: "a" });
+    }
+    return path;
+  };
+  const mine = key("id");
+  const stranger = key("stranger", { accept: false });
+  writeFileSync(
+    join(dir, "sshd_config"),
+    `Port ${port}
+ListenAddress 127.0.0.1
+HostKey ${dir}/host
+PidFile ${dir}/sshd.pid
+AuthorizedKeysFile ${authorized}
+PermitUserEnvironment yes
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+MaxStartups 100
+PrintMotd no
+PrintLastLog no
+UseDNS no
+`,
+  );
+  const config = join(dir, "ssh_config");
+  writeFileSync(
+    config,
+    `Host lab jump stranger
+  HostName 127.0.0.1
+  Port ${port}
+Host jump
+  ProxyJump lab
+Host stranger
+  IdentityFile ${stranger}
+Host *
+  User ${userInfo().username === "unknown" ? "root" : userInfo().username}
+  IdentityFile ${mine}
+  IdentitiesOnly yes
+  IdentityAgent none
+  UserKnownHostsFile ${dir}/known_hosts
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking accept-new
+`,
+  );
+  // ssh takes the home directory from the password file, not from HOME: the configuration has to be named.
+  const ssh = Bun.which("ssh") ?? "/usr/bin/ssh";
+  writeFileSync(join(bin, "ssh"), `#!/bin/sh\nexec ${ssh} -F ${config} "$@"\n`);
+  chmodSync(join(bin, "ssh"), 0o755);
+  mkdirSync("/run/sshd", { recursive: true });
+  ok([Bun.which("sshd") ?? "/usr/sbin/sshd", "-f", join(dir, "sshd_config"), "-E", join(dir, "sshd.log")]);
+  const pid = Number(await until(() => readFileSync(join(dir, "sshd.pid"), "utf8").trim(), "sshd writes its pid"));
+  warden().onDeath(
+    `kill ${pid}; for s in ${sockets}/*/*; do tmux -S "$s" kill-server; done; rm -rf ${dir}; sleep 0.2; rm -rf ${dir}`,
+  );
+  return {
+    port,
+    dir,
+    remoteHome,
+    remoteBin,
+    env: { PATH: `${bin}:${process.env["PATH"]}`, HOME: home },
+    configure: (text) => writeFileSync(config, `${text}\n${readFileSync(config, "utf8")}`),
+    key,
+    connections: () => childrenOf(pid),
+  };
+}
+
+function childrenOf(parent: number): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+        return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1] === String(parent);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+async function freePort(): Promise<number> {
+  const probe = net.createServer();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  probe.listen(0, "127.0.0.1", resolve);
+  await promise;
+  const { port } = probe.address() as net.AddressInfo;
+  const closed = Promise.withResolvers<void>();
+  probe.close(() => closed.resolve());
+  await closed.promise;
+  return port;
+}
+
+function ok(argv: string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
+  if (exitCode !== 0) throw new Error(`${argv[0]} failed (${exitCode}): ${stderr.toString()}`);
+}
