@@ -111,7 +111,8 @@ export interface Process {
 export type RunOutcome =
   /** Non-zero is a result, not an exception. */
   | { readonly kind: "exited"; readonly code: number }
-  | { readonly kind: "running"; readonly why: "deadline" | "no-wait" }
+  /** `busy`: nothing was typed, because a program is still in the foreground of the pane. */
+  | { readonly kind: "running"; readonly why: "deadline" | "no-wait" | "busy"; readonly program?: string }
   | { readonly kind: "waiting"; readonly for: "password" | "line" | "repl" | "full-screen"; readonly program: string }
   | { readonly kind: "incomplete"; readonly hint: string }
   | { readonly kind: "shell-ended"; readonly code: number }
@@ -159,6 +160,8 @@ export interface Shell {
   readonly kind: "tmux" | "direct";
   readonly cwd: string;
   run(command: string, options?: RunOptions): Promise<RunResult>;
+  /** Waits again for the command that was left running or waiting; the result of the last one when it has ended since. */
+  wait(options?: Omit<RunOptions, "noWait">): Promise<RunResult>;
   /** Full text of an earlier command, until the session ends. */
   readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage>;
 }
@@ -314,6 +317,10 @@ export interface TargetOptions {
   readonly maxSessions: number;
   readonly maxPanes: number;
   readonly cwd?: string;
+  /** Shell of the panes instead of the login shell: a name or a path. */
+  readonly shell?: string;
+  /** How long a connection may be silent before it is asked whether it still stands. */
+  readonly heartbeatMs?: number;
   readonly backgroundTimeoutMs: number;
   /** Environment variables that hold secrets: no child ever sees them. */
   readonly secretEnv: readonly string[];

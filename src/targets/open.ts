@@ -1,0 +1,194 @@
+/** From options to a target: the machine is reached, its shell and files are there, and it is known who and where that is. */
+import { createHash } from "node:crypto";
+import { BuddyError } from "../lib/errors.ts";
+import { backgroundShells } from "./background.ts";
+import { fileAccess } from "./files.ts";
+import { quote } from "./quote.ts";
+import { DirectShell } from "./shells/direct.ts";
+import { Spool } from "./shells/output/spool.ts";
+import { choosePaneShell } from "./shells/tmux/bootstrap.ts";
+import { insideManagedPane } from "./shells/tmux/inside.ts";
+import { ManagedPanes } from "./shells/tmux/sessions.ts";
+import type { Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
+import { openTransport } from "./transports/open.ts";
+
+export async function openTarget(options: TargetOptions): Promise<Target> {
+  const notices = new Notices(options.onNotice);
+  const tmuxMissing = (transport: Transport) => {
+    const version = transport.facts.tmuxVersion;
+    if (version === undefined) return "tmux is not installed there";
+    return atLeast(version, 3, 2) ? undefined : `tmux ${version} there is too old: 3.2 is needed`;
+  };
+  if (options.tmux !== "never" && options.ssh === undefined && options.container === undefined)
+    await insideManagedPane();
+  const transport = await openTransport(options);
+  try {
+    const missing = options.tmux === "never" ? "" : tmuxMissing(transport);
+    if (missing !== undefined && options.tmux === "required") {
+      throw new BuddyError("target", `--tmux was asked for, but ${missing} (${transport.label})`, {
+        hint: "Install tmux 3.2 or newer there, or leave --tmux out.",
+      });
+    }
+    if (missing === undefined) return await openWithPane(transport, options, notices);
+    if (missing !== "")
+      notices.tell({
+        kind: "info",
+        text: `${transport.label}: ${missing}; commands run in a direct shell without a pane to watch.`,
+      });
+    return openDirect(transport, options, notices);
+  } catch (error) {
+    await transport[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function openWithPane(transport: Transport, options: TargetOptions, notices: Notices): Promise<Target> {
+  const spool = new Spool();
+  const session = sessionName(options, transport);
+  const shell = choosePaneShell(transport.facts, options.shell);
+  const panes = new ManagedPanes({
+    session: {
+      transport,
+      session,
+      owner: session,
+      shell,
+      socket: options.tmuxSocket,
+      cwd: transport.facts.cwd,
+      unset: options.secretEnv,
+      notice: (notice) => notices.tell(notice),
+      ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
+    },
+    maxSessions: options.maxSessions,
+    maxPanes: options.maxPanes,
+    spool,
+  });
+  try {
+    const shared = await panes.openShared();
+    const identity = identify(transport, shell.name, { session, attach: attachCommand(options, session) });
+    return assemble({ transport, options, notices, spool, identity, shell: shared, panes, close: () => panes.close() });
+  } catch (error) {
+    await panes.close();
+    spool[Symbol.dispose]();
+    throw error;
+  }
+}
+
+function openDirect(transport: Transport, options: TargetOptions, notices: Notices): Target {
+  const spool = new Spool();
+  const shell = new DirectShell({
+    transport,
+    spool,
+    cwd: transport.facts.cwd,
+    notice: (notice) => notices.tell(notice),
+  });
+  shell.warm();
+  const name = transport.facts.programs["bash"] === undefined ? "sh" : "bash";
+  const identity = identify(transport, name);
+  return assemble({
+    transport,
+    options,
+    notices,
+    spool,
+    identity,
+    shell,
+    close: async () => shell[Symbol.asyncDispose](),
+  });
+}
+
+interface Parts {
+  readonly transport: Transport;
+  readonly options: TargetOptions;
+  readonly notices: Notices;
+  readonly spool: Spool;
+  readonly identity: TargetIdentity;
+  readonly shell: Shell;
+  readonly panes?: Panes;
+  readonly close: () => Promise<void>;
+}
+
+function assemble({ transport, options, notices, spool, identity, shell, panes, close }: Parts): Target {
+  let closing: Promise<void> | undefined;
+  const closeAll = async () => {
+    await close();
+    spool[Symbol.dispose]();
+    await transport[Symbol.asyncDispose]();
+  };
+  return {
+    identity,
+    transport,
+    shell,
+    files: fileAccess(transport, { cwd: () => shell.cwd }),
+    background: backgroundShells(transport, {
+      timeoutMs: options.backgroundTimeoutMs,
+      cwd: () => shell.cwd,
+    }),
+    ...(panes === undefined ? {} : { panes }),
+    onNotice: (listener) => notices.listen(listener),
+    [Symbol.asyncDispose]: () => (closing ??= closeAll()),
+  };
+}
+
+function identify(transport: Transport, shellName: string, tmux?: { session: string; attach: string }): TargetIdentity {
+  const { user, host, machine, os, cwd } = transport.facts;
+  return {
+    label: transport.label,
+    kind: transport.kind,
+    user,
+    host,
+    machine,
+    os,
+    cwd,
+    shellName,
+    ...(tmux === undefined ? {} : { attach: tmux.attach, tmuxSession: tmux.session }),
+  };
+}
+
+/** Stable for a target, so that a restart finds its session again. */
+function sessionName(options: TargetOptions, transport: Transport): string {
+  if (options.tmuxSession !== undefined && options.tmuxSession !== "") return plainName(options.tmuxSession);
+  if (options.agentName !== "") return `buddy-${plainName(options.agentName)}`;
+  const target = [
+    options.container === undefined ? "" : `container ${options.container}`,
+    options.ssh ?? "local",
+    transport.facts.user,
+  ];
+  return `buddy-${createHash("sha256").update(target.join(" ")).digest("hex").slice(0, 4)}`;
+}
+
+/** tmux reads `.` and `:` in names as addresses. */
+function plainName(name: string): string {
+  return name.replace(/[^\w-]+/g, "-");
+}
+
+function attachCommand(options: TargetOptions, session: string): string {
+  const tmux = `tmux ${options.tmuxSocket === "" ? "" : `-L ${quote(options.tmuxSocket)} `}attach -t ${quote(session)}`;
+  const there = options.container === undefined ? tmux : `docker exec -it ${quote(options.container)} ${tmux}`;
+  if (options.ssh === undefined) return there;
+  const port = /^(.*):(\d+)$/.exec(options.ssh);
+  const host = port === null ? quote(options.ssh) : `-p ${port[2]} ${quote(port[1] ?? "")}`;
+  return `ssh -t ${host} ${there}`;
+}
+
+function atLeast(version: string, major: number, minor: number): boolean {
+  const [, a, b] = /^(\d+)\.(\d+)/.exec(version) ?? [];
+  // "master", "openbsd-7.4": newer than any number we ask for.
+  if (a === undefined || b === undefined) return true;
+  return Number(a) > major || (Number(a) === major && Number(b) >= minor);
+}
+
+class Notices {
+  readonly #listeners = new Set<(notice: TargetNotice) => void>();
+
+  constructor(first: ((notice: TargetNotice) => void) | undefined) {
+    if (first !== undefined) this.#listeners.add(first);
+  }
+
+  tell(notice: TargetNotice): void {
+    for (const listener of this.#listeners) listener(notice);
+  }
+
+  listen(listener: (notice: TargetNotice) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}

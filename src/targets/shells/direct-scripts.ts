@@ -1,0 +1,79 @@
+/** What a direct shell is told: its loop, each command, and how everything a command started is ended. */
+import { quoteOnOneLine } from "../quote.ts";
+
+/**
+ * $1 where exported variables are kept, $2 whether to take over those of a shell before, $3 directory. The key for the marks is the
+ * first line on stdin, then each line is a request.
+ *
+ * Marks go to copies of stdout and stderr, so that a command that redirects them for good cannot hide its end; what it starts does
+ * not get the copies. The end is told before the next request is read and nowhere else: so `break`, `continue` and syntax errors
+ * cannot skip it. `command eval`: in dash and busybox a syntax error in a plain eval would end the shell.
+ */
+export const DIRECT_LOOP = `
+exec 7<&0 8>&1 9>&2 </dev/null
+IFS= read -r __buddy_key <&7 || exit 0
+__buddy_file=$1/env __buddy_tag= NL='
+'
+( umask 077; mkdir -p "$1" && : >>"$__buddy_file" ) 2>/dev/null
+if [ "$2" = 1 ]; then
+  [ -O "$__buddy_file" ] && . "$__buddy_file" 2>/dev/null
+  cd -- "$3" 2>/dev/null
+fi
+shift 3
+__buddy_next() {
+  __buddy_code=$?
+  if [ -n "$__buddy_tag" ]; then
+    [ -O "$__buddy_file" ] && export -p >|"$__buddy_file"
+    printf '\\033]7771;%s;E;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$__buddy_tag" >&9
+    printf '\\033]7771;%s;P;0;%s;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$__buddy_tag" "$PWD" >&8
+    __buddy_tag=
+  fi
+  IFS= read -r __buddy_line <&7 || exit 0
+  eval "$__buddy_line"
+}
+__buddy_exit() {
+  [ -O "$__buddy_file" ] && export -p >|"$__buddy_file"
+  printf '\\033]7771;%s;P;0;%s;0;%s\\a' "$__buddy_key" "$1" "$PWD" >&8 || printf '\\033]7771;%s;P;0;%s;0;%s\\a' "$__buddy_key" "$1" "$PWD"
+}
+trap '{ __buddy_exit $?; } 2>/dev/null' EXIT
+while :; do
+  while { __buddy_next; } 2>/dev/null; do
+    command eval "$__buddy_text" </dev/null >&8 2>&9 7<&- 8>&- 9>&-
+  done
+done
+`;
+
+export function request(command: string, tag: number, mark: string): string {
+  return `__buddy_tag=${tag} __buddy_text=${quoteOnOneLine(command)}; export BUDDY_JOB=${mark}\n`;
+}
+
+/**
+ * $1 process of the shell, $2 mark in the environment. The shell is stopped first, or it would go on with the next command
+ * of its list; then TERM, a short wait and KILL to all that it started, also what left its group (`setsid`).
+ */
+export const END_TREE = `
+case $1$2 in *[!0-9a-f-]*|'') exit 2 ;; esac
+[ "$1" -gt 1 ] && [ \${#2} -ge 16 ] || exit 2
+kill -STOP "$1" 2>/dev/null
+list() {
+  if [ -d /proc/self ]; then
+    for f in $(grep -ls "BUDDY_JOB=$2" /proc/[0-9]*/environ 2>/dev/null); do f=\${f#/proc/}; echo "\${f%/environ}"; done
+  fi
+  ps -A -o pid= -o ppid= -o stat= 2>/dev/null | awk -v s="$1" '
+    $3 !~ /^Z/ { n++; pid[n] = $1; parent[n] = $2 }
+    END {
+      mine[s] = 1
+      do { more = 0; for (i = 1; i <= n; i++) if ((parent[i] in mine) && !(pid[i] in mine)) { mine[pid[i]] = 1; more = 1 } } while (more)
+      for (p in mine) print p
+    }' 2>/dev/null
+}
+others() { list "$1" "$2" | while read -r p; do [ "$p" != "$1" ] && [ "$p" != $$ ] && [ "$p" -gt 1 ] && kill -0 "$p" 2>/dev/null && echo "$p"; done; }
+each() { for p in $(others "$2" "$3"); do kill "-$1" "$p" 2>/dev/null; done; }
+each TERM "$1" "$2"
+each CONT "$1" "$2"
+i=0
+while [ $i -lt 10 ] && [ -n "$(others "$1" "$2")" ]; do sleep 0.03 2>/dev/null || sleep 1; i=$((i + 1)); done
+each KILL "$1" "$2"
+kill -KILL "$1" "-$1" 2>/dev/null
+:
+`;

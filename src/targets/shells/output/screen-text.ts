@@ -1,0 +1,333 @@
+/** Turns the bytes a program writes to a terminal into the text a person would read there. */
+import { LineCells } from "./line-cells.ts";
+
+/** Lines that can still change: a terminal cannot move its cursor above the top of the screen. */
+const ROWS = 50;
+const FLUSH_AT = 32 * 1024;
+/** Anything that needs more than appending: control characters other than newline, tab and the CR of CRLF. */
+// oxlint-disable-next-line no-control-regex
+const SPECIAL = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)/;
+// oxlint-disable-next-line no-control-regex
+const PLAIN_RUN = /[^\0-\x08\x0a-\x1f\x7f-\x9f]+/y;
+/** An escape sequence longer than this is taken for garbage. */
+const MAX_SEQUENCE = 64 * 1024;
+
+export class ScreenText {
+  readonly #commit: (text: string) => void;
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  /** Plain mode: text whose last ROWS lines can still change. */
+  #plain = "";
+  /** Screen mode, entered when the cursor leaves the last line: the lines that can still change. */
+  #screen: LineCells[] | undefined;
+  #row = 0;
+  /** The row that absolute addressing calls 1: the top after the last clear. */
+  #line = new LineCells();
+  /** The alternate screen: shown while a full-screen program runs, gone afterwards. */
+  #alternate: ScreenText | undefined;
+  #carry = "";
+  #graphics = false;
+  #savedColumn = 0;
+
+  /** `commit` gets text that no later output can change. */
+  constructor(commit: (text: string) => void) {
+    this.#commit = commit;
+  }
+
+  get fullScreen(): boolean {
+    return this.#alternate !== undefined;
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#take(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** Text not yet committed, as it stands now. */
+  pending(): string {
+    const main = this.#plain + this.#lines();
+    return this.#alternate === undefined ? main : main + this.#alternate.pending();
+  }
+
+  /** Nothing more will come: commits what is left. */
+  end(): void {
+    const rest = this.pending();
+    this.#plain = "";
+    this.#screen = undefined;
+    this.#line = new LineCells();
+    this.#alternate = undefined;
+    this.#carry = "";
+    if (rest !== "") this.#commit(rest);
+  }
+
+  #take(chunk: string): void {
+    let text = this.#carry === "" ? chunk : this.#carry + chunk;
+    this.#carry = "";
+    if (text === "") return;
+    if (text.endsWith("\r")) {
+      this.#carry = "\r";
+      text = text.slice(0, -1);
+    }
+    const simple = this.#screen === undefined && this.#alternate === undefined && this.#line.empty && !this.#graphics;
+    if (simple && !SPECIAL.test(text)) this.#plain += text.includes("\r") ? text.replaceAll("\r\n", "\n") : text;
+    else this.#interpret(text);
+    if (this.#plain.length > FLUSH_AT) this.#flush();
+  }
+
+  #flush(): void {
+    let at = this.#plain.length;
+    for (let left = ROWS; left > 0 && at > 0; left--) at = this.#plain.lastIndexOf("\n", at - 1);
+    // A line without end is cut as well: no progress bar is 32 KiB wide.
+    if (at <= 0) at = this.#plain.length - 4096;
+    this.#commit(this.#plain.slice(0, at + 1));
+    this.#plain = this.#plain.slice(at + 1);
+  }
+
+  #lines(): string {
+    if (this.#screen === undefined) return this.#line.text();
+    const lines = this.#screen.map((line) => line.text());
+    while (lines.length > this.#row + 1 && lines.at(-1) === "") lines.pop();
+    return lines.join("\n");
+  }
+
+  #interpret(text: string): void {
+    let at = 0;
+    while (at < text.length) {
+      if (this.#alternate !== undefined) {
+        at = this.#inAlternate(text, at);
+        continue;
+      }
+      PLAIN_RUN.lastIndex = at;
+      const run = PLAIN_RUN.exec(text)?.[0];
+      if (run !== undefined) {
+        this.#print(run);
+        at += run.length;
+        continue;
+      }
+      const char = text.charAt(at);
+      if (char === "\u001b" || char === "\u009b") {
+        const end = sequenceEnd(text, at);
+        if (end < 0) {
+          this.#carry = text.length - at > MAX_SEQUENCE ? "" : text.slice(at) + this.#carry;
+          return;
+        }
+        this.#escape(text.slice(at, end));
+        at = end;
+        continue;
+      }
+      this.#control(char);
+      at++;
+    }
+  }
+
+  #inAlternate(text: string, at: number): number {
+    // oxlint-disable-next-line no-control-regex
+    const leave = /\u001b\[\?(?:1049|1047|47)l/g;
+    leave.lastIndex = at;
+    const found = leave.exec(text);
+    const alternate = this.#alternate;
+    if (alternate === undefined) return at;
+    alternate.#take(text.slice(at, found === null ? undefined : found.index));
+    if (found === null) {
+      const split = /\u001b(?:\[(?:\?\d*)?)?$/.exec(text);
+      // The sequence that leaves the screen may be cut in two: its first half is kept here, not there.
+      if (split !== null && split.index >= at) {
+        this.#carry = split[0] + this.#carry;
+        alternate.#carry = "";
+      }
+      return text.length;
+    }
+    this.#alternate = undefined;
+    return found.index + found[0].length;
+  }
+
+  #print(run: string): void {
+    const shown = this.#graphics ? run.replace(/[`-~]/g, (c) => LINE_DRAWING[c.charCodeAt(0) - 96] ?? c) : run;
+    if (this.#screen === undefined) this.#line.put(shown);
+    else this.#current().put(shown);
+  }
+
+  #current(): LineCells {
+    if (this.#screen === undefined) return this.#line;
+    while (this.#screen.length <= this.#row) this.#screen.push(new LineCells());
+    return this.#screen[this.#row] as LineCells;
+  }
+
+  #control(char: string): void {
+    switch (char) {
+      case "\n":
+      case "\u000b":
+      case "\u000c":
+        return this.#newline();
+      case "\r":
+        return this.#current().to(0);
+      case "\b":
+        return this.#current().left(1);
+      case "\t":
+        return this.#current().put("\t");
+    }
+  }
+
+  #newline(): void {
+    if (this.#screen === undefined) {
+      this.#plain += `${this.#line.text()}\n`;
+      this.#line = new LineCells();
+      return;
+    }
+    this.#row++;
+    this.#current().to(0);
+    while (this.#screen.length > ROWS) {
+      this.#plain += `${(this.#screen.shift() as LineCells).text()}\n`;
+      this.#row--;
+    }
+  }
+
+  /** From here on lines above the last can change as well. */
+  #enterScreen(): LineCells[] {
+    if (this.#screen !== undefined) return this.#screen;
+    let at = this.#plain.length;
+    for (let left = ROWS; left > 0 && at > 0; left--) at = this.#plain.lastIndexOf("\n", at - 1);
+    const from = at < 0 ? 0 : at + (at === 0 && this.#plain[0] !== "\n" ? 0 : 1);
+    const lines = this.#plain.slice(from).split("\n");
+    this.#plain = this.#plain.slice(0, from);
+    lines.pop();
+    this.#screen = lines.map((line) => LineCells.of(line));
+    this.#screen.push(this.#line);
+    this.#row = this.#screen.length - 1;
+    this.#line = new LineCells();
+    return this.#screen;
+  }
+
+  /** The screen is cleared or addressed from its top: what was there is kept as read, a fresh one begins below. */
+  #freshScreen(): void {
+    const kept = this.#lines();
+    this.#plain += kept === "" || kept.endsWith("\n") ? kept : `${kept}\n`;
+    this.#line = new LineCells();
+    this.#screen = undefined;
+  }
+
+  #escape(sequence: string): void {
+    // oxlint-disable-next-line no-control-regex
+    const csi = /^(?:\u001b\[|\u009b)([?>=!]?)([\d;:]*)[ -/]*([@-~])$/.exec(sequence);
+    if (csi !== null) return this.#csi(csi[1] ?? "", csi[2] ?? "", csi[3] ?? "");
+    if (sequence === "\u001b(0") this.#graphics = true;
+    else if (sequence === "\u001b(B") this.#graphics = false;
+    else if (sequence === "\u001bM") this.#up(1);
+    else if (sequence === "\u001b7") this.#savedColumn = this.#current().column;
+    else if (sequence === "\u001b8") this.#current().to(this.#savedColumn);
+    else if (sequence === "\u001bc") this.#freshScreen();
+  }
+
+  #csi(prefix: string, parameters: string, final: string): void {
+    const numbers = parameters.split(";").map((one) => (one === "" ? undefined : Number.parseInt(one, 10)));
+    const first = numbers[0];
+    const count = Math.min(first === undefined || first === 0 ? 1 : first, 1000);
+    if (prefix === "?") {
+      if (final === "h" && numbers.some((one) => one === 1049 || one === 1047 || one === 47)) {
+        this.#alternate = new ScreenText(() => {});
+      }
+      return;
+    }
+    if (prefix !== "") return;
+    switch (final) {
+      case "A":
+      case "F":
+        this.#up(count);
+        if (final === "F") this.#current().to(0);
+        return;
+      case "B":
+      case "E":
+        this.#down(count);
+        if (final === "E") this.#current().to(0);
+        return;
+      case "C":
+        return this.#current().right(count);
+      case "D":
+        return this.#current().left(count);
+      case "G":
+      case "`":
+        return this.#current().to((first ?? 1) - 1);
+      case "K":
+        return this.#current().erase(first ?? 0);
+      case "P":
+        return this.#current().remove(count);
+      case "@":
+        return this.#current().insert(count);
+      case "X":
+        return this.#current().blank(count);
+      case "J":
+        return this.#eraseDisplay(first ?? 0);
+      case "H":
+      case "f":
+        return this.#address(numbers[0] ?? 1, numbers[1] ?? 1);
+      case "d":
+        return this.#address(first ?? 1, this.#current().column + 1);
+    }
+  }
+
+  #up(count: number): void {
+    const screen = this.#enterScreen();
+    const column = this.#current().column;
+    this.#row = Math.max(0, Math.min(this.#row, screen.length - 1) - count);
+    this.#current().to(column);
+  }
+
+  #down(count: number): void {
+    if (this.#screen === undefined) return;
+    const column = this.#current().column;
+    this.#row = Math.min(this.#row + count, ROWS - 1);
+    this.#current().to(column);
+  }
+
+  #eraseDisplay(what: number): void {
+    if (what === 0) {
+      this.#current().erase(0);
+      this.#screen?.splice(this.#row + 1);
+    } else if (what === 2 && !this.#onFreshScreen()) this.#freshScreen();
+  }
+
+  #onFreshScreen(): boolean {
+    return this.#screen === undefined ? this.#line.empty : this.#screen.every((line) => line.text() === "");
+  }
+
+  #address(row: number, column: number): void {
+    if (row === 1 && column === 1 && !this.#onFreshScreen()) this.#freshScreen();
+    if (this.#screen === undefined) {
+      this.#screen = [this.#line];
+      this.#line = new LineCells();
+    }
+    this.#row = Math.min(Math.max(row, 1), ROWS) - 1;
+    this.#current().to(Math.min(column, 1000) - 1);
+  }
+}
+
+/** Index behind the escape sequence that starts at `at`, or -1 when its end has not come yet. */
+function sequenceEnd(text: string, at: number): number {
+  if (text.charAt(at) === "\u009b") return csiEnd(text, at + 1);
+  const kind = text.charAt(at + 1);
+  if (kind === "") return -1;
+  if (kind === "[") return csiEnd(text, at + 2);
+  if (kind === "]" || kind === "P" || kind === "X" || kind === "^" || kind === "_" || kind === "k") {
+    // oxlint-disable-next-line no-control-regex
+    const end = /\u0007|\u001b|\u009c|\u0018|\u001a/g;
+    end.lastIndex = at + 2;
+    const found = end.exec(text);
+    if (found === null) return -1;
+    if (found[0] !== "\u001b") return found.index + 1;
+    const next = text.charAt(found.index + 1);
+    if (next === "") return -1;
+    return next === "\\" ? found.index + 2 : found.index;
+  }
+  if (kind >= " " && kind <= "/") return text.length > at + 2 ? at + 3 : -1;
+  return at + 2;
+}
+
+function csiEnd(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code >= 0x40 && code <= 0x7e) return at + 1;
+    if (code < 0x20 || code > 0x7e) return at;
+  }
+  return -1;
+}
+
+/** DEC special graphics, from ` to ~. */
+const LINE_DRAWING = [..."◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·"];

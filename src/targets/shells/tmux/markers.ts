@@ -1,0 +1,163 @@
+/** The marks a managed pane's shell leaves: invisible ones in the stream, visible prompts where only capture is possible. */
+
+/** A mark in the pane's stream: `ESC ]7771;<key>;<kind>;… BEL`, written by the prompt hooks of templates/shell-init. */
+export type Mark =
+  /** A prompt is about to be drawn; `tag` is the command that ended with `code`, 0 when it was not ours. */
+  | { readonly kind: "prompt"; readonly id: number; readonly code: number; readonly tag: number; readonly cwd: string }
+  /** The prompt is drawn, keys are read. */
+  | { readonly kind: "ready" }
+  /** The shell took our line; `aside` is what the operator had typed. */
+  | { readonly kind: "taken"; readonly tag: number; readonly aside: string }
+  | { readonly kind: "started"; readonly tag: number }
+  /** The text shown to the operator is over, output begins. */
+  | { readonly kind: "shown"; readonly tag: number }
+  | { readonly kind: "ended"; readonly code: number; readonly tag: number }
+  | { readonly kind: "incomplete" }
+  | { readonly kind: "shell-ended"; readonly code: number };
+
+const START = "\u001b]7771;";
+const BEL = 7;
+const ESC = 0x1b;
+/** A mark holds a directory name or a half-typed line; longer is not ours. */
+const MAX_MARK = 64 * 1024;
+
+/** Splits the stream of a pane into what programs wrote and marks that carry the key. */
+export class MarkScanner {
+  readonly #prefix: Buffer;
+  readonly #text: (bytes: Buffer) => void;
+  readonly #mark: (mark: Mark) => void;
+  #held: Buffer | undefined;
+
+  constructor(key: string, text: (bytes: Buffer) => void, mark: (mark: Mark) => void) {
+    this.#prefix = Buffer.from(`${START}${key};`);
+    this.#text = text;
+    this.#mark = mark;
+  }
+
+  feed(chunk: Buffer): void {
+    const bytes = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk]);
+    this.#held = undefined;
+    let from = 0;
+    for (;;) {
+      const at = bytes.indexOf(this.#prefix, from);
+      if (at < 0) break;
+      const end = bytes.indexOf(BEL, at);
+      if (end < 0) {
+        if (bytes.length - at > MAX_MARK) break;
+        this.#emit(bytes, from, at);
+        this.#held = bytes.subarray(at);
+        return;
+      }
+      this.#emit(bytes, from, at);
+      const mark = parseMark(bytes.toString("utf8", at + this.#prefix.length, end));
+      if (mark !== undefined) this.#mark(mark);
+      from = end + 1;
+    }
+    const hold = this.#possibleStart(bytes, from);
+    this.#emit(bytes, from, hold);
+    if (hold < bytes.length) this.#held = Buffer.from(bytes.subarray(hold));
+  }
+
+  #emit(bytes: Buffer, from: number, to: number): void {
+    if (to > from) this.#text(bytes.subarray(from, to));
+  }
+
+  /** Where a mark may have begun whose rest comes with the next chunk. */
+  #possibleStart(bytes: Buffer, from: number): number {
+    const at = bytes.lastIndexOf(ESC);
+    if (at < from || bytes.length - at >= this.#prefix.length) return bytes.length;
+    return this.#prefix.subarray(0, bytes.length - at).equals(bytes.subarray(at)) ? at : bytes.length;
+  }
+}
+
+export function parseMark(text: string): Mark | undefined {
+  const match = /^([A-Z])(?:;(.*))?$/s.exec(text);
+  const rest = match?.[2] ?? "";
+  switch (match?.[1]) {
+    case "P": {
+      const fields = /^(\d+);(\d+);(\d+);(.*)$/s.exec(rest);
+      if (fields === null) return undefined;
+      const [, id, code, tag, cwd] = fields;
+      return { kind: "prompt", id: Number(id), code: Number(code), tag: Number(tag), cwd: cwd ?? "" };
+    }
+    case "B":
+      return { kind: "ready" };
+    case "T": {
+      const fields = /^(\d*);?(.*)$/s.exec(rest);
+      return { kind: "taken", tag: Number(fields?.[1] ?? 0), aside: fields?.[2] ?? "" };
+    }
+    case "C":
+      return { kind: "started", tag: Number(rest) || 0 };
+    case "S":
+      return { kind: "shown", tag: Number(rest) || 0 };
+    case "E": {
+      const [code, tag] = rest.split(";");
+      return { kind: "ended", code: Number(code) || 0, tag: Number(tag) || 0 };
+    }
+    case "I":
+      return { kind: "incomplete" };
+    case "X":
+      return { kind: "shell-ended", code: Number(rest) || 0 };
+  }
+  return undefined;
+}
+
+/** The copy of the last mark that tmux itself remembers (OSC 7, `#{pane_path}`): the state of a pane nobody listened to. */
+export function parseRemembered(path: string, key: string): Mark | undefined {
+  const prefix = `buddy;${key};`;
+  return path.startsWith(prefix) ? parseMark(path.slice(prefix.length)) : undefined;
+}
+
+/** A visible prompt: `[buddy 8: 0]`, also the older `[agent 8: 0]`, anywhere in a line. */
+export interface VisiblePrompt {
+  readonly id: number;
+  readonly code: number;
+  readonly line: number;
+  /** Columns of the prompt's brackets within the line. */
+  readonly start: number;
+  readonly end: number;
+}
+
+export function visiblePrompts(lines: readonly string[]): VisiblePrompt[] {
+  const found: VisiblePrompt[] = [];
+  for (const [line, text] of lines.entries()) {
+    for (const match of text.matchAll(/\[\s*(?:buddy|agent)\s+(\d{1,9})\s*:\s*(\d{1,3})\s*\]/g)) {
+      const start = match.index;
+      found.push({ id: Number(match[1]), code: Number(match[2]), line, start, end: start + match[0].length });
+    }
+  }
+  return found;
+}
+
+export type CapturedCommand =
+  | { readonly kind: "ended"; readonly code: number; readonly output: string }
+  | { readonly kind: "running"; readonly output: string }
+  /** The screen does not tell: better an error than somebody else's output. */
+  | { readonly kind: "unclear"; readonly why: string };
+
+/** What the command typed at prompt `id` printed, read from a captured screen. */
+export function commandAfterPrompt(captured: string, id: number): CapturedCommand {
+  const lines = captured.split("\n");
+  const prompts = visiblePrompts(lines);
+  const start = prompts.findLast((one) => one.id === id);
+  if (start === undefined) {
+    return { kind: "unclear", why: `the prompt [buddy ${id}: …] where the command began has scrolled away` };
+  }
+  const later = prompts.filter((one) => one.line > start.line || (one.line === start.line && one.start > start.end));
+  const end = later.find((one) => one.id === id + 1);
+  const jumped = later.find((one) => one.id > id + 1);
+  if (end === undefined && jumped !== undefined) {
+    return {
+      kind: "unclear",
+      why: `prompt ids jump from ${id} to ${jumped.id}: somebody else's command ran in between`,
+    };
+  }
+  const from = start.line + 1;
+  if (end === undefined) return { kind: "running", output: lines.slice(from).join("\n") };
+  if (jumped !== undefined && jumped.line < end.line) {
+    return { kind: "unclear", why: `prompt ids jump from ${id} to ${jumped.id}` };
+  }
+  const body = lines.slice(from, end.line).map((line) => `${line}\n`);
+  const partial = lines[end.line]?.slice(0, end.start) ?? "";
+  return { kind: "ended", code: end.code, output: body.join("") + partial };
+}

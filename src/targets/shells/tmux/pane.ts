@@ -1,0 +1,548 @@
+/** A managed tmux pane: commands go in through its shell's own line, output and ends come out of the stream, exactly. */
+import { randomInt } from "node:crypto";
+import { BuddyError } from "../../../lib/errors.ts";
+import type {
+  CaptureOptions,
+  KeysOptions,
+  OutputPage,
+  Pane,
+  ReadOutputOptions,
+  RunOptions,
+  RunOutcome,
+  RunResult,
+  TargetNotice,
+} from "../../target.ts";
+import { ScreenText } from "../output/screen-text.ts";
+import type { Spool } from "../output/spool.ts";
+import { capturePane, sendKeys } from "./capture.ts";
+import { deliver, type DeliveryPlace, isBlank, putFile, withdraw } from "./delivery.ts";
+import { linesAfter } from "./gap.ts";
+import { type Mark, MarkScanner, parseRemembered } from "./markers.ts";
+import { probeForeground, signalForeground } from "./probe.ts";
+import { RunningCommand } from "./running-command.ts";
+import type { PaneRow, PaneSink, TmuxSession } from "./tmux-session.ts";
+import { watchCommand } from "./watch.ts";
+
+export interface PaneOptions {
+  readonly session: TmuxSession;
+  readonly name: string;
+  readonly spool: Spool;
+  readonly notice: (notice: TargetNotice) => void;
+  /** Makes the pane anew after it was lost; gives the row of the new one. */
+  readonly revive: () => Promise<PaneRow>;
+}
+
+type ShellState =
+  /** No mark has come yet, or a new shell is coming up. */
+  | "starting"
+  /** A prompt is being drawn. */
+  | "prompt"
+  /** Keys are read. */
+  | "ready"
+  /** The operator is in the middle of a command of several lines. */
+  | "continuation"
+  | "running";
+
+/** How long a command waits for the pane to become free before it is told that it is not. */
+const FREE_MS = 1500;
+const START_MS = 15_000;
+/** A prompt without the end mark (a theme redrew it) counts as drawn after this. */
+const DRAWN_MS = 150;
+/** A prompt came, but the shell did not take the line: it has no line editor. */
+const UNTAKEN_MS = 700;
+
+export class TmuxPane implements Pane, PaneSink {
+  readonly kind = "tmux";
+  readonly options: PaneOptions;
+  #row: PaneRow;
+  #scanner: MarkScanner;
+  #unfollow: () => void;
+  #state: ShellState = "starting";
+  #alive = true;
+  #editor: boolean;
+  #cwd: string;
+  #savedCwd = "";
+  #current: RunningCommand | undefined;
+  #last: RunningCommand | undefined;
+  /** What the operator types at the prompt, as the screen shows it. */
+  #typed = new Typed();
+  #operatorCommand: string | undefined;
+  /** A line was entered that no start mark followed: in shells without hooks only a look tells what runs. */
+  #unsure = false;
+  #asides: string[] = [];
+  #queue: Promise<unknown> = Promise.resolve();
+  #waiters = new Set<() => void>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #promptSeen = false;
+
+  constructor(row: PaneRow, options: PaneOptions) {
+    this.options = options;
+    this.#row = row;
+    this.#editor = options.session.options.shell.kind !== "sh";
+    this.#cwd = options.session.options.cwd;
+    this.#scanner = this.#newScanner();
+    this.#unfollow = options.session.follow(row.id, this);
+  }
+
+  get id(): string {
+    return this.#row.id;
+  }
+
+  get cwd(): string {
+    return this.#cwd;
+  }
+
+  /** Waits for the first prompt of a new pane, or reads the state of one that was there. */
+  async start(created: boolean): Promise<void> {
+    if (!created) await this.#recall();
+    if (this.#state === "starting") await this.#until(() => this.#state !== "starting" || !this.#alive, START_MS);
+    if (this.#state === "starting" && created) {
+      throw new BuddyError("target", "the shell in the new pane did not come to a prompt", {
+        hint: "Look at its start-up files; attach to the pane to see what it waits for.",
+      });
+    }
+  }
+
+  run(command: string, options: RunOptions = {}): Promise<RunResult> {
+    return this.#exclusive(() => this.#run(command, options), options.signal);
+  }
+
+  async wait(options: Omit<RunOptions, "noWait"> = {}): Promise<RunResult> {
+    const command = this.#current ?? this.#last;
+    if (command === undefined) {
+      throw new BuddyError("tool", "no command has been run in this pane yet", { hint: "Run one first." });
+    }
+    if (options.onOutput !== undefined) command.recording.listen(options.onOutput);
+    return this.#watch(command, options);
+  }
+
+  async readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage> {
+    for (const command of [this.#current, this.#last]) {
+      if (command?.recording.id === id) return command.recording.read(options);
+    }
+    return this.options.spool.find(id).read(options);
+  }
+
+  async capture(options: CaptureOptions = {}): Promise<{ text: string; notice?: string }> {
+    await this.#ensureAlive();
+    return capturePane(this.options.session, this.id, options);
+  }
+
+  async keys(options: KeysOptions): Promise<void> {
+    await this.#ensureAlive();
+    await sendKeys(this.options.session, this.id, options);
+    if (this.#current !== undefined) this.#current.lastActivity = performance.now();
+    else if (!this.#editor) this.#unsure = true;
+  }
+
+  output(bytes: Buffer): void {
+    this.#scanner.feed(bytes);
+  }
+
+  dropped(): void {
+    if (this.#current !== undefined) this.#current.notes.push("The connection was lost while the command ran.");
+  }
+
+  reconnected(): void {
+    this.#scanner = this.#newScanner();
+    void this.#recall().catch((error: unknown) => this.gone(error instanceof Error ? error.message : String(error)));
+  }
+
+  gone(why: string): void {
+    this.#alive = false;
+    this.#state = "starting";
+    this.#unfollow();
+    this.#finish({ kind: "lost", why });
+    this.#wake();
+  }
+
+  /** tmux was told to go on already; what it left out is read from the screen. */
+  paused(): void {
+    void this.#recall("tmux left out output that came faster than it could be taken").catch(() => {});
+  }
+
+  /** Stops following; the pane itself stays. */
+  release(): void {
+    clearTimeout(this.#timer);
+    this.#unfollow();
+  }
+
+  async #run(command: string, options: RunOptions): Promise<RunResult> {
+    if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, []);
+    if (command.includes("\0")) throw new BuddyError("tool", "a command cannot contain a NUL byte");
+    await this.#ensureAlive();
+    if (isBlank(command)) return this.#notRun({ kind: "exited", code: 0 }, []);
+    const busy = await this.#becomeFree(options);
+    if (busy !== undefined) return busy;
+    const running = this.#dispatch(command, options);
+    if (options.noWait === true) {
+      await Promise.race([running.begun.promise, Bun.sleep(1000)]);
+      return this.#result(running, running.outcome ?? { kind: "running", why: "no-wait" });
+    }
+    return this.#watch(running, options);
+  }
+
+  async #watch(command: RunningCommand, options: RunOptions): Promise<RunResult> {
+    const { transport } = this.options.session.options;
+    const outcome = await watchCommand(command, options, {
+      probe: (prompting) => probeForeground(transport, this.#row, prompting),
+      interrupt: () => this.#interrupt(),
+      signal: (name) => signalForeground(transport, this.#row, name),
+      withdraw: () => this.#withdraw(command),
+    });
+    return this.#result(command, outcome);
+  }
+
+  #dispatch(command: string, options: RunOptions): RunningCommand {
+    const { session, spool } = this.options;
+    const tag = randomInt(1, 2 ** 31 - 1);
+    const delivery = deliver(command, tag, this.#place());
+    const running = new RunningCommand(tag, command, spool.open(), options, delivery.shown);
+    running.notes.push(...this.#asides.splice(0));
+    this.#current = running;
+    this.#promptSeen = false;
+    const aside = this.#editor ? "" : this.#typed.text();
+    if (aside !== "")
+      running.notes.push(`The operator had typed ${JSON.stringify(aside)} without running it; it was set aside.`);
+    const cwd = this.#cwd === this.#savedCwd ? [] : putFile(`${session.directory}/${this.id.slice(1)}.cwd`, this.#cwd);
+    this.#savedCwd = this.#cwd;
+    this.#typed = new Typed();
+    session.send([...cwd, ...delivery.lines]).then(
+      async (replies) => {
+        const failed = replies.find((reply) => !reply.ok);
+        if (failed !== undefined) await this.#undelivered(running, failed.lines.join(" "));
+      },
+      (error: unknown) => {
+        if (running.phase === "sent") running.notes.push(`Sending failed: ${(error as Error).message}`);
+      },
+    );
+    return running;
+  }
+
+  /** The files could not be written: something cleaned the directory away. */
+  async #undelivered(running: RunningCommand, why: string): Promise<void> {
+    if (running.phase !== "sent") return;
+    if (/can't find pane|no such pane/.test(why)) return this.gone("its pane was closed");
+    this.#savedCwd = "";
+    await this.options.session.restoreFiles().catch(() => {});
+    this.#finish({ kind: "lost", why: `the command could not be delivered (${why}); it did not run` });
+  }
+
+  async #withdraw(command: RunningCommand): Promise<boolean> {
+    if (command.phase !== "sent") return false;
+    await this.options.session.send(withdraw(this.#place()));
+    if (command.phase !== "sent") return false;
+    if (this.#current === command) this.#current = undefined;
+    return true;
+  }
+
+  async #interrupt(): Promise<void> {
+    await this.options.session.send([`copy-mode -q -t ${this.id}`, `send-keys -t ${this.id} C-c`]);
+  }
+
+  /** Undefined when a command can be sent now; otherwise what to tell instead. */
+  async #becomeFree(options: RunOptions): Promise<RunResult | undefined> {
+    if (this.#state === "continuation") {
+      this.#asides.push("The operator had begun a command of several lines; it was set aside.");
+      this.#state = "running";
+      await this.#interrupt();
+    }
+    const limit = this.#state === "starting" ? START_MS : FREE_MS;
+    if (this.#current === undefined) {
+      await this.#until(
+        () => this.#state === "ready" || this.#state === "continuation" || !this.#alive,
+        Math.min(limit, options.waitMs ?? limit),
+        options.signal,
+      );
+    }
+    if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, []);
+    if (!this.#alive) return this.#notRun({ kind: "lost", why: "the pane was closed" }, []);
+    if (this.#current === undefined && this.#state === "ready" && !this.#unsure) return undefined;
+    const seen = await probeForeground(this.options.session.options.transport, this.#row, false);
+    if (this.#current === undefined && this.#unsure && seen.shellItself) {
+      this.#unsure = false;
+      return undefined;
+    }
+    const what = this.#current?.text ?? this.#operatorCommand;
+    const by = this.#current === undefined ? "the operator's" : "an earlier";
+    const named = what === undefined ? `${by} program ${seen.program}` : `${by} command ${JSON.stringify(clip(what))}`;
+    const waitsFor = seen.doing === "raw" ? "repl" : seen.doing;
+    const screen = this.#current?.recording.fullScreen === true ? ("full-screen" as const) : waitsFor;
+    const outcome: RunOutcome =
+      screen === "working"
+        ? { kind: "running", why: "busy", program: seen.program }
+        : { kind: "waiting", for: screen, program: seen.program };
+    return this.#notRun(outcome, [`Nothing was typed: ${named} is still in the foreground of this pane.`]);
+  }
+
+  async #ensureAlive(): Promise<void> {
+    if (this.#alive) return;
+    this.#row = await this.options.revive();
+    this.#alive = true;
+    this.#state = "starting";
+    this.#savedCwd = "";
+    this.#unsure = false;
+    this.#editor = this.options.session.options.shell.kind !== "sh";
+    this.#scanner = this.#newScanner();
+    this.#unfollow = this.options.session.follow(this.#row.id, this);
+    await this.#until(() => this.#state !== "starting", START_MS);
+    const text = "The pane was gone and has been made anew: its directory, variables and running programs are lost.";
+    this.#asides.push(text);
+    this.options.notice({ kind: "lost-state", text });
+  }
+
+  /** The state of a pane nobody listened to: tmux remembers the last mark, and the screen shows what was missed. */
+  async #recall(gap?: string): Promise<void> {
+    const { session } = this.options;
+    const command = this.#current;
+    const [path, screen] = await session.send([
+      `display-message -p -t ${this.id} '#{pane_path}'`,
+      `capture-pane -p -J -t ${this.id} -S - -E -`,
+    ]);
+    const mark = parseRemembered(path?.lines.join("\n") ?? "", session.key);
+    if (command !== undefined && screen?.ok === true && command.phase !== "sent")
+      this.#fill(command, screen.lines, gap);
+    if (mark?.kind === "started" && command?.tag === mark.tag) command.started();
+    if (mark?.kind === "prompt") {
+      this.#onMark(mark);
+      this.#onMark({ kind: "ready" });
+    } else if (mark?.kind === "started" && this.#state === "starting") this.#state = "running";
+    this.#wake();
+  }
+
+  #fill(command: RunningCommand, screen: readonly string[], gap: string | undefined): void {
+    const missed = linesAfter(command.recording.lastLines, screen);
+    if (missed.found) {
+      if (missed.text !== "") command.recording.insert(missed.text);
+      command.notes.push(
+        gap === undefined
+          ? "Output printed meanwhile was read back from the pane."
+          : `${gap}; it was read back from the pane.`,
+      );
+      return;
+    }
+    command.recording.insert(`\n[output is missing here]\n${missed.text}`);
+    command.notes.push(
+      `${gap ?? "Output was missed while the connection was down"}, and the pane's scrollback does not reach back far enough: a part is missing.`,
+    );
+  }
+
+  #onMark(mark: Mark): void {
+    const command = this.#current;
+    const ours = command !== undefined && "tag" in mark && mark.tag === command.tag;
+    switch (mark.kind) {
+      case "prompt":
+        this.#cwd = mark.cwd || this.#cwd;
+        this.#state = "prompt";
+        this.#unsure = false;
+        this.#promptSeen = true;
+        this.#arm(DRAWN_MS, () => this.#onMark({ kind: "ready" }));
+        if (ours) this.#finish({ kind: "exited", code: mark.code });
+        else this.#operatorRan(mark.code);
+        break;
+      case "ready":
+        this.#onReady();
+        break;
+      case "taken":
+        if (ours) command.taken(mark.aside);
+        break;
+      case "started":
+        this.#state = "running";
+        if (ours) command.started();
+        else this.#operatorCommand = this.#typed.text();
+        break;
+      case "shown":
+        if (ours) command.outputBegins();
+        break;
+      case "ended":
+        if (ours) command.freeze();
+        break;
+      case "incomplete":
+        this.#onIncomplete();
+        break;
+      case "shell-ended":
+        this.#onShellEnded(mark.code);
+        break;
+    }
+    this.#wake();
+  }
+
+  #onReady(): void {
+    const hooksLost = this.#current?.phase === "started" && this.#editor && this.#state === "running";
+    if (hooksLost && this.#current !== undefined) {
+      // The prompt came without its mark: the command removed the hooks. Buddy's key puts them back.
+      const place = this.#place();
+      const again = deliver("", this.#current.tag, place);
+      void this.options.session.send(again.lines).catch(() => {});
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#state = "ready";
+    this.#typed = new Typed();
+    if (this.#current?.phase === "sent" && this.#promptSeen && this.#editor) {
+      this.#arm(UNTAKEN_MS, () => this.#deliverByTyping());
+    }
+  }
+
+  /** The shell drew a prompt without taking the line: it reads plain lines, so the command is typed. */
+  #deliverByTyping(): void {
+    const command = this.#current;
+    if (command?.phase !== "sent" || this.#state !== "ready") return;
+    this.#editor = false;
+    const { lines } = deliver(command.text, command.tag, this.#place());
+    void this.options.session.send([...withdraw(this.#place()), ...lines]).catch(() => {});
+  }
+
+  #onIncomplete(): void {
+    const command = this.#current;
+    if (command?.phase === "taken") {
+      // fish tells before it runs anything and has emptied the line again; the others stand at their second prompt.
+      if (this.options.session.options.shell.kind === "fish") this.#state = "ready";
+      else {
+        this.#state = "running";
+        void this.#interrupt().catch(() => {});
+      }
+      this.#finish({
+        kind: "incomplete",
+        hint: "An unclosed quote, bracket, block or here-document; nothing was run.",
+      });
+    } else if (this.#state !== "running") this.#state = "continuation";
+  }
+
+  #onShellEnded(code: number): void {
+    const command = this.#current;
+    this.#state = "starting";
+    this.#typed = new Typed();
+    this.#operatorCommand = undefined;
+    const text = `The shell in the pane ended (exit code ${code}); a new one was started in ${this.#cwd}: variables, functions and aliases are lost.`;
+    if (command === undefined) {
+      this.#asides.push(text);
+      this.options.notice({ kind: "lost-state", text });
+    } else if (command.phase !== "sent") {
+      command.notes.push(text);
+      this.#finish({ kind: "shell-ended", code });
+    }
+  }
+
+  #operatorRan(code: number): void {
+    const shown = this.#operatorCommand ?? (this.#editor ? undefined : this.#typed.firstLine());
+    this.#operatorCommand = undefined;
+    if (shown === undefined || shown.trim() === "") return;
+    const text = `The operator ran ${JSON.stringify(clip(shown.trim()))} in the pane (exit code ${code}).`;
+    if (this.#current === undefined) this.#asides.push(text);
+    else this.#current.notes.push(text);
+    this.options.notice({ kind: "operator", text });
+  }
+
+  #finish(outcome: RunOutcome): void {
+    const command = this.#current;
+    if (command === undefined) return;
+    this.#current = undefined;
+    this.#last = command;
+    command.finish(outcome);
+  }
+
+  #result(command: RunningCommand, outcome: RunOutcome): RunResult {
+    return {
+      outcome,
+      output: command.recording.captured(),
+      cwd: this.#cwd,
+      outputId: command.recording.id,
+      notes: command.notes.splice(0),
+      durationMs: (command.endedAt || performance.now()) - command.startedAt,
+    };
+  }
+
+  #notRun(outcome: RunOutcome, notes: readonly string[]): RunResult {
+    return {
+      outcome,
+      output: { head: "", tail: "", omittedBytes: 0, totalBytes: 0 },
+      cwd: this.#cwd,
+      ...(this.#current === undefined ? {} : { outputId: this.#current.recording.id }),
+      notes,
+      durationMs: 0,
+    };
+  }
+
+  #place(): DeliveryPlace {
+    const { session } = this.options;
+    return { pane: this.id, directory: session.directory, shell: session.options.shell.kind, editor: this.#editor };
+  }
+
+  #newScanner(): MarkScanner {
+    return new MarkScanner(
+      this.options.session.key,
+      (bytes) => this.#onText(bytes),
+      (mark) => this.#onMark(mark),
+    );
+  }
+
+  #onText(bytes: Buffer): void {
+    if (this.#current !== undefined) this.#current.output(bytes);
+    if (this.#state === "ready") {
+      this.#typed.write(bytes);
+      if (!this.#editor && bytes.includes(10)) this.#unsure = true;
+    }
+  }
+
+  #arm(ms: number, act: () => void): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(act, ms);
+  }
+
+  #wake(): void {
+    for (const waiter of this.#waiters) waiter();
+  }
+
+  async #until(condition: () => boolean, ms: number, signal?: AbortSignal): Promise<void> {
+    if (condition()) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const check = () => {
+      if (condition()) resolve();
+    };
+    const timer = setTimeout(resolve, ms);
+    const abort = () => resolve();
+    signal?.addEventListener("abort", abort, { once: true });
+    this.#waiters.add(check);
+    await promise;
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+    this.#waiters.delete(check);
+  }
+
+  /** One command at a time; an aborted one leaves the queue without having run. */
+  async #exclusive<T>(act: () => Promise<T>, _signal?: AbortSignal): Promise<T> {
+    const before = this.#queue;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#queue = promise;
+    await before;
+    try {
+      return await act();
+    } finally {
+      resolve();
+    }
+  }
+}
+
+/** A line being typed, as the screen shows it. */
+class Typed {
+  #bytes = 0;
+  readonly #screen = new ScreenText(() => {});
+
+  write(bytes: Buffer): void {
+    this.#bytes += bytes.length;
+    if (this.#bytes < 8192) this.#screen.write(bytes);
+  }
+
+  text(): string {
+    return this.#screen.pending().split("\n").join(" ").trim();
+  }
+
+  firstLine(): string {
+    return this.#screen.pending().split("\n")[0]?.trim() ?? "";
+  }
+}
+
+function clip(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

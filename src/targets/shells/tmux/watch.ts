@@ -1,0 +1,134 @@
+/** Waits for a command: its end, a question it asks, the time allowed, or the wish to stop it. */
+import type { RunOptions, RunOutcome } from "../../target.ts";
+import type { ForegroundState } from "./probe.ts";
+import type { RunningCommand } from "./running-command.ts";
+
+export interface Hands {
+  probe(prompting: boolean): Promise<ForegroundState>;
+  interrupt(): Promise<void>;
+  signal(name: "TERM" | "KILL" | "CONT"): Promise<void>;
+  /** True when the command had not started and never will. */
+  withdraw(): Promise<boolean>;
+}
+
+type Waiting = RunOutcome & { kind: "waiting" };
+
+/** A program that says nothing for this long is looked at; a busy one less and less often. */
+const QUIET_MS = 300;
+const MAX_QUIET_MS = 1200;
+/** A full-screen program is told after this even when it keeps drawing. */
+const FULL_SCREEN_MS = 1000;
+/** From Ctrl-C to TERM, and between the KILLs that follow. */
+const INTERRUPT_MS = 350;
+const ROUNDS = 12;
+
+export async function watchCommand(command: RunningCommand, options: RunOptions, hands: Hands): Promise<RunOutcome> {
+  const deadline = options.waitMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.waitMs;
+  let quiet = QUIET_MS;
+  let before: ForegroundState | undefined;
+  let fullScreenSince = 0;
+  let told: string | undefined;
+  for (;;) {
+    const now = performance.now();
+    const look = command.recording.fullScreen ? now + QUIET_MS : Math.max(now + 20, command.lastActivity + quiet);
+    const event = await next(command, Math.min(look, deadline) - now, options.signal);
+    if (command.outcome !== undefined) return command.outcome;
+    if (event === "aborted") return stop(command, hands);
+    if (performance.now() >= deadline) return atDeadline(command, hands);
+    if (command.recording.fullScreen) {
+      fullScreenSince ||= now;
+      if (performance.now() - fullScreenSince < FULL_SCREEN_MS && performance.now() - command.lastActivity < QUIET_MS)
+        continue;
+    } else {
+      fullScreenSince = 0;
+      if (performance.now() - command.lastActivity < quiet - 1) {
+        if (command.lastActivity > now) quiet = QUIET_MS;
+        continue;
+      }
+    }
+    const seen = await hands.probe(command.recording.lastLine.trim() !== "").catch(() => undefined);
+    if (command.outcome !== undefined) return command.outcome;
+    const waiting = seen === undefined ? undefined : judge(seen, before, command);
+    before = seen;
+    if (waiting === undefined) {
+      if (seen?.doing === "working") told = undefined;
+      quiet = Math.min(quiet * 1.5, MAX_QUIET_MS);
+      continue;
+    }
+    if (waiting.for !== "password") {
+      options.onWaiting?.(waiting);
+      return waiting;
+    }
+    // Nothing is typed and nothing is read: the operator answers in the pane, and the command goes on.
+    if (told !== waiting.program) options.onWaiting?.(waiting);
+    told = waiting.program;
+    quiet = MAX_QUIET_MS;
+  }
+}
+
+function judge(
+  seen: ForegroundState,
+  before: ForegroundState | undefined,
+  command: RunningCommand,
+): Waiting | undefined {
+  const { program } = seen;
+  if (command.phase === "sent") return undefined;
+  if (command.recording.fullScreen) return { kind: "waiting", for: "full-screen", program };
+  switch (seen.doing) {
+    case "working":
+      return undefined;
+    case "password":
+      return { kind: "waiting", for: "password", program };
+    case "line":
+      return { kind: "waiting", for: INTERPRETERS.test(program) && !seen.shellItself ? "repl" : "line", program };
+    case "raw":
+      if (/pass(word|phrase)|\bPIN\b/i.test(command.recording.lastLine))
+        return { kind: "waiting", for: "password", program };
+      // Raw mode alone does not mean waiting: only twice in a row, without work in between.
+      if (before?.doing !== "raw" || before.program !== program || before.cpu !== seen.cpu) return undefined;
+      return { kind: "waiting", for: "repl", program };
+  }
+}
+
+const INTERPRETERS =
+  /^(ba|z|fi|da|a|mk|k)?sh$|^(python|node|bun|irb|ruby|psql|mysql|sqlite|lua|ghci|bc|gdb|ftp|sftp|telnet)/;
+
+async function next(
+  command: RunningCommand,
+  ms: number,
+  signal: AbortSignal | undefined,
+): Promise<"event" | "aborted"> {
+  if (signal?.aborted === true) return "aborted";
+  const { promise, resolve } = Promise.withResolvers<"event" | "aborted">();
+  const timer = Number.isFinite(ms) ? setTimeout(() => resolve("event"), Math.max(1, ms)) : undefined;
+  const abort = () => resolve("aborted");
+  signal?.addEventListener("abort", abort, { once: true });
+  void command.ended.then(() => resolve("event"));
+  const event = await promise;
+  clearTimeout(timer);
+  signal?.removeEventListener("abort", abort);
+  return event;
+}
+
+async function atDeadline(command: RunningCommand, hands: Hands): Promise<RunOutcome> {
+  if (command.phase === "sent" && (await hands.withdraw().catch(() => false))) {
+    command.notes.push("The command was not started: something else held the pane all the time. It was taken back.");
+    return { kind: "stopped", by: "deadline" };
+  }
+  return command.outcome ?? { kind: "running", why: "deadline" };
+}
+
+/** Ctrl-C, then TERM and KILL to whatever is in the foreground, until the prompt is back. */
+async function stop(command: RunningCommand, hands: Hands): Promise<RunOutcome> {
+  const stopped: RunOutcome = { kind: "stopped", by: "user" };
+  if (command.phase === "sent" && (await hands.withdraw().catch(() => false))) return stopped;
+  for (let round = 0; round < ROUNDS && command.outcome === undefined; round++) {
+    if (round === 0 || round === 3) await hands.interrupt().catch(() => {});
+    else await hands.signal(round === 1 ? "TERM" : "KILL").catch(() => {});
+    await next(command, round === 0 ? INTERRUPT_MS : INTERRUPT_MS / 2, undefined);
+  }
+  if (command.outcome?.kind === "lost") return command.outcome;
+  if (command.outcome === undefined)
+    command.notes.push("The program could not be ended; it may still run in the pane.");
+  return stopped;
+}

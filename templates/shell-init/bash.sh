@@ -1,0 +1,88 @@
+# buddy: prompt marks for this pane, read after your own start-up files.
+__buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_login=$BUDDY_LOGIN __buddy_plain=$BUDDY_PLAIN
+unset BUDDY_DIR BUDDY_LOGIN BUDDY_PLAIN
+if [ -z "$__buddy_plain" ]; then
+  if [ -n "$__buddy_login" ]; then
+    [ -r /etc/profile ] && . /etc/profile
+    for __buddy_file in ~/.bash_profile ~/.bash_login ~/.profile; do
+      [ -r "$__buddy_file" ] && . "$__buddy_file" && break
+    done
+  fi
+  [ -r /etc/bash.bashrc ] && . /etc/bash.bashrc
+  [ -r ~/.bashrc ] && . ~/.bashrc
+fi
+IFS= read -r __buddy_key <"$__buddy_dir/key"
+__buddy_id=0 __buddy_code=0 __buddy_tag=0 __buddy_shown= __buddy_ps1= __buddy_start=none
+if [ -r "$__buddy_dir/$__buddy_pane.cwd" ]; then
+  IFS= read -r -d '' __buddy_file <"$__buddy_dir/$__buddy_pane.cwd"
+  cd -- "$__buddy_file" 2>/dev/null
+fi
+
+__buddy_before() {
+  __buddy_code=$?
+  __buddy_id=$((__buddy_id + 1))
+  local mark="$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$PWD"
+  printf '\033]7;buddy;%s\a\033]7771;%s\a' "$mark" "$mark"
+  __buddy_tag=0
+  if [ -n "${__buddy_history+set}" ]; then
+    HISTCONTROL=$__buddy_history
+    unset __buddy_history
+  fi
+  return $__buddy_code
+}
+
+# Your own PROMPT_COMMAND may have set PS1 anew: whatever it is now stays behind the visible prompt.
+__buddy_after() {
+  [ "$PS1" = "$__buddy_shown" ] || __buddy_ps1=$PS1
+  __buddy_shown="[buddy $__buddy_id: $__buddy_code] $__buddy_ps1\[\e]7771;$__buddy_key;B\a\]"
+  PS1=$__buddy_shown
+  if [ "${PS0-}" != "$__buddy_start" ]; then
+    # Set while the prompt is drawn, and never later: bash would print freed memory.
+    __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag}\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a${PS0-}"
+    PS0=$__buddy_start
+  fi
+  case $- in *a*) declare +x PS0 PS1 PS2 PROMPT_COMMAND ${!__buddy_*} ;; esac
+}
+
+# Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
+__buddy_take() {
+  local tag= line=
+  { IFS= read -r tag; IFS= read -r -d '' line; } 2>/dev/null <"$__buddy_dir/$__buddy_pane.next"
+  : >|"$__buddy_dir/$__buddy_pane.next"
+  printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$tag" "${READLINE_LINE//[[:cntrl:]]/ }"
+  case $line in
+  ' '*)
+    __buddy_history=${HISTCONTROL-}
+    HISTCONTROL=ignorespace
+    ;;
+  esac
+  __buddy_tag=${tag:-0}
+  __buddy_hook
+  READLINE_LINE=$line READLINE_POINT=${#line}
+}
+
+# For lines that are typed, where the editor is switched off.
+__buddy_head() {
+  __buddy_tag=$1
+  printf '\033]7;buddy;%s;C;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$__buddy_key" "$1"
+}
+__buddy_tail() { return $1; }
+
+__buddy_hook() {
+  case "${PROMPT_COMMAND[*]-}" in *__buddy_before*__buddy_after*) return ;; esac
+  if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 51 ]; then
+    PROMPT_COMMAND=('{ __buddy_before; } 2>/dev/null' "${PROMPT_COMMAND[@]}" '{ __buddy_after; } 2>/dev/null')
+  else
+    PROMPT_COMMAND="{ __buddy_before; } 2>/dev/null
+${PROMPT_COMMAND-}
+{ __buddy_after; } 2>/dev/null"
+  fi
+}
+
+for __buddy_file in emacs-standard vi-insert vi-command; do
+  bind -m "$__buddy_file" -x '"\e[7771~": __buddy_take' 2>/dev/null
+done
+PS2="\[\e]7771;$__buddy_key;I\a\]${PS2-> }"
+declare +x PS0 PS1 PS2 PROMPT_COMMAND
+unset __buddy_file __buddy_login __buddy_plain
+__buddy_hook

@@ -1,0 +1,67 @@
+# buddy: prompt marks for this pane, read after your own start-up files.
+set -g __buddy_dir $BUDDY_DIR
+set -e BUDDY_DIR
+set -g __buddy_pane (string replace % '' -- $TMUX_PANE)
+set -g __buddy_id 0
+set -g __buddy_code 0
+set -g __buddy_tag 0
+read -g __buddy_key <$__buddy_dir/key
+if test -r $__buddy_dir/$__buddy_pane.cwd
+    read -z __buddy_file <$__buddy_dir/$__buddy_pane.cwd
+    builtin cd -- $__buddy_file 2>/dev/null
+    set -e __buddy_file
+end
+
+function __buddy_ended --on-event fish_postexec
+    set -g __buddy_code $status
+    printf '\033]7771;%s;E;%s;%s\a' $__buddy_key $__buddy_code $__buddy_tag
+end
+
+function __buddy_before --on-event fish_prompt
+    set -g __buddy_id (math $__buddy_id + 1)
+    set -l mark "$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$PWD"
+    printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
+    set -g __buddy_tag 0
+end
+
+function __buddy_start --on-event fish_preexec
+    printf '\033]7;buddy;%s;C;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $__buddy_key $__buddy_tag
+end
+
+function __buddy_status
+    return $argv[1]
+end
+
+# Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
+function __buddy_take
+    set -l aside (commandline -b | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
+    set -l content ''
+    test -s $__buddy_dir/$__buddy_pane.next; and read -z content <$__buddy_dir/$__buddy_pane.next
+    echo -n >$__buddy_dir/$__buddy_pane.next
+    set -l parts (string split -m 1 \n -- $content)
+    printf '\033]7771;%s;T;%s;%s\a' $__buddy_key $parts[1] "$aside"
+    set -g __buddy_tag 0
+    test -n "$parts[1]"; and set -g __buddy_tag $parts[1]
+    commandline -r -- "$parts[2]"
+    commandline --is-valid 2>/dev/null
+    if test $status -eq 2
+        commandline -r ''
+        printf '\033]7771;%s;I\a' $__buddy_key
+        set -g __buddy_tag 0
+    else
+        commandline -f execute
+    end
+end
+
+functions -q __buddy_user_prompt; or functions -c fish_prompt __buddy_user_prompt
+function fish_prompt
+    printf '[buddy %s: %s] ' $__buddy_id $__buddy_code
+    __buddy_status $__buddy_code
+    __buddy_user_prompt
+    printf '\033]7771;%s;B\a' $__buddy_key
+end
+
+for __buddy_mode in default insert
+    bind -M $__buddy_mode \e\[7771\~ __buddy_take
+end
+set -e __buddy_mode

@@ -1,0 +1,38 @@
+# buddy: prompt marks for this pane (dash, busybox ash, mksh and other POSIX shells), read after your own start-up files.
+__buddy_dir=$BUDDY_DIR __buddy_env=$BUDDY_ENV __buddy_pane=${TMUX_PANE#%} __buddy_login=$BUDDY_LOGIN __buddy_plain=$BUDDY_PLAIN
+unset BUDDY_DIR BUDDY_ENV BUDDY_LOGIN BUDDY_PLAIN ENV
+case ${KSH_VERSION-} in *MIRBSD*) __buddy_env=${__buddy_env:-$HOME/.mkshrc} ;; esac
+if [ -z "$__buddy_plain" ]; then
+  if [ -n "$__buddy_login" ]; then
+    [ -r /etc/profile ] && . /etc/profile
+    [ -r "$HOME/.profile" ] && . "$HOME/.profile"
+  fi
+  [ -n "$__buddy_env" ] && export ENV="$__buddy_env"
+  [ -n "$__buddy_env" ] && [ -r "$__buddy_env" ] && . "$__buddy_env"
+fi
+IFS= read -r __buddy_key <"$__buddy_dir/key"
+if [ -r "$__buddy_dir/$__buddy_pane.cwd" ]; then
+  __buddy_cwd=$(cat "$__buddy_dir/$__buddy_pane.cwd"; printf x)
+  cd -- "${__buddy_cwd%x}" 2>/dev/null
+fi
+__buddy_id=0 __buddy_tag=0 __buddy_e=$(printf '\033') __buddy_b=$(printf '\a') __buddy_l= __buddy_r= __buddy_f=
+# How the line editor is told that characters take no room.
+case ${KSH_VERSION-}${BB_ASH_VERSION-} in
+*MIRBSD*) __buddy_l=$(printf '\001') __buddy_f=$(printf '\001\r_') __buddy_r=$__buddy_l __buddy_f=${__buddy_f%_} ;;
+[0-9]*) __buddy_l='\[' __buddy_r='\]' ;;
+esac
+__buddy_ps1='${__buddy_e}]7;buddy;${__buddy_key};P;$((__buddy_id=__buddy_id+1));$?;$((__buddy_tag));${PWD}${__buddy_b}${__buddy_e}]7771;${__buddy_key};P;$((__buddy_id));$?;$((__buddy_tag));${PWD}${__buddy_b}'
+__buddy_ps1="$__buddy_f$__buddy_l$__buddy_ps1$__buddy_r"'[buddy $((__buddy_id+(__buddy_tag=0))): $?] '
+__buddy_end="$__buddy_l"'${__buddy_e}]7771;${__buddy_key};B${__buddy_b}'"$__buddy_r"
+
+# After each command: a PS1 that the command set stays behind the visible prompt.
+__buddy_tail() {
+  case $PS1 in "$__buddy_ps1"*) ;; *) PS1=$__buddy_ps1$PS1$__buddy_end ;; esac
+  return $1
+}
+__buddy_head() {
+  __buddy_tag=$1
+  printf '\033]7;buddy;%s;C;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$__buddy_key" "$1"
+}
+unset __buddy_cwd __buddy_login __buddy_plain __buddy_env
+__buddy_tail 0

@@ -1,0 +1,29 @@
+# buddy: keeps a shell in this pane. Ending the shell does not end the pane: a new one starts in the same place.
+# usage: sh supervisor.sh KIND LOGIN PLAIN UNSET,NAMES SHELL [ARGUMENT...]
+__buddy_dir=${0%/*}
+__buddy_kind=$1 __buddy_login=$2 __buddy_plain=$3
+for __buddy_name in $(IFS=,; printf '%s ' $4); do unset "$__buddy_name"; done
+shift 4
+IFS= read -r __buddy_key <"$__buddy_dir/key"
+rm -f "$__buddy_dir/${TMUX_PANE#%}.cwd" "$__buddy_dir/${TMUX_PANE#%}.next"
+__buddy_quick=0
+trap : INT QUIT TSTP
+set -m
+while :; do
+  __buddy_from=$(date +%s)
+  case $__buddy_kind in
+  bash) BUDDY_DIR=$__buddy_dir BUDDY_LOGIN=$__buddy_login BUDDY_PLAIN=$__buddy_plain "$@" --rcfile "$__buddy_dir/bash.sh" -i ;;
+  zsh)
+    BUDDY_DIR=$__buddy_dir BUDDY_PLAIN=$__buddy_plain BUDDY_ZDOTDIR=${ZDOTDIR-} ZDOTDIR=$__buddy_dir/zsh "$@" ${__buddy_login:+-l} -i
+    ;;
+  fish)
+    BUDDY_DIR=$__buddy_dir "$@" ${__buddy_plain:+--no-config} ${__buddy_login:+-l} -i -C 'source $BUDDY_DIR/fish.fish'
+    ;;
+  *) BUDDY_DIR=$__buddy_dir BUDDY_LOGIN=$__buddy_login BUDDY_PLAIN=$__buddy_plain BUDDY_ENV=${ENV-} ENV=$__buddy_dir/sh.sh "$@" -i ;;
+  esac
+  __buddy_code=$?
+  stty sane 2>/dev/null
+  printf '\033[?1049l\033[?25h\033[0m\033]7771;%s;X;%s\a\033]7;buddy;%s;X;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_key" "$__buddy_code"
+  if [ $(($(date +%s) - __buddy_from)) -lt 2 ]; then __buddy_quick=$((__buddy_quick + 1)); else __buddy_quick=0; fi
+  if [ $__buddy_quick -gt 5 ]; then sleep 1; fi
+done

@@ -1,0 +1,71 @@
+# buddy: prompt marks for this pane, read after your own start-up files.
+typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_shown= __buddy_user=
+typeset -gi __buddy_id=0 __buddy_code=0 __buddy_tag=0
+unset BUDDY_DIR BUDDY_PLAIN
+IFS= read -r __buddy_key <$__buddy_dir/key
+if [[ -r $__buddy_dir/$__buddy_pane.cwd ]]; then
+  IFS= read -r -d '' __buddy_shown <$__buddy_dir/$__buddy_pane.cwd
+  cd -q -- $__buddy_shown 2>/dev/null
+  __buddy_shown=
+fi
+
+__buddy_before() {
+  local -i code=$?
+  emulate -L zsh; setopt noxtrace
+  __buddy_code=code
+  (( __buddy_id++ ))
+  local mark="$__buddy_key;P;$__buddy_id;$code;$__buddy_tag;$PWD"
+  printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
+  __buddy_tag=0
+  # zsh's own mark for a missing newline comes too early: it would be taken for output. The same, drawn now.
+  (( __buddy_sp )) && print -nP -- "%B%S%#%s%b${(l:COLUMNS-1:)}"$'\r'
+  return code
+}
+
+__buddy_after() {
+  emulate -L zsh; setopt noxtrace
+  [[ $PROMPT == $__buddy_shown ]] || __buddy_user=$PROMPT
+  __buddy_shown="[buddy $__buddy_id: $__buddy_code] $__buddy_user%{"$'\e'"]7771;$__buddy_key;B"$'\a'"%}"
+  PROMPT=$__buddy_shown
+}
+
+__buddy_start() {
+  emulate -L zsh; setopt noxtrace
+  printf '\033]7;buddy;%s;C;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $__buddy_key $__buddy_tag
+}
+
+# Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
+__buddy_take() {
+  emulate -L zsh; setopt noxtrace
+  local tag= line=
+  { IFS= read -r tag; IFS= read -r -d '' line } 2>/dev/null <$__buddy_dir/$__buddy_pane.next
+  : >|$__buddy_dir/$__buddy_pane.next
+  printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${PREBUFFER//[[:cntrl:]]/ }${BUFFER//[[:cntrl:]]/ }"
+  __buddy_tag=${tag:-0}
+  __buddy_hook
+  BUFFER=$line CURSOR=$#line
+  zle .accept-line
+}
+
+__buddy_history() {
+  [[ $1 != " . $__buddy_dir/"* ]]
+}
+
+__buddy_hook() {
+  precmd_functions=(__buddy_before ${${precmd_functions:#__buddy_before}:#__buddy_after} __buddy_after)
+  preexec_functions=(${preexec_functions:#__buddy_start} __buddy_start)
+  zshaddhistory_functions=(${zshaddhistory_functions:#__buddy_history} __buddy_history)
+}
+
+typeset -gi __buddy_sp=0
+if [[ -o promptsp && -o promptcr ]]; then
+  __buddy_sp=1
+  unsetopt promptsp
+fi
+typeset -ga precmd_functions preexec_functions zshaddhistory_functions
+typeset +x PROMPT PS1 PS2
+__buddy_hook
+zle -N __buddy_take
+for __buddy_map in emacs viins vicmd; do bindkey -M $__buddy_map '\e[7771~' __buddy_take; done
+unset __buddy_map
+PS2=$'%{\e]7771;'"$__buddy_key"$';I\a%}'"$PS2"

@@ -1,0 +1,7 @@
+# buddy: your own .zshrc, from where it really is, then the prompt marks.
+ZDOTDIR=$__buddy_user_zdotdir
+[[ ${HISTFILE-} == $__buddy_own/* ]] && HISTFILE=$ZDOTDIR/.zsh_history
+[[ -z $BUDDY_PLAIN && -r $ZDOTDIR/.zshrc ]] && source $ZDOTDIR/.zshrc
+[[ -z $__buddy_had && $ZDOTDIR == $HOME ]] && unset ZDOTDIR
+source $BUDDY_DIR/zsh.zsh
+unset __buddy_own __buddy_had __buddy_user_zdotdir
