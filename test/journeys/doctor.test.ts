@@ -3,7 +3,9 @@ import { chmodSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
 import { type Sandbox, sandbox } from "../support/buddy.ts";
+import { containerTarget } from "../support/container.ts";
 import { startModel } from "../support/model.ts";
+import { sshTarget } from "../support/sshd.ts";
 
 async function examine(box: Sandbox, args: string[] = [], env: Record<string, string | undefined> = {}) {
   const { stdout, stderr, code } = await box.run(["doctor", "--json", ...args], { env });
@@ -102,4 +104,26 @@ describe("buddy doctor", () => {
     const colored = await box.run(["doctor", "-m", "demo"], { env: { FORCE_COLOR: "1" } });
     expect(colored.stdout).toContain("\u001b[32mok\u001b[0m");
   });
+
+  test("--ssh looks at the host: who, tmux, shell, disk, sudo, clock; a host that is not there is broken", async () => {
+    const { host, env } = await sshTarget();
+    using box = sandbox();
+    const there = await examine(box, ["-m", "demo", "--ssh", host], env);
+    expect(there.find("identity")?.text).toContain("@");
+    for (const check of ["target tmux", "shell", "disk", "sudo", "clock"]) expect(there.find(check)).toBeDefined();
+    expect(there.find("clock")?.status).toBe("ok");
+    const gone = await examine(box, ["-m", "demo", "--ssh", "127.0.0.1:9"], env);
+    expect(gone.ok).toBe(false);
+    expect(gone.find("target")?.remedy).toBeDefined();
+  }, 60_000);
+
+  test("--container looks inside; a name that is not running is broken and the running ones are named", async () => {
+    await using container = await containerTarget();
+    using box = sandbox();
+    const there = await examine(box, ["-m", "demo", "--container", container.name], { ...container.env });
+    expect(there.find("target tmux")).toMatchObject({ status: "warning" });
+    expect(there.find("shell")?.text).toContain("no bash");
+    const gone = await examine(box, ["-m", "demo", "--container", "nobody-runs-this"], { ...container.env });
+    expect(gone.find("target")).toMatchObject({ status: "broken" });
+  }, 60_000);
 });
