@@ -1,6 +1,7 @@
 /** Makes a reply of the bytes of one answer, whichever form it has: an event stream, one JSON document, or something else altogether. */
 import { excerpt, Malformed } from "./complaint.ts";
 import { DONE, type Emit, type Protocol, type Reply } from "./protocols/protocol.ts";
+import { RepeatedText } from "./protocols/repeated-text.ts";
 import { SseParser } from "./sse.ts";
 import type { ModelEvent } from "./types.ts";
 
@@ -13,13 +14,19 @@ export class Answer {
   #form: "unknown" | "events" | "document" = "unknown";
   #early: Uint8Array[] = [];
   #events = 0;
+  #repeated = new RepeatedText();
 
   constructor(protocol: Protocol) {
     this.#protocol = protocol;
     this.#state = protocol.begin();
     this.#parser = new SseParser((data, name) => {
       this.#events++;
-      protocol.step(this.#state, data === "[DONE]" ? DONE : parsed(data), name, this.#emit);
+      const text = protocol.text && this.#repeated.textIn(data);
+      if (text !== undefined) return protocol.text?.(this.#state, text, this.#emit);
+      const event = data === "[DONE]" ? DONE : parsed(data);
+      protocol.step(this.#state, event, name, this.#emit);
+      const only = protocol.onlyText?.(event);
+      if (only !== undefined) this.#repeated.learn(data, only);
     });
   }
 

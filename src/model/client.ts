@@ -3,14 +3,14 @@ import { BuddyError } from "../lib/errors.ts";
 import { infoFor, type CatalogRule } from "./catalog.ts";
 import { droppableFor } from "./concessions.ts";
 import { ModelError } from "./errors.ts";
-import { exchange, type ExchangeLimits } from "./exchange.ts";
+import { exchange, type Exchange, type ExchangeLimits } from "./exchange.ts";
 import { explain, type Situation } from "./explain.ts";
 import { completions } from "./protocols/completions.ts";
 import type { Droppable, Protocol, Reply } from "./protocols/protocol.ts";
 import { responses } from "./protocols/responses.ts";
 import { proxyFor, type Environment } from "./proxy.ts";
 import { redactor } from "./redact.ts";
-import { backoffMs, FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, pause } from "./retry.ts";
+import { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, pause, waitBefore } from "./retry.ts";
 import type { ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";
 import { usageOf } from "./usage.ts";
 
@@ -116,10 +116,12 @@ class HttpModelClient implements ModelClient {
     } = this.#options;
     let waited = 0;
     let refreshed = false;
+    let forceRefresh = false;
     for (let attempt = 1; ;) {
+      const ask = await this.#prepare(request, forceRefresh, signal);
+      const answer = exchange(ask, signal);
       let shown = false;
       let error: ModelError;
-      const answer = this.#attempt(request, refreshed, signal);
       try {
         for (;;) {
           const { done, value } = await answer.next();
@@ -133,33 +135,30 @@ class HttpModelClient implements ModelClient {
           }
         }
       } catch (caught) {
-        if (!(caught instanceof ModelError)) throw caught;
-        error = caught;
+        error = explain(caught, ask.situation);
       } finally {
         // Closes the connection when the reader stops early; without effect when the answer has ended.
         await answer.return(undefined as never);
       }
       if (signal.aborted) throw error;
       const drop = droppableFor(error, this.#without);
-      const refresh: boolean = error.status === 401 && this.#usesLogin && !refreshed;
-      if (!drop && !refresh) {
-        const wait =
-          error.retryAfterMs === undefined
-            ? backoffMs(attempt, first, Math.random)
-            : error.retryAfterMs + Math.random() * 250;
-        if (!error.retryable || attempt > retries) throw error;
-        if (wait > MAX_WAIT_MS || waited + wait > maxRetryMs) throw tooLong(error, wait);
-        if (shown) yield { type: "discard" };
-        const waitMs = Math.round(wait);
-        yield { type: "retry", attempt, of: retries, host: this.#host, reason: error.message, waitMs };
-        await pause(waitMs, signal).catch(() => {
-          throw new ModelError("cancelled", "interrupted", { cause: signal.reason });
-        });
-        waited += wait;
-        attempt++;
-      } else if (shown) yield { type: "discard" };
+      forceRefresh = error.status === 401 && this.#usesLogin && !refreshed;
       if (drop) this.#without.add(drop);
-      refreshed ||= refresh;
+      if (forceRefresh) refreshed = true;
+      if (drop || forceRefresh) {
+        if (shown) yield { type: "discard" };
+        continue;
+      }
+      if (!error.retryable || attempt > retries) throw error;
+      const wait = waitBefore(attempt, error.retryAfterMs, first);
+      if (wait > MAX_WAIT_MS || waited + wait > maxRetryMs) throw tooLong(error, wait);
+      if (shown) yield { type: "discard" };
+      yield { type: "retry", attempt, of: retries, host: this.#host, reason: error.message, waitMs: wait };
+      await pause(wait, signal).catch(() => {
+        throw new ModelError("cancelled", "interrupted", { cause: signal.reason });
+      });
+      waited += wait;
+      attempt++;
     }
   }
 
@@ -173,7 +172,7 @@ class HttpModelClient implements ModelClient {
     return this.#options.auth === "login" && !this.#options.key;
   }
 
-  async *#attempt(request: ModelRequest, forceRefresh: boolean, signal: AbortSignal): ReturnType<typeof exchange> {
+  async #prepare(request: ModelRequest, forceRefresh: boolean, signal: AbortSignal): Promise<Exchange> {
     const { key, keySource, env = {}, unix, secrets = [], login } = this.#options;
     const headers: Record<string, string> = {
       "content-type": "application/json",
@@ -181,7 +180,7 @@ class HttpModelClient implements ModelClient {
       "user-agent": this.#options.userAgent ?? "buddy",
     };
     const hidden: string[] = key ? [key, ...secrets] : [...secrets];
-    if (key) headers["authorization"] = `Bearer ${key}`;
+    if (key) headers["authorization"] = `Bearer ${sendable(key, keySource)}`;
     else if (this.#usesLogin) {
       if (!login) throw notSignedIn(this.profile.name);
       const { accessToken, accountId } = await login.token({ forceRefresh }, signal);
@@ -203,14 +202,7 @@ class HttpModelClient implements ModelClient {
       redact: redactor(hidden),
     };
     const body = JSON.stringify(this.#body(request));
-    try {
-      return yield* exchange(
-        { url: this.#url, headers, body, protocol: this.#protocol, limits: this.#limits, situation, unix },
-        signal,
-      );
-    } catch (error) {
-      throw explain(error, situation);
-    }
+    return { url: this.#url, headers, body, protocol: this.#protocol, limits: this.#limits, situation, unix };
   }
 
   #body(request: ModelRequest): Record<string, unknown> {
@@ -253,4 +245,15 @@ function tooLong(error: ModelError, waitMs: number): ModelError {
     providerCode: error.providerCode,
     retryAfterMs: error.retryAfterMs,
   });
+}
+
+function sendable(key: string, source: string | undefined): string {
+  if (/^[\u0021-\u007e]+$/.test(key)) return key;
+  throw new ModelError(
+    "auth",
+    `the key from ${source ?? "the configuration"} has spaces, line breaks or other characters no key has`,
+    {
+      hint: "Check that it holds the key and nothing else.",
+    },
+  );
 }

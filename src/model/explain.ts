@@ -1,7 +1,7 @@
 /** Turns what went wrong into a ModelError: which host, what happened, what to do about it, never a key. */
 import { Complaint, Malformed } from "./complaint.ts";
 import { ModelError, type ModelFailure } from "./errors.ts";
-import { explainNetworkError } from "./network-errors.ts";
+import { explainNetworkError, PROXY_HINT } from "./network-errors.ts";
 
 /** What the words need to know of the profile. */
 export interface Situation {
@@ -78,6 +78,7 @@ const STATUS: Readonly<Record<number, string>> = {
   403: "forbidden",
   404: "not found",
   405: "method not allowed",
+  407: "proxy authentication required",
   408: "request timeout",
   409: "conflict",
   413: "too large",
@@ -163,6 +164,7 @@ function hintFor(
       }
       return "Wait a little, or choose another profile with --model.";
     case "refused":
+      if (status === 407) return PROXY_HINT;
       if (status === 403)
         return `This key or account may not use "${at.model}" at ${at.host}: check its permissions, or the region.`;
       if (status === 400 || status === 422)

@@ -20,6 +20,9 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
       "If a company proxy or a private CA is in between, name its certificate file in NODE_EXTRA_CA_CERTS.",
     );
   }
+  const words = error instanceof Error ? error.message : String(error);
+  const tunnel = /^Proxy refused to open a tunnel: (.*)$/.exec(words)?.[1];
+  if (tunnel !== undefined) return fail(`no connection to ${at.host}: ${tunnel}`, tunnel.startsWith("5"), PROXY_HINT);
   switch (code) {
     case "ECONNREFUSED":
       return fail(`cannot connect to ${at.host}: connection refused`, true, refusedHint(at));
@@ -46,12 +49,15 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
         false,
         `Check http:// or https:// in api_base_url (${at.baseUrl}).`,
       );
-    default: {
-      const words = error instanceof Error ? error.message : String(error);
-      return fail(`the request to ${at.host} failed: ${words.split(" For more information, pass")[0]}`, true);
-    }
+    default:
+      // Without a code it did not come from the network: trying again would not help.
+      return fail(`the request to ${at.host} failed: ${words.split(" For more information, pass")[0]}`, code !== "");
   }
 }
+
+/** Also for a 407 that came as an answer. */
+export const PROXY_HINT =
+  "The proxy refuses: check HTTPS_PROXY or HTTP_PROXY (http://user:password@host:port) and NO_PROXY.";
 
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH/;
 

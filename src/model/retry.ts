@@ -24,6 +24,11 @@ export function backoffMs(attempt: number, firstMs: number, random: () => number
   return Math.round(full * (1 - random() / 4));
 }
 
+/** In whole milliseconds: what the server asked for and a little more, or the backoff. */
+export function waitBefore(attempt: number, askedMs: number | undefined, firstMs: number): number {
+  return askedMs === undefined ? backoffMs(attempt, firstMs, Math.random) : Math.round(askedMs + Math.random() * 250);
+}
+
 /** Resolves after `ms`, rejects as soon as the signal fires. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -27,7 +27,7 @@ export class SseParser {
   end(): void {
     this.#rest += this.#decoder.decode();
     this.#drain(true);
-    if (this.#rest !== "") this.#line(this.#rest);
+    if (this.#rest !== "") this.#line(this.#rest, 0, this.#rest.length);
     this.#rest = "";
     this.#dispatch();
   }
@@ -40,7 +40,7 @@ export class SseParser {
     for (;;) {
       const end = hasReturn ? nextBreak(text, from, last) : text.indexOf("\n", from);
       if (end < 0) break;
-      this.#line(text.slice(start, end));
+      this.#line(text, start, end);
       start = text.charCodeAt(end) === 13 && text.charCodeAt(end + 1) === 10 ? end + 2 : end + 1;
       from = start;
     }
@@ -52,13 +52,13 @@ export class SseParser {
     }
   }
 
-  #line(line: string): void {
-    if (line === "") return this.#dispatch();
-    if (line.startsWith("data:")) {
-      const value = line.charCodeAt(5) === 32 ? line.slice(6) : line.slice(5);
+  #line(text: string, start: number, end: number): void {
+    if (start === end) return this.#dispatch();
+    if (text.startsWith("data:", start)) {
+      const value = text.slice(text.charCodeAt(start + 5) === 32 ? start + 6 : start + 5, end);
       this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
-    } else if (line.startsWith("event:")) {
-      this.#event = line.slice(6).trim();
+    } else if (text.startsWith("event:", start)) {
+      this.#event = text.slice(start + 6, end).trim();
     }
     // Comments (":"), "id:", "retry:" and anything else carry nothing for us.
   }

@@ -77,6 +77,14 @@ describe("the key", () => {
     });
   });
 
+  test.each(["sk-abc\ndef", "sk abc", "schlüssel-1234"])("%j is not sent at all", async (key) => {
+    await using model = startModel([], { key, keySource: "api_key_file ~/k" });
+    const error: unknown = await collect(model.client).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: "auth", message: expect.stringContaining("api_key_file ~/k") });
+    expect(String(error)).not.toContain(key);
+    expect(model.requests).toHaveLength(0);
+  });
+
   test("user and password in a base URL are not shown", () => {
     const client = createModelClient(modelOptions("https://user:secret@example.org/v1/?version=2"));
     expect(client.profile.baseUrl).toBe("https://example.org/v1");

@@ -80,6 +80,22 @@ describe("through a proxy", () => {
     proxy.server.close();
   });
 
+  test.each(["http", "https"])("a proxy that wants a password is told as such, for %s", async (scheme) => {
+    const answer = "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    const proxy = createServer((socket) => socket.once("data", () => socket.end(answer)).on("error", () => {}));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    proxy.listen(0, "127.0.0.1", resolve);
+    await promise;
+    const env = { ALL_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
+    const client = createModelClient(modelOptions(`${scheme}://model.invalid/v1`, { env }));
+    await expect(collect(client)).rejects.toMatchObject({
+      retryable: false,
+      message: expect.stringContaining("407"),
+      hint: expect.stringContaining("user:password@host"),
+    });
+    proxy.close();
+  });
+
   test("a proxy that is down is named, without its password", async () => {
     await using gone = startModel([]);
     const port = new URL(gone.url).port;

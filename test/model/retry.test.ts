@@ -72,7 +72,7 @@ describe("on the wire", () => {
 
   test("all waits together are limited", async () => {
     const fault = { status: 503, headers: { "retry-after-ms": "40" } };
-    await using model = startModel([{ fault }, { fault }, { fault }, { fault }], { maxRetryMs: 500, retries: 9 });
+    await using model = startModel({ reply: () => ({ fault }) }, { maxRetryMs: 200, retries: 9 });
     await expect(collect(model.client)).rejects.toMatchObject({ reason: "overloaded" });
     expect(model.requests.length).toBeLessThan(9);
   });

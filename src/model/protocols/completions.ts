@@ -71,6 +71,23 @@ export const completions: Protocol<CompletionsState> = {
     takeFinish(state, choice["finish_reason"]);
   },
 
+  onlyText: (event) => {
+    if (!isObject(event) || event["usage"] || event["error"] || !Array.isArray(event["choices"])) return undefined;
+    const choice = event["choices"].length === 1 ? firstChoice(event) : undefined;
+    if (!choice || choice["finish_reason"] || choice["error"] || choice["usage"] || !isObject(choice["delta"]))
+      return undefined;
+    const { delta } = choice;
+    for (const key in delta) if (key !== "content" && key !== "role") return undefined;
+    return typeof delta["content"] === "string" ? delta["content"] : undefined;
+  },
+
+  text: (state, delta, emit) => {
+    state.hasText = true;
+    if (delta === "") return;
+    state.text += delta;
+    emit({ type: "text", delta });
+  },
+
   whole: (state, answer, emit) => {
     if (!isObject(answer)) throw new Malformed("the answer is not a JSON object");
     if (answer["error"]) throw new Complaint(answer["error"]);
@@ -126,12 +143,7 @@ function firstChoice(event: Json): Json | undefined {
 function takeDelta(state: CompletionsState, delta: Json, emit: Emit): void {
   const { content } = delta;
   if (content !== undefined && content !== null) {
-    state.hasText = true;
-    const text = typeof content === "string" ? content : textOf(content);
-    if (text !== "") {
-      state.text += text;
-      emit({ type: "text", delta: text });
-    }
+    completions.text?.(state, typeof content === "string" ? content : textOf(content), emit);
   }
   for (const field of REASONING) {
     const piece = delta[field];

@@ -8,6 +8,9 @@ export interface Protocol<State = unknown> {
   begin(): State;
   /** One parsed event; `name` is the SSE event name, "" when there was none. Throws a Complaint for an error event. */
   step(state: State, event: unknown, name: string, emit: Emit): void;
+  /** The text of an event that brings nothing else, and the same as `step` for it; see RepeatedText. */
+  onlyText?(event: unknown): string | undefined;
+  text?(state: State, delta: string, emit: Emit): void;
   /** An answer that came as one JSON document. */
   whole(state: State, answer: unknown, emit: Emit): void;
   /** The server said that it is finished; what follows can only be usage. */

@@ -96,10 +96,10 @@ async function send(
     if (response.gone.aborted) return;
     const size = reply.chunkBytes ?? bytes.byteLength;
     for (let at = 0; at < bytes.byteLength && !response.gone.aborted; at += size) {
-      if (reply.delayMs !== undefined && sending.before !== "wait") await wait(reply.delayMs);
+      if (reply.delayMs && sending.before !== "wait") await wait(reply.delayMs);
       await response.chunk(bytes.subarray(at, at + size));
       // Small pieces must leave one by one, or they would arrive as one.
-      if (reply.chunkBytes !== undefined) await Bun.sleep(0);
+      if (reply.chunkBytes !== undefined) await new Promise((resolve) => setImmediate(resolve));
     }
   }
   switch (sending.after) {
