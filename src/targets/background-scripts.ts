@@ -1,4 +1,5 @@
 /** The sh scripts behind BackgroundShells: one private directory a shell on the target, which outlives the connection. */
+import { quote } from "./quote.ts";
 
 /**
  * Sets base: private to the user, below HOME where that can be written. A directory that somebody else made, or a link
@@ -23,17 +24,21 @@ if [ -z "$base" ]; then
 fi
 `;
 
-/** \`state DIR\` sets status and code; closes the books of a shell that ended without a word (reboot, kill -9). */
-const STATE = `
-stillup() {
-  kill -0 "$pid" 2>/dev/null || return 1
-  if [ -r "/proc/$pid/environ" ]; then grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$pid/environ"; else :; fi
-}
+/** The last line of the output file, once. Arguments: directory, 0 or what went wrong. */
+const FINISH = `
 finish() {
   if mkdir "$1/ended" 2>/dev/null; then
     if [ -s "$1/output" ] && [ "$(tail -c 1 "$1/output" | wc -l)" -eq 0 ]; then echo >>"$1/output"; fi
     if [ "$2" = 0 ]; then echo '[background process completed]'; else echo "[background process failed: $2]"; fi >>"$1/output"
   fi
+}
+`;
+
+/** `state DIR` sets status and code; closes the books of a shell that ended without a word (reboot, kill -9). */
+const STATE = `
+${FINISH}stillup() {
+  kill -0 "$pid" 2>/dev/null || return 1
+  if [ -r "/proc/$pid/environ" ]; then grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$pid/environ"; else :; fi
 }
 state() {
   code= pid= status=running
@@ -50,7 +55,7 @@ state() {
 }
 `;
 
-/** \`members DIR\` sets all: every process of the shell, also those that left its group, by the mark in their environment. */
+/** `members DIR` sets all: every process of the shell, also those that left its group, by the mark in their environment. */
 const TREE = `
 members() {
   all=
@@ -83,6 +88,18 @@ endtree() {
 }
 `;
 
+/**
+ * Closes the books a second after the command ended, when something it left behind holds the output open.
+ * A program of its own, because a subshell would itself hold the pipes that dash keeps aside for redirections.
+ */
+const LATE = `
+${FINISH}
+sleep 1
+read -r c <"$1/code"
+if [ "$c" != 0 ]; then c="exit code $c"; fi
+finish "$1" "$c"
+`;
+
 /** Runs beside buddy's connection: command, exit code, time limit, last line. Arguments: directory, seconds, shell. */
 const RUNNER = `
 d=$1 cap=$2 sh=$3 pid=$$ self=
@@ -108,8 +125,7 @@ watch=$!
 run() {
   "$sh" "$d/command" </dev/null
   echo $? >"$d/code.new"; mv "$d/code.new" "$d/code"
-  exec >/dev/null 2>&1
-  (sleep 1; read -r c <"$d/code"; if [ "$c" != 0 ]; then c="exit code $c"; fi; finish "$d" "$c") & echo $! >"$d/late"
+  sh -c ${quote(LATE)} buddy-background "$d" </dev/null >/dev/null 2>&1 & echo $! >"$d/late"
 }
 limited() { ulimit -f 2097152 2>/dev/null; exec tee -a "$1" "$d/output" >/dev/null; }
 { { run 3>&-; } 2>&1 1>&3 | limited "$d/stderr" 3>&-; } 3>&1 | limited "$d/stdout"
@@ -134,18 +150,18 @@ if (umask 077; mkdir "$d") 2>/dev/null; then
   sh=$(command -v bash || command -v sh)
   BUDDY_SHELL=$2; export BUDDY_SHELL
   if command -v setsid >/dev/null 2>&1; then
-    setsid sh -c "$RUNNER" buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
+    setsid sh -c ${quote(RUNNER)} buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
   elif command -v perl >/dev/null 2>&1; then
-    perl -e 'use POSIX; POSIX::setsid(); exec @ARGV' sh -c "$RUNNER" buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
+    perl -e 'use POSIX; POSIX::setsid(); exec @ARGV' sh -c ${quote(RUNNER)} buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
   else
-    sh -c "$RUNNER" buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
+    sh -c ${quote(RUNNER)} buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
   fi
   echo $! >"$d/pid.new"; mv "$d/pid.new" "$d/pid"
 fi
 i=0; while [ ! -f "$d/pid" ] && [ $i -lt 40 ]; do sleep 0.05 || sleep 1; i=$((i + 1)); done
 read -r pid <"$d/pid" || exit 1
 printf '%s\\0' "$d" "$pid"
-`.replaceAll('"$RUNNER"', () => `'${RUNNER.replaceAll("'", `'\\''`)}'`);
+`;
 
 const FIND = `
 ${BASE}${STATE}

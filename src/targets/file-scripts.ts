@@ -19,7 +19,7 @@ full() {
 `;
 
 /**
- * \`walk\` follows p component by component into r, as the kernel would, and goes on by the text alone where nothing exists.
+ * `walk` follows p component by component into r, as the kernel would, and goes on by the text alone where nothing exists.
  * Neither realpath nor readlink -f is everywhere; where even readlink is missing, ls tells where a link leads.
  */
 const WALK = `

@@ -26,7 +26,7 @@ export interface ContainerWish {
 }
 
 /** Images are kept between runs; they are made of files of this machine and rebuilt when their recipe changes. */
-const CACHE = join(tmpdir(), `buddy-test-containers-${process.getuid?.() ?? 0}-1`);
+const CACHE = join(tmpdir(), `buddy-test-containers-${process.getuid?.() ?? 0}-2`);
 let count = 0;
 
 export async function containerTarget(wish: ContainerWish = {}): Promise<Container> {
@@ -106,7 +106,7 @@ if "$cache/podman" image exists "localhost/buddy-$image:1" 2>/dev/null; then exi
 r=$(mktemp -d "$cache/rootfs.XXXXXX")
 trap 'rm -rf "$r"' EXIT
 mkdir -p "$r/bin" "$r/usr/bin" "$r/proc" "$r/sys" "$r/dev" "$r/tmp" "$r/etc" "$r/root"
-chmod 1777 "$r/tmp"
+chmod 755 "$r"; chmod 1777 "$r/tmp"
 printf 'root:x:0:0:root:/root:/bin/sh\\nguest:x:1000:1000:guest:/home/guest:/bin/sh\\n' >"$r/etc/passwd"
 if [ "$image" = empty ]; then
   cp /bin/busybox "$r/busybox"

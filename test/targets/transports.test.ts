@@ -147,7 +147,7 @@ describe.each([...PLACES])("%s", (place) => {
   test("a script that hangs is given up, and the next one runs", async () => {
     const seconds = uniqueSeconds();
     const hanging = opened.transport.run(`sleep ${seconds}`, { timeoutMs: 300 });
-    expect(hanging).rejects.toThrow("did not answer within");
+    await expect(hanging).rejects.toThrow("did not answer within");
     await hanging.catch(() => {});
     expect((await opened.transport.run("echo fine")).stdout.toString()).toBe("fine\n");
     await until(() => processesWith(`sleep ${seconds}`).length === 0, "the hanging script is gone");

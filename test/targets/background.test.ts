@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, utimesSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { backgroundShells } from "../../src/targets/background.ts";
+import type { BackgroundOutput, BackgroundShells, Transport } from "../../src/targets/target.ts";
+import { LocalTransport } from "../../src/targets/transports/local.ts";
+import { SshTransport } from "../../src/targets/transports/ssh.ts";
+import { processesWith, uniqueSeconds } from "../support/processes.ts";
+import { proxyTo } from "../support/proxy.ts";
+import { useSshd } from "../support/sshd.ts";
+import { PLACES, openPlace, type Opened } from "../support/transports.ts";
+import { until } from "../support/until.ts";
+
+async function text(transport: Transport, path: string): Promise<string> {
+  return (await transport.run('cat "$1"', { args: [path] })).stdout.toString();
+}
+
+/** Looks until the shell has ended; everything that came meanwhile. */
+async function untilEnded(shells: BackgroundShells, id: string): Promise<BackgroundOutput> {
+  let stdout = "";
+  let stderr = "";
+  const last = await until(async () => {
+    const look = await shells.output(id);
+    stdout += look.stdout;
+    stderr += look.stderr;
+    return look.status !== "running" && look.moreBytes === 0 && look;
+  }, "the background shell ends");
+  return { ...last, stdout, stderr };
+}
+
+let home: string;
+beforeAll(() => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), "buddy-background-")));
+  process.env["XDG_STATE_HOME"] = home;
+});
+afterAll(() => {
+  delete process.env["XDG_STATE_HOME"];
+  rmSync(home, { recursive: true, force: true });
+});
+
+describe.each([...PLACES])("%s", (place) => {
+  let opened: Opened;
+  let shells: BackgroundShells;
+  const options = { cwd: () => "/tmp", timeoutMs: 60_000, scope: `test-${process.pid}` };
+  beforeAll(async () => {
+    opened = await openPlace(place);
+    shells = backgroundShells(opened.transport, options);
+  });
+  afterAll(async () => await opened[Symbol.asyncDispose]());
+
+  test("output apart and together, exit code, last line", async () => {
+    const started = await shells.start("echo out; echo err >&2; pwd; exit 3");
+    expect(started).toMatchObject({ status: "running", command: "echo out; echo err >&2; pwd; exit 3" });
+    expect(started.pid).toBeGreaterThan(1);
+    const ended = await untilEnded(shells, started.id);
+    expect(ended).toMatchObject({ status: "failed", exitCode: 3, stdout: "out\n/tmp\n", stderr: "err\n" });
+    const lines = await until(async () => {
+      const all = (await text(opened.transport, started.outputFile)).trimEnd().split("\n");
+      return all.at(-1)?.startsWith("[") && all;
+    }, "the last line is written");
+    expect(lines.at(-1)).toBe("[background process failed: exit code 3]");
+    expect(lines.slice(0, -1).toSorted()).toEqual(["/tmp", "err", "out"]);
+  });
+
+  test("success is said so, also after a last line that was not ended", async () => {
+    const { id, outputFile } = await shells.start("printf 'no newline'");
+    expect(await untilEnded(shells, id)).toMatchObject({ status: "completed", exitCode: 0, stdout: "no newline" });
+    await until(
+      async () => (await text(opened.transport, outputFile)) === "no newline\n[background process completed]\n",
+      "the output file is complete",
+    );
+  });
+
+  test("commands of many lines with quotes, here-documents and much text", async () => {
+    const filler = `# ${"x".repeat(150_000)}`;
+    const { id } = await shells.start(`${filler}\ncat <<'EOF'\nit's $HOME "here"\nEOF\necho 'two'`);
+    expect((await untilEnded(shells, id)).stdout).toBe(`it's $HOME "here"\ntwo\n`);
+  });
+
+  test("new output since the last look; a later session of the same name goes on where this one was", async () => {
+    const gate = `/tmp/buddy-gate-${uniqueSeconds()}`;
+    const { id } = await shells.start(`echo one; while [ ! -e ${gate} ]; do sleep 0.02; done; echo two; rm ${gate}`);
+    await until(async () => (await shells.output(id)).stdout === "one\n", "the first line");
+    expect((await shells.output(id)).stdout).toBe("");
+    await opened.transport.run("true");
+    await opened.transport.run(': >"$1"', { args: [gate] });
+    const resumed = backgroundShells(opened.transport, options);
+    expect((await untilEnded(resumed, id)).stdout).toBe("two\n");
+    const stranger = backgroundShells(opened.transport, { ...options, scope: "another" });
+    expect((await stranger.output(id)).stdout).toBe("one\ntwo\n");
+    expect(await stranger.list()).toEqual([]);
+  });
+
+  test("a filter keeps matching lines and uses up the others", async () => {
+    const { id } = await shells.start("seq 1 20; echo done");
+    await until(async () => (await shells.list()).find((one) => one.id === id)?.status === "completed", "it ends");
+    expect((await shells.output(id, { filter: "^1|done" })).stdout).toBe(
+      "1\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\ndone\n",
+    );
+    expect((await shells.output(id)).stdout).toBe("");
+    await expect(shells.output(id, { filter: "(" })).rejects.toThrow("not a regular expression");
+  });
+
+  test("what does not fit comes with the next look", async () => {
+    const { id } = await shells.start("seq 1 2000; seq 1 2000 >&2");
+    const expected = Array.from({ length: 2000 }, (_, at) => `${at + 1}\n`).join("");
+    let [stdout, stderr] = ["", ""];
+    await until(async () => {
+      const look = await shells.output(id, { limit: 1000 });
+      expect(look.stdout.length + look.stderr.length).toBeLessThanOrEqual(1000);
+      stdout += look.stdout;
+      stderr += look.stderr;
+      return look.status !== "running" && look.moreBytes === 0;
+    }, "everything was shown");
+    expect(stdout).toBe(expected);
+    expect(stderr).toBe(expected);
+  });
+
+  test("kill ends the whole tree, also what left the group; twice is no error", async () => {
+    const seconds = uniqueSeconds();
+    const { id, outputFile } = await shells.start(
+      `trap '' TERM; setsid sleep ${seconds} & (sleep ${seconds} &); sleep ${seconds}; sleep ${seconds}`,
+    );
+    await until(() => processesWith(`sleep ${seconds}`).length >= 3, "the tree is up");
+    expect(await shells.kill(id)).toMatchObject({ id, status: "killed" });
+    expect(processesWith(`sleep ${seconds}`).filter((pid) => pid > 0)).toEqual([]);
+    expect(await shells.kill(id)).toMatchObject({ id, status: "killed" });
+    expect(await text(opened.transport, outputFile)).toEndWith("[background process failed: killed]\n");
+    expect((await shells.output(id)).status).toBe("killed");
+  });
+
+  test("what a finished shell left running is not waited for, but killed with it", async () => {
+    const seconds = uniqueSeconds();
+    const { id } = await shells.start(`sleep ${seconds} & echo started`);
+    await until(
+      async () => (await shells.list()).find((one) => one.id === id)?.status === "completed",
+      "it is completed",
+    );
+    expect(processesWith(`sleep ${seconds}`)).not.toEqual([]);
+    expect((await shells.kill(id)).status).toBe("completed");
+    expect(processesWith(`sleep ${seconds}`)).toEqual([]);
+  });
+
+  test("the time limit is kept by the target itself", async () => {
+    const seconds = uniqueSeconds();
+    const short = backgroundShells(opened.transport, { ...options, timeoutMs: 1000 });
+    const { id, outputFile } = await short.start(`echo begun; setsid sleep ${seconds} & sleep ${seconds}`);
+    await until(async () => (await short.list()).find((one) => one.id === id)?.status === "killed", "it is stopped");
+    await until(() => processesWith(`sleep ${seconds}`).length === 0, "its processes are gone");
+    await until(
+      async () =>
+        (await text(opened.transport, outputFile)).includes(
+          "[background process failed: stopped after its time limit of 1 s]",
+        ),
+      "the last line says why",
+    );
+  });
+
+  test("one that was killed behind our back is not called running", async () => {
+    const seconds = uniqueSeconds();
+    const { id, pid, outputFile } = await shells.start(`sleep ${seconds}`);
+    await until(() => processesWith(`sleep ${seconds}`).length > 0, "it runs");
+    await opened.transport.run('kill -KILL "-$1"', { args: [String(pid)] });
+    await until(async () => (await shells.output(id)).status === "failed", "its end is noticed");
+    expect(await text(opened.transport, outputFile)).toContain(
+      "[background process failed: ended without an exit code]",
+    );
+  });
+
+  test("unknown ids and empty commands are refused", async () => {
+    await expect(shells.output("sh-none")).rejects.toThrow('no background shell "sh-none"');
+    await expect(shells.kill("../../etc")).rejects.toThrow("no background shell");
+    await expect(shells.start("  ")).rejects.toThrow("empty");
+    await expect(shells.start("a\0b")).rejects.toThrow("NUL");
+    const elsewhere = backgroundShells(opened.transport, { ...options, cwd: () => "/no/such/dir" });
+    await expect(elsewhere.start("true")).rejects.toThrow("working directory is gone");
+  });
+});
+
+test("a shell goes on when the connection and buddy are gone, and is found again", async () => {
+  using server = await useSshd();
+  await using proxy = await proxyTo(server.port);
+  const open = () => SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, secretEnv: [], interactive: false });
+  const options = { cwd: () => "/tmp", timeoutMs: 60_000, scope: "survivor" };
+  const gate = `/tmp/buddy-gate-${uniqueSeconds()}`;
+  const first = await open();
+  const { id } = await backgroundShells(first, options).start(
+    `echo before; while [ ! -e ${gate} ]; do sleep 0.02; done; echo after`,
+  );
+  proxy.cut();
+  // The same transport reconnects by itself and finds it.
+  await until(
+    async () => (await backgroundShells(first, options).output(id)).stdout === "before\n",
+    "found after a drop",
+  );
+  await first[Symbol.asyncDispose]();
+  await Bun.write(gate, "");
+  const second = await open();
+  expect((await untilEnded(backgroundShells(second, options), id)).stdout).toEndWith("after\n");
+  await second[Symbol.asyncDispose]();
+  rmSync(gate);
+});
+
+describe("the private directory", () => {
+  test("belongs to the user alone; finished shells are removed after a day", async () => {
+    await using transport = new LocalTransport({});
+    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, scope: "old" });
+    const { id, outputFile } = await shells.start("true");
+    await untilEnded(shells, id);
+    const ended = join(dirname(outputFile), "ended");
+    await until(() => statSync(ended).isDirectory(), "its books are closed");
+    expect(statSync(dirname(dirname(dirname(outputFile)))).mode & 0o777).toBe(0o700);
+    expect(statSync(outputFile).mode & 0o077).toBe(0);
+    utimesSync(ended, new Date(0), new Date(0));
+    await shells.start("true");
+    await until(async () => !(await shells.list()).some((one) => one.id === id), "the old one is removed");
+  });
+
+  test("a directory that somebody else could have prepared is refused", async () => {
+    const trap = realpathSync(mkdtempSync(join(tmpdir(), "buddy-trap-")));
+    mkdirSync(join(trap, "elsewhere"));
+    mkdirSync(join(trap, "state/buddy"), { recursive: true });
+    symlinkSync(join(trap, "elsewhere"), join(trap, "state/buddy/shells"));
+    process.env["XDG_STATE_HOME"] = join(trap, "state");
+    const before = process.env["HOME"];
+    process.env["HOME"] = join(trap, "home");
+    mkdirSync(join(trap, "home"));
+    await using transport = new LocalTransport({});
+    const { id, outputFile } = await backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000 }).start("echo x");
+    expect(outputFile).toStartWith(join(trap, "home/.local/state/buddy/shells/shared"));
+    expect(id).toMatch(/^sh-/);
+    process.env["HOME"] = before;
+    process.env["XDG_STATE_HOME"] = home;
+    await until(() => readFileSync(outputFile, "utf8").includes("completed"), "it ends");
+    rmSync(trap, { recursive: true });
+  });
+
+  test("without a home a directory in /tmp serves", async () => {
+    await using opened = await openPlace("container", {}, { run: ["--user", "1000:1000"] });
+    const shells = backgroundShells(opened.transport, { cwd: () => "/", timeoutMs: 60_000 });
+    const { id, outputFile } = await shells.start("echo x");
+    expect(outputFile).toStartWith("/tmp/buddy-1000/shells/");
+    expect((await untilEnded(shells, id)).stdout).toBe("x\n");
+    await opened.transport.run("rm -rf /tmp/buddy-1000; ln -s /root /tmp/buddy-1000");
+    await expect(shells.start("echo x")).rejects.toThrow("no private directory");
+  });
+});

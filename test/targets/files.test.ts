@@ -1,0 +1,319 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileAccess } from "../../src/targets/files.ts";
+import type { FileAccess, Transport } from "../../src/targets/target.ts";
+import { SshTransport } from "../../src/targets/transports/ssh.ts";
+import { proxyTo } from "../support/proxy.ts";
+import { useSshd } from "../support/sshd.ts";
+import { PLACES, openPlace, type Opened } from "../support/transports.ts";
+import { until } from "../support/until.ts";
+
+async function sh(transport: Transport, script: string, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await transport.run(script, { args });
+  if (code !== 0) throw new Error(`${script}: ${code} ${stderr}`);
+  return stdout.toString();
+}
+
+const AWKWARD_NAMES = [
+  "plain",
+  "with space",
+  "it's",
+  'dou"ble',
+  "-rf",
+  "--",
+  "new\nline",
+  "end\n",
+  "tab\t",
+  "$HOME",
+  "*",
+  "a\\b",
+  "ümläut",
+  "~",
+  " lead",
+];
+
+describe.each([...PLACES])("%s", (place) => {
+  let opened: Opened;
+  let dir: string;
+  let files: FileAccess;
+  beforeAll(async () => {
+    opened = await openPlace(place);
+    dir = (await sh(opened.transport, "cd /tmp && mktemp -d /tmp/buddy-files-XXXXXX")).trim();
+    files = fileAccess(opened.transport, { cwd: () => dir });
+  });
+  afterAll(async () => {
+    await sh(opened.transport, 'rm -rf "$1"', dir);
+    await opened[Symbol.asyncDispose]();
+  });
+
+  test.each(AWKWARD_NAMES)("name %j", async (name) => {
+    const path = `${dir}/names/${name}`;
+    expect(await files.write(path, `in ${name}`)).toEqual({ bytes: Buffer.byteLength(`in ${name}`), created: true });
+    expect((await files.read(path)).text).toBe(`in ${name}`);
+    expect(await files.resolve(path)).toMatchObject({ path, exists: true, kind: "file" });
+    expect(await sh(opened.transport, 'cat "$1"', path)).toBe(`in ${name}`);
+  });
+
+  test("relative paths start where the shell is; ~ is home", async () => {
+    await files.write("rel/-dash", "x");
+    expect((await files.resolve("rel/../rel/./-dash")).path).toBe(`${dir}/rel/-dash`);
+    const { home } = opened.transport.facts;
+    expect((await files.resolve("~")).path).toBe((await files.resolve(home)).path);
+    expect((await files.resolve("~/x/y")).path).toBe(`${(await files.resolve(home)).path.replace(/\/$/, "")}/x/y`);
+    expect((await files.resolve("~root")).path).toBe("/root");
+    expect((await files.resolve("~nobody-there/x")).path).toBe(`${dir}/~nobody-there/x`);
+    expect((await files.resolve("/")).path).toBe("/");
+    expect((await files.resolve("//etc//passwd/")).path).toBe("/etc/passwd");
+    expect(await files.resolve("not/../there/yet")).toMatchObject({
+      path: `${dir}/there/yet`,
+      exists: false,
+      kind: "missing",
+    });
+  });
+
+  test("links are followed there: directories, dangling ends, parents, loops", async () => {
+    await sh(
+      opened.transport,
+      'cd "$1" && mkdir -p real/deep && ln -s real/deep dirlink && ln -s ../real filelinkdir && ln -s real/new dangling && ln -s "$1/real/$2" odd && ln -s loop2 loop1 && ln -s loop1 loop2 && ln -s /dev/null device',
+      dir,
+      "odd -> name\n",
+    );
+    expect((await files.resolve("dirlink/../x")).path).toBe(`${dir}/real/x`);
+    expect(await files.resolve("dangling")).toMatchObject({ path: `${dir}/real/new`, kind: "missing", exists: false });
+    expect((await files.resolve("odd")).path).toBe(`${dir}/real/odd -> name\n`);
+    expect((await files.resolve("dirlink/under/neath")).path).toBe(`${dir}/real/deep/under/neath`);
+    expect((await files.resolve("device")).kind).toBe("other");
+    expect((await files.resolve("dirlink")).kind).toBe("directory");
+    await expect(files.resolve("loop1")).rejects.toThrow("symbolic links");
+    expect((await files.resolve("/proc/self/root/etc/passwd")).path).toBe("/etc/passwd");
+    await expect(files.read("dangling")).rejects.toThrow("leads nowhere");
+    await files.write("dangling", "through");
+    expect(await sh(opened.transport, 'cat "$1/real/new"; [ -L "$1/dangling" ] && echo still', dir)).toBe(
+      "throughstill\n",
+    );
+    await files.write("dangling", "again");
+    expect(await sh(opened.transport, 'cat "$1/real/new"; [ -L "$1/dangling" ] && echo still', dir)).toBe(
+      "againstill\n",
+    );
+  });
+
+  test("a place where case does not count is told", async () => {
+    await sh(opened.transport, 'cd "$1" && echo x >folds && ln folds FOLDS && echo x >tells', dir);
+    expect((await files.resolve("folds")).caseInsensitive).toBe(true);
+    expect((await files.resolve("tells")).caseInsensitive).toBe(false);
+    expect((await files.resolve("tells/123/45")).caseInsensitive).toBe(false);
+  });
+
+  test("lines, and how many are left: small and large files alike", async () => {
+    const small = "one\ntwo\nthree";
+    const large = Array.from({ length: 20_000 }, (_, at) => `line ${at + 1}\n`).join("");
+    await files.write("small", small);
+    await files.write("large", large);
+    expect(await files.read("small")).toMatchObject({
+      text: small,
+      lines: 3,
+      linesLeft: 0,
+      sizeBytes: 13,
+      binary: false,
+      lossy: false,
+    });
+    expect(await files.read("small", { offset: 2, limit: 1 })).toMatchObject({ text: "two\n", lines: 1, linesLeft: 1 });
+    expect(await files.read("small", { offset: 3 })).toMatchObject({ text: "three", lines: 1, linesLeft: 0 });
+    expect(await files.read("small", { offset: 9 })).toMatchObject({ text: "", lines: 0, linesLeft: 0 });
+    expect(await files.read("small", { limit: 0 })).toMatchObject({ text: "", lines: 0, linesLeft: 3 });
+    expect(await files.read("large", { offset: 19_999 })).toMatchObject({
+      text: "line 19999\nline 20000\n",
+      lines: 2,
+      linesLeft: 0,
+    });
+    expect(await files.read("large", { offset: 100, limit: 2 })).toMatchObject({
+      text: "line 100\nline 101\n",
+      lines: 2,
+      linesLeft: 19_899,
+    });
+    expect((await files.read("large")).text).toBe(large);
+    expect(await files.read("large", { maxBytes: 20 })).toMatchObject({
+      text: "line 1\nline 2\n",
+      lines: 2,
+      linesLeft: 19_998,
+    });
+    expect(await files.read("small", { maxBytes: 9 })).toMatchObject({ text: "one\ntwo\n", lines: 2, linesLeft: 1 });
+    await files.write("small", "");
+    expect(await files.read("small")).toMatchObject({ text: "", lines: 0, linesLeft: 0, sizeBytes: 0, binary: false });
+    expect((await files.read("/proc/self/status")).text).toContain("Name:");
+  });
+
+  test("one very long line is cut between characters", async () => {
+    await files.write("wide", "ä".repeat(50_000));
+    const slice = await files.read("wide", { maxBytes: 1001 });
+    expect(slice).toMatchObject({ text: "ä".repeat(500), cutLine: true, lossy: false, lines: 1 });
+  });
+
+  test("binary files are not text; other encodings are told", async () => {
+    await files.write("binary", Buffer.from([1, 2, 0, 3]));
+    await files.write("late", Buffer.concat([Buffer.alloc(100_000, "x\n"), Buffer.from([0]), Buffer.alloc(10, "y")]));
+    await files.write("latin1", Buffer.from("caf\xe9\n", "latin1"));
+    expect(await files.read("binary")).toMatchObject({ binary: true, text: "", sizeBytes: 4 });
+    expect((await files.read("late")).binary).toBe(true);
+    expect((await files.read("late", { limit: 10 })).binary).toBe(false);
+    expect(await files.read("latin1")).toMatchObject({ binary: false, lossy: true });
+    expect((await files.read("/bin/busybox")).binary).toBe(true);
+  });
+
+  test("ten megabytes there and back, bytes unchanged", async () => {
+    const bytes = Buffer.alloc(10_000_000);
+    for (let at = 0; at < bytes.length; at++) bytes[at] = at % 97 === 0 ? 10 : 33 + (at % 90);
+    expect(await files.write("big", bytes)).toEqual({ bytes: bytes.length, created: true });
+    expect(Buffer.from((await files.read("big")).text).equals(bytes)).toBe(true);
+  });
+
+  test.each(["644", "600", "755", "4755", "2755", "1644", "000", "777", "2711"])("mode %s is kept", async (mode) => {
+    const path = `${dir}/mode-${mode}`;
+    await sh(opened.transport, 'echo old >"$1"; chown 1000:1000 "$1"; chmod "$2" "$1"', path, mode);
+    const look = 'set -- $(ls -ldn "$1"); echo "$1 $3 $4"';
+    const before = await sh(opened.transport, look, path);
+    expect(await files.write(path, "new\n")).toEqual({ bytes: 4, created: false });
+    expect(await sh(opened.transport, look, path)).toBe(before);
+    expect(await sh(opened.transport, 'cat "$1"', path)).toBe("new\n");
+  });
+
+  test("the umask counts for new files, and nothing else is left in the directory", async () => {
+    await files.write("fresh/a/b", "x");
+    expect(await sh(opened.transport, 'ls -ld "$1/fresh/a/b" | cut -c1-10; ls -A "$1/fresh/a"', dir)).toBe(
+      "-rw-r--r--\nb\n",
+    );
+  });
+
+  test("what cannot be is explained", async () => {
+    await expect(files.read(dir)).rejects.toThrow("it is a directory");
+    await expect(files.write(dir, "x")).rejects.toThrow("it is a directory");
+    await expect(files.write(`${dir}/newdir/`, "x")).rejects.toThrow("it is a directory");
+    await expect(files.read("nothing-here")).rejects.toThrow("no such file");
+    await expect(files.read("/etc/passwd/x")).rejects.toThrow("a part of the path is a file");
+    await expect(files.write("/etc/passwd/x", "y")).rejects.toThrow("a part of the path is a file");
+    await expect(files.write("/etc/passwd/x/y", "y")).rejects.toThrow("a part of the path is a file");
+    await expect(files.write("/dev/null", "x")).rejects.toThrow("not a regular file");
+    await expect(files.read("/dev/zero")).rejects.toThrow("not a regular file");
+    await expect(files.write("x".repeat(300), "x")).rejects.toThrow("too long");
+    await expect(files.write("/proc/nothing", "x")).rejects.toThrow("cannot write /proc/nothing");
+    await expect(files.read("")).rejects.toThrow("empty");
+    await expect(files.read("a\0b")).rejects.toThrow("NUL");
+    await opened.transport.run("true");
+  });
+
+  test("reads and writes at once do not mix", async () => {
+    const texts = Array.from({ length: 20 }, (_, at) => `${at} `.repeat(1000 * (at + 1)));
+    await Promise.all(texts.map((text, at) => files.write(`many/${at}`, text)));
+    const back = await Promise.all(texts.map(async (_, at) => (await files.read(`many/${at}`)).text));
+    expect(back).toEqual(texts);
+  });
+});
+
+describe("as an ordinary user in a container", () => {
+  let opened: Opened;
+  let files: FileAccess;
+  beforeAll(async () => {
+    const run = [
+      "--user",
+      "1000:1000",
+      "--tmpfs",
+      "/small:size=64k,mode=1777",
+      "--tmpfs",
+      "/ro:ro",
+      "--tmpfs",
+      "/home:mode=1777",
+    ];
+    opened = await openPlace("container", {}, { run });
+    files = fileAccess(opened.transport, { cwd: () => "/tmp" });
+    const asRoot = (script: string) =>
+      opened.container?.engine("exec", "--user", "0", opened.container.name, "sh", "-c", script);
+    await asRoot(
+      "echo secret >/tmp/secret; chmod 600 /tmp/secret; echo shared >/tmp/shared; chmod 666 /tmp/shared; mkdir /tmp/closed; echo old >/tmp/closed/open; chmod 666 /tmp/closed/open; mkdir -m 700 /tmp/private",
+    );
+  });
+  afterAll(async () => await opened[Symbol.asyncDispose]());
+
+  test("permission denied is said so", async () => {
+    await expect(files.read("/tmp/secret")).rejects.toThrow("cannot read /tmp/secret: permission denied");
+    await expect(files.write("/tmp/secret", "x")).rejects.toThrow("permission denied");
+    await expect(files.write("/etc/new", "x")).rejects.toThrow("permission denied");
+    await expect(files.write("/etc/a/b/c", "x")).rejects.toThrow("permission denied");
+    await expect(files.read("/tmp/private/x")).rejects.toThrow("permission denied");
+    await opened.transport.run("true");
+  });
+
+  test("a file of somebody else keeps its owner", async () => {
+    await files.write("/tmp/shared", "ours\n");
+    expect(await sh(opened.transport, "cat /tmp/shared; ls -ln /tmp/shared | tr -s ' ' | cut -d' ' -f1,3,4")).toBe(
+      "ours\n-rw-rw-rw- 0 0\n",
+    );
+  });
+
+  test("a writable file in a closed directory can be written", async () => {
+    await files.write("/tmp/closed/open", "new\n");
+    expect((await files.read("/tmp/closed/open")).text).toBe("new\n");
+  });
+
+  test("a mount over a single file can be written", async () => {
+    await using mounted = await openPlace("container", {}, { run: ["-v", "/dev/null:/etc/nothing"] });
+    const here = fileAccess(mounted.transport, { cwd: () => "/" });
+    const hosts = (await here.read("/etc/hosts")).text;
+    await here.write("/etc/hosts", `${hosts}127.0.0.9 buddy\n`);
+    expect((await here.read("/etc/hosts")).text).toBe(`${hosts}127.0.0.9 buddy\n`);
+  });
+
+  test("a full disk leaves the old file and no rest", async () => {
+    await files.write("/small/file", "old\n");
+    const failed = files.write("/small/file", Buffer.alloc(200_000, "x"));
+    await expect(failed).rejects.toThrow("the disk is full; nothing was changed");
+    await failed.catch(() => {});
+    expect(await sh(opened.transport, "cat /small/file; ls -A /small")).toBe("old\nfile\n");
+    expect((await opened.transport.run("echo in step")).stdout.toString()).toBe("in step\n");
+  });
+
+  test("a read-only file system is named", async () => {
+    await expect(files.write("/ro/file", "x")).rejects.toThrow("read-only");
+    await opened.transport.run("true");
+  });
+});
+
+test("a connection that dies in the middle of a write leaves the old file and no rest", async () => {
+  using server = await useSshd();
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-cut-")));
+  await using proxy = await proxyTo(server.port, { delayMs: 5 });
+  const transport = await SshTransport.open({
+    destination: `127.0.0.1:${proxy.port}`,
+    secretEnv: [],
+    interactive: false,
+  });
+  const files = fileAccess(transport, { cwd: () => dir });
+  writeFileSync(join(dir, "file"), "old");
+  const stop = new AbortController();
+  const writing = files.write("file", Buffer.alloc(60_000_000, "new "), { signal: stop.signal });
+  const rest = () => readdirSync(dir).find((name) => name.startsWith(".buddy-"));
+  await until(() => statSync(join(dir, rest() ?? "none yet")).size > 100_000, "part of it has arrived", { everyMs: 1 });
+  proxy.refuse(true);
+  proxy.cut();
+  await until(() => rest() === undefined, "the unfinished file is removed there");
+  stop.abort(new Error("enough"));
+  await expect(writing).rejects.toThrow("enough");
+  await writing.catch(() => {});
+  expect(readFileSync(join(dir, "file"), "utf8")).toBe("old");
+
+  proxy.refuse(false);
+  mkdirSync(join(dir, "sub"));
+  expect(await files.write("sub/later", "fine")).toEqual({ bytes: 4, created: true });
+  await transport[Symbol.asyncDispose]();
+  rmSync(dir, { recursive: true });
+});
