@@ -1,31 +1,38 @@
 /** Start-up time and memory of the compiled binary, as ratios to a compiled Bun hello-world in the same run. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CONFIG_TEMPLATE } from "../src/config/create.ts";
 import { buildHost, compile, hostTarget } from "../scripts/build.ts";
 
-const ROOT = join(import.meta.dir, "..");
-const ROUNDS = Number(process.argv[2] ?? 40);
+const ROUNDS = Number(process.argv[2] ?? 60);
 
 interface Subject {
   readonly name: string;
   readonly argv: readonly string[];
-  readonly budget: number | undefined;
+  readonly exit: number;
+  /** At most this many times the hello-world. */
+  readonly time?: number;
+  readonly memory?: number;
   readonly ms: number[];
   readonly rss: number[];
 }
 
+function subject(name: string, argv: readonly string[], more: Partial<Subject> = {}): Subject {
+  return { name, argv, exit: 0, ms: [], rss: [], ...more };
+}
+
 function measure(subjects: readonly Subject[], env: Record<string, string>, cwd: string): void {
   // Interleaved, so that a busy moment of the machine falls on everyone alike; the first rounds only warm the caches.
-  for (let round = -3; round < ROUNDS; round++) {
-    for (const subject of subjects) {
+  for (let round = -5; round < ROUNDS; round++) {
+    for (const { argv, exit, ms, rss } of subjects) {
       const started = Bun.nanoseconds();
-      const child = Bun.spawnSync([...subject.argv], { env, cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-      const ms = (Bun.nanoseconds() - started) / 1e6;
-      if (child.exitCode !== 0) throw new Error(`${subject.argv.join(" ")}: ${child.stderr.toString()}`);
+      const child = Bun.spawnSync([...argv], { env, cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+      const took = (Bun.nanoseconds() - started) / 1e6;
+      if (child.exitCode !== exit) throw new Error(`${argv.join(" ")}: ${child.exitCode} ${child.stderr.toString()}`);
       if (round < 0) continue;
-      subject.ms.push(ms);
-      subject.rss.push(child.resourceUsage.maxRSS / 1e6);
+      ms.push(took);
+      rss.push(child.resourceUsage.maxRSS / 1e6);
     }
   }
 }
@@ -34,33 +41,49 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
+/** The template with every setting written out. */
+function fullConfig(): string {
+  return CONFIG_TEMPLATE.replace(/^# (\w+ = |\[\[)/gm, "$1");
+}
+
 const dir = mkdtempSync(join(tmpdir(), "buddy-bench-"));
 try {
-  const buddy = existsSync(join(ROOT, "dist/buddy")) ? join(ROOT, "dist/buddy") : buildHost();
+  const buddy = buildHost();
   const hello = join(dir, "hello");
   writeFileSync(join(dir, "hello.ts"), 'console.log("hello");\n');
   compile(hostTarget(), process.execPath, hello, join(dir, "hello.ts"));
+  const config = join(dir, "full.toml");
+  writeFileSync(config, fullConfig(), { mode: 0o600 });
   mkdirSync(join(dir, "home"));
-  const subject = (name: string, argv: readonly string[], budget?: number): Subject => ({
-    name,
-    argv,
-    budget,
-    ms: [],
-    rss: [],
-  });
-  const base = subject("hello", [hello]);
-  const subjects = [base, subject("buddy --version", [buddy, "--version"], 1.3)];
+  const base = subject("hello-world", [hello]);
+  const subjects = [
+    base,
+    subject("buddy --version", [buddy, "--version"], { time: 1.3, memory: 1.3 }),
+    subject("buddy --help", [buddy, "--help"], { time: 2 }),
+    subject("buddy exec --help", [buddy, "exec", "--help"], { time: 2 }),
+    subject("an unknown command", [buddy, "exce"], { exit: 2 }),
+    // The profile is unknown, so the run ends where the configuration is loaded and checked.
+    subject("a full configuration", [buddy, "exec", "--config", config, "-m", "none", "x"], { exit: 2, time: 3 }),
+  ];
   measure(subjects, { HOME: join(dir, "home"), PATH: process.env.PATH ?? "" }, dir);
-  console.log(`median of ${ROUNDS} interleaved runs\n`);
-  console.log(
-    `${"".padEnd(26)}${"ms".padStart(7)}${"ratio".padStart(8)}${"budget".padStart(8)}${"RSS MB".padStart(9)}`,
-  );
-  for (const { name, ms, rss, budget } of subjects) {
-    const ratio = median(ms) / median(base.ms);
-    const row = [median(ms).toFixed(1).padStart(7), `${ratio.toFixed(2)}×`.padStart(8)];
-    row.push((budget === undefined ? "" : `${budget}×`).padStart(8), median(rss).toFixed(0).padStart(9));
-    console.log(name.padEnd(26) + row.join(""));
+
+  console.log(`medians of ${ROUNDS} interleaved runs; ratios to the hello-world of this run\n`);
+  console.log(row("", "ms", "ratio", "budget", "RSS MB", "ratio", "budget"));
+  for (const { name, ms, rss, time, memory } of subjects) {
+    const times = median(ms) / median(base.ms);
+    const sizes = median(rss) / median(base.rss);
+    console.log(
+      row(name, median(ms).toFixed(1), ratio(times), ratio(time), median(rss).toFixed(0), ratio(sizes), ratio(memory)),
+    );
   }
 } finally {
   rmSync(dir, { recursive: true, force: true });
+}
+
+function row(name: string, ...cells: readonly string[]): string {
+  return name.padEnd(22) + cells.map((cell) => cell.padStart(8)).join("");
+}
+
+function ratio(value: number | undefined): string {
+  return value === undefined ? "" : `${value.toFixed(2)}×`;
 }

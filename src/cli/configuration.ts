@@ -1,9 +1,9 @@
 /** The configuration for a command: loads it, asks about an untrusted file on the terminal, prints warnings. */
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
-import { isatty } from "node:tty";
-import type { LoadedConfig } from "../config/load.ts";
-import type { ResolvedProfile } from "../config/profiles.ts";
+import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
 import type { TrustQuestion } from "../config/trust.ts";
+import { isTerminal } from "../lib/is-terminal.ts";
 import { printable } from "../lib/printable.ts";
 import type { GlobalOptions } from "./options.ts";
 import { stderrLine } from "../lib/stderr-line.ts";
@@ -17,14 +17,13 @@ export async function loadConfiguration(
   globals: GlobalOptions,
   options: ConfigurationOptions = {},
 ): Promise<LoadedConfig> {
-  const { loadConfig } = await import("../config/load.ts");
   const loaded = await loadConfig({
     flags: globals,
     env: process.env,
     cwd: process.cwd(),
     // demo needs no configuration: it must run where none can be written.
     create: options.create !== false && globals.model !== "demo",
-    ...(isatty(2) ? { ask: askOnTerminal } : {}),
+    ...(isTerminal(2) ? { ask: askOnTerminal } : {}),
   });
   if (!globals.quiet) {
     if (loaded.created) stderrLine(`buddy: wrote ${loaded.files[0]} with the defaults`);
@@ -38,7 +37,6 @@ export async function loadConfiguration(
 /** The configuration and the profile in effect; without a usable one the error lists every way to a model. */
 export async function loadProfile(globals: GlobalOptions): Promise<{ loaded: LoadedConfig; profile: ResolvedProfile }> {
   const loaded = await loadConfiguration(globals);
-  const { resolveProfile } = await import("../config/profiles.ts");
   try {
     return { loaded, profile: resolveProfile(loaded) };
   } catch (error) {

@@ -1,10 +1,10 @@
 /** What `buddy init` does: asks where it can, and writes the template with the answers. */
 import { existsSync, renameSync } from "node:fs";
-import { isatty } from "node:tty";
 import { CONFIG_TEMPLATE, createConfigFile, setAside } from "../config/create.ts";
 import { shownPath } from "../config/origin.ts";
 import { type Env, requirePaths } from "../config/paths.ts";
 import { BuddyError } from "../lib/errors.ts";
+import { isTerminal } from "../lib/is-terminal.ts";
 import type { InitAnswers } from "./init-questions.ts";
 
 export interface InitOptions {
@@ -26,7 +26,7 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
       hint: "edit it, or replace it with: buddy init --force (the old one is kept beside it)",
     });
   }
-  const ask = options.ask ?? (isatty(0) && isatty(1) ? await questions() : undefined);
+  const ask = options.ask ?? (isTerminal(0) && isTerminal(1) ? await questions() : undefined);
   const answers = await ask?.();
   const aside = existsSync(path) ? setAside(path, { env, cwd }) : undefined;
   try {

@@ -1,7 +1,7 @@
 /** The one place where an error becomes words on stderr; returns the exit code that goes with it. */
-import { isatty } from "node:tty";
 import { wantsColor } from "../lib/color.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
+import { isTerminal } from "../lib/is-terminal.ts";
 import { printable } from "../lib/printable.ts";
 import { stderrLine } from "../lib/stderr-line.ts";
 
@@ -13,7 +13,7 @@ export interface ReportOptions {
 export function reportError(error: unknown, options: ReportOptions): ExitCode {
   // The reader of a pipe went away (`| head -1`): nothing is wrong, and nobody is there to read about it.
   if (isBrokenPipe(error)) return EXIT.ok;
-  const color = options.color ?? wantsColor({ env: process.env, isTty: isatty(2) });
+  const color = options.color ?? wantsColor({ env: process.env, isTty: isTerminal(2) });
   stderrLine(describeError(error, { ...options, color }));
   return exitCodeOf(error);
 }

@@ -1,4 +1,5 @@
 /** Which configuration file counts: the first one found, and whether it lies in the working directory. */
+import { isUtf8 } from "node:buffer";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
@@ -62,11 +63,12 @@ function read(path: string, place: Place): string {
       cause: error,
     });
   }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (error) {
-    throw new BuddyError("config", `${shownPath(path, place)} is not UTF-8 text`, { cause: error });
+  const text = bytes.toString("utf8");
+  // The replacement character comes from broken bytes, or stands in the text itself; only then is a second look needed.
+  if (text.includes("\uFFFD") && !isUtf8(bytes)) {
+    throw new BuddyError("config", `${shownPath(path, place)} is not UTF-8 text`, { hint: "save it as UTF-8" });
   }
+  return text;
 }
 
 function sameFile(one: string, other: string): boolean {

@@ -120,11 +120,7 @@ function warnIfReadable(file: ConfigFile, settings: FileSettings, shown: string,
 function overrides(flags: ConfigFlags, env: Env): Pick<LoadedConfig, "endpoint" | "key"> {
   const url = buddyVariable(env, "BASE_URL");
   const key = buddyVariable(env, "API_KEY");
-  if (
-    flags.baseUrl === undefined &&
-    url !== undefined &&
-    !PROFILE_SETTINGS.api_base_url.schema.safeParse(url.value).success
-  ) {
+  if (flags.baseUrl === undefined && url !== undefined && PROFILE_SETTINGS.api_base_url.read(url.value) === undefined) {
     throw new BuddyError("config", `${url.name} must be ${PROFILE_SETTINGS.api_base_url.expects}`);
   }
   const endpoint =
@@ -147,11 +143,10 @@ class Layers {
   constructor(file: FileSettings | undefined, path: string) {
     this.#file = file;
     for (const [key, found] of file?.values ?? []) {
-      this.#set(key, found.value, { kind: "file", file: path, line: found.line });
+      this.#set(key, found.value, originIn(path, found));
     }
     for (const [name, profile] of file?.profiles ?? []) {
-      for (const [key, { line }] of profile)
-        this.#origins.set(`models.${name}.${key}`, { kind: "file", file: path, line });
+      for (const [key, found] of profile) this.#origins.set(`models.${name}.${key}`, originIn(path, found));
     }
   }
 
@@ -161,13 +156,13 @@ class Layers {
     for (const key of ["api_timeout", "fetch_timeout"] as const) {
       const variable = buddyVariable(env, key.toUpperCase());
       if (variable === undefined) continue;
-      const read = SETTINGS.network[key].schema.safeParse(variable.value);
-      if (!read.success) {
+      const value = SETTINGS.network[key].read(variable.value);
+      if (value === undefined) {
         throw new BuddyError("config", `${variable.name} must be ${DURATION_FORMAT}, found "${variable.value}"`, {
           hint: `correct it, or unset it: unset ${variable.name}`,
         });
       }
-      this.#set(`network.${key}`, read.data, { kind: "env", name: variable.name });
+      this.#set(`network.${key}`, value, { kind: "env", name: variable.name });
     }
   }
 
@@ -194,6 +189,17 @@ class Layers {
     this.#values.set(key, value);
     this.#origins.set(key, origin);
   }
+}
+
+/** The line is looked up when somebody asks for it. */
+function originIn(file: string, found: FoundValue): Origin {
+  return {
+    kind: "file",
+    file,
+    get line() {
+      return found.line;
+    },
+  };
 }
 
 function tableOf(table: Readonly<Record<string, Setting<unknown>>>, found: ReadonlyMap<string, FoundValue>) {

@@ -68,8 +68,8 @@ class SettingsReader implements FileSettings {
       }
       // A key left empty on purpose (`api_key = ""`) is a key that is not set.
       if (raw === "" && setting.fallback === undefined) continue;
-      const read = setting.schema.safeParse(raw);
-      if (read.success) found.set(key, { value: read.data, line: this.#toml.lineOf(at) });
+      const value = setting.read(raw);
+      if (value !== undefined) found.set(key, this.#found(value, at));
       else {
         const shown = key === "api_key" ? "" : `, ${foundText(raw)}`;
         this.#problem(at, `${dotted(at)} must be ${setting.expects}${shown}`);
@@ -138,6 +138,16 @@ class SettingsReader implements FileSettings {
     throw new BuddyError("config", first, { hint: hint.join("\n") });
   }
 
+  #found(value: unknown, at: Path): FoundValue {
+    const toml = this.#toml;
+    return {
+      value,
+      get line() {
+        return toml.lineOf(at);
+      },
+    };
+  }
+
   #warnUnknown(path: Path, key: string, known: readonly string[]): void {
     const meant = closestMatch(key, known);
     const text = `unknown key ${dotted(path)} is ignored`;
@@ -162,7 +172,14 @@ class SettingsReader implements FileSettings {
 export const KEY_SOURCES = ["api_key_env", "api_key_file", "api_key"] as const;
 
 function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isDate(value);
+}
+
+/** Bun's parser makes Temporal objects of dates and times, smol-toml a Date; a table has no such name. */
+function isDate(value: object): boolean {
+  return (
+    value instanceof Date || /^(Instant|Plain(Date|Time|DateTime)|ZonedDateTime)$/.test(value.constructor?.name ?? "")
+  );
 }
 
 function dotted(path: Path): string {
@@ -171,8 +188,8 @@ function dotted(path: Path): string {
 
 function foundText(value: unknown): string {
   if (Array.isArray(value)) return "found a list";
-  if (value instanceof Date) return "found a date";
   if (isTable(value)) return "found a table";
-  const text = JSON.stringify(value) ?? String(value);
+  if (typeof value === "object") return "found a date";
+  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
   return `found ${text.length > 60 ? `${text.slice(0, 57)}…"` : text}`;
 }

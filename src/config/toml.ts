@@ -7,13 +7,27 @@ export interface TomlFile {
   lineOf(path: readonly (string | number)[]): number | undefined;
 }
 
+/** Parsed by Bun, which took 0.2 ms where smol-toml took 1.2 (and its JIT as much again); smol-toml explains errors. */
 export async function parseToml(text: string, file: string): Promise<TomlFile> {
-  const { parse, TomlError } = await import("smol-toml");
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  const data = parseNatively(source) ?? (await parseWithPositions(source, file));
+  // Found when the first line is asked for: a file without anything to say about it is not read twice.
+  let lines: ReadonlyMap<string, number> | undefined;
+  return { data, lineOf: (path) => nearestLine((lines ??= keyLines(source)), path) };
+}
+
+function parseNatively(source: string): Record<string, unknown> | undefined {
   try {
-    const data = parse(source, { maxDepth: 64 });
-    const lines = keyLines(source);
-    return { data, lineOf: (path) => nearestLine(lines, path) };
+    return Bun.TOML.parse(source) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}
+
+async function parseWithPositions(source: string, file: string): Promise<Record<string, unknown>> {
+  const { parse, TomlError } = await import("smol-toml");
+  try {
+    return parse(source, { maxDepth: 64 });
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const what = (error.message.split("\n", 1)[0] ?? "").replace(/^Invalid TOML document: /, "");

@@ -1,5 +1,4 @@
 /** A configuration file that merely lies in the working directory may not weaken safety or redirect credentials. */
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { writeFileAtomic } from "../lib/atomic-file.ts";
 import { type ConfigFile, buddyVariable, type Place } from "./find-file.ts";
@@ -122,7 +121,7 @@ function shownValue({ value }: FoundValue): string {
 }
 
 function fingerprint({ text }: ConfigFile): string {
-  return createHash("sha256").update(text).digest("hex");
+  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
 }
 
 type Answers = Readonly<Record<string, { readonly sha256: string; readonly trusted: boolean }>>;
