@@ -205,7 +205,7 @@ class HttpModelClient implements ModelClient {
     return { url: this.#url, headers, body, protocol: this.#protocol, limits: this.#limits, situation, unix };
   }
 
-  #body(request: ModelRequest): Record<string, unknown> {
+  #body(request: ModelRequest): object {
     const { model, stream = true, temperature, topP, reasoningEffort } = this.#options;
     const login = this.#usesLogin;
     return this.#protocol.body(request, {

@@ -1,6 +1,11 @@
 /** Chat completions: `POST {base}/chat/completions`. */
+import type {
+  ChatCompletionCreateParamsNonStreaming,
+  ChatCompletionMessageParam,
+  ChatCompletionMessageToolCall,
+} from "openai/resources/chat/completions";
 import { Complaint, Malformed } from "../complaint.ts";
-import type { AssistantMessage, Message, ModelRequest } from "../types.ts";
+import type { AssistantMessage, Message, ModelRequest, ToolCall } from "../types.ts";
 import { mergeDelta } from "./deltas.ts";
 import {
   DONE,
@@ -20,24 +25,25 @@ export const completions: Protocol<CompletionsState> = {
   path: "/chat/completions",
   body: (request, settings) => {
     const drop = settings.without;
-    const body: Json = { model: settings.model, messages: wireMessages(request.messages) };
+    // The SDK's types say what the protocol knows; nothing of the SDK is loaded.
+    const body: Body = { model: settings.model, messages: wireMessages(request.messages) };
     if (request.tools.length > 0) {
-      body["tools"] = request.tools.map(({ name, description, parameters }) => ({
+      body.tools = request.tools.map(({ name, description, parameters }) => ({
         type: "function",
         function: { name, description, parameters },
       }));
     }
     if (settings.stream) {
-      body["stream"] = true;
-      if (!drop.has("stream_options")) body["stream_options"] = { include_usage: true };
+      body.stream = true;
+      if (!drop.has("stream_options")) body.stream_options = { include_usage: true };
     }
-    if (settings.temperature !== undefined && !drop.has("temperature")) body["temperature"] = settings.temperature;
-    if (settings.topP !== undefined && !drop.has("top_p")) body["top_p"] = settings.topP;
+    if (settings.temperature !== undefined && !drop.has("temperature")) body.temperature = settings.temperature;
+    if (settings.topP !== undefined && !drop.has("top_p")) body.top_p = settings.topP;
     if (settings.reasoningEffort !== undefined && !drop.has("reasoning_effort")) {
-      body["reasoning_effort"] = settings.reasoningEffort;
+      body.reasoning_effort = settings.reasoningEffort as NonNullable<Body["reasoning_effort"]>;
     }
     if (request.outputSchema && !drop.has("response_format")) {
-      body["response_format"] = { type: "json_schema", json_schema: { name: "answer", schema: request.outputSchema } };
+      body.response_format = { type: "json_schema", json_schema: { name: "answer", schema: request.outputSchema } };
     }
     return body;
   },
@@ -130,6 +136,8 @@ export interface CompletionsState {
   marker: boolean;
 }
 
+type Body = Omit<ChatCompletionCreateParamsNonStreaming, "stream"> & { stream?: true };
+
 const HANDLED = new Set(["role", "content", "tool_calls", "refusal"]);
 /** Readable reasoning under the names servers give it; each also goes back as an unknown field. */
 const REASONING = ["reasoning_content", "reasoning", "thinking"] as const;
@@ -194,8 +202,8 @@ function takeUsage(state: CompletionsState, usage: unknown): void {
   };
 }
 
-function wireMessages(messages: ModelRequest["messages"]): Json[] {
-  const wire: Json[] = [];
+function wireMessages(messages: ModelRequest["messages"]): ChatCompletionMessageParam[] {
+  const wire: ChatCompletionMessageParam[] = [];
   for (const message of messages) {
     const one = wireMessage(message);
     if (one) wire.push(one);
@@ -203,7 +211,7 @@ function wireMessages(messages: ModelRequest["messages"]): Json[] {
   return wire;
 }
 
-function wireMessage(message: Message): Json | undefined {
+function wireMessage(message: Message): ChatCompletionMessageParam | undefined {
   switch (message.role) {
     case "system":
     case "user":
@@ -211,18 +219,14 @@ function wireMessage(message: Message): Json | undefined {
     case "tool":
       return { role: "tool", tool_call_id: message.callId, content: message.content };
     case "assistant": {
-      if (!message.content && message.toolCalls.length === 0) return undefined;
-      const wire: Json = { ...message.extra, role: "assistant", content: message.content };
-      if (message.toolCalls.length > 0) {
-        wire["content"] = message.content || null;
-        wire["tool_calls"] = message.toolCalls.map(({ id, name, arguments: text, extra }) => ({
-          ...extra,
-          id,
-          type: "function",
-          function: { ...(isObject(extra?.["function"]) && extra["function"]), name, arguments: text || "{}" },
-        }));
-      }
-      return wire;
+      const { content, toolCalls, extra } = message;
+      if (toolCalls.length === 0) return content ? { ...extra, role: "assistant", content } : undefined;
+      return { ...extra, role: "assistant", content: content || null, tool_calls: toolCalls.map(wireCall) };
     }
   }
+}
+
+function wireCall({ id, name, arguments: text, extra }: ToolCall): ChatCompletionMessageToolCall {
+  const own = extra?.["function"];
+  return { ...extra, id, type: "function", function: { ...(isObject(own) && own), name, arguments: text || "{}" } };
 }

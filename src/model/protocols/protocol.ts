@@ -4,7 +4,7 @@ import type { AssistantMessage, ModelEvent, ModelRequest } from "../types.ts";
 export interface Protocol<State = unknown> {
   /** Below the base URL. */
   readonly path: string;
-  body(request: ModelRequest, settings: BodySettings): Record<string, unknown>;
+  body(request: ModelRequest, settings: BodySettings): object;
   begin(): State;
   /** One parsed event; `name` is the SSE event name, "" when there was none. Throws a Complaint for an error event. */
   step(state: State, event: unknown, name: string, emit: Emit): void;

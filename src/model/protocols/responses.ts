@@ -1,4 +1,6 @@
 /** Responses: `POST {base}/responses`, always with `store: false`; reasoning travels encrypted inside the items. */
+import type { ResponseCreateParamsNonStreaming, ResponseInputItem } from "openai/resources/responses/responses";
+import type { ReasoningEffort } from "openai/resources/shared";
 import { Complaint, Malformed } from "../complaint.ts";
 import type { AssistantMessage, Message, ModelRequest, ToolCall } from "../types.ts";
 import {
@@ -19,13 +21,13 @@ export const responses: Protocol<ResponsesState> = {
   path: "/responses",
   body: (request, settings) => {
     const drop = settings.without;
-    const body: Json = {
+    const body: Body = {
       model: settings.model,
       ...wireInput(request.messages, !drop.has("reasoning_items")),
       store: false,
     };
     if (request.tools.length > 0) {
-      body["tools"] = request.tools.map(({ name, description, parameters }) => ({
+      body.tools = request.tools.map(({ name, description, parameters }) => ({
         type: "function",
         name,
         description,
@@ -33,18 +35,18 @@ export const responses: Protocol<ResponsesState> = {
         strict: false,
       }));
     }
-    if (settings.stream) body["stream"] = true;
-    if (settings.temperature !== undefined && !drop.has("temperature")) body["temperature"] = settings.temperature;
-    if (settings.topP !== undefined && !drop.has("top_p")) body["top_p"] = settings.topP;
-    if (!drop.has("reasoning")) {
-      const reasoning: Json = {};
-      if (settings.reasoningEffort !== undefined) reasoning["effort"] = settings.reasoningEffort;
-      if (settings.reasoning) reasoning["summary"] = "auto";
-      if (Object.keys(reasoning).length > 0) body["reasoning"] = reasoning;
+    if (settings.stream) body.stream = true;
+    if (settings.temperature !== undefined && !drop.has("temperature")) body.temperature = settings.temperature;
+    if (settings.topP !== undefined && !drop.has("top_p")) body.top_p = settings.topP;
+    if (!drop.has("reasoning") && (settings.reasoningEffort !== undefined || settings.reasoning)) {
+      body.reasoning = {
+        ...(settings.reasoningEffort !== undefined && { effort: settings.reasoningEffort as ReasoningEffort }),
+        ...(settings.reasoning && { summary: "auto" }),
+      };
     }
-    if (settings.reasoning !== false && !drop.has("include")) body["include"] = ["reasoning.encrypted_content"];
+    if (settings.reasoning !== false && !drop.has("include")) body.include = ["reasoning.encrypted_content"];
     if (request.outputSchema && !drop.has("response_format")) {
-      body["text"] = { format: { type: "json_schema", name: "answer", schema: request.outputSchema, strict: false } };
+      body.text = { format: { type: "json_schema", name: "answer", schema: request.outputSchema, strict: false } };
     }
     return body;
   },
@@ -143,6 +145,8 @@ export interface ResponsesState {
   usage: ReportedUsage | undefined;
   summaryParts: number;
 }
+
+type Body = Omit<ResponseCreateParamsNonStreaming, "stream"> & { stream?: true };
 
 interface StreamedItem {
   item: Json;
@@ -282,9 +286,9 @@ function reasoningText(item: Json): string {
 function wireInput(
   messages: ModelRequest["messages"],
   withReasoning: boolean,
-): { instructions: string; input: Json[] } {
+): { instructions: string; input: ResponseInputItem[] } {
   const instructions: string[] = [];
-  const input: Json[] = [];
+  const input: ResponseInputItem[] = [];
   for (const message of messages) {
     if (message.role === "system") instructions.push(message.content);
     else input.push(...wireItems(message, withReasoning));
@@ -292,7 +296,7 @@ function wireInput(
   return { instructions: instructions.join("\n\n"), input };
 }
 
-function wireItems(message: Exclude<Message, { role: "system" }>, withReasoning: boolean): Json[] {
+function wireItems(message: Exclude<Message, { role: "system" }>, withReasoning: boolean): ResponseInputItem[] {
   switch (message.role) {
     case "user":
       return [{ type: "message", role: "user", content: [{ type: "input_text", text: message.content }] }];
@@ -302,17 +306,22 @@ function wireItems(message: Exclude<Message, { role: "system" }>, withReasoning:
       if (!message.content && message.toolCalls.length === 0) return [];
       if (message.items) {
         const items = message.items.filter(isObject);
-        return withReasoning ? items : items.flatMap(withoutReasoning);
+        // They go back as they came, whatever the types know of them.
+        return (withReasoning ? items : items.flatMap(withoutReasoning)) as unknown as ResponseInputItem[];
       }
-      const items: Json[] = [];
-      if (message.content) {
-        const content = [{ type: "output_text", text: message.content, annotations: [] }];
-        items.push({ type: "message", role: "assistant", content });
-      }
-      for (const { id, name, arguments: text } of message.toolCalls) {
-        items.push({ type: "function_call", call_id: id, name, arguments: text || "{}" });
-      }
-      return items;
+      const calls = message.toolCalls.map(({ id, name, arguments: text }): ResponseInputItem => ({
+        type: "function_call",
+        call_id: id,
+        name,
+        arguments: text || "{}",
+      }));
+      // Typed for items the server has made, with an id; it takes them without.
+      const said = {
+        type: "message",
+        role: "assistant",
+        content: [{ type: "output_text", text: message.content, annotations: [] }],
+      };
+      return message.content ? [said as unknown as ResponseInputItem, ...calls] : calls;
     }
   }
 }
