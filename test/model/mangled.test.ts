@@ -1,0 +1,229 @@
+/** The fold over stream events on recorded, cut and damaged streams: a whole answer, or a clear refusal; never half a tool call. */
+import { describe, expect, test } from "bun:test";
+import { Answer } from "../../src/model/answer.ts";
+import { Complaint, excerpt, Malformed } from "../../src/model/complaint.ts";
+import { completions } from "../../src/model/protocols/completions.ts";
+import type { Protocol, Reply } from "../../src/model/protocols/protocol.ts";
+import { responses } from "../../src/model/protocols/responses.ts";
+import { bodyOf } from "../../src/model/scripted/faults.ts";
+import type { ScriptedReply } from "../../src/model/scripted/playbook.ts";
+import { readRequest } from "../../src/model/scripted/read-request.ts";
+import { renderCompletions } from "../../src/model/scripted/wire-completions.ts";
+import { renderResponses } from "../../src/model/scripted/wire-responses.ts";
+import { SseParser } from "../../src/model/sse.ts";
+import type { ModelEvent } from "../../src/model/types.ts";
+import { cases, Seeded } from "../support/seeded.ts";
+
+const PROTOCOLS = { completions: completions as Protocol, responses: responses as Protocol };
+type Api = keyof typeof PROTOCOLS;
+
+function streamOf(api: Api, reply: ScriptedReply): Buffer {
+  const path = api === "responses" ? "/v1/responses" : "/v1/chat/completions";
+  const request = readRequest(path, {}, '{"stream":true}');
+  const rendered = api === "responses" ? renderResponses(reply, request) : renderCompletions(reply, request);
+  return Buffer.concat([...(bodyOf(reply, rendered, true).body as Iterable<Uint8Array>)]);
+}
+
+function fold(api: Api, pieces: Iterable<Uint8Array>): { reply: Reply; events: ModelEvent[] } {
+  const answer = new Answer(PROTOCOLS[api]);
+  const events: ModelEvent[] = [];
+  for (const piece of pieces) {
+    answer.push(piece);
+    events.push(...answer.takeBatch());
+    if (answer.complete) break;
+  }
+  const reply = answer.end();
+  return { reply, events: [...events, ...answer.takeBatch()] };
+}
+
+function cut(bytes: Uint8Array, random: Seeded, most: number): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const size = 1 + random.below(most);
+    pieces.push(bytes.subarray(at, at + size));
+    at += size;
+  }
+  return pieces;
+}
+
+const WORDS = ["a", "word ", '"', "\\", "\n", "ä", "🦊", "\u0000", "{", "}", "data: ", "\u2028", "content", "[DONE]"];
+
+function randomReply(random: Seeded): ScriptedReply {
+  const toolCalls = Array.from({ length: random.below(4) }, (_, at) => ({
+    name: `tool-${at}`,
+    id: `id-${at}`,
+    args: { text: random.text(WORDS, 20) },
+  }));
+  const text = random.text(WORDS, 60);
+  return {
+    ...(text !== "" && { text }),
+    ...(random.below(2) === 0 && { reasoning: random.text(WORDS, 20) }),
+    ...(toolCalls.length > 0 && { toolCalls }),
+    pieceChars: 1 + random.below(9),
+    quirks: {
+      repeatRole: random.below(2) === 0,
+      pings: random.below(2) === 0,
+      newline: random.of(["\n", "\r\n", "\r"] as const),
+      emptyOutput: random.below(2) === 0,
+    },
+  };
+}
+
+describe.each(["completions", "responses"] as const)("%s", (api) => {
+  test("any cut of any answer gives that answer", () => {
+    const random = new Seeded(1);
+    for (let round = 0; round < cases(300); round++) {
+      const scripted = randomReply(random);
+      const { reply, events } = fold(api, cut(streamOf(api, scripted), random, 1 + random.below(200)));
+      expect(reply.message.content ?? "").toBe(scripted.text ?? "");
+      expect(
+        reply.message.toolCalls.map(({ id, name, arguments: text }) => ({ id, name, args: JSON.parse(text) })),
+      ).toEqual((scripted.toolCalls ?? []) as { id: string; name: string; args: unknown }[]);
+      expect(events.flatMap((event) => (event.type === "text" ? event.delta : [])).join("")).toBe(scripted.text ?? "");
+    }
+  });
+
+  test("an answer that breaks off is refused, wherever it does", () => {
+    const reply: ScriptedReply = {
+      text: "some text",
+      toolCalls: [{ name: "rm", id: "x", args: { path: "/tmp/a", deep: "b" } }],
+      pieceChars: 2,
+    };
+    const whole = streamOf(api, reply);
+    const closing = api === "completions" ? '"finish_reason":"tool_calls"' : '"type":"response.completed"';
+    const safe = whole.indexOf(closing);
+    for (let end = 0; end < safe; end += 3) {
+      expect(() => fold(api, [whole.subarray(0, end)])).toThrow(Malformed);
+    }
+  });
+
+  test("damaged bytes end in an answer or a refusal, never in a crash", () => {
+    const random = new Seeded(7);
+    for (let round = 0; round < cases(1500); round++) {
+      const bytes = Buffer.from(streamOf(api, randomReply(random)));
+      for (let hits = 1 + random.below(4); hits > 0; hits--) bytes[random.below(bytes.length)] = random.below(256);
+      try {
+        const { reply } = fold(api, cut(bytes, random, 400));
+        for (const call of reply.message.toolCalls) expect(typeof call.arguments).toBe("string");
+      } catch (error) {
+        expect(error instanceof Malformed || error instanceof Complaint).toBe(true);
+      }
+    }
+  });
+
+  test("events of every wrong shape are borne", () => {
+    const values = [null, 0, "x", [], {}, [null], { index: -1 }, { index: 1e9 }, true];
+    const keys =
+      api === "completions"
+        ? ["choices", "usage", "delta", "message", "tool_calls", "content", "finish_reason", "function", "id"]
+        : ["item", "response", "delta", "output_index", "item_id", "arguments", "output", "usage"];
+    const types = [
+      "response.output_item.added",
+      "response.output_item.done",
+      "response.output_text.delta",
+      "response.function_call_arguments.delta",
+      "response.reasoning_text.delta",
+      "response.completed",
+      "response.unheard.of",
+    ];
+    const random = new Seeded(3);
+    const shape = (depth: number): unknown =>
+      depth === 0 || random.below(3) === 0
+        ? random.of(values)
+        : random.below(4) === 0
+          ? [shape(depth - 1)]
+          : Object.fromEntries(Array.from({ length: 3 }, () => [random.of(keys), shape(depth - 1)]));
+    for (let round = 0; round < cases(2000); round++) {
+      const { begin, step, whole, reply } = PROTOCOLS[api];
+      const state = begin();
+      try {
+        for (let at = 0; at < 4; at++)
+          step(
+            state,
+            api === "completions" ? { choices: [shape(4)] } : { ...(shape(4) as object), type: random.of(types) },
+            "",
+            () => {},
+          );
+        if (random.below(5) === 0) whole(begin(), shape(4), () => {});
+        reply(state);
+      } catch (error) {
+        expect(error instanceof Malformed || error instanceof Complaint).toBe(true);
+      }
+    }
+  });
+});
+
+test("events equal but for their text are read as a parser would", () => {
+  const random = new Seeded(11);
+  for (let round = 0; round < cases(200); round++) {
+    const texts = Array.from({ length: 30 }, () => random.text(WORDS, 3));
+    const events = texts.map(
+      (content) => `data: ${JSON.stringify({ id: "a", choices: [{ delta: { content }, x: "word " }] })}\n\n`,
+    );
+    const { reply } = fold("completions", [Buffer.from(`${events.join("")}data: [DONE]\n\n`)]);
+    expect(reply.message.content ?? "").toBe(texts.join(""));
+  }
+});
+
+describe("event stream", () => {
+  const read = (text: string) => {
+    const seen: [string, string][] = [];
+    const parser = new SseParser((data, name) => seen.push([name, data]));
+    for (const byte of Buffer.from(text)) parser.push(Uint8Array.of(byte));
+    parser.end();
+    return seen;
+  };
+  test.each<[string, [string, string][]]>([
+    ["data: a\n\n", [["", "a"]]],
+    ["data:a\ndata: b\n\n", [["", "a\nb"]]],
+    [
+      "event: e\ndata: a\n\ndata: b\n\n",
+      [
+        ["e", "a"],
+        ["", "b"],
+      ],
+    ],
+    [
+      "data: a\r\n\r\ndata: b\r\r",
+      [
+        ["", "a"],
+        ["", "b"],
+      ],
+    ],
+    [": comment\n\nid: 1\nretry: 5\nunknown\ndata: a\n\n", [["", "a"]]],
+    ["\ufeffdata: a\n\n", [["", "a"]]],
+    ["data: last without blank line", [["", "last without blank line"]]],
+    ["data:\n\nevent: only\n\n", []],
+  ])("%j", (text, expected) => expect(read(text)).toEqual(expected));
+});
+
+describe("complaints in every shape", () => {
+  test.each<[unknown, string]>([
+    [{ error: { message: "m" } }, "m"],
+    [{ message: "m" }, "m"],
+    [{ detail: "m" }, "m"],
+    [{ detail: [{ msg: "m", loc: ["body"] }] }, "m"],
+    [{ error: "m" }, "m"],
+    [[{ error: { message: "m" } }], "m"],
+    [{ error: { message: "m", metadata: { raw: "upstream" } } }, "m: upstream"],
+    ["m", "m"],
+    [{ odd: 1 }, '{"odd":1}'],
+    [undefined, ""],
+    [
+      { error: { error: { error: { error: { error: { error: "deep" } } } } } },
+      '{"error":{"error":{"error":{"error":{"error":{"error":"deep"}}}}}}',
+    ],
+  ])("%j says %j", (raw, words) => expect(new Complaint(raw).message).toBe(words));
+
+  test("control characters go, length is limited", () => {
+    expect(excerpt("a\u001b[31mb\r\nc\u009b")).toBe("a [31mb c");
+    expect(excerpt("x".repeat(5000)).length).toBeLessThan(700);
+  });
+
+  test.each([
+    [{ code: 429 }, 429],
+    [{ error: { status: "503" } }, 503],
+    [{ code: "rate_limit_exceeded" }, undefined],
+    [{ code: 7 }, undefined],
+  ])("%j has status %p", (raw, status) => expect(new Complaint(raw).status).toBe(status));
+});
