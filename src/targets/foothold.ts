@@ -27,12 +27,13 @@ export class Foothold {
   readonly #channel: Channel;
   readonly #reaper: Reaper;
 
-  private constructor(options: FootholdOptions, keeper: Lane, facts: MachineFacts) {
+  private constructor(options: FootholdOptions, keeper: Lane, facts: MachineFacts, ledger: string) {
     this.#options = options;
     this.#keeper = keeper;
     this.facts = facts;
     this.lost = keeper.ended;
     this.#reaper = {
+      ledger,
       keep: (group, isClient) => keeper.tell(`${isClient ? "keepclient" : "keep"} ${group}`),
       drop: (group) => keeper.tell(`drop ${group}`),
       signal: (group, signal) =>
@@ -48,9 +49,11 @@ export class Foothold {
 
   static async open(options: FootholdOptions): Promise<Foothold> {
     const keeper = new Lane(remoteProcess(options.client(), LANE_ARGV, {}, undefined));
+    keeper.tell("ledger");
     try {
       const answer = await within(options.timeoutMs, options.signal, keeper.run(FACTS_SCRIPT, [options.cwd]));
-      return new Foothold(options, keeper, parseFacts(answer, options.label, options.cwd));
+      const { ledger, ...facts } = parseFacts(answer, options.label, options.cwd);
+      return new Foothold(options, keeper, facts, ledger);
     } catch (error) {
       keeper.destroy(new LaneLost("given up"));
       throw error;

@@ -6,7 +6,7 @@ import type { MachineFacts, ScriptResult } from "./target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
 
-/** Arguments: the directory to work in, or nothing. */
+/** Arguments: the directory to work in, or nothing. The last field is the keeper's ledger. */
 export const FACTS_SCRIPT = `
 case \${1-} in
 '') ;;
@@ -25,9 +25,10 @@ if [ -z "$m" ] && [ "$(uname -s)" = Darwin ]; then m=$(sysctl -n kern.uuid 2>/de
 n=$(if [ -r /etc/os-release ]; then . /etc/os-release; printf %s "\${PRETTY_NAME-}"; fi)
 printf '%s\\0' "$u" "$(id -u)" "$(uname -n)" "$m" "\${n:+$n, }$(uname -sr)" "$(pwd)" "\${h:-/}" "$s" "$(tmux -V 2>/dev/null)"
 for p in ${PROGRAMS.join(" ")}; do printf '%s\\0' "$(command -v $p 2>/dev/null)"; done
+printf '%s\\0' "\${D-}"
 `;
 
-export function parseFacts(result: ScriptResult, label: string, wanted?: string): MachineFacts {
+export function parseFacts(result: ScriptResult, label: string, wanted?: string): MachineFacts & { ledger: string } {
   if (result.code === 3) {
     throw new BuddyError("target", `${label} has no directory ${wanted}`, {
       hint: `${result.stderr.trim()}\nName another one with --cd.`,
@@ -35,7 +36,7 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
   }
   const fields = result.stdout.toString().split("\0");
   const [user, uid, host, machine, system, cwd, home, loginShell, tmux] = fields;
-  if (result.code !== 0 || !user || !host || !cwd?.startsWith("/") || fields.length < 9 + PROGRAMS.length) {
+  if (result.code !== 0 || !user || !host || !cwd?.startsWith("/") || fields.length < 10 + PROGRAMS.length) {
     throw new BuddyError("target", `${label} did not tell who and where it is`, {
       hint: result.stderr.trim() || "It needs a POSIX sh with id, uname and pwd.",
     });
@@ -56,6 +57,7 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
     loginShell: loginShell ?? "",
     programs,
     ...tmuxVersion(tmux),
+    ledger: fields[9 + PROGRAMS.length] ?? "",
   };
 }
 

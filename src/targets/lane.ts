@@ -8,13 +8,15 @@ import type { Process, ScriptResult } from "./target.ts";
 /**
  * Requests are single lines that begin with a secret: should stdin ever get out of step (a killed `head`), file contents
  * are not taken for commands but end the loop. `read` takes byte by byte, so what follows a line is left for `head -c`.
- * Groups named by `keep` are ended when stdin ends: when the connection, the engine's client or buddy itself is gone.
+ * Groups named by `keep`, or by a file in the ledger, are ended when stdin ends: when the connection, the engine's client
+ * or buddy itself is gone. The ledger is a private directory that started processes sign by themselves: a `keep` would
+ * arrive a round trip later, or never when the line breaks right then.
  */
 const LOOP = `
 trap '' HUP
 NL='
 '
-H= G= L=
+H= G= L= D=
 IFS= read -r K || exit 0
 h() { case $(printf ab | head -c 1 2>/dev/null) in a) H=1 ;; *) H=0 ;; esac; }
 x() { [ -n "$H" ] || h; t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
@@ -28,12 +30,29 @@ d() {
 keep() { G="$G $1"; }
 keepclient() { L="$L $1"; }
 without() { for g in $2; do [ "$g" = "$1" ] || printf ' %s' "$g"; done; }
-drop() { kill -0 "-$1" 2>/dev/null && return; G=$(without "$1" "$G") L=$(without "$1" "$L"); }
+drop() {
+  kill -0 "-$1" 2>/dev/null && return
+  G=$(without "$1" "$G") L=$(without "$1" "$L")
+  if [ -n "$D" ]; then rm -f "$D/g$1" "$D/c$1"; fi
+}
+ledger() {
+  D=\${TMPDIR:-/tmp}/buddy-$(id -u)
+  (umask 077; mkdir "$D") 2>/dev/null
+  if [ -L "$D" ] || [ ! -d "$D" ] || [ ! -O "$D" ] || [ ! -w "$D" ]; then D=; return; fi
+  for g in "$D"/run.*; do if [ -d "$g" ] && ! kill -0 "\${g##*.}" 2>/dev/null; then rm -rf "$g"; fi; done
+  D=$D/run.$$
+  (umask 077; mkdir "$D") 2>/dev/null || D=
+}
 before_kill() { :; }
 while IFS= read -r l; do
   case $l in "$K "*) eval "\${l#"$K "}" ;; *) exit 70 ;; esac
 done
 exec </dev/null >/dev/null 2>&1
+if [ -n "$D" ]; then
+  for g in "$D"/g[0-9]*; do G="$G \${g#"$D"/g}"; done
+  for g in "$D"/c[0-9]*; do L="$L \${g#"$D"/c}"; done
+  rm -rf "$D"
+fi
 ${END_GROUPS}`;
 
 export const LANE_ARGV: readonly string[] = ["sh", "-c", LOOP, "buddy-lane"];

@@ -7,6 +7,8 @@ import type { Process, SpawnOptions } from "./target.ts";
 
 /** Ends what the client cannot: killing ssh or `docker exec` leaves the process inside running. */
 export interface Reaper {
+  /** Directory there in which a process signs before it starts; "" where none could be made. */
+  readonly ledger: string;
   keep(group: number, isClient: boolean): void;
   drop(group: number): void;
   signal(group: number, signal: string): void;
@@ -23,7 +25,8 @@ export function remoteProcess(
   reaper: Reaper | undefined,
 ): Process {
   const nonce = randomBytes(12).toString("hex");
-  client.stdin.write(loaderLine(startScript(argv, options, nonce)));
+  const sign = reaper?.ledger ? `${reaper.ledger}/${options.isClient ? "c" : "g"}` : "";
+  client.stdin.write(loaderLine(startScript(argv, options, nonce, sign)));
   const started = Promise.withResolvers<number>();
   started.promise.catch(() => {});
   const out = afterMark(client.stdout, `\u001e${nonce}\u001e`);
@@ -62,8 +65,11 @@ function startScript(
   argv: readonly string[],
   options: SpawnOptions & { readonly softCwd?: string },
   nonce: string,
+  sign: string,
 ): string {
-  const steps = [`printf '\\036%s\\036' ${nonce}; printf '\\036%s %s\\036' ${nonce} $$ >&2`];
+  const steps = [];
+  if (sign !== "") steps.push(`(: >${quote(sign)}$$) 2>/dev/null`);
+  steps.push(`printf '\\036%s\\036' ${nonce}; printf '\\036%s %s\\036' ${nonce} $$ >&2`);
   if (options.cwd !== undefined) steps.push(`cd ${quote(atDirectory(options.cwd))} || exit 126`);
   else if (options.softCwd !== undefined) steps.push(`cd ${quote(atDirectory(options.softCwd))} 2>/dev/null`);
   for (const [name, value] of Object.entries(options.env ?? {})) {

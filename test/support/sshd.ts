@@ -110,9 +110,10 @@ Host jump
   ProxyJump lab
 Host stranger
   IdentityFile ${stranger}
+Host lab jump busy 127.0.0.1
+  IdentityFile ${mine}
 Host *
   User ${userInfo().username === "unknown" ? "root" : userInfo().username}
-  IdentityFile ${mine}
   IdentitiesOnly yes
   IdentityAgent none
   UserKnownHostsFile ${dir}/known_hosts
