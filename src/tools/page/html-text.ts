@@ -1,0 +1,160 @@
+/** An HTML page as text to be read: headings, lists, tables, code and links stay, furniture goes. */
+import { inlineText } from "./html-inline.ts";
+import { type HtmlElement, type HtmlNode, type Shape, isElement, isText, shapeOf } from "./html-shape.ts";
+import { tableText } from "./html-table.ts";
+import { limitNesting } from "./limit-nesting.ts";
+
+export interface ReadablePage {
+  readonly title: string;
+  readonly text: string;
+}
+
+/** cheerio/slim: measured, parse5 takes minutes for 200 000 nested tags where htmlparser2 takes a second. */
+export async function htmlText(html: string, url: string): Promise<ReadablePage> {
+  const { load } = await import("cheerio/slim");
+  // one element around everything: measured, a million nodes straight in the root take minutes
+  const $ = load(`<page>${limitNesting(html)}`);
+  const base = URL.parse($("base[href]").attr("href") ?? "", url)?.href ?? url;
+  const title = squeeze($("head title, title").first().text());
+  const body = ($("body").get(0) ?? $.root().get(0)) as unknown as HtmlElement | undefined;
+  if (body === undefined) return { title, text: "" };
+  const shape = shapeOf(body, base);
+  const mains = $("main, [role=main]").toArray() as unknown as HtmlElement[];
+  const main = mains.length === 1 && mains[0] !== undefined ? blocks(mains[0], shape, 0) : "";
+  // a page whose text is elsewhere has an empty main
+  let text = main.length >= SHORT ? main : blocks(body, shape, 0);
+  if (text === "") text = squeeze($("noscript").text());
+  return { title, text };
+}
+
+/** Block by block, blank lines between them; `level` counts what is indented or quoted around it. */
+function blocks(parent: HtmlElement, shape: Shape, level: number): string {
+  const done: string[] = [];
+  let run: HtmlNode[] = [];
+  const flush = (): void => {
+    const text = inlineText(run, shape);
+    if (text !== "") done.push(text);
+    run = [];
+  };
+  for (const child of parent.children) {
+    if (isText(child) || (isElement(child) && !shape.isBlock(child))) run.push(child);
+    else if (isElement(child)) {
+      flush();
+      const text = block(child, shape, level);
+      if (text !== "") done.push(text);
+    }
+  }
+  flush();
+  return done.join("\n\n");
+}
+
+function block(element: HtmlElement, shape: Shape, level: number): string {
+  if (shape.isDropped(element)) return "";
+  // every level adds to every line: without a bound, deep nesting would multiply the size of a page
+  if (level >= MAX_LEVEL) return blocks(element, shape, level);
+  const { name } = element;
+  switch (name) {
+    case "h1":
+    case "h2":
+    case "h3":
+    case "h4":
+    case "h5":
+    case "h6": {
+      const text = inlineText(element.children, shape).replaceAll("\n", " ");
+      return text === "" ? "" : `${"#".repeat(Number(name[1]))} ${text}`;
+    }
+    case "ul":
+    case "ol":
+    case "menu":
+    case "dir":
+      return list(element, shape, level + 1);
+    case "dl":
+      return definitions(element, shape, level + 1);
+    case "pre":
+    case "listing":
+    case "xmp":
+    case "plaintext":
+      return preformatted(element, shape);
+    case "blockquote":
+      return blocks(element, shape, level + 1)
+        .replace(/^(?=.)/gm, "> ")
+        .replace(/^$/gm, ">")
+        .replace(/^>$(?![\s\S])/, "");
+    case "hr":
+      return "---";
+    case "table":
+      return tableText(element, shape, (cell) => blocks(cell, shape, level + 1));
+    case "a":
+      return linkedBlocks(element, shape, level + 1);
+    default:
+      return blocks(element, shape, level);
+  }
+}
+
+function list(element: HtmlElement, shape: Shape, level: number): string {
+  const start = Number.parseInt(element.attribs["start"] ?? "1", 10);
+  let number = Number.isNaN(start) ? 1 : start;
+  const items: string[] = [];
+  for (const child of element.children) {
+    if (!isElement(child) || shape.isDropped(child)) continue;
+    const mark = child.name === "li" && element.name === "ol" ? `${number++}. ` : "- ";
+    const text = (child.name === "li" ? blocks(child, shape, level) : block(child, shape, level)).replace(
+      /\n\n(?=\s*(?:-|\d+\.) )/g,
+      "\n",
+    );
+    if (text === "") continue;
+    // a list straight inside a list is a level of its own
+    const nested = child.name === "ul" || child.name === "ol";
+    items.push(nested ? indent(text, "  ") : mark + indent(text, " ".repeat(mark.length)).trimStart());
+  }
+  return items.join("\n");
+}
+
+function definitions(element: HtmlElement, shape: Shape, level: number): string {
+  const lines: string[] = [];
+  for (const child of element.children) {
+    if (!isElement(child) || shape.isDropped(child)) continue;
+    const text =
+      child.name === "div" && level < MAX_LEVEL ? definitions(child, shape, level + 1) : blocks(child, shape, level);
+    if (text !== "") lines.push(child.name === "dd" ? indent(text, "  ") : text);
+  }
+  return lines.join("\n");
+}
+
+function preformatted(element: HtmlElement, shape: Shape): string {
+  const text = shape
+    .verbatim(element)
+    .replace(/^\r?\n/, "")
+    .trimEnd();
+  if (text.trim() === "") return "";
+  const code = element.children.find(isElement);
+  const classes = `${element.attribs["class"] ?? ""} ${code?.attribs["class"] ?? ""}`;
+  const language = /\b(?:lang(?:uage)?|highlight-source|brush:?)[-\s]\s*([a-z0-9+#-]{1,20})/i.exec(classes)?.[1] ?? "";
+  let longest = 2;
+  for (const [ticks] of text.matchAll(/`{3,}/g)) longest = Math.max(longest, ticks.length);
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+}
+
+/** A link around blocks (a card): one link when it is short, else the blocks and then the link. */
+function linkedBlocks(element: HtmlElement, shape: Shape, level: number): string {
+  const inside = blocks(element, shape, level);
+  const url = shape.link(element);
+  if (url === undefined || inside === "") return inside;
+  const one = inside.replace(/\s*\n\s*/g, " ");
+  const heading = /^#{1,6} /.exec(one)?.[0] ?? "";
+  if (one.length <= SHORT && !/[[\]|]/.test(one))
+    return `${heading}[${one.slice(heading.length).replace(/ #{1,6} /g, " ")}](${url})`;
+  return `${inside}\n\n[${shape.name(element) ?? "link"}](${url})`;
+}
+
+const SHORT = 200;
+const MAX_LEVEL = 8;
+
+function indent(text: string, by: string): string {
+  return text.replace(/^(?=.)/gm, by);
+}
+
+function squeeze(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}

@@ -1,0 +1,96 @@
+/** web_search: DuckDuckGo's HTML page, read into results, or told why there are none. */
+import { z } from "zod";
+import type { FetchOutcome, SafeFetch } from "../policy/safe-fetch.ts";
+import { type SearchResult, searchResults } from "./search-results.ts";
+import type { Tool, ToolContext, ToolResult } from "./tool.ts";
+
+export interface SearchSettings {
+  readonly fetch: SafeFetch;
+  /** fetch_blocked_domains; the allowlist is about addresses that models choose, this one is ours. */
+  readonly blockedDomains: readonly string[];
+  readonly timeoutMs: number;
+  /** Another server that answers like DuckDuckGo's HTML page, as the operator set it; it may be a private one. */
+  readonly endpoint?: string;
+}
+
+const input = z.strictObject({ query: z.string().trim().min(1).max(500) });
+
+export type WebSearchInput = z.infer<typeof input>;
+
+export function webSearchTool(settings: SearchSettings): Tool<WebSearchInput> {
+  const address = (query: string): string => {
+    const url = new URL(settings.endpoint ?? ENDPOINT);
+    url.searchParams.set("q", query);
+    return url.href;
+  };
+  return {
+    name: "web_search",
+    description: `Search the web (DuckDuckGo): up to ${MOST} results with title, url, snippet. Read one with fetch_url.`,
+    input,
+    budget: "search",
+    intent: ({ query }) => ({ kind: "fetch", title: query, url: address(query) }),
+    run: ({ query }, context) => run(query, address(query), context, settings),
+  };
+}
+
+async function run(query: string, url: string, context: ToolContext, settings: SearchSettings): Promise<ToolResult> {
+  const own = settings.endpoint === undefined ? [] : [new URL(settings.endpoint).hostname];
+  const outcome = await settings.fetch(url, {
+    rules: { allow: own, deny: settings.blockedDomains },
+    timeoutMs: settings.timeoutMs,
+    signal: context.signal,
+    maxBytes: MAX_BYTES,
+    headers: BROWSER,
+    onNotice: (text) => context.emit({ stream: "info", text }),
+  });
+  if (outcome.kind !== "page") return failed(`The search could not be made: ${outcome.why}. ${ELSEWHERE}`);
+  return read(query, outcome, context.budget);
+}
+
+async function read(query: string, page: FetchOutcome & { kind: "page" }, budget: number): Promise<ToolResult> {
+  const found = await searchResults(new TextDecoder().decode(page.body), page.url);
+  if (found.kind === "results" || found.kind === "none") {
+    const results = within(found.kind === "results" ? found.results.slice(0, MOST) : [], budget);
+    return {
+      ok: true,
+      outcome: results.length === 0 ? "no-results" : "found",
+      result: {
+        query,
+        results,
+        ...(results.length === 0 ? { note: "DuckDuckGo has no results for this query." } : {}),
+      },
+      display: results.length === 0 ? "no results" : results.map((each) => `${each.title} ${each.url}`).join("\n"),
+    };
+  }
+  if (found.kind === "blocked" || BLOCKED_STATUS.has(page.status))
+    return failed(
+      `DuckDuckGo blocked this search as automated (HTTP ${page.status}); this does not mean that there are no results. Wait a few minutes before searching again. ${ELSEWHERE}`,
+    );
+  if (page.status >= 400) return failed(`DuckDuckGo answered with HTTP ${page.status}. ${ELSEWHERE}`);
+  return failed(
+    `DuckDuckGo's page no longer parses: neither results nor its "no results" note were found, so nothing is known of the results. ${ELSEWHERE}`,
+  );
+}
+
+function within(results: readonly SearchResult[], budget: number): readonly SearchResult[] {
+  const kept = [...results];
+  while (kept.length > 1 && JSON.stringify(kept).length > budget) kept.pop();
+  return kept;
+}
+
+function failed(result: string): ToolResult {
+  return { ok: false, outcome: "failed", result };
+}
+
+const ENDPOINT = "https://html.duckduckgo.com/html/";
+const MOST = 8;
+const MAX_BYTES = 2 * 1024 * 1024;
+/** 202 is the anti-bot page, 403 its older form. */
+const BLOCKED_STATUS: ReadonlySet<number> = new Set([202, 403, 418, 429]);
+const ELSEWHERE = "Meanwhile fetch_url can read a page whose address you know.";
+/** Measured by others: the page is refused to anything that does not look like a browser. */
+const BROWSER = {
+  "User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+  Accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5",
+  "Accept-Language": "en-US,en;q=0.8",
+};
