@@ -1,6 +1,8 @@
 /** What the elements of a page are to a reader: block or running text, furniture, a link to somewhere. */
 export interface Shape {
   isBlock(element: HtmlElement): boolean;
+  /** Running text by its name, but with blocks inside: `<b>` left open over paragraphs. */
+  isTorn(element: HtmlElement): boolean;
   /** Scripts, navigation, forms' controls, and what the page itself hides. */
   isDropped(element: HtmlElement): boolean;
   /** Absolute address of a link worth following. */
@@ -40,6 +42,7 @@ export function shapeOf(root: HtmlElement, base: string): Shape {
   survey(root, { blocks, prose, links }, false);
   return {
     isBlock: (element) => blocks.has(element),
+    isTorn: (element) => blocks.has(element) && !BLOCKS.has(element.name) && element.name !== "a",
     isDropped: (element) =>
       DROPPED.has(element.name) || isHidden(element) || (element.name === "form" && !prose.has(element)),
     link: (element) => (links.has(element) ? linkOf(element.attribs["href"], base) : undefined),

@@ -1,6 +1,6 @@
 /** An HTML page as text to be read: headings, lists, tables, code and links stay, furniture goes. */
 import { inlineText } from "./html-inline.ts";
-import { type HtmlElement, type HtmlNode, type Shape, isElement, isText, shapeOf } from "./html-shape.ts";
+import { type HtmlElement, type HtmlNode, type Shape, isElement, shapeOf } from "./html-shape.ts";
 import { tableText } from "./html-table.ts";
 import { limitNesting } from "./limit-nesting.ts";
 
@@ -36,14 +36,16 @@ function blocks(parent: HtmlElement, shape: Shape, level: number): string {
     if (text !== "") done.push(text);
     run = [];
   };
-  for (const child of parent.children) {
-    if (isText(child) || (isElement(child) && !shape.isBlock(child))) run.push(child);
-    else if (isElement(child)) {
+  const add = (child: HtmlNode): void => {
+    if (!isElement(child) || !shape.isBlock(child)) run.push(child);
+    else if (shape.isTorn(child) && !shape.isDropped(child)) child.children.forEach(add);
+    else {
       flush();
       const text = block(child, shape, level);
       if (text !== "") done.push(text);
     }
-  }
+  };
+  parent.children.forEach(add);
   flush();
   return done.join("\n\n");
 }
