@@ -1,0 +1,126 @@
+/** Writes docs/configuration.md from the table of settings: `bun scripts/make-config-docs.ts`. */
+import { join } from "node:path";
+import { CONFIG_TEMPLATE } from "../src/config/create.ts";
+import { PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "../src/config/schema.ts";
+import type { Setting } from "../src/config/setting.ts";
+
+type Table = Readonly<Record<string, Setting<unknown>>>;
+
+const SECTIONS: Readonly<Record<keyof typeof SETTINGS, string>> = {
+  agent: "The active profile and how the loop runs.",
+  tools: "Which tools there are, and what they may do without a question.",
+  safety:
+    "What happens to commands that are nearly always a mistake: `block`, `ask` or `off`. A guardrail, not a boundary.",
+  limits: "Characters of a tool's result that the model gets. What is cut out can be read afterwards.",
+  tmux: "Where the shared pane lives.",
+  network: "Time-outs and retries.",
+  display: "What you see.",
+};
+
+/** The whole page. */
+export function configurationPage(): string {
+  const sections = Object.entries(SECTIONS).map(([name, text]) =>
+    [`### \`[${name}]\``, "", text, "", ...rows(SETTINGS[name as keyof typeof SETTINGS])].join("\n"),
+  );
+  return `# Configuration
+
+<!-- Made by scripts/make-config-docs.ts from src/config/schema.ts: change that, then run the script. -->
+
+buddy reads one TOML file, the first of these that exists:
+
+1. what \`--config PATH\` or \`BUDDY_CONFIG\` names (a missing file is an error),
+2. \`./buddy.toml\`, then \`./agent.toml\` (the older name), in the working directory,
+3. \`$XDG_CONFIG_HOME/buddy/buddy.toml\`, otherwise \`~/.config/buddy/buddy.toml\`,
+4. \`~/.config/agent/agent.toml\` (the older name).
+
+Where there is none, a start that needs one writes the third from the template below. \`buddy init\` does that with a few
+questions; \`buddy init --force\` keeps the old file as \`buddy.toml.<seconds>.bak\`. An empty file is a working
+configuration: every key has a default.
+
+Flags come before environment variables, these before the file, the file before the defaults. \`buddy doctor\` shows where
+values come from. An unknown key is a warning that names the closest known one; a value of the wrong type is an error that
+names file, line, key, what was found and what is expected.
+
+Durations are \`500ms\`, \`10s\`, \`5m\`, \`2h\`, \`1d\`, combinations (\`1h30m\`), or a bare number of seconds; at most 24 days.
+
+## Files of the working directory
+
+A \`buddy.toml\` or \`agent.toml\` that merely lies in the directory you are in may come with a repository of somebody
+else. Until you trust it, buddy ignores, with a warning, what in it would
+
+- let commands run without a question: \`shell_confirm = false\`, \`shell_auto_approve = "developer"\`, \`shell_allow\`, a
+  \`shell_denylist\` shorter than the default one, weaker levels in \`[safety]\`;
+- open what is closed: \`files_allowed_paths\`, \`fetch_allowed_domains\`;
+- send a credential where the file says: a profile with \`api_key_env\` or \`api_key_file\`, or with an \`api_base_url\` that
+  would get your sign-in, \`BUDDY_API_KEY\` or \`--api-key\`. Such a profile is ignored as a whole.
+
+On a terminal it shows these settings and asks; the answer is remembered in \`~/.config/buddy/trust.json\` for this content
+of this file, and asked again when it changes. Elsewhere nothing is asked. \`--config ./buddy.toml\` trusts the file for one
+run.
+
+## Profiles
+
+\`-m\`, \`BUDDY_MODEL\`, \`/model\` and \`agent.model\` name a profile: a table below \`[models]\` (\`[model.<name>]\` is read,
+too). \`gpt-codex\`, \`gpt-spark\` and \`demo\` are built in; a table of the same name replaces the first two. On the command
+line and in \`BUDDY_MODEL\` two more forms work:
+
+| written | means |
+|---|---|
+| \`-m ollama\` | the profile |
+| \`-m ollama:mistral\` | the profile with another model |
+| \`-m deepseek/deepseek-v3.2\` | a model id (it has a digit or a slash) at the active profile's endpoint |
+
+${rows(PROFILE_SETTINGS).join("\n")}
+
+The key is the first of: \`--api-key\` (other users can see it in \`ps\`), \`BUDDY_API_KEY\`, the one source of the profile. Two
+sources in one profile are an error. A server on this machine or in a private network needs none.
+
+\`--base-url\` and \`BUDDY_BASE_URL\` replace the address of the profile chosen at the start. A sign-in is never sent to
+another host: then the profile counts as one with a key and the \`completions\` protocol.
+
+## Sections
+
+${sections.join("\n\n")}
+
+### \`[[model_rules]]\`
+
+What buddy should know of models that its catalog does not, or knows otherwise; exactly one of \`exact\`, \`prefix\`,
+\`contains\` in each. Asked in order, before the catalog.
+
+${rows(RULE_SETTINGS).join("\n")}
+
+## Environment
+
+Each is also read as \`AGENT_…\` when the \`BUDDY_…\` one is unset or empty.
+
+| variable | same as |
+|---|---|
+| \`BUDDY_API_KEY\` | a key for any profile |
+| \`BUDDY_BASE_URL\` | \`--base-url\` |
+| \`BUDDY_MODEL\` | \`--model\` |
+| \`BUDDY_CONFIG\` | \`--config\` |
+| \`BUDDY_API_TIMEOUT\` | \`network.api_timeout\` |
+| \`BUDDY_FETCH_TIMEOUT\` | \`network.fetch_timeout\` |
+| \`NO_COLOR\`, \`FORCE_COLOR\` | no colour; colour also in a pipe. \`--no-color\` is stronger than both |
+
+## The template
+
+\`\`\`toml
+${CONFIG_TEMPLATE.trim()}
+\`\`\`
+`;
+}
+
+function rows(table: Table): string[] {
+  const lines = Object.entries(table).map(([key, setting]) => {
+    const fallback = setting.fallback === undefined ? "" : `\`${setting.show(setting.fallback)}\``;
+    return `| \`${key}\` | ${cell(setting.expects)} | ${cell(fallback)} | ${cell(setting.text)} |`;
+  });
+  return ["| key | value | default | |", "|---|---|---|---|", ...lines];
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
+}
+
+if (import.meta.main) await Bun.write(join(import.meta.dir, "../docs/configuration.md"), configurationPage());

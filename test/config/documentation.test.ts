@@ -1,0 +1,42 @@
+/** The template and the documentation say what the table of settings says. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { configurationPage } from "../../scripts/make-config-docs.ts";
+import { BUILT_IN_PROFILES } from "../../src/config/built-in-profiles.ts";
+import { CONFIG_TEMPLATE } from "../../src/config/create.ts";
+import { readSettings } from "../../src/config/read-settings.ts";
+import { SETTINGS } from "../../src/config/schema.ts";
+import type { Setting } from "../../src/config/setting.ts";
+import { parseToml } from "../../src/config/toml.ts";
+
+const everySetting = CONFIG_TEMPLATE.replace(/^# (\w+ = |\[\[)/gm, "$1");
+
+test("docs/configuration.md is current (bun scripts/make-config-docs.ts)", () => {
+  expect(readFileSync(join(import.meta.dir, "../../docs/configuration.md"), "utf8")).toBe(configurationPage());
+});
+
+test("the template names every setting, commented ones with their default", async () => {
+  const { values, warnings } = readSettings(await parseToml(everySetting, "template"), "template");
+  expect(warnings).toEqual([]);
+  const missing: string[] = [];
+  for (const [section, table] of Object.entries(SETTINGS)) {
+    for (const [key, setting] of Object.entries(table as Record<string, Setting<unknown>>)) {
+      const found = values.get(`${section}.${key}`)?.value;
+      if (found === undefined && setting.fallback !== undefined) missing.push(`${section}.${key}`);
+      else if (setting.fallback !== undefined) expect({ key, found }).toEqual({ key, found: setting.fallback });
+    }
+  }
+  expect(missing).toEqual([]);
+});
+
+test("the template's profiles: the built-in ones as they are, one key source at most, all complete", async () => {
+  const { profiles } = readSettings(await parseToml(CONFIG_TEMPLATE, "template"), "template");
+  expect([...profiles.keys()]).toEqual(["gpt-codex", "gpt-spark", "openai", "deepseek", "glm", "ollama"]);
+  for (const [name, built] of Object.entries(BUILT_IN_PROFILES)) {
+    for (const key of ["api_base_url", "api", "auth", "model"] as const) {
+      expect(profiles.get(name)?.get(key)?.value).toBe(built[key]);
+    }
+  }
+  expect(profiles.get("deepseek")?.get("model")?.value).toBe("deepseek/deepseek-v3.2");
+});
