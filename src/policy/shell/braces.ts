@@ -1,0 +1,129 @@
+/** Brace expansion: one list of word parts becomes several, before anything else is expanded, as bash does it. */
+import type { BraceExpansionPart, LiteralPart, WordPart } from "unbash";
+
+const MOST_WORDS = 200;
+
+export function expandBraces(parts: readonly WordPart[], uncertain: (why: string) => void): readonly (readonly WordPart[])[] {
+  if (!parts.some((part) => part.type === "BraceExpansion")) return [parts];
+  let lists: WordPart[][] = [[]];
+  for (const part of parts) {
+    const ways = part.type === "BraceExpansion" ? waysOf(part) : [[part]];
+    if (lists.length * ways.length > MOST_WORDS) {
+      uncertain("more words from braces than are looked at");
+      return lists;
+    }
+    lists = lists.flatMap((list) => ways.map((way) => [...list, ...way]));
+  }
+  return lists;
+}
+
+function waysOf(part: BraceExpansionPart): readonly (readonly WordPart[])[] {
+  return lists(tokensOf(part.parts ?? [literal(part.text.slice(1, -1))]), 0);
+}
+
+/** A character of plain text that may be brace syntax, or a part that is none. */
+type Token = string | WordPart;
+
+function tokensOf(parts: readonly WordPart[]): Token[] {
+  const tokens: Token[] = [];
+  for (const part of parts) {
+    if (part.type === "BraceExpansion") tokens.push("{", ...tokensOf(part.parts ?? [literal(part.text.slice(1, -1))]), "}");
+    else if (part.type !== "Literal") tokens.push(part);
+    else
+      for (let i = 0; i < part.text.length; i++) {
+        const character = part.text[i] as string;
+        // An escaped character is no syntax: hand it on as its own literal.
+        if (character === "\\" && i + 1 < part.text.length) tokens.push(literal(part.text[++i] as string, `\\${part.text[i]}`));
+        else tokens.push(character);
+      }
+  }
+  return tokens;
+}
+
+/** The alternatives between braces: split at commas of this level, nested braces expanded in turn. */
+function lists(tokens: readonly Token[], depth: number): WordPart[][] {
+  const branches: Token[][] = [[]];
+  let level = 0;
+  for (const token of tokens) {
+    if (token === "{") level++;
+    if (token === "}") level--;
+    if (token === "," && level === 0) branches.push([]);
+    else (branches.at(-1) as Token[]).push(token);
+  }
+  if (branches.length === 1 && depth === 0) {
+    const range = sequence(textOf(branches[0] as Token[]));
+    if (range !== undefined) return range.map((text) => [literal(text)]);
+  }
+  return branches.flatMap((branch) => nested(branch, depth));
+}
+
+function nested(branch: readonly Token[], depth: number): WordPart[][] {
+  const open = branch.indexOf("{");
+  if (open < 0 || depth > 8) return [partsOf(branch)];
+  let level = 0;
+  let close = -1;
+  for (let i = open; i < branch.length; i++) {
+    if (branch[i] === "{") level++;
+    if (branch[i] === "}" && --level === 0) {
+      close = i;
+      break;
+    }
+  }
+  const inner = branch.slice(open + 1, close);
+  if (close < 0 || !(inner.includes(",") || textOf(inner).includes(".."))) return [partsOf(branch)];
+  const head = partsOf(branch.slice(0, open));
+  const tails = nested(branch.slice(close + 1), depth + 1);
+  const out: WordPart[][] = [];
+  for (const middle of lists(inner, sequence(textOf(inner)) === undefined ? depth + 1 : 0))
+    for (const tail of tails) if (out.length < MOST_WORDS) out.push([...head, ...middle, ...tail]);
+  return out;
+}
+
+function textOf(tokens: readonly Token[]): string {
+  return tokens.map((token) => (typeof token === "string" ? token : token.text)).join("");
+}
+
+function partsOf(tokens: readonly Token[]): WordPart[] {
+  const parts: WordPart[] = [];
+  let text = "";
+  const flush = () => {
+    if (text !== "") parts.push(...globbed(text));
+    text = "";
+  };
+  for (const token of tokens) {
+    if (typeof token === "string") text += token;
+    else {
+      flush();
+      parts.push(token);
+    }
+  }
+  flush();
+  return parts;
+}
+
+/** Plain text between braces may hold globs that the parser left in it. */
+function globbed(text: string): WordPart[] {
+  return text.split(/(\*+|\?)/).filter((piece) => piece !== "").map((piece): WordPart => {
+    if (piece.startsWith("*")) return { type: "Glob", kind: "star", pos: 0, end: 0, text: piece, value: piece };
+    if (piece === "?") return { type: "Glob", kind: "question", pos: 0, end: 0, text: piece, value: piece };
+    return literal(piece);
+  });
+}
+
+/** `1..9`, `a..e`, `1..9..2`. */
+function sequence(text: string): string[] | undefined {
+  const numbers = /^(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(-?\d{1,9}))?$/.exec(text);
+  const letters = numbers ?? /^([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?$/.exec(text);
+  if (letters === null) return undefined;
+  const value = (item: string | undefined) => (numbers === null ? (item ?? "").charCodeAt(0) : Number(item));
+  const [from, to] = [value(letters[1]), value(letters[2])];
+  const step = Math.max(1, Math.abs(Number(letters[3] ?? 1))) * (from <= to ? 1 : -1);
+  const out: string[] = [];
+  for (let at = from; (step > 0 ? at <= to : at >= to) && out.length <= MOST_WORDS; at += step)
+    out.push(numbers === null ? String.fromCharCode(at) : String(at));
+  return out;
+}
+
+function literal(value: string, text: string = value): LiteralPart {
+  return { type: "Literal", pos: 0, end: 0, value, text };
+}

@@ -1,0 +1,52 @@
+/** The checks of [safety]: what each of them finds, and the words for it. */
+import type { ShellRules } from "../../verdict.ts";
+
+export type SafetyCheck = keyof ShellRules["safety"];
+
+export interface Danger {
+  readonly check: SafetyCheck;
+  readonly why: string;
+  readonly instead: string;
+}
+
+export const BLIND_ADD: Danger = {
+  check: "gitAdd",
+  why: "permission denied: blind git add commands (git add -A, git add ., git add --all, git add *) are not allowed, specify files explicitly",
+  instead: "Name the files to add: git add path/to/file. git status shows what has changed.",
+};
+
+export const FORCED_PUSH: Danger = {
+  check: "forcePush",
+  why: "permission denied: git push --force is not allowed. Use --force-with-lease for safer force pushes, or push without force",
+  instead: "Use git push --force-with-lease, or push without force; to delete a remote branch, name it.",
+};
+
+export function dangerousRm(what: string): Danger {
+  return {
+    check: "dangerousRm",
+    why: `permission denied: this rm command could delete critical data (.git, home directory, or root). Specify the full path explicitly (no wildcards, ~, or $HOME): it would delete ${what}`,
+    instead: "Name the full path of what is to be deleted, without wildcards, ~ or $HOME.",
+  };
+}
+
+export function dangerousTree(program: string, what: string): Danger {
+  return {
+    check: "dangerousRm",
+    why: `permission denied: ${program} on ${what} could make the system unusable`,
+    instead: "Name the full path of the files or the directory that is meant.",
+  };
+}
+
+export function diskWrite(what: string): Danger {
+  return {
+    check: "disk",
+    why: `permission denied: ${what} would overwrite a disk or file system`,
+    instead: "Write to a regular file, or let the operator do this by hand.",
+  };
+}
+
+export const FORK_BOMB: Danger = {
+  check: "forkBomb",
+  why: "permission denied: a function that starts itself again and again (a fork bomb) would bring the machine down",
+  instead: "Use a loop with an end, and wait for what it starts.",
+};

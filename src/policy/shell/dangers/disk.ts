@@ -1,0 +1,95 @@
+/** Writing to disks and formatting them. */
+import { type Field, programName } from "../field.ts";
+import { isDisk } from "../paths.ts";
+import type { Write } from "../redirections.ts";
+import { type Danger, diskWrite } from "./danger.ts";
+
+export function writeDanger(writes: readonly Write[]): Danger | undefined {
+  const write = writes.find((item) => item.disk);
+  return write === undefined ? undefined : diskWrite(`writing to ${shownPath(write.file)}`);
+}
+
+export function diskDanger(argv: readonly Field[]): Danger | undefined {
+  const name = programName(argv[0]?.value ?? "");
+  const words = argv.slice(1).map((word) => word.value);
+  if (words.some((word) => /^(?:--help|--version|-V|-\?)$/.test(word))) return undefined;
+  const found = Object.hasOwn(CHECKS, name) ? CHECKS[name] : /^(?:mkfs\.|newfs_|mkfs$|newfs$)/.test(name) ? () => true : undefined;
+  return found?.(words) === true ? diskWrite([name, ...words.slice(0, 4)].map(shownPath).join(" ")) : undefined;
+}
+
+type Check = (words: readonly string[]) => boolean;
+
+const operands = (words: readonly string[]) => words.filter((word) => !word.startsWith("-"));
+const anyDisk: Check = (words) => operands(words).some(isDisk);
+const lastDisk: Check = (words) => isDisk(operands(words).at(-1) ?? "");
+const has = (words: readonly string[], pattern: RegExp) => words.some((word) => pattern.test(word));
+/** The value of an option written in any of its forms. */
+const given = (words: readonly string[], letter: string, long: string) =>
+  words.flatMap((word, index) => {
+    if (word === `--${long}` || new RegExp(`^-[A-Za-z]*${letter}$`).test(word)) return [words[index + 1] ?? ""];
+    if (word.startsWith(`--${long}=`)) return [word.slice(long.length + 3)];
+    return word.startsWith(`-${letter}`) && !word.startsWith("--") ? [word.slice(2)] : [];
+  });
+
+const partitions: Check = (words) => anyDisk(words) && !has(words, /^(?:-l|-x|--list|-s|-d|--dump|-J|--json|-g|--show-\w+|-G|--show-geometry|-F|--list-free|-V|--verify|-p|--print|-i|-v|print|-m|-n)$/);
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  dd: (words) => words.some((word) => word.startsWith("of=") && isDisk(word.slice(3))),
+  dcfldd: (words) => words.some((word) => word.startsWith("of=") && isDisk(word.slice(3))),
+  dc3dd: (words) => words.some((word) => /^h?of=/.test(word) && isDisk(word.replace(/^h?of=/, ""))),
+  ddrescue: (words) => isDisk(operands(words)[1] ?? ""),
+  tee: anyDisk,
+  sponge: anyDisk,
+  cp: (words) => lastDisk(words) || given(words, "t", "target-directory").some(isDisk),
+  mv: lastDisk,
+  install: lastDisk,
+  rsync: lastDisk,
+  pv: (words) => given(words, "o", "output").some(isDisk),
+  curl: (words) => given(words, "o", "output").some(isDisk),
+  wget: (words) => given(words, "O", "output-document").some(isDisk),
+  sort: (words) => given(words, "o", "output").some(isDisk),
+  truncate: anyDisk,
+  fallocate: anyDisk,
+  shred: anyDisk,
+  wipe: anyDisk,
+  scrub: anyDisk,
+  nwipe: anyDisk,
+  badblocks: (words) => anyDisk(words) && has(words, /^-[a-z]*w/),
+  blkdiscard: anyDisk,
+  wipefs: (words) => anyDisk(words) && has(words, /^(?:-[a-zA-Z]*[ao]|--all|--offset)/),
+  mke2fs: (words) => !has(words, /^-n$/),
+  mkdosfs: () => true,
+  mkntfs: () => true,
+  mkswap: anyDisk,
+  mkreiserfs: () => true,
+  fdisk: (words) => anyDisk(words) && !has(words, /^(?:-[a-zA-Z]*[lsx]|--list|--list-details|--getsz)$/),
+  cfdisk: anyDisk,
+  sfdisk: partitions,
+  gdisk: partitions,
+  cgdisk: anyDisk,
+  sgdisk: (words) => anyDisk(words) && has(words, /^(?:-[a-zA-Z]*[ZzondctuRrGgBe]|--(?:zap|new|delete|clear|typecode|load|randomize|replicate|mbrtogpt|change-name|largest-new|partition-guid|disk-guid|move))/),
+  parted: (words) => anyDisk(words) && has(words, /^(?:mk\w+|rm|resizepart|set|disk_set|name|rescue|toggle|move|resize|cp)$/),
+  sgdiskx: anyDisk,
+  diskutil: (words) => has(words, /^(?:erase\w*|partitionDisk|zeroDisk|randomDisk|secureErase|reformat)$/i) || (words[0] === "apfs" && has(words, /^(?:delete|erase)/i)),
+  cryptsetup: (words) => has(words, /^(?:luksFormat|format|erase|luksErase|reencrypt|luksKillSlot)$/),
+  lvremove: () => true,
+  vgremove: () => true,
+  pvremove: () => true,
+  pvcreate: anyDisk,
+  lvm: (words) => has(words, /^(?:lv|vg|pv)remove$/),
+  zpool: (words) => /^(?:destroy|labelclear|create)$/.test(words[0] ?? ""),
+  zfs: (words) => words[0] === "destroy",
+  btrfs: (words) => words[0] === "device" && words[1] === "delete",
+  mdadm: (words) => has(words, /^(?:--zero-superblock|--create|-C)$/),
+  hdparm: (words) => has(words, /^--(?:security-erase\w*|security-set-pass|trim-sector\w*|write-sector|make-bad-sector|repair-sector|yes-i-know\S*)$/),
+  nvme: (words) => /^(?:format|sanitize|write|write-zeroes|delete-ns|security-send)$/.test(words[0] ?? ""),
+  sg_format: () => true,
+  flashrom: (words) => has(words, /^(?:-w|--write|-E|--erase)$/),
+  flash_erase: () => true,
+  flash_eraseall: () => true,
+  "e2fsck": () => false,
+};
+
+function shownPath(path: string): string {
+  return path.replace(/[\uFDD0\uFDD1]/g, "*").replaceAll("\uFDD2", "…").replaceAll("\uFDD3", "~");
+}

@@ -1,0 +1,110 @@
+/** Recursive deletion, moving away and re-owning of what must stay: root, homes, system directories, repositories, everything here. */
+import { type Field, isUnknown, programName } from "../field.ts";
+import { findPlan } from "../find.ts";
+import { criticalPath } from "../paths.ts";
+import { type Danger, dangerousRm, dangerousTree } from "./danger.ts";
+
+export function rmDanger(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
+  const name = programName(argv[0]?.value ?? "");
+  switch (name) {
+    case "rm":
+    case "grm":
+    case "srm":
+    case "rmtree":
+      return removal(argv, directories);
+    case "chmod":
+    case "chown":
+    case "chgrp":
+    case "gchmod":
+    case "gchown":
+      return ownership(name, argv, directories);
+    case "find":
+    case "gfind":
+      return findDelete(argv, directories);
+    case "mv":
+    case "gmv":
+      return moved(argv, directories);
+    case "rsync":
+      return mirrored(argv, directories);
+    case "fd":
+    case "fdfind":
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+interface Words {
+  readonly operands: readonly string[];
+  has(letters: string, long: string, least: number): boolean;
+}
+
+/** Options may stand anywhere up to `--`, bundled or cut short. */
+function words(argv: readonly Field[]): Words {
+  const operands: string[] = [];
+  const options: string[] = [];
+  let dashes = false;
+  for (const { value } of argv.slice(1)) {
+    if (dashes || !value.startsWith("-") || value === "-") operands.push(value);
+    else if (value === "--") dashes = true;
+    else options.push(value);
+  }
+  return {
+    operands,
+    has: (letters, long, least) =>
+      options.some((option) =>
+        option.startsWith("--") ? option.length >= least && long.startsWith(option.slice(2).replace(/=.*/, "")) : [...letters].some((letter) => option.includes(letter)),
+      ),
+  };
+}
+
+function firstCritical(paths: readonly string[], directories: readonly string[]): string | undefined {
+  for (const path of paths)
+    for (const cwd of directories) {
+      const what = criticalPath(path, isUnknown(cwd) ? "." : cwd);
+      if (what !== undefined) return what;
+    }
+  return undefined;
+}
+
+function removal(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
+  const given = words(argv);
+  if (given.has("", "no-preserve-root", 6)) return dangerousRm("even the root directory");
+  if (!given.has("rR", "recursive", 3)) return undefined;
+  const what = firstCritical(given.operands, directories);
+  return what === undefined ? undefined : dangerousRm(what);
+}
+
+function ownership(name: string, argv: readonly Field[], directories: readonly string[]): Danger | undefined {
+  const given = words(argv);
+  if (!given.has("R", "recursive", 5)) return undefined;
+  // The first operand is the mode or the owner, unless --reference stands for it.
+  const paths = given.has("", "reference", 5) ? given.operands : given.operands.slice(1);
+  const what = firstCritical(paths.filter((path) => !isHere(path)), directories);
+  return what === undefined || /working directory|\.git/.test(what) ? undefined : dangerousTree(`${name} -R`, what);
+}
+
+const isHere = (path: string) => path === "." || path === "./" || path === "";
+
+function findDelete(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
+  const plan = findPlan(argv);
+  const remove = plan.actions.find((action) => action.kind === "delete" && !action.narrowed);
+  if (remove === undefined) return undefined;
+  const starts = plan.starts.length === 0 ? ["."] : plan.starts.map((start) => start.value);
+  const what = firstCritical(starts, directories);
+  return what === undefined ? undefined : dangerousRm(what);
+}
+
+function moved(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
+  const { operands, has } = words(argv);
+  const sources = has("t", "target-directory", 5) ? operands : operands.slice(0, -1);
+  const what = firstCritical(sources.filter((path) => !/^[\uFDD0\uFDD1.]*$/.test(path) && !/\.git\/?$/.test(path)), directories);
+  return what === undefined || /everything in|working directory/.test(what) ? undefined : dangerousTree("moving", what);
+}
+
+function mirrored(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
+  const { operands, has } = words(argv);
+  if (!has("", "delete", 5) && !argv.some((word) => /^--(?:delete|del)/.test(word.value))) return undefined;
+  const what = firstCritical(operands.slice(-1).filter((path) => !isHere(path)), directories);
+  return what === undefined || /working directory/.test(what) ? undefined : dangerousTree("rsync --delete", what);
+}

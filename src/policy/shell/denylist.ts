@@ -1,0 +1,63 @@
+/** `shell_denylist`: word prefixes against every command of the text, or `/regex/` against the text itself. */
+import { isUnknown, programName } from "./field.ts";
+import { gitCall } from "./git.ts";
+import type { FoundCommand } from "./walk.ts";
+
+export type Denied = "yes" | "no" | "maybe";
+
+/** The entry that matches, and whether it surely does. */
+export function deniedBy(command: FoundCommand, entries: readonly string[]): { entry: string; certain: boolean } | undefined {
+  let maybe: string | undefined;
+  for (const entry of entries) {
+    if (regexOf(entry) !== undefined) continue;
+    const words = entry.split(/\s+/).filter((word) => word !== "");
+    const match = prefixMatch(command, words);
+    if (match === "yes") return { entry, certain: true };
+    if (match === "maybe") maybe ??= entry;
+  }
+  return maybe === undefined ? undefined : { entry: maybe, certain: false };
+}
+
+export function textDeniedBy(text: string, entries: readonly string[]): { entry: string; broken: boolean } | undefined {
+  for (const entry of entries) {
+    const source = regexOf(entry);
+    if (source === undefined) continue;
+    try {
+      if (new RegExp(source.body, source.flags).test(text)) return { entry, broken: false };
+    } catch {
+      return { entry, broken: true };
+    }
+  }
+  return undefined;
+}
+
+/** `/…/` and `/…/i`; a path such as /usr/bin/x is a word. */
+function regexOf(entry: string): { body: string; flags: string } | undefined {
+  const match = /^\/([^]+)\/([imsu]*)$/.exec(entry.trim());
+  return match === null ? undefined : { body: match[1] as string, flags: match[2] as string };
+}
+
+function prefixMatch(command: FoundCommand, words: readonly string[]): Denied {
+  if (words.length === 0) return "no";
+  const given = command.argv.map((word) => word.value);
+  const forms = [given, given.filter((word, index) => index === 0 || !word.startsWith("-"))];
+  const git = gitCall(command.argv);
+  if (git?.subcommand !== undefined) forms.push(["git", git.subcommand, ...git.args.map((word) => word.value)]);
+  let best: Denied = "no";
+  for (const form of forms) {
+    const match = startsWith(form, words);
+    if (match === "yes") return "yes";
+    if (match === "maybe") best = "maybe";
+  }
+  return best;
+}
+
+function startsWith(given: readonly string[], words: readonly string[]): Denied {
+  for (const [index, word] of words.entries()) {
+    const actual = given[index];
+    if (actual === undefined) return "no";
+    if (isUnknown(actual)) return "maybe";
+    if (actual !== word && !(index === 0 && !word.includes("/") && programName(actual) === word)) return "no";
+  }
+  return "yes";
+}

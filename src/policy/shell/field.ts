@@ -1,0 +1,81 @@
+/** One argument as a command would get it: text, where four noncharacters stand for what the text alone cannot tell. */
+export interface Field {
+  /** Dequoted and expanded; may contain STAR, ONE, UNKNOWN and HOME. */
+  readonly value: string;
+  /** As it was written, for people. */
+  readonly source: string;
+  /** What a process substitution prints, where that is known. */
+  readonly prints?: string | undefined;
+  /** The argument is a process substitution. */
+  readonly process?: boolean;
+}
+
+/** Any run of characters: an active `*`. Noncharacters of Unicode: `cleaned` keeps them out of what people write. */
+export const STAR = "\uFDD0";
+/** One character of a set: an active `?` or `[…]`. */
+export const ONE = "\uFDD1";
+/** Text that only the running shell knows; may be empty, may hold anything. */
+export const UNKNOWN = "\uFDD2";
+/** A home directory. */
+export const HOME = "\uFDD3";
+
+const STANDINS = /[\uFDD0-\uFDEF]/g;
+
+export function cleaned(text: string): string {
+  return text.search(/[\uFDD0-\uFDEF]/) < 0 ? text : text.replace(STANDINS, "\uFFFD");
+}
+
+export function isUnknown(text: string): boolean {
+  return text.includes(UNKNOWN);
+}
+
+/** Whether a file name decides what this is. */
+export function isGlob(text: string): boolean {
+  return text.includes(STAR) || text.includes(ONE);
+}
+
+/** Exactly this text, whatever the machine looks like. */
+export function isFixed(text: string): boolean {
+  return !isUnknown(text) && !isGlob(text);
+}
+
+/** Could turn out to be an option: unknown or globbed from its first character on. */
+export function maybeOption(text: string): boolean {
+  const first = text[0];
+  return first === "-" || first === UNKNOWN || first === STAR || first === ONE;
+}
+
+export function field(value: string, source: string = value): Field {
+  return { value, source };
+}
+
+/** The words people see: known text dequoted, the rest as it was written. */
+export function shown(item: Field): string {
+  if (isUnknown(item.value) || item.process === true) return cleaned(item.source);
+  return readable(item.value);
+}
+
+export function readable(value: string): string {
+  return value
+    .replaceAll(STAR, "*")
+    .replaceAll(ONE, "?")
+    .replaceAll(UNKNOWN, "…")
+    .replaceAll(HOME, "~");
+}
+
+/** Globs written in plain text become active, as after an unquoted expansion. */
+export function activated(text: string): string {
+  if (!/[*?[]/.test(text)) return text;
+  return text.replace(/\*+/g, STAR).replace(/\?|\[[^\]/]+\]/g, ONE);
+}
+
+/** The last part of a program's path: what names the program. */
+export function programName(value: string): string {
+  const slash = value.lastIndexOf("/");
+  return slash < 0 ? value : value.slice(slash + 1);
+}
+
+/** A pattern handed to a program that leaves nothing out. */
+export function matchesAll(pattern: string): boolean {
+  return /^(?:\*|\?|\.\*|\/|\^|\$|[\uFDD0-\uFDD2])*$/.test(pattern);
+}

@@ -1,0 +1,91 @@
+/** Text to syntax tree, within bounds that keep parsing linear: what lies beyond them is reported as uncertain, never dropped silently. */
+import { parse, type ParsedScript } from "unbash";
+import { cleaned } from "./field.ts";
+
+export interface Parsed {
+  readonly script: ParsedScript | undefined;
+  /** Why the tree may not be what a shell would run. */
+  readonly uncertain: readonly string[];
+}
+
+/** unbash 6.0.3 needs about 0.1 ms for a kilobyte of commands and is quadratic in some constructs. */
+const MOST_TEXT = 16_384;
+const MOST_HEREDOCS = 48;
+const MOST_OPEN_BRACES = 48;
+const MOST_OLD_ARITHMETIC = 8;
+const MOST_SEPARATORS = 2_400;
+
+/** The text as a person wrote it: stand-in characters are taken out first. */
+export function parseText(text: string): Parsed {
+  const uncertain: string[] = [];
+  let source = cleaned(text);
+  if (source !== text) uncertain.push("it contains characters no shell text should contain");
+  if (source.includes("\0")) {
+    uncertain.push("it contains a NUL character");
+    source = source.replaceAll("\0", "");
+  }
+  if (source.length > MOST_TEXT) {
+    uncertain.push(`it is too long to check (${text.length} characters)`);
+    source = shortened(source);
+  }
+  return parseInner(source, uncertain);
+}
+
+/** Text that a word of the outer text expands to; stand-ins for unknown parts stay in it. */
+export function parseInner(source: string, before: readonly string[] = []): Parsed {
+  const uncertain = [...before];
+  if (source.length > MOST_TEXT) return { script: undefined, uncertain: [...uncertain, "it is too long to check"] };
+  const limit = beyondLimits(source);
+  if (limit !== undefined) return { script: undefined, uncertain: [...uncertain, limit] };
+  try {
+    const script = parse(source);
+    const error = script.errors?.[0];
+    if (error !== undefined) uncertain.push(`it cannot be parsed: ${error.message}`);
+    return { script, uncertain };
+  } catch {
+    // Deeply nested constructs exhaust the parser's stack.
+    return { script: undefined, uncertain: [...uncertain, "it is nested too deeply to check"] };
+  }
+}
+
+/** One pass over the characters, deliberately blind to quotes: too much of these in a command is worth a question. */
+function beyondLimits(source: string): string | undefined {
+  let heredocs = 0;
+  let braces = 0;
+  let deepest = 0;
+  let old = 0;
+  let separators = 0;
+  for (let i = 0; i < source.length; i++) {
+    switch (source.charCodeAt(i)) {
+      case 0x3c: // <
+        if (source.charCodeAt(i + 1) === 0x3c) heredocs++;
+        break;
+      case 0x7b: // {
+        deepest = Math.max(deepest, ++braces);
+        break;
+      case 0x7d: // }
+        braces = Math.max(0, braces - 1);
+        break;
+      case 0x5b: // [
+        if (source.charCodeAt(i - 1) === 0x24) old++;
+        break;
+      case 0x0a: // newline
+      case 0x3b: // ;
+      case 0x7c: // |
+      case 0x26: // &
+        separators++;
+        break;
+    }
+  }
+  if (heredocs > MOST_HEREDOCS) return "it has more here-documents than are checked";
+  if (deepest > MOST_OPEN_BRACES || old > MOST_OLD_ARITHMETIC) return "it is nested too deeply to check";
+  return separators > MOST_SEPARATORS ? "it has more commands than are checked" : undefined;
+}
+
+/** Only to look for dangers in text that is never approved by itself: long runs of plain characters are cut, then the end. */
+function shortened(source: string): string {
+  const cut = source.replace(/[A-Za-z0-9 ]{256,}/g, (run) => `${run.slice(0, 64)}${run.slice(-64)}`).replace(/(.)\1{255,}/g, (run) => run.slice(0, 64));
+  if (cut.length <= MOST_TEXT) return cut;
+  const end = Math.max(cut.lastIndexOf("\n", MOST_TEXT), cut.lastIndexOf(";", MOST_TEXT));
+  return cut.slice(0, end > MOST_TEXT / 2 ? end : MOST_TEXT);
+}

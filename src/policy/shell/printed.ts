@@ -1,0 +1,95 @@
+/** What simple commands print, where the text alone tells it: so that what is piped into a shell can be read. */
+import { type Field, isFixed, isGlob, programName, UNKNOWN } from "./field.ts";
+import { findPlan } from "./find.ts";
+import type { Scope } from "./scope.ts";
+import type { Input } from "./wrappers.ts";
+
+export function printed(argv: readonly Field[], input: Input, scope: Scope): string | undefined {
+  const words = argv.slice(1).map((word) => word.value);
+  if (words.some(isGlob)) return undefined;
+  const text = input.kind === "known" ? input.text : undefined;
+  switch (programName(argv[0]?.value ?? "")) {
+    case "echo":
+      return echoed(words);
+    case "printf":
+      return words[0] === "-v" ? "" : formatted(words[0] === "--" ? words.slice(1) : words);
+    case "print":
+      return undefined;
+    case "true":
+    case ":":
+    case "cd":
+    case "sleep":
+      return "";
+    case "pwd":
+      return `${scope.cwd}\n`;
+    case "which":
+    case "type":
+      return words.length === 1 && !words[0]?.startsWith("-") ? `${words[0]}\n` : undefined;
+    case "cat":
+    case "tee":
+      if (argv.length === 2 && argv[1]?.process === true) return argv[1].prints;
+      return words.length === 0 || (words.length === 1 && words[0] === "-") || programName(argv[0]?.value ?? "") === "tee" ? text : undefined;
+    case "base64":
+      if (text === undefined || !words.every((word) => /^(?:-d|-D|-i|-di|--decode|--ignore-garbage)$/.test(word)) || words.length === 0) return undefined;
+      return isFixed(text) ? decoded(text) : undefined;
+    case "rev":
+      return text !== undefined && words.length === 0 ? text.split("\n").map((line) => [...line].reverse().join("")).join("\n") : undefined;
+    case "find": {
+      // At least its starting points, if nothing is left out.
+      const plan = findPlan(argv);
+      if (plan.odd || plan.actions.length > 0 || argv.some((word) => /^-i?(?:name|path|regex|mtime|size|newer|mmin|empty|user)/.test(word.value))) return undefined;
+      return `${plan.starts.map((start) => start.value).join("\n")}\n${UNKNOWN}\n`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+function echoed(words: readonly string[]): string {
+  let at = 0;
+  let escapes = false;
+  let newline = true;
+  for (; at < words.length && /^-[neE]+$/.test(words[at] as string); at++) {
+    if (words[at]?.includes("e") === true) escapes = true;
+    if (words[at]?.includes("n") === true) newline = false;
+  }
+  const text = words.slice(at).join(" ");
+  return (escapes ? unescaped(text) : text) + (newline ? "\n" : "");
+}
+
+function formatted(words: readonly string[]): string | undefined {
+  const format = words[0];
+  if (format === undefined || format.length > 8192) return undefined;
+  const args = words.slice(1);
+  let out = "";
+  let used = 0;
+  do {
+    const before = used;
+    let known = true;
+    out += unescaped(format).replace(/%(%|[-+ #0]*\d*(?:\.\d+)?([sbdciqux]))/g, (_, whole: string, kind: string | undefined) => {
+      if (whole === "%") return "%";
+      const value = args[used++] ?? "";
+      if (kind !== "s" && kind !== "b" && kind !== "d" && kind !== "q" && kind !== "i") known = false;
+      return kind === "b" ? unescaped(value) : value;
+    });
+    if (!known) return undefined;
+    if (used === before) break;
+  } while (used < args.length && out.length < 65_536);
+  return out;
+}
+
+function unescaped(text: string): string {
+  return text.replace(/\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|(.))/g, (whole, hex?: string, octal?: string, other?: string) => {
+    if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
+    if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8) & 255);
+    return ESCAPES[other as string] ?? whole;
+  });
+}
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", a: "\x07", b: "\b", e: "\x1b", f: "\f", v: "\v", "\\": "\\", '"': '"', "'": "'" };
+
+function decoded(text: string): string | undefined {
+  const compact = text.replace(/\s+/g, "");
+  if (!/^[A-Za-z0-9+/]*=*$/.test(compact)) return undefined;
+  const bytes = Buffer.from(compact, "base64").toString("utf8");
+  return bytes.includes("\uFFFD") || /[\uFDD0-\uFDEF]/.test(bytes) ? undefined : bytes;
+}

@@ -1,0 +1,48 @@
+/** Whether one found command can be proven to change nothing, by its own text. */
+import { assignmentEffect } from "../assignments.ts";
+import { isFixed, isGlob, programName, readable } from "../field.ts";
+import { isDeviceToRead } from "../paths.ts";
+import type { FoundCommand } from "../walk.ts";
+import { notReadOnly } from "./table.ts";
+
+/** Why it is not proven read-only; undefined: it is. */
+export function unproven(command: FoundCommand): string | undefined {
+  const { argv, assigns, writes, wrapped } = command;
+  const path = argv[0]?.value ?? "";
+  const name = programName(path);
+  const write = writes[0];
+  if (write !== undefined) return `it writes to ${readable(write.file)}`;
+  if (!isFixed(path)) return "its name is only known when it runs";
+  for (const { name: variable, value } of assigns) {
+    if (variable === "IFS" && name === "read") continue;
+    const effect = assignmentEffect(variable, value, "command");
+    if (effect !== undefined) return effect;
+  }
+  if (command.defined) return undefined;
+  if (path !== name && !USUAL.test(path)) return `${readable(path)} is not a program of the system`;
+  const args = argv.slice(1).map((word) => word.value);
+  if (wrapped !== undefined) {
+    if (!wrapped.harmless) return runsOrChanges(name, wrapped.commands !== undefined || wrapped.scripts !== undefined);
+    return name === "find" || name === "gfind" ? found(name, args) : undefined;
+  }
+  if (CONTENTS.has(name) && args.some((word) => isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/")))) return `${name} reads a device`;
+  return found(name, args);
+}
+
+function found(name: string, args: readonly string[]): string | undefined {
+  const why = notReadOnly(name, args);
+  return why === undefined ? undefined : `${name} ${why}`;
+}
+
+function runsOrChanges(name: string, runs: boolean): string {
+  return runs ? `${name} runs another command` : `${name} is not known to be read-only`;
+}
+
+/** Where a system keeps its programs; anything else may be any program of that name. */
+const USUAL = /^\/(?:usr\/(?:local\/)?)?s?bin\/[^/]+$|^\/opt\/homebrew\/bin\/[^/]+$/;
+
+/** Programs that read what their operands hold. */
+const CONTENTS = new Set([
+  "cat", "tac", "nl", "head", "tail", "wc", "cut", "paste", "join", "comm", "fold", "fmt", "expand", "unexpand", "rev", "od", "hexdump", "hd", "xxd", "strings", "cmp", "diff", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "base64", "base32", "basenc",
+  "grep", "egrep", "fgrep", "zgrep", "zcat", "bzcat", "xzcat", "zstdcat", "sort", "uniq", "shuf", "sed", "gsed", "awk", "gawk", "mawk", "nawk", "column", "pr", "rg", "jq", "yq", "file", "gzip", "xz", "bzip2", "zstd",
+]);

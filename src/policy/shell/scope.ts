@@ -1,0 +1,76 @@
+/** What the shell would know while it runs the text: variables with every value they may have, functions, aliases, the directory. */
+import type { Function as FunctionNode } from "unbash";
+import { HOME, UNKNOWN } from "./field.ts";
+
+/** One possible value; a list is an array. */
+export type Value = string | readonly string[];
+
+/** Beyond this many possible values the rest is unknown. */
+const MOST_VALUES = 48;
+const MOST_NAMES = 2_000;
+
+export class Scope {
+  readonly functions = new Map<string, FunctionNode["body"]>();
+  readonly aliases = new Map<string, string>();
+  /** Absolute, below HOME, relative to where the text starts, or UNKNOWN. */
+  cwd = ".";
+  positional: readonly string[] | undefined;
+  /** `$0`, where a shell was given one. */
+  zeroth: string | undefined;
+  /** Word splitting is no longer what it is by default. */
+  ifsChanged = false;
+  readonly #values = new Map<string, readonly Value[]>();
+  /** What assignments replaced since a branch began, innermost last. */
+  readonly #undo: Map<string, readonly Value[] | undefined>[] = [];
+
+  constructor(user: string | undefined) {
+    this.#values.set("HOME", [HOME]);
+    if (user !== undefined) for (const name of ["USER", "LOGNAME"]) this.#values.set(name, [user]);
+  }
+
+  /** Every value the name may have here; undefined: only the running shell knows. */
+  get(name: string): readonly Value[] | undefined {
+    if (name === "PWD") return [this.cwd];
+    return this.#values.get(name);
+  }
+
+  set(name: string, values: readonly Value[]): void {
+    if (name === "IFS") this.ifsChanged = true;
+    if (!this.#values.has(name) && this.#values.size >= MOST_NAMES) return;
+    const log = this.#undo.at(-1);
+    if (log !== undefined && !log.has(name)) log.set(name, this.#values.get(name));
+    this.#values.set(name, bounded(values));
+  }
+
+  /** Runs `body` as something that may or may not happen; answers whether it assigned anything. */
+  maybe(body: () => void): boolean {
+    const { cwd } = this;
+    const log = new Map<string, readonly Value[] | undefined>();
+    this.#undo.push(log);
+    try {
+      body();
+    } finally {
+      this.#undo.pop();
+    }
+    for (const [name, before] of log) this.set(name, joined(before, this.#values.get(name)));
+    if (this.cwd !== cwd && this.cwd !== UNKNOWN) this.set(MAYBE_CWD, joined(this.get(MAYBE_CWD) ?? [cwd], [this.cwd]));
+    return log.size > 0;
+  }
+
+  /** Every directory the text may be in at this point. */
+  directories(): readonly string[] {
+    const maybe = this.#values.get(MAYBE_CWD) as readonly string[] | undefined;
+    return maybe === undefined ? [this.cwd] : [...new Set([this.cwd, ...maybe])];
+  }
+}
+
+/** No variable can have this name. */
+const MAYBE_CWD = " cwd";
+
+function joined(a: readonly Value[] | undefined, b: readonly Value[] | undefined): readonly Value[] {
+  return bounded([...new Set([...(a ?? [UNKNOWN]), ...(b ?? [UNKNOWN])])]);
+}
+
+function bounded(values: readonly Value[]): readonly Value[] {
+  return values.length <= MOST_VALUES ? values : [...values.slice(0, MOST_VALUES), UNKNOWN];
+}

@@ -1,0 +1,629 @@
+/** Every command a text would run, found by walking its syntax tree the way a shell would execute it. */
+import {
+  forEachChild,
+  type ArithmeticExpression,
+  type Assignment,
+  type Command,
+  type CommandNode,
+  type CompoundList,
+  type Pipeline,
+  type Script,
+  type Statement,
+  type SyntaxNode,
+  type TestExpression,
+  type WordPart,
+} from "unbash";
+import { assignmentEffect, isScriptVariable } from "./assignments.ts";
+import { type Field, field, HOME, isFixed, UNKNOWN } from "./field.ts";
+import { CallGraph } from "./fork-bomb.ts";
+import { parseInner, parseText } from "./parse.ts";
+import { printed } from "./printed.ts";
+import { readsInto } from "./reads.ts";
+import { redirected, type Write } from "./redirections.ts";
+import { Scope, type Value } from "./scope.ts";
+import { type Expansion, expandWord, type Outcome, wordValues } from "./words.ts";
+import { type Input, type InnerScript, unwrap, type Wrapped } from "./wrappers.ts";
+import { gitAliasRuns } from "./git.ts";
+
+/** A command as the shell would start it. */
+export interface FoundCommand {
+  readonly argv: readonly Field[];
+  /** Assignments in front of it, or through env and sudo. */
+  readonly assigns: readonly { readonly name: string; readonly value: string }[];
+  /** Directories it may run in. */
+  readonly directories: readonly string[];
+  readonly writes: readonly Write[];
+  readonly wrapped: Wrapped | undefined;
+  /** The wrapper that starts it, and where in that one's words it begins. */
+  readonly by: { readonly command: FoundCommand; readonly at: number | undefined } | undefined;
+  /** A function or alias of the same text: what it does is walked by itself. */
+  readonly defined: boolean;
+}
+
+export interface Walked {
+  readonly commands: readonly FoundCommand[];
+  readonly uncertain: readonly string[];
+  /** What the text does besides running commands: assignments, redirections without a command, definitions. */
+  readonly effects: readonly string[];
+  readonly writes: readonly Write[];
+  readonly forkBomb: boolean;
+}
+
+/** Visits of nodes and characters of nested scripts; past it the rest is uncertain. */
+const MOST_WORK = 160_000;
+const MOST_DEPTH = 40;
+const MOST_COMBINATIONS = 48;
+const INHERITED: Input = { kind: "inherited" };
+
+export function walkText(text: string, context: { readonly home?: string; readonly user?: string } = {}): Walked {
+  const walk = new Walk(context);
+  const { script, uncertain } = parseText(text);
+  for (const why of uncertain) walk.uncertain(why);
+  try {
+    if (script !== undefined) walk.script(script, INHERITED);
+  } catch (error) {
+    if (!(error instanceof OutOfWork) && !(error instanceof RangeError)) throw error;
+    walk.uncertain("it is too complex to check in full");
+  }
+  return walk.result();
+}
+
+class OutOfWork extends Error {}
+
+/** What a list prints, where that is known. */
+type Printed = string | undefined;
+
+class Walk implements Expansion {
+  readonly scope: Scope;
+  readonly #found = new Map<string, FoundCommand>();
+  readonly #uncertain = new Set<string>();
+  readonly #effects = new Set<string>();
+  readonly #writes: Write[] = [];
+  readonly #calls = new CallGraph();
+  #work = 0;
+  #depth = 0;
+  #loops = 0;
+  #input: Input = INHERITED;
+  /** The value of some variable holds text that arithmetic would run. */
+  #poisoned = false;
+
+  readonly #home: string | undefined;
+
+  constructor(context: { readonly home?: string; readonly user?: string }) {
+    this.scope = new Scope(context.user);
+    this.#home = context.home === undefined || context.home === "/" ? undefined : context.home.replace(/\/+$/, "");
+  }
+
+  result(): Walked {
+    return {
+      commands: [...this.#found.values()],
+      uncertain: [...this.#uncertain],
+      effects: [...this.#effects],
+      writes: this.#writes,
+      forkBomb: this.#calls.isBomb(),
+    };
+  }
+
+  uncertain(why: string): void {
+    if (this.#uncertain.size < 20) this.#uncertain.add(why);
+  }
+
+  #effect(why: string): void {
+    if (this.#effects.size < 20) this.#effects.add(why);
+  }
+
+  #tick(cost: number): void {
+    this.#work += cost;
+    if (this.#work > MOST_WORK) throw new OutOfWork();
+  }
+
+  #deeper<T>(body: () => T): T {
+    if (++this.#depth > MOST_DEPTH) {
+      this.#depth--;
+      throw new OutOfWork();
+    }
+    try {
+      return body();
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  #withInput<T>(input: Input, body: () => T): T {
+    const before = this.#input;
+    this.#input = input;
+    try {
+      return body();
+    } finally {
+      this.#input = before;
+    }
+  }
+
+  // --- lists -------------------------------------------------------------------------------------------------------
+
+  script(script: Script, input: Input): Printed {
+    if ("errors" in script && Array.isArray(script.errors) && script.errors.length > 0) this.uncertain("a part of it cannot be parsed");
+    return this.#deeper(() => this.#withInput(input, () => this.#list(script.commands)));
+  }
+
+  #list(statements: readonly Statement[]): Printed {
+    let out: Printed = "";
+    for (const statement of statements) {
+      let printed: Printed;
+      if (statement.background === true) {
+        this.#effect("it starts something in the background");
+        this.scope.maybe(() => {
+          this.#calls.forking(() => {
+            printed = this.#statement(statement);
+          });
+        });
+      } else printed = this.#statement(statement);
+      out = out === undefined || printed === undefined ? undefined : out + printed;
+    }
+    return out;
+  }
+
+  #statement(statement: Statement): Printed {
+    const { command } = statement;
+    if (command.type !== "AndOr") return this.#node(command);
+    const [first, ...others] = command.commands;
+    if (first !== undefined) this.#node(first);
+    this.scope.maybe(() => {
+      for (const [index, item] of others.entries()) {
+        if (command.operators[index] === "&&") this.#node(item);
+        else this.scope.maybe(() => void this.#node(item));
+      }
+    });
+    return undefined;
+  }
+
+  #node(node: CommandNode | Pipeline): Printed {
+    this.#tick(4);
+    return node.type === "Pipeline" ? this.#pipeline(node) : this.#command(node, this.#input);
+  }
+
+  #pipeline(node: Pipeline): Printed {
+    const { commands } = node;
+    if (commands.length === 1) return this.#command(commands[0] as CommandNode, this.#input);
+    let input = this.#input;
+    let out: Printed;
+    this.#calls.forking(() => {
+      for (const command of commands) {
+        this.scope.maybe(() => {
+          out = this.#withInput(input, () => this.#command(command, input));
+        });
+        input = out === undefined ? { kind: "unknown" } : { kind: "known", text: out };
+      }
+    });
+    return out;
+  }
+
+  #command(node: CommandNode, input: Input): Printed {
+    switch (node.type) {
+      case "Command":
+        return this.#simple(node, input);
+      case "Redirected": {
+        const io = redirected(node.redirects, input, this);
+        this.#writes.push(...io.writes);
+        const out = this.#withInput(io.input, () => this.#command(node.command, io.input));
+        return io.writes.length > 0 || io.moved ? undefined : out;
+      }
+      case "Function":
+        this.#define(node.name.value, node.body);
+        return "";
+      case "Coproc":
+        this.#effect("it starts a coprocess");
+        this.#calls.forking(() => {
+          if (node.body.type === "CompoundList") this.#list(node.body.commands);
+          else this.#command(node.body, { kind: "unknown" });
+        });
+        return undefined;
+      case "Subshell":
+        return this.#subshell(node.body);
+      case "BraceGroup":
+        return this.#list(node.body.commands);
+      case "If":
+        this.#list(node.clause.commands);
+        this.#branches([node.then, ...node.elif.flatMap((branch) => [branch.clause, branch.then]), ...(node.else === undefined ? [] : [node.else])]);
+        return undefined;
+      case "While":
+        this.#loop(() => {
+          this.#list(node.clause.commands);
+          this.#list(node.body.commands);
+        });
+        return undefined;
+      case "For":
+      case "Select": {
+        const values: Value[] = [];
+        for (const word of node.wordlist ?? []) for (const outcome of expandWord(word, this)) for (const item of outcome) values.push(item.value);
+        if (node.wordlist === undefined) values.push(...(this.scope.positional ?? [UNKNOWN]));
+        const name = node.name.value;
+        this.#noted(name, values);
+        this.#loop(() => {
+          this.scope.set(name, values.length === 0 ? [UNKNOWN] : values);
+          this.#list(node.body.commands);
+        });
+        return undefined;
+      }
+      case "ArithmeticFor":
+        for (const part of [node.initialize, node.test, node.update]) if (part !== undefined) this.#arithmeticNode(part);
+        this.#loop(() => void this.#list(node.body.commands));
+        return undefined;
+      case "Case":
+        wordValues(node.word, this);
+        for (const item of node.items) for (const pattern of item.pattern) wordValues(pattern, this);
+        this.#branches(node.items.map((item) => item.body));
+        return undefined;
+      case "TestCommand":
+        this.#test(node.expression, 0);
+        return "";
+      case "ArithmeticCommand":
+        if (node.expression !== undefined) this.#arithmeticNode(node.expression);
+        else if (node.body.trim() !== "") this.uncertain("arithmetic this parser does not know");
+        // A shell without (( )) reads two subshells, and `>` as a redirection.
+        if (/[^<>=!]>[^=>]|^\s*[A-Za-z_]\w*\s+[\w-]/.test(node.body)) this.uncertain("(( )) that another shell would read as commands");
+        return "";
+    }
+  }
+
+  #subshell(body: CompoundList): Printed {
+    const { cwd } = this.scope;
+    let out: Printed;
+    this.scope.maybe(() => {
+      out = this.#list(body.commands);
+    });
+    this.scope.cwd = cwd;
+    return out;
+  }
+
+  #branches(bodies: readonly CompoundList[]): void {
+    for (const body of bodies) this.scope.maybe(() => void this.#list(body.commands));
+  }
+
+  /** Twice, so that what the end of the body assigns is known at its start. */
+  #loop(body: () => void): void {
+    this.#loops++;
+    const assigned = this.scope.maybe(body);
+    if (assigned && this.#loops <= 3) this.scope.maybe(body);
+    this.#loops--;
+  }
+
+  // --- words -------------------------------------------------------------------------------------------------------
+
+  substituted(script: Script | undefined, text: string): string {
+    this.#tick(text.length);
+    if (script === undefined) {
+      this.uncertain("a command substitution that cannot be parsed");
+      return UNKNOWN;
+    }
+    let out: Printed;
+    const { cwd } = this.scope;
+    this.#calls.forking(() => {
+      this.scope.maybe(() => {
+        out = this.script(script, this.#input);
+      });
+    });
+    this.scope.cwd = cwd;
+    return out === undefined ? UNKNOWN : out.replace(/\n+$/, "");
+  }
+
+  process(script: Script | undefined, text: string): string | undefined {
+    const out = this.substituted(script, text);
+    return out === UNKNOWN ? undefined : out;
+  }
+
+  arithmetic(part: WordPart): void {
+    if (part.type === "ArithmeticExpansion" && part.expression === undefined && part.text.length > 5) this.uncertain("arithmetic this parser does not know");
+    forEachChild(part, (child) => this.#insideArithmetic(child, 0));
+    if (this.#poisoned) this.uncertain("arithmetic may run text held in a variable");
+  }
+
+  #arithmeticNode(node: ArithmeticExpression): void {
+    this.#insideArithmetic(node, 0);
+    if (this.#poisoned) this.uncertain("arithmetic may run text held in a variable");
+  }
+
+  /** bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands in there are never certain. */
+  #insideArithmetic(node: SyntaxNode, depth: number): void {
+    this.#tick(1);
+    if (depth > 200) throw new OutOfWork();
+    if (node.type === "ArithmeticCommandExpansion" || node.type === "CommandExpansion" || node.type === "ProcessSubstitution") {
+      this.uncertain("a command inside arithmetic");
+      this.substituted(node.script, node.text);
+      return;
+    }
+    if (node.type === "ArithmeticBinary" && /^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator) && node.left.type === "ArithmeticWord") {
+      const name = /^[A-Za-z_]\w*/.exec(node.left.value)?.[0];
+      if (name !== undefined) this.#set(name, [UNKNOWN]);
+    }
+    if (node.type === "ArithmeticWord" && /[`[]|\$\(/.test(node.value)) this.uncertain("a subscript inside arithmetic");
+    forEachChild(node, (child) => this.#insideArithmetic(child, depth + 1));
+  }
+
+  #test(expression: TestExpression, depth: number): void {
+    this.#tick(2);
+    if (depth > 200) throw new OutOfWork();
+    switch (expression.type) {
+      case "TestUnary": {
+        const values = wordValues(expression.operand, this);
+        if (expression.operator === "-v" && values.some((value) => value.includes("["))) this.uncertain("a subscript that is evaluated");
+        return;
+      }
+      case "TestBinary": {
+        const values = [...wordValues(expression.left, this), ...wordValues(expression.right, this)];
+        if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(expression.operator)) {
+          if (this.#poisoned || values.some((value) => /[`[]|\$\(/.test(value))) this.uncertain("a comparison that may run text held in a variable");
+        }
+        // A shell without [[ ]] reads these as redirections.
+        if (expression.operator === ">" || expression.operator === "<") this.uncertain("[[ ]] that another shell would read as a redirection");
+        return;
+      }
+      case "TestLogical":
+        for (const operand of expression.operands) this.#test(operand, depth + 1);
+        return;
+      case "TestNot":
+        return this.#test(expression.operand, depth + 1);
+      case "TestGroup":
+        return this.#test(expression.expression, depth + 1);
+    }
+  }
+
+  /** Name and possible values of an assignment; whoever runs it decides whether the scope gets them. */
+  #assignment(node: Assignment): { name: string; values: readonly Value[] } {
+    const { name, value } = node;
+    if (node.index !== undefined) wordValues(node.index, this);
+    let values: Value[];
+    if (value.type === "ArrayValue") {
+      const elements: string[] = [];
+      for (const element of value.elements) for (const item of expandWord(element, this)[0] ?? []) elements.push(item.value.replace(/^\[[^\]]*\]=/, ""));
+      values = [elements];
+    } else values = [...wordValues(value, this)];
+    if (node.index !== undefined || node.append === true) {
+      const before = this.scope.get(name) ?? [node.index === undefined ? UNKNOWN : []];
+      values = before.flatMap((old) => values.map((added) => combined(old, added, node.index !== undefined)));
+    }
+    this.#noted(name, values);
+    return { name, values };
+  }
+
+  #set(name: string, values: readonly Value[]): void {
+    this.scope.set(name, values);
+    const effect = assignmentEffect(name, flat(values[0]), "shell");
+    if (effect !== undefined) this.#effect(effect);
+  }
+
+  /** Values that are commands themselves are walked, and text that arithmetic would run is remembered. */
+  #noted(name: string, values: readonly Value[]): void {
+    this.#tick(2 + values.length);
+    for (const value of values) {
+      for (const text of typeof value === "string" ? [value] : value) if (/\$\(|`|\[/.test(text)) this.#poisoned = true;
+      if (isScriptVariable(name) && typeof value === "string") this.#inner({ text: value, own: true }, INHERITED);
+    }
+  }
+
+  // --- commands ----------------------------------------------------------------------------------------------------
+
+  #simple(node: Command, input: Input): Printed {
+    const assigns: { name: string; value: string }[] = [];
+    const io = redirected(node.redirects, input, this);
+    for (const item of node.prefix) {
+      if (item.type !== "Assignment") continue;
+      const { name, values } = this.#assignment(item);
+      assigns.push({ name, value: flat(values[0]) });
+      if (node.name === undefined) this.#set(name, values);
+    }
+    if (node.name === undefined) {
+      this.#writes.push(...io.writes);
+      // `$(< file)` prints the file.
+      return node.redirects.length > 0 ? undefined : "";
+    }
+    if (node.name.parts?.some((part) => part.type === "ProcessSubstitution") === true) this.uncertain("a process substitution where a command name is expected");
+    let outcomes: Field[][] = [[]];
+    for (const word of [node.name, ...node.args]) {
+      this.#tick(1);
+      const ways = word.type === "Word" ? expandWord(word, this) : this.#declared(word);
+      outcomes = this.#combined(outcomes, ways);
+    }
+    let out: Printed;
+    for (const argv of outcomes) out = this.run(argv, io.input, { assigns, writes: io.writes, by: undefined });
+    return outcomes.length > 1 || io.moved ? undefined : out;
+  }
+
+  /** `declare a=b`, `alias a=b`: an argument that is an assignment. */
+  #declared(node: Assignment): readonly Outcome[] {
+    const { name, values } = this.#assignment(node);
+    return values.slice(0, 8).map((value) => [field(`${name}=${flat(value)}`, node.text)]);
+  }
+
+  #combined(outcomes: Field[][], ways: readonly Outcome[]): Field[][] {
+    if (ways.length === 1) {
+      const only = ways[0] as Outcome;
+      for (const outcome of outcomes) outcome.push(...only);
+      this.#tick(only.length * outcomes.length);
+      return outcomes;
+    }
+    if (outcomes.length * ways.length > MOST_COMBINATIONS) {
+      this.uncertain("more combinations of values than are looked at");
+      const plain = outcomes[0] as Field[];
+      return ways.slice(0, MOST_COMBINATIONS).map((way) => [...plain, ...way]);
+    }
+    return outcomes.flatMap((outcome) => ways.map((way) => [...outcome, ...way]));
+  }
+
+  /** A command with its final words, as the shell or a wrapper would start it. */
+  run(words: readonly Field[], input: Input, how: { assigns: FoundCommand["assigns"]; writes: readonly Write[]; by: FoundCommand["by"] }): Printed {
+    this.#tick(4 + words.length);
+    const argv = this.#home === undefined ? words : words.map((word) => this.#withHome(word));
+    const first = argv[0];
+    if (first === undefined) {
+      this.#writes.push(...how.writes);
+      return "";
+    }
+    const name = first.value;
+    if (!isFixed(name)) {
+      this.uncertain(`the command ${first.source} is only known when it runs`);
+      this.#calls.called(first.source.replace(/["{}]/g, "") === "$0" ? CallGraph.ITSELF : name);
+    } else this.#calls.called(name);
+    const body = how.by === undefined || how.by.command.argv[0]?.value !== "command" ? this.scope.functions.get(name) : undefined;
+    const alias = first.source === name ? this.scope.aliases.get(name) : undefined;
+    const wrapped = body === undefined ? (unwrap(argv, input) ?? gitAliasRuns(argv)) : undefined;
+    const command: FoundCommand = {
+      argv,
+      assigns: how.assigns,
+      directories: this.scope.directories(),
+      writes: how.writes,
+      wrapped,
+      by: how.by,
+      defined: body !== undefined,
+    };
+    this.#add(command);
+    if (alias !== undefined && this.#depth < 20) this.#inner({ text: `${alias} ${argv.slice(1).map((word) => quoted(word.value)).join(" ")}`, own: false }, input);
+    if (body !== undefined) return this.#call(name, body, argv.slice(1), input);
+    this.#builtins(name, argv, input);
+    if (wrapped !== undefined) return this.#wrapped(command, wrapped, input);
+    return printed(argv, input, this.scope);
+  }
+
+  /** The home directory written out is a home directory too, wherever it lies. */
+  #withHome(word: Field): Field {
+    const home = this.#home as string;
+    if (!word.value.startsWith(home) || (word.value.length > home.length && word.value[home.length] !== "/")) return word;
+    return { ...word, value: HOME + word.value.slice(home.length) };
+  }
+
+  #add(command: FoundCommand): void {
+    const key = `${command.argv.map((word) => word.value).join("\0")}\0${command.directories.join("\0")}\0${command.writes.length}\0${command.assigns.map((item) => `${item.name}=${item.value}`).join("\0")}\0${command.by === undefined ? 0 : 1}`;
+    if (!this.#found.has(key)) this.#found.set(key, command);
+  }
+
+  #wrapped(command: FoundCommand, wrapped: Wrapped, input: Input): Printed {
+    if (wrapped.uncertain !== undefined) this.uncertain(wrapped.uncertain);
+    const assigns = wrapped.assigns ?? [];
+    const inner = wrapped.input ?? input;
+    const { cwd } = this.scope;
+    if (wrapped.cwd !== undefined) this.scope.cwd = wrapped.cwd;
+    let out: Printed;
+    this.#deeper(() => {
+      for (const argv of wrapped.commands ?? []) out = this.run(argv, inner, { assigns, writes: [], by: { command, at: wrapped.at } });
+      for (const script of wrapped.scripts ?? []) out = this.#inner(script, inner);
+    });
+    this.scope.cwd = cwd;
+    return (wrapped.commands?.length ?? 0) + (wrapped.scripts?.length ?? 0) === 1 ? out : undefined;
+  }
+
+  #inner(script: InnerScript, input: Input): Printed {
+    const { text } = script;
+    if (text === undefined) {
+      this.uncertain("it runs text that is only known when it runs");
+      return undefined;
+    }
+    this.#tick(text.length);
+    if (text.includes(UNKNOWN)) this.uncertain("it runs text of which a part is only known when it runs");
+    const parsed = parseInner(text);
+    for (const why of parsed.uncertain) this.uncertain(why);
+    if (parsed.script === undefined) return undefined;
+    const { positional, zeroth, cwd } = this.scope;
+    if (script.positional !== undefined) {
+      this.scope.zeroth = script.positional[0];
+      this.scope.positional = script.positional.slice(1);
+    }
+    let out: Printed;
+    const body = () => {
+      out = this.script(parsed.script as Script, input);
+    };
+    if (script.own) {
+      this.scope.maybe(body);
+      this.scope.cwd = cwd;
+    } else body();
+    this.scope.positional = positional;
+    this.scope.zeroth = zeroth;
+    return out;
+  }
+
+  #define(name: string, body: Parameters<Scope["functions"]["set"]>[1]): void {
+    this.#effect(`it defines the function ${name}`);
+    this.scope.functions.set(name, body);
+    this.#call(name, body, undefined, { kind: "unknown" });
+  }
+
+  #call(name: string, body: Parameters<Scope["functions"]["set"]>[1], args: readonly Field[] | undefined, input: Input): Printed {
+    if (this.#calls.isInside(name)) return undefined;
+    const { positional } = this.scope;
+    this.scope.positional = args?.map((word) => word.value);
+    let out: Printed;
+    this.#deeper(() =>
+      this.#calls.inside(name, () => {
+        this.scope.maybe(() => {
+          out = this.#withInput(input, () => (body.type === "CompoundList" ? this.#list(body.commands) : this.#command(body, input)));
+        });
+      }),
+    );
+    this.scope.positional = positional;
+    return out;
+  }
+
+  /** Builtins that change what later words mean. */
+  #builtins(name: string, argv: readonly Field[], input: Input): void {
+    const words = argv.slice(1).filter((word) => !word.value.startsWith("-") || word.value === "-");
+    switch (name) {
+      case "cd":
+      case "pushd": {
+        const to = words[0]?.value;
+        if (to === undefined) this.scope.cwd = name === "cd" ? HOME : UNKNOWN;
+        else if (to === "-" || !isFixed(to)) this.scope.cwd = UNKNOWN;
+        else this.scope.cwd = to.startsWith("/") || to.startsWith(HOME) ? to : this.scope.cwd === "." ? to : `${this.scope.cwd}/${to}`;
+        return;
+      }
+      case "popd":
+        this.scope.cwd = UNKNOWN;
+        return;
+      case "alias":
+        for (const word of words) {
+          const match = /^([^=]+)=([^]*)$/.exec(word.value);
+          if (match === null) continue;
+          this.scope.aliases.set(match[1] as string, match[2] as string);
+          this.scope.maybe(() => void this.#inner({ text: match[2] as string, own: true }, INHERITED));
+        }
+        return;
+      case "set":
+        if (argv[1]?.value === "--") this.scope.positional = argv.slice(2).map((word) => word.value);
+        else if (words.length > 0) this.scope.positional = undefined;
+        return;
+      case "shift":
+        this.scope.positional = argv.length === 1 ? this.scope.positional?.slice(1) : undefined;
+        return;
+      case "declare":
+      case "typeset":
+      case "export":
+      case "readonly":
+      case "local":
+        for (const word of words) {
+          const match = /^([A-Za-z_]\w*)(?:\+?=([^]*))?$/.exec(word.value);
+          if (match?.[2] !== undefined) {
+            this.scope.set(match[1] as string, [match[2]]);
+            if (isScriptVariable(match[1] as string)) this.#inner({ text: match[2], own: true }, INHERITED);
+          } else if (match === null) this.uncertain(`${name} with a word that is no plain name`);
+        }
+        if (argv.some((word) => /^-[a-zA-Z]*n/.test(word.value))) this.uncertain("a variable that names another one");
+        return;
+      default:
+        for (const { name: variable, values } of readsInto(name, argv, input)) {
+          this.#set(variable, values);
+        }
+    }
+  }
+}
+
+function combined(old: Value, added: Value, element: boolean): Value {
+  const list = (value: Value) => (typeof value === "string" ? [value] : value);
+  if (element || typeof old !== "string" || typeof added !== "string") return [...list(old), ...list(added)];
+  return old + added;
+}
+
+function flat(value: Value | undefined): string {
+  return typeof value === "string" ? value : (value?.join(" ") ?? "");
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

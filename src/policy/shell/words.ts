@@ -1,0 +1,221 @@
+/** Words to arguments: quotes, tildes, braces, globs and the values of variables, as far as the text tells them. */
+import type { Script, Word, WordPart } from "unbash";
+import { expandBraces } from "./braces.ts";
+import { activated, cleaned, type Field, HOME, isFixed, ONE, STAR, UNKNOWN } from "./field.ts";
+import { parameterValues } from "./parameters.ts";
+import type { Scope, Value } from "./scope.ts";
+
+/** What expanding needs from the walk: the scope, and a way to look at commands inside words. */
+export interface Expansion {
+  readonly scope: Scope;
+  /** Walks a substitution; answers what it prints, or UNKNOWN. */
+  substituted(script: Script | undefined, text: string): string;
+  /** Walks `<( )` or `>( )`. */
+  process(script: Script | undefined, text: string): string | undefined;
+  /** Walks whatever runs inside arithmetic. */
+  arithmetic(part: WordPart): void;
+  uncertain(why: string): void;
+}
+
+/** One way the word may come out: its arguments. */
+export type Outcome = readonly Field[];
+
+/** Combinations of possible values that are told apart; the rest becomes one unknown argument. */
+const MOST_OUTCOMES = 32;
+
+/** Every way a word may come out. */
+export function expandWord(word: Word, by: Expansion): readonly Outcome[] {
+  const { parts } = word;
+  if (parts === undefined) {
+    const value = cleanedOnce(word.value, word.text);
+    return [[{ value: word.text.startsWith("~") ? withHome(value, by) : value, source: word.text }]];
+  }
+  const outcomes: Field[][] = [[]];
+  for (const list of expandBraces(parts, by.uncertain)) {
+    const ways = expandParts(list, word.text, by);
+    if (outcomes.length * ways.length > MOST_OUTCOMES) return [[{ value: UNKNOWN, source: word.text }]];
+    if (ways.length === 1) for (const outcome of outcomes) outcome.push(...(ways[0] as Outcome));
+    else {
+      const before = outcomes.splice(0);
+      for (const outcome of before) for (const way of ways) outcomes.push([...outcome, ...way]);
+    }
+  }
+  return outcomes;
+}
+
+/** Every value a word may have where nothing is split: assignments, redirections, case words, here-strings. */
+export function wordValues(word: Word, by: Expansion): readonly string[] {
+  const { parts } = word;
+  if (parts === undefined) {
+    const value = cleanedOnce(word.value, word.text);
+    return [word.text.startsWith("~") ? withHome(value, by) : value];
+  }
+  let values: string[] = [""];
+  let first = true;
+  for (const part of parts) {
+    const pieces = pieceValues(part, true, by);
+    if (first && part.type === "Literal" && part.text.startsWith("~")) pieces[0] = [{ text: withHome(literal(part), by) }];
+    first = false;
+    const texts = pieces.map((piece) => piece.map((bit) => ("list" in bit ? bit.list.join(" ") : bit.text)).join(""));
+    values = values.flatMap((value) => texts.map((text) => value + text));
+    if (values.length > MOST_OUTCOMES) return [UNKNOWN];
+  }
+  return values;
+}
+
+/** Text to append; text to split at blanks; or the elements of an array, one argument each. */
+type Bit = { readonly text: string; readonly split?: boolean } | { readonly list: readonly string[]; readonly split: boolean };
+type Bits = readonly Bit[];
+
+function expandParts(parts: readonly WordPart[], source: string, by: Expansion): readonly Outcome[] {
+  let ways: Bits[] = [[]];
+  let quoted = false;
+  let prints: string | undefined;
+  let process = false;
+  for (const [index, part] of parts.entries()) {
+    if (part.type === "ProcessSubstitution") {
+      prints = by.process(part.script, part.text);
+      process = true;
+      ways = ways.map((way) => [...way, { text: "/dev/fd/63" }]);
+      continue;
+    }
+    let values = pieceValues(part, false, by);
+    if (index === 0 && part.type === "Literal" && part.text.startsWith("~")) values = [[{ text: withHome(literal(part), by) }]];
+    if (part.type === "SingleQuoted" || part.type === "DoubleQuoted" || part.type === "AnsiCQuoted" || part.type === "LocaleString")
+      quoted ||= !(part.type === "DoubleQuoted" && part.parts.length === 1 && isListPart(part.parts[0]));
+    if (values.length === 1) for (let i = 0; i < ways.length; i++) ways[i] = [...(ways[i] as Bits), ...(values[0] as Bits)];
+    else ways = ways.flatMap((way) => values.map((bits) => [...way, ...bits]));
+    if (ways.length > MOST_OUTCOMES) return [[{ value: UNKNOWN, source }]];
+  }
+  return ways.map((way) => assembled(way, quoted, by).map((value) => (process ? { value, source, prints, process } : { value, source })));
+}
+
+function assembled(bits: Bits, quoted: boolean, by: Expansion): string[] {
+  const fields: string[] = [];
+  let current: string | undefined = quoted ? "" : undefined;
+  const breakField = () => {
+    if (current !== undefined) fields.push(current);
+    current = undefined;
+  };
+  for (const bit of bits) {
+    if ("list" in bit) {
+      for (const [index, item] of bit.list.entries()) {
+        if (index > 0) breakField();
+        const pieces = bit.split ? splitText(item) : [item];
+        for (const [at, piece] of pieces.entries()) {
+          if (at > 0) breakField();
+          current = (current ?? "") + piece;
+        }
+      }
+    } else if (bit.split === true && by.scope.ifsChanged && bit.text !== "") {
+      by.uncertain("words are split in a way the text changes (IFS)");
+      current = `${current ?? ""}${UNKNOWN}`;
+    } else if (bit.split === true && /[\s]/.test(bit.text)) {
+      const pieces = splitText(bit.text);
+      if (/^\s/.test(bit.text) && current !== undefined && current !== "") breakField();
+      for (const [at, piece] of pieces.entries()) {
+        if (at > 0) breakField();
+        current = (current ?? "") + piece;
+      }
+      if (/\s$/.test(bit.text)) breakField();
+    } else if (bit.text !== "" || bit.split !== true) {
+      current = (current ?? "") + (bit.split === true ? activated(bit.text) : bit.text);
+    }
+  }
+  breakField();
+  return fields;
+}
+
+function splitText(text: string): string[] {
+  return text.split(/[ \t\n]+/).filter((piece) => piece !== "").map(activated);
+}
+
+function isListPart(part: WordPart | undefined): boolean {
+  if (part === undefined) return false;
+  if (part.type === "SimpleExpansion") return part.text === "$@";
+  return part.type === "ParameterExpansion" && (part.parameter === "@" || part.index?.text === "@");
+}
+
+/** The ways one part of a word may come out. */
+function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
+  switch (part.type) {
+    case "Literal":
+      return [[{ text: literal(part) }]];
+    case "SingleQuoted":
+      return [[{ text: part.value }]];
+    case "AnsiCQuoted":
+      return [[{ text: cleanedOnce(part.value, part.text) }]];
+    case "Glob":
+      return [[{ text: quoted ? part.text : part.kind === "star" ? STAR : ONE }]];
+    case "ExtendedGlob":
+      if (quoted) return [[{ text: part.text }]];
+      by.uncertain(`extended patterns such as ${part.text} depend on the shell's settings`);
+      return [[{ text: STAR }]];
+    case "BraceExpansion":
+      return [[{ text: cleaned(part.text) }]];
+    case "DoubleQuoted":
+    case "LocaleString": {
+      let ways: Bits[] = [[]];
+      for (const inner of part.parts) {
+        const values = pieceValues(inner, true, by);
+        ways = ways.flatMap((way) => values.map((bits) => [...way, ...bits]));
+        if (ways.length > MOST_OUTCOMES) return [[{ text: UNKNOWN }]];
+      }
+      return ways;
+    }
+    case "SimpleExpansion":
+      return bitsOf(simpleValues(part.text.slice(1), by), quoted, part.text === "$@");
+    case "ParameterExpansion":
+      return bitsOf(parameterValues(part, by), quoted, isListPart(part));
+    case "CommandExpansion":
+      return bitsOf([by.substituted(part.script, part.text)], quoted, false);
+    case "ArithmeticExpansion":
+      by.arithmetic(part);
+      return [[{ text: UNKNOWN }]];
+    case "ProcessSubstitution":
+      by.process(part.script, part.text);
+      return [[{ text: "/dev/fd/63" }]];
+  }
+}
+
+function bitsOf(values: readonly Value[], quoted: boolean, list: boolean): Bits[] {
+  return values.map((value) => {
+    if (typeof value === "string") return [quoted ? { text: value } : { text: value, split: true }];
+    if (quoted && !list) return [{ text: value.join(" ") }];
+    return [{ list: value, split: !quoted }];
+  });
+}
+
+/** `$x`, `$1`, `$@`, `$?`. */
+export function simpleValues(name: string, by: Expansion): readonly Value[] {
+  const { scope } = by;
+  if (/^[A-Za-z_]/.test(name)) return scope.get(name)?.map((value) => (typeof value === "string" ? value : (value[0] ?? ""))) ?? [UNKNOWN];
+  const { positional } = scope;
+  if (name === "0") return [scope.zeroth ?? UNKNOWN];
+  if (positional === undefined) return [UNKNOWN];
+  if (name === "@" || name === "*") return [positional];
+  if (/^[1-9]$/.test(name)) return [positional[Number(name) - 1] ?? ""];
+  return [UNKNOWN];
+}
+
+function literal(part: { readonly value: string; readonly text: string }): string {
+  return cleanedOnce(part.value, part.text);
+}
+
+/** Standing-in characters that an escape such as $'\uFDD0' made are replaced; those a parser was handed are kept. */
+function cleanedOnce(value: string, text: string): string {
+  return value === text || !/[\uFDD0-\uFDEF]/.test(value) || /[\uFDD0-\uFDEF]/.test(text) ? value : cleaned(value);
+}
+
+function withHome(value: string, by: Expansion): string {
+  const slash = value.indexOf("/");
+  const name = slash < 0 ? value.slice(1) : value.slice(1, slash);
+  const rest = slash < 0 ? "" : value.slice(slash);
+  if (name === "") {
+    const home = by.scope.get("HOME");
+    return (home?.length === 1 && typeof home[0] === "string" ? home[0] : HOME) + rest;
+  }
+  if (name === "+") return by.scope.cwd + rest;
+  if (name === "-") return UNKNOWN + rest;
+  return /^[A-Za-z_][\w.-]*$/.test(name) && isFixed(name) ? HOME + rest : value;
+}

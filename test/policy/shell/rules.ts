@@ -1,0 +1,14 @@
+/** The rules a fresh configuration has, and short words for what the judge says. */
+import { judgeShell } from "../../../src/policy/judge.ts";
+import type { ShellRules } from "../../../src/policy/verdict.ts";
+
+export const RULES: ShellRules = {
+  autoApprove: "read-only",
+  allow: [],
+  denylist: [],
+  safety: { gitAdd: "block", forcePush: "block", dangerousRm: "block", disk: "block", forkBomb: "block" },
+};
+
+export function verdictOf(text: string, rules: Partial<ShellRules> = {}): "allow" | "ask" | "deny" {
+  return judgeShell(text, { ...RULES, ...rules }).verdict.kind;
+}
