@@ -12,7 +12,11 @@ import { type FoundCommand, type Walked, walkText } from "./shell/walk.ts";
 import type { JudgedCommand, ShellJudgement, ShellRules, Verdict } from "./verdict.ts";
 
 /** `user` helps to know `$USER`; a home directory is one whatever its path is, `home` names it where it is unusual. */
-export function judgeShell(command: string, rules: ShellRules, context: { home?: string; user?: string } = {}): ShellJudgement {
+export function judgeShell(
+  command: string,
+  rules: ShellRules,
+  context: { home?: string; user?: string } = {},
+): ShellJudgement {
   const walked = walkText(command, context);
   const uncertain = [...walked.uncertain];
   const judged = walked.commands.map((found) => judgeCommand(found, rules, uncertain));
@@ -20,12 +24,15 @@ export function judgeShell(command: string, rules: ShellRules, context: { home?:
   const plain = walked.effects.length === 0 && walked.writes.length === 0 && uncertain.length === 0;
   const readOnly = plain && commands.every((item) => item.readOnly);
   const verdict = overall(command, walked, judged, uncertain, rules, readOnly);
-  const danger = judged.some((item) => item.danger !== undefined) || walked.forkBomb || writeDanger(walked.writes) !== undefined;
+  const danger =
+    judged.some((item) => item.danger !== undefined) || walked.forkBomb || writeDanger(walked.writes) !== undefined;
   return {
     verdict,
     readOnly,
     risk: readOnly ? "low" : danger || walked.commands.some(isHighRisk) ? "high" : "medium",
-    mutation: !readOnly && !(plain && walked.commands.every((found, index) => commands[index]?.readOnly === true || onlyReads(found))),
+    mutation:
+      !readOnly &&
+      !(plain && walked.commands.every((found, index) => commands[index]?.readOnly === true || onlyReads(found))),
     privesc: walked.commands.some(escalates),
     commands,
     uncertain,
@@ -50,16 +57,23 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   if (danger !== undefined && rules.safety[danger.check] === "block") return done("deny", danger.why);
   if (denied?.certain === true) return done("deny", `the denylist has “${denied.entry}”`);
   const why = unproven(found);
-  if (why !== undefined && found.argv.some((word) => isUnknown(word.value))) note(uncertain, `what ${words[0] ?? ""} gets is only known when it runs`);
+  if (why !== undefined && found.argv.some((word) => isUnknown(word.value)))
+    note(uncertain, `what ${words[0] ?? ""} gets is only known when it runs`);
   if (danger !== undefined && rules.safety[danger.check] === "ask") return done("ask", danger.why);
   if (denied !== undefined) {
     note(uncertain, `it may be “${denied.entry}” of the denylist`);
     return done("ask", `it may be “${denied.entry}” of the denylist`);
   }
-  if (why === undefined) return done(rules.autoApprove === "none" ? "ask" : "allow", rules.autoApprove === "none" ? "read-only, but shell_auto_approve is none" : "read-only", true);
+  if (why === undefined)
+    return done(
+      rules.autoApprove === "none" ? "ask" : "allow",
+      rules.autoApprove === "none" ? "read-only, but shell_auto_approve is none" : "read-only",
+      true,
+    );
   const entry = allowedBy(found, rules.allow);
   if (entry !== undefined) return done("allow", `shell_allow has “${entry}”`);
-  if (rules.autoApprove === "developer" && allowedForDevelopers(found)) return done("allow", "an everyday developer command");
+  if (rules.autoApprove === "developer" && allowedForDevelopers(found))
+    return done("allow", "an everyday developer command");
   return done("ask", why);
 }
 
@@ -72,7 +86,14 @@ function dangerOf(found: FoundCommand): Danger | undefined {
   return gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv) ?? writeDanger(writes);
 }
 
-function overall(text: string, walked: Walked, judged: readonly Judged[], uncertain: readonly string[], rules: ShellRules, readOnly: boolean): Verdict {
+function overall(
+  text: string,
+  walked: Walked,
+  judged: readonly Judged[],
+  uncertain: readonly string[],
+  rules: ShellRules,
+  readOnly: boolean,
+): Verdict {
   const dangers = judged.flatMap((item) => (item.danger === undefined ? [] : [item.danger]));
   const loose = writeDanger(walked.writes);
   if (loose !== undefined) dangers.push(loose);
@@ -82,7 +103,11 @@ function overall(text: string, walked: Walked, judged: readonly Judged[], uncert
   const denied = judged.find((item) => item.denied !== undefined)?.denied;
   const raw = textDeniedBy(text, rules.denylist);
   if (denied !== undefined || raw?.broken === false)
-    return { kind: "deny", why: `permission denied: shell_denylist has “${denied ?? raw?.entry}”`, instead: "Do it another way, or let the operator do it by hand." };
+    return {
+      kind: "deny",
+      why: `permission denied: shell_denylist has “${denied ?? raw?.entry}”`,
+      instead: "Do it another way, or let the operator do it by hand.",
+    };
   if (raw !== undefined) return { kind: "ask", why: `shell_denylist has “${raw.entry}”, which is no valid expression` };
   const asked = dangers.find((danger) => rules.safety[danger.check] === "ask");
   if (asked !== undefined) return { kind: "ask", why: asked.why.replace(/^permission denied: /, "") };
@@ -94,5 +119,8 @@ function overall(text: string, walked: Walked, judged: readonly Judged[], uncert
   const effect = walked.effects[0];
   if (effect !== undefined) return { kind: "ask", why: effect };
   if (judged.length === 0 && rules.autoApprove === "none") return { kind: "ask", why: "shell_auto_approve is none" };
-  return { kind: "allow", why: readOnly ? "read-only" : (judged.find((item) => !item.command.readOnly)?.command.why ?? "read-only") };
+  return {
+    kind: "allow",
+    why: readOnly ? "read-only" : (judged.find((item) => !item.command.readOnly)?.command.why ?? "read-only"),
+  };
 }

@@ -1,6 +1,8 @@
 /** `buddy policy`: what the policy says of a command, URL, path or text; nothing is done. */
+import { BuddyError, EXIT } from "../../lib/errors.ts";
 import { defineCommand } from "../command.ts";
 import { notAvailable } from "../not-available.ts";
+import { KINDS } from "../policy/kinds.ts";
 
 export const command = defineCommand({
   name: "policy",
@@ -19,7 +21,22 @@ export const command = defineCommand({
     ["buddy policy shell 'git push --force'", "blocked: why, and what to do instead"],
     ["buddy policy url http://169.254.169.254/", "blocked: link-local"],
   ],
-  async run() {
-    throw notAvailable("buddy policy");
+  async run({ args: { kind, value, json, batch }, globals }) {
+    const load = kind === undefined ? undefined : KINDS[kind];
+    if (load === undefined) throw notAvailable(`buddy policy ${kind}`);
+    if (batch === true && value !== undefined)
+      throw new BuddyError("usage", "--batch reads its values from stdin: leave out the one given", {
+        hint: `One JSON value a line: echo '"value"' | buddy policy ${kind} --batch`,
+      });
+    const explainer = await (await load()).explainer(globals);
+    if (batch === true) {
+      const { answerBatch } = await import("../policy/batch.ts");
+      await answerBatch(explainer, Bun.stdin.stream(), (text) => Bun.write(Bun.stdout, text));
+      return EXIT.ok;
+    }
+    const given = value ?? (await Bun.stdin.text()).replace(/\r?\n$/, "");
+    const answer = await explainer.explain(given);
+    await Bun.write(Bun.stdout, `${json === true ? JSON.stringify(answer) : explainer.words(answer)}\n`);
+    return EXIT.ok;
   },
 });

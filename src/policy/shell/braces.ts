@@ -3,7 +3,10 @@ import type { BraceExpansionPart, LiteralPart, WordPart } from "unbash";
 
 const MOST_WORDS = 200;
 
-export function expandBraces(parts: readonly WordPart[], uncertain: (why: string) => void): readonly (readonly WordPart[])[] {
+export function expandBraces(
+  parts: readonly WordPart[],
+  uncertain: (why: string) => void,
+): readonly (readonly WordPart[])[] {
   if (!parts.some((part) => part.type === "BraceExpansion")) return [parts];
   let lists: WordPart[][] = [[]];
   for (const part of parts) {
@@ -27,13 +30,15 @@ type Token = string | WordPart;
 function tokensOf(parts: readonly WordPart[]): Token[] {
   const tokens: Token[] = [];
   for (const part of parts) {
-    if (part.type === "BraceExpansion") tokens.push("{", ...tokensOf(part.parts ?? [literal(part.text.slice(1, -1))]), "}");
+    if (part.type === "BraceExpansion")
+      tokens.push("{", ...tokensOf(part.parts ?? [literal(part.text.slice(1, -1))]), "}");
     else if (part.type !== "Literal") tokens.push(part);
     else
       for (let i = 0; i < part.text.length; i++) {
         const character = part.text[i] as string;
         // An escaped character is no syntax: hand it on as its own literal.
-        if (character === "\\" && i + 1 < part.text.length) tokens.push(literal(part.text[++i] as string, `\\${part.text[i]}`));
+        if (character === "\\" && i + 1 < part.text.length)
+          tokens.push(literal(part.text[++i] as string, `\\${part.text[i]}`));
         else tokens.push(character);
       }
   }
@@ -103,11 +108,14 @@ function partsOf(tokens: readonly Token[]): WordPart[] {
 
 /** Plain text between braces may hold globs that the parser left in it. */
 function globbed(text: string): WordPart[] {
-  return text.split(/(\*+|\?)/).filter((piece) => piece !== "").map((piece): WordPart => {
-    if (piece.startsWith("*")) return { type: "Glob", kind: "star", pos: 0, end: 0, text: piece, value: piece };
-    if (piece === "?") return { type: "Glob", kind: "question", pos: 0, end: 0, text: piece, value: piece };
-    return literal(piece);
-  });
+  return text
+    .split(/(\*+|\?)/)
+    .filter((piece) => piece !== "")
+    .map((piece): WordPart => {
+      if (piece.startsWith("*")) return { type: "Glob", kind: "star", pos: 0, end: 0, text: piece, value: piece };
+      if (piece === "?") return { type: "Glob", kind: "question", pos: 0, end: 0, text: piece, value: piece };
+      return literal(piece);
+    });
 }
 
 /** `1..9`, `a..e`, `1..9..2`. */

@@ -6,7 +6,10 @@ import type { FoundCommand } from "./walk.ts";
 export type Denied = "yes" | "no" | "maybe";
 
 /** The entry that matches, and whether it surely does. */
-export function deniedBy(command: FoundCommand, entries: readonly string[]): { entry: string; certain: boolean } | undefined {
+export function deniedBy(
+  command: FoundCommand,
+  entries: readonly string[],
+): { entry: string; certain: boolean } | undefined {
   let maybe: string | undefined;
   for (const entry of entries) {
     if (regexOf(entry) !== undefined) continue;

@@ -56,11 +56,7 @@ export function shown(item: Field): string {
 }
 
 export function readable(value: string): string {
-  return value
-    .replaceAll(STAR, "*")
-    .replaceAll(ONE, "?")
-    .replaceAll(UNKNOWN, "…")
-    .replaceAll(HOME, "~");
+  return value.replaceAll(STAR, "*").replaceAll(ONE, "?").replaceAll(UNKNOWN, "…").replaceAll(HOME, "~");
 }
 
 /** Globs written in plain text become active, as after an unquoted expansion. */

@@ -22,7 +22,9 @@ export function findRuns(argv: readonly Field[]): Wrapped | undefined {
     const starts = plan.starts.length === 0 ? [field(".")] : plan.starts;
     for (const start of starts) {
       const found = action.narrowed ? `${start.value === "/" ? "" : start.value}/${UNKNOWN}` : start.value;
-      const words = action.argv.map((word) => (word.value.includes("{}") ? field(word.value.replaceAll("{}", found), word.source) : word));
+      const words = action.argv.map((word) =>
+        word.value.includes("{}") ? field(word.value.replaceAll("{}", found), word.source) : word,
+      );
       const name = words[0]?.value.replace(/^.*\//, "");
       // find walks down by itself: what it runs on every file is as good as recursive.
       const every = !action.narrowed && (name === "rm" || name === "chmod" || name === "chown" || name === "chgrp");
@@ -33,7 +35,8 @@ export function findRuns(argv: readonly Field[]): Wrapped | undefined {
 }
 
 /** Tests that leave out some files, options that take words, and actions. */
-const NARROWING = /^-(?:i?name|i?path|i?wholename|i?regex|i?lname|[acm]time|[acm]min|newer.*|anewer|cnewer|size|empty|user|group|uid|gid|nouser|nogroup|inum|samefile|perm|links|fstype|used|false)$/;
+const NARROWING =
+  /^-(?:i?name|i?path|i?wholename|i?regex|i?lname|[acm]time|[acm]min|newer.*|anewer|cnewer|size|empty|user|group|uid|gid|nouser|nogroup|inum|samefile|perm|links|fstype|used|false)$/;
 const ONE_WORD =
   /^-(?:i?name|i?path|i?wholename|i?regex|i?lname|[acm]time|[acm]min|newer..|newer|anewer|cnewer|size|user|group|uid|gid|inum|samefile|perm|links|fstype|used|type|xtype|maxdepth|mindepth|regextype|context|printf|D|files0-from)$/;
 const NO_WORD =

@@ -42,7 +42,8 @@ export class CallGraph {
   /** Some forking call leads back to the function it is made in. */
   isBomb(): boolean {
     for (const [caller, callees] of this.#edges)
-      for (const [callee, forks] of callees) if (forks && this.#defined.has(callee) && this.#reaches(callee, caller)) return true;
+      for (const [callee, forks] of callees)
+        if (forks && this.#defined.has(callee) && this.#reaches(callee, caller)) return true;
     return false;
   }
 

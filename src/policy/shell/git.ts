@@ -15,13 +15,28 @@ export interface GitCall {
   readonly odd: boolean;
 }
 
-const VALUED = new Set(["--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source", "--exec-path"]);
+const VALUED = new Set([
+  "--git-dir",
+  "--work-tree",
+  "--namespace",
+  "--super-prefix",
+  "--config-env",
+  "--attr-source",
+  "--exec-path",
+]);
 
 /** Undefined: not git. */
 export function gitCall(argv: readonly Field[]): GitCall | undefined {
   const name = programName(argv[0]?.value ?? "");
   if (name.startsWith("git-") && /^git-[a-z]/.test(name))
-    return { subcommand: name.slice(4), args: argv.slice(1), config: [], options: [], directory: undefined, odd: false };
+    return {
+      subcommand: name.slice(4),
+      args: argv.slice(1),
+      config: [],
+      options: [],
+      directory: undefined,
+      odd: false,
+    };
   if (name !== "git") return undefined;
   const config: { key: string; value: string }[] = [];
   const options: string[] = [];
@@ -40,7 +55,11 @@ export function gitCall(argv: readonly Field[]): GitCall | undefined {
     else if (word === "-c" || (word.startsWith("-c") && !word.startsWith("--"))) {
       const text = word === "-c" ? (argv[++at]?.value ?? "") : word.slice(2);
       const equals = text.indexOf("=");
-      config.push(equals < 0 ? { key: text.toLowerCase(), value: "true" } : { key: text.slice(0, equals).toLowerCase(), value: text.slice(equals + 1) });
+      config.push(
+        equals < 0
+          ? { key: text.toLowerCase(), value: "true" }
+          : { key: text.slice(0, equals).toLowerCase(), value: text.slice(equals + 1) },
+      );
     } else {
       const [long, value] = word.startsWith("--") ? longOption(word) : [word, undefined];
       options.push(word.startsWith("--") ? `--${long}` : word);
@@ -56,15 +75,25 @@ export function gitAliasRuns(argv: readonly Field[]): Wrapped | undefined {
   if (call === undefined) return undefined;
   const scripts: InnerScript[] = [];
   const commands: Field[][] = [];
-  for (const { key, value } of call.config) if (RUNS.test(key) && !/^(?:cat|true|false|)$/.test(value)) scripts.push({ text: value.replace(/^!/, ""), own: true });
+  for (const { key, value } of call.config)
+    if (RUNS.test(key) && !/^(?:cat|true|false|)$/.test(value))
+      scripts.push({ text: value.replace(/^!/, ""), own: true });
   const alias = call.config.findLast(({ key }) => key === `alias.${call.subcommand?.toLowerCase()}`)?.value;
   const rest = call.args.map((word) => word.value).join(" ");
   if (alias !== undefined) {
     if (alias.startsWith("!")) scripts.push({ text: `${alias.slice(1)} ${rest}`, own: true });
     else {
       const kept = call.config.filter(({ key }) => key !== `alias.${call.subcommand?.toLowerCase()}`);
-      const words = alias.split(/\s+/).filter((word) => word !== "").map((word) => field(word.replace(/^(['"])(.*)\1$/, "$2")));
-      commands.push([field("git"), ...kept.flatMap(({ key, value }) => [field("-c"), field(`${key}=${value}`)]), ...words, ...call.args]);
+      const words = alias
+        .split(/\s+/)
+        .filter((word) => word !== "")
+        .map((word) => field(word.replace(/^(['"])(.*)\1$/, "$2")));
+      commands.push([
+        field("git"),
+        ...kept.flatMap(({ key, value }) => [field("-c"), field(`${key}=${value}`)]),
+        ...words,
+        ...call.args,
+      ]);
     }
   }
   const given = (name: string) => {
@@ -74,18 +103,29 @@ export function gitAliasRuns(argv: readonly Field[]): Wrapped | undefined {
   switch (call.subcommand) {
     case "submodule": {
       const at = call.args.findIndex((word) => word.value === "foreach");
-      if (at >= 0) scripts.push({ text: call.args.slice(at + 1).map((word) => word.value).filter((word) => word !== "--recursive" && word !== "--quiet").join(" "), own: true });
+      if (at >= 0)
+        scripts.push({
+          text: call.args
+            .slice(at + 1)
+            .map((word) => word.value)
+            .filter((word) => word !== "--recursive" && word !== "--quiet")
+            .join(" "),
+          own: true,
+        });
       break;
     }
     case "bisect":
       if (call.args[0]?.value === "run") commands.push(call.args.slice(1));
       break;
     case "rebase":
-      for (const word of call.args) if (word.value.startsWith("--exec=")) scripts.push({ text: word.value.slice(7), own: true });
-      for (const name of ["-x", "--exec"]) if (given(name) !== undefined) scripts.push({ text: given(name), own: true });
+      for (const word of call.args)
+        if (word.value.startsWith("--exec=")) scripts.push({ text: word.value.slice(7), own: true });
+      for (const name of ["-x", "--exec"])
+        if (given(name) !== undefined) scripts.push({ text: given(name), own: true });
       break;
     case "filter-branch":
-      for (const [index, word] of call.args.entries()) if (word.value.endsWith("-filter")) scripts.push({ text: call.args[index + 1]?.value, own: true });
+      for (const [index, word] of call.args.entries())
+        if (word.value.endsWith("-filter")) scripts.push({ text: call.args[index + 1]?.value, own: true });
       break;
     case "for-each-repo":
       commands.push([field("git"), ...call.args.filter((word) => !word.value.startsWith("--config"))]);
@@ -96,4 +136,5 @@ export function gitAliasRuns(argv: readonly Field[]): Wrapped | undefined {
 }
 
 /** Configuration whose value git runs. */
-const RUNS = /^(?:core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy|alternaterefscommand)|pager\..+|diff\.external|diff\..+\.(?:command|textconv)|sequence\.editor|difftool\..+\.cmd|mergetool\..+\.cmd|merge\..+\.driver|filter\..+\.(?:clean|smudge|process)|credential\.helper|credential\..+\.helper|gpg\.program|gpg\..+\.program|interactive\.difffilter|uploadpack\.packobjectshook|remote\..+\.(?:receivepack|uploadpack)|browser\..+\.cmd|man\..+\.cmd|instaweb\..+|sendemail\..+cmd|trailer\..+\.(?:cmd|command))$/;
+const RUNS =
+  /^(?:core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy|alternaterefscommand)|pager\..+|diff\.external|diff\..+\.(?:command|textconv)|sequence\.editor|difftool\..+\.cmd|mergetool\..+\.cmd|merge\..+\.driver|filter\..+\.(?:clean|smudge|process)|credential\.helper|credential\..+\.helper|gpg\.program|gpg\..+\.program|interactive\.difffilter|uploadpack\.packobjectshook|remote\..+\.(?:receivepack|uploadpack)|browser\..+\.cmd|man\..+\.cmd|instaweb\..+|sendemail\..+cmd|trailer\..+\.(?:cmd|command))$/;

@@ -24,7 +24,8 @@ function plainValues(part: ParameterExpansionPart, by: Expansion): readonly Valu
   if (index === undefined || !/^[A-Za-z_]/.test(parameter)) return simpleValues(parameter, by);
   const values = by.scope.get(parameter);
   if (values === undefined) return [UNKNOWN];
-  if (index.text === "@" || index.text === "*") return values.map((value) => (typeof value === "string" ? [value] : value));
+  if (index.text === "@" || index.text === "*")
+    return values.map((value) => (typeof value === "string" ? [value] : value));
   return values.flatMap((value) => {
     const items = typeof value === "string" ? [value] : value;
     const item = /^\d+$/.test(index.text) ? items[Number(index.text)] : undefined;
@@ -32,7 +33,12 @@ function plainValues(part: ParameterExpansionPart, by: Expansion): readonly Valu
   });
 }
 
-function operated(values: readonly Value[], operation: ParameterOperation, name: string, by: Expansion): readonly Value[] {
+function operated(
+  values: readonly Value[],
+  operation: ParameterOperation,
+  name: string,
+  by: Expansion,
+): readonly Value[] {
   switch (operation.type) {
     case "Default":
       return withDefault(values, operation.operator, operation.operand, name, by);
@@ -68,7 +74,13 @@ function operated(values: readonly Value[], operation: ParameterOperation, name:
   }
 }
 
-function withDefault(values: readonly Value[], operator: string, operand: Word, name: string, by: Expansion): readonly Value[] {
+function withDefault(
+  values: readonly Value[],
+  operator: string,
+  operand: Word,
+  name: string,
+  by: Expansion,
+): readonly Value[] {
   const other: Value[] = expandWord(operand, by).map((fields) => fields.map((item) => item.value).join(" "));
   if (operator.endsWith("?")) return values;
   if (operator.endsWith("+")) return values.every((value) => value === "") && values.length > 0 ? [""] : [...other, ""];
@@ -104,7 +116,12 @@ function removed(value: string, operator: string, pattern: string | undefined): 
   return value.length > 512 ? undefined : at === undefined ? value : value.slice(0, at);
 }
 
-function replaced(value: string, operator: string, pattern: string | undefined, replacement: string): string | undefined {
+function replaced(
+  value: string,
+  operator: string,
+  pattern: string | undefined,
+  replacement: string,
+): string | undefined {
   if (pattern === undefined || value.length > 4096) return undefined;
   const source = patternToRegExp(pattern, true);
   if (source === undefined || source === "") return source === "" ? value : undefined;
@@ -117,7 +134,9 @@ function sliced(value: string, offset: string, length: string | undefined): stri
   const from = Number(offset) < 0 ? value.length + Number(offset) : Number(offset);
   if (from < 0) return "";
   if (length === undefined) return value.slice(from);
-  return Number(length) < 0 ? value.slice(from, value.length + Number(length)) : value.slice(from, from + Number(length));
+  return Number(length) < 0
+    ? value.slice(from, value.length + Number(length))
+    : value.slice(from, from + Number(length));
 }
 
 function recased(value: string, operator: string): string {

@@ -84,7 +84,9 @@ function beyondLimits(source: string): string | undefined {
 
 /** Only to look for dangers in text that is never approved by itself: long runs of plain characters are cut, then the end. */
 function shortened(source: string): string {
-  const cut = source.replace(/[A-Za-z0-9 ]{256,}/g, (run) => `${run.slice(0, 64)}${run.slice(-64)}`).replace(/(.)\1{255,}/g, (run) => run.slice(0, 64));
+  const cut = source
+    .replace(/[A-Za-z0-9 ]{256,}/g, (run) => `${run.slice(0, 64)}${run.slice(-64)}`)
+    .replace(/(.)\1{255,}/g, (run) => run.slice(0, 64));
   if (cut.length <= MOST_TEXT) return cut;
   const end = Math.max(cut.lastIndexOf("\n", MOST_TEXT), cut.lastIndexOf(";", MOST_TEXT));
   return cut.slice(0, end > MOST_TEXT / 2 ? end : MOST_TEXT);

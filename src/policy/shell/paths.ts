@@ -45,8 +45,35 @@ export function resolved(value: string, cwd: string): Path {
 
 /** Top-level directories of Linux and macOS; not /tmp. */
 const SYSTEM = [
-  "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "nix", "opt", "proc", "root", "run", "sbin", "snap",
-  "srv", "sys", "usr", "var", "Applications", "Library", "System", "Users", "Volumes", "private", "cores",
+  "bin",
+  "boot",
+  "dev",
+  "etc",
+  "home",
+  "lib",
+  "lib32",
+  "lib64",
+  "libx32",
+  "media",
+  "mnt",
+  "nix",
+  "opt",
+  "proc",
+  "root",
+  "run",
+  "sbin",
+  "snap",
+  "srv",
+  "sys",
+  "usr",
+  "var",
+  "Applications",
+  "Library",
+  "System",
+  "Users",
+  "Volumes",
+  "private",
+  "cores",
 ];
 const BELOW: Readonly<Record<string, readonly string[]>> = {
   usr: ["bin", "sbin", "lib", "lib32", "lib64", "libexec", "share", "local", "include", "src"],
@@ -60,7 +87,8 @@ const HOMES = ["home", "Users"];
 function critical(path: Path): string | undefined {
   const { from, parts } = path;
   const last = parts.at(-1);
-  if (last === undefined) return from === "/" ? "the root directory" : from === "~" ? "a home directory" : "the working directory";
+  if (last === undefined)
+    return from === "/" ? "the root directory" : from === "~" ? "a home directory" : "the working directory";
   if (parts.every((part) => part === "..") && from === ".") return "a parent of the working directory";
   if (matchesEverything(last)) {
     const above = critical({ from, parts: parts.slice(0, -1) });
@@ -71,11 +99,13 @@ function critical(path: Path): string | undefined {
   if (from !== "/") return undefined;
   const top = parts[0] as string;
   if (isUnknown(top)) return undefined;
-  if (parts.length === 1 && SYSTEM.some((name) => globMatches(top, name))) return `a system directory (${shownParts(parts)})`;
+  if (parts.length === 1 && SYSTEM.some((name) => globMatches(top, name)))
+    return `a system directory (${shownParts(parts)})`;
   if (parts.length === 2) {
     if (HOMES.some((name) => globMatches(top, name)) && !isUnknown(last)) return "a home directory";
     for (const [name, below] of Object.entries(BELOW))
-      if (globMatches(top, name) && below.some((inner) => globMatches(last, inner))) return `a system directory (${shownParts(parts)})`;
+      if (globMatches(top, name) && below.some((inner) => globMatches(last, inner)))
+        return `a system directory (${shownParts(parts)})`;
   }
   return undefined;
 }
@@ -98,8 +128,33 @@ export function isDisk(value: string): boolean {
 const DISK =
   /^(?:sd|hd|vd|xvd|nvme|mmcblk|loop|md|dm-|r?disk\d|sr\d|sg\d|cdrom|nbd|zram|ram\d|pmem|bcache|drbd|rbd|ubi|mtd|dasd|ada\d|da\d|mem$|kmem$|port$)/;
 const NOT_VOLUME_GROUPS = new Set([
-  "shm", "pts", "fd", "dri", "input", "snd", "net", "char", "bus", "cpu", "serial", "tcp", "udp", "mqueue", "hugepages", "v4l", "usb", "bsg",
-  "infiniband", "vfio", "stdin", "stdout", "stderr", "null", "tty", "dma_heap", "accel",
+  "shm",
+  "pts",
+  "fd",
+  "dri",
+  "input",
+  "snd",
+  "net",
+  "char",
+  "bus",
+  "cpu",
+  "serial",
+  "tcp",
+  "udp",
+  "mqueue",
+  "hugepages",
+  "v4l",
+  "usb",
+  "bsg",
+  "infiniband",
+  "vfio",
+  "stdin",
+  "stdout",
+  "stderr",
+  "null",
+  "tty",
+  "dma_heap",
+  "accel",
 ]);
 
 /** Writing here changes no file. */
@@ -111,5 +166,7 @@ export function isHarmlessSink(value: string): boolean {
 export function isDeviceToRead(value: string): boolean {
   const path = resolved(value, ".");
   if (path.from !== "/" || path.parts[0] !== "dev" || path.parts.length < 2) return false;
-  return !/^\/dev\/(?:null|zero|full|u?random|stdin|stdout|stderr|tty|fd\/[0-9]+|shm\/.*)$/.test(`/${path.parts.join("/")}`);
+  return !/^\/dev\/(?:null|zero|full|u?random|stdin|stdout|stderr|tty|fd\/[0-9]+|shm\/.*)$/.test(
+    `/${path.parts.join("/")}`,
+  );
 }

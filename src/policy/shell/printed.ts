@@ -28,16 +28,35 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope): str
     case "cat":
     case "tee":
       if (argv.length === 2 && argv[1]?.process === true) return argv[1].prints;
-      return words.length === 0 || (words.length === 1 && words[0] === "-") || programName(argv[0]?.value ?? "") === "tee" ? text : undefined;
+      return words.length === 0 ||
+        (words.length === 1 && words[0] === "-") ||
+        programName(argv[0]?.value ?? "") === "tee"
+        ? text
+        : undefined;
     case "base64":
-      if (text === undefined || !words.every((word) => /^(?:-d|-D|-i|-di|--decode|--ignore-garbage)$/.test(word)) || words.length === 0) return undefined;
+      if (
+        text === undefined ||
+        !words.every((word) => /^(?:-d|-D|-i|-di|--decode|--ignore-garbage)$/.test(word)) ||
+        words.length === 0
+      )
+        return undefined;
       return isFixed(text) ? decoded(text) : undefined;
     case "rev":
-      return text !== undefined && words.length === 0 ? text.split("\n").map((line) => [...line].reverse().join("")).join("\n") : undefined;
+      return text !== undefined && words.length === 0
+        ? text
+            .split("\n")
+            .map((line) => [...line].toReversed().join(""))
+            .join("\n")
+        : undefined;
     case "find": {
       // At least its starting points, if nothing is left out.
       const plan = findPlan(argv);
-      if (plan.odd || plan.actions.length > 0 || argv.some((word) => /^-i?(?:name|path|regex|mtime|size|newer|mmin|empty|user)/.test(word.value))) return undefined;
+      if (
+        plan.odd ||
+        plan.actions.length > 0 ||
+        argv.some((word) => /^-i?(?:name|path|regex|mtime|size|newer|mmin|empty|user)/.test(word.value))
+      )
+        return undefined;
       return `${plan.starts.map((start) => start.value).join("\n")}\n${UNKNOWN}\n`;
     }
     default:
@@ -66,12 +85,15 @@ function formatted(words: readonly string[]): string | undefined {
   do {
     const before = used;
     let known = true;
-    out += unescaped(format).replace(/%(%|[-+ #0]*\d*(?:\.\d+)?([sbdciqux]))/g, (_, whole: string, kind: string | undefined) => {
-      if (whole === "%") return "%";
-      const value = args[used++] ?? "";
-      if (kind !== "s" && kind !== "b" && kind !== "d" && kind !== "q" && kind !== "i") known = false;
-      return kind === "b" ? unescaped(value) : value;
-    });
+    out += unescaped(format).replace(
+      /%(%|[-+ #0]*\d*(?:\.\d+)?([sbdciqux]))/g,
+      (_, whole: string, kind: string | undefined) => {
+        if (whole === "%") return "%";
+        const value = args[used++] ?? "";
+        if (kind !== "s" && kind !== "b" && kind !== "d" && kind !== "q" && kind !== "i") known = false;
+        return kind === "b" ? unescaped(value) : value;
+      },
+    );
     if (!known) return undefined;
     if (used === before) break;
   } while (used < args.length && out.length < 65_536);
@@ -79,13 +101,28 @@ function formatted(words: readonly string[]): string | undefined {
 }
 
 function unescaped(text: string): string {
-  return text.replace(/\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|(.))/g, (whole, hex?: string, octal?: string, other?: string) => {
-    if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
-    if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8) & 255);
-    return ESCAPES[other as string] ?? whole;
-  });
+  return text.replace(
+    /\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|(.))/g,
+    (whole, hex?: string, octal?: string, other?: string) => {
+      if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
+      if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8) & 255);
+      return ESCAPES[other as string] ?? whole;
+    },
+  );
 }
-const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", a: "\x07", b: "\b", e: "\x1b", f: "\f", v: "\v", "\\": "\\", '"': '"', "'": "'" };
+const ESCAPES: Readonly<Record<string, string>> = {
+  n: "\n",
+  t: "\t",
+  r: "\r",
+  a: "\x07",
+  b: "\b",
+  e: "\x1b",
+  f: "\f",
+  v: "\v",
+  "\\": "\\",
+  '"': '"',
+  "'": "'",
+};
 
 function decoded(text: string): string | undefined {
   const compact = text.replace(/\s+/g, "");

@@ -6,7 +6,11 @@ import type { Input } from "./wrappers.ts";
 
 const MOST_LINES = 32;
 
-export function readsInto(name: string, argv: readonly Field[], input: Input): { name: string; values: readonly Value[] }[] {
+export function readsInto(
+  name: string,
+  argv: readonly Field[],
+  input: Input,
+): { name: string; values: readonly Value[] }[] {
   switch (name) {
     case "read": {
       const options = leadingOptions(argv, 1, { flags: "ers", values: "adinNptuk" });
@@ -30,7 +34,11 @@ export function readsInto(name: string, argv: readonly Field[], input: Input): {
   }
 }
 
-function valuesOf(names: readonly string[], lines: readonly string[] | undefined, array: boolean): { name: string; values: readonly Value[] }[] {
+function valuesOf(
+  names: readonly string[],
+  lines: readonly string[] | undefined,
+  array: boolean,
+): { name: string; values: readonly Value[] }[] {
   if (lines === undefined || lines.length > MOST_LINES) return names.map((name) => ({ name, values: [UNKNOWN] }));
   const split = lines.map((line) => line.trim().split(/[ \t]+/));
   if (array) return [{ name: names[0] as string, values: split }];

@@ -31,7 +31,8 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       continue;
     }
     if (node.type === "HereDoc") {
-      const text = node.delimiter?.quoted === true || node.body.parts === undefined ? [node.body.text] : heredocValues(node, by);
+      const text =
+        node.delimiter?.quoted === true || node.body.parts === undefined ? [node.body.text] : heredocValues(node, by);
       if (isInput) now = known(text, "");
       continue;
     }
@@ -44,7 +45,8 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
     const items = outcomes.flat();
     for (const item of items) {
       if (item.process === true) {
-        if (operator.startsWith("<") && isInput) now = item.prints === undefined ? { kind: "unknown" } : { kind: "known", text: item.prints };
+        if (operator.startsWith("<") && isInput)
+          now = item.prints === undefined ? { kind: "unknown" } : { kind: "known", text: item.prints };
         else moved = true;
         continue;
       }
@@ -58,7 +60,8 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
         if (operator === ">&" && descriptor !== 2) moved = true;
       } else {
         if (descriptor !== 2) moved = true;
-        if (node.descriptor?.type === "FileDescriptorVariable" || !isHarmlessSink(item.value)) writes.push({ file: item.value, disk: isDisk(item.value) });
+        if (node.descriptor?.type === "FileDescriptorVariable" || !isHarmlessSink(item.value))
+          writes.push({ file: item.value, disk: isDisk(item.value) });
       }
     }
     if (items.length !== 1) by.uncertain("a redirection to several or no files");
@@ -68,7 +71,9 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
 
 function known(values: readonly string[], end: string): Input {
   // Several possible texts: all of them, one after the other, are looked at.
-  return values.length === 0 ? { kind: "unknown" } : { kind: "known", text: values.map((value) => value + end).join("\n") };
+  return values.length === 0
+    ? { kind: "unknown" }
+    : { kind: "known", text: values.map((value) => value + end).join("\n") };
 }
 
 function heredocValues(node: Redirection & { type: "HereDoc" }, by: Expansion): readonly string[] {

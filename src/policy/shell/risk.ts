@@ -9,7 +9,10 @@ export function isHighRisk(command: FoundCommand): boolean {
   const words = command.argv.slice(1).map((word) => word.value);
   const check = Object.hasOwn(HIGH, name) ? HIGH[name] : undefined;
   if (check?.(words) === true || command.wrapped?.privileged === true) return true;
-  return command.writes.some((write) => write.disk || /^\/(?:etc|boot|usr|bin|sbin|lib\w*|sys|proc)\//.test(write.file)) || touchesSystem(name, command.argv, command.directories);
+  return (
+    command.writes.some((write) => write.disk || /^\/(?:etc|boot|usr|bin|sbin|lib\w*|sys|proc)\//.test(write.file)) ||
+    touchesSystem(name, command.argv, command.directories)
+  );
 }
 
 export function escalates(command: FoundCommand): boolean {
@@ -38,29 +41,163 @@ const first =
     pattern.test(words.find((word) => !word.startsWith("-")) ?? "");
 
 const HIGH: Readonly<Record<string, Check>> = {
-  reboot: any, shutdown: any, poweroff: any, halt: any, init: any, telinit: any, kexec: any,
+  reboot: any,
+  shutdown: any,
+  poweroff: any,
+  halt: any,
+  init: any,
+  telinit: any,
+  kexec: any,
   systemctl: first(/^(?:stop|disable|mask|kill|reboot|poweroff|halt|isolate|rescue|emergency|set-default|revert)$/),
   service: has(/^(?:stop|restart)$/),
-  kill: (words) => words.some((word) => word === "1" || word === "-1"), killall: any, pkill: any,
-  apt: first(/^(?:remove|purge|autoremove|full-upgrade|dist-upgrade)$/), "apt-get": first(/^(?:remove|purge|autoremove|dist-upgrade)$/), dpkg: has(/^(?:-r|-P|--remove|--purge|--force-\w+)$/), yum: first(/^(?:remove|erase|autoremove)$/), dnf: first(/^(?:remove|erase|autoremove)$/), rpm: has(/^-[a-zA-Z]*e|^--erase$/), pacman: has(/^-R/), apk: first(/^del$/), snap: first(/^remove$/), brew: first(/^(?:uninstall|remove)$/), zypper: first(/^(?:remove|rm)$/),
-  useradd: any, userdel: any, usermod: any, groupadd: any, groupdel: any, groupmod: any, passwd: any, chpasswd: any, adduser: any, deluser: any, visudo: any, vipw: any,
-  iptables: any, ip6tables: any, nft: any, ufw: any, "firewall-cmd": any, ipset: any,
-  mkfs: any, dd: any, fdisk: any, parted: any, sgdisk: any, sfdisk: any, wipefs: any, lvremove: any, vgremove: any, pvremove: any, zpool: any, zfs: first(/^destroy$/), mdadm: any, cryptsetup: any, shred: any, blkdiscard: any, mount: has(/./), umount: any, swapoff: any, losetup: any,
-  rm: has(/^-[a-zA-Z]*[rR]|^--recursive$/), chmod: has(/^-[a-zA-Z]*R|^--recursive$/), chown: has(/^-[a-zA-Z]*R|^--recursive$/), chattr: any, setfacl: has(/^-[a-zA-Z]*R/), find: has(/^-delete$/), rsync: has(/^--del/), truncate: any,
-  git: (words) => (words.includes("push") && words.some((word) => /^(?:--force|-f|--force-with-lease.*|--delete|-d|\+.*)$/.test(word))) || (words.includes("reset") && words.includes("--hard")) || (words.includes("clean") && words.some((word) => /^-[a-zA-Z]*f/.test(word))) || words.includes("filter-branch"),
-  docker: has(/^(?:prune|rm|rmi|kill|--privileged)$/), podman: has(/^(?:prune|rm|rmi|kill|--privileged)$/), kubectl: has(/^(?:delete|drain|cordon|replace|scale)$/), helm: has(/^(?:uninstall|delete|rollback)$/), terraform: has(/^(?:destroy|apply|taint|import)$/), tofu: has(/^(?:destroy|apply)$/), pulumi: has(/^(?:destroy|up)$/), aws: has(/^(?:delete-|terminate-|rm$|rb$)/), gcloud: has(/^delete$/), az: has(/^delete$/),
-  crontab: has(/^-[a-z]*r/), dropdb: any, modprobe: any, insmod: any, rmmod: any, sysctl: has(/^-w$|=/), setenforce: any, hostnamectl: has(/^set-/), timedatectl: has(/^set-/), nmcli: has(/^(?:down|delete|off|modify)$/), ifdown: any, ip: has(/^(?:del|delete|flush|down)$/), history: has(/^-c/), eject: any,
+  kill: (words) => words.some((word) => word === "1" || word === "-1"),
+  killall: any,
+  pkill: any,
+  apt: first(/^(?:remove|purge|autoremove|full-upgrade|dist-upgrade)$/),
+  "apt-get": first(/^(?:remove|purge|autoremove|dist-upgrade)$/),
+  dpkg: has(/^(?:-r|-P|--remove|--purge|--force-\w+)$/),
+  yum: first(/^(?:remove|erase|autoremove)$/),
+  dnf: first(/^(?:remove|erase|autoremove)$/),
+  rpm: has(/^-[a-zA-Z]*e|^--erase$/),
+  pacman: has(/^-R/),
+  apk: first(/^del$/),
+  snap: first(/^remove$/),
+  brew: first(/^(?:uninstall|remove)$/),
+  zypper: first(/^(?:remove|rm)$/),
+  useradd: any,
+  userdel: any,
+  usermod: any,
+  groupadd: any,
+  groupdel: any,
+  groupmod: any,
+  passwd: any,
+  chpasswd: any,
+  adduser: any,
+  deluser: any,
+  visudo: any,
+  vipw: any,
+  iptables: any,
+  ip6tables: any,
+  nft: any,
+  ufw: any,
+  "firewall-cmd": any,
+  ipset: any,
+  mkfs: any,
+  dd: any,
+  fdisk: any,
+  parted: any,
+  sgdisk: any,
+  sfdisk: any,
+  wipefs: any,
+  lvremove: any,
+  vgremove: any,
+  pvremove: any,
+  zpool: any,
+  zfs: first(/^destroy$/),
+  mdadm: any,
+  cryptsetup: any,
+  shred: any,
+  blkdiscard: any,
+  mount: has(/./),
+  umount: any,
+  swapoff: any,
+  losetup: any,
+  rm: has(/^-[a-zA-Z]*[rR]|^--recursive$/),
+  chmod: has(/^-[a-zA-Z]*R|^--recursive$/),
+  chown: has(/^-[a-zA-Z]*R|^--recursive$/),
+  chattr: any,
+  setfacl: has(/^-[a-zA-Z]*R/),
+  find: has(/^-delete$/),
+  rsync: has(/^--del/),
+  truncate: any,
+  git: (words) =>
+    (words.includes("push") &&
+      words.some((word) => /^(?:--force|-f|--force-with-lease.*|--delete|-d|\+.*)$/.test(word))) ||
+    (words.includes("reset") && words.includes("--hard")) ||
+    (words.includes("clean") && words.some((word) => /^-[a-zA-Z]*f/.test(word))) ||
+    words.includes("filter-branch"),
+  docker: has(/^(?:prune|rm|rmi|kill|--privileged)$/),
+  podman: has(/^(?:prune|rm|rmi|kill|--privileged)$/),
+  kubectl: has(/^(?:delete|drain|cordon|replace|scale)$/),
+  helm: has(/^(?:uninstall|delete|rollback)$/),
+  terraform: has(/^(?:destroy|apply|taint|import)$/),
+  tofu: has(/^(?:destroy|apply)$/),
+  pulumi: has(/^(?:destroy|up)$/),
+  aws: has(/^(?:delete-|terminate-|rm$|rb$)/),
+  gcloud: has(/^delete$/),
+  az: has(/^delete$/),
+  crontab: has(/^-[a-z]*r/),
+  dropdb: any,
+  modprobe: any,
+  insmod: any,
+  rmmod: any,
+  sysctl: has(/^-w$|=/),
+  setenforce: any,
+  hostnamectl: has(/^set-/),
+  timedatectl: has(/^set-/),
+  nmcli: has(/^(?:down|delete|off|modify)$/),
+  ifdown: any,
+  ip: has(/^(?:del|delete|flush|down)$/),
+  history: has(/^-c/),
+  eject: any,
 };
 
-const HTTP_READS: Check = (words) => !words.some((word) => /^(?:-X|--request|-d|--data.*|-F|--form.*|-T|--upload-file|-o|-O|--output.*|--json|-K|--config|-J|--remote-.*|-c|--cookie-jar|--trace.*|-D|--dump-header|--stderr|-E|--post.*|--method.*|--body.*)(?:=|$)|^-[a-zA-Z]*[dFToOXKJcD]/.test(word));
+const HTTP_READS: Check = (words) =>
+  !words.some((word) =>
+    /^(?:-X|--request|-d|--data.*|-F|--form.*|-T|--upload-file|-o|-O|--output.*|--json|-K|--config|-J|--remote-.*|-c|--cookie-jar|--trace.*|-D|--dump-header|--stderr|-E|--post.*|--method.*|--body.*)(?:=|$)|^-[a-zA-Z]*[dFToOXKJcD]/.test(
+      word,
+    ),
+  );
 const READS: Readonly<Record<string, Check>> = {
-  curl: HTTP_READS, ping: any, ping6: any, dig: any, host: any, nslookup: any, traceroute: any, tracepath: any, mtr: any, whois: any, netstat: any, lsof: any, less: any, more: any, man: any, top: any, htop: any, hostname: (words) => words.every((word) => word.startsWith("-")), blkid: any, ldd: any,
-  kubectl: first(/^(?:get|describe|logs|top|version|cluster-info|explain|api-resources|diff)$/), helm: first(/^(?:list|ls|status|get|history|show|search|version)$/), terraform: first(/^(?:plan|show|output|validate|version|providers)$/),
-  git: first(/^(?:ls-remote|fetch-unused)$/), npm: first(/^(?:ls|list|view|info|outdated|audit)$/), pip: first(/^(?:list|show|freeze|check)$/), pip3: first(/^(?:list|show|freeze|check)$/), gh: (words) => /^(?:view|list|status|diff|checks)$/.test(words[1] ?? ""), brew: first(/^(?:list|info|search|outdated)$/), snap: first(/^(?:list|info|find)$/), openssl: first(/^(?:s_client|x509|version|verify)$/), psql: (words) => words.includes("-l"), zpool: first(/^(?:status|list|get|iostat)$/), parted: has(/^(?:-l|print)$/), sfdisk: has(/^(?:-l|-d)$/), sgdisk: has(/^-p$/), smartctl: has(/^-[aixHlA]/), tcpdump: (words) => !words.some((word) => /^-[a-zA-Z]*[wzW]/.test(word)),
+  curl: HTTP_READS,
+  ping: any,
+  ping6: any,
+  dig: any,
+  host: any,
+  nslookup: any,
+  traceroute: any,
+  tracepath: any,
+  mtr: any,
+  whois: any,
+  netstat: any,
+  lsof: any,
+  less: any,
+  more: any,
+  man: any,
+  top: any,
+  htop: any,
+  hostname: (words) => words.every((word) => word.startsWith("-")),
+  blkid: any,
+  ldd: any,
+  kubectl: first(/^(?:get|describe|logs|top|version|cluster-info|explain|api-resources|diff)$/),
+  helm: first(/^(?:list|ls|status|get|history|show|search|version)$/),
+  terraform: first(/^(?:plan|show|output|validate|version|providers)$/),
+  git: first(/^(?:ls-remote|fetch-unused)$/),
+  npm: first(/^(?:ls|list|view|info|outdated|audit)$/),
+  pip: first(/^(?:list|show|freeze|check)$/),
+  pip3: first(/^(?:list|show|freeze|check)$/),
+  gh: (words) => /^(?:view|list|status|diff|checks)$/.test(words[1] ?? ""),
+  brew: first(/^(?:list|info|search|outdated)$/),
+  snap: first(/^(?:list|info|find)$/),
+  openssl: first(/^(?:s_client|x509|version|verify)$/),
+  psql: (words) => words.includes("-l"),
+  zpool: first(/^(?:status|list|get|iostat)$/),
+  parted: has(/^(?:-l|print)$/),
+  sfdisk: has(/^(?:-l|-d)$/),
+  sgdisk: has(/^-p$/),
+  smartctl: has(/^-[aixHlA]/),
+  tcpdump: (words) => !words.some((word) => /^-[a-zA-Z]*[wzW]/.test(word)),
 };
 
 /** rm, mv, cp and friends on a critical path, however harmless the form. */
 function touchesSystem(name: string, argv: readonly Field[], directories: readonly string[]): boolean {
   if (!/^(?:rm|mv|chmod|chown|chgrp|ln|truncate|tee|cp|install)$/.test(name)) return false;
-  return argv.slice(1).some(({ value }) => /^\/(?:etc|boot|usr|bin|sbin|lib\w*)(?:\/|$)/.test(value) || (name !== "cp" && directories.some((cwd) => criticalPath(value, cwd) !== undefined && value !== "." && !value.startsWith("-"))));
+  return argv
+    .slice(1)
+    .some(
+      ({ value }) =>
+        /^\/(?:etc|boot|usr|bin|sbin|lib\w*)(?:\/|$)/.test(value) ||
+        (name !== "cp" &&
+          directories.some((cwd) => criticalPath(value, cwd) !== undefined && value !== "." && !value.startsWith("-"))),
+    );
 }

@@ -142,7 +142,8 @@ class Walk implements Expansion {
   // --- lists -------------------------------------------------------------------------------------------------------
 
   script(script: Script, input: Input): Printed {
-    if ("errors" in script && Array.isArray(script.errors) && script.errors.length > 0) this.uncertain("a part of it cannot be parsed");
+    if ("errors" in script && Array.isArray(script.errors) && script.errors.length > 0)
+      this.uncertain("a part of it cannot be parsed");
     return this.#deeper(() => this.#withInput(input, () => this.#list(script.commands)));
   }
 
@@ -224,7 +225,11 @@ class Walk implements Expansion {
         return this.#list(node.body.commands);
       case "If":
         this.#list(node.clause.commands);
-        this.#branches([node.then, ...node.elif.flatMap((branch) => [branch.clause, branch.then]), ...(node.else === undefined ? [] : [node.else])]);
+        this.#branches([
+          node.then,
+          ...node.elif.flatMap((branch) => [branch.clause, branch.then]),
+          ...(node.else === undefined ? [] : [node.else]),
+        ]);
         return undefined;
       case "While":
         this.#loop(() => {
@@ -235,7 +240,8 @@ class Walk implements Expansion {
       case "For":
       case "Select": {
         const values: Value[] = [];
-        for (const word of node.wordlist ?? []) for (const outcome of expandWord(word, this)) for (const item of outcome) values.push(item.value);
+        for (const word of node.wordlist ?? [])
+          for (const outcome of expandWord(word, this)) for (const item of outcome) values.push(item.value);
         if (node.wordlist === undefined) values.push(...(this.scope.positional ?? [UNKNOWN]));
         const name = node.name.value;
         this.#noted(name, values);
@@ -246,7 +252,8 @@ class Walk implements Expansion {
         return undefined;
       }
       case "ArithmeticFor":
-        for (const part of [node.initialize, node.test, node.update]) if (part !== undefined) this.#arithmeticNode(part);
+        for (const part of [node.initialize, node.test, node.update])
+          if (part !== undefined) this.#arithmeticNode(part);
         this.#loop(() => void this.#list(node.body.commands));
         return undefined;
       case "Case":
@@ -261,7 +268,8 @@ class Walk implements Expansion {
         if (node.expression !== undefined) this.#arithmeticNode(node.expression);
         else if (node.body.trim() !== "") this.uncertain("arithmetic this parser does not know");
         // A shell without (( )) reads two subshells, and `>` as a redirection.
-        if (/[^<>=!]>[^=>]|^\s*[A-Za-z_]\w*\s+[\w-]/.test(node.body)) this.uncertain("(( )) that another shell would read as commands");
+        if (/[^<>=!]>[^=>]|^\s*[A-Za-z_]\w*\s+[\w-]/.test(node.body))
+          this.uncertain("(( )) that another shell would read as commands");
         return "";
     }
   }
@@ -313,7 +321,8 @@ class Walk implements Expansion {
   }
 
   arithmetic(part: WordPart): void {
-    if (part.type === "ArithmeticExpansion" && part.expression === undefined && part.text.length > 5) this.uncertain("arithmetic this parser does not know");
+    if (part.type === "ArithmeticExpansion" && part.expression === undefined && part.text.length > 5)
+      this.uncertain("arithmetic this parser does not know");
     forEachChild(part, (child) => this.#insideArithmetic(child, 0));
     if (this.#poisoned) this.uncertain("arithmetic may run text held in a variable");
   }
@@ -327,12 +336,20 @@ class Walk implements Expansion {
   #insideArithmetic(node: SyntaxNode, depth: number): void {
     this.#tick(1);
     if (depth > 200) throw new OutOfWork();
-    if (node.type === "ArithmeticCommandExpansion" || node.type === "CommandExpansion" || node.type === "ProcessSubstitution") {
+    if (
+      node.type === "ArithmeticCommandExpansion" ||
+      node.type === "CommandExpansion" ||
+      node.type === "ProcessSubstitution"
+    ) {
       this.uncertain("a command inside arithmetic");
       this.substituted(node.script, node.text);
       return;
     }
-    if (node.type === "ArithmeticBinary" && /^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator) && node.left.type === "ArithmeticWord") {
+    if (
+      node.type === "ArithmeticBinary" &&
+      /^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator) &&
+      node.left.type === "ArithmeticWord"
+    ) {
       const name = /^[A-Za-z_]\w*/.exec(node.left.value)?.[0];
       if (name !== undefined) this.#set(name, [UNKNOWN]);
     }
@@ -346,16 +363,19 @@ class Walk implements Expansion {
     switch (expression.type) {
       case "TestUnary": {
         const values = wordValues(expression.operand, this);
-        if (expression.operator === "-v" && values.some((value) => value.includes("["))) this.uncertain("a subscript that is evaluated");
+        if (expression.operator === "-v" && values.some((value) => value.includes("[")))
+          this.uncertain("a subscript that is evaluated");
         return;
       }
       case "TestBinary": {
         const values = [...wordValues(expression.left, this), ...wordValues(expression.right, this)];
         if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(expression.operator)) {
-          if (this.#poisoned || values.some((value) => /[`[]|\$\(/.test(value))) this.uncertain("a comparison that may run text held in a variable");
+          if (this.#poisoned || values.some((value) => /[`[]|\$\(/.test(value)))
+            this.uncertain("a comparison that may run text held in a variable");
         }
         // A shell without [[ ]] reads these as redirections.
-        if (expression.operator === ">" || expression.operator === "<") this.uncertain("[[ ]] that another shell would read as a redirection");
+        if (expression.operator === ">" || expression.operator === "<")
+          this.uncertain("[[ ]] that another shell would read as a redirection");
         return;
       }
       case "TestLogical":
@@ -375,7 +395,8 @@ class Walk implements Expansion {
     let values: Value[];
     if (value.type === "ArrayValue") {
       const elements: string[] = [];
-      for (const element of value.elements) for (const item of expandWord(element, this)[0] ?? []) elements.push(item.value.replace(/^\[[^\]]*\]=/, ""));
+      for (const element of value.elements)
+        for (const item of expandWord(element, this)[0] ?? []) elements.push(item.value.replace(/^\[[^\]]*\]=/, ""));
       values = [elements];
     } else values = [...wordValues(value, this)];
     if (node.index !== undefined || node.append === true) {
@@ -417,7 +438,8 @@ class Walk implements Expansion {
       // `$(< file)` prints the file.
       return node.redirects.length > 0 ? undefined : "";
     }
-    if (node.name.parts?.some((part) => part.type === "ProcessSubstitution") === true) this.uncertain("a process substitution where a command name is expected");
+    if (node.name.parts?.some((part) => part.type === "ProcessSubstitution") === true)
+      this.uncertain("a process substitution where a command name is expected");
     let outcomes: Field[][] = [[]];
     for (const word of [node.name, ...node.args]) {
       this.#tick(1);
@@ -451,7 +473,11 @@ class Walk implements Expansion {
   }
 
   /** A command with its final words, as the shell or a wrapper would start it. */
-  run(words: readonly Field[], input: Input, how: { assigns: FoundCommand["assigns"]; writes: readonly Write[]; by: FoundCommand["by"] }): Printed {
+  run(
+    words: readonly Field[],
+    input: Input,
+    how: { assigns: FoundCommand["assigns"]; writes: readonly Write[]; by: FoundCommand["by"] },
+  ): Printed {
     this.#tick(4 + words.length);
     const argv = this.#home === undefined ? words : words.map((word) => this.#withHome(word));
     const first = argv[0];
@@ -464,7 +490,8 @@ class Walk implements Expansion {
       this.uncertain(`the command ${first.source} is only known when it runs`);
       this.#calls.called(first.source.replace(/["{}]/g, "") === "$0" ? CallGraph.ITSELF : name);
     } else this.#calls.called(name);
-    const body = how.by === undefined || how.by.command.argv[0]?.value !== "command" ? this.scope.functions.get(name) : undefined;
+    const body =
+      how.by === undefined || how.by.command.argv[0]?.value !== "command" ? this.scope.functions.get(name) : undefined;
     const alias = first.source === name ? this.scope.aliases.get(name) : undefined;
     const wrapped = body === undefined ? (unwrap(argv, input) ?? gitAliasRuns(argv)) : undefined;
     const command: FoundCommand = {
@@ -477,7 +504,17 @@ class Walk implements Expansion {
       defined: body !== undefined,
     };
     this.#add(command);
-    if (alias !== undefined && this.#depth < 20) this.#inner({ text: `${alias} ${argv.slice(1).map((word) => quoted(word.value)).join(" ")}`, own: false }, input);
+    if (alias !== undefined && this.#depth < 20)
+      this.#inner(
+        {
+          text: `${alias} ${argv
+            .slice(1)
+            .map((word) => quoted(word.value))
+            .join(" ")}`,
+          own: false,
+        },
+        input,
+      );
     if (body !== undefined) return this.#call(name, body, argv.slice(1), input);
     this.#builtins(name, argv, input);
     if (wrapped !== undefined) return this.#wrapped(command, wrapped, input);
@@ -487,7 +524,8 @@ class Walk implements Expansion {
   /** The home directory written out is a home directory too, wherever it lies. */
   #withHome(word: Field): Field {
     const home = this.#home as string;
-    if (!word.value.startsWith(home) || (word.value.length > home.length && word.value[home.length] !== "/")) return word;
+    if (!word.value.startsWith(home) || (word.value.length > home.length && word.value[home.length] !== "/"))
+      return word;
     return { ...word, value: HOME + word.value.slice(home.length) };
   }
 
@@ -504,7 +542,8 @@ class Walk implements Expansion {
     if (wrapped.cwd !== undefined) this.scope.cwd = wrapped.cwd;
     let out: Printed;
     this.#deeper(() => {
-      for (const argv of wrapped.commands ?? []) out = this.run(argv, inner, { assigns, writes: [], by: { command, at: wrapped.at } });
+      for (const argv of wrapped.commands ?? [])
+        out = this.run(argv, inner, { assigns, writes: [], by: { command, at: wrapped.at } });
       for (const script of wrapped.scripts ?? []) out = this.#inner(script, inner);
     });
     this.scope.cwd = cwd;
@@ -546,7 +585,12 @@ class Walk implements Expansion {
     this.#call(name, body, undefined, { kind: "unknown" });
   }
 
-  #call(name: string, body: Parameters<Scope["functions"]["set"]>[1], args: readonly Field[] | undefined, input: Input): Printed {
+  #call(
+    name: string,
+    body: Parameters<Scope["functions"]["set"]>[1],
+    args: readonly Field[] | undefined,
+    input: Input,
+  ): Printed {
     if (this.#calls.isInside(name)) return undefined;
     const { positional } = this.scope;
     this.scope.positional = args?.map((word) => word.value);
@@ -554,7 +598,9 @@ class Walk implements Expansion {
     this.#deeper(() =>
       this.#calls.inside(name, () => {
         this.scope.maybe(() => {
-          out = this.#withInput(input, () => (body.type === "CompoundList" ? this.#list(body.commands) : this.#command(body, input)));
+          out = this.#withInput(input, () =>
+            body.type === "CompoundList" ? this.#list(body.commands) : this.#command(body, input),
+          );
         });
       }),
     );
@@ -571,7 +617,9 @@ class Walk implements Expansion {
         const to = words[0]?.value;
         if (to === undefined) this.scope.cwd = name === "cd" ? HOME : UNKNOWN;
         else if (to === "-" || !isFixed(to)) this.scope.cwd = UNKNOWN;
-        else this.scope.cwd = to.startsWith("/") || to.startsWith(HOME) ? to : this.scope.cwd === "." ? to : `${this.scope.cwd}/${to}`;
+        else
+          this.scope.cwd =
+            to.startsWith("/") || to.startsWith(HOME) ? to : this.scope.cwd === "." ? to : `${this.scope.cwd}/${to}`;
         return;
       }
       case "popd":

@@ -54,7 +54,8 @@ export function wordValues(word: Word, by: Expansion): readonly string[] {
   let first = true;
   for (const part of parts) {
     const pieces = pieceValues(part, true, by);
-    if (first && part.type === "Literal" && part.text.startsWith("~")) pieces[0] = [{ text: withHome(literal(part), by) }];
+    if (first && part.type === "Literal" && part.text.startsWith("~"))
+      pieces[0] = [{ text: withHome(literal(part), by) }];
     first = false;
     const texts = pieces.map((piece) => piece.map((bit) => ("list" in bit ? bit.list.join(" ") : bit.text)).join(""));
     values = values.flatMap((value) => texts.map((text) => value + text));
@@ -64,7 +65,8 @@ export function wordValues(word: Word, by: Expansion): readonly string[] {
 }
 
 /** Text to append; text to split at blanks; or the elements of an array, one argument each. */
-type Bit = { readonly text: string; readonly split?: boolean } | { readonly list: readonly string[]; readonly split: boolean };
+type Bit =
+  { readonly text: string; readonly split?: boolean } | { readonly list: readonly string[]; readonly split: boolean };
 type Bits = readonly Bit[];
 
 function expandParts(parts: readonly WordPart[], source: string, by: Expansion): readonly Outcome[] {
@@ -80,14 +82,23 @@ function expandParts(parts: readonly WordPart[], source: string, by: Expansion):
       continue;
     }
     let values = pieceValues(part, false, by);
-    if (index === 0 && part.type === "Literal" && part.text.startsWith("~")) values = [[{ text: withHome(literal(part), by) }]];
-    if (part.type === "SingleQuoted" || part.type === "DoubleQuoted" || part.type === "AnsiCQuoted" || part.type === "LocaleString")
+    if (index === 0 && part.type === "Literal" && part.text.startsWith("~"))
+      values = [[{ text: withHome(literal(part), by) }]];
+    if (
+      part.type === "SingleQuoted" ||
+      part.type === "DoubleQuoted" ||
+      part.type === "AnsiCQuoted" ||
+      part.type === "LocaleString"
+    )
       quoted ||= !(part.type === "DoubleQuoted" && part.parts.length === 1 && isListPart(part.parts[0]));
-    if (values.length === 1) for (let i = 0; i < ways.length; i++) ways[i] = [...(ways[i] as Bits), ...(values[0] as Bits)];
+    if (values.length === 1)
+      for (let i = 0; i < ways.length; i++) ways[i] = [...(ways[i] as Bits), ...(values[0] as Bits)];
     else ways = ways.flatMap((way) => values.map((bits) => [...way, ...bits]));
     if (ways.length > MOST_OUTCOMES) return [[{ value: UNKNOWN, source }]];
   }
-  return ways.map((way) => assembled(way, quoted, by).map((value) => (process ? { value, source, prints, process } : { value, source })));
+  return ways.map((way) =>
+    assembled(way, quoted, by).map((value) => (process ? { value, source, prints, process } : { value, source })),
+  );
 }
 
 function assembled(bits: Bits, quoted: boolean, by: Expansion): string[] {
@@ -127,7 +138,10 @@ function assembled(bits: Bits, quoted: boolean, by: Expansion): string[] {
 }
 
 function splitText(text: string): string[] {
-  return text.split(/[ \t\n]+/).filter((piece) => piece !== "").map(activated);
+  return text
+    .split(/[ \t\n]+/)
+    .filter((piece) => piece !== "")
+    .map(activated);
 }
 
 function isListPart(part: WordPart | undefined): boolean {
@@ -189,7 +203,8 @@ function bitsOf(values: readonly Value[], quoted: boolean, list: boolean): Bits[
 /** `$x`, `$1`, `$@`, `$?`. */
 export function simpleValues(name: string, by: Expansion): readonly Value[] {
   const { scope } = by;
-  if (/^[A-Za-z_]/.test(name)) return scope.get(name)?.map((value) => (typeof value === "string" ? value : (value[0] ?? ""))) ?? [UNKNOWN];
+  if (/^[A-Za-z_]/.test(name))
+    return scope.get(name)?.map((value) => (typeof value === "string" ? value : (value[0] ?? ""))) ?? [UNKNOWN];
   const { positional } = scope;
   if (name === "0") return [scope.zeroth ?? UNKNOWN];
   if (positional === undefined) return [UNKNOWN];

@@ -10,17 +10,41 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
   const options = leadingOptions(argv, 1, {
     flags: "0oprtx",
     values: "adEIiLlnPsJRS",
-    longValues: ["arg-file", "delimiter", "eof", "replace", "max-lines", "max-args", "max-procs", "max-chars", "process-slot-var"],
+    longValues: [
+      "arg-file",
+      "delimiter",
+      "eof",
+      "replace",
+      "max-lines",
+      "max-args",
+      "max-procs",
+      "max-chars",
+      "process-slot-var",
+    ],
     long: ["null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit", "show-limits"],
   });
   const { seen } = options;
   const command = argv.slice(options.at);
   const inner = command.length === 0 ? [field("echo")] : command;
   const byFile = seen.has("a") || seen.has("arg-file");
-  const replace = seen.has("I") || seen.has("i") || seen.has("J") || seen.has("replace") ? ((seen.get("I") ?? seen.get("J") ?? seen.get("replace"))?.value ?? "{}") : undefined;
-  const lines = seen.has("0") || seen.has("null") ? "\0" : seen.has("d") || seen.has("delimiter") ? (seen.get("d") ?? seen.get("delimiter"))?.value : undefined;
-  const items = byFile || input.kind !== "known" ? [UNKNOWN] : itemsOf(input.text, lines ?? (replace === undefined ? undefined : "\n"));
-  const commands = replace === undefined ? [[...inner, ...items.map((item) => field(item))]] : items.map((item) => inner.map((word) => field(word.value.replaceAll(replace, item), word.source)));
+  const replace =
+    seen.has("I") || seen.has("i") || seen.has("J") || seen.has("replace")
+      ? ((seen.get("I") ?? seen.get("J") ?? seen.get("replace"))?.value ?? "{}")
+      : undefined;
+  const lines =
+    seen.has("0") || seen.has("null")
+      ? "\0"
+      : seen.has("d") || seen.has("delimiter")
+        ? (seen.get("d") ?? seen.get("delimiter"))?.value
+        : undefined;
+  const items =
+    byFile || input.kind !== "known"
+      ? [UNKNOWN]
+      : itemsOf(input.text, lines ?? (replace === undefined ? undefined : "\n"));
+  const commands =
+    replace === undefined
+      ? [[...inner, ...items.map((item) => field(item))]]
+      : items.map((item) => inner.map((word) => field(word.value.replaceAll(replace, item), word.source)));
   return {
     harmless: !options.odd && !seen.has("p") && !seen.has("o"),
     commands,
@@ -32,7 +56,9 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
 
 function itemsOf(text: string, separator: string | undefined): string[] {
   const decoded = separator === "\\n" ? "\n" : separator === "\\0" ? "\0" : separator;
-  const all = (decoded === undefined ? text.split(/[ \t\n]+/).map(unquoted) : text.split(decoded)).filter((item) => item !== "" && item !== "\n");
+  const all = (decoded === undefined ? text.split(/[ \t\n]+/).map(unquoted) : text.split(decoded)).filter(
+    (item) => item !== "" && item !== "\n",
+  );
   return all.length > MOST_ITEMS ? [...all.slice(0, MOST_ITEMS), UNKNOWN] : all;
 }
 
@@ -45,15 +71,61 @@ export function parallelRuns(argv: readonly Field[], input: Input): Wrapped {
   const options = leadingOptions(argv, 1, {
     flags: "0kmqtuvXhV",
     values: "jSaInNlLdEsPTC",
-    longValues: ["jobs", "sshlogin", "arg-file", "max-args", "delay", "timeout", "colsep", "joblog", "results", "retries", "delimiter", "tmpdir", "workdir", "halt", "load", "memfree", "nice", "tag"],
-    long: ["null", "keep-order", "dry-run", "bar", "eta", "progress", "ungroup", "group", "line-buffer", "verbose", "quote", "shuf", "pipe", "will-cite", "no-notice", "xargs", "citation", "lb", "no-run-if-empty"],
+    longValues: [
+      "jobs",
+      "sshlogin",
+      "arg-file",
+      "max-args",
+      "delay",
+      "timeout",
+      "colsep",
+      "joblog",
+      "results",
+      "retries",
+      "delimiter",
+      "tmpdir",
+      "workdir",
+      "halt",
+      "load",
+      "memfree",
+      "nice",
+      "tag",
+    ],
+    long: [
+      "null",
+      "keep-order",
+      "dry-run",
+      "bar",
+      "eta",
+      "progress",
+      "ungroup",
+      "group",
+      "line-buffer",
+      "verbose",
+      "quote",
+      "shuf",
+      "pipe",
+      "will-cite",
+      "no-notice",
+      "xargs",
+      "citation",
+      "lb",
+      "no-run-if-empty",
+    ],
   });
   const words = argv.slice(options.at).map((word) => word.value);
   const marks = words.findIndex((word) => /^:::[:+]?\+?$/.test(word));
   const command = (marks < 0 ? words : words.slice(0, marks)).join(" ");
-  const given = marks < 0 ? [] : words.slice(marks + 1).filter((word) => !/^:::/.test(word));
-  const items = given.length > 0 ? given.slice(0, MOST_ITEMS) : input.kind === "known" ? itemsOf(input.text, "\n") : [UNKNOWN];
-  if (command === "") return { harmless: false, scripts: items.map((text) => ({ text: text === UNKNOWN ? undefined : text, own: true })) };
-  const texts = items.map((item) => (/\{[^}\s]*\}/.test(command) ? command.replace(/\{[^}\s]*\}/g, () => item) : `${command} ${item}`));
+  const given = marks < 0 ? [] : words.slice(marks + 1).filter((word) => !word.startsWith(":::"));
+  const items =
+    given.length > 0 ? given.slice(0, MOST_ITEMS) : input.kind === "known" ? itemsOf(input.text, "\n") : [UNKNOWN];
+  if (command === "")
+    return {
+      harmless: false,
+      scripts: items.map((text) => ({ text: text === UNKNOWN ? undefined : text, own: true })),
+    };
+  const texts = items.map((item) =>
+    /\{[^}\s]*\}/.test(command) ? command.replace(/\{[^}\s]*\}/g, () => item) : `${command} ${item}`,
+  );
   return { harmless: false, scripts: texts.map((text) => ({ text, own: true })) };
 }

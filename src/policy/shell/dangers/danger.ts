@@ -29,9 +29,9 @@ export function dangerousRm(what: string): Danger {
   };
 }
 
-export function dangerousTree(program: string, what: string): Danger {
+export function dangerousTree(check: SafetyCheck, program: string, what: string): Danger {
   return {
-    check: "dangerousRm",
+    check,
     why: `permission denied: ${program} on ${what} could make the system unusable`,
     instead: "Name the full path of the files or the directory that is meant.",
   };

@@ -13,7 +13,11 @@ export function diskDanger(argv: readonly Field[]): Danger | undefined {
   const name = programName(argv[0]?.value ?? "");
   const words = argv.slice(1).map((word) => word.value);
   if (words.some((word) => /^(?:--help|--version|-V|-\?)$/.test(word))) return undefined;
-  const found = Object.hasOwn(CHECKS, name) ? CHECKS[name] : /^(?:mkfs\.|newfs_|mkfs$|newfs$)/.test(name) ? () => true : undefined;
+  const found = Object.hasOwn(CHECKS, name)
+    ? CHECKS[name]
+    : /^(?:mkfs\.|newfs_|mkfs$|newfs$)/.test(name)
+      ? () => true
+      : undefined;
   return found?.(words) === true ? diskWrite([name, ...words.slice(0, 4)].map(shownPath).join(" ")) : undefined;
 }
 
@@ -31,7 +35,12 @@ const given = (words: readonly string[], letter: string, long: string) =>
     return word.startsWith(`-${letter}`) && !word.startsWith("--") ? [word.slice(2)] : [];
   });
 
-const partitions: Check = (words) => anyDisk(words) && !has(words, /^(?:-l|-x|--list|-s|-d|--dump|-J|--json|-g|--show-\w+|-G|--show-geometry|-F|--list-free|-V|--verify|-p|--print|-i|-v|print|-m|-n)$/);
+const partitions: Check = (words) =>
+  anyDisk(words) &&
+  !has(
+    words,
+    /^(?:-l|-x|--list|-s|-d|--dump|-J|--json|-g|--show-\w+|-G|--show-geometry|-F|--list-free|-V|--verify|-p|--print|-i|-v|print|-m|-n)$/,
+  );
 
 const CHECKS: Readonly<Record<string, Check>> = {
   dd: (words) => words.some((word) => word.startsWith("of=") && isDisk(word.slice(3))),
@@ -67,10 +76,18 @@ const CHECKS: Readonly<Record<string, Check>> = {
   sfdisk: partitions,
   gdisk: partitions,
   cgdisk: anyDisk,
-  sgdisk: (words) => anyDisk(words) && has(words, /^(?:-[a-zA-Z]*[ZzondctuRrGgBe]|--(?:zap|new|delete|clear|typecode|load|randomize|replicate|mbrtogpt|change-name|largest-new|partition-guid|disk-guid|move))/),
-  parted: (words) => anyDisk(words) && has(words, /^(?:mk\w+|rm|resizepart|set|disk_set|name|rescue|toggle|move|resize|cp)$/),
+  sgdisk: (words) =>
+    anyDisk(words) &&
+    has(
+      words,
+      /^(?:-[a-zA-Z]*[ZzondctuRrGgBe]|--(?:zap|new|delete|clear|typecode|load|randomize|replicate|mbrtogpt|change-name|largest-new|partition-guid|disk-guid|move))/,
+    ),
+  parted: (words) =>
+    anyDisk(words) && has(words, /^(?:mk\w+|rm|resizepart|set|disk_set|name|rescue|toggle|move|resize|cp)$/),
   sgdiskx: anyDisk,
-  diskutil: (words) => has(words, /^(?:erase\w*|partitionDisk|zeroDisk|randomDisk|secureErase|reformat)$/i) || (words[0] === "apfs" && has(words, /^(?:delete|erase)/i)),
+  diskutil: (words) =>
+    has(words, /^(?:erase\w*|partitionDisk|zeroDisk|randomDisk|secureErase|reformat)$/i) ||
+    (words[0] === "apfs" && has(words, /^(?:delete|erase)/i)),
   cryptsetup: (words) => has(words, /^(?:luksFormat|format|erase|luksErase|reencrypt|luksKillSlot)$/),
   lvremove: () => true,
   vgremove: () => true,
@@ -81,15 +98,22 @@ const CHECKS: Readonly<Record<string, Check>> = {
   zfs: (words) => words[0] === "destroy",
   btrfs: (words) => words[0] === "device" && words[1] === "delete",
   mdadm: (words) => has(words, /^(?:--zero-superblock|--create|-C)$/),
-  hdparm: (words) => has(words, /^--(?:security-erase\w*|security-set-pass|trim-sector\w*|write-sector|make-bad-sector|repair-sector|yes-i-know\S*)$/),
+  hdparm: (words) =>
+    has(
+      words,
+      /^--(?:security-erase\w*|security-set-pass|trim-sector\w*|write-sector|make-bad-sector|repair-sector|yes-i-know\S*)$/,
+    ),
   nvme: (words) => /^(?:format|sanitize|write|write-zeroes|delete-ns|security-send)$/.test(words[0] ?? ""),
   sg_format: () => true,
   flashrom: (words) => has(words, /^(?:-w|--write|-E|--erase)$/),
   flash_erase: () => true,
   flash_eraseall: () => true,
-  "e2fsck": () => false,
+  e2fsck: () => false,
 };
 
 function shownPath(path: string): string {
-  return path.replace(/[\uFDD0\uFDD1]/g, "*").replaceAll("\uFDD2", "…").replaceAll("\uFDD3", "~");
+  return path
+    .replace(/[\uFDD0\uFDD1]/g, "*")
+    .replaceAll("\uFDD2", "…")
+    .replaceAll("\uFDD3", "~");
 }

@@ -12,7 +12,13 @@ export function gitDanger(argv: readonly Field[], directories: readonly string[]
     case "stage":
       return isBlindAdd(call.args, directories) ? BLIND_ADD : undefined;
     case "push":
-      if (call.config.some(({ key, value }) => (/^remote\..+\.push$/.test(key) && value.startsWith("+")) || (/^remote\..+\.mirror$/.test(key) && value !== "false")))
+      if (
+        call.config.some(
+          ({ key, value }) =>
+            (/^remote\..+\.push$/.test(key) && value.startsWith("+")) ||
+            (/^remote\..+\.mirror$/.test(key) && value !== "false"),
+        )
+      )
         return FORCED_PUSH;
       return isForcedPush(call.args) ? FORCED_PUSH : undefined;
     default:
@@ -60,7 +66,11 @@ function isEverything(path: string, directories: readonly string[]): boolean {
   for (const cwd of directories) {
     const { parts, from } = resolved(pattern, ".");
     if (parts.length === 0 || (from === "." && parts.every((part) => part === ".."))) return true;
-    if (parts.every((part) => matchesEverything(part) || part === ".." || /^\uFDD0\.\uFDD0$/.test(part)) && from === ".") return true;
+    if (
+      parts.every((part) => matchesEverything(part) || part === ".." || /^\uFDD0\.\uFDD0$/.test(part)) &&
+      from === "."
+    )
+      return true;
     if (from !== "." && rest === cwd) return true;
   }
   return false;

@@ -53,7 +53,9 @@ function words(argv: readonly Field[]): Words {
     operands,
     has: (letters, long, least) =>
       options.some((option) =>
-        option.startsWith("--") ? option.length >= least && long.startsWith(option.slice(2).replace(/=.*/, "")) : [...letters].some((letter) => option.includes(letter)),
+        option.startsWith("--")
+          ? option.length >= least && long.startsWith(option.slice(2).replace(/=.*/, ""))
+          : [...letters].some((letter) => option.includes(letter)),
       ),
   };
 }
@@ -80,8 +82,13 @@ function ownership(name: string, argv: readonly Field[], directories: readonly s
   if (!given.has("R", "recursive", 5)) return undefined;
   // The first operand is the mode or the owner, unless --reference stands for it.
   const paths = given.has("", "reference", 5) ? given.operands : given.operands.slice(1);
-  const what = firstCritical(paths.filter((path) => !isHere(path)), directories);
-  return what === undefined || /working directory|\.git/.test(what) ? undefined : dangerousTree(`${name} -R`, what);
+  const what = firstCritical(
+    paths.filter((path) => !isHere(path)),
+    directories,
+  );
+  return what === undefined || /working directory|\.git/.test(what)
+    ? undefined
+    : dangerousTree("disk", `${name} -R`, what);
 }
 
 const isHere = (path: string) => path === "." || path === "./" || path === "";
@@ -98,13 +105,23 @@ function findDelete(argv: readonly Field[], directories: readonly string[]): Dan
 function moved(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
   const { operands, has } = words(argv);
   const sources = has("t", "target-directory", 5) ? operands : operands.slice(0, -1);
-  const what = firstCritical(sources.filter((path) => !/^[\uFDD0\uFDD1.]*$/.test(path) && !/\.git\/?$/.test(path)), directories);
-  return what === undefined || /everything in|working directory/.test(what) ? undefined : dangerousTree("moving", what);
+  const what = firstCritical(
+    sources.filter((path) => !/^[\uFDD0\uFDD1.]*$/.test(path) && !/\.git\/?$/.test(path)),
+    directories,
+  );
+  return what === undefined || /everything in|working directory/.test(what)
+    ? undefined
+    : dangerousTree("dangerousRm", "moving", what);
 }
 
 function mirrored(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
   const { operands, has } = words(argv);
   if (!has("", "delete", 5) && !argv.some((word) => /^--(?:delete|del)/.test(word.value))) return undefined;
-  const what = firstCritical(operands.slice(-1).filter((path) => !isHere(path)), directories);
-  return what === undefined || /working directory/.test(what) ? undefined : dangerousTree("rsync --delete", what);
+  const what = firstCritical(
+    operands.slice(-1).filter((path) => !isHere(path)),
+    directories,
+  );
+  return what === undefined || /working directory/.test(what)
+    ? undefined
+    : dangerousTree("dangerousRm", "rsync --delete", what);
 }

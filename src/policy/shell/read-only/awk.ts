@@ -12,11 +12,22 @@ const awk: Proof = (args) => {
     }
     if (!word.startsWith("-") || word === "-") break;
     if (word === "-F" || word === "-v" || word === "--assign" || word === "--field-separator") at++;
-    else if (!/^(?:-[Fv][^]+|--(?:assign|field-separator)=[^]*|--re-interval|--posix|--traditional|--version|--lint|-[cPrSt])$/.test(word)) return `with ${word}`;
+    else if (
+      !/^(?:-[Fv][^]+|--(?:assign|field-separator)=[^]*|--re-interval|--posix|--traditional|--version|--lint|-[cPrSt])$/.test(
+        word,
+      )
+    )
+      return `with ${word}`;
   }
   const program = args[at];
   if (program === undefined) return args.length === 1 && args[0] === "--version" ? undefined : "without a program";
-  if (args.some((word, index) => index < at && !isFixed(word) && !/^-v|^\w+=/.test(word) && args[index - 1] !== "-v" && args[index - 1] !== "-F")) return "with an option that cannot be known";
+  if (
+    args.some(
+      (word, index) =>
+        index < at && !isFixed(word) && !/^-v|^\w+=/.test(word) && args[index - 1] !== "-v" && args[index - 1] !== "-F",
+    )
+  )
+    return "with an option that cannot be known";
   // An assignment among the operands is no option; a file whose name starts with a dash is.
   return isHarmlessProgram(program) ? undefined : "with a program that may write or run something";
 };
@@ -106,12 +117,38 @@ export const AWK: readonly ReadOnlyRow[] = [
     programs: ["awk", "gawk", "mawk", "nawk", "original-awk"],
     proof: awk,
     yes: [
-      "awk '{print $1}' f", "awk -F: '{print $1, $3}' /etc/passwd", "awk '$3 > 100' f", "awk '/foo|bar/ {n++} END {print n}' f", "awk -v x=1 '$1 == x {print}' f", "awk 'NR>=10 && NR<=20' f", "awk '{s+=$1} END {printf \"%d\\n\", s}' f", "awk '!seen[$0]++' f", "awk 'length > 80' f",
-      "awk -F',' 'NR > 1 { print $2 }' f", "awk '{ if ($1 > 3) n++ } END { print n/2 }' f", "awk '$1 ~ /^a\\/b/' f", "awk 'BEGIN { print \"a > b | c\" }'", "awk -v x=$X '{print x}' f",
+      "awk '{print $1}' f",
+      "awk -F: '{print $1, $3}' /etc/passwd",
+      "awk '$3 > 100' f",
+      "awk '/foo|bar/ {n++} END {print n}' f",
+      "awk -v x=1 '$1 == x {print}' f",
+      "awk 'NR>=10 && NR<=20' f",
+      "awk '{s+=$1} END {printf \"%d\\n\", s}' f",
+      "awk '!seen[$0]++' f",
+      "awk 'length > 80' f",
+      "awk -F',' 'NR > 1 { print $2 }' f",
+      "awk '{ if ($1 > 3) n++ } END { print n/2 }' f",
+      "awk '$1 ~ /^a\\/b/' f",
+      "awk 'BEGIN { print \"a > b | c\" }'",
+      "awk -v x=$X '{print x}' f",
     ],
     no: [
-      "awk '{print > \"f\"}' x", "awk '{print $1 > $2}' f", "awk '{print | \"sh\"}' f", "awk 'BEGIN{system(\"id\")}'", "awk 'BEGIN{\"date\" | getline x}'", "awk '{print >> \"f\"}' x", "awk -f prog f", "awk -i inplace '{print}' f", "awk \"$X\" f", "awk '{ printf \"x\" > \"/dev/sda\" }'",
-      "awk 'BEGIN { @f() }'", "awk --exec f", "awk -o f '{}'", "awk -l ext '{}'", "awk 'BEGIN { print 1 |& \"cat\" }'", "awk '{ print ($1) > \"f\" }'",
+      "awk '{print > \"f\"}' x",
+      "awk '{print $1 > $2}' f",
+      "awk '{print | \"sh\"}' f",
+      "awk 'BEGIN{system(\"id\")}'",
+      "awk 'BEGIN{\"date\" | getline x}'",
+      "awk '{print >> \"f\"}' x",
+      "awk -f prog f",
+      "awk -i inplace '{print}' f",
+      'awk "$X" f',
+      'awk \'{ printf "x" > "/dev/sda" }\'',
+      "awk 'BEGIN { @f() }'",
+      "awk --exec f",
+      "awk -o f '{}'",
+      "awk -l ext '{}'",
+      "awk 'BEGIN { print 1 |& \"cat\" }'",
+      "awk '{ print ($1) > \"f\" }'",
     ],
   },
 ];

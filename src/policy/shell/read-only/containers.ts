@@ -2,30 +2,89 @@
 import { always, only, type Proof, type ReadOnlyRow, subcommands } from "./proof.ts";
 
 const inspect = only({ short: "s", values: "f", long: ["size"], longValues: ["format", "type"] });
-const list = only({ short: "aqsn", values: "fn", long: ["all", "quiet", "size", "no-trunc", "latest", "digests"], longValues: ["filter", "format", "last"] });
-const logs = only({ short: "ft", values: "n", long: ["follow", "timestamps", "details", "no-color", "no-log-prefix"], longValues: ["tail", "since", "until"] });
+const list = only({
+  short: "aqsn",
+  values: "fn",
+  long: ["all", "quiet", "size", "no-trunc", "latest", "digests"],
+  longValues: ["filter", "format", "last"],
+});
+const logs = only({
+  short: "ft",
+  values: "n",
+  long: ["follow", "timestamps", "details", "no-color", "no-log-prefix"],
+  longValues: ["tail", "since", "until"],
+});
 const stats = only({ short: "a", long: ["all", "no-stream", "no-trunc"], longValues: ["format"] });
 
-const container: Readonly<Record<string, Proof>> = { ls: list, list, ps: list, inspect, logs, top: always, stats, port: always, diff: always };
+const container: Readonly<Record<string, Proof>> = {
+  ls: list,
+  list,
+  ps: list,
+  inspect,
+  logs,
+  top: always,
+  stats,
+  port: always,
+  diff: always,
+};
 const image: Readonly<Record<string, Proof>> = { ls: list, list, inspect, history: list };
 
 export const CONTAINERS: readonly ReadOnlyRow[] = [
   {
     programs: ["docker", "podman", "nerdctl"],
-    proof: subcommands({
-      ...container,
-      images: list,
-      history: list,
-      info: inspect,
-      version: inspect,
-      image: subcommands(image),
-      container: subcommands(container),
-      volume: subcommands({ ls: list, inspect }),
-      network: subcommands({ ls: list, inspect }),
-      system: subcommands({ df: only({ short: "v", long: ["verbose"], longValues: ["format"] }), info: inspect }),
-      compose: subcommands({ ps: list, logs, ls: list, images: list, top: always, version: inspect, port: always }, { values: "fp", longValues: ["file", "project-name"] }),
-    }, { long: ["debug", "version"], none: (args) => (args.includes("--version") ? undefined : "without a subcommand") }),
-    yes: ["docker ps -a", "docker logs --tail 50 web", "docker logs -f web", "docker inspect -f '{{.State}}' web", "docker images", "docker stats --no-stream", "docker compose ps", "docker compose logs --tail=10 web", "docker volume ls", "docker network inspect bridge", "docker system df", "docker container ls", "podman ps", "docker top web", "docker version", "docker --version"],
-    no: ["docker run x", "docker exec web ls", "docker rm web", "docker stop web", "docker -H tcp://x ps", "docker --context x ps", "docker compose up", "docker system prune -f", "docker pull x", "docker cp a b", "docker build .", "docker volume rm x", "docker search x", "docker $X", "docker"],
+    proof: subcommands(
+      {
+        ...container,
+        images: list,
+        history: list,
+        info: inspect,
+        version: inspect,
+        image: subcommands(image),
+        container: subcommands(container),
+        volume: subcommands({ ls: list, inspect }),
+        network: subcommands({ ls: list, inspect }),
+        system: subcommands({ df: only({ short: "v", long: ["verbose"], longValues: ["format"] }), info: inspect }),
+        compose: subcommands(
+          { ps: list, logs, ls: list, images: list, top: always, version: inspect, port: always },
+          { values: "fp", longValues: ["file", "project-name"] },
+        ),
+      },
+      { long: ["debug", "version"], none: (args) => (args.includes("--version") ? undefined : "without a subcommand") },
+    ),
+    yes: [
+      "docker ps -a",
+      "docker logs --tail 50 web",
+      "docker logs -f web",
+      "docker inspect -f '{{.State}}' web",
+      "docker images",
+      "docker stats --no-stream",
+      "docker compose ps",
+      "docker compose logs --tail=10 web",
+      "docker volume ls",
+      "docker network inspect bridge",
+      "docker system df",
+      "docker container ls",
+      "podman ps",
+      "docker top web",
+      "docker version",
+      "docker --version",
+    ],
+    no: [
+      "docker run x",
+      "docker exec web ls",
+      "docker rm web",
+      "docker stop web",
+      "docker -H tcp://x ps",
+      "docker --context x ps",
+      "docker compose up",
+      "docker system prune -f",
+      "docker pull x",
+      "docker cp a b",
+      "docker build .",
+      "docker volume rm x",
+      "docker search x",
+      "docker $X",
+      "docker",
+    ],
   },
 ];

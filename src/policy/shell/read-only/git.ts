@@ -10,7 +10,25 @@ const listing = /^--(?:list|contains|no-contains|merged|no-merged|points-at)(?:=
 const branch: Proof = (args) => {
   const options = only({
     short: "arvlqi",
-    long: ["all", "remotes", "verbose", "list", "show-current", "color", "no-color", "column", "no-column", "abbrev", "no-abbrev", "ignore-case", "omit-empty", "contains", "no-contains", "merged", "no-merged"],
+    long: [
+      "all",
+      "remotes",
+      "verbose",
+      "list",
+      "show-current",
+      "color",
+      "no-color",
+      "column",
+      "no-column",
+      "abbrev",
+      "no-abbrev",
+      "ignore-case",
+      "omit-empty",
+      "contains",
+      "no-contains",
+      "merged",
+      "no-merged",
+    ],
     longValues: ["sort", "format", "points-at"],
     ...(args.some((word) => listing.test(word)) ? {} : { operands: 0 }),
   })(args);
@@ -20,19 +38,47 @@ const branch: Proof = (args) => {
 const tag: Proof = (args) => {
   const listed = args.length === 0 || args.some((word) => listing.test(word) || /^-n\d*$/.test(word));
   if (!listed) return "tag creates or changes a tag";
-  return only({ short: "lni0123456789", long: ["list", "color", "column", "ignore-case", "contains", "no-contains", "merged", "no-merged", "omit-empty"], longValues: ["sort", "format", "points-at"] })(args);
+  return only({
+    short: "lni0123456789",
+    long: ["list", "color", "column", "ignore-case", "contains", "no-contains", "merged", "no-merged", "omit-empty"],
+    longValues: ["sort", "format", "points-at"],
+  })(args);
 };
 
 const config: Proof = (args) => {
   const reads = args.some((word) => /^(?:--get|--get-all|--get-regexp|--get-urlmatch|--list|-l|get|list)$/.test(word));
   const plain = only({
     short: "lz",
-    long: ["get", "get-all", "get-regexp", "get-urlmatch", "list", "global", "local", "system", "worktree", "show-origin", "show-scope", "null", "name-only", "includes", "no-includes", "bool", "int", "path", "all", "show-names", "regexp"],
+    long: [
+      "get",
+      "get-all",
+      "get-regexp",
+      "get-urlmatch",
+      "list",
+      "global",
+      "local",
+      "system",
+      "worktree",
+      "show-origin",
+      "show-scope",
+      "null",
+      "name-only",
+      "includes",
+      "no-includes",
+      "bool",
+      "int",
+      "path",
+      "all",
+      "show-names",
+      "regexp",
+    ],
     longValues: ["type", "default"],
     ...(reads ? {} : { operands: 1 }),
   })(args);
   if (plain !== undefined) return `config ${plain}`;
-  return args.length === 0 || args.every((word) => word.startsWith("-") && word !== "-l" && word !== "--list") ? "config without a key" : undefined;
+  return args.every((word) => word.startsWith("-") && word !== "-l" && word !== "--list")
+    ? "config without a key"
+    : undefined;
 };
 
 const SUBCOMMANDS: Readonly<Record<string, Proof>> = {
@@ -56,11 +102,21 @@ const SUBCOMMANDS: Readonly<Record<string, Proof>> = {
   grep: without({ short: "O", long: ["open-files-in-pager", "ext-grep", "textconv"] }),
   remote: (args) => {
     const [verb, ...rest] = args;
-    if (verb === undefined || verb === "-v" || verb === "--verbose") return rest.length === 0 ? undefined : "remote changes a remote";
-    return verb === "get-url" ? only({ long: ["push", "all"] })(rest) : verb === "show" && rest[0] === "-n" ? undefined : "remote changes a remote or asks it";
+    if (verb === undefined || verb === "-v" || verb === "--verbose")
+      return rest.length === 0 ? undefined : "remote changes a remote";
+    return verb === "get-url"
+      ? only({ long: ["push", "all"] })(rest)
+      : verb === "show" && rest[0] === "-n"
+        ? undefined
+        : "remote changes a remote or asks it";
   },
   stash: (args) => (args[0] === "list" || args[0] === "show" ? diff(args.slice(1)) : "stash changes the working tree"),
-  reflog: (args) => (args.length === 0 || args[0] === "show" || args[0] === "exists" || (args[0] ?? "").startsWith("-") ? diff(args) : /^(?:expire|delete|drop|write)$/.test(args[0] ?? "") ? "reflog changes the log" : diff(args)),
+  reflog: (args) =>
+    args.length === 0 || args[0] === "show" || args[0] === "exists" || (args[0] ?? "").startsWith("-")
+      ? diff(args)
+      : /^(?:expire|delete|drop|write)$/.test(args[0] ?? "")
+        ? "reflog changes the log"
+        : diff(args),
   worktree: (args) => (args[0] === "list" ? undefined : "worktree changes a working tree"),
   notes: (args) => (args.length === 0 || args[0] === "list" || args[0] === "show" ? undefined : "notes changes a note"),
   submodule: (args) => (args.length === 0 || args[0] === "status" ? undefined : "submodule changes or runs something"),
@@ -86,8 +142,10 @@ const SUBCOMMANDS: Readonly<Record<string, Proof>> = {
 };
 
 /** `-c` settings that only change how things look. */
-const LOOKS = /^(?:color\..+|core\.(?:quotepath|abbrev)|log\.(?:date|decorate|abbrevcommit)|diff\.(?:renames|algorithm|context|mnemonicprefix|noprefix|renamelimit|colormoved)|status\..+|advice\..+|column\..+|i18n\..+|safe\.directory)$/;
-const GLOBALS = /^(?:-P|--no-pager|--git-dir|--work-tree|--bare|--no-optional-locks|--no-replace-objects|--literal-pathspecs|--glob-pathspecs|--noglob-pathspecs|--icase-pathspecs|--version|-v|--html-path|--man-path|--info-path)$/;
+const LOOKS =
+  /^(?:color\..+|core\.(?:quotepath|abbrev)|log\.(?:date|decorate|abbrevcommit)|diff\.(?:renames|algorithm|context|mnemonicprefix|noprefix|renamelimit|colormoved)|status\..+|advice\..+|column\..+|i18n\..+|safe\.directory)$/;
+const GLOBALS =
+  /^(?:-P|--no-pager|--git-dir|--work-tree|--bare|--no-optional-locks|--no-replace-objects|--literal-pathspecs|--glob-pathspecs|--noglob-pathspecs|--icase-pathspecs|--version|-v|--html-path|--man-path|--info-path)$/;
 
 const git: Proof = (args) => {
   const call = gitCall([field("git"), ...args.map((word) => field(word))]);
@@ -98,7 +156,10 @@ const git: Proof = (args) => {
     if (!pager && !LOOKS.test(key)) return `with -c ${key}`;
   }
   const { subcommand } = call;
-  if (subcommand === undefined) return call.options.some((option) => /version|path$|^-v$/.test(option)) || args.length === 0 ? undefined : "without a subcommand";
+  if (subcommand === undefined)
+    return call.options.some((option) => /version|path$|^-v$/.test(option)) || args.length === 0
+      ? undefined
+      : "without a subcommand";
   const proof = Object.hasOwn(SUBCOMMANDS, subcommand) ? SUBCOMMANDS[subcommand] : undefined;
   return proof === undefined ? `${subcommand} may change something` : proof(call.args.map((word) => word.value));
 };
@@ -108,18 +169,110 @@ export const GIT: readonly ReadOnlyRow[] = [
     programs: ["git"],
     proof: git,
     yes: [
-      "git status", "git status -sb", "git -C /srv/app log --oneline -20", "git --no-pager diff HEAD~1 -- src", "git show HEAD:file", "git log -p --stat --format=%H",
-      "git branch", "git branch -vv", "git branch -a", "git branch --list 'feature/*'", "git branch --show-current", "git branch --contains abc", "git tag", "git tag -l 'v*'", "git tag -n3",
-      "git remote -v", "git remote", "git remote get-url origin", "git config --get user.name", "git config user.name", "git config --list --show-origin", "git stash list", "git stash show -p stash@{0}",
-      "git rev-parse --abbrev-ref HEAD", "git ls-files -m", "git blame -L 1,10 f", "git grep -n foo", "git reflog", "git worktree list", "git describe --tags", "git diff --stat main...HEAD",
-      "git -c color.ui=always log", "git -c core.pager=cat log", "git --version", "git shortlog -sn", "git cat-file -p HEAD", "git submodule status", "git show --stat", "git diff --cached --name-only",
+      "git status",
+      "git status -sb",
+      "git -C /srv/app log --oneline -20",
+      "git --no-pager diff HEAD~1 -- src",
+      "git show HEAD:file",
+      "git log -p --stat --format=%H",
+      "git branch",
+      "git branch -vv",
+      "git branch -a",
+      "git branch --list 'feature/*'",
+      "git branch --show-current",
+      "git branch --contains abc",
+      "git tag",
+      "git tag -l 'v*'",
+      "git tag -n3",
+      "git remote -v",
+      "git remote",
+      "git remote get-url origin",
+      "git config --get user.name",
+      "git config user.name",
+      "git config --list --show-origin",
+      "git stash list",
+      "git stash show -p stash@{0}",
+      "git rev-parse --abbrev-ref HEAD",
+      "git ls-files -m",
+      "git blame -L 1,10 f",
+      "git grep -n foo",
+      "git reflog",
+      "git worktree list",
+      "git describe --tags",
+      "git diff --stat main...HEAD",
+      "git -c color.ui=always log",
+      "git -c core.pager=cat log",
+      "git --version",
+      "git shortlog -sn",
+      "git cat-file -p HEAD",
+      "git submodule status",
+      "git show --stat",
+      "git diff --cached --name-only",
     ],
     no: [
-      "git", "git add x", "git commit -m x", "git checkout main", "git switch x", "git pull", "git fetch", "git push", "git clone u", "git branch new", "git branch -d x", "git branch -D x", "git branch -m a b", "git branch -f x y", "git branch --set-upstream-to=o/m",
-      "git branch --edit-description", "git branch -v new", "git tag v1", "git tag -d v1", "git tag -a v1 -m x", "git remote add o u", "git remote show origin", "git remote remove o", "git config user.name x", "git config --unset a.b", "git config --global -e", "git config --global",
-      "git stash", "git stash pop", "git stash drop", "git diff --output=f", "git diff --outp=f", "git diff --ext-diff", "git log --textconv", "git log -p --output f", "git show --ext-diff", "git grep -O foo", "git grep -nOless foo", "git grep --open-files-in-pager=vi x",
-      "git -c core.pager=less log", "git -c alias.x='!sh' x", "git -c core.fsmonitor=./x status", "git --exec-path=/tmp status", "git -p log", "git --config-env=a=b log", "git reflog expire --all", "git worktree add ../x", "git reset --hard", "git clean -fd", "git rebase -i", "git ls-remote", "git archive HEAD", "git gc", "git fsck --lost-found",
-      "git hash-object -w f", "git symbolic-ref HEAD refs/heads/x", "git notes add", "git submodule update", "git submodule foreach ls", "git bisect run make", "git help log", "git $X", "git $X status",
+      "git",
+      "git add x",
+      "git commit -m x",
+      "git checkout main",
+      "git switch x",
+      "git pull",
+      "git fetch",
+      "git push",
+      "git clone u",
+      "git branch new",
+      "git branch -d x",
+      "git branch -D x",
+      "git branch -m a b",
+      "git branch -f x y",
+      "git branch --set-upstream-to=o/m",
+      "git branch --edit-description",
+      "git branch -v new",
+      "git tag v1",
+      "git tag -d v1",
+      "git tag -a v1 -m x",
+      "git remote add o u",
+      "git remote show origin",
+      "git remote remove o",
+      "git config user.name x",
+      "git config --unset a.b",
+      "git config --global -e",
+      "git config --global",
+      "git stash",
+      "git stash pop",
+      "git stash drop",
+      "git diff --output=f",
+      "git diff --outp=f",
+      "git diff --ext-diff",
+      "git log --textconv",
+      "git log -p --output f",
+      "git show --ext-diff",
+      "git grep -O foo",
+      "git grep -nOless foo",
+      "git grep --open-files-in-pager=vi x",
+      "git -c core.pager=less log",
+      "git -c alias.x='!sh' x",
+      "git -c core.fsmonitor=./x status",
+      "git --exec-path=/tmp status",
+      "git -p log",
+      "git --config-env=a=b log",
+      "git reflog expire --all",
+      "git worktree add ../x",
+      "git reset --hard",
+      "git clean -fd",
+      "git rebase -i",
+      "git ls-remote",
+      "git archive HEAD",
+      "git gc",
+      "git fsck --lost-found",
+      "git hash-object -w f",
+      "git symbolic-ref HEAD refs/heads/x",
+      "git notes add",
+      "git submodule update",
+      "git submodule foreach ls",
+      "git bisect run make",
+      "git help log",
+      "git $X",
+      "git $X status",
     ].filter((text) => text !== "git"),
   },
 ];

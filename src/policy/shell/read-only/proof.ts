@@ -71,7 +71,14 @@ export interface Allowed {
 /** These options and no others. */
 export function only(allowed: Allowed): Proof {
   return (args) => {
-    const { short = "", values = "", long = [], longValues = [], words = [], operands = Number.POSITIVE_INFINITY } = allowed;
+    const {
+      short = "",
+      values = "",
+      long = [],
+      longValues = [],
+      words = [],
+      operands = Number.POSITIVE_INFINITY,
+    } = allowed;
     let count = 0;
     let options = true;
     for (let i = 0; i < args.length; i++) {
@@ -95,14 +102,18 @@ export function only(allowed: Allowed): Proof {
           }
           if (!short.includes(letter)) return `with -${letter}`;
         }
-      } else if (typeof operands === "number" ? ++count > operands : !operands.test(word)) return typeof operands === "number" ? "with that many arguments" : `with ${word}`;
+      } else if (typeof operands === "number" ? ++count > operands : !operands.test(word))
+        return typeof operands === "number" ? "with that many arguments" : `with ${word}`;
     }
     return undefined;
   };
 }
 
 /** The first word that is no option decides. */
-export function subcommands(table: Readonly<Record<string, Proof>>, globals: Allowed & { readonly none?: Proof } = {}): Proof {
+export function subcommands(
+  table: Readonly<Record<string, Proof>>,
+  globals: Allowed & { readonly none?: Proof } = {},
+): Proof {
   return (args) => {
     const { short = "", values = "", long = [], longValues = [] } = globals;
     let at = 0;

@@ -25,7 +25,8 @@ export function unproven(command: FoundCommand): string | undefined {
     if (!wrapped.harmless) return runsOrChanges(name, wrapped.commands !== undefined || wrapped.scripts !== undefined);
     return name === "find" || name === "gfind" ? found(name, args) : undefined;
   }
-  if (CONTENTS.has(name) && args.some((word) => isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/")))) return `${name} reads a device`;
+  if (CONTENTS.has(name) && args.some((word) => isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/"))))
+    return `${name} reads a device`;
   return found(name, args);
 }
 
@@ -43,6 +44,65 @@ const USUAL = /^\/(?:usr\/(?:local\/)?)?s?bin\/[^/]+$|^\/opt\/homebrew\/bin\/[^/
 
 /** Programs that read what their operands hold. */
 const CONTENTS = new Set([
-  "cat", "tac", "nl", "head", "tail", "wc", "cut", "paste", "join", "comm", "fold", "fmt", "expand", "unexpand", "rev", "od", "hexdump", "hd", "xxd", "strings", "cmp", "diff", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "base64", "base32", "basenc",
-  "grep", "egrep", "fgrep", "zgrep", "zcat", "bzcat", "xzcat", "zstdcat", "sort", "uniq", "shuf", "sed", "gsed", "awk", "gawk", "mawk", "nawk", "column", "pr", "rg", "jq", "yq", "file", "gzip", "xz", "bzip2", "zstd",
+  "cat",
+  "tac",
+  "nl",
+  "head",
+  "tail",
+  "wc",
+  "cut",
+  "paste",
+  "join",
+  "comm",
+  "fold",
+  "fmt",
+  "expand",
+  "unexpand",
+  "rev",
+  "od",
+  "hexdump",
+  "hd",
+  "xxd",
+  "strings",
+  "cmp",
+  "diff",
+  "md5sum",
+  "sha1sum",
+  "sha224sum",
+  "sha256sum",
+  "sha384sum",
+  "sha512sum",
+  "b2sum",
+  "cksum",
+  "sum",
+  "base64",
+  "base32",
+  "basenc",
+  "grep",
+  "egrep",
+  "fgrep",
+  "zgrep",
+  "zcat",
+  "bzcat",
+  "xzcat",
+  "zstdcat",
+  "sort",
+  "uniq",
+  "shuf",
+  "sed",
+  "gsed",
+  "awk",
+  "gawk",
+  "mawk",
+  "nawk",
+  "column",
+  "pr",
+  "rg",
+  "jq",
+  "yq",
+  "file",
+  "gzip",
+  "xz",
+  "bzip2",
+  "zstd",
 ]);

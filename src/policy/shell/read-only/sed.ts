@@ -10,7 +10,10 @@ const sed: Proof = (args) => {
     const word = args[i] as string;
     if (options && word === "--") options = false;
     else if (options && word.startsWith("--")) {
-      const match = /^--(?:(expression)=([^]*)|quiet|silent|regexp-extended|separate|unbuffered|null-data|zero-terminated|posix|debug|line-length=\d+|sandbox|version|help)$/.exec(word);
+      const match =
+        /^--(?:(expression)=([^]*)|quiet|silent|regexp-extended|separate|unbuffered|null-data|zero-terminated|posix|debug|line-length=\d+|sandbox|version|help)$/.exec(
+          word,
+        );
       if (word === "--expression") scripts.push(args[++i] ?? "");
       else if (match === null) return `with ${word.replace(/=[^]*/, "")}`;
       else if (match[1] !== undefined) scripts.push(match[2] ?? "");
@@ -22,11 +25,15 @@ const sed: Proof = (args) => {
   }
   if (scripts.length === 0) {
     const script = operands.shift();
-    if (script === undefined) return args.length > 0 && args.every((word) => /^--(?:version|help)$/.test(word)) ? undefined : "without a script";
+    if (script === undefined)
+      return args.length > 0 && args.every((word) => /^--(?:version|help)$/.test(word))
+        ? undefined
+        : "without a script";
     scripts.push(script);
   }
   const files = options ? operands : [];
-  if (files.some((file) => isUnknown(file[0] ?? "") || file.startsWith("\uFDD0") || file.startsWith("\uFDD1"))) return "with what may be an option";
+  if (files.some((file) => isUnknown(file[0] ?? "") || file.startsWith("\uFDD0") || file.startsWith("\uFDD1")))
+    return "with what may be an option";
   return scripts.every(isHarmlessScript) ? undefined : "with a script that may write or run something";
 };
 
@@ -113,12 +120,48 @@ export const SED: readonly ReadOnlyRow[] = [
     programs: ["sed", "gsed"],
     proof: sed,
     yes: [
-      "sed -n '1,20p' file", "sed 's/a/b/g' file", "sed -E 's/(a|b)+/x/' f", "sed -n '/start/,/end/p' f", "sed -e 1d -e '$d' f", "sed '/^#/d;/^$/d' f", "sed -n '$=' f", "sed 's|/usr|/opt|' f", "sed -n 's/^x=//p' f", "sed '1~2d' f", "sed 10q f", "sed 's/a/w file/' f",
-      "sed -ne 5p f", "sed 'y/abc/xyz/' f", "sed '/a/!d' f", "sed -n '/x/{p;q}' f", "sed 's/[[:space:]]*$//' f", "sed --version",
+      "sed -n '1,20p' file",
+      "sed 's/a/b/g' file",
+      "sed -E 's/(a|b)+/x/' f",
+      "sed -n '/start/,/end/p' f",
+      "sed -e 1d -e '$d' f",
+      "sed '/^#/d;/^$/d' f",
+      "sed -n '$=' f",
+      "sed 's|/usr|/opt|' f",
+      "sed -n 's/^x=//p' f",
+      "sed '1~2d' f",
+      "sed 10q f",
+      "sed 's/a/w file/' f",
+      "sed -ne 5p f",
+      "sed 'y/abc/xyz/' f",
+      "sed '/a/!d' f",
+      "sed -n '/x/{p;q}' f",
+      "sed 's/[[:space:]]*$//' f",
+      "sed --version",
     ],
     no: [
-      "sed -i s/a/b/ f", "sed -i.bak s/a/b/ f", "sed --in-place s/a/b/ f", "sed -ni p f", "sed -n 'w out' f", "sed 's/a/b/w out' f", "sed 's/a/b/e' f", "sed 's/a/b/gew x' f", "sed e f", "sed '1e rm x' f", "sed -f script f", "sed -n '/x/w out' f", "sed 'W out' f", "sed $X f", "sed \"s/a/$B/\" f",
-      "sed -e p -i f", "sed --expression=e f", "sed -s --in-place=x p f", "sed p $F", "sed p *", "sed -E -i.bak p f", "sed '1{e ls\n}' f",
+      "sed -i s/a/b/ f",
+      "sed -i.bak s/a/b/ f",
+      "sed --in-place s/a/b/ f",
+      "sed -ni p f",
+      "sed -n 'w out' f",
+      "sed 's/a/b/w out' f",
+      "sed 's/a/b/e' f",
+      "sed 's/a/b/gew x' f",
+      "sed e f",
+      "sed '1e rm x' f",
+      "sed -f script f",
+      "sed -n '/x/w out' f",
+      "sed 'W out' f",
+      "sed $X f",
+      'sed "s/a/$B/" f',
+      "sed -e p -i f",
+      "sed --expression=e f",
+      "sed -s --in-place=x p f",
+      "sed p $F",
+      "sed p *",
+      "sed -E -i.bak p f",
+      "sed '1{e ls\n}' f",
     ],
   },
 ];

@@ -4,7 +4,24 @@ import { always, having, only, type Proof, type ReadOnlyRow, subcommands, withou
 const systemctlOptions = {
   short: "alqr",
   values: "tpnos",
-  long: ["all", "user", "system", "no-pager", "full", "failed", "no-legend", "plain", "quiet", "reverse", "after", "before", "value", "recursive", "with-dependencies", "legend"],
+  long: [
+    "all",
+    "user",
+    "system",
+    "no-pager",
+    "full",
+    "failed",
+    "no-legend",
+    "plain",
+    "quiet",
+    "reverse",
+    "after",
+    "before",
+    "value",
+    "recursive",
+    "with-dependencies",
+    "legend",
+  ],
   longValues: ["type", "state", "property", "lines", "output", "timestamp"],
 };
 const unitWords = only(systemctlOptions);
@@ -12,28 +29,112 @@ const unitWords = only(systemctlOptions);
 const ip: Proof = (args) => {
   let at = 0;
   for (; at < args.length && (args[at] as string).startsWith("-"); at++)
-    if (!/^-(?:4|6|0|B|M|br|brief|s|stats|statistics|d|details|j|json|p|pretty|o|oneline|h|human|human-readable|c|color|color=\w+|a|all|t|timestamp|ts|tshort|N|Numeric|V|Version)$/.test(args[at] as string)) return `with ${args[at]}`;
+    if (
+      !/^-(?:4|6|0|B|M|br|brief|s|stats|statistics|d|details|j|json|p|pretty|o|oneline|h|human|human-readable|c|color|color=\w+|a|all|t|timestamp|ts|tshort|N|Numeric|V|Version)$/.test(
+        args[at] as string,
+      )
+    )
+      return `with ${args[at]}`;
   const [object = "", verb, ...rest] = args.slice(at);
   if (object === "") return args.some((word) => /^-(?:V|Version)$/.test(word)) ? undefined : "without an object";
-  if (!/^(?:a|ad|add|addr|addre|addres|address|l|li|lin|link|r|ro|rou|rout|route|ru|rul|rule|n|ne|nei|neig|neigh|neighb|neighbo|neighbor|neighbour|maddr|maddress|mroute|tunnel|tuntap|netns|xfrm|netconf|nexthop)$/.test(object)) return `${object} may change something`;
+  if (
+    !/^(?:a|ad|add|addr|addre|addres|address|l|li|lin|link|r|ro|rou|rout|route|ru|rul|rule|n|ne|nei|neig|neigh|neighb|neighbo|neighbor|neighbour|maddr|maddress|mroute|tunnel|tuntap|netns|xfrm|netconf|nexthop)$/.test(
+      object,
+    )
+  )
+    return `${object} may change something`;
   if (verb === undefined || /^(?:show|list|lst|sh|ls|s)$/.test(verb)) return undefined;
   return verb === "get" && object.startsWith("r") && rest.length > 0 ? undefined : `${verb} may change something`;
 };
 
 export const SYSTEM: readonly ReadOnlyRow[] = [
   {
-    programs: ["ps", "pstree", "pgrep", "pidof", "uptime", "free", "vmstat", "iostat", "mpstat", "pidstat", "lscpu", "lsmem", "lsmod", "lspci", "lsusb", "lshw", "modinfo", "lsns", "lsipc", "lslocks", "lslogins", "uname", "arch", "nproc", "whoami", "id", "groups", "who", "w", "users", "last", "lastb", "lastlog", "logname", "tty", "locale", "getconf", "cal", "ncal", "pmap", "pwdx", "numastat", "ipcs", "tput", "apropos", "whatis"],
+    programs: [
+      "ps",
+      "pstree",
+      "pgrep",
+      "pidof",
+      "uptime",
+      "free",
+      "vmstat",
+      "iostat",
+      "mpstat",
+      "pidstat",
+      "lscpu",
+      "lsmem",
+      "lsmod",
+      "lspci",
+      "lsusb",
+      "lshw",
+      "modinfo",
+      "lsns",
+      "lsipc",
+      "lslocks",
+      "lslogins",
+      "uname",
+      "arch",
+      "nproc",
+      "whoami",
+      "id",
+      "groups",
+      "who",
+      "w",
+      "users",
+      "last",
+      "lastb",
+      "lastlog",
+      "logname",
+      "tty",
+      "locale",
+      "getconf",
+      "cal",
+      "ncal",
+      "pmap",
+      "pwdx",
+      "numastat",
+      "ipcs",
+      "tput",
+      "apropos",
+      "whatis",
+    ],
     proof: always,
-    yes: ["ps aux", "ps -ef --forest", "uname -a", "id", "free -h", "uptime", "lscpu", "pgrep -fa nginx", "who", "last -n 5", "vmstat 1 2"],
+    yes: [
+      "ps aux",
+      "ps -ef --forest",
+      "uname -a",
+      "id",
+      "free -h",
+      "uptime",
+      "lscpu",
+      "pgrep -fa nginx",
+      "who",
+      "last -n 5",
+      "vmstat 1 2",
+    ],
     no: ["pkill nginx", "ps aux > f", "killall x"],
   },
   {
     programs: ["date"],
     proof: (args) => {
-      const found = only({ short: "uR", values: "dr", long: ["utc", "universal", "rfc-email", "iso-8601", "rfc-3339", "debug", "version", "resolution"], longValues: ["date", "reference", "iso-8601", "rfc-3339"], words: ["-I", "-Idate", "-Ihours", "-Iminutes", "-Iseconds", "-Ins"], operands: /^\+/ })(args);
+      const found = only({
+        short: "uR",
+        values: "dr",
+        long: ["utc", "universal", "rfc-email", "iso-8601", "rfc-3339", "debug", "version", "resolution"],
+        longValues: ["date", "reference", "iso-8601", "rfc-3339"],
+        words: ["-I", "-Idate", "-Ihours", "-Iminutes", "-Iseconds", "-Ins"],
+        operands: /^\+/,
+      })(args);
       return found === undefined ? undefined : `${found}`;
     },
-    yes: ["date", "date -u", "date +%s", "date -d yesterday +%F", "date -Iseconds", "date --date='1 day ago' +%F", "date -r f"],
+    yes: [
+      "date",
+      "date -u",
+      "date +%s",
+      "date -d yesterday +%F",
+      "date -Iseconds",
+      "date --date='1 day ago' +%F",
+      "date -r f",
+    ],
     no: ["date -s 12:00", "date --set=12:00", "date 010112002026", "date -us 1", "date $X", "date --se=x"],
   },
   {
@@ -50,24 +151,118 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["journalctl"],
-    proof: without({ short: "MD", long: ["vacuum-size", "vacuum-time", "vacuum-files", "rotate", "flush", "sync", "relinquish-var", "smart-relinquish-var", "setup-keys", "update-catalog", "cursor-file", "machine", "force", "interval", "image", "root", "directory"] }),
-    yes: ["journalctl -u nginx -n 100 --no-pager", "journalctl -f", "journalctl --since '1 hour ago' -p err", "journalctl -xe", "journalctl -b -1", "journalctl -k"],
-    no: ["journalctl --vacuum-size=1G", "journalctl --vacuum-time 1d", "journalctl --rotate", "journalctl --flush", "journalctl --cursor-file=f", "journalctl --vac=1", "journalctl $X"],
+    proof: without({
+      short: "MD",
+      long: [
+        "vacuum-size",
+        "vacuum-time",
+        "vacuum-files",
+        "rotate",
+        "flush",
+        "sync",
+        "relinquish-var",
+        "smart-relinquish-var",
+        "setup-keys",
+        "update-catalog",
+        "cursor-file",
+        "machine",
+        "force",
+        "interval",
+        "image",
+        "root",
+        "directory",
+      ],
+    }),
+    yes: [
+      "journalctl -u nginx -n 100 --no-pager",
+      "journalctl -f",
+      "journalctl --since '1 hour ago' -p err",
+      "journalctl -xe",
+      "journalctl -b -1",
+      "journalctl -k",
+    ],
+    no: [
+      "journalctl --vacuum-size=1G",
+      "journalctl --vacuum-time 1d",
+      "journalctl --rotate",
+      "journalctl --flush",
+      "journalctl --cursor-file=f",
+      "journalctl --vac=1",
+      "journalctl $X",
+    ],
   },
   {
     programs: ["systemctl"],
     proof: subcommands(
-      Object.fromEntries(["status", "show", "cat", "list-units", "list-unit-files", "list-timers", "list-sockets", "list-dependencies", "list-jobs", "list-paths", "list-automounts", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "show-environment"].map((verb) => [verb, unitWords])),
+      Object.fromEntries(
+        [
+          "status",
+          "show",
+          "cat",
+          "list-units",
+          "list-unit-files",
+          "list-timers",
+          "list-sockets",
+          "list-dependencies",
+          "list-jobs",
+          "list-paths",
+          "list-automounts",
+          "is-active",
+          "is-enabled",
+          "is-failed",
+          "is-system-running",
+          "get-default",
+          "show-environment",
+        ].map((verb) => [verb, unitWords]),
+      ),
       { ...systemctlOptions, none: always },
     ),
-    yes: ["systemctl status nginx", "systemctl", "systemctl --failed", "systemctl list-units --type=service --state=running", "systemctl is-active nginx", "systemctl cat nginx", "systemctl show -p MainPID nginx", "systemctl --user status x", "systemctl list-timers --all", "systemctl -n 50 --no-pager status x"],
-    no: ["systemctl restart nginx", "systemctl stop nginx", "systemctl -H host status", "systemctl --host=h status", "systemctl -M c status", "systemctl daemon-reload", "systemctl edit x", "systemctl kill x", "systemctl set-default x", "systemctl $X", "systemctl status --root=/x y", "systemctl reboot"],
+    yes: [
+      "systemctl status nginx",
+      "systemctl",
+      "systemctl --failed",
+      "systemctl list-units --type=service --state=running",
+      "systemctl is-active nginx",
+      "systemctl cat nginx",
+      "systemctl show -p MainPID nginx",
+      "systemctl --user status x",
+      "systemctl list-timers --all",
+      "systemctl -n 50 --no-pager status x",
+    ],
+    no: [
+      "systemctl restart nginx",
+      "systemctl stop nginx",
+      "systemctl -H host status",
+      "systemctl --host=h status",
+      "systemctl -M c status",
+      "systemctl daemon-reload",
+      "systemctl edit x",
+      "systemctl kill x",
+      "systemctl set-default x",
+      "systemctl $X",
+      "systemctl status --root=/x y",
+      "systemctl reboot",
+    ],
   },
   {
     programs: ["sysctl"],
-    proof: (args) => (args.some((word) => word.includes("=")) ? "sets a value" : only({ short: "aAXNnbeqd", long: ["all", "names", "values", "binary", "ignore", "quiet"], longValues: ["pattern"] })(args)),
+    proof: (args) =>
+      args.some((word) => word.includes("="))
+        ? "sets a value"
+        : only({
+            short: "aAXNnbeqd",
+            long: ["all", "names", "values", "binary", "ignore", "quiet"],
+            longValues: ["pattern"],
+          })(args),
     yes: ["sysctl -a", "sysctl -n kernel.hostname", "sysctl vm.swappiness"],
-    no: ["sysctl -w vm.swappiness=1", "sysctl vm.swappiness=1", "sysctl -p", "sysctl --system", "sysctl -f x", "sysctl $X"],
+    no: [
+      "sysctl -w vm.swappiness=1",
+      "sysctl vm.swappiness=1",
+      "sysctl -p",
+      "sysctl --system",
+      "sysctl -f x",
+      "sysctl $X",
+    ],
   },
   {
     programs: ["top", "htop"],
@@ -83,19 +278,54 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["netstat", "route", "arp"],
-    proof: having(/^-[a-zA-Z]*n|^--numeric$/, "-n (names are asked for over the network)", only({ short: "antulpeivorsgcWw46", long: ["numeric", "tcp", "udp", "listening", "programs", "all"], operands: 0 })),
+    proof: having(
+      /^-[a-zA-Z]*n|^--numeric$/,
+      "-n (names are asked for over the network)",
+      only({
+        short: "antulpeivorsgcWw46",
+        long: ["numeric", "tcp", "udp", "listening", "programs", "all"],
+        operands: 0,
+      }),
+    ),
     yes: ["netstat -tlnp", "netstat -anp", "route -n", "arp -an"],
     no: ["netstat", "netstat -a", "route add default gw x", "arp -d x", "route -n add x"],
   },
   {
     programs: ["ip"],
     proof: ip,
-    yes: ["ip addr", "ip addr show", "ip a", "ip -br a", "ip route", "ip route show table all", "ip route get 1.1.1.1", "ip -s link show eth0", "ip -4 neigh", "ip rule", "ip link ls"],
-    no: ["ip link set eth0 down", "ip addr add 1.2.3.4/24 dev eth0", "ip route add x", "ip netns exec x ls", "ip -b f", "ip -batch f", "ip addr flush dev eth0", "ip -r a", "ip $X", "ip link delete x", "ip addr del x"],
+    yes: [
+      "ip addr",
+      "ip addr show",
+      "ip a",
+      "ip -br a",
+      "ip route",
+      "ip route show table all",
+      "ip route get 1.1.1.1",
+      "ip -s link show eth0",
+      "ip -4 neigh",
+      "ip rule",
+      "ip link ls",
+    ],
+    no: [
+      "ip link set eth0 down",
+      "ip addr add 1.2.3.4/24 dev eth0",
+      "ip route add x",
+      "ip netns exec x ls",
+      "ip -b f",
+      "ip -batch f",
+      "ip addr flush dev eth0",
+      "ip -r a",
+      "ip $X",
+      "ip link delete x",
+      "ip addr del x",
+    ],
   },
   {
     programs: ["ifconfig", "iwconfig"],
-    proof: (args) => (args.length === 0 || (args.length === 1 && /^(?:-a|-s|[a-z][\w.-]*)$/.test(args[0] as string)) ? undefined : "may change an interface"),
+    proof: (args) =>
+      args.length === 0 || (args.length === 1 && /^(?:-a|-s|[a-z][\w.-]*)$/.test(args[0] as string))
+        ? undefined
+        : "may change an interface",
     yes: ["ifconfig", "ifconfig -a", "ifconfig eth0"],
     no: ["ifconfig eth0 down", "ifconfig eth0 1.2.3.4", "ifconfig $X"],
   },
@@ -113,7 +343,11 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["swapon"],
-    proof: having(/^(?:-s|--show|--summary)/, "--show", only({ short: "s", long: ["show", "summary", "bytes", "noheadings", "raw"], operands: 0 })),
+    proof: having(
+      /^(?:-s|--show|--summary)/,
+      "--show",
+      only({ short: "s", long: ["show", "summary", "bytes", "noheadings", "raw"], operands: 0 }),
+    ),
     yes: ["swapon --show", "swapon -s"],
     no: ["swapon -a", "swapon /swapfile", "swapon"],
   },
@@ -125,31 +359,64 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["loginctl"],
-    proof: subcommands({ "list-sessions": unitWords, "list-users": unitWords, "list-seats": unitWords, "session-status": unitWords, "user-status": unitWords, "show-session": unitWords, "show-user": unitWords }, { long: ["no-pager", "no-legend"], none: always }),
+    proof: subcommands(
+      {
+        "list-sessions": unitWords,
+        "list-users": unitWords,
+        "list-seats": unitWords,
+        "session-status": unitWords,
+        "user-status": unitWords,
+        "show-session": unitWords,
+        "show-user": unitWords,
+      },
+      { long: ["no-pager", "no-legend"], none: always },
+    ),
     yes: ["loginctl", "loginctl list-sessions", "loginctl show-user 1000"],
     no: ["loginctl terminate-session 1", "loginctl enable-linger x", "loginctl -H h"],
   },
   {
     programs: ["timedatectl", "hostnamectl", "localectl", "networkctl", "resolvectl", "coredumpctl", "bootctl"],
-    proof: (args) => (args.length === 0 || (/^(?:status|show|list|lldp|timesync-status)$/.test(args[0] as string) && args.slice(1).every((word) => /^(?:--no-pager|--all|-a|[\w.@-]+)$/.test(word) && !word.startsWith("--host"))) ? undefined : "may change something or ask the network"),
+    proof: (args) =>
+      args.length === 0 ||
+      (/^(?:status|show|list|lldp|timesync-status)$/.test(args[0] as string) &&
+        args.slice(1).every((word) => /^(?:--no-pager|--all|-a|[\w.@-]+)$/.test(word) && !word.startsWith("--host")))
+        ? undefined
+        : "may change something or ask the network",
     yes: ["timedatectl", "timedatectl status", "hostnamectl", "networkctl list", "resolvectl status"],
-    no: ["timedatectl set-time 1", "hostnamectl set-hostname x", "hostnamectl hostname x", "resolvectl query x", "resolvectl flush-caches", "networkctl up x", "timedatectl -H x", "coredumpctl debug"],
+    no: [
+      "timedatectl set-time 1",
+      "hostnamectl set-hostname x",
+      "hostnamectl hostname x",
+      "resolvectl query x",
+      "resolvectl flush-caches",
+      "networkctl up x",
+      "timedatectl -H x",
+      "coredumpctl debug",
+    ],
   },
   {
     programs: ["systemd-analyze"],
-    proof: (args) => (args.length === 0 || /^(?:time|blame|critical-chain|security|timespan|calendar|timestamp)$/.test(args[0] as string) ? without({ short: "HM", long: ["host", "machine"] })(args) : "may change something"),
+    proof: (args) =>
+      args.length === 0 ||
+      /^(?:time|blame|critical-chain|security|timespan|calendar|timestamp)$/.test(args[0] as string)
+        ? without({ short: "HM", long: ["host", "machine"] })(args)
+        : "may change something",
     yes: ["systemd-analyze", "systemd-analyze blame"],
     no: ["systemd-analyze set-log-level debug", "systemd-analyze -H x blame", "systemd-analyze log-level debug"],
   },
   {
     programs: ["getent"],
-    proof: (args) => (/^(?:passwd|group|shadow|services|protocols|rpc)$/.test(args[0] ?? "") ? undefined : "may ask the network"),
+    proof: (args) =>
+      /^(?:passwd|group|shadow|services|protocols|rpc)$/.test(args[0] ?? "") ? undefined : "may ask the network",
     yes: ["getent passwd root", "getent group"],
     no: ["getent hosts example.com", "getent ahosts x", "getent $X"],
   },
   {
     programs: ["stty"],
-    proof: (args) => (args.length === 0 || (args.length === 1 && /^(?:-a|--all|size|speed|-g)$/.test(args[0] as string)) ? undefined : "changes the terminal"),
+    proof: (args) =>
+      args.length === 0 || (args.length === 1 && /^(?:-a|--all|size|speed|-g)$/.test(args[0] as string))
+        ? undefined
+        : "changes the terminal",
     yes: ["stty -a", "stty size"],
     no: ["stty raw", "stty -echo"],
   },
@@ -161,49 +428,169 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["dpkg", "dpkg-query"],
-    proof: having(/^(?:-[lLsSp]|--list|--listfiles|--status|--search|--get-selections|--print-architecture|--audit|-C|-W|--show|--version)$/, "a query", only({ short: "lLsSpWC", long: ["list", "listfiles", "status", "search", "get-selections", "print-architecture", "audit", "show", "no-pager", "version"], values: "f", longValues: ["showformat"] })),
+    proof: having(
+      /^(?:-[lLsSp]|--list|--listfiles|--status|--search|--get-selections|--print-architecture|--audit|-C|-W|--show|--version)$/,
+      "a query",
+      only({
+        short: "lLsSpWC",
+        long: [
+          "list",
+          "listfiles",
+          "status",
+          "search",
+          "get-selections",
+          "print-architecture",
+          "audit",
+          "show",
+          "no-pager",
+          "version",
+        ],
+        values: "f",
+        longValues: ["showformat"],
+      }),
+    ),
     yes: ["dpkg -l", "dpkg -L bash", "dpkg -S /bin/ls", "dpkg --get-selections", "dpkg-query -W -f '${Package}\\n'"],
     no: ["dpkg -i x.deb", "dpkg -r x", "dpkg -l --admindir=x", "dpkg --configure -a", "dpkg --purge x"],
   },
   {
     programs: ["apt", "apt-cache"],
-    proof: subcommands({ list: only({ short: "a", long: ["installed", "upgradable", "all-versions", "manual-installed", "verbose"] }), show: only({ short: "a", long: ["all-versions", "no-all-versions"] }), search: only({ short: "n", long: ["names-only", "full"] }), policy: only({}), depends: only({}), rdepends: only({}), showpkg: only({}), madison: only({}), pkgnames: only({}) }, {}),
+    proof: subcommands(
+      {
+        list: only({ short: "a", long: ["installed", "upgradable", "all-versions", "manual-installed", "verbose"] }),
+        show: only({ short: "a", long: ["all-versions", "no-all-versions"] }),
+        search: only({ short: "n", long: ["names-only", "full"] }),
+        policy: only({}),
+        depends: only({}),
+        rdepends: only({}),
+        showpkg: only({}),
+        madison: only({}),
+        pkgnames: only({}),
+      },
+      {},
+    ),
     yes: ["apt list --installed", "apt-cache policy bash", "apt show bash", "apt search foo"],
-    no: ["apt install x", "apt update", "apt -o x=y list", "apt remove x", "apt-cache gencaches", "apt-cache -c f show x"],
+    no: [
+      "apt install x",
+      "apt update",
+      "apt -o x=y list",
+      "apt remove x",
+      "apt-cache gencaches",
+      "apt-cache -c f show x",
+    ],
   },
   {
     programs: ["rpm"],
-    proof: having(/^-[a-z]*q|^--query$/, "-q", without({ short: "iUeFVD", long: ["define", "eval", "pipe", "root", "dbpath", "load", "macros", "rcfile", "install", "upgrade", "erase", "import", "initdb", "rebuilddb", "verify"] })),
+    proof: having(
+      /^-[a-z]*q|^--query$/,
+      "-q",
+      without({
+        short: "iUeFVD",
+        long: [
+          "define",
+          "eval",
+          "pipe",
+          "root",
+          "dbpath",
+          "load",
+          "macros",
+          "rcfile",
+          "install",
+          "upgrade",
+          "erase",
+          "import",
+          "initdb",
+          "rebuilddb",
+          "verify",
+        ],
+      }),
+    ),
     yes: ["rpm -qa", "rpm -ql bash", "rpm -q bash"],
     no: ["rpm -i x", "rpm -e x", "rpm -q --pipe sh x", "rpm -q --define 'x %(id)' y", "rpm -qa --eval '%(id)'"],
   },
   {
     programs: ["pacman"],
-    proof: having(/^-Q[a-z]*$|^--query$/, "-Q", only({ short: "Qeqdtlikosumcg", long: ["query", "explicit", "quiet"] })),
+    proof: having(
+      /^-Q[a-z]*$|^--query$/,
+      "-Q",
+      only({ short: "Qeqdtlikosumcg", long: ["query", "explicit", "quiet"] }),
+    ),
     yes: ["pacman -Q", "pacman -Qe", "pacman -Ql bash"],
     no: ["pacman -S x", "pacman -R x", "pacman -Q --hookdir=x", "pacman -Sy"],
   },
   {
     programs: ["openssl"],
-    proof: (args) => (args[0] === "version" ? undefined : args[0] === "x509" ? only({ words: ["-noout", "-text", "-subject", "-issuer", "-dates", "-enddate", "-startdate", "-fingerprint", "-serial", "-sha256", "-pubkey", "-ext", "-purpose", "-modulus", "-hash"], operands: 3 })(args.slice(1).filter((word, index, list) => !/^-(?:in|inform|checkend|nameopt)$/.test(word) && !/^-(?:in|inform|checkend|nameopt)$/.test(list[index - 1] ?? ""))) : "may write or use the network"),
+    proof: (args) =>
+      args[0] === "version"
+        ? undefined
+        : args[0] === "x509"
+          ? only({
+              words: [
+                "-noout",
+                "-text",
+                "-subject",
+                "-issuer",
+                "-dates",
+                "-enddate",
+                "-startdate",
+                "-fingerprint",
+                "-serial",
+                "-sha256",
+                "-pubkey",
+                "-ext",
+                "-purpose",
+                "-modulus",
+                "-hash",
+              ],
+              operands: 3,
+            })(
+              args
+                .slice(1)
+                .filter(
+                  (word, index, list) =>
+                    !/^-(?:in|inform|checkend|nameopt)$/.test(word) &&
+                    !/^-(?:in|inform|checkend|nameopt)$/.test(list[index - 1] ?? ""),
+                ),
+            )
+          : "may write or use the network",
     yes: ["openssl x509 -in c.pem -noout -text", "openssl x509 -in c.pem -noout -enddate", "openssl version"],
-    no: ["openssl x509 -in c -out d", "openssl s_client -connect x:443", "openssl genrsa", "openssl x509 -in c -engine x"],
+    no: [
+      "openssl x509 -in c -out d",
+      "openssl s_client -connect x:443",
+      "openssl genrsa",
+      "openssl x509 -in c -engine x",
+    ],
   },
   {
     programs: ["ufw", "nft"],
-    proof: (args) => (args.length >= 1 && ((args[0] === "status" && args.slice(1).every((word) => /^(?:verbose|numbered)$/.test(word))) || (args[0] === "list" && args.length <= 5 && args.every((word) => /^[\w-]+$/.test(word)))) ? undefined : "may change the firewall"),
+    proof: (args) =>
+      args.length >= 1 &&
+      ((args[0] === "status" && args.slice(1).every((word) => /^(?:verbose|numbered)$/.test(word))) ||
+        (args[0] === "list" && args.length <= 5 && args.every((word) => /^[\w-]+$/.test(word))))
+        ? undefined
+        : "may change the firewall",
     yes: ["ufw status", "ufw status verbose", "nft list ruleset"],
     no: ["ufw enable", "ufw allow 22", "nft flush ruleset", "nft -f x"],
   },
   {
     programs: ["iptables", "ip6tables"],
-    proof: having(/^(?:-S|--list-rules|-[vn]*L[vn]*|--list)$/, "-L", (args) => (args.some((word) => /^(?:-S|--list-rules|-[a-zA-Z]*n[a-zA-Z]*|--numeric)$/.test(word)) ? only({ short: "LSnvx", values: "t", long: ["list", "list-rules", "numeric", "verbose", "line-numbers", "exact"], longValues: ["table"], operands: 2 })(args) : "without -n asks the network for names")),
+    proof: having(/^(?:-S|--list-rules|-[vn]*L[vn]*|--list)$/, "-L", (args) =>
+      args.some((word) => /^(?:-S|--list-rules|-[a-zA-Z]*n[a-zA-Z]*|--numeric)$/.test(word))
+        ? only({
+            short: "LSnvx",
+            values: "t",
+            long: ["list", "list-rules", "numeric", "verbose", "line-numbers", "exact"],
+            longValues: ["table"],
+            operands: 2,
+          })(args)
+        : "without -n asks the network for names",
+    ),
     yes: ["iptables -nL", "iptables -S", "iptables -t nat -L -n -v --line-numbers"],
     no: ["iptables -F", "iptables -A INPUT -j DROP", "iptables -L", "iptables -L -n -Z", "iptables -nL -F"],
   },
   {
     programs: ["nvidia-smi"],
-    proof: (args) => (args.every((word) => /^(?:-L|-q|--list-gpus|--query)$/.test(word)) ? undefined : "may change the device"),
+    proof: (args) =>
+      args.every((word) => /^(?:-L|-q|--list-gpus|--query)$/.test(word)) ? undefined : "may change the device",
     yes: ["nvidia-smi", "nvidia-smi -L"],
     no: ["nvidia-smi -r", "nvidia-smi -pm 1"],
   },
@@ -215,7 +602,11 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["tmux"],
-    proof: (args) => (/^(?:ls|list-sessions|list-windows|lsw|list-panes|lsp|list-clients|lsc|info)$/.test(args[0] ?? "") && args.every((word) => /^[\w:.@$%=-]+$/.test(word) && word !== "-F") ? undefined : "may change a session"),
+    proof: (args) =>
+      /^(?:ls|list-sessions|list-windows|lsw|list-panes|lsp|list-clients|lsc|info)$/.test(args[0] ?? "") &&
+      args.every((word) => /^[\w:.@$%=-]+$/.test(word) && word !== "-F")
+        ? undefined
+        : "may change a session",
     yes: ["tmux ls", "tmux list-panes -a"],
     no: ["tmux kill-server", "tmux send-keys x", "tmux new -d", "tmux ls -F '#(id)'", "tmux ls ; kill-server"],
   },

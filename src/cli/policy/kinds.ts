@@ -1,0 +1,7 @@
+/** The kinds of `buddy policy` and the files that answer for them. */
+import type { LoadExplainer } from "./explainer.ts";
+
+/** What each kind brings with it (a parser, a resolver) is loaded only when it is asked for. */
+export const KINDS: Readonly<Record<string, () => Promise<{ explainer: LoadExplainer }>>> = {
+  shell: () => import("./shell.ts"),
+};
