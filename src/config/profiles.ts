@@ -63,9 +63,11 @@ function selectProfile(loaded: LoadedConfig, selector: string): { readonly name:
   if (isProfile(loaded, selector)) return { name: selector };
   const [, name = "", model = ""] = /^([^:]+):(.+)$/.exec(selector) ?? [];
   if (name !== "" && name !== DEMO_PROFILE && isProfile(loaded, name)) return { name, model };
-  // Only a name with a digit or a slash is taken for a model id: a mistyped profile must not go to an endpoint as one.
+  // Only a name with a digit or a slash, or one beside --base-url, is taken for a model id: a mistyped profile must not
+  // go to an endpoint as one.
   const active = activeProfile(loaded, selector);
-  if (active !== undefined && /[\d/]/.test(selector)) return { name: active, model: selector };
+  const isModel = /[\d/]/.test(selector) || loaded.endpoint !== undefined;
+  if (active !== undefined && isModel) return { name: active, model: selector };
   throw unknownProfile(loaded, selector);
 }
 

@@ -126,6 +126,8 @@ describe("another endpoint", () => {
     const elsewhere = await resolve("", { flags: { baseUrl: "http://localhost:8080/v1", model: "llama3" } });
     expect(elsewhere).toMatchObject({ auth: "api-key", api: "completions", model: "llama3" });
     expect(elsewhere.key).toBeUndefined();
+    const bare = await resolve("", { flags: { baseUrl: "http://localhost:8080/v1", model: "mistral" } });
+    expect(bare).toMatchObject({ name: "gpt-codex", model: "mistral", baseUrl: "http://localhost:8080/v1" });
     const same = await resolve("", { flags: { baseUrl: "https://api.openai.com/v2" } });
     expect(same).toMatchObject({ auth: "login", api: "responses", baseUrl: "https://api.openai.com/v2" });
   });

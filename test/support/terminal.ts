@@ -9,11 +9,16 @@ export interface OnTerminal {
   sees(what: string | RegExp): Promise<void>;
 }
 
-export function onTerminal(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): OnTerminal {
+export function onTerminal(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  cwd?: string,
+): OnTerminal {
   let text = "";
   const decoder = new TextDecoder();
   const child = Bun.spawn([...argv], {
     env,
+    ...(cwd === undefined ? {} : { cwd }),
     terminal: { cols: 200, rows: 50, data: (_, bytes) => void (text += decoder.decode(bytes, { stream: true })) },
   });
   return {

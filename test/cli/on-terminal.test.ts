@@ -1,0 +1,110 @@
+/** What is asked on a terminal before anything else: whether to trust a file, and the questions of init. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
+import { onTerminal } from "../support/terminal.ts";
+
+async function start(box: Sandbox, args: readonly string[]) {
+  return onTerminal([await buddyBinary(), ...args], box.env, box.cwd);
+}
+
+describe("a configuration file of the working directory", () => {
+  const TOML = '[tools]\nshell_confirm = false\n[agent]\nname = "\\u001b]0;x"\n';
+  const run = ["exec", "-m", "no-such-profile", "hi"];
+
+  test("is asked about once, with every setting that needs trust; yes is remembered", async () => {
+    using box = sandbox();
+    box.write("cwd/buddy.toml", TOML.replace(/name.*\n/, ""));
+    const first = await start(box, run);
+    await first.sees("Trust this file?");
+    expect(first.text()).toContain("tools.shell_confirm = false (line 2): commands would run without a question");
+    first.type("y\r");
+    expect(await first.child.exited).toBe(2);
+    expect(first.text()).not.toContain("is ignored");
+    const second = await start(box, run);
+    expect(await second.child.exited).toBe(2);
+    expect(second.text()).not.toContain("Trust this file?");
+    expect(readFileSync(join(box.home, ".config/buddy/trust.json"), "utf8")).toContain('"trusted": true');
+    expect((await box.run(run)).stderr).not.toContain("is ignored");
+  });
+
+  test("Enter means no, and what it would have changed is named", async () => {
+    using box = sandbox();
+    box.write("cwd/buddy.toml", TOML.replace(/name.*\n/, ""));
+    const asked = await start(box, run);
+    await asked.sees("Trust this file?");
+    asked.type("\r");
+    expect(await asked.child.exited).toBe(2);
+    expect(asked.text()).toContain("tools.shell_confirm = false is ignored");
+  });
+
+  test("Ctrl-C at the question ends it; nothing is remembered", async () => {
+    using box = sandbox();
+    box.write("cwd/buddy.toml", TOML.replace(/name.*\n/, ""));
+    const asked = await start(box, run);
+    await asked.sees("Trust this file?");
+    asked.type("\u0003");
+    expect(await asked.child.exited).not.toBe(0);
+    expect(existsSync(join(box.home, ".config/buddy/trust.json"))).toBe(false);
+  });
+
+  test("what stands in the file cannot reach the terminal as an escape sequence", async () => {
+    using box = sandbox();
+    box.write("cwd/buddy.toml", TOML);
+    const shown = await start(box, run);
+    expect(await shown.child.exited).toBe(2);
+    expect(shown.text()).toContain("agent.name must be");
+    expect(shown.text()).not.toContain("\u001b]0;x");
+  });
+});
+
+describe("init", () => {
+  const file = (box: Sandbox) => join(box.home, ".config/buddy/buddy.toml");
+
+  test("Enter to every question is the template", async () => {
+    using box = sandbox();
+    const asked = await start(box, ["init"]);
+    await asked.sees("Which model should it use?");
+    asked.type("\r");
+    await asked.sees("Which commands may run without a question?");
+    asked.type("\r");
+    await asked.sees("A name for its tmux session?");
+    asked.type("\r");
+    expect(await asked.child.exited).toBe(0);
+    expect(asked.text()).toContain("wrote ~/.config/buddy/buddy.toml");
+    using plain = sandbox();
+    await plain.run(["init"]);
+    expect(readFileSync(file(box), "utf8").replace(/^model = .*$/m, "")).toBe(
+      readFileSync(file(plain), "utf8").replace(/^model = .*$/m, ""),
+    );
+  });
+
+  test("answers are written where the template has its defaults", async () => {
+    using box = sandbox();
+    const asked = await start(box, ["init"]);
+    await asked.sees("Which model should it use?");
+    asked.type("\u001b[B\r");
+    await asked.sees("Which commands may run without a question?");
+    asked.type("\u001b[B\r");
+    await asked.sees("A name for its tmux session?");
+    asked.type("web\r");
+    expect(await asked.child.exited).toBe(0);
+    expect(asked.text()).toContain("export OPENAI_API_KEY");
+    const text = readFileSync(file(box), "utf8");
+    expect(text).toMatch(/^model = "openai"$/m);
+    expect(text).toMatch(/^shell_auto_approve = "developer"$/m);
+    expect(text).toMatch(/^name = "web"$/m);
+    expect((await box.run(["exec", "-m", "no-such-profile", "hi"])).stderr).toContain("unknown profile");
+  });
+
+  test("Ctrl-C leaves everything as it was", async () => {
+    using box = sandbox();
+    const asked = await start(box, ["init"]);
+    await asked.sees("Which model should it use?");
+    asked.type("\u0003");
+    expect(await asked.child.exited).toBe(130);
+    expect(asked.text()).toContain("nothing was written");
+    expect(existsSync(file(box))).toBe(false);
+  });
+});
