@@ -2,7 +2,7 @@
 import { BuddyError } from "../lib/errors.ts";
 import { infoFor, type CatalogRule } from "./catalog.ts";
 import { droppableFor } from "./concessions.ts";
-import { ModelError } from "./errors.ts";
+import { cancelled, ModelError } from "./errors.ts";
 import { exchange, type Exchange, type ExchangeLimits } from "./exchange.ts";
 import { explain, type Situation } from "./explain.ts";
 import { completions } from "./protocols/completions.ts";
@@ -155,7 +155,7 @@ class HttpModelClient implements ModelClient {
       if (shown) yield { type: "discard" };
       yield { type: "retry", attempt, of: retries, host: this.#host, reason: error.message, waitMs: wait };
       await pause(wait, signal).catch(() => {
-        throw new ModelError("cancelled", "interrupted", { cause: signal.reason });
+        throw cancelled(signal);
       });
       waited += wait;
       attempt++;
@@ -183,7 +183,9 @@ class HttpModelClient implements ModelClient {
     if (key) headers["authorization"] = `Bearer ${sendable(key, keySource)}`;
     else if (this.#usesLogin) {
       if (!login) throw notSignedIn(this.profile.name);
-      const { accessToken, accountId } = await login.token({ forceRefresh }, signal);
+      const { accessToken, accountId } = await login.token({ forceRefresh }, signal).catch((error: unknown) => {
+        throw signal.aborted ? cancelled(signal) : error;
+      });
       hidden.push(accessToken);
       headers["authorization"] = `Bearer ${accessToken}`;
       headers["originator"] = "buddy";
@@ -201,7 +203,7 @@ class HttpModelClient implements ModelClient {
       proxy: unix === undefined ? proxyFor(new URL(this.#url), env) : undefined,
       redact: redactor(hidden),
     };
-    const body = JSON.stringify(this.#body(request));
+    const body = wellFormed(JSON.stringify(this.#body(request)));
     return { url: this.#url, headers, body, protocol: this.#protocol, limits: this.#limits, situation, unix };
   }
 
@@ -256,4 +258,9 @@ function sendable(key: string, source: string | undefined): string {
       hint: "Check that it holds the key and nothing else.",
     },
   );
+}
+
+/** Half of a surrogate pair, left by a cut inside a character, is an escape here, and an error for many servers. */
+function wellFormed(json: string): string {
+  return json.includes("\\ud") ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd") : json;
 }

@@ -14,7 +14,7 @@ export class Complaint extends Error {
     const code = source["code"] ?? source["type"];
     this.name = "Complaint";
     this.code = typeof code === "string" ? code : undefined;
-    this.param = typeof source["param"] === "string" ? source["param"] : undefined;
+    this.param = typeof source["param"] === "string" ? source["param"] : locationOf(source);
     this.status = statusOf(source["status"]) ?? statusOf(source["status_code"]) ?? statusOf(source["code"]);
   }
 }
@@ -51,6 +51,14 @@ function findWords(raw: unknown, depth: number): string | undefined {
     return typeof upstream === "string" && upstream !== words ? `${words}: ${upstream}` : words;
   }
   return undefined;
+}
+
+/** FastAPI servers (Mistral, vLLM) name the culprit as `{detail: [{loc: ["body", "stream_options"]}]}`. */
+function locationOf(source: Readonly<Record<string, unknown>>): string | undefined {
+  const details = source["detail"] ?? source["message"];
+  const first: unknown = Array.isArray(details) ? details[0] : undefined;
+  const path = isObject(first) && Array.isArray(first["loc"]) ? first["loc"] : [];
+  return path.filter((part) => part !== "body").join(".") || undefined;
 }
 
 function statusOf(value: unknown): number | undefined {

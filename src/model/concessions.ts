@@ -25,6 +25,10 @@ const RULES: readonly (readonly [Droppable, RegExp])[] = [
     /invalid_encrypted_content|encrypted content .{0,60}(could not be|cannot be) (verified|decrypted)/i,
   ],
   [
+    "broken_arguments",
+    /arguments.{0,80}(json|pars|decod)|(json|pars|decod).{0,80}arguments|Expecting (value|property name)|Unterminated string/is,
+  ],
+  [
     "include",
     /encrypted content is not supported|reasoning\.encrypted_content|\binclude\b.{0,60}(not|unsupported|unknown)/i,
   ],

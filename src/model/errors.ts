@@ -32,6 +32,10 @@ export class ModelError extends BuddyError {
   }
 }
 
+export function cancelled(signal: AbortSignal): ModelError {
+  return new ModelError("cancelled", "interrupted", { cause: signal.reason });
+}
+
 export type ModelFailure =
   | "context-limit" // the conversation does not fit: compact and try again
   | "auth" // no key, a wrong key, or the sign-in is no longer valid

@@ -1,7 +1,7 @@
 /** One HTTP exchange: the request goes out, events come back in batches, and every way to hang has a limit. */
 import { Answer, jsonOr, pageWords } from "./answer.ts";
 import { Complaint, Malformed } from "./complaint.ts";
-import { ModelError } from "./errors.ts";
+import { cancelled, ModelError } from "./errors.ts";
 import { explainComplaint, type Situation } from "./explain.ts";
 import type { Protocol, Reply } from "./protocols/protocol.ts";
 import { retryAfterMs } from "./retry.ts";
@@ -81,7 +81,7 @@ export async function* exchange(
     if (answer.batch.length > 0) yield answer.takeBatch();
     return reply;
   } catch (error) {
-    if (signal.aborted) throw new ModelError("cancelled", "interrupted", { cause: signal.reason });
+    if (signal.aborted) throw cancelled(signal);
     if (!watchdog.bitten) throw error;
     const { words, retryable } = watchdog.bitten;
     throw new ModelError("timeout", words, {

@@ -40,7 +40,9 @@ export function explainComplaint(
   at: Situation,
 ): ModelError {
   const kind = classify(complaint, status);
-  const words = complaint.message === "" ? "" : `: ${complaint.message}`;
+  const culprit =
+    complaint.param !== undefined && !complaint.message.includes(complaint.param) ? ` (${complaint.param})` : "";
+  const words = complaint.message === "" ? "" : `: ${complaint.message}${culprit}`;
   const about = status === undefined ? "" : ` (${status}${STATUS[status] ? ` ${STATUS[status]}` : ""})`;
   return new ModelError(kind.reason, at.redact(`${at.host} ${SAYS[kind.reason]}${about}${words}`), {
     retryable: kind.retryable,

@@ -3,9 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { parse } from "smol-toml";
 import { embeddedRules, infoFor } from "../../src/model/catalog.ts";
 import { findLocalServers } from "../../src/model/local-servers.ts";
+import type { ModelOptions } from "../../src/model/client.ts";
+import { probeEndpoint } from "../../src/model/probe.ts";
 import { startScripted } from "../../src/model/scripted/server.ts";
 import type { AssistantMessage, Message } from "../../src/model/types.ts";
 import { costOf, estimateTokens, usageOf, windowUse, windowWarning } from "../../src/model/usage.ts";
+import { modelOptions } from "../support/model.ts";
 import catalogText from "../../templates/models.toml" with { type: "text" };
 
 describe("catalog", () => {
@@ -159,5 +162,43 @@ describe("local servers", () => {
 
   test("the usual ports are asked without a proxy and without a word", async () => {
     expect(Array.isArray(await findLocalServers())).toBe(true);
+  });
+});
+
+describe("probing an endpoint", () => {
+  const never = new AbortController().signal;
+  const options = (baseUrl: string, more: Partial<ModelOptions> = {}) =>
+    modelOptions(baseUrl, { model: "m1", ...more });
+
+  test("lists what it offers", async () => {
+    await using server = startScripted({ reply: () => ({}) }, { models: ["m1", "m2"] });
+    expect(await probeEndpoint(options(server.url), never)).toEqual({ models: ["m1", "m2"], listed: true });
+    expect(await probeEndpoint(options(`${server.url}/`, { model: "m3" }), never)).toMatchObject({ listed: false });
+  });
+
+  test("says what is wrong", async () => {
+    const key = "sk-very-secret-key";
+    const web = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: ({ url }) => {
+        const path = new URL(url).pathname;
+        if (path.startsWith("/hang")) return new Promise<Response>(() => {});
+        return path.startsWith("/key")
+          ? Response.json({ error: { message: `bad key ${key}` } }, { status: 401 })
+          : new Response("<html>");
+      },
+    });
+    const failure = (path: string, signal = never) =>
+      probeEndpoint(options(`${web.url}${path}`, { key, keySource: "BUDDY_API_KEY" }), signal, 200).catch(
+        (error: unknown) => error,
+      );
+    expect(await failure("key")).toMatchObject({ reason: "auth", hint: expect.stringContaining("BUDDY_API_KEY") });
+    expect(String(await failure("key"))).not.toContain(key);
+    expect(await failure("page")).toMatchObject({ reason: "protocol" });
+    expect(await failure("hang")).toMatchObject({ reason: "timeout" });
+    expect(await failure("hang", AbortSignal.abort())).toMatchObject({ reason: "cancelled" });
+    await web.stop(true);
+    expect(await failure("gone")).toMatchObject({ reason: "network" });
   });
 });

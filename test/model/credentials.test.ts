@@ -166,6 +166,24 @@ describe("signed in", () => {
     expect(model.requests).toHaveLength(2);
   });
 
+  test("cancelled while the token is fetched", async () => {
+    const cancel = new AbortController();
+    const login: TokenSource = {
+      token: () => {
+        cancel.abort();
+        return Promise.reject(new Error("stopped"));
+      },
+    };
+    await using model = startModel([], { api: "responses", auth: "login", login });
+    await expect(collect(model.client, undefined, cancel.signal)).rejects.toMatchObject({ reason: "cancelled" });
+  });
+
+  test("what the sign-in says is passed on", async () => {
+    const login: TokenSource = { token: () => Promise.reject(new Error("the sign-in has ended")) };
+    await using model = startModel([], { api: "responses", auth: "login", login });
+    await expect(collect(model.client)).rejects.toThrow("the sign-in has ended");
+  });
+
   test("nobody signed in", async () => {
     await using model = startModel([], { api: "responses", auth: "login" });
     await expect(collect(model.client)).rejects.toMatchObject({

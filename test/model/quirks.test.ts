@@ -96,6 +96,27 @@ describe.each(["completions", "responses"] as const)("%s", (api) => {
     expect(seen?.calls.map((call) => call.arguments)).toEqual(args);
   });
 
+  test("a tool name no server would take back is changed on the way, empty arguments too", async () => {
+    const calls = [
+      { name: "rm -rf /; ü", arguments: "", id: "a" },
+      { name: "", arguments: "{}", id: "b" },
+    ];
+    await using model = startModel([{ toolCalls: calls }, { text: "fine" }], { api });
+    const { message } = await done(model.client);
+    expect(message.toolCalls.map((call) => call.name)).toEqual(["rm -rf /; ü", ""]);
+    await done(model.client, { messages: [{ role: "user", content: "q" }, message], tools: [] });
+    expect(model.requests[1]?.messages[1]?.calls).toMatchObject([
+      { name: "rm_-rf_____", arguments: "{}" },
+      { name: "unnamed", arguments: "{}" },
+    ]);
+  });
+
+  test("half a surrogate pair leaves as a replacement character, an escape in the text as it is", async () => {
+    await using model = startModel([{ text: "fine" }], { api });
+    await done(model.client, ask("a\ud83db \\ud83d 🦊"));
+    expect(model.requests[0]?.messages[0]?.content).toBe("a\ufffdb \\ud83d 🦊");
+  });
+
   test("an output schema is asked for", async () => {
     await using model = startModel([{ text: "{}" }], { api });
     await done(model.client, { ...ask("x"), outputSchema: { type: "object" } });
@@ -242,6 +263,28 @@ describe("what a server refuses is left out, once and for all", () => {
     expect(events.some((event) => event.type === "retry")).toBe(false);
     await done(model.client, request);
     expect(model.requests.map((seen) => parameter in seen.body)).toEqual([true, false, false]);
+  });
+
+  test("also when it is named the FastAPI way", async () => {
+    const detail = [
+      { type: "extra_forbidden", loc: ["body", "stream_options"], msg: "Extra inputs are not permitted" },
+    ];
+    await using model = startModel([{ fault: { status: 422, body: { detail } } }, { text: "fine" }]);
+    await done(model.client);
+    expect(model.requests.map((seen) => "stream_options" in seen.body)).toEqual([true, false]);
+  });
+
+  test.each(["completions", "responses"] as const)("%s: arguments in the history that are not JSON", async (api) => {
+    const calls = [{ name: "look", arguments: "{broken", id: "a" }, ...CALLS.slice(1)];
+    const fault = { status: 400, body: { error: { message: "Invalid tool call arguments: not valid JSON" } } };
+    await using model = startModel([{ toolCalls: calls }, { fault }, { text: "fine" }], { api });
+    const { message } = await done(model.client);
+    await done(model.client, { messages: [{ role: "user", content: "q" }, message], tools: [] });
+    const sent = model.requests.slice(1).map((seen) => seen.messages[1]?.calls.map((call) => call.arguments));
+    expect(sent).toEqual([
+      ["{broken", '{"at":"two"}'],
+      ["{}", '{"at":"two"}'],
+    ]);
   });
 
   test("but not what it merely mentions", async () => {

@@ -1,11 +1,7 @@
 /** Chat completions: `POST {base}/chat/completions`. */
-import type {
-  ChatCompletionCreateParamsNonStreaming,
-  ChatCompletionMessageParam,
-  ChatCompletionMessageToolCall,
-} from "openai/resources/chat/completions";
 import { Complaint, Malformed } from "../complaint.ts";
-import type { AssistantMessage, Message, ModelRequest, ToolCall } from "../types.ts";
+import type { AssistantMessage } from "../types.ts";
+import { completionsBody } from "./completions-body.ts";
 import { mergeDelta } from "./deltas.ts";
 import {
   DONE,
@@ -23,30 +19,7 @@ import { ToolCallSlots } from "./tool-call-slots.ts";
 
 export const completions: Protocol<CompletionsState> = {
   path: "/chat/completions",
-  body: (request, settings) => {
-    const drop = settings.without;
-    // The SDK's types say what the protocol knows; nothing of the SDK is loaded.
-    const body: Body = { model: settings.model, messages: wireMessages(request.messages) };
-    if (request.tools.length > 0) {
-      body.tools = request.tools.map(({ name, description, parameters }) => ({
-        type: "function",
-        function: { name, description, parameters },
-      }));
-    }
-    if (settings.stream) {
-      body.stream = true;
-      if (!drop.has("stream_options")) body.stream_options = { include_usage: true };
-    }
-    if (settings.temperature !== undefined && !drop.has("temperature")) body.temperature = settings.temperature;
-    if (settings.topP !== undefined && !drop.has("top_p")) body.top_p = settings.topP;
-    if (settings.reasoningEffort !== undefined && !drop.has("reasoning_effort")) {
-      body.reasoning_effort = settings.reasoningEffort as NonNullable<Body["reasoning_effort"]>;
-    }
-    if (request.outputSchema && !drop.has("response_format")) {
-      body.response_format = { type: "json_schema", json_schema: { name: "answer", schema: request.outputSchema } };
-    }
-    return body;
-  },
+  body: completionsBody,
 
   begin: () => ({
     text: "",
@@ -136,8 +109,6 @@ export interface CompletionsState {
   marker: boolean;
 }
 
-type Body = Omit<ChatCompletionCreateParamsNonStreaming, "stream"> & { stream?: true };
-
 const HANDLED = new Set(["role", "content", "tool_calls", "refusal"]);
 /** Readable reasoning under the names servers give it; each also goes back as an unknown field. */
 const REASONING = ["reasoning_content", "reasoning", "thinking"] as const;
@@ -200,33 +171,4 @@ function takeUsage(state: CompletionsState, usage: unknown): void {
     reasoning: count(output["reasoning_tokens"]),
     costUsd: count(usage["cost"]),
   };
-}
-
-function wireMessages(messages: ModelRequest["messages"]): ChatCompletionMessageParam[] {
-  const wire: ChatCompletionMessageParam[] = [];
-  for (const message of messages) {
-    const one = wireMessage(message);
-    if (one) wire.push(one);
-  }
-  return wire;
-}
-
-function wireMessage(message: Message): ChatCompletionMessageParam | undefined {
-  switch (message.role) {
-    case "system":
-    case "user":
-      return { role: message.role, content: message.content };
-    case "tool":
-      return { role: "tool", tool_call_id: message.callId, content: message.content };
-    case "assistant": {
-      const { content, toolCalls, extra } = message;
-      if (toolCalls.length === 0) return content ? { ...extra, role: "assistant", content } : undefined;
-      return { ...extra, role: "assistant", content: content || null, tool_calls: toolCalls.map(wireCall) };
-    }
-  }
-}
-
-function wireCall({ id, name, arguments: text, extra }: ToolCall): ChatCompletionMessageToolCall {
-  const own = extra?.["function"];
-  return { ...extra, id, type: "function", function: { ...(isObject(own) && own), name, arguments: text || "{}" } };
 }

@@ -47,7 +47,9 @@ export type Droppable =
   | "reasoning"
   | "include"
   | "response_format"
-  | "reasoning_items";
+  | "reasoning_items"
+  /** Tool-call arguments in the history that are not JSON. */
+  | "broken_arguments";
 
 export interface Reply {
   readonly message: AssistantMessage;
@@ -99,4 +101,13 @@ export function uniqueId(wanted: string | undefined, taken: Set<string>): string
   for (let copy = 2; taken.has(id); copy++) id = `${wanted}-${copy}`;
   taken.add(id);
   return id;
+}
+
+/** A tool call of the history as it may go back: a server refuses a whole conversation for one name it finds odd. */
+export function wireName(name: string): string {
+  return /^[\w-]{1,64}$/.test(name) ? name : name.replace(/[^\w-]/g, "_").slice(0, 64) || "unnamed";
+}
+
+export function wireArguments(text: string, without: ReadonlySet<Droppable>): string {
+  return text === "" || (without.has("broken_arguments") && !isWholeJson(text)) ? "{}" : text;
 }

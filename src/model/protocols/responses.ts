@@ -1,8 +1,6 @@
 /** Responses: `POST {base}/responses`, always with `store: false`; reasoning travels encrypted inside the items. */
-import type { ResponseCreateParamsNonStreaming, ResponseInputItem } from "openai/resources/responses/responses";
-import type { ReasoningEffort } from "openai/resources/shared";
 import { Complaint, Malformed } from "../complaint.ts";
-import type { AssistantMessage, Message, ModelRequest, ToolCall } from "../types.ts";
+import type { AssistantMessage, ToolCall } from "../types.ts";
 import {
   count,
   isObject,
@@ -16,40 +14,11 @@ import {
   type Reply,
   type ReportedUsage,
 } from "./protocol.ts";
+import { responsesBody } from "./responses-body.ts";
 
 export const responses: Protocol<ResponsesState> = {
   path: "/responses",
-  body: (request, settings) => {
-    const drop = settings.without;
-    const body: Body = {
-      model: settings.model,
-      ...wireInput(request.messages, !drop.has("reasoning_items")),
-      store: false,
-    };
-    if (request.tools.length > 0) {
-      body.tools = request.tools.map(({ name, description, parameters }) => ({
-        type: "function",
-        name,
-        description,
-        parameters,
-        strict: false,
-      }));
-    }
-    if (settings.stream) body.stream = true;
-    if (settings.temperature !== undefined && !drop.has("temperature")) body.temperature = settings.temperature;
-    if (settings.topP !== undefined && !drop.has("top_p")) body.top_p = settings.topP;
-    if (!drop.has("reasoning") && (settings.reasoningEffort !== undefined || settings.reasoning)) {
-      body.reasoning = {
-        ...(settings.reasoningEffort !== undefined && { effort: settings.reasoningEffort as ReasoningEffort }),
-        ...(settings.reasoning && { summary: "auto" }),
-      };
-    }
-    if (settings.reasoning !== false && !drop.has("include")) body.include = ["reasoning.encrypted_content"];
-    if (request.outputSchema && !drop.has("response_format")) {
-      body.text = { format: { type: "json_schema", name: "answer", schema: request.outputSchema, strict: false } };
-    }
-    return body;
-  },
+  body: responsesBody,
 
   begin: () => ({ items: [], final: undefined, finish: undefined, usage: undefined, summaryParts: 0 }),
 
@@ -145,8 +114,6 @@ export interface ResponsesState {
   usage: ReportedUsage | undefined;
   summaryParts: number;
 }
-
-type Body = Omit<ResponseCreateParamsNonStreaming, "stream"> & { stream?: true };
 
 interface StreamedItem {
   item: Json;
@@ -281,54 +248,4 @@ function reasoningText(item: Json): string {
   if (item["type"] !== "reasoning") return "";
   const summary = Array.isArray(item["summary"]) ? item["summary"].map((part) => textOf([part])) : [];
   return summary.length > 0 ? summary.join("\n\n") : textOf(item["content"]);
-}
-
-function wireInput(
-  messages: ModelRequest["messages"],
-  withReasoning: boolean,
-): { instructions: string; input: ResponseInputItem[] } {
-  const instructions: string[] = [];
-  const input: ResponseInputItem[] = [];
-  for (const message of messages) {
-    if (message.role === "system") instructions.push(message.content);
-    else input.push(...wireItems(message, withReasoning));
-  }
-  return { instructions: instructions.join("\n\n"), input };
-}
-
-function wireItems(message: Exclude<Message, { role: "system" }>, withReasoning: boolean): ResponseInputItem[] {
-  switch (message.role) {
-    case "user":
-      return [{ type: "message", role: "user", content: [{ type: "input_text", text: message.content }] }];
-    case "tool":
-      return [{ type: "function_call_output", call_id: message.callId, output: message.content }];
-    case "assistant": {
-      if (!message.content && message.toolCalls.length === 0) return [];
-      if (message.items) {
-        const items = message.items.filter(isObject);
-        // They go back as they came, whatever the types know of them.
-        return (withReasoning ? items : items.flatMap(withoutReasoning)) as unknown as ResponseInputItem[];
-      }
-      const calls = message.toolCalls.map(({ id, name, arguments: text }): ResponseInputItem => ({
-        type: "function_call",
-        call_id: id,
-        name,
-        arguments: text || "{}",
-      }));
-      // Typed for items the server has made, with an id; it takes them without.
-      const said = {
-        type: "message",
-        role: "assistant",
-        content: [{ type: "output_text", text: message.content, annotations: [] }],
-      };
-      return message.content ? [said as unknown as ResponseInputItem, ...calls] : calls;
-    }
-  }
-}
-
-/** Ids go too: the server refuses an item whose reasoning it expects and does not get. */
-function withoutReasoning(item: Json): Json[] {
-  if (item["type"] === "reasoning") return [];
-  const { id: _, ...rest } = item;
-  return [rest];
 }

@@ -7,7 +7,7 @@ import { shellCall } from "./shell-call.ts";
 export const tour: Playbook = { reply: (request) => follow([PLAN], roundsOf(request), request) };
 
 /** Below the temporary directory, so that nothing of the operator's is touched. */
-const FILE = "${TMPDIR:-/tmp}/buddy-demo.txt";
+const FILE = "/tmp/buddy-demo.txt";
 
 const PLAN: Plan = {
   stages: [
@@ -18,7 +18,7 @@ const PLAN: Plan = {
     ([system, disk]) => ({
       say: `${lookAround(system, disk)}\n\n**2. A small change.** Anything that changes something is asked first. Answer \`y\` or \`n\`, or \`e\` to edit it.\n`,
       calls: [
-        shellCall(`echo "written by buddy demo" > "${FILE}"`, "show how an approval works", {
+        shellCall(`echo "written by buddy demo" > ${FILE}`, "show how an approval works", {
           risk: "low",
           mutation: true,
         }),
@@ -43,7 +43,7 @@ const PLAN: Plan = {
       return { calls: typeof id === "string" ? [{ tool: "shell_output", args: { shell_id: id } }] : [] };
     },
     ([, , change]) => ({
-      calls: change?.outcome === "ok" ? [shellCall(`cat "${FILE}"`, "check what was written")] : [],
+      calls: change?.outcome === "ok" ? [shellCall(`cat ${FILE}`, "check what was written")] : [],
     }),
   ],
   answer: (seen) => `${backgroundWords(seen)}\n\n${cleanUp(seen)}${NEXT}`,
@@ -89,7 +89,7 @@ function backgroundWords(seen: readonly Round[]): string {
 }
 
 function cleanUp(seen: readonly Round[]): string {
-  return seen[2]?.outcome === "ok" ? `The file of step 2 can go: \`rm "${FILE}"\`.\n\n` : "";
+  return seen[2]?.outcome === "ok" ? `The file of step 2 can go: \`rm ${FILE}\`.\n\n` : "";
 }
 
 const NEXT = `**What next**
