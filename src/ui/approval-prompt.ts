@@ -7,7 +7,7 @@ import type { LineBuffer } from "./editor/line-buffer.ts";
 import { Editor } from "./editor/editor.ts";
 import { History } from "./editor/history.ts";
 import { highlight } from "./markdown/highlight.ts";
-import type { TerminalInput } from "./terminal/keys.ts";
+import { key, type TerminalInput } from "./terminal/keys.ts";
 import type { Theme } from "./theme.ts";
 import { oneLine } from "./transcript.ts";
 
@@ -92,12 +92,44 @@ export class ApprovalPrompt {
         this.#help = !this.#help;
         return;
       default:
-        this.#note =
-          "press y, n" +
-          (this.request.prefixes === undefined ? "" : ", a") +
-          (this.request.editable ? ", e" : "") +
-          " or ?";
+        this.#note = `press ${this.#letters()}`;
     }
+  }
+
+  #letters(): string {
+    const { prefixes, editable } = this.request;
+    return `y, n${prefixes === undefined ? "" : ", a"}${editable ? ", e" : ""} or ?`;
+  }
+
+  /** The question as lines, for line mode. */
+  plainQuestion(): string[] {
+    return [
+      ...this.#facts(Number.MAX_SAFE_INTEGER, 0),
+      ...`${showText(this.request.where, { mode: "line" })}$ ${this.#command()} -- approve?`.split("\n"),
+    ];
+  }
+
+  /** What stands before the answer in line mode. */
+  plainLabel(): string {
+    if (this.#mode === "reason") return "reason (empty: none): ";
+    if (this.#mode === "edit") return "new command (empty: leave it): ";
+    return `${this.#letters()}: `;
+  }
+
+  /** An answer typed as a line, "y" or "yes"; returns what to say when it was none. */
+  plainAnswer(line: string): readonly string[] {
+    const text = line.trim();
+    if (this.#mode === "reason") this.#answer(text === "" ? { kind: "no" } : { kind: "no", reason: text });
+    else if (this.#mode === "edit") {
+      this.#mode = "choose";
+      if (text !== "" && text !== this.request.action.trim()) this.#answer({ kind: "edit", command: line });
+    } else if (/^(y|yes|n|no|a|always|e|edit|\?|h|help)$/i.test(text)) {
+      this.handle(key(text[0]!));
+      const rows = this.#help ? this.#helpRows() : [];
+      this.#help = false;
+      return this.#note === "" ? rows : [this.#note];
+    } else return [`answer ${this.#letters()}`];
+    return [];
   }
 
   /** Nobody is there any more. */

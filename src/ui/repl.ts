@@ -1,6 +1,6 @@
 /** The REPL: keys, tasks, questions and output on one terminal. */
 import type { AgentEvent } from "../agent/events.ts";
-import type { Task, Tasks } from "../agent/tasks.ts";
+import type { Task, TaskEnd, Tasks } from "../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../policy/approvals.ts";
 import { showText } from "../policy/terminal-text.ts";
@@ -326,7 +326,7 @@ export class Repl implements CommandScreen {
     const { status, startedAt, endedAt } = task.state;
     this.#transcript.finish();
     if (failure !== undefined && status === "failed") this.#report(failure);
-    const words = END_WORDS[status];
+    const words = taskEndWords(status);
     if (words !== "")
       this.#transcript.say([this.style.grey(`· task ${task.id} ${words} after ${seconds(endedAt - startedAt)}`)]);
     this.#notifier.taskEnded(task.id, endedAt - startedAt, words || "is done");
@@ -411,7 +411,12 @@ export class Repl implements CommandScreen {
   }
 }
 
-const END_WORDS: Record<string, string> = {
+/** How a task ended, where that is worth a line. */
+export function taskEndWords(status: TaskEnd): string {
+  return END_WORDS[status];
+}
+
+const END_WORDS: Record<TaskEnd, string> = {
   answered: "",
   failed: "failed",
   cancelled: "was stopped",

@@ -1,0 +1,292 @@
+/** The REPL line by line: for dumb terminals, screen readers and logs. Nothing moves, nothing is repainted. */
+import type { AgentEvent } from "../agent/events.ts";
+import type { Task, Tasks } from "../agent/tasks.ts";
+import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
+import type { ApprovalAnswer, ApprovalRequest, Asker } from "../policy/approvals.ts";
+import { ApprovalPrompt } from "./approval-prompt.ts";
+import { History } from "./editor/history.ts";
+import type { ReplHost } from "./host.ts";
+import type { Choice } from "./picker.ts";
+import { promptText } from "./prompt.ts";
+import { type CommandScreen, isSlashCommand, runSlashCommand } from "./slash-commands.ts";
+import { Activity } from "./status-line.ts";
+import { theme, type Theme } from "./theme.ts";
+import { taskEndWords } from "./repl.ts";
+import { oneLine, Transcript } from "./transcript.ts";
+import { attachLine, welcome } from "./welcome.ts";
+import { seconds } from "./words.ts";
+
+export class PlainRepl implements CommandScreen, Asker {
+  readonly host: ReplHost;
+  readonly tasks: Tasks;
+  readonly style: Theme;
+  readonly columns: number;
+  readonly #input: LineInput;
+  readonly #write: (text: string) => Promise<void>;
+  readonly #transcript: Transcript;
+  readonly #history: History;
+  readonly #left = Promise.withResolvers<ExitCode>();
+  #activity = new Activity();
+  /** Who gets the next line instead of the prompt; the newest question first. */
+  #questions: ((line: string) => void)[] = [];
+  #busyWork: AbortController | undefined;
+  #interruptedAt = 0;
+  #prompted = false;
+  #saidAttach = false;
+  #leaving = false;
+
+  constructor(host: ReplHost, input: LineInput, write: (text: string) => Promise<void>, columns: number) {
+    this.host = host;
+    this.#input = input;
+    this.#write = write;
+    this.columns = columns;
+    this.style = theme(host.display.color);
+    const { markdown, showTokens, showToolCalls, showReasoning } = host.display;
+    this.#transcript = new Transcript({
+      style: this.style,
+      links: false,
+      markdown,
+      showTokens,
+      showToolCalls,
+      showReasoning,
+      width: () => columns,
+    });
+    this.#history = new History(host.historyPath);
+    this.tasks = host.tasks({
+      event: (_task, event) => this.#taskEvent(event),
+      changed: (task) => this.#taskChanged(task),
+      ended: (task, failure) => this.#taskEnded(task, failure),
+    });
+  }
+
+  async run(): Promise<ExitCode> {
+    const { host } = this;
+    const stopListening = host.onEvent((event) => this.#news(event));
+    host.approvals.setAsker(this);
+    const onInterrupt = (): void => this.#interrupt();
+    const onTerminate = (): void => this.leave(EXIT.terminated);
+    const onHangup = (): void => this.leave(EXIT.hangup);
+    process.on("SIGINT", onInterrupt);
+    process.on("SIGTERM", onTerminate);
+    process.on("SIGHUP", onHangup);
+    this.#saidAttach = host.facts().target.attach !== undefined;
+    this.#transcript.say(welcome(host, this.columns, this.style));
+    this.#print();
+    this.#input.start(
+      (line) => this.#line(line),
+      () => this.leave(EXIT.ok),
+    );
+    const code = await this.#left.promise;
+    this.#input.stop();
+    this.tasks.hold();
+    this.tasks.dropQueued();
+    const { running } = this.tasks;
+    if (running !== undefined) {
+      this.tasks.cancel(running.id);
+      await Promise.race([this.tasks.whenIdle(), Bun.sleep(CLOSE_MS)]);
+    }
+    if (this.#prompted) await this.#write("\n");
+    await this.#write(
+      this.#transcript
+        .take(Number.MAX_SAFE_INTEGER)
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
+    await this.#history.settled();
+    stopListening();
+    host.approvals.setAsker(undefined);
+    process.off("SIGINT", onInterrupt);
+    process.off("SIGTERM", onTerminate);
+    process.off("SIGHUP", onHangup);
+    return code;
+  }
+
+  leave(code: ExitCode): void {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    this.#busyWork?.abort();
+    for (const question of this.#questions.splice(0)) question("");
+    this.#left.resolve(code);
+  }
+
+  quit(): void {
+    this.leave(EXIT.ok);
+  }
+
+  say(lines: readonly string[]): void {
+    this.#transcript.say(lines);
+    this.#print();
+  }
+
+  fail(message: string, hint?: string): void {
+    this.#transcript.error(message, hint);
+    this.#print();
+  }
+
+  async pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined> {
+    this.say([
+      title,
+      ...choices.map(({ label, hint }, i) => `${i === selected ? "*" : " "} ${i + 1} ${label}  ${hint}`),
+    ]);
+    const answer = (await this.#ask("number (empty: none): ")).trim();
+    return choices[Number(answer) - 1] ?? choices.find(({ value }) => value === answer);
+  }
+
+  doing(task: Task): string {
+    if (task.state.kind === "queued") return "queued";
+    if (task.state.kind === "over") return task.state.status.replace("_", " ");
+    return task.state.kind === "stopping" ? "stopping" : this.#activity.state(Date.now());
+  }
+
+  async interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const abort = (this.#busyWork = new AbortController());
+    try {
+      await work(abort.signal);
+    } catch (error) {
+      if (!abort.signal.aborted) throw error;
+      this.say(["stopped"]);
+    } finally {
+      this.#busyWork = undefined;
+    }
+  }
+
+  targetOpened(): void {
+    this.#sayAttach(this.host.facts().target.attach);
+  }
+
+  async ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
+    let answer: ApprovalAnswer | undefined;
+    const prompt = new ApprovalPrompt(request, this.style, (given) => (answer = given));
+    this.#transcript.say(
+      [...prompt.preamble(this.columns, Number.MAX_SAFE_INTEGER), ...prompt.plainQuestion()],
+      "tool",
+    );
+    while (answer === undefined) {
+      const line = await this.#ask(prompt.plainLabel(), signal);
+      if (signal.aborted || this.#leaving) return { kind: "cancelled" };
+      for (const said of prompt.plainAnswer(line)) this.say([said]);
+    }
+    return answer;
+  }
+
+  /** The next line typed; empty when the signal comes first. */
+  async #ask(label: string, signal?: AbortSignal): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const abort = (): void => resolve("");
+    signal?.addEventListener("abort", abort);
+    this.#questions.unshift(resolve);
+    this.#print(label);
+    const line = await promise;
+    signal?.removeEventListener("abort", abort);
+    this.#questions = this.#questions.filter((other) => other !== resolve);
+    return line;
+  }
+
+  #line(line: string): void {
+    this.#prompted = false;
+    const [question] = this.#questions;
+    if (question !== undefined) {
+      question(line);
+      return;
+    }
+    if (line.trim() === "") {
+      this.#print();
+      return;
+    }
+    this.#history.add(line);
+    if (isSlashCommand(line)) {
+      runSlashCommand(line, this).then(
+        () => this.#print(),
+        (error: unknown) => this.#report(error),
+      );
+      return;
+    }
+    const busy = this.tasks.running !== undefined;
+    const task = this.tasks.submit(line.trim(), (signal) => this.host.runTurn(line.trim(), signal));
+    if (busy) this.say([`queued as task ${task.id}`]);
+  }
+
+  #interrupt(): void {
+    this.#prompted = false;
+    const { running } = this.tasks;
+    if (this.#busyWork !== undefined) this.#busyWork.abort(new DOMException("cancelled by the operator", "AbortError"));
+    else if (running?.state.kind === "running") {
+      this.tasks.dropQueued();
+      this.tasks.cancel(running.id);
+    } else if (this.#interruptedAt > Date.now() - TWICE_MS) this.leave(EXIT.ok);
+    else {
+      this.#interruptedAt = Date.now();
+      this.say(["press Ctrl-C again to leave"]);
+    }
+  }
+
+  async #taskEvent(event: AgentEvent): Promise<void> {
+    this.#activity.event(event);
+    this.#transcript.event(event);
+    if (event.type === "session") this.#sayAttach(event.attach);
+    await this.#print();
+  }
+
+  #news(event: AgentEvent): void {
+    if (this.tasks.running !== undefined) return;
+    if (event.type === "session") this.#sayAttach(event.attach);
+    else this.#transcript.event(event);
+    this.#print();
+  }
+
+  #sayAttach(attach: string | undefined): void {
+    if (attach === undefined || this.#saidAttach) return;
+    this.#saidAttach = true;
+    this.say([attachLine(attach, this.columns, this.style)]);
+  }
+
+  #taskChanged(task: Task): void {
+    if (task.state.kind !== "running" || this.tasks.running !== task) return;
+    this.#activity = new Activity();
+    this.say([this.style.grey(`· task ${task.id}: ${oneLine(task.title)}`)]);
+  }
+
+  #taskEnded(task: Task, failure: unknown): void {
+    if (task.state.kind !== "over" || task.state.startedAt === undefined) return;
+    this.#transcript.finish();
+    const { status, startedAt, endedAt } = task.state;
+    if (failure !== undefined && status === "failed") this.#report(failure);
+    const words = taskEndWords(status);
+    if (words !== "") this.#transcript.say([`· task ${task.id} ${words} after ${seconds(endedAt - startedAt)}`]);
+    // The queue's next task starts before its prompt would be answered.
+    queueMicrotask(() => this.#print());
+  }
+
+  #report(error: unknown): void {
+    if (error instanceof BuddyError) this.fail(error.message, error.hint);
+    else this.fail(error instanceof Error ? error.message : String(error));
+  }
+
+  /** Prints what is finished, then the question or, when nothing runs, the prompt. */
+  #print(label?: string): Promise<void> {
+    const lines = this.#transcript.take(Number.MAX_SAFE_INTEGER);
+    let text = lines.length > 0 && this.#prompted ? "\n" : "";
+    if (lines.length > 0) this.#prompted = false;
+    for (const line of lines) text += `${line}\n`;
+    const wanted =
+      label ?? (this.tasks.running === undefined && this.#questions.length === 0 ? this.#promptText() : undefined);
+    if (wanted !== undefined && !this.#prompted && !this.#leaving) {
+      text += wanted;
+      this.#prompted = true;
+    }
+    return text === "" ? Promise.resolve() : this.#write(text);
+  }
+
+  #promptText(): string {
+    return this.style.prompt(promptText(this.host.facts(), this.columns));
+  }
+}
+
+/** Lines as a terminal in its normal mode gives them. */
+export interface LineInput {
+  start(line: (line: string) => void, end: () => void): void;
+  stop(): void;
+}
+
+const TWICE_MS = 2000;
+const CLOSE_MS = 3000;
