@@ -91,8 +91,8 @@ export class Tasks {
   }
 
   #startNext(): void {
-    if (this.#running !== undefined || this.#held) return;
-    const next = this.#all.find((task) => task.state.kind === "queued");
+    if (this.#running !== undefined) return;
+    const next = this.#held ? undefined : this.#all.find((task) => task.state.kind === "queued");
     if (next === undefined) {
       for (const resolve of this.#idle.splice(0)) resolve();
       return;

@@ -8,7 +8,12 @@ export class ApprovalDesk implements Asker {
   readonly #style: Theme;
   readonly #listener: DeskListener;
   #waiting: ApprovalPrompt[] = [];
-  #armed: ReturnType<typeof setTimeout> | boolean = false;
+  /**
+   * `hidden`: keys that are in the process already were pressed before the question and belong to the line.
+   * `waiting`: somebody is in the middle of a word. `ready`: the next frame asks. `armed`: it has; keys are answers.
+   */
+  #state: "hidden" | "waiting" | "ready" | "armed" = "hidden";
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #strokes: number[] = [];
   #answeredAt = 0;
 
@@ -26,9 +31,14 @@ export class ApprovalDesk implements Asker {
     return Math.max(0, this.#waiting.length - 1);
   }
 
-  /** True once the question is on the screen and nobody is in the middle of a word. */
-  get takesKeys(): boolean {
-    return this.#waiting.length > 0 && this.#armed === true;
+  /** The question is being asked: it has taken the place of the input line. */
+  get asks(): boolean {
+    return this.#waiting.length > 0 && (this.#state === "ready" || this.#state === "armed");
+  }
+
+  /** The question stands above the line until the keys rest. */
+  get holdsBack(): boolean {
+    return this.#waiting.length > 0 && this.#state === "waiting";
   }
 
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
@@ -38,20 +48,17 @@ export class ApprovalDesk implements Asker {
       signal.removeEventListener("abort", cancelled);
       const first = this.#waiting[0] === prompt;
       this.#waiting = this.#waiting.filter((other) => other !== prompt);
-      if (first) this.#disarm();
+      if (first) this.#hide();
       this.#answeredAt = answer.kind === "cancelled" ? 0 : Date.now();
       this.#listener.answered(request, answer);
       resolve(answer);
-      if (first && this.#waiting.length > 0) this.#listener.asked(this.#waiting[0]!);
+      if (first && this.#waiting.length > 0) this.#present();
     };
     const cancelled = (): void => done({ kind: "cancelled" });
     const prompt = new ApprovalPrompt(request, this.#style, done);
     signal.addEventListener("abort", cancelled);
     this.#waiting.push(prompt);
-    if (this.#waiting.length === 1) {
-      this.#disarm();
-      this.#listener.asked(prompt);
-    }
+    if (this.#waiting.length === 1) this.#present();
     return promise;
   }
 
@@ -60,31 +67,22 @@ export class ApprovalDesk implements Asker {
     for (const prompt of this.#waiting.slice()) prompt.giveUp();
   }
 
-  /** The question has reached the screen: from now on keys are answers, unless the operator is typing. */
-  shown(): void {
-    if (this.#waiting.length === 0 || this.#armed !== false) return;
-    if (this.#typing()) {
-      this.#armed = setTimeout(() => this.#arm(), QUIET_MS);
-      return;
-    }
-    // Keys that are in the process already were pressed before the question could be seen.
-    this.#armed = setTimeout(() => this.#arm(), 0);
+  /** A frame with what `asks` said has left for the terminal. */
+  painted(): void {
+    if (this.#state === "ready") this.#state = "armed";
   }
 
   /** Every chunk of input passes here first; keys that count are handled and removed. */
   take(inputs: readonly TerminalInput[]): readonly TerminalInput[] {
     const now = Date.now();
     if (inputs.length === 1 && inputs[0]!.kind === "key") this.#strokes = [...this.#strokes.slice(-STROKES), now];
-    if (!this.takesKeys) {
-      if (typeof this.#armed === "object" && this.#typing()) {
-        clearTimeout(this.#armed);
-        this.#armed = setTimeout(() => this.#arm(), QUIET_MS);
-      }
+    const prompt = this.current;
+    if (prompt === undefined || this.#state !== "armed") {
+      if (this.#state === "waiting") this.#after(QUIET_MS);
       return this.#withoutEnter(inputs, now);
     }
-    const prompt = this.current!;
     for (const [index, input] of inputs.entries()) {
-      if (this.current !== prompt || !this.takesKeys) return this.#withoutEnter(inputs.slice(index), now);
+      if (this.current !== prompt) return this.#withoutEnter(inputs.slice(index), now);
       if (input.kind === "key" || input.kind === "paste") prompt.handle(input);
     }
     return [];
@@ -104,21 +102,33 @@ export class ApprovalDesk implements Asker {
     return this.#strokes.filter((at) => at >= since).length >= STROKES;
   }
 
-  #arm(): void {
-    this.#armed = true;
-    this.#listener.armed();
+  #present(): void {
+    this.#hide();
+    this.#listener.asked(this.current!);
+    this.#after(0);
   }
 
-  #disarm(): void {
-    if (typeof this.#armed === "object") clearTimeout(this.#armed);
-    this.#armed = false;
+  #after(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      if (this.#waiting.length === 0) return;
+      const typing = ms === 0 && this.#typing();
+      this.#state = typing ? "waiting" : "ready";
+      if (typing) this.#after(QUIET_MS);
+      this.#listener.changed();
+    }, ms);
+  }
+
+  #hide(): void {
+    clearTimeout(this.#timer);
+    this.#state = "hidden";
   }
 }
 
 export interface DeskListener {
+  /** A question has come to the front; it is not shown yet. */
   asked(prompt: ApprovalPrompt): void;
-  /** Keys go to the question from now on. */
-  armed(): void;
+  changed(): void;
   answered(request: ApprovalRequest, answer: ApprovalAnswer): void;
 }
 

@@ -59,6 +59,17 @@ export class ApprovalPrompt {
     return { rows: [...out, ...body, ...keys.map((row) => clip(row, columns))], cursor };
   }
 
+  /** Shown above the line while the operator is still typing. */
+  announcement(columns: number): string[] {
+    const where = `${showText(this.request.where, { mode: "line" })}$ `;
+    const command = clip(this.#command().replaceAll("\n", "⏎"), Math.max(10, columns - where.length));
+    return [
+      ...this.#facts(columns, 0).slice(0, 1),
+      clip(`${this.#style.prompt(where)}${this.#style.bold(command)}`, columns),
+      clip(this.#style.grey("  asks when you stop typing"), columns),
+    ];
+  }
+
   handle(input: TerminalInput): void {
     if (this.#mode !== "choose") {
       this.#lineKey(input);

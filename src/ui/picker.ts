@@ -85,8 +85,14 @@ export class Picker {
       Number.isInteger(number) && number >= 1 && number <= this.#choices.length
         ? number - 1
         : this.#choices.findIndex((choice) => choice.label.toLowerCase().startsWith(wanted));
-    if (found >= 0) this.#selected = found;
-    else this.#typed = this.#typed.slice(-1);
+    if (found >= 0) {
+      this.#selected = found;
+      return;
+    }
+    // Nothing begins like that: the last letter begins anew.
+    const again = this.#typed.length > 1;
+    this.#typed = again ? this.#typed.slice(-1) : "";
+    if (again) this.#jump();
   }
 }
 

@@ -29,6 +29,7 @@ export class PlainRepl implements CommandScreen, Asker {
   #activity = new Activity();
   /** Who gets the next line instead of the prompt; the newest question first. */
   #questions: ((line: string) => void)[] = [];
+  #commands: Promise<void> = Promise.resolve();
   #busyWork: AbortController | undefined;
   #interruptedAt = 0;
   #prompted = false;
@@ -124,7 +125,7 @@ export class PlainRepl implements CommandScreen, Asker {
   }
 
   async pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined> {
-    this.say([
+    this.#transcript.say([
       title,
       ...choices.map(({ label, hint }, i) => `${i === selected ? "*" : " "} ${i + 1} ${label}  ${hint}`),
     ]);
@@ -155,18 +156,18 @@ export class PlainRepl implements CommandScreen, Asker {
   }
 
   async ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
-    let answer: ApprovalAnswer | undefined;
-    const prompt = new ApprovalPrompt(request, this.style, (given) => (answer = given));
+    const given: ApprovalAnswer[] = [];
+    const prompt = new ApprovalPrompt(request, this.style, (answer) => void given.push(answer));
     this.#transcript.say(
       [...prompt.preamble(this.columns, Number.MAX_SAFE_INTEGER), ...prompt.plainQuestion()],
       "tool",
     );
-    while (answer === undefined) {
+    while (given.length === 0) {
       const line = await this.#ask(prompt.plainLabel(), signal);
       if (signal.aborted || this.#leaving) return { kind: "cancelled" };
       for (const said of prompt.plainAnswer(line)) this.say([said]);
     }
-    return answer;
+    return given[0]!;
   }
 
   /** The next line typed; empty when the signal comes first. */
@@ -195,10 +196,12 @@ export class PlainRepl implements CommandScreen, Asker {
     }
     this.#history.add(line);
     if (isSlashCommand(line)) {
-      runSlashCommand(line, this).then(
-        () => this.#print(),
-        (error: unknown) => this.#report(error),
-      );
+      this.#commands = this.#commands
+        .then(() => runSlashCommand(line, this))
+        .then(
+          () => this.#print(),
+          (error: unknown) => this.#report(error),
+        );
       return;
     }
     const busy = this.tasks.running !== undefined;
@@ -265,8 +268,9 @@ export class PlainRepl implements CommandScreen, Asker {
   /** Prints what is finished, then the question or, when nothing runs, the prompt. */
   #print(label?: string): Promise<void> {
     const lines = this.#transcript.take(Number.MAX_SAFE_INTEGER);
-    let text = lines.length > 0 && this.#prompted ? "\n" : "";
-    if (lines.length > 0) this.#prompted = false;
+    const fresh = lines.length > 0 || label !== undefined;
+    let text = fresh && this.#prompted ? "\n" : "";
+    if (fresh) this.#prompted = false;
     for (const line of lines) text += `${line}\n`;
     const wanted =
       label ?? (this.tasks.running === undefined && this.#questions.length === 0 ? this.#promptText() : undefined);

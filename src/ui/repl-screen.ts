@@ -131,14 +131,14 @@ export class ReplScreen {
     const lines = this.#content.take(LINES_A_FRAME);
     const view = this.#content.live(Math.max(1, columns - 1), rows);
     this.#terminal.write(this.#area.frame(lines, view.rows, view.cursor, columns));
+    this.#content.painted();
     if (this.#content.waiting() > 0) this.#dirty = true;
-    else if (!this.#terminal.busy) this.#drained();
+    if (!this.#terminal.busy) this.#drained();
   }
 
   #drained(): void {
     if (this.#content.waiting() < BACKLOG) for (const resolve of this.#waiters.splice(0)) resolve();
     if (this.#dirty) this.draw();
-    else this.#content.painted();
   }
 }
 
@@ -147,7 +147,7 @@ export interface ScreenContent {
   waiting(): number;
   take(limit: number): string[];
   live(columns: number, rows: number): { rows: string[]; cursor: CursorPlace };
-  /** What was laid out last has left for the terminal. */
+  /** What was laid out last is on its way to the terminal. */
   painted(): void;
 }
 

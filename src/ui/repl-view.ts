@@ -45,15 +45,14 @@ export function layOut(view: ReplView, columns: number, rows: number): { rows: s
 
 function bottomRows(view: ReplView, columns: number, height: number): { rows: string[]; cursor: CursorPlace } {
   const { desk, picker } = view;
-  if (desk.current !== undefined) {
-    const question = desk.current.view(columns, height, desk.behind);
-    const asked = { rows: question.rows.slice(-height), cursor: question.cursor };
-    const cut = question.rows.length - asked.rows.length;
-    if (desk.takesKeys)
-      return { rows: asked.rows, cursor: { ...asked.cursor, row: Math.max(0, asked.cursor.row - cut) } };
-    // The operator is in the middle of a word: the question stands above the line until the keys rest.
+  if (desk.current !== undefined && desk.asks) {
+    const { rows, cursor } = desk.current.view(columns, height, desk.behind);
+    const cut = Math.max(0, rows.length - height);
+    return { rows: rows.slice(cut), cursor: { ...cursor, row: Math.max(0, cursor.row - cut) } };
+  }
+  if (desk.current !== undefined && desk.holdsBack) {
     const line = editorRows(view, columns, Math.max(1, Math.floor(height / 3)));
-    const rows = question.rows.slice(0, Math.max(0, height - line.rows.length));
+    const rows = desk.current.announcement(columns).slice(0, Math.max(0, height - line.rows.length));
     return { rows: [...rows, ...line.rows], cursor: { row: rows.length + line.cursor.row, col: line.cursor.col } };
   }
   if (picker !== undefined) {

@@ -70,7 +70,7 @@ export class Repl implements CommandScreen {
     this.#editor = new Editor(this.#history, completer(host, this.tasks), () => this.#screen.draw());
     this.#desk = new ApprovalDesk(this.style, {
       asked: (prompt) => this.#asked(prompt),
-      armed: () => this.#screen.draw(),
+      changed: () => this.#screen.draw(),
       answered: (request, answer) => this.#answered(request, answer),
     });
     this.#notifier = new Notifier(display.notify, env, (text) => terminal.write(text));
@@ -78,7 +78,7 @@ export class Repl implements CommandScreen {
       waiting: () => this.#transcript.waiting,
       take: (limit) => this.#transcript.take(limit),
       live: (columns, rows) => this.#layOut(columns, rows),
-      painted: () => this.#desk.shown(),
+      painted: () => this.#desk.painted(),
     });
   }
 
@@ -215,11 +215,7 @@ export class Repl implements CommandScreen {
   #submit(text: string, shown: string): void {
     this.#history.add(text);
     if (isSlashCommand(text)) {
-      this.#transcript.prompt(this.#prompt(), text.trim());
-      runSlashCommand(text, this).then(
-        () => this.#screen.draw(),
-        (error: unknown) => this.#report(error),
-      );
+      this.#commands = this.#commands.then(() => this.#command(text));
       return;
     }
     const prompt = text.trim();
@@ -237,6 +233,18 @@ export class Repl implements CommandScreen {
   }
 
   #nextEcho: string | undefined;
+  /** Commands run one after the other, however fast they were typed. */
+  #commands: Promise<void> = Promise.resolve();
+
+  async #command(text: string): Promise<void> {
+    this.#transcript.prompt(this.#prompt(), text.trim());
+    try {
+      await runSlashCommand(text, this);
+    } catch (error) {
+      this.#report(error);
+    }
+    this.#screen.draw();
+  }
 
   /** Ctrl-C: the line, then the task, then, pressed twice, the REPL. */
   #interrupt(): void {
@@ -382,7 +390,7 @@ export class Repl implements CommandScreen {
         queued,
         hint: this.#hint,
         statusLine:
-          running === undefined || this.#desk.takesKeys
+          running === undefined || this.#desk.asks
             ? undefined
             : statusLine(running, this.#activity, queued.length, columns, Date.now(), this.style),
         tail: (limit) => this.#transcript.live(limit),

@@ -46,8 +46,8 @@ export class DropDown {
       const more =
         index === height - 1 && first + height < items.length ? ` (${items.length - first - height} more)` : "";
       const hint = clip(item.hint + more, columns - wide - 4);
-      const padded = label + " ".repeat(Math.max(0, wide - textWidth(label)));
-      return `${active ? "› " : "  "}${active ? style.bold(padded) : padded}  ${style.grey(hint)}`;
+      const padding = hint === "" ? "" : " ".repeat(Math.max(0, wide - textWidth(label)) + 2);
+      return `${active ? "› " : "  "}${active ? style.bold(label) : label}${padding}${style.grey(hint)}`;
     });
   }
 }

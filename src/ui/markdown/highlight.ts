@@ -58,13 +58,13 @@ function nextToken(rest: string, first: boolean, grammar: Grammar): Token {
     if (close < 0) return { kind: "string", length: rest.length, open: end };
     return { kind: begin.startsWith("/") || begin.startsWith("<") ? "comment" : "string", length: close + end.length };
   }
+  const variable = grammar.variable?.exec(rest);
+  if (variable?.index === 0) return { kind: "name", length: variable[0].length };
   const character = rest[0]!;
   if (grammar.quotes?.includes(character)) {
     const match = new RegExp(`^${character}(?:\\\\.|[^\\\\${character}])*${character}?`).exec(rest)!;
     return { kind: "string", length: match[0].length };
   }
-  const variable = grammar.variable?.exec(rest);
-  if (variable?.index === 0) return { kind: "name", length: variable[0].length };
   if (first) {
     const name = grammar.name?.exec(rest);
     if (name?.index === 0) return { kind: "name", length: name[0].length };

@@ -133,6 +133,7 @@ export class MarkdownStream {
     const fence = /^(\s*)(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/.exec(line);
     if (fence !== null) {
       this.#close();
+      this.#gap ||= this.#started && !this.#list;
       this.#begin({
         kind: "code",
         fence: fence[2]!,
@@ -147,6 +148,7 @@ export class MarkdownStream {
     const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/.exec(line);
     if (heading !== null) {
       this.#close();
+      this.#gap = this.#started;
       this.#begin({ kind: "heading", lines: [heading[2]!], first: this.#style.color ? "" : `${heading[1]} ` });
       this.#close();
       this.#gap = true;
@@ -160,6 +162,7 @@ export class MarkdownStream {
     }
     if (/^ {0,3}([-*_])(\s*\1){2,}\s*$/.test(line)) {
       this.#close();
+      this.#gap = this.#started;
       this.#begin({ kind: "text" });
       this.#emit([this.#style.grey("─".repeat(Math.min(40, this.#width())))]);
       this.#open = undefined;
@@ -264,6 +267,8 @@ export class MarkdownStream {
   #settleOpen(): void {
     const open = this.#open;
     if (open?.kind !== "text" || open.lines.length === 0) return;
+    // It may turn out to be the head of a table.
+    if (open.lines.length === 1 && open.lines[0]!.startsWith("|")) return;
     const text = joined(open.lines);
     if (text.length < open.looked + open.width) return;
     open.looked = text.length;

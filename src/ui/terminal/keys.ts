@@ -161,7 +161,8 @@ function meaning(parameters: string, final: string): TerminalInput | undefined {
   if (parameters === "" && final === "Z") return key("tab", { shift: true });
   const [first = "", second = "", third = ""] = parameters.split(";");
   const number = Number.parseInt(first, 10);
-  if (final === "R" && second !== "" && !parameters.startsWith("?")) {
+  if (/^[<=>?]/.test(parameters)) return undefined;
+  if (final === "R" && second !== "") {
     return { kind: "cursor", row: number, col: Number.parseInt(second, 10) };
   }
   if (final === "u") return fromCode(number, modifiers(second));
@@ -172,7 +173,7 @@ function meaning(parameters: string, final: string): TerminalInput | undefined {
   }
   // rxvt: CSI 3$ and lower-case finals carry shift and control.
   const name = FINALS[final] ?? FINALS[final.toUpperCase()];
-  if (name === undefined || parameters.startsWith("?")) return undefined;
+  if (name === undefined) return undefined;
   if (FINALS[final] === undefined) return key(name, { shift: true });
   return key(name, modifiers(second));
 }

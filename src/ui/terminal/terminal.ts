@@ -1,10 +1,11 @@
 /** The operator's terminal: raw keys in, frames out, and always given back as it was found. */
 import { writeSync } from "node:fs";
+import type { WriteStream } from "node:tty";
 import { KeyDecoder, type TerminalInput } from "./keys.ts";
 
 export class Terminal {
   readonly #stdin: RawInput;
-  readonly #size: () => { columns: number; rows: number };
+  readonly #output: TerminalOutput;
   #decoder = new KeyDecoder();
   #escapeTimer: ReturnType<typeof setTimeout> | undefined;
   #active = false;
@@ -20,17 +21,17 @@ export class Terminal {
   /** Everything written so far has left the process. */
   onDrained: () => void = () => {};
 
-  constructor(stdin: RawInput, size: () => { columns: number; rows: number }) {
+  constructor(stdin: RawInput, output: TerminalOutput) {
     this.#stdin = stdin;
-    this.#size = size;
+    this.#output = output;
   }
 
   get columns(): number {
-    return Math.max(1, this.#size().columns || 80);
+    return Math.max(1, this.#output.size().columns || 80);
   }
 
   get rows(): number {
-    return Math.max(1, this.#size().rows || 24);
+    return Math.max(1, this.#output.size().rows || 24);
   }
 
   /** Takes the terminal: raw mode, bracketed paste, focus reports. */
@@ -72,7 +73,6 @@ export class Terminal {
 
   /**
    * Writes without ever blocking the event loop: a stopped (Ctrl-S) or slow terminal must not stop keys and tasks.
-   * process.stdout.write blocks on a TTY under Bun (measured: 1 s for 1 MB nobody reads); Bun.write does not.
    */
   write(text: string): void {
     if (text === "" || this.#broken) return;
@@ -87,7 +87,7 @@ export class Terminal {
   #pump(): void {
     const text = this.#queued;
     this.#queued = "";
-    this.#inFlight = Bun.write(Bun.stdout, text).then(
+    this.#inFlight = this.#output.write(text).then(
       () => this.#written(),
       () => {
         this.#broken = true;
@@ -136,7 +136,7 @@ export class Terminal {
     if (!this.#active) return;
     this.#active = false;
     try {
-      writeSync(1, MODES_OFF);
+      this.#output.writeNow(MODES_OFF);
     } catch {
       // The terminal is gone; there is nothing left to restore on it.
     }
@@ -159,6 +159,25 @@ export interface RawInput {
   off(event: "data" | "end" | "error", listener: (value: never) => void): unknown;
   resume(): unknown;
   pause(): unknown;
+}
+
+export interface TerminalOutput {
+  size(): { columns: number; rows: number };
+  /** Resolves when the text has left the process. */
+  write(text: string): Promise<unknown>;
+  writeNow(text: string): void;
+}
+
+/** process.stdout.write blocks on a TTY under Bun (measured: 1 s for 1 MB nobody reads); Bun.write does not. */
+export function standardOutput(stdout: WriteStream): TerminalOutput {
+  return {
+    size: () => {
+      const [columns, rows] = stdout.getWindowSize();
+      return { columns, rows };
+    },
+    write: (text) => Bun.write(Bun.stdout, text),
+    writeNow: (text) => void writeSync(1, text),
+  };
 }
 
 /** How long a lone ESC may be the beginning of a sequence; slow links cut sequences in two. */

@@ -1,0 +1,235 @@
+/** A REPL inside the test process, on an emulator instead of a terminal, with turns of the test's choice. */
+import type { AgentEvent, AgentEventBody } from "../../src/agent/events.ts";
+import { Tasks } from "../../src/agent/tasks.ts";
+import type { ExitCode } from "../../src/lib/errors.ts";
+import { Approvals, type ApprovalRequest, type Decision } from "../../src/policy/approvals.ts";
+import type { Display, ReplFacts, ReplHost } from "../../src/ui/host.ts";
+import { Repl } from "../../src/ui/repl.ts";
+import { Terminal } from "../../src/ui/terminal/terminal.ts";
+import { Emulator } from "./emulator.ts";
+import { encode } from "./pty.ts";
+
+export type ScriptedTurn = (turn: TurnTools) => AsyncGenerator<AgentEventBody, void>;
+
+export interface TurnTools {
+  readonly prompt: string;
+  readonly signal: AbortSignal;
+  /** Waits until the test opens the gate of that name, or the turn is cancelled. */
+  gate(name: string): Promise<void>;
+  ask(request?: Partial<ApprovalRequest>): Promise<Decision>;
+}
+
+export interface RigOptions {
+  readonly cols?: number;
+  readonly rows?: number;
+  readonly turn?: ScriptedTurn;
+  readonly display?: Partial<Display>;
+  readonly facts?: Partial<ReplFacts>;
+  readonly target?: Partial<ReplFacts["target"]>;
+  readonly host?: Partial<ReplHost>;
+  readonly env?: Record<string, string | undefined>;
+  readonly historyPath?: string;
+}
+
+export class ReplRig implements AsyncDisposable {
+  readonly emulator: Emulator;
+  readonly approvals = new Approvals();
+  readonly repl: Repl;
+  readonly host: ReplHost;
+  readonly done: Promise<ExitCode>;
+  readonly prompts: string[] = [];
+  /** Set to make the terminal slow: writes wait until it is undefined again. */
+  stalled: Promise<void> | undefined;
+  raw = false;
+  used = 0;
+  #gates = new Map<string, PromiseWithResolvers<void>>();
+  #listeners: Record<string, ((value: never) => void) | undefined> = {};
+  #news = new Set<(event: AgentEvent) => void>();
+
+  constructor(options: RigOptions = {}) {
+    this.emulator = new Emulator(options.cols, options.rows);
+    this.host = this.#host(options);
+    const terminal = new Terminal(
+      {
+        setRawMode: (on) => (this.raw = on),
+        on: (event, listener) => (this.#listeners[event] = listener),
+        off: (event) => (this.#listeners[event] = undefined),
+        resume: () => {},
+        pause: () => {},
+      },
+      {
+        size: () => ({ columns: this.emulator.columns, rows: this.emulator.rows }),
+        write: async (text) => {
+          await this.stalled;
+          this.emulator.write(text);
+        },
+        writeNow: (text) => this.emulator.write(text),
+      },
+    );
+    this.emulator.onAnswer((text) => this.send(text));
+    this.repl = new Repl(this.host, terminal, options.env ?? {});
+    this.done = this.repl.run();
+  }
+
+  send(text: string): void {
+    (this.#listeners.data as ((chunk: Uint8Array) => void) | undefined)?.(Buffer.from(text));
+  }
+
+  key(...names: string[]): void {
+    for (const name of names) this.send(encode(name));
+  }
+
+  resize(cols: number, rows: number): void {
+    this.emulator.resize(cols, rows);
+    process.emit("SIGWINCH", "SIGWINCH");
+  }
+
+  open(gate: string): void {
+    this.#gate(gate).resolve();
+  }
+
+  /** Something that happens outside a task. */
+  news(body: AgentEventBody): void {
+    for (const listener of this.#news) listener(stamped(body));
+  }
+
+  async until(wanted: string | RegExp | ((screen: string) => boolean)): Promise<string> {
+    return await this.emulator.until(wanted, 4000);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.repl.quit();
+    await this.done;
+    this.emulator.dispose();
+  }
+
+  #gate(name: string): PromiseWithResolvers<void> {
+    let gate = this.#gates.get(name);
+    if (gate === undefined) this.#gates.set(name, (gate = Promise.withResolvers<void>()));
+    return gate;
+  }
+
+  async *#run(turn: ScriptedTurn, prompt: string, signal: AbortSignal): AsyncGenerator<AgentEvent, void> {
+    this.prompts.push(prompt);
+    const tools: TurnTools = {
+      prompt,
+      signal,
+      gate: async (name) => {
+        const { promise, reject } = Promise.withResolvers<never>();
+        signal.addEventListener("abort", () => reject(signal.reason));
+        await Promise.race([this.#gate(name).promise, promise]);
+      },
+      ask: (request = {}) => this.approvals.decide({ ...REQUEST, ...request }, signal),
+    };
+    for await (const body of turn(tools)) yield stamped(body);
+  }
+
+  #host(options: RigOptions): ReplHost {
+    const turn = options.turn ?? (async function* () {} as ScriptedTurn);
+    const { approvals } = this;
+    return {
+      version: "1.2.3",
+      display: {
+        color: false,
+        showTokens: false,
+        showToolCalls: true,
+        showReasoning: true,
+        markdown: true,
+        notify: "bell",
+        ...options.display,
+      },
+      historyPath: options.historyPath,
+      facts: () => ({
+        target: {
+          kind: "local",
+          name: "local",
+          user: "ann",
+          host: "desk",
+          cwd: "/srv",
+          state: "open",
+          ...options.target,
+        },
+        profile: "main",
+        model: "model-x",
+        session: "aaaa-bbbb-cccc-dddd",
+        resumed: false,
+        contextUsed: this.used,
+        contextLimit: 1000,
+        dryRun: false,
+        ...options.facts,
+      }),
+      tasks: (listener) => new Tasks(listener),
+      runTurn: (prompt, signal) => this.#run(turn, prompt, signal),
+      compact: (signal) => this.#run(turn, "/compact", signal),
+      onEvent: (listener) => {
+        this.#news.add(listener);
+        return () => this.#news.delete(listener);
+      },
+      approvals: {
+        get mode() {
+          return approvals.mode;
+        },
+        setMode: (mode) => approvals.setMode(mode),
+        setAsker: (asker) => approvals.setAsker(asker),
+        remembered: () => approvals.remembered(REQUEST.machine).map(({ words }) => words.join(" ")),
+      },
+      status: () => [{ label: "tokens", value: "10 in, 20 out" }],
+      tools: () => [
+        { name: "run_shell", description: "runs a command" },
+        { name: "web_search", description: "searches", off: "search_enabled = false" },
+      ],
+      profiles: () => [
+        { name: "main", model: "model-x", api: "completions", auth: "api-key", active: true },
+        { name: "spark", model: "model-y", api: "responses", auth: "login", active: false },
+      ],
+      switchModel: async () => [],
+      sessions: () => [
+        { id: "aaaa-bbbb-cccc-dddd", lastUsed: new Date().toISOString(), title: "now", target: "local", current: true },
+        {
+          id: "eeee-ffff-gggg-hhhh",
+          lastUsed: "2020-01-01T00:00:00Z",
+          title: "before",
+          target: "local",
+          current: false,
+        },
+      ],
+      newSession: async () => ["session 1111-2222-3333-4444"],
+      resumeSession: async (name) => [`resumed ${name}`],
+      login: async () => {},
+      listDirectory: async () => [
+        { name: "src", directory: true },
+        { name: "some file.txt", directory: false },
+        { name: ".hidden", directory: false },
+      ],
+      ...options.host,
+    };
+  }
+}
+
+export const REQUEST: ApprovalRequest = {
+  id: "a1",
+  call: "c1",
+  tool: "run_shell",
+  where: "ann@desk",
+  machine: "m1",
+  action: "systemctl restart nginx",
+  risk: "high",
+  mutation: true,
+  privesc: false,
+  why: "to apply the configuration",
+  policy: "restarts a service",
+  understated: true,
+  editable: true,
+  prefixes: [{ words: ["systemctl", "restart"], open: true }],
+};
+
+export function stamped(body: AgentEventBody): AgentEvent {
+  return { v: 1, ts: "2026-01-01T00:00:00.000Z", session: "aaaa-bbbb-cccc-dddd", target: "local", ...body };
+}
+
+/** The events of an answer that is only text. */
+export async function* answer(text: string, pieces = 7): AsyncGenerator<AgentEventBody, void> {
+  for (let at = 0; at < text.length; at += pieces) yield { type: "text", delta: text.slice(at, at + pieces) };
+  yield { type: "message", message: { role: "assistant", content: text, toolCalls: [] } };
+  yield { type: "done", turn: 1, status: "answered", text, iterations: 1, ms: 1 };
+}
