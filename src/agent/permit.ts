@@ -13,7 +13,8 @@ export interface PermitParts {
   readonly approvals: Approvals;
   target(): Promise<Target>;
   judgeShell(command: string): Promise<ShellJudgement>;
-  judgeWrite(path: ResolvedPath): Promise<Verdict>;
+  /** `asked` is the path before it was resolved. */
+  judgeWrite(path: ResolvedPath, asked: string): Promise<Verdict>;
   /** shell_confirm and fetch_confirm. */
   readonly confirm: { readonly shell: boolean; readonly fetch: boolean };
   readonly shellRoots: readonly string[];
@@ -147,7 +148,7 @@ async function permitWrite(
 ): Promise<Permission> {
   const target = await parts.target();
   const resolved = await target.files.resolve(intent.path);
-  const verdict = await parts.judgeWrite(resolved);
+  const verdict = await parts.judgeWrite(resolved, intent.path);
   if (verdict.kind === "deny") return refusedByPolicy(verdict);
   const prepared = await call.tool.prepare?.(call.input, call.context);
   if (prepared?.kind === "failed") return { kind: "result", result: prepared.result };

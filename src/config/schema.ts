@@ -64,7 +64,7 @@ export const SETTINGS = {
     shell_timeout_slow: duration("15m", 'the same with mode = "slow"'),
     background_timeout: duration("24h", "when a background shell is ended"),
     files_allowed_paths: texts([], "if set, files are written only below these directories"),
-    fetch_allowed_domains: texts([], "hosts that may be fetched although they are private; subdomains included"),
+    fetch_allowed_domains: texts([], "if set, only these hosts are fetched, private ones too; subdomains included"),
     fetch_blocked_domains: texts([], "hosts that are never fetched; subdomains included"),
   },
   safety: {
