@@ -1,5 +1,6 @@
 /** OpenAI's device-code sign-in: ask for a code, wait until the user has entered it, exchange it, refresh, revoke. */
 import { BuddyError } from "../lib/errors.ts";
+import { pause } from "../lib/pause.ts";
 import type { SignIn } from "./store.ts";
 
 export class OpenAiDevice {
@@ -214,19 +215,4 @@ function unexpected(doing: string, status: number, body: Record<string, unknown>
 
 function expired(): BuddyError {
   return new BuddyError("auth", "the code was not entered within 15 minutes", { hint: "Start again: buddy login" });
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
-      resolve();
-    }, ms);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
 }

@@ -1,5 +1,6 @@
 /** createModelClient: one interface over both wire protocols, with retries that the user can see. */
 import { BuddyError } from "../lib/errors.ts";
+import { pause } from "../lib/pause.ts";
 import { infoFor, type CatalogRule } from "./catalog.ts";
 import { droppableFor } from "./concessions.ts";
 import { cancelled, ModelError } from "./errors.ts";
@@ -10,7 +11,7 @@ import type { Droppable, Protocol, Reply } from "./protocols/protocol.ts";
 import { responses } from "./protocols/responses.ts";
 import { proxyFor, type Environment } from "./proxy.ts";
 import { redactor } from "./redact.ts";
-import { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, pause, waitBefore } from "./retry.ts";
+import { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } from "./retry.ts";
 import type { ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";
 import { usageOf } from "./usage.ts";
 
@@ -153,7 +154,7 @@ class HttpModelClient implements ModelClient {
       const wait = waitBefore(attempt, error.retryAfterMs, first);
       if (wait > MAX_WAIT_MS || waited + wait > maxRetryMs) throw tooLong(error, wait);
       if (shown) yield { type: "discard" };
-      yield { type: "retry", attempt, of: retries, host: this.#host, reason: error.message, waitMs: wait };
+      yield { type: "retry", attempt, of: retries, host: this.#host, reason: error.brief, waitMs: wait };
       await pause(wait, signal).catch(() => {
         throw cancelled(signal);
       });

@@ -3,6 +3,8 @@ import { BuddyError, type ErrorCode } from "../lib/errors.ts";
 
 export class ModelError extends BuddyError {
   readonly reason: ModelFailure;
+  /** The same without host and hint, for a line that names the host anyway. */
+  readonly brief: string;
   /** Trying the same request again may help. */
   readonly retryable: boolean;
   readonly status: number | undefined;
@@ -24,6 +26,7 @@ export class ModelError extends BuddyError {
     );
     this.name = "ModelError";
     this.reason = reason;
+    this.brief = details.brief ?? message;
     this.retryable = details.retryable ?? false;
     this.status = details.status;
     this.providerCode = details.providerCode;
@@ -50,6 +53,7 @@ export type ModelFailure =
   | "cancelled"; // the caller's signal
 
 export interface ModelErrorDetails {
+  readonly brief?: string;
   readonly hint?: string | undefined;
   readonly cause?: unknown;
   readonly retryable?: boolean;

@@ -39,7 +39,7 @@ export async function* exchange(
   const watchdog = new Watchdog(signal);
   let rest: BodyReader | undefined;
   try {
-    watchdog.expect(limits.headerMs, () => `${situation.host} did not answer within ${seconds(limits.headerMs)}`);
+    watchdog.expect(limits.headerMs, `no answer within ${seconds(limits.headerMs)}`);
     const response = await fetch(ask.url, {
       method: "POST",
       headers: ask.headers,
@@ -51,8 +51,8 @@ export async function* exchange(
       proxy: situation.proxy ?? false,
       ...(ask.unix !== undefined && { unix: ask.unix }),
     } as BunFetchRequestInit);
-    watchdog.expect(limits.idleMs, () => `the stream of ${situation.host} fell silent for ${seconds(limits.idleMs)}`);
-    watchdog.endBy(limits.totalMs, () => `${situation.host} did not come to an end within ${seconds(limits.totalMs)}`);
+    watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);
+    watchdog.endBy(limits.totalMs, `no end of the answer within ${seconds(limits.totalMs)}`);
     if (response.status !== 200) throw await refusal(response, situation);
 
     const answer = new Answer(protocol);
@@ -75,7 +75,7 @@ export async function* exchange(
         rest = reader;
         break;
       }
-      if (answer.finished) watchdog.endBy(limits.lingerMs, () => "");
+      if (answer.finished) watchdog.endBy(limits.lingerMs, "");
     }
     const reply = answer.end();
     if (answer.batch.length > 0) yield answer.takeBatch();
@@ -84,7 +84,8 @@ export async function* exchange(
     if (signal.aborted) throw cancelled(signal);
     if (!watchdog.bitten) throw error;
     const { words, retryable } = watchdog.bitten;
-    throw new ModelError("timeout", words, {
+    throw new ModelError("timeout", `${situation.host}: ${words}`, {
+      brief: words,
       retryable,
       hint: "A slow model may need a larger api_timeout in [network].",
     });
@@ -98,7 +99,7 @@ type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read">;
 
 /** Reads the few bytes after the closing event, so that the connection can be used again; a server that goes on is cut off. */
 async function drain(reader: BodyReader, watchdog: Watchdog): Promise<void> {
-  watchdog.endBy(250, () => "");
+  watchdog.endBy(250, "");
   try {
     while (!(await reader.read()).done);
   } catch {

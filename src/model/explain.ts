@@ -23,6 +23,7 @@ export function explain(error: unknown, at: Situation): ModelError {
   if (error instanceof Complaint) return explainComplaint(error, error.status, undefined, at);
   if (error instanceof Malformed) {
     return new ModelError("protocol", at.redact(`${at.host}: ${error.message}`), {
+      brief: at.redact(error.message),
       retryable: error.retryable,
       hint: error.retryable
         ? undefined
@@ -43,8 +44,10 @@ export function explainComplaint(
   const culprit =
     complaint.param !== undefined && !complaint.message.includes(complaint.param) ? ` (${complaint.param})` : "";
   const words = complaint.message === "" ? "" : `: ${complaint.message}${culprit}`;
-  const about = status === undefined ? "" : ` (${status}${STATUS[status] ? ` ${STATUS[status]}` : ""})`;
+  const code = status === undefined ? "" : `${status}${STATUS[status] ? ` ${STATUS[status]}` : ""}`;
+  const about = code === "" ? "" : ` (${code})`;
   return new ModelError(kind.reason, at.redact(`${at.host} ${SAYS[kind.reason]}${about}${words}`), {
+    brief: at.redact(`${code === "" ? "error" : code}${words}`),
     retryable: kind.retryable,
     status,
     retryAfterMs,

@@ -6,8 +6,9 @@ import { proxyLabel } from "./proxy.ts";
 export function explainNetworkError(error: unknown, at: Situation): ModelError {
   const code = codeOf(error);
   const via = at.proxy === undefined ? "" : ` through the proxy ${proxyLabel(at.proxy)}`;
-  const fail = (words: string, retryable: boolean, hint?: string) =>
-    new ModelError("network", at.redact(`${words}${via}`), {
+  const fail = (brief: string, message: string, retryable: boolean, hint?: string) =>
+    new ModelError("network", at.redact(`${message}${via}`), {
+      brief: at.redact(`${brief}${via}`),
       retryable,
       hint: hint && at.redact(hint),
       providerCode: code,
@@ -15,6 +16,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
 
   if (CERTIFICATE.test(code)) {
     return fail(
+      "untrusted certificate",
       `${at.host} shows a certificate that is not trusted here (${code})`,
       false,
       "If a company proxy or a private CA is in between, name its certificate file in NODE_EXTRA_CA_CERTS.",
@@ -22,36 +24,52 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
   }
   const words = error instanceof Error ? error.message : String(error);
   const tunnel = /^Proxy refused to open a tunnel: (.*)$/.exec(words)?.[1];
-  if (tunnel !== undefined) return fail(`no connection to ${at.host}: ${tunnel}`, tunnel.startsWith("5"), PROXY_HINT);
+  if (tunnel !== undefined) {
+    return fail(tunnel, `no connection to ${at.host}: ${tunnel}`, tunnel.startsWith("5"), PROXY_HINT);
+  }
   switch (code) {
     case "ECONNREFUSED":
-      return fail(`cannot connect to ${at.host}: connection refused`, true, refusedHint(at));
+      return fail("connection refused", `cannot connect to ${at.host}: connection refused`, true, refusedHint(at));
     case "ENOTFOUND":
     case "EAI_AGAIN":
     case "DNS_ENOTFOUND":
       return fail(
+        "the name does not resolve",
         `cannot find ${at.host}: the name does not resolve`,
         true,
         `Check api_base_url of profile "${at.profile}", the network and DNS.`,
       );
     case "ECONNRESET":
     case "EPIPE":
-      return fail(`${at.host} broke the connection`, true, "Usually the network or the provider: try again.");
+      return fail(
+        "connection broken",
+        `${at.host} broke the connection`,
+        true,
+        "Usually the network or the provider: try again.",
+      );
     case "ENETUNREACH":
     case "EHOSTUNREACH":
     case "ENETDOWN":
-      return fail(`no route to ${at.host}`, true, "Check the network connection.");
+      return fail("no route", `no route to ${at.host}`, true, "Check the network connection.");
     case "ETIMEDOUT":
-      return fail(`connecting to ${at.host} timed out`, true, "Check the network, a firewall, or HTTPS_PROXY.");
+      return fail(
+        "timed out",
+        `connecting to ${at.host} timed out`,
+        true,
+        "Check the network, a firewall, or HTTPS_PROXY.",
+      );
     case "EPROTO":
       return fail(
+        "no TLS",
         `${at.host} does not speak TLS on this port`,
         false,
         `Check http:// or https:// in api_base_url (${at.baseUrl}).`,
       );
-    default:
+    default: {
+      const short = words.split(" For more information, pass")[0] ?? words;
       // Without a code it did not come from the network: trying again would not help.
-      return fail(`the request to ${at.host} failed: ${words.split(" For more information, pass")[0]}`, code !== "");
+      return fail(short, `the request to ${at.host} failed: ${short}`, code !== "");
+    }
   }
 }
 

@@ -28,19 +28,3 @@ export function backoffMs(attempt: number, firstMs: number, random: () => number
 export function waitBefore(attempt: number, askedMs: number | undefined, firstMs: number): number {
   return askedMs === undefined ? backoffMs(attempt, firstMs, Math.random) : Math.round(askedMs + Math.random() * 250);
 }
-
-/** Resolves after `ms`, rejects as soon as the signal fires. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", stop, { once: true });
-  });
-}

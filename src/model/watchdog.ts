@@ -5,7 +5,7 @@ export class Watchdog {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal;
   readonly #onCaller = () => this.#controller.abort(this.#caller.reason);
-  #idle: { ms: number; words: () => string } | undefined;
+  #idle: { ms: number; words: string } | undefined;
   #seen = 0;
   #end: number | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
@@ -22,7 +22,7 @@ export class Watchdog {
   }
 
   /** From now on something must happen every `ms`. */
-  expect(ms: number, words: () => string): void {
+  expect(ms: number, words: string): void {
     this.#idle = { ms, words };
     this.alive();
     clearTimeout(this.#idleTimer);
@@ -35,12 +35,12 @@ export class Watchdog {
   }
 
   /** From now on it must be over after `ms`, whatever happens; an earlier end stands. */
-  endBy(ms: number, words: () => string): void {
+  endBy(ms: number, words: string): void {
     const end = performance.now() + ms;
     if (this.#end !== undefined && this.#end <= end) return;
     this.#end = end;
     clearTimeout(this.#endTimer);
-    this.#endTimer = setTimeout(() => this.#bite(words(), false), ms);
+    this.#endTimer = setTimeout(() => this.#bite(words, false), ms);
   }
 
   /** Closes the connection if it is still open. */
@@ -54,7 +54,7 @@ export class Watchdog {
   #check = (): void => {
     if (!this.#idle) return;
     const left = this.#idle.ms - (performance.now() - this.#seen);
-    if (left <= 0) return this.#bite(this.#idle.words(), true);
+    if (left <= 0) return this.#bite(this.#idle.words, true);
     this.#idleTimer = setTimeout(this.#check, left);
   };
 

@@ -61,7 +61,8 @@ describe.each(APIS)("%s", (api) => {
     });
     const events = await collect(model.client);
     expect(retries(events)).toHaveLength(1);
-    expect(retries(events)[0]).toMatchObject({ attempt: 1, of: 4, host: new URL(model.url).host });
+    const { host } = new URL(model.url);
+    expect(retries(events)[0]).toMatchObject({ attempt: 1, of: 4, host, reason: expect.not.stringContaining(host) });
     const afterRetry = events.slice(events.findIndex((event) => event.type === "retry"));
     expect(afterRetry.flatMap((event) => (event.type === "text" ? event.delta : [])).join("")).toBe("fine");
     const shownBefore = events.slice(0, events.indexOf(afterRetry[0]!)).some((event) => event.type === "text");
@@ -244,7 +245,7 @@ describe.each(APIS)("%s", (api) => {
       });
       const error = await failure(model.client);
       expect(error.reason).toBe("timeout");
-      expect(error.message).toContain("did not come to an end");
+      expect(error.message).toContain("no end of the answer");
       await until(() => model.requests[0]?.abandoned, "the server sees the connection close");
       const patient = createModelClient(modelOptions(model.url, { api }));
       const cancel = new AbortController();
