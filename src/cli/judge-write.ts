@@ -1,4 +1,6 @@
 /** Joins the path policy to a target: allowed roots are resolved there, as the paths themselves are. */
+import type { LoadedConfig } from "../config/load.ts";
+import { buddyPaths } from "../config/paths.ts";
 import { judgePath } from "../policy/paths.ts";
 import type { Verdict } from "../policy/verdict.ts";
 import type { FileAccess, ResolvedPath } from "../targets/target.ts";
@@ -27,4 +29,10 @@ export function writeJudge(
       throw error;
     }
   };
+}
+
+/** For a target on this machine: the files of the configuration and everything else buddy keeps. */
+export function ownPaths({ files, env }: Pick<LoadedConfig, "files" | "env">): readonly string[] {
+  const paths = buddyPaths(env);
+  return [...files, ...(paths === undefined ? [] : [paths.dir])];
 }

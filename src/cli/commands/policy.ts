@@ -29,14 +29,18 @@ export const command = defineCommand({
         hint: `One JSON value a line: echo '"value"' | buddy policy ${kind} --batch`,
       });
     const explainer = await (await load()).explainer(globals);
-    if (batch === true) {
-      const { answerBatch } = await import("../policy/batch.ts");
-      await answerBatch(explainer, Bun.stdin.stream(), (text) => Bun.write(Bun.stdout, text));
+    try {
+      if (batch === true) {
+        const { answerBatch } = await import("../policy/batch.ts");
+        await answerBatch(explainer, Bun.stdin.stream(), (text) => Bun.write(Bun.stdout, text));
+        return EXIT.ok;
+      }
+      const given = value ?? (await Bun.stdin.text()).replace(/\r?\n$/, "");
+      const answer = await explainer.explain(given);
+      await Bun.write(Bun.stdout, `${json === true ? JSON.stringify(answer) : explainer.words(answer)}\n`);
       return EXIT.ok;
+    } finally {
+      await explainer[Symbol.asyncDispose]?.();
     }
-    const given = value ?? (await Bun.stdin.text()).replace(/\r?\n$/, "");
-    const answer = await explainer.explain(given);
-    await Bun.write(Bun.stdout, `${json === true ? JSON.stringify(answer) : explainer.words(answer)}\n`);
-    return EXIT.ok;
   },
 });

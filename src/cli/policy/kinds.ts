@@ -4,4 +4,7 @@ import type { LoadExplainer } from "./explainer.ts";
 /** What each kind brings with it (a parser, a resolver) is loaded only when it is asked for. */
 export const KINDS: Readonly<Record<string, () => Promise<{ explainer: LoadExplainer }>>> = {
   shell: () => import("./shell.ts"),
+  url: () => import("./url.ts"),
+  path: () => import("./path.ts"),
+  text: () => import("./text.ts"),
 };

@@ -1,8 +1,31 @@
 /** `buddy policy path`: may this path be written? Resolved on this machine the way the tools resolve it. */
 import { BuddyError } from "../../lib/errors.ts";
 import { showText } from "../../policy/terminal-text.ts";
-import type { FileAccess } from "../../targets/target.ts";
-import { type WriteRules, writeJudge } from "../judge-write.ts";
+import { fileAccess } from "../../targets/files.ts";
+import type { FileAccess, ResolvedPath } from "../../targets/target.ts";
+import { LocalTransport } from "../../targets/transports/local.ts";
+import { loadConfiguration } from "../configuration.ts";
+import { type WriteRules, ownPaths, writeJudge } from "../judge-write.ts";
+import type { GlobalOptions } from "../options.ts";
+import type { Explainer } from "./explainer.ts";
+
+export async function explainer(globals: GlobalOptions): Promise<Explainer> {
+  const loaded = await loadConfiguration(globals, { create: false });
+  const transport = new LocalTransport();
+  const files = fileAccess(transport, { cwd: () => process.cwd() });
+  const explain = pathExplainer(files, {
+    allowedPaths: loaded.config.tools.files_allowed_paths,
+    ownPaths: ownPaths(loaded),
+  });
+  return {
+    explain,
+    words(answer) {
+      const { verdict, why, resolved } = answer as PathExplanation;
+      return `${verdict}: ${why}\nresolved: ${showText(resolved, { mode: "line" })}`;
+    },
+    [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
+  };
+}
 
 export interface PathExplanation {
   readonly verdict: "allow" | "ask" | "block";
@@ -15,7 +38,7 @@ export function pathExplainer(files: FileAccess, rules: WriteRules): (value: unk
   const judge = writeJudge(files, rules);
   return async (value) => {
     const path = pathOf(value);
-    let resolved;
+    let resolved: ResolvedPath;
     try {
       resolved = await files.resolve(path);
     } catch (error) {

@@ -1,6 +1,21 @@
 /** `buddy policy url`: may this address be fetched? Nothing is looked up: names count by themselves, or as if they resolved as told. */
 import { BuddyError } from "../../lib/errors.ts";
 import { type UrlRules, judgeUrl } from "../../policy/urls.ts";
+import { loadConfiguration } from "../configuration.ts";
+import type { GlobalOptions } from "../options.ts";
+import type { Explainer } from "./explainer.ts";
+
+export async function explainer(globals: GlobalOptions): Promise<Explainer> {
+  const { config } = await loadConfiguration(globals, { create: false });
+  const rules = { allow: config.tools.fetch_allowed_domains, deny: config.tools.fetch_blocked_domains };
+  return {
+    explain: (value) => explainUrl(value, rules),
+    words(answer) {
+      const { verdict, why } = answer as UrlExplanation;
+      return `${verdict}: ${why}`;
+    },
+  };
+}
 
 export interface UrlExplanation {
   readonly verdict: "allow" | "block";
