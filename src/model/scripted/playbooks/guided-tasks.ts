@@ -133,8 +133,11 @@ function processWords(seen: readonly Round[]): string {
 function repositoryWords([status, log, files]: readonly Round[]): string {
   if (!status || !log || !files) return "";
   const entries = files.text.split("\n").filter((name) => name.trim() !== "");
-  const listing =
-    files.outcome === "ok" ? `${entries.length} entries here:\n\n${block(entries.join("\n"))}` : told("`ls`", files);
+  const named =
+    entries.length === 0
+      ? "The directory is empty."
+      : `${entries.length} entries here:\n\n${block(entries.join("\n"))}`;
+  const listing = files.outcome === "ok" ? named : told("`ls`", files);
   if (status.outcome === "failed") return `This directory is not a git repository. ${listing}`;
   if (status.outcome !== "ok") return told("`git status`", status);
   const [first = "", ...changes] = status.text.trimEnd().split("\n");

@@ -13,7 +13,8 @@ export interface Round {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-export type Outcome = "ok" | "failed" | "timed-out" | "blocked" | "refused" | "dry-run" | "cancelled" | "error";
+export type Outcome =
+  "ok" | "failed" | "unfinished" | "timed-out" | "blocked" | "refused" | "dry-run" | "cancelled" | "error";
 
 export function lastPrompt(request: ScriptedRequest): string {
   return request.messages.findLast((message) => message.role === "user")?.content ?? "";
@@ -68,7 +69,9 @@ const OUTCOMES: readonly (readonly [Outcome, RegExp])[] = [
   ["cancelled", /^operation cancelled by user/],
   ["blocked", /^Not allowed\b/i],
   ["refused", /^(The operator refused|Refused\b|Nobody\b)/i],
-  ["error", /^error:/i],
+  ["error", /^(error|not fetched|not found|not read):/i],
+  // Waiting for input, lost, sent without waiting, a shell that ended: the tool's own words say it best.
+  ["unfinished", /^\[(the shell ended|lost|waiting for|interactive|full-screen|command incomplete|command sent)/],
 ];
 
 /** The readable part of a structured result, under the names tools use for it. */

@@ -10,18 +10,20 @@ export function told(what: string, round: Round): string {
         : `${what} ${verb}:\n\n${block(round.text)}`;
     case "failed":
       return `${what} failed with exit code ${round.exitCode}${round.text.trim() === "" ? "." : `:\n\n${block(round.text)}`}`;
+    case "unfinished":
+      return `${what} did not end as usual:\n\n${block(round.text)}`;
     case "timed-out":
       return `${what} did not finish in time:\n\n${block(round.text)}`;
     case "blocked":
       return `${what} was not run, the policy does not allow it: ${oneLine(round.text.replace(/^not allowed:?\s*/i, ""))}`;
     case "refused":
-      return `${what} was not run: ${oneLine(round.text)}`;
+      return `${what} was not run: ${firstSentence(round.text.replace(/^refused:?\s*/i, ""))}`;
     case "dry-run":
       return `${what} was not run, this is a dry run: ${oneLine(round.text)}`;
     case "cancelled":
       return `${what} was cancelled.`;
     case "error":
-      return `${what} did not work: ${oneLine(round.text.replace(/^error:\s*/i, ""))}`;
+      return `${what} did not work: ${oneLine(round.text.replace(/^[a-z ]+:\s*/i, ""))}`;
   }
 }
 
@@ -42,6 +44,11 @@ export function block(text: string): string {
   const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${shown.join("\n")}\n${fence}`;
+}
+
+/** What follows is advice for a model that could think about it. */
+function firstSentence(text: string): string {
+  return oneLine(text).split(/(?<=[.!?])\s/)[0] ?? "";
 }
 
 function oneLine(text: string): string {
