@@ -95,7 +95,7 @@ export class SshTransport implements Transport {
     const destination = parseDestination(this.#options.destination);
     const options = { ...this.#options, cwd: "" };
     for (const [attempt, wait] of BACKOFF_MS.entries()) {
-      await delay(wait, undefined, signal === undefined ? {} : { signal });
+      await delay(wait, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
       try {
         const line = await connect(destination, options, this.#local, false, signal);
         await this.#adopt(line);
