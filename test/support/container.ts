@@ -26,7 +26,7 @@ export interface ContainerWish {
 }
 
 /** Images are kept between runs; they are made of files of this machine and rebuilt when their recipe changes. */
-const CACHE = join(tmpdir(), `buddy-test-containers-${process.getuid?.() ?? 0}-2`);
+const CACHE = join(tmpdir(), `buddy-test-containers-${process.getuid?.() ?? 0}-3`);
 let count = 0;
 
 export async function containerTarget(wish: ContainerWish = {}): Promise<Container> {
@@ -123,6 +123,8 @@ if [ "$image" = tmux ]; then
     for l in $(ldd "$p" | grep -o '/[^ ]*'); do [ -e "$r$l" ] || with "$l"; done
   done
   [ -e "$r/bin/bash" ] || ln -s /usr/bin/bash "$r/bin/bash"
+  # tmux does not even tell its version without a UTF-8 locale.
+  for f in /usr/lib/locale/C.utf8/* /usr/lib/locale/C.utf8/*/*; do if [ -f "$f" ]; then with "$f"; fi; done
   for t in s/screen s/screen-256color t/tmux t/tmux-256color x/xterm x/xterm-256color v/vt100 d/dumb; do
     for d in /lib/terminfo /usr/share/terminfo /etc/terminfo; do if [ -e "$d/$t" ]; then with "$d/$t"; break; fi; done
   done

@@ -199,7 +199,7 @@ describe.each([...PLACES])("%s", (place) => {
         env: { ...process.env, ...opened.env },
       });
       const { value } = await holder.stdout.getReader().read();
-      if (value === undefined) throw new Error(`the holder failed: ${await holder.stderr.text()}`);
+      if (value === undefined) throw new Error(`the holder failed: ${await new Response(holder.stderr).text()}`);
       await until(() => processesWith(`sleep ${seconds}`).length >= 2, "the group runs");
       if (how.startsWith("SIG")) holder.kill(how as NodeJS.Signals);
       else {
