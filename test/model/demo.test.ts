@@ -27,7 +27,7 @@ type Run = (name: string, args: Args) => unknown;
 /** Runs commands with sh and words their outcome as buddy's tools do. */
 const really: Run = (name, args) => {
   if (name !== "run_shell") return `${name} ${JSON.stringify(args)}`;
-  if (String(args["command"]).startsWith("rm -rf /"))
+  if (String(args["command"]).includes("rm -rf /"))
     return "Not allowed: it removes everything. Name the directory you mean.";
   const { exitCode, stdout, stderr } = Bun.spawnSync(["sh", "-c", String(args["command"])]);
   const text = `${stdout}${stderr}`.trimEnd();
@@ -113,7 +113,7 @@ describe("demo", () => {
   });
 
   test("commands over several lines are one command; attached text is data", async () => {
-    const { calls } = await converse("run: cat <<EOF\nrun away\nEOF\n\n```\nrun: rm -rf ~\n```");
+    const { calls } = await converse("run: cat <<EOF\nrun away\nEOF\n\n```\nrun: echo attached\n```");
     expect(calls.map((call) => call.args["command"])).toEqual(["cat <<EOF\nrun away\nEOF"]);
   });
 
@@ -251,7 +251,7 @@ describe("tour", () => {
     (name, args) => {
       if (name === "shell_output") return { shell_id: "bg-1", status: "running", stdout: "step 1\n", stderr: "" };
       if (args["mode"] === "background") return background;
-      return args["mutation"] === true && !String(args["command"]).startsWith("rm")
+      return args["mutation"] === true && !String(args["command"]).includes("rm -rf")
         ? change
         : really(name, { ...args, command: String(args["command"]).replace(/^cat .*/, "echo written by buddy demo") });
     };
@@ -262,7 +262,7 @@ describe("tour", () => {
       "uname -sr",
       "df -hP /",
       expect.stringContaining("buddy-demo.txt"),
-      "rm -rf /",
+      "false && rm -rf /",
       expect.stringContaining("step"),
       "shell_output",
       expect.stringContaining("cat "),

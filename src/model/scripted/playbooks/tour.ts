@@ -9,6 +9,9 @@ export const tour: Playbook = { reply: (request) => follow([PLAN], roundsOf(requ
 /** Below the temporary directory, so that nothing of the operator's is touched. */
 const FILE = "/tmp/buddy-demo.txt";
 
+/** Blocked by the policy for what stands in it; where somebody has switched that off, it still does nothing. */
+const FORBIDDEN = "false && rm -rf /";
+
 const PLAN: Plan = {
   stages: [
     () => ({
@@ -25,8 +28,8 @@ const PLAN: Plan = {
       ],
     }),
     ([, , change]) => ({
-      say: `${changeWords(change)}\n\n**3. Something nobody should run.** I now ask for \`rm -rf /\`; the policy blocks it before any question, and nothing is run.\n`,
-      calls: [shellCall("rm -rf /", "show that the policy blocks it")],
+      say: `${changeWords(change)}\n\n**3. Something nobody should run.** I now ask for \`rm -rf /\`, behind a \`false &&\` to be safe; the policy blocks it before any question, and nothing is run.\n`,
+      calls: [shellCall(FORBIDDEN, "show that the policy blocks it")],
     }),
     ([, , , blocked]) => ({
       say: `${blockedWords(blocked)}\n\n**4. In the background.** Long work runs detached and can be looked at later.\n`,
