@@ -34,6 +34,7 @@ export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
   if (facts.path.includes("\0") || asked.includes("\0")) return deny("a path cannot contain a NUL byte");
   if (!facts.path.startsWith("/")) return deny(`${shown} is not an absolute path once resolved`);
   if (facts.path.length > MAX_PATH) return deny(`the path is longer than ${MAX_PATH} characters`);
+  if (lexical(facts.path) === "/") return deny("/ is the root directory");
   if (PROCESS_VIEW.test(lexical(asked)))
     return deny(
       `${showText(asked, { mode: "line" })} means another file for every process`,
@@ -67,6 +68,8 @@ export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
     };
   if (/\/(?:authorized_keys2?|sudoers|crontab|agent\.toml)$/i.test(path))
     return { kind: "ask", why: `${shown} has the name of a file that grants access or runs commands` };
+  if (root === undefined && !path.slice(1).includes("/"))
+    return { kind: "ask", why: `${shown} is right in the root directory` };
   return {
     kind: "allow",
     why:

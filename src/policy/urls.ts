@@ -110,9 +110,14 @@ function localName(host: string): string | undefined {
   if (METADATA_NAME.test(host)) return "a cloud metadata service";
   if (!host.includes(".")) return "a name of the local network";
   if (LOCAL_SUFFIX.test(host)) return "a name of the local network";
-  const embedded = EMBEDDED.exec(host)?.[1]?.replaceAll("-", ".");
-  const address: Address | undefined = embedded === undefined ? undefined : parseAddress(embedded);
+  const embedded = EMBEDDED.exec(host)?.[1];
+  const address = embedded === undefined ? undefined : embeddedAddress(embedded);
   return address === undefined ? undefined : notPublic(address);
+}
+
+function embeddedAddress(text: string): Address | undefined {
+  if (/^[0-9a-f]{8}$/.test(text)) return { family: 4, value: BigInt(`0x${text}`) };
+  return parseAddress(text.replaceAll("-", "."));
 }
 
 const LOOPBACK_NAME =
@@ -120,9 +125,9 @@ const LOOPBACK_NAME =
 const METADATA_NAME =
   /^(?:(?:.+\.)?metadata(?:\.google)?\.internal|metadata|instance-data|metadata\.(?:azure|tencentyun|packet)\..+)$/;
 const LOCAL_SUFFIX =
-  /\.(?:local|localdomain|internal|intranet|lan|home|corp|private|home\.arpa|in-addr\.arpa|ip6\.arpa)$/;
+  /\.(?:local|localdomain|localnet|internal|svc|consul|intranet|lan|home|corp|private|home\.arpa|in-addr\.arpa|ip6\.arpa)$/;
 /** Services that answer with the address written in the name. */
-const EMBEDDED = /(?:^|[.-])(\d{1,3}(?:[.-]\d{1,3}){3})\.(?:nip|sslip|xip)\.io$/;
+const EMBEDDED = /(?:^|[.-])(\d{1,3}(?:[.-]\d{1,3}){3}|[0-9a-f]{8})\.(?:nip|sslip|xip)\.io$/;
 
 const MAX_URL = 8192;
 

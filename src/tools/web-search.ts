@@ -18,8 +18,10 @@ const input = z.strictObject({ query: z.string().trim().min(1).max(500) });
 export type WebSearchInput = z.infer<typeof input>;
 
 export function webSearchTool(settings: SearchSettings): Tool<WebSearchInput> {
+  const base = URL.parse(settings.endpoint || ENDPOINT);
   const address = (query: string): string => {
-    const url = new URL(settings.endpoint ?? ENDPOINT);
+    if (base === null) return settings.endpoint ?? ENDPOINT;
+    const url = new URL(base);
     url.searchParams.set("q", query);
     return url.href;
   };
@@ -29,12 +31,21 @@ export function webSearchTool(settings: SearchSettings): Tool<WebSearchInput> {
     input,
     budget: "search",
     intent: ({ query }) => ({ kind: "fetch", title: query, url: address(query) }),
-    run: ({ query }, context) => run(query, address(query), context, settings),
+    run: async ({ query }, context) =>
+      base === null
+        ? failed(`The search address the operator set is not a URL: ${settings.endpoint}. ${ELSEWHERE}`)
+        : run(query, address(query), context, settings, base),
   };
 }
 
-async function run(query: string, url: string, context: ToolContext, settings: SearchSettings): Promise<ToolResult> {
-  const own = settings.endpoint === undefined ? [] : [new URL(settings.endpoint).hostname];
+async function run(
+  query: string,
+  url: string,
+  context: ToolContext,
+  settings: SearchSettings,
+  base: URL,
+): Promise<ToolResult> {
+  const own = settings.endpoint ? [base.hostname] : [];
   const outcome = await settings.fetch(url, {
     rules: { allow: own, deny: settings.blockedDomains },
     timeoutMs: settings.timeoutMs,

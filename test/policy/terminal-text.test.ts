@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { TerminalText, type TerminalTextOptions, showText } from "../../src/policy/terminal-text.ts";
-import { Seeded, cases } from "../support/seeded.ts";
+import { LONG, Seeded, cases } from "../support/seeded.ts";
 
 /** What may stand in shown output: no control but line end and tab, no C1, nothing unseen; colour only where asked for. */
 const FOREIGN =
@@ -133,44 +133,56 @@ const WAYS: readonly TerminalTextOptions[] = [
   { color: true, maxLine: 7 },
 ];
 
-test("whatever comes in, only plain text comes out, wherever the chunks are cut", () => {
-  const random = new Seeded(0xb0dd1);
-  for (let i = 0; i < cases(100_000); i++) {
-    const text = random.text(PIECES, 24);
-    const options = random.of(WAYS);
-    const shown = showText(text, options);
-    const bare = options.color === true ? shown.replace(COLOR, "") : shown;
-    if (FOREIGN.test(bare) || !shown.isWellFormed())
-      throw new Error(`case ${i}: ${JSON.stringify({ text, options, shown })}`);
-    if (options.color === true && shown.lastIndexOf("\x1b[0;") > shown.lastIndexOf("\x1b[0m"))
-      throw new Error(`case ${i} is not reset: ${JSON.stringify({ text, shown })}`);
-    const cut = random.below(text.length + 1);
-    const filter = new TerminalText(options);
-    const pieces = filter.push(text.slice(0, cut)) + filter.push(text.slice(cut)) + filter.end();
-    if (pieces !== shown)
-      throw new Error(`case ${i} cut at ${cut}: ${JSON.stringify({ text, options, shown, pieces })}`);
-  }
-});
-
-test("every split point of a long mixed text gives the same", () => {
-  const text = new Seeded(7).text(PIECES, 0) + PIECES.join("x") + PIECES.toReversed().join("");
-  for (const options of WAYS) {
-    const shown = showText(text, options);
-    for (let cut = 0; cut <= text.length; cut++) {
+test(
+  "whatever comes in, only plain text comes out, wherever the chunks are cut",
+  () => {
+    const random = new Seeded(0xb0dd1);
+    for (let i = 0; i < cases(100_000); i++) {
+      const text = random.text(PIECES, 24);
+      const options = random.of(WAYS);
+      const shown = showText(text, options);
+      const bare = options.color === true ? shown.replace(COLOR, "") : shown;
+      if (FOREIGN.test(bare) || !shown.isWellFormed())
+        throw new Error(`case ${i}: ${JSON.stringify({ text, options, shown })}`);
+      if (options.color === true && shown.lastIndexOf("\x1b[0;") > shown.lastIndexOf("\x1b[0m"))
+        throw new Error(`case ${i} is not reset: ${JSON.stringify({ text, shown })}`);
+      const cut = random.below(text.length + 1);
       const filter = new TerminalText(options);
-      expect(filter.push(text.slice(0, cut)) + filter.push(text.slice(cut)) + filter.end()).toBe(shown);
+      const pieces = filter.push(text.slice(0, cut)) + filter.push(text.slice(cut)) + filter.end();
+      if (pieces !== shown)
+        throw new Error(`case ${i} cut at ${cut}: ${JSON.stringify({ text, options, shown, pieces })}`);
     }
-    const units = new TerminalText(options);
-    let byUnit = "";
-    for (let i = 0; i < text.length; i++) byUnit += units.push(text[i] ?? "");
-    expect(byUnit + units.end()).toBe(shown);
-  }
-});
+  },
+  LONG,
+);
 
-test("showing twice changes nothing more", () => {
-  const random = new Seeded(99);
-  for (let i = 0; i < 20_000; i++) {
-    const shown = showText(random.text(PIECES, 20));
-    expect(showText(shown)).toBe(shown);
-  }
-});
+test(
+  "every split point of a long mixed text gives the same",
+  () => {
+    const text = new Seeded(7).text(PIECES, 0) + PIECES.join("x") + PIECES.toReversed().join("");
+    for (const options of WAYS) {
+      const shown = showText(text, options);
+      for (let cut = 0; cut <= text.length; cut++) {
+        const filter = new TerminalText(options);
+        expect(filter.push(text.slice(0, cut)) + filter.push(text.slice(cut)) + filter.end()).toBe(shown);
+      }
+      const units = new TerminalText(options);
+      let byUnit = "";
+      for (let i = 0; i < text.length; i++) byUnit += units.push(text[i] ?? "");
+      expect(byUnit + units.end()).toBe(shown);
+    }
+  },
+  LONG,
+);
+
+test(
+  "showing twice changes nothing more",
+  () => {
+    const random = new Seeded(99);
+    for (let i = 0; i < 20_000; i++) {
+      const shown = showText(random.text(PIECES, 20));
+      expect(showText(shown)).toBe(shown);
+    }
+  },
+  LONG,
+);

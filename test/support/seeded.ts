@@ -29,3 +29,6 @@ export class Seeded {
 export function cases(usual: number): number {
   return Number(process.env["BUDDY_FUZZ"] ?? usual);
 }
+
+/** Milliseconds a property test may take: the long run on a busy machine. */
+export const LONG = 600_000;

@@ -153,6 +153,14 @@ test("the endpoint obeys the URL policy unless the operator set it", async () =>
   expect(String((await runTool(offline, { query: "x" })).result)).toContain("EAI_AGAIN");
 });
 
+test("an address that is not a URL is told; an empty one is the usual", async () => {
+  const wrong = webSearchTool({ fetch: localFetch, blockedDomains: [], timeoutMs: 1000, endpoint: "not a url" });
+  expect(wrong.intent({ query: "x" })).toMatchObject({ url: "not a url" });
+  expect(String((await runTool(wrong, { query: "x" })).result)).toContain("not a URL");
+  const empty = webSearchTool({ fetch: localFetch, blockedDomains: [], timeoutMs: 1000, endpoint: "" });
+  expect(empty.intent({ query: "x" })).toMatchObject({ url: "https://html.duckduckgo.com/html/?q=x" });
+});
+
 test("arguments and intent", () => {
   const tool = webSearchTool({ fetch: localFetch, blockedDomains: [], timeoutMs: 1000 });
   expect(tool.intent({ query: "a b" })).toEqual({
