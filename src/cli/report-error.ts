@@ -4,10 +4,13 @@ import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
 import { isTerminal } from "../lib/is-terminal.ts";
 import { printable } from "../lib/printable.ts";
 import { stderrLine } from "../lib/stderr-line.ts";
+import { redactor } from "../policy/redact.ts";
 
 export interface ReportOptions {
   readonly verbose: boolean;
   readonly color?: boolean;
+  /** Texts that must never be shown, beside what looks like a key anyway. */
+  readonly secrets?: readonly string[];
 }
 
 export function reportError(error: unknown, options: ReportOptions): ExitCode {
@@ -19,23 +22,24 @@ export function reportError(error: unknown, options: ReportOptions): ExitCode {
 }
 
 /** `buddy: sentence`, then what to do; with `verbose` also where it happened and why. */
-export function describeError(error: unknown, { verbose, color = false }: ReportOptions): string {
+export function describeError(error: unknown, { verbose, color = false, secrets = [] }: ReportOptions): string {
+  const redact = redactor(secrets);
+  const clean = (text: string) => printable(redact(text));
   const label = color ? "\u001b[1;31mbuddy:\u001b[0m" : "buddy:";
   const lines: string[] = [];
   if (error instanceof BuddyError) {
-    lines.push(`${label} ${printable(error.message)}`);
-    if (error.hint !== undefined)
-      lines.push(
-        ...printable(error.hint)
-          .split("\n")
-          .map((line) => `  ${line}`),
-      );
+    lines.push(`${label} ${clean(error.message)}`);
+    if (error.hint !== undefined) lines.push(...indented(clean(error.hint)));
   } else {
-    lines.push(`${label} something went wrong inside buddy: ${printable(firstLine(error))}`);
+    lines.push(`${label} something went wrong inside buddy: ${clean(firstLine(error))}`);
     lines.push(`  this is a bug${verbose ? "" : "; run it again with --verbose to see where it happened"}`);
   }
-  if (verbose) lines.push(...details(error));
+  if (verbose) lines.push(...details(error).map(clean));
   return lines.join("\n");
+}
+
+function indented(text: string): string[] {
+  return text.split("\n").map((line) => (line === "" ? "" : `  ${line}`));
 }
 
 function details(error: unknown): string[] {

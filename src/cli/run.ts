@@ -9,15 +9,29 @@ import { type FlagValues, GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } f
 import { judgeTokens, takeCommand, type Token, tokenize, unknownOption } from "./parse-arguments.ts";
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {
+  // What nobody waits for must not end in a stack trace on the user's screen either.
+  for (const event of ["uncaughtException", "unhandledRejection"] as const) {
+    process.on(event, async (error: unknown) => process.exit(await report(error, argv)));
+  }
   try {
     return await dispatch(argv);
   } catch (error) {
-    const { reportError } = await import("./report-error.ts");
-    // The command line itself may be what is wrong, so it is only looked at here, not parsed.
-    const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : argv.length);
-    const verbose = flags.some((arg) => /^(-[a-zA-Z]*v[a-zA-Z]*|--verbose)$/.test(arg));
-    return reportError(error, { verbose, ...(flags.includes("--no-color") ? { color: false } : {}) });
+    return await report(error, argv);
   }
+}
+
+/** The command line itself may be what is wrong, so it is only looked at here, not parsed. */
+async function report(error: unknown, argv: readonly string[]): Promise<ExitCode> {
+  const { reportError } = await import("./report-error.ts");
+  const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : argv.length);
+  const verbose = flags.some((arg) => /^(-[a-zA-Z]*v[a-zA-Z]*|--verbose)$/.test(arg));
+  const key = flags.flatMap((arg, i) =>
+    arg === "--api-key" ? [flags[i + 1] ?? ""] : (/^--api-key=(.*)$/.exec(arg)?.[1] ?? []),
+  );
+  const secrets = [...key, process.env.BUDDY_API_KEY ?? "", process.env.AGENT_API_KEY ?? ""].filter(
+    (text) => text !== "",
+  );
+  return reportError(error, { verbose, secrets, ...(flags.includes("--no-color") ? { color: false } : {}) });
 }
 
 async function dispatch(argv: readonly string[]): Promise<ExitCode> {

@@ -134,6 +134,19 @@ describe("errors in words", () => {
     expect(printable("plain äöü 漢字 \t\n")).toBe("plain äöü 漢字 \t\n");
   });
 
+  test("a key in a message is not shown, wherever it came from", () => {
+    const error = new BuddyError(
+      "config",
+      'models.x.api_key_env must be a name, found "sk-proj-abcdefghijklmnopqrstuvwxyz012345"',
+      {
+        cause: new Error("Authorization: Bearer my-own-odd-token-1234"),
+      },
+    );
+    const text = describeError(error, { verbose: true, secrets: ["my-own-odd-token-1234"] });
+    expect(text).not.toContain("sk-proj-abcdefghijklmnopqrstuvwxyz012345");
+    expect(text).not.toContain("my-own-odd-token-1234");
+  });
+
   test("a reader that went away is no error", () => {
     expect(reportError(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }), { verbose: false })).toBe(EXIT.ok);
     expect(err).toEqual([]);
