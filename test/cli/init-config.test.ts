@@ -1,12 +1,14 @@
 /** `buddy init` in this process: answers in the template, and an old file that is never lost. */
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, spyOn, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fillTemplate, initConfig } from "../../src/cli/init-config.ts";
-import { CONFIG_TEMPLATE } from "../../src/config/create.ts";
+import { run } from "../../src/cli/run.ts";
+import { CONFIG_TEMPLATE, setAside } from "../../src/config/create.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
+import { isTerminal } from "../../src/lib/is-terminal.ts";
 
 const root = mkdtempSync(join(tmpdir(), "buddy-init-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -52,4 +54,39 @@ test("when the new file cannot be written the old one is back in its place", asy
   await expect(initConfig({ path, force: true, env: { HOME: dir }, cwd: dir, ask })).rejects.toThrow("cancelled");
   expect(readdirSync(dir)).toEqual(["buddy.toml"]);
   expect(readFileSync(path, "utf8")).toBe("# mine\n");
+});
+
+test("an existing file is refused, or kept beside the new one", async () => {
+  const dir = home();
+  const env = { HOME: dir };
+  const ask = async () => ({ profile: "demo", autoApprove: "read-only" as const, name: "" });
+  const path = (await initConfig({ force: false, env, cwd: root, ask })).path;
+  expect(path).toBe(join(dir, ".config/buddy/buddy.toml"));
+  await expect(initConfig({ force: false, env, cwd: root, ask })).rejects.toThrow(
+    "~/.config/buddy/buddy.toml exists already",
+  );
+  const { lines } = await initConfig({ force: true, env, cwd: root, ask });
+  expect(lines[0]).toMatch(/^kept the old file as ~\/\.config\/buddy\/buddy\.toml\.\d+\.bak$/);
+  expect(readdirSync(join(dir, ".config/buddy"))).toHaveLength(2);
+});
+
+test("an old file that cannot be kept stays where it is", () => {
+  const dir = home();
+  expect(() => setAside(join(dir, "missing.toml"), { env: { HOME: dir }, cwd: dir })).toThrow(
+    /^cannot keep the old file as \.\/missing\.toml\.\d+\.bak: it does not exist$/,
+  );
+});
+
+test("a command line without a terminal gets the template", async () => {
+  const path = join(home(), "own.toml");
+  const said = spyOn(console, "log").mockImplementation(() => {});
+  try {
+    const ask = isTerminal(0) && isTerminal(1);
+    if (!ask) {
+      expect(await run(["init", "--config", path])).toBe(0);
+      expect(readFileSync(path, "utf8")).toBe(CONFIG_TEMPLATE);
+    }
+  } finally {
+    said.mockRestore();
+  }
 });
