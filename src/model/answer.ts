@@ -23,7 +23,7 @@ export class Answer {
       this.#events++;
       const text = protocol.text && this.#repeated.textIn(data);
       if (text !== undefined) return protocol.text?.(this.#state, text, this.#emit);
-      const event = data === "[DONE]" ? DONE : parsed(data);
+      const event = data === "[DONE]" ? DONE : this.#parsed(data);
       protocol.step(this.#state, event, name, this.#emit);
       const only = protocol.onlyText?.(event);
       if (only !== undefined) this.#repeated.learn(data, only);
@@ -77,6 +77,14 @@ export class Answer {
     this.#protocol.whole(this.#state, document, this.#emit);
   }
 
+  #parsed(data: string): unknown {
+    return jsonOr(data, () => {
+      // After the closing event rubbish can no longer spoil anything.
+      if (this.finished) return undefined;
+      throw new Malformed(`an event of the stream is not JSON: "${excerpt(data).slice(0, 60)}"`, true);
+    });
+  }
+
   #emit: Emit = (event) => {
     const last = this.batch.at(-1);
     if (last?.type !== event.type) this.batch.push({ ...event });
@@ -87,12 +95,6 @@ export class Answer {
 
 type Piece = Mutable<Parameters<Emit>[0]>;
 type Mutable<T> = T extends unknown ? { -readonly [K in keyof T]: T[K] } : never;
-
-function parsed(data: string): unknown {
-  return jsonOr(data, () => {
-    throw new Malformed(`an event of the stream is not JSON: "${excerpt(data).slice(0, 60)}"`, true);
-  });
-}
 
 export function jsonOr<T>(text: string, otherwise: () => T): unknown {
   try {

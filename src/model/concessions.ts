@@ -25,6 +25,10 @@ const RULES: readonly (readonly [Droppable, RegExp])[] = [
     /invalid_encrypted_content|encrypted content .{0,60}(could not be|cannot be) (verified|decrypted)/i,
   ],
   [
+    "message_extra",
+    /messages[.[]\S*.{0,200}(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected)|reasoning_(content|details)/is,
+  ],
+  [
     "broken_arguments",
     /arguments.{0,80}(json|pars|decod)|(json|pars|decod).{0,80}arguments|Expecting (value|property name)|Unterminated string/is,
   ],

@@ -53,7 +53,7 @@ export async function* exchange(
     } as BunFetchRequestInit);
     watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);
     watchdog.endBy(limits.totalMs, `no end of the answer within ${seconds(limits.totalMs)}`);
-    if (response.status !== 200) throw await refusal(response, situation);
+    if (!response.ok) throw await refusal(response, situation);
 
     const answer = new Answer(protocol);
     let bytes = 0;

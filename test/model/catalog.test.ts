@@ -154,7 +154,7 @@ describe("local servers", () => {
         { name: "gone", baseUrl: gone.url },
         { name: "hangs", baseUrl: `${hang.url}v1` },
       ],
-      300,
+      800,
     );
     expect(found).toEqual([{ name: "good", baseUrl: good.url, models: ["llama3.3", "qwen3:8b"] }]);
     await Promise.all([other.stop(true), moved.stop(true), hang.stop(true)]);

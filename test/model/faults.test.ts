@@ -1,5 +1,5 @@
 /** Every fault ends well: in the right words or after a retry, and the same process completes a normal turn afterwards. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { createModelClient, type ModelOptions } from "../../src/model/client.ts";
 import { ModelError, type ModelFailure } from "../../src/model/errors.ts";
 import type { Fault, ScriptedReply } from "../../src/model/scripted/playbook.ts";
@@ -7,6 +7,9 @@ import { startScripted, type ScriptedServer } from "../../src/model/scripted/ser
 import type { ModelClient, ModelEvent } from "../../src/model/types.ts";
 import { ask, collect, done, modelOptions, startModel, type TestModel } from "../support/model.ts";
 import { until } from "../support/until.ts";
+
+// For a busy machine; nothing here waits for a time.
+setDefaultTimeout(60_000);
 
 const APIS = ["completions", "responses"] as const;
 const TEXT = "A text long enough to be cut somewhere in its middle, äöü 世界 🦊, and then some more of it.";
@@ -26,6 +29,12 @@ async function failure(client: ModelClient, signal?: AbortSignal): Promise<Model
 async function thenNormal(model: TestModel): Promise<void> {
   expect((await done(model.client)).message.content).toBe("fine");
 }
+
+/** Short where running out of it is the point, long enough for a busy machine elsewhere. */
+const patience = (reason: ModelFailure) => {
+  const ms = reason === "timeout" ? 400 : 20_000;
+  return { headerTimeoutMs: ms, idleTimeoutMs: ms };
+};
 
 const retries = (events: readonly ModelEvent[]) => events.filter((event) => event.type === "retry");
 
@@ -53,11 +62,10 @@ describe.each(APIS)("%s", (api) => {
     }),
   ];
 
-  test.each(passing)("%s is retried, and nothing of it is acted on", async (_name, reply) => {
+  test.each(passing)("%s is retried, and nothing of it is acted on", async (_name, reply, reason) => {
     await using model = startModel([reply, { text: "fine" }, { text: "fine" }], {
       api,
-      headerTimeoutMs: 150,
-      idleTimeoutMs: 150,
+      ...patience(reason),
     });
     const events = await collect(model.client);
     expect(retries(events)).toHaveLength(1);
@@ -74,8 +82,7 @@ describe.each(APIS)("%s", (api) => {
   test.each(passing)("%s that does not pass ends in words", async (_name, reply, reason) => {
     await using model = startModel([reply, reply, { text: "fine" }], {
       api,
-      headerTimeoutMs: 100,
-      idleTimeoutMs: 100,
+      ...patience(reason),
       retries: 1,
     });
     const error = await failure(model.client);
@@ -241,7 +248,7 @@ describe.each(APIS)("%s", (api) => {
       await using model = startModel([{ text: TEXT, fault }, { text: TEXT, fault }, { text: "fine" }], {
         api,
         idleTimeoutMs: 5_000,
-        totalTimeoutMs: 150,
+        totalTimeoutMs: 400,
       });
       const error = await failure(model.client);
       expect(error.reason).toBe("timeout");
@@ -287,8 +294,8 @@ describe.each(APIS)("%s", (api) => {
   });
 
   test("comments and pings count as life", async () => {
-    const slow = { text: "slow but alive", pieceChars: 2, delayMs: 25, quirks: { pings: true } };
-    await using model = startModel([slow, { text: "fine" }], { api, idleTimeoutMs: 200, retries: 0 });
+    const slow = { text: "slow but alive", pieceChars: 1, delayMs: 40, quirks: { pings: true } };
+    await using model = startModel([slow, { text: "fine" }], { api, idleTimeoutMs: 500, retries: 0 });
     expect((await done(model.client)).message.content).toBe("slow but alive");
     await thenNormal(model);
   });

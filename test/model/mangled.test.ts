@@ -1,5 +1,5 @@
 /** The fold over stream events on recorded, cut and damaged streams: a whole answer, or a clear refusal; never half a tool call. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, test, setDefaultTimeout } from "bun:test";
 import { Answer } from "../../src/model/answer.ts";
 import { Complaint, excerpt, Malformed } from "../../src/model/complaint.ts";
 import { completions } from "../../src/model/protocols/completions.ts";
@@ -13,6 +13,9 @@ import { renderResponses } from "../../src/model/scripted/wire-responses.ts";
 import { SseParser } from "../../src/model/sse.ts";
 import type { ModelEvent } from "../../src/model/types.ts";
 import { cases, Seeded } from "../support/seeded.ts";
+
+// For a busy machine; nothing here waits for a time.
+setDefaultTimeout(60_000);
 
 const PROTOCOLS = { completions: completions as Protocol, responses: responses as Protocol };
 type Api = keyof typeof PROTOCOLS;

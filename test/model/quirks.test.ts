@@ -187,6 +187,23 @@ describe("completions: unknown fields", () => {
     },
   );
 
+  test("reasoning inside the content is shown as such", async () => {
+    const content = [
+      { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
+      { type: "text", text: "answer" },
+    ];
+    const body = `data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: "stop" }] })}\n\n`;
+    await using model = startModel([{ raw: { body } }]);
+    expect((await done(model.client)).message).toMatchObject({ content: "answer", reasoning: "hm" });
+  });
+
+  test("rubbish after the closing event is ignored", async () => {
+    const body =
+      'data: {"choices":[{"delta":{"content":"ok"},"finish_reason":"stop"}]}\n\ndata: {oops\n\ndata: [DONE]\n\n';
+    await using model = startModel([{ raw: { body } }], { retries: 0 });
+    expect((await done(model.client)).message.content).toBe("ok");
+  });
+
   test("a field named __proto__ stays data", async () => {
     await using model = startModel([
       {
@@ -285,6 +302,18 @@ describe("what a server refuses is left out, once and for all", () => {
       ["{broken", '{"at":"two"}'],
       ["{}", '{"at":"two"}'],
     ]);
+  });
+
+  test.each([
+    "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'note' is unsupported)]",
+    "Please remove the reasoning_content from your message",
+  ])("fields another server wrote: %s", async (message) => {
+    await using before = startModel([{ reasoning: "r", extra: { note: "n" }, toolCalls: CALLS }]);
+    const history = [{ role: "user" as const, content: "q" }, (await done(before.client)).message];
+    await using model = startModel([{ fault: { status: 400, body: { error: { message } } } }, { text: "fine" }]);
+    await done(model.client, { messages: history, tools: [] });
+    expect(model.requests.map((seen) => seen.text.includes("reasoning_content"))).toEqual([true, false]);
+    expect(model.requests[1]?.messages[1]?.calls).toHaveLength(2);
   });
 
   test("but not what it merely mentions", async () => {

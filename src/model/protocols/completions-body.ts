@@ -54,7 +54,8 @@ function wireMessage(message: Message, without: ReadonlySet<Droppable>): ChatCom
     case "tool":
       return { role: "tool", tool_call_id: message.callId, content: message.content };
     case "assistant": {
-      const { content, toolCalls, extra } = message;
+      const { content, toolCalls } = message;
+      const extra = without.has("message_extra") ? undefined : message.extra;
       if (toolCalls.length === 0) return content ? { ...extra, role: "assistant", content } : undefined;
       return {
         ...extra,
@@ -67,7 +68,8 @@ function wireMessage(message: Message, without: ReadonlySet<Droppable>): ChatCom
 }
 
 function wireCall(call: ToolCall, without: ReadonlySet<Droppable>): ChatCompletionMessageToolCall {
-  const { id, name, arguments: text, extra } = call;
+  const { id, name, arguments: text } = call;
+  const extra = without.has("message_extra") ? undefined : call.extra;
   const own = extra?.["function"];
   return {
     ...extra,

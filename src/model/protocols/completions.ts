@@ -123,6 +123,7 @@ function takeDelta(state: CompletionsState, delta: Json, emit: Emit): void {
   const { content } = delta;
   if (content !== undefined && content !== null) {
     completions.text?.(state, typeof content === "string" ? content : textOf(content), emit);
+    if (Array.isArray(content)) takeThinking(state, content, emit);
   }
   for (const field of REASONING) {
     const piece = delta[field];
@@ -143,6 +144,16 @@ function takeDelta(state: CompletionsState, delta: Json, emit: Emit): void {
     }
   }
   mergeDelta(state.extra, delta, HANDLED);
+}
+
+/** Mistral puts reasoning into the content, as parts of their own. */
+function takeThinking(state: CompletionsState, parts: readonly unknown[], emit: Emit): void {
+  for (const part of parts) {
+    const delta = isObject(part) && part["type"] === "thinking" ? textOf(part["thinking"]) : "";
+    if (delta === "") continue;
+    state.reasoning += delta;
+    emit({ type: "reasoning", delta });
+  }
 }
 
 function takeFinish(state: CompletionsState, reason: unknown): void {

@@ -48,6 +48,8 @@ export type Droppable =
   | "include"
   | "response_format"
   | "reasoning_items"
+  /** Unknown fields of assistant messages that another server wrote. */
+  | "message_extra"
   /** Tool-call arguments in the history that are not JSON. */
   | "broken_arguments";
 
