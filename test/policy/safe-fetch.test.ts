@@ -314,6 +314,11 @@ test("NO_PROXY is honoured, and a proxy that cannot be used is named", async () 
   expect(proxied.length).toBe(before + 1);
 });
 
+test("the system's own look-up, for a name that is listed", async () => {
+  const outcome = await get(`http://localhost:${site.port}/echo`, { rules: { allow: ["localhost"], deny: [] } });
+  expect(JSON.parse(text(outcome)).host).toBe(`localhost:${site.port}`);
+});
+
 test("nothing in this file has reached the forbidden listener", () => {
   expect(reached).toBe(0);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { Terminal } from "@xterm/headless";
 import { TerminalText, type TerminalTextOptions, showText } from "../../src/policy/terminal-text.ts";
 import { LONG, Seeded, cases } from "../support/seeded.ts";
 
@@ -183,6 +184,37 @@ test(
       const shown = showText(random.text(PIECES, 20));
       expect(showText(shown)).toBe(shown);
     }
+  },
+  LONG,
+);
+
+test(
+  "a terminal shows what was shown, line by line, and is told nothing else",
+  async () => {
+    const random = new Seeded(0x7e4);
+    const terminal = new Terminal({ cols: 260, rows: 60, scrollback: 0, convertEol: true, allowProposedApi: true });
+    const told: string[] = [];
+    terminal.onTitleChange((title) => told.push(`title ${title}`));
+    terminal.onData((data) => told.push(`answer ${JSON.stringify(data)}`));
+    terminal.onBell(() => told.push("bell"));
+    for (let i = 0; i < 3000; i++) {
+      const color = random.below(2) === 1;
+      const shown = showText(random.text(PIECES, 24), random.below(4) === 0 ? { mode: "command" } : { color });
+      terminal.reset();
+      await new Promise<void>((done) => terminal.write(shown, done));
+      const lines = shown.replace(COLOR, "").split("\n");
+      const { buffer } = terminal;
+      const where = JSON.stringify({ shown, told, y: buffer.active.cursorY, type: buffer.active.type });
+      if (told.length > 0 || buffer.active.type !== "normal") throw new Error(`case ${i}: ${where}`);
+      if (buffer.active.cursorY !== lines.length - 1) throw new Error(`case ${i}, the cursor: ${where}`);
+      for (const [row, line] of lines.entries()) {
+        const plain = (text: string): string => text.replace(/[\s\p{M}\p{DI}]/gu, "");
+        const seen = buffer.active.getLine(row)?.translateToString(true) ?? "";
+        if (plain(seen) !== plain(line))
+          throw new Error(`case ${i}, line ${row} shows ${JSON.stringify(seen)}: ${where}`);
+      }
+    }
+    terminal.dispose();
   },
   LONG,
 );

@@ -1,6 +1,10 @@
 import { expect, test } from "bun:test";
-import { explainText } from "../../../src/cli/policy/text.ts";
-import { explainUrl } from "../../../src/cli/policy/url.ts";
+import { join } from "node:path";
+import type { GlobalOptions } from "../../../src/cli/options.ts";
+import { explainer as pathExplainer } from "../../../src/cli/policy/path.ts";
+import { explainText, explainer as textExplainer } from "../../../src/cli/policy/text.ts";
+import { explainUrl, explainer as urlExplainer } from "../../../src/cli/policy/url.ts";
+import { sandbox } from "../../support/buddy.ts";
 
 const OPEN = { allow: [], deny: [] };
 
@@ -53,4 +57,27 @@ test("text: what reaches the terminal, with and without colour, and as a command
   expect(explainText(text, { color: true })).toEqual({ shown: "\x1b[0;31mred\x1b[0m \\u{202e}" });
   expect(explainText({ text, color: false }, { color: true }).shown).toBe("red \\u{202e}");
   expect(explainText({ text: "a\rb\x1b", command: true }, { color: true }).shown).toBe("a\\rb\\u{1b}");
+});
+
+test("each kind answers with the configuration in effect, and in words", async () => {
+  using box = sandbox();
+  const config = box.write(
+    "config.toml",
+    `[tools]\nfetch_allowed_domains = ["intra.example"]\nfiles_allowed_paths = [${JSON.stringify(box.cwd)}]\n`,
+  );
+  const globals = { config, quiet: true } as unknown as GlobalOptions;
+  const url = await urlExplainer(globals);
+  expect(url.words(await url.explain("https://example.com/"))).toBe(
+    "block: example.com is not in fetch_allowed_domains",
+  );
+  const text = await textExplainer(globals);
+  expect(text.words(await text.explain("a\rb"))).toBe("a\nb");
+  const path = await pathExplainer(globals);
+  try {
+    expect(path.words(await path.explain(join(box.cwd, "x\n")))).toEndWith(`resolved: ${box.cwd}/x\\n`);
+    expect(path.words(await path.explain("/tmp/x"))).toContain("outside the directories");
+    expect(path.words(await path.explain(config))).toContain("block");
+  } finally {
+    await path[Symbol.asyncDispose]?.();
+  }
 });
