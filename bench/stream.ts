@@ -1,4 +1,5 @@
 /** How much the model client costs: `bun bench/stream.ts` prints its time and memory beside a bare `fetch` and line splitter. */
+import { readFileSync } from "node:fs";
 import { createModelClient } from "../src/model/client.ts";
 import { startScripted } from "../src/model/scripted/server.ts";
 
@@ -68,13 +69,13 @@ async function time(base: string): Promise<void> {
 
 async function memory(which: "bare" | "client", base: string): Promise<void> {
   await (which === "bare" ? bare(base) : clientRun(base)());
-  console.log(await peakMegabytes());
+  console.log(peakMegabytes());
 }
 
 /** Of this program alone: getrusage counts what the parent had before the exec. */
-async function peakMegabytes(): Promise<number> {
-  const status = await Bun.file("/proc/self/status").text();
-  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+function peakMegabytes(): number {
+  if (process.platform !== "linux") return process.resourceUsage().maxRSS / 1024 / 1024;
+  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? 0) / 1024;
 }
 
 /** The least a client can do: read, decode, split into lines. */

@@ -9,7 +9,7 @@ function build(secrets: readonly (string | undefined)[]): (text: string) => stri
   const forms = new Set<string>();
   const masked: RegExp[] = [];
   for (const secret of secrets) {
-    if (!secret || secret.length < 4) continue;
+    if (!secret || secret.length < 4 || PLACEHOLDERS.has(secret)) continue;
     for (const form of formsOf(secret)) forms.add(form);
     masked.push(maskedForm(secret));
   }
@@ -25,6 +25,18 @@ function build(secrets: readonly (string | undefined)[]): (text: string) => stri
   };
 }
 
+/** What people write where a local server wants some key; taking these words out would only garble messages. */
+const PLACEHOLDERS = new Set([
+  "ollama",
+  "none",
+  "dummy",
+  "test",
+  "local",
+  "lm-studio",
+  "not-needed",
+  "no-key",
+  "sk-no-key-required",
+]);
 const MARK = "[redacted]";
 /** So many characters in a row of a secret are a piece of it; fewer are chance. */
 const GRAM = 8;
