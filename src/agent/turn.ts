@@ -103,8 +103,9 @@ async function untilAnswer(
     }
     state.askedAgain = false;
     // Ids as repaired, arguments as the model wrote them: what is wrong with them is told, not mended.
-    const wanted = message.toolCalls.map((call, index) => ({
-      ...call,
+    const wanted = message.toolCalls.map(({ id, name }, index) => ({
+      id,
+      name,
       arguments: done.message.toolCalls[index]?.arguments ?? "",
     }));
     const results = await calls.run(wanted, {

@@ -1,0 +1,274 @@
+/** Asks for approval on the controlling terminal of a one-shot run, wherever stdin and stdout lead. */
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { ReadStream } from "node:tty";
+import type { ApprovalAnswer, ApprovalRequest, Asker } from "../policy/approvals.ts";
+import { describePrefix } from "../policy/command-prefix.ts";
+import { showText } from "../policy/terminal-text.ts";
+
+/** An asker on /dev/tty, or undefined where there is no terminal or we are not in its foreground. */
+export function ttyAsker(options: { color: boolean; interrupt: () => void }): Asker | undefined {
+  const fd = openTerminal();
+  if (fd === undefined) return undefined;
+  closeSync(fd);
+  return {
+    async ask(request, signal) {
+      const terminal = openTerminal();
+      if (terminal === undefined) return { kind: "nobody" };
+      const keys = new Keys(terminal, signal);
+      try {
+        await keys.forget();
+        return await question(request, keys, terminal, options);
+      } finally {
+        keys.close();
+      }
+    },
+  };
+}
+
+function openTerminal(): number | undefined {
+  if (inBackground()) return undefined;
+  try {
+    return openSync("/dev/tty", "r+");
+  } catch {
+    return undefined;
+  }
+}
+
+/** A background job that reads its terminal is stopped by the kernel: nobody would ever see the question. */
+function inBackground(): boolean {
+  try {
+    // pid (comm) state ppid pgrp session tty tpgid; comm may contain spaces and brackets.
+    const fields = readFileSync("/proc/self/stat", "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    const [group, foreground] = [Number(fields[2]), Number(fields[5])];
+    return foreground > 0 && group !== foreground;
+  } catch {
+    return false;
+  }
+}
+
+async function question(
+  request: ApprovalRequest,
+  keys: Keys,
+  terminal: number,
+  { color, interrupt }: { color: boolean; interrupt: () => void },
+): Promise<ApprovalAnswer> {
+  const say = (text: string) => void writeSync(terminal, text.replaceAll("\n", "\r\n"));
+  const paint = (code: string, text: string) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
+  say(
+    facts(request)
+      .map((line) => `${paint("90", line)}\n`)
+      .join(""),
+  );
+  if (request.diff) say(`${showText(request.diff, { mode: "command" })}\n`);
+  const letters = ["y", "n", ...(request.prefixes === undefined ? [] : ["a"]), ...(request.editable ? ["e"] : [])];
+  const line =
+    `${paint("32", showText(request.where, { mode: "line" }))}$ ${paint("1", showText(request.action, { mode: "command" }))}` +
+    ` ${paint(request.risk === "high" ? "1;31" : "33", "-- approve?")} [${letters.join("/")}] `;
+  say(line);
+  for (;;) {
+    const key = await keys.next();
+    switch (key) {
+      case undefined:
+        say("\n");
+        return { kind: "cancelled" };
+      case "\u0003":
+        say("^C\n");
+        interrupt();
+        return { kind: "cancelled" };
+      case "\u0004":
+        say("n\n");
+        return { kind: "no" };
+      case "y":
+      case "Y":
+        say("y\n");
+        return { kind: "yes" };
+      case "n":
+      case "N": {
+        say("n, because (Enter: no reason): ");
+        const reason = (await keys.line(say, ""))?.trim();
+        return reason === undefined || reason === "" ? { kind: "no" } : { kind: "no", reason };
+      }
+      case "a":
+      case "A":
+        if (request.prefixes === undefined) break;
+        say(
+          `a (${request.prefixes
+            .map(describePrefix)
+            .map((text) => showText(text, { mode: "line" }))
+            .join(", ")})\n`,
+        );
+        return { kind: "always" };
+      case "e":
+      case "E": {
+        if (!request.editable) break;
+        const old = request.action.includes("\n") ? "" : request.action;
+        say("e\nrun instead: ");
+        const command = (await keys.line(say, old))?.trim();
+        if (command !== undefined && command !== "" && command !== request.action.trim())
+          return { kind: "edit", command };
+        say(line);
+        break;
+      }
+      case "?":
+      case "h":
+        say(
+          `?\n${HELP.filter(([letter]) => letters.includes(letter!))
+            .map((row) => `  ${row.join("  ")}\n`)
+            .join("")}${line}`,
+        );
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+function facts(request: ApprovalRequest): string[] {
+  const traits = [
+    `${request.risk} risk`,
+    ...(request.mutation ? ["changes something"] : []),
+    ...(request.privesc ? ["as another user"] : []),
+  ];
+  const one = (text: string) => showText(text, { mode: "line" });
+  return [
+    `${request.tool}: ${traits.join(", ")}${request.cwd === undefined ? "" : ` · in ${one(request.cwd)}`}`,
+    ...(request.why === "" ? [] : [`why: ${one(request.why)}`]),
+    ...(request.policy === ""
+      ? []
+      : [`${request.understated ? "the model understates it: " : "policy: "}${one(request.policy)}`]),
+  ];
+}
+
+const HELP = [
+  ["y", "yes, this once"],
+  ["n", "no; a reason reaches the model"],
+  ["a", "yes, and always this prefix for this session on this machine"],
+  ["e", "edit the command; it is judged again"],
+];
+
+/** Long enough for the terminal to hand over what it has. */
+const TYPED_AHEAD_MS = 10;
+
+/** Single keys and edited lines from a terminal in raw mode; what was typed before the question never answers it. */
+class Keys {
+  readonly #stream: ReadStream;
+  readonly #signal: AbortSignal;
+  readonly #waiting: string[] = [];
+  #wake: (() => void) | undefined;
+  #ended = false;
+
+  constructor(terminal: number, signal: AbortSignal) {
+    this.#signal = signal;
+    this.#stream = new ReadStream(terminal);
+    this.#stream.setRawMode(true);
+    this.#stream.on("data", this.#data);
+    this.#stream.on("error", this.#end);
+    this.#stream.on("end", this.#end);
+    signal.addEventListener("abort", this.#end, { once: true });
+    if (signal.aborted) this.#ended = true;
+  }
+
+  /** Drops what was typed before anything was asked. */
+  async forget(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, TYPED_AHEAD_MS));
+    this.#waiting.length = 0;
+  }
+
+  /** One key, or undefined when there is nobody any more. Escape sequences are one key. */
+  async next(): Promise<string | undefined> {
+    while (this.#waiting.length === 0) {
+      if (this.#ended) return undefined;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+    return this.#waiting.shift();
+  }
+
+  /** A line with the usual editing keys; undefined when it was given up. */
+  async line(say: (text: string) => void, start: string): Promise<string | undefined> {
+    let text = [...start];
+    let at = text.length;
+    const show = (from: number) => {
+      const rest = text
+        .slice(from)
+        .map((char) => showText(char, { mode: "line" }))
+        .join("");
+      const after = Bun.stringWidth(
+        text
+          .slice(at)
+          .map((char) => showText(char, { mode: "line" }))
+          .join(""),
+      );
+      say(`${rest}\u001b[K${after > 0 ? `\u001b[${after}D` : ""}`);
+    };
+    const back = (count: number) => {
+      const width = Bun.stringWidth(
+        text
+          .slice(at - count, at)
+          .map((char) => showText(char, { mode: "line" }))
+          .join(""),
+      );
+      if (width > 0) say(`\u001b[${width}D`);
+      at -= count;
+    };
+    show(0);
+    for (;;) {
+      const key = await this.next();
+      if (key === undefined || key === "\u0003" || key === "\u001b") return void say("\n");
+      if (key === "\r" || key === "\n") {
+        say("\n");
+        return text.join("");
+      }
+      if (key === "\u007f" || key === "\b") {
+        if (at === 0) continue;
+        back(1);
+        text.splice(at, 1);
+        show(at);
+      } else if (key === "\u0015") {
+        const count = at;
+        back(count);
+        text = text.slice(count);
+        show(0);
+      } else if (key === "\u000b") {
+        text = text.slice(0, at);
+        show(at);
+      } else if (key === "\u0001" || key === "\u001b[H") back(at);
+      else if (key === "\u0005" || key === "\u001b[F") {
+        const from = at;
+        at = text.length;
+        show(from);
+      } else if (key === "\u001b[D") {
+        if (at > 0) back(1);
+      } else if (key === "\u001b[C") {
+        if (at < text.length) {
+          at++;
+          show(at - 1);
+        }
+      } else if (key >= " ") {
+        text.splice(at, 0, key);
+        at++;
+        show(at - 1);
+      }
+    }
+  }
+
+  close(): void {
+    this.#signal.removeEventListener("abort", this.#end);
+    this.#stream.setRawMode(false);
+    this.#stream.removeAllListeners();
+    this.#stream.destroy();
+  }
+
+  readonly #data = (chunk: Buffer | string): void => {
+    const text = chunk.toString();
+    for (const [key] of text.matchAll(/\u001b\[[0-9;]*[A-Za-z~]|\u001bO[A-Za-z]|./gsu))
+      this.#waiting.push(key.replace(/^\u001bO/, "\u001b["));
+    this.#wake?.();
+  };
+
+  readonly #end = (): void => {
+    this.#ended = true;
+    this.#wake?.();
+  };
+}
