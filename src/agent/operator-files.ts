@@ -10,9 +10,9 @@ export interface OperatorFile {
 }
 
 /** `cwd` only for local targets: elsewhere the directory tree is another machine's. */
-export function operatorFiles(configDirectory: string, cwd: string | undefined): OperatorFile[] {
+export function operatorFiles(configDirectory: string | undefined, cwd: string | undefined): OperatorFile[] {
   const places = [
-    join(configDirectory, NAME),
+    ...(configDirectory === undefined ? [] : [join(configDirectory, NAME)]),
     ...(cwd === undefined ? [] : fromRoot(cwd).map((dir) => join(dir, NAME))),
   ];
   const files: OperatorFile[] = [];

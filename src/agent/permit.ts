@@ -5,7 +5,7 @@ import { prefixesOf } from "../policy/command-prefix.ts";
 import { outsideRoots } from "../policy/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ResolvedPath, Target } from "../targets/target.ts";
-import { shellFor } from "../tools/run-shell.ts";
+import { shellFor } from "../tools/select-shell.ts";
 import type { Declared, Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEventBody, Risk } from "./events.ts";
 

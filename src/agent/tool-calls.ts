@@ -49,7 +49,7 @@ export class CallRunner {
 
   /** One result for each call, in call order. Calls that change nothing run side by side; any other waits for those before it. */
   async run(calls: readonly ToolCall[], batch: BatchContext): Promise<ToolMessage[]> {
-    const planned = calls.map((call) => this.#plan(call));
+    const planned = await Promise.all(calls.map((call) => this.#plan(call)));
     const results: ToolMessage[] = [];
     for (let at = 0; at < planned.length;) {
       let end = at + 1;
@@ -60,10 +60,10 @@ export class CallRunner {
     return results;
   }
 
-  #plan(call: ToolCall): Plan {
-    const tool = this.#parts.registry.get(call.name);
+  async #plan(call: ToolCall): Promise<Plan> {
+    const tool = await this.#parts.registry.get(call.name);
     if (tool === undefined) {
-      const names = this.#parts.registry.offered(this.#parts.facts()).map((one) => one.name);
+      const names = this.#parts.registry.offered(this.#parts.facts());
       const message = `there is no tool "${call.name.slice(0, 100)}". Available: ${names.join(", ")}.`;
       return { call, aside: true, args: readable(call.arguments), title: call.name, problem: message };
     }

@@ -1,4 +1,4 @@
-/** Every tool buddy has, switched by the configuration. */
+/** Every tool buddy has. */
 import { killShellTool, listShellsTool, shellOutputTool } from "./background-shells.ts";
 import { editFileTool } from "./edit-file.ts";
 import { capturePaneTool, sendKeysTool } from "./panes.ts";
@@ -10,20 +10,21 @@ import type { Tool } from "./tool.ts";
 import { writeFileTool } from "./write-file.ts";
 
 export interface BuiltinSettings {
-  /** Absent: switched off. */
-  readonly shell?: ShellSettings;
-  readonly files: boolean;
-  /** Tools made elsewhere, such as fetch_url and web_search. */
-  readonly more?: readonly Tool[];
+  readonly shell: ShellSettings;
 }
 
-export function builtinTools(settings: BuiltinSettings): readonly Tool[] {
-  const { shell, files, more = [] } = settings;
+export function builtinTools({ shell }: BuiltinSettings): readonly Tool[] {
   return [
-    ...(shell === undefined ? [] : [runShellTool(shell), shellOutputTool, killShellTool, listShellsTool]),
-    ...(files ? [readFileTool, writeFileTool, editFileTool] : []),
-    ...more,
-    ...(shell === undefined ? [] : [capturePaneTool, sendKeysTool, ...tmuxObjectTools]),
+    runShellTool(shell),
+    shellOutputTool,
+    killShellTool,
+    listShellsTool,
+    readFileTool,
+    writeFileTool,
+    editFileTool,
+    capturePaneTool,
+    sendKeysTool,
+    ...tmuxObjectTools,
     timeTool,
   ] as readonly Tool[];
 }

@@ -1,10 +1,9 @@
 /** capture-pane and send-keys: what stands in a tmux pane, and typing into it. */
 import { z } from "zod";
 import { parseDuration } from "../lib/durations.ts";
-import type { Pane, Target } from "../targets/target.ts";
 import { boundTail } from "./bound-output.ts";
 import { declaredFields } from "./metadata.ts";
-import { NoTmux, selector } from "./run-shell.ts";
+import { paneFor } from "./select-shell.ts";
 import type { Tool } from "./tool.ts";
 
 const delay = z
@@ -43,7 +42,7 @@ export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
   budget: "capture",
   intent: (args) => ({ kind: "read", title: named(args) }),
   async run(args, context) {
-    const pane = await paneOf(await context.target(), args);
+    const pane = await paneFor(await context.target(), args);
     const { text, notice } = await pane.capture({
       ...(args.start === undefined ? {} : { start: args.start }),
       ...(args.end === undefined ? {} : { end: args.end }),
@@ -100,7 +99,7 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
     };
   },
   async run(args, context) {
-    const pane = await paneOf(await context.target(), args);
+    const pane = await paneFor(await context.target(), args);
     const keys = keyList(args.keys);
     await pane.keys({
       ...(keys.length === 0 ? {} : { keys }),
@@ -117,11 +116,6 @@ interface Place {
   readonly target?: string | undefined;
   readonly session?: string | undefined;
   readonly pane?: string | undefined;
-}
-
-async function paneOf(target: Target, args: Place): Promise<Pane> {
-  if (target.panes === undefined) throw new NoTmux();
-  return target.panes.pane(selector(args));
 }
 
 function named(args: Place): string {

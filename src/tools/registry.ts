@@ -1,24 +1,36 @@
 /** The tools of a run: what the model is told of them, and how its words become a checked call. */
-import { z } from "zod";
+import { builtinSchemas, type ToolSchema } from "./schemas.ts" with { type: "macro" };
 import type { TargetFacts, Tool } from "./tool.ts";
 
 export class Registry {
-  readonly #tools: ReadonlyMap<string, Tool>;
-  readonly #parameters = new Map<string, Readonly<Record<string, unknown>>>();
-
+  readonly #schemas: readonly ToolSchema[];
+  readonly #values: Readonly<Record<string, string>>;
+  readonly #load: () => Promise<readonly Tool[]>;
+  #tools: Promise<ReadonlyMap<string, Tool>> | undefined;
   #described: { key: string; schemas: readonly ToolSchema[] } | undefined;
 
-  constructor(tools: readonly Tool[]) {
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+  constructor(options: RegistryOptions) {
+    const { enabled } = options;
+    this.#schemas = (options.schemas ?? BUILTIN).filter((schema) => enabled === undefined || enabled(schema.name));
+    this.#values = options.values ?? {};
+    this.#load = options.load;
   }
 
-  get(name: string): Tool | undefined {
-    return this.#tools.get(name);
+  /** The tool itself; all are loaded with the first that is wanted. */
+  async get(name: string): Promise<Tool | undefined> {
+    if (!this.#schemas.some((schema) => schema.name === name)) return undefined;
+    this.#tools ??= this.#load().then((tools) => new Map(tools.map((tool) => [tool.name, tool])));
+    return (await this.#tools).get(name);
   }
 
-  /** The tools that can work there; those that need tmux only once the target is known to have it. */
-  offered(facts: TargetFacts): readonly Tool[] {
-    return [...this.#tools.values()].filter((tool) => tool.needs !== "tmux" || facts.tmux === true);
+  /** Begins to load the tools, for the time while a model thinks. */
+  warm(): void {
+    this.get(this.#schemas[0]?.name ?? "").catch(() => undefined);
+  }
+
+  /** Names of the tools that can work there; those that need tmux only once the target is known to have it. */
+  offered(facts: TargetFacts): readonly string[] {
+    return this.definitions(facts).map((schema) => schema.name);
   }
 
   /** The same array for as long as the facts are the same. */
@@ -28,30 +40,32 @@ export class Registry {
     return this.#described.schemas;
   }
 
-  #describe(facts: TargetFacts): readonly ToolSchema[] {
-    return this.offered(facts).map((tool) => ({
-      name: tool.name,
-      description: typeof tool.description === "string" ? tool.description : tool.description(facts),
-      parameters: this.#schema(tool),
-    }));
-  }
-
-  #schema(tool: Tool): Readonly<Record<string, unknown>> {
-    let schema = this.#parameters.get(tool.name);
-    if (schema === undefined) {
-      const { $schema: _, ...rest } = z.toJSONSchema(tool.input, { io: "input" });
-      schema = rest;
-      this.#parameters.set(tool.name, schema);
-    }
-    return schema;
+  #describe(facts: TargetFacts): ToolSchema[] {
+    const values: Readonly<Record<string, string>> = {
+      ...this.#values,
+      label: facts.label,
+      cwd: facts.cwd ?? "the login directory",
+    };
+    return this.#schemas
+      .filter((schema) => schema.needs !== "tmux" || facts.tmux === true)
+      .map(({ name, description, parameters }) => ({
+        name,
+        description: description.replaceAll(/\{\{(\w+)\}\}/g, (_, value: string) => values[value] ?? ""),
+        parameters,
+      }));
   }
 }
 
-export interface ToolSchema {
-  readonly name: string;
-  readonly description: string;
-  readonly parameters: Readonly<Record<string, unknown>>;
+export interface RegistryOptions {
+  /** The built-in tools unless told. */
+  readonly schemas?: readonly ToolSchema[];
+  enabled?(name: string): boolean;
+  /** What stands for {{…}} in descriptions, beside the facts of the target. */
+  readonly values?: Readonly<Record<string, string>>;
+  load(): Promise<readonly Tool[]>;
 }
+
+const BUILTIN: readonly ToolSchema[] = builtinSchemas();
 
 export type ParsedArguments =
   | { readonly ok: true; readonly input: unknown; readonly json: unknown }

@@ -1,10 +1,11 @@
 /** run_shell: one command on the target, in the shared pane or a direct shell, waited for, sent, or detached. */
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../lib/durations.ts";
-import type { RunOptions, Shell, Target } from "../targets/target.ts";
+import type { RunOptions, Target } from "../targets/target.ts";
 import { declaredFields } from "./metadata.ts";
 import { outcomeText } from "./outcome-text.ts";
-import type { Intent, TargetFacts, Tool, ToolContext, ToolResult } from "./tool.ts";
+import { shellFor } from "./select-shell.ts";
+import type { Intent, Tool, ToolContext, ToolResult } from "./tool.ts";
 
 export interface ShellSettings {
   readonly timeoutMs: number;
@@ -31,7 +32,7 @@ export type RunShellInput = z.infer<typeof input>;
 export function runShellTool(settings: ShellSettings): Tool<RunShellInput> {
   return {
     name: "run_shell",
-    description: (facts) => describe(facts, settings),
+    description: DESCRIPTION,
     input,
     budget: "shell",
     intent,
@@ -39,14 +40,9 @@ export function runShellTool(settings: ShellSettings): Tool<RunShellInput> {
   };
 }
 
-function describe(facts: TargetFacts, settings: ShellSettings): string {
-  const where = facts.cwd === undefined ? `the login directory (${facts.label})` : facts.cwd;
-  return (
-    `Run a shell command on ${facts.label}; cd and variables persist. Working directory: ${where}. ` +
-    `Waits up to ${formatDuration(settings.timeoutMs)} (slow: ${formatDuration(settings.slowTimeoutMs)}). ` +
-    "Write long scripts to a file first."
-  );
-}
+const DESCRIPTION =
+  "Run a shell command on {{label}}; cd and variables persist. Working directory: {{cwd}}. " +
+  "Waits up to {{wait}} (slow: {{slow}}). Write long scripts to a file first.";
 
 function intent({ command, mode, wait, risk, mutation, privesc, why }: RunShellInput): Intent {
   const detached = mode === "background" || wait === false || wait === "false";
@@ -98,40 +94,6 @@ async function background(args: RunShellInput, target: Target, context: ToolCont
     },
     display: `started in the background: ${shell.id}, pid ${shell.pid}`,
   };
-}
-
-/** The shell a call names: the shared pane or direct shell, or another managed pane. */
-export async function shellFor(
-  target: Target,
-  select: { session?: string | undefined; pane?: string | undefined },
-): Promise<Shell> {
-  if (select.session === undefined && select.pane === undefined) return target.shell;
-  if (target.panes === undefined) throw new NoTmux();
-  return target.panes.pane(selector(select));
-}
-
-export function selector(select: {
-  session?: string | undefined;
-  pane?: string | undefined;
-  target?: string | undefined;
-}): {
-  session?: string;
-  pane?: string;
-  target?: string;
-} {
-  return {
-    ...(select.session === undefined ? {} : { session: select.session }),
-    ...(select.pane === undefined ? {} : { pane: select.pane }),
-    ...(select.target === undefined ? {} : { target: select.target }),
-  };
-}
-
-/** A call that only a target with tmux can serve. */
-export class NoTmux extends Error {
-  constructor() {
-    super('this target has no tmux: leave out session and pane; for long work use mode="background".');
-    this.name = "NoTmux";
-  }
 }
 
 function waitMillis(args: RunShellInput, settings: ShellSettings): number {

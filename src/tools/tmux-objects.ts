@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Panes } from "../targets/target.ts";
 import { declaredFields } from "./metadata.ts";
-import { NoTmux } from "./run-shell.ts";
+import { NoTmux } from "./select-shell.ts";
 import type { Tool } from "./tool.ts";
 
 const sessionInput = z.strictObject({ session: z.string().min(1), ...declaredFields });

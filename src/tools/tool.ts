@@ -5,8 +5,8 @@ import type { BudgetKind } from "./budget.ts";
 
 export interface Tool<In = unknown> {
   readonly name: string;
-  /** Short and precise: it is paid for in every request. A function where it names facts of the target. */
-  readonly description: string | ((facts: TargetFacts) => string);
+  /** Short and precise: it is paid for in every request. {{label}}, {{cwd}}, {{wait}} and {{slow}} are filled in. */
+  readonly description: string;
   readonly input: z.ZodType<In>;
   /** What the target must have for the tool to be offered. */
   readonly needs?: "tmux";

@@ -6,6 +6,7 @@ import { CallRunner, type CallParts } from "../../src/agent/tool-calls.ts";
 import type { ModelClient } from "../../src/model/types.ts";
 import { Approvals } from "../../src/policy/approvals.ts";
 import type { ShellJudgement } from "../../src/policy/verdict.ts";
+import { schemasOf } from "../../src/tools/schemas.ts";
 import { Registry } from "../../src/tools/registry.ts";
 import type { Tool, ToolContext, ToolResult } from "../../src/tools/tool.ts";
 
@@ -16,7 +17,8 @@ export interface RigOptions {
 }
 
 export function agentOn(client: ModelClient, options: RigOptions = {}): { agent: Agent; calls: CallRunner } {
-  const registry = new Registry(options.tools ?? []);
+  const tools = options.tools ?? [];
+  const registry = new Registry({ schemas: schemasOf(tools), load: () => Promise.resolve(tools) });
   const facts = () => ({ label: "local", cwd: "/work", tmux: true });
   const calls = new CallRunner({
     registry,

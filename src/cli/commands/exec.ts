@@ -1,7 +1,6 @@
 /** `buddy exec`: one prompt, the answer on stdout, everything else on stderr. */
 import { defineCommand } from "../command.ts";
 import { readCount, readDuration } from "../flag-values.ts";
-import { notAvailable } from "../not-available.ts";
 
 export const command = defineCommand({
   name: "exec",
@@ -48,8 +47,22 @@ Exit codes:
     4  not signed in, or no key
   124  --timeout
   130  interrupted (129 hangup, 143 terminated)`,
-  async run({ globals }) {
-    await (await import("../configuration.ts")).loadProfile(globals);
-    throw notAvailable("buddy exec");
+  async run({ args, globals }) {
+    const { exec } = await import("../exec.ts");
+    const code = await exec(
+      {
+        prompt: args.prompt,
+        json: args.json === true,
+        outputSchema: args["output-schema"],
+        lastMessage: args["last-message"],
+        resume: args.resume,
+        maxIterations:
+          args["max-iterations"] === undefined ? undefined : readCount(args["max-iterations"], "--max-iterations"),
+        timeoutMs: args.timeout === undefined ? undefined : readDuration(args.timeout, "--timeout"),
+      },
+      globals,
+    );
+    // Everything is written; what is still open (a silent stdin, a connection kept alive) must not hold the exit.
+    process.exit(code);
   },
 });

@@ -1,0 +1,183 @@
+/** What buddy adds to a model's answer: one-shot time and memory against a bare fetch, and the cost of a tool call. Prints a table. */
+import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Playbook, script } from "../src/model/scripted/playbook.ts";
+import { type ScriptedServer, startScripted } from "../src/model/scripted/server.ts";
+import { buddyBinary } from "../test/support/buddy.ts";
+
+const RUNS = Number(process.env.RUNS ?? 15);
+const CALLS = 200;
+const dir = mkdtempSync(join(tmpdir(), "buddy-bench-"));
+const rows: [string, string, string][] = [];
+
+try {
+  const floor = await bareFloor();
+  const buddy = await buddyBinary();
+  await oneShot(floor, buddy);
+  if (process.env.ONLY !== "oneshot") {
+    for (const shell of ["--no-tmux", "--tmux"] as const) await toolCalls(buddy, shell);
+    await laterTurns(buddy);
+  }
+  for (const row of rows) console.log(`${row[0].padEnd(52)} ${row[1].padStart(14)}   ${row[2]}`);
+} finally {
+  Bun.spawnSync(["tmux", "-L", "buddy-bench", "kill-server"], { stderr: "ignore" });
+  rmSync(dir, { recursive: true, force: true });
+}
+
+/** The least any compiled Bun program needs to fetch and print. */
+async function bareFloor(): Promise<string> {
+  const source = join(dir, "floor.ts");
+  writeFileSync(
+    source,
+    `const r = await fetch(process.argv[2] + "/chat/completions", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }] }) });
+const j = await r.json();
+console.log(j.choices[0].message.content);`,
+  );
+  const binary = join(dir, "floor");
+  const built = Bun.spawnSync(
+    [
+      process.execPath,
+      "build",
+      "--compile",
+      "--production",
+      "--minify",
+      "--bytecode",
+      "--format=esm",
+      source,
+      "--outfile",
+      binary,
+    ],
+    { stdout: "ignore", stderr: "pipe" },
+  );
+  if (built.exitCode !== 0) throw new Error(built.stderr.toString());
+  return binary;
+}
+
+async function oneShot(floor: string, buddy: string): Promise<void> {
+  const bare: Sample[] = [];
+  const whole: Sample[] = [];
+  await using server = startScripted({ reply: () => ({ text: "The answer is 42." }) });
+  // In turns, so that a busy machine hits both alike; the first of each warms the page cache.
+  for (let run = 0; run <= RUNS; run++) {
+    const a = await measure([floor, server.url], server);
+    const b = await measure([buddy, "exec", "-q", "hi"], server);
+    if (run > 0) {
+      bare.push(a);
+      whole.push(b);
+    }
+  }
+  const ratio = median(whole, "ms") / median(bare, "ms");
+  rows.push([
+    "bare fetch, compiled Bun",
+    `${median(bare, "ms").toFixed(1)} ms`,
+    `RSS ${median(bare, "mb").toFixed(0)} MB`,
+  ]);
+  rows.push([
+    "buddy exec, no tools",
+    `${median(whole, "ms").toFixed(1)} ms`,
+    `${ratio.toFixed(2)} × bare (≤ 3); RSS ${median(whole, "mb").toFixed(0)} MB (≤ 60)`,
+  ]);
+  rows.push(["answer received → exit", `${median(whole, "exitMs").toFixed(1)} ms`, "≤ 15 ms"]);
+}
+
+async function toolCalls(buddy: string, shell: "--tmux" | "--no-tmux"): Promise<void> {
+  const calls = Array.from({ length: CALLS }, (_, n) => ({
+    toolCalls: [
+      { name: "run_shell", args: { command: `echo ${n}`, risk: "low", mutation: false, privesc: false, why: "bench" } },
+    ],
+  }));
+  const answered: number[] = [];
+  await using server = startScripted(timed(script([...calls, { text: "done" }]), answered));
+  const sample = await measure(
+    [buddy, "exec", "-q", shell, "--approve", "all", "--max-iterations", "1000", "go"],
+    server,
+  );
+  const gaps = server.requests.slice(2).map((request, index) => request.at - answered[index + 1]!);
+  const limit = shell === "--tmux" ? "≤ 5 ms" : "≤ 3 ms";
+  rows.push([
+    `per tool call ${shell}, ${CALLS} calls`,
+    `${middle(gaps).toFixed(2)} ms`,
+    `${limit}; first ${gaps.slice(0, 20).length ? middle(gaps.slice(0, 20)).toFixed(2) : "-"}, last ${middle(gaps.slice(-20)).toFixed(2)} ms; RSS ${sample.mb.toFixed(0)} MB (≤ 90)`,
+  ]);
+}
+
+/** 100 000 lines of output early must not slow what comes after. */
+async function laterTurns(buddy: string): Promise<void> {
+  const call = (command: string) => ({
+    toolCalls: [{ name: "run_shell", args: { command, risk: "low", mutation: false, privesc: false, why: "bench" } }],
+  });
+  for (const shell of ["--no-tmux", "--tmux"]) {
+    const answered: number[] = [];
+    await using server = startScripted(
+      timed(
+        script([
+          ...Array.from({ length: 10 }, () => call("true")),
+          call("seq 1 100000"),
+          ...Array.from({ length: 10 }, () => call("true")),
+          { text: "done" },
+        ]),
+        answered,
+      ),
+    );
+    const sample = await measure([buddy, "exec", "-q", shell, "--approve", "all", "go"], server);
+    const gaps = server.requests.slice(1).map((request, index) => request.at - answered[index]!);
+    rows.push([
+      `${shell}: before / during / after 100 000 lines`,
+      `${middle(gaps.slice(1, 10)).toFixed(2)} ms`,
+      `${gaps[10]?.toFixed(0)} ms, then ${middle(gaps.slice(11)).toFixed(2)} ms; RSS ${sample.mb.toFixed(0)} MB`,
+    ]);
+  }
+}
+
+/** Notes when each answer was handed to the connection. */
+function timed(playbook: Playbook, answered: number[]): Playbook {
+  return {
+    async reply(request) {
+      const reply = await playbook.reply(request);
+      answered.push(performance.now());
+      return reply;
+    },
+  };
+}
+
+interface Sample {
+  readonly ms: number;
+  readonly mb: number;
+  readonly exitMs: number;
+}
+
+async function measure(argv: readonly string[], server: ScriptedServer): Promise<Sample> {
+  const home = join(dir, "home");
+  mkdirSync(join(home, ".config/buddy"), { recursive: true });
+  writeFileSync(
+    join(home, ".config/buddy/buddy.toml"),
+    `[agent]\nmodel = "bench"\n[models.bench]\napi_base_url = "${server.url}"\nmodel = "gpt-4o"\n[tmux]\nsocket = "buddy-bench"\n`,
+  );
+  const started = performance.now();
+  const child = Bun.spawn([...argv], {
+    cwd: dir,
+    env: { HOME: home, PATH: process.env.PATH ?? "", LANG: "C.UTF-8", TERM: "xterm" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [text, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  const ended = performance.now();
+  if (code !== 0) throw new Error(`${argv.join(" ")} ended with ${code}: ${error} ${text}`);
+  const usage = child.resourceUsage();
+  return {
+    ms: ended - started,
+    mb: (usage?.maxRSS ?? 0) / 1024 / 1024,
+    exitMs: ended - (server.requests.at(-1)?.at ?? ended),
+  };
+}
+
+function median(samples: readonly Sample[], key: keyof Sample): number {
+  return middle(samples.map((sample) => sample[key]));
+}
+
+function middle(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[sorted.length >> 1] ?? Number.NaN;
+}

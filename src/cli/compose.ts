@@ -1,0 +1,219 @@
+/** The only place that wires configuration, model, target, tools, policy, approvals and session into something that takes prompts. */
+import { Agent, type Totals } from "../agent/agent.ts";
+import { systemPrompt } from "../agent/context.ts";
+import { type OperatorFile, operatorFiles } from "../agent/operator-files.ts";
+import { CallRunner } from "../agent/tool-calls.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { buddyPaths } from "../config/paths.ts";
+import { secretVariables } from "../config/profiles.ts";
+import { formatDuration } from "../lib/durations.ts";
+import { stateDirectory } from "../lib/user-directories.ts";
+import { VERSION } from "../lib/version.ts";
+import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
+import { redactor } from "../policy/redact.ts";
+import type { ShellRules } from "../policy/verdict.ts";
+import { SessionStore } from "../session/store.ts";
+import type { SessionLog } from "../session/log.ts";
+import type { TargetOptions } from "../targets/target.ts";
+import { Registry } from "../tools/registry.ts";
+import { LazyTarget } from "./lazy-target.ts";
+import { modelClient } from "./model-client.ts";
+import type { ApproveMode, GlobalOptions } from "./options.ts";
+
+export interface ComposeOptions {
+  readonly globals: GlobalOptions;
+  readonly loaded: LoadedConfig;
+  /** Who can be asked; undefined = nobody. */
+  readonly asker?: Asker | undefined;
+  readonly maxIterations?: number | undefined;
+  /** Id, unique start of one, or `last` of a stored session to go on with. */
+  readonly resume?: string | undefined;
+  /** Told what goes wrong beside the work, such as a log that cannot be written. */
+  readonly problem: (message: string) => void;
+  /** For tests: instead of opening what the options say. */
+  readonly open?: LazyTargetOptionsOpen;
+}
+
+type LazyTargetOptionsOpen = ConstructorParameters<typeof LazyTarget>[0]["open"];
+
+export interface Run extends AsyncDisposable {
+  readonly agent: Agent;
+  readonly approvals: Approvals;
+  readonly registry: Registry;
+  readonly target: LazyTarget;
+  readonly calls: CallRunner;
+  readonly sessions: SessionStore;
+  readonly log: SessionLog;
+  /** AGENTS.md files in the prompt, for /status. */
+  readonly operatorFiles: readonly OperatorFile[];
+  /** Takes keys and tokens out of what is shown or stored. */
+  readonly redact: (text: string) => string;
+  /** Said of a resumed session: damaged lines, another target than before. */
+  readonly notes: readonly string[];
+  /** Goes on with another profile or model; the conversation stays. */
+  switchModel(selector: string): Promise<void>;
+}
+
+export async function composeRun(options: ComposeOptions): Promise<Run> {
+  const { globals, loaded } = options;
+  const { config } = loaded;
+  const { client, secrets } = await modelClient(loaded);
+  const known = new Set(secrets);
+  let redact = redactor([...known]);
+  const sessions = new SessionStore({
+    cwd: loaded.cwd,
+    stateDirectory: stateDirectory(loaded.env),
+    redact: (text) => redact(text),
+    problem: options.problem,
+  });
+  const resumed = options.resume === undefined ? undefined : await sessions.resume(options.resume);
+  const log = resumed?.log ?? sessions.start();
+  const approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
+  const local = globals.ssh === undefined && globals.container === undefined;
+  const files = operatorFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
+  const target = new LazyTarget({
+    open: options.open ?? (async (wanted) => (await import("../targets/open.ts")).openTarget(wanted)),
+    target: targetOptions(loaded, globals),
+    onNotice: ({ kind, text }) => {
+      agent.publish({ type: "notice", kind, message: text });
+      if (kind !== "info") calls.tell(text);
+    },
+    onOpen: () => agent.introduce(),
+  });
+  const registry = toolRegistry(loaded);
+  const calls = new CallRunner({
+    registry,
+    facts: () => target.facts(),
+    limits: config.limits,
+    approvals,
+    target: () => target.get(),
+    judgeShell: async (command) => (await import("../policy/judge.ts")).judgeShell(command, shellRules(loaded)),
+    judgeWrite: async (path) => {
+      const { judgePath } = await import("../policy/paths.ts");
+      return judgePath(path, {
+        allowedRoots: config.tools.files_allowed_paths,
+        ownPaths: local ? ownPaths(loaded) : [],
+      });
+    },
+    confirm: { shell: config.tools.shell_confirm, fetch: config.tools.fetch_confirm },
+    shellRoots: config.tools.shell_roots,
+    dryRun: globals.dryRun,
+  });
+  const agent: Agent = new Agent({
+    client,
+    registry,
+    calls,
+    sessionId: log.id,
+    maxIterations: options.maxIterations ?? config.agent.max_iterations,
+    facts: () => target.facts(),
+    instructions: (facts) =>
+      systemPrompt({
+        facts,
+        tools: registry.offered(facts),
+        operator: config.agent.system_prompt,
+        files,
+        dryRun: globals.dryRun,
+      }),
+    describe: () => {
+      const identity = target.opened?.identity;
+      const cwd = target.facts().cwd ?? "";
+      const resume = resumed === undefined ? {} : { resumed: true };
+      if (identity === undefined) return { buddy: VERSION, cwd, ...resume };
+      const { user, host, machine, attach } = identity;
+      return { buddy: VERSION, cwd, user, host, machine, ...(attach === undefined ? {} : { attach }), ...resume };
+    },
+  });
+  const notes = [...(sessions.notice === undefined ? [] : [sessions.notice]), ...(resumed?.notes ?? [])];
+  if (resumed !== undefined) {
+    const { messages, turns, totals, target: before } = resumed.replay;
+    agent.restore({ messages, turns, totals: totals satisfies Totals });
+    const now = target.facts().label;
+    if (before !== "" && before !== now) notes.push(`this session worked on ${before}; now it goes on with ${now}`);
+  }
+  agent.onEvent((event) => log.append(event));
+  return {
+    agent,
+    approvals,
+    registry,
+    target,
+    calls,
+    sessions,
+    log,
+    operatorFiles: files,
+    redact: (text) => redact(text),
+    notes,
+    async switchModel(selector) {
+      const next = await modelClient(loaded, selector);
+      for (const secret of next.secrets) known.add(secret);
+      redact = redactor([...known]);
+      agent.switchModel(next.client);
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([target[Symbol.asyncDispose](), log.close()]);
+      const { client: last } = agent;
+      if (Symbol.asyncDispose in last) await (last as unknown as AsyncDisposable)[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export function approvalMode(mode: ApproveMode | undefined): ApprovalMode {
+  if (mode === undefined) return { kind: "ask" };
+  return mode.kind === "duration" ? { kind: "until", at: Date.now() + mode.ms } : { kind: mode.kind };
+}
+
+function targetOptions(
+  { config, ...loaded }: LoadedConfig,
+  globals: GlobalOptions,
+): Omit<TargetOptions, "signal" | "onNotice"> {
+  const local = globals.ssh === undefined && globals.container === undefined;
+  // Locally the process has changed to --cd already.
+  const cwd = local ? loaded.cwd : globals.cd;
+  return {
+    ...(globals.ssh === undefined ? {} : { ssh: globals.ssh }),
+    ...(globals.container === undefined ? {} : { container: globals.container }),
+    tmux: globals.tmux,
+    ...(globals.tmuxSession === undefined ? {} : { tmuxSession: globals.tmuxSession }),
+    agentName: config.agent.name,
+    tmuxSocket: config.tmux.socket,
+    maxSessions: config.tmux.max_sessions,
+    maxPanes: config.tmux.max_panes,
+    ...(cwd === undefined ? {} : { cwd }),
+    backgroundTimeoutMs: config.tools.background_timeout,
+    secretEnv: secretVariables({ config, ...loaded }),
+  };
+}
+
+function shellRules({ config: { tools, safety } }: LoadedConfig): ShellRules {
+  return {
+    autoApprove: tools.shell_auto_approve,
+    allow: tools.shell_allow,
+    denylist: tools.shell_denylist,
+    safety: {
+      gitAdd: safety.git_add,
+      forcePush: safety.force_push,
+      dangerousRm: safety.dangerous_rm,
+      disk: safety.disk,
+      forkBomb: safety.fork_bomb,
+    },
+  };
+}
+
+function toolRegistry({ config: { tools } }: LoadedConfig): Registry {
+  const shell = { timeoutMs: tools.shell_timeout, slowTimeoutMs: tools.shell_timeout_slow };
+  return new Registry({
+    enabled: (name) => {
+      if (name === "time") return true;
+      if (name === "fetch_url") return tools.fetch_enabled;
+      if (name === "web_search") return tools.search_enabled;
+      return name.endsWith("_file") ? tools.files_enabled : tools.shell_enabled;
+    },
+    values: { wait: formatDuration(shell.timeoutMs), slow: formatDuration(shell.slowTimeoutMs) },
+    load: async () => (await import("../tools/builtin.ts")).builtinTools({ shell }),
+  });
+}
+
+/** buddy's own files on this machine. */
+function ownPaths(loaded: LoadedConfig): string[] {
+  const paths = buddyPaths(loaded.env);
+  return [...loaded.files, ...(paths === undefined ? [] : [paths.dir])];
+}

@@ -1,0 +1,240 @@
+/** `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that tells how it went. */
+import { isatty } from "node:tty";
+import type { AgentEvent } from "../agent/events.ts";
+import { writeFileAtomic } from "../lib/atomic-file.ts";
+import { wantsColor } from "../lib/color.ts";
+import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../lib/errors.ts";
+import { Output } from "../lib/output.ts";
+import { boundText } from "../tools/bound-output.ts";
+import { JsonLines } from "../ui/jsonl.ts";
+import { Printer } from "../ui/print.ts";
+import { ttyAsker } from "../ui/tty-question.ts";
+import { composeRun, type Run } from "./compose.ts";
+import { loadConfiguration } from "./configuration.ts";
+import { execInput, processStdin, withAttachment } from "./exec-input.ts";
+import type { GlobalOptions } from "./options.ts";
+import { loadOutputSchema, type OutputSchema } from "./output-schema.ts";
+import { describeError } from "./report-error.ts";
+import { watchSignals } from "./signals.ts";
+import { withWaysOut } from "./ways-out.ts";
+
+export interface ExecOptions {
+  readonly prompt?: string | undefined;
+  readonly json: boolean;
+  readonly outputSchema?: string | undefined;
+  readonly lastMessage?: string | undefined;
+  readonly resume?: string | undefined;
+  readonly maxIterations?: number | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+export async function exec(options: ExecOptions, globals: GlobalOptions): Promise<ExitCode> {
+  using signals = watchSignals();
+  const out = new Output(1);
+  const err = new Output(2);
+  const ending = new AbortController();
+  const limits = [signals.signal, ending.signal];
+  if (options.timeoutMs !== undefined) limits.push(AbortSignal.timeout(options.timeoutMs));
+  const signal = AbortSignal.any(limits);
+  // `| head -1`: nobody reads any more, so there is no reason to go on.
+  out.onBroken(() => ending.abort(new ReaderGone()));
+  try {
+    return await answerPrompt(options, globals, { signal, out, err, interrupt: () => signals.interrupt() });
+  } catch (error) {
+    if (out.broken) return EXIT.ok;
+    const cause = signal.aborted ? asError(signal.reason, options) : await withWaysOut(error);
+    const color = colorOf(globals, 2, "auto");
+    await err.write(`${describeError(cause, { verbose: globals.verbose, color })}\n`);
+    return exitCodeOf(cause);
+  } finally {
+    await Promise.all([out.flush(), err.flush()]);
+  }
+}
+
+interface Surroundings {
+  readonly signal: AbortSignal;
+  readonly out: Output;
+  readonly err: Output;
+  interrupt(): void;
+}
+
+async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around: Surroundings): Promise<ExitCode> {
+  const { signal, out, err } = around;
+  const schema = options.outputSchema === undefined ? undefined : await loadOutputSchema(options.outputSchema);
+  const input = await execInput(options.prompt, processStdin(), signal);
+  const loaded = await loadConfiguration(globals);
+  const { display } = loaded.config;
+  const errColor = colorOf(globals, 2, display.color);
+  await using run = await composeRun({
+    globals,
+    loaded,
+    asker: ttyAsker({ color: errColor, interrupt: around.interrupt }),
+    maxIterations: options.maxIterations,
+    resume: options.resume,
+    problem: (message) => void printer.note(message, "warning"),
+  });
+  const printer = new Printer({
+    out,
+    err,
+    stream: isatty(1) && !options.json,
+    live: isatty(2),
+    color: errColor,
+    quiet: globals.quiet,
+    verbose: globals.verbose,
+    showToolCalls: display.show_tool_calls,
+    showReasoning: display.show_reasoning,
+    showTokens: display.show_tokens,
+    holdAnswer: schema !== undefined || options.json,
+    redact: run.redact,
+  });
+  const lines = options.json ? new JsonLines(out, run.redact) : undefined;
+  for (const note of run.notes) await printer.note(note);
+  const limit = run.agent.contextLimit;
+  const attached =
+    input.attached === undefined
+      ? undefined
+      : boundText(input.attached, attachmentRoom(limit), () => "left out of the attached text");
+  const prompt = attached === undefined ? input.prompt : withAttachment(input.prompt, attached);
+  const show = async (event: AgentEvent) => {
+    await lines?.show(event);
+    await printer.show(event);
+  };
+  const outcome =
+    schema === undefined
+      ? await oneTurn(run, prompt, signal, show)
+      : await validTurn(run, prompt, signal, show, schema);
+  return await conclude(outcome, options, run, printer, signal);
+}
+
+interface Outcome {
+  readonly done: AgentEvent & { type: "done" };
+  readonly error?: AgentEvent & { type: "error" };
+  /** The answer as it is printed and stored: with a schema, the JSON alone. */
+  readonly answer: string;
+  /** Printed already, while it came. */
+  readonly shown: boolean;
+}
+
+type Show = (event: AgentEvent) => Promise<void>;
+
+async function oneTurn(
+  run: Run,
+  prompt: string,
+  signal: AbortSignal,
+  show: Show,
+  schema?: OutputSchema,
+): Promise<Outcome> {
+  let done: Outcome["done"] | undefined;
+  let error: Outcome["error"];
+  // The request leaves first; the target opens while the model thinks.
+  const opening = setTimeout(() => run.target.start(), 0);
+  try {
+    const options = schema === undefined ? {} : { outputSchema: schema.schema };
+    for await (const event of run.agent.runTurn(prompt, signal, options)) {
+      if (event.type === "done") done = event;
+      if (event.type === "error") error = event;
+      await show(event);
+    }
+  } finally {
+    clearTimeout(opening);
+  }
+  if (done === undefined) throw new BuddyError("internal", "the turn ended without an outcome");
+  return { done, ...(error === undefined ? {} : { error }), answer: done.text, shown: true };
+}
+
+async function validTurn(
+  run: Run,
+  prompt: string,
+  signal: AbortSignal,
+  show: Show,
+  schema: OutputSchema,
+): Promise<Outcome> {
+  let outcome = await oneTurn(run, `${prompt}\n\n${schema.instruction}`, signal, show, schema);
+  for (let round = 0; ; round++) {
+    if (outcome.done.status !== "answered" && outcome.done.status !== "approval_needed") return outcome;
+    const judged = schema.check(outcome.answer);
+    if (judged.ok) return { ...outcome, answer: judged.json, shown: false };
+    if (round === REPAIR_ROUNDS) {
+      throw new BuddyError(
+        "model",
+        `the answer does not fit the output schema after ${REPAIR_ROUNDS} repairs: ${judged.problem}`,
+        {
+          hint: `The last answer was: ${boundText(outcome.answer, 500, () => "left out")}`,
+        },
+      );
+    }
+    const repair = `Your answer is not valid: ${judged.problem}. Answer again with the corrected JSON only.`;
+    outcome = await oneTurn(run, repair, signal, show, schema);
+  }
+}
+
+async function conclude(
+  outcome: Outcome,
+  options: ExecOptions,
+  run: Run,
+  printer: Printer,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const { done, error, answer, shown } = outcome;
+  switch (done.status) {
+    case "answered":
+    case "approval_needed":
+      break;
+    case "cancelled":
+    case "timeout":
+      throw asError(signal.reason, options);
+    case "failed":
+    case "max_iterations":
+      throw new BuddyError(codeOf(error?.code), error?.message ?? "the run failed", { hint: error?.hint });
+  }
+  if (!shown && !options.json) await printer.answer(answer);
+  if (options.lastMessage !== undefined) writeLastMessage(options.lastMessage, answer);
+  if (run.target.error !== undefined) throw run.target.error;
+  if (done.status === "answered") return EXIT.ok;
+  const wanted = run.calls.unapproved;
+  throw new BuddyError(
+    "approval",
+    `an approval was needed and nobody could give it: ${wanted.map((action) => boundText(action, 200, () => "left out")).join("; ")}`,
+    {
+      hint: "Run it from a terminal, or allow it: --approve all, --approve 10m, or shell_allow in [tools] for single commands.",
+    },
+  );
+}
+
+function writeLastMessage(path: string, answer: string): void {
+  try {
+    writeFileAtomic(path, answer.endsWith("\n") ? answer : `${answer}\n`, 0o644);
+  } catch (cause) {
+    throw new BuddyError("usage", `cannot write ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+  }
+}
+
+/** What a cancelled signal means for the exit code. */
+function asError(reason: unknown, { timeoutMs }: ExecOptions): unknown {
+  if (reason instanceof BuddyError) return reason;
+  if (reason instanceof Error && reason.name === "TimeoutError") {
+    return new BuddyError("timeout", `no answer within --timeout (${(timeoutMs ?? 0) / 1000} s)`, {
+      hint: "Give it more time, or ask for less.",
+    });
+  }
+  return reason;
+}
+
+function codeOf(code: string | undefined): ErrorCode {
+  return (code ?? "tool") as ErrorCode;
+}
+
+function colorOf(globals: GlobalOptions, fd: 1 | 2, setting: "auto" | "always" | "never"): boolean {
+  return wantsColor({ flag: globals.color, env: process.env, isTty: isatty(fd), setting });
+}
+
+/** Half of the window: the rest is for instructions, tools and the answer. */
+function attachmentRoom(contextLimit: number): number {
+  return Math.max(8_000, Math.floor(contextLimit * 4 * 0.5));
+}
+
+class ReaderGone extends Error {}
+
+const REPAIR_ROUNDS = 2;

@@ -1,0 +1,99 @@
+/** The target of a run: opened beside the first model request, and only if something is asked; what is known of it before and after. */
+import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
+import type { TargetFacts } from "../tools/tool.ts";
+
+export interface LazyTargetOptions {
+  readonly open: (options: TargetOptions) => Promise<Target>;
+  readonly target: Omit<TargetOptions, "signal" | "onNotice">;
+  readonly onNotice: (notice: TargetNotice) => void;
+  /** The machine has told who it is. */
+  readonly onOpen: (target: Target) => void;
+}
+
+export class LazyTarget implements AsyncDisposable {
+  readonly #options: LazyTargetOptions;
+  readonly #leave = new AbortController();
+  #opening: Promise<Target> | undefined;
+  #opened: Target | undefined;
+  #error: unknown;
+  #asked = false;
+
+  constructor(options: LazyTargetOptions) {
+    this.#options = options;
+  }
+
+  /** Why it could not be opened, if a tool wanted it. */
+  get error(): unknown {
+    return this.#asked ? this.#error : undefined;
+  }
+
+  get opened(): Target | undefined {
+    return this.#opened;
+  }
+
+  /** Begins to open it; a failure is kept for whoever asks. */
+  start(): void {
+    this.#begin().catch(() => undefined);
+  }
+
+  async get(): Promise<Target> {
+    this.#asked = true;
+    return this.#begin();
+  }
+
+  facts(): TargetFacts {
+    const { target } = this.#options;
+    const opened = this.#opened;
+    if (opened !== undefined) {
+      const { label, user, host, os, shellName, cwd } = opened.identity;
+      return { label, who: `${user}@${host}`, system: `${os}, ${shellName}`, cwd, tmux: opened.panes !== undefined };
+    }
+    const label = labelOf(target);
+    if (target.ssh !== undefined || target.container !== undefined) {
+      const tmux = target.tmux === "auto" ? undefined : target.tmux === "required";
+      return { label, tmux, ...(target.cwd === undefined ? {} : { cwd: target.cwd }) };
+    }
+    const tmux = target.tmux === "required" || (target.tmux === "auto" && Bun.which("tmux") !== null);
+    return { label, cwd: target.cwd ?? process.cwd(), tmux };
+  }
+
+  /** Ends what is opening, or closes what is open; waits only so long for a machine that does not answer. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#leave.abort();
+    if (this.#opening === undefined) return;
+    const closing = this.#opening.then((target) => target[Symbol.asyncDispose]()).catch(() => undefined);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    await Promise.race([closing, new Promise((resolve) => (timer = setTimeout(resolve, LONGEST_GOODBYE_MS)))]);
+    clearTimeout(timer);
+  }
+
+  #begin(): Promise<Target> {
+    // A failed opening is tried again by the next tool call: the network may be back.
+    if (this.#opening === undefined || (this.#error !== undefined && this.#opened === undefined)) {
+      this.#error = undefined;
+      this.#opening = this.#open();
+    }
+    return this.#opening;
+  }
+
+  async #open(): Promise<Target> {
+    const { open, target, onNotice, onOpen } = this.#options;
+    try {
+      const opened = await open({ ...target, signal: this.#leave.signal, onNotice });
+      this.#opened = opened;
+      onOpen(opened);
+      return opened;
+    } catch (error) {
+      this.#error = error;
+      throw error;
+    }
+  }
+}
+
+export function labelOf({ ssh, container }: Pick<TargetOptions, "ssh" | "container">): string {
+  if (container !== undefined)
+    return ssh === undefined ? `container ${container}` : `container ${container} on ssh ${ssh}`;
+  return ssh === undefined ? "local" : `ssh ${ssh}`;
+}
+
+const LONGEST_GOODBYE_MS = 3_000;

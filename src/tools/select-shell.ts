@@ -1,0 +1,35 @@
+/** Which shell or pane a call means. */
+import type { Pane, PaneSelector, Shell, Target } from "../targets/target.ts";
+
+interface Selection {
+  readonly target?: string | undefined;
+  readonly session?: string | undefined;
+  readonly pane?: string | undefined;
+}
+
+/** The shared pane or direct shell, or another managed pane. */
+export async function shellFor(target: Target, select: Selection): Promise<Shell> {
+  if (select.session === undefined && select.pane === undefined) return target.shell;
+  return paneFor(target, select);
+}
+
+export async function paneFor(target: Target, select: Selection): Promise<Pane> {
+  if (target.panes === undefined) throw new NoTmux();
+  return target.panes.pane(selector(select));
+}
+
+/** A call that only a target with tmux can serve. */
+export class NoTmux extends Error {
+  constructor() {
+    super('this target has no tmux: leave out session and pane; for long work use mode="background"');
+    this.name = "NoTmux";
+  }
+}
+
+function selector({ target, session, pane }: Selection): PaneSelector {
+  return {
+    ...(session === undefined ? {} : { session }),
+    ...(pane === undefined ? {} : { pane }),
+    ...(target === undefined ? {} : { target }),
+  };
+}
