@@ -1,22 +1,18 @@
 /** `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that tells how it went. */
 import { isatty } from "node:tty";
 import type { AgentEvent } from "../agent/events.ts";
-import { writeFileAtomic } from "../lib/atomic-file.ts";
 import { wantsColor } from "../lib/color.ts";
 import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../lib/errors.ts";
 import { Output } from "../lib/output.ts";
 import { boundText } from "../tools/bound-output.ts";
 import { JsonLines } from "../ui/jsonl.ts";
 import { Printer } from "../ui/print.ts";
-import { ttyAsker } from "../ui/tty-question.ts";
 import { composeRun, type Run } from "./compose.ts";
 import { loadConfiguration } from "./configuration.ts";
 import { execInput, processStdin, withAttachment } from "./exec-input.ts";
 import type { GlobalOptions } from "./options.ts";
-import { loadOutputSchema, type OutputSchema } from "./output-schema.ts";
-import { describeError } from "./report-error.ts";
+import type { OutputSchema } from "./output-schema.ts";
 import { watchSignals } from "./signals.ts";
-import { withWaysOut } from "./ways-out.ts";
 
 export interface ExecOptions {
   readonly prompt?: string | undefined;
@@ -42,6 +38,10 @@ export async function exec(options: ExecOptions, globals: GlobalOptions): Promis
     return await answerPrompt(options, globals, { signal, out, err, interrupt: () => signals.interrupt() });
   } catch (error) {
     if (out.broken) return EXIT.ok;
+    const [{ describeError }, { withWaysOut }] = await Promise.all([
+      import("./report-error.ts"),
+      import("./ways-out.ts"),
+    ]);
     const cause = signal.aborted ? asError(signal.reason, options) : await withWaysOut(error);
     const color = colorOf(globals, 2, "auto");
     await err.write(`${describeError(cause, { verbose: globals.verbose, color })}\n`);
@@ -60,7 +60,10 @@ interface Surroundings {
 
 async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around: Surroundings): Promise<ExitCode> {
   const { signal, out, err } = around;
-  const schema = options.outputSchema === undefined ? undefined : await loadOutputSchema(options.outputSchema);
+  const schema =
+    options.outputSchema === undefined
+      ? undefined
+      : await (await import("./output-schema.ts")).loadOutputSchema(options.outputSchema);
   const input = await execInput(options.prompt, processStdin(), signal);
   const loaded = await loadConfiguration(globals);
   const { display } = loaded.config;
@@ -68,7 +71,12 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
   await using run = await composeRun({
     globals,
     loaded,
-    asker: ttyAsker({ color: errColor, interrupt: around.interrupt }),
+    asker: {
+      ask: async (request, until) => {
+        const { askOnTerminal } = await import("../ui/tty-question.ts");
+        return askOnTerminal(request, until, { color: errColor, interrupt: around.interrupt });
+      },
+    },
     maxIterations: options.maxIterations,
     resume: options.resume,
     problem: (message) => void printer.note(message, "warning"),
@@ -188,7 +196,7 @@ async function conclude(
       throw new BuddyError(codeOf(error?.code), error?.message ?? "the run failed", { hint: error?.hint });
   }
   if (!shown && !options.json) await printer.answer(answer);
-  if (options.lastMessage !== undefined) writeLastMessage(options.lastMessage, answer);
+  if (options.lastMessage !== undefined) await writeLastMessage(options.lastMessage, answer);
   if (run.target.error !== undefined) throw run.target.error;
   if (done.status === "answered") return EXIT.ok;
   const wanted = run.calls.unapproved;
@@ -201,7 +209,8 @@ async function conclude(
   );
 }
 
-function writeLastMessage(path: string, answer: string): void {
+async function writeLastMessage(path: string, answer: string): Promise<void> {
+  const { writeFileAtomic } = await import("../lib/atomic-file.ts");
   try {
     writeFileAtomic(path, answer.endsWith("\n") ? answer : `${answer}\n`, 0o644);
   } catch (cause) {

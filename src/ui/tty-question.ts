@@ -1,28 +1,31 @@
 /** Asks for approval on the controlling terminal of a one-shot run, wherever stdin and stdout lead. */
-import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { openSync, readFileSync, writeSync } from "node:fs";
 import { ReadStream } from "node:tty";
-import type { ApprovalAnswer, ApprovalRequest, Asker } from "../policy/approvals.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../policy/approvals.ts";
 import { describePrefix } from "../policy/command-prefix.ts";
 import { showText } from "../policy/terminal-text.ts";
 
-/** An asker on /dev/tty, or undefined where there is no terminal or we are not in its foreground. */
-export function ttyAsker(options: { color: boolean; interrupt: () => void }): Asker | undefined {
-  const fd = openTerminal();
-  if (fd === undefined) return undefined;
-  closeSync(fd);
-  return {
-    async ask(request, signal) {
-      const terminal = openTerminal();
-      if (terminal === undefined) return { kind: "nobody" };
-      const keys = new Keys(terminal, signal);
-      try {
-        await keys.forget();
-        return await question(request, keys, terminal, options);
-      } finally {
-        keys.close();
-      }
-    },
-  };
+/** Answers `nobody` where there is no terminal or we are not in its foreground. */
+export async function askOnTerminal(
+  request: ApprovalRequest,
+  signal: AbortSignal,
+  options: TerminalOptions,
+): Promise<ApprovalAnswer> {
+  const terminal = openTerminal();
+  if (terminal === undefined) return { kind: "nobody" };
+  const keys = new Keys(terminal, signal);
+  try {
+    await keys.forget();
+    return await question(request, keys, terminal, options);
+  } finally {
+    keys.close();
+  }
+}
+
+export interface TerminalOptions {
+  readonly color: boolean;
+  /** Ctrl-C at the question: a terminal in raw mode sends no signal. */
+  interrupt(): void;
 }
 
 function openTerminal(): number | undefined {
@@ -52,7 +55,7 @@ async function question(
   request: ApprovalRequest,
   keys: Keys,
   terminal: number,
-  { color, interrupt }: { color: boolean; interrupt: () => void },
+  { color, interrupt }: TerminalOptions,
 ): Promise<ApprovalAnswer> {
   const say = (text: string) => void writeSync(terminal, text.replaceAll("\n", "\r\n"));
   const paint = (code: string, text: string) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
