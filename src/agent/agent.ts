@@ -14,7 +14,8 @@ export interface AgentOptions {
   readonly client: ModelClient;
   readonly registry: Registry;
   readonly calls: CallRunner;
-  readonly sessionId: string;
+  /** Id of the session the events belong to. */
+  session(): string;
   readonly maxIterations: number;
   /** What is known of the target now. */
   facts(): TargetFacts;
@@ -106,7 +107,7 @@ export class Agent {
       ...body,
       v: EVENT_VERSION,
       ts: new Date().toISOString(),
-      session: this.options.sessionId,
+      session: this.options.session(),
       target: this.options.facts().label,
     } as AgentEvent;
     for (const listener of this.#listeners) listener(event);

@@ -191,8 +191,8 @@ function request(agent: Agent, options: TurnOptions, askedAgain: boolean): Model
 
 /** Warns at 80 % of the window, compacts at 90 %, and refuses what cannot fit. */
 async function makeRoom(agent: Agent, signal: AbortSignal): Promise<void> {
-  const limit = agent.contextLimit;
   const used = agent.contextUsed;
+  const limit = agent.contextLimit;
   const { state } = windowUse(used, limit);
   if (state === "ok") return;
   const warning = windowWarning(used, limit) ?? "";

@@ -12,13 +12,14 @@ import { VERSION } from "../lib/version.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
 import { redactor } from "../policy/redact.ts";
 import type { ShellRules } from "../policy/verdict.ts";
-import { SessionStore } from "../session/store.ts";
-import type { SessionLog } from "../session/log.ts";
+import { newSessionId } from "../session/ids.ts";
+import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { TargetOptions } from "../targets/target.ts";
 import { Registry } from "../tools/registry.ts";
 import { LazyTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
 import type { ApproveMode, GlobalOptions } from "./options.ts";
+import { SessionRecorder } from "./session-recorder.ts";
 
 export interface ComposeOptions {
   readonly globals: GlobalOptions;
@@ -42,32 +43,50 @@ export interface Run extends AsyncDisposable {
   readonly registry: Registry;
   readonly target: LazyTarget;
   readonly calls: CallRunner;
-  readonly sessions: SessionStore;
-  readonly log: SessionLog;
+  sessions(): Promise<SessionStore>;
+  /** Id of the current session. */
+  session(): string;
   /** AGENTS.md files in the prompt, for /status. */
   readonly operatorFiles: readonly OperatorFile[];
   /** Takes keys and tokens out of what is shown or stored. */
   readonly redact: (text: string) => string;
   /** Said of a resumed session: damaged lines, another target than before. */
   readonly notes: readonly string[];
+  /** Leaves the conversation; the next turn begins a new session. */
+  newSession(): Promise<void>;
+  /** Leaves the conversation for a stored one; returns what to say about it. Throws SessionHeld, and then nothing has changed. */
+  resumeSession(name: string): Promise<readonly string[]>;
   /** Goes on with another profile or model; the conversation stays. */
   switchModel(selector: string): Promise<void>;
 }
 
 export async function composeRun(options: ComposeOptions): Promise<Run> {
-  const { globals, loaded } = options;
+  const { globals, loaded, problem } = options;
   const { config } = loaded;
   const { client, secrets } = await modelClient(loaded);
   const known = new Set(secrets);
   let redact = redactor([...known]);
-  const sessions = new SessionStore({
-    cwd: loaded.cwd,
-    stateDirectory: stateDirectory(loaded.env),
-    redact: (text) => redact(text),
-    problem: options.problem,
-  });
-  const resumed = options.resume === undefined ? undefined : await sessions.resume(options.resume);
-  const log = resumed?.log ?? sessions.start();
+  let opened: Promise<SessionStore> | undefined;
+  const sessions = (): Promise<SessionStore> =>
+    (opened ??= import("../session/store.ts").then(
+      ({ SessionStore }) =>
+        new SessionStore({
+          cwd: loaded.cwd,
+          stateDirectory: stateDirectory(loaded.env),
+          redact: (text) => redact(text),
+          problem,
+        }),
+    ));
+  const record = (resumed?: ResumedSession) =>
+    new SessionRecorder({
+      id: resumed?.log.id ?? newSessionId(),
+      resumed,
+      redact: (text) => redact(text),
+      problem,
+      store: sessions,
+    });
+  const resumed = options.resume === undefined ? undefined : await (await sessions()).resume(options.resume);
+  let recorder = record(resumed);
   const approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
   const local = globals.ssh === undefined && globals.container === undefined;
   const files = operatorFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
@@ -103,7 +122,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     client,
     registry,
     calls,
-    sessionId: log.id,
+    session: () => recorder.id,
     maxIterations: options.maxIterations ?? config.agent.max_iterations,
     facts: () => target.facts(),
     instructions: (facts) =>
@@ -123,14 +142,16 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
       return { buddy: VERSION, cwd, user, host, machine, ...(attach === undefined ? {} : { attach }), ...resume };
     },
   });
-  const notes = [...(sessions.notice === undefined ? [] : [sessions.notice]), ...(resumed?.notes ?? [])];
-  if (resumed !== undefined) {
-    const { messages, turns, totals, target: before } = resumed.replay;
+  agent.onEvent((event) => recorder.append(event));
+  /** Takes over what a stored session knows; returns what to say about it. */
+  const adopt = ({ replay, notes }: ResumedSession): string[] => {
+    const { messages, turns, totals, target: before } = replay;
     agent.restore({ messages, turns, totals: totals satisfies Totals });
     const now = target.facts().label;
-    if (before !== "" && before !== now) notes.push(`this session worked on ${before}; now it goes on with ${now}`);
-  }
-  agent.onEvent((event) => log.append(event));
+    return before === "" || before === now
+      ? [...notes]
+      : [...notes, `this session worked on ${before}; now it goes on with ${now}`];
+  };
   return {
     agent,
     approvals,
@@ -138,10 +159,21 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     target,
     calls,
     sessions,
-    log,
+    session: () => recorder.id,
     operatorFiles: files,
     redact: (text) => redact(text),
-    notes,
+    notes: resumed === undefined ? [] : adopt(resumed),
+    async newSession() {
+      await recorder.close();
+      recorder = record();
+      agent.restore({ messages: [] });
+    },
+    async resumeSession(name) {
+      const next = await (await sessions()).resume(name);
+      await recorder.close();
+      recorder = record(next);
+      return adopt(next);
+    },
     async switchModel(selector) {
       const next = await modelClient(loaded, selector);
       for (const secret of next.secrets) known.add(secret);
@@ -149,7 +181,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
       agent.switchModel(next.client);
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([target[Symbol.asyncDispose](), log.close()]);
+      await Promise.all([target[Symbol.asyncDispose](), recorder.close()]);
       const { client: last } = agent;
       if (Symbol.asyncDispose in last) await (last as unknown as AsyncDisposable)[Symbol.asyncDispose]();
     },

@@ -37,7 +37,7 @@ export function agentOn(client: ModelClient, options: RigOptions = {}): { agent:
     client,
     registry,
     calls,
-    sessionId: "aaaa-bbbb-cccc-dddd",
+    session: () => "aaaa-bbbb-cccc-dddd",
     maxIterations: 20,
     facts,
     instructions: () => "You are under test.",
