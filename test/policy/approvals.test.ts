@@ -1,0 +1,216 @@
+import { describe, expect, test } from "bun:test";
+import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../src/policy/approvals.ts";
+import { describePrefix, prefixesOf } from "../../src/policy/command-prefix.ts";
+import { isBelow, outsideRoots } from "../../src/policy/shell-roots.ts";
+import { judged } from "../support/agent.ts";
+
+const never = new AbortController().signal;
+const request = (part: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
+  id: "1",
+  call: "c",
+  tool: "run_shell",
+  where: "op@web1",
+  machine: "web1",
+  action: "make install",
+  risk: "medium",
+  mutation: true,
+  privesc: false,
+  why: "",
+  policy: "",
+  understated: false,
+  editable: true,
+  ...part,
+});
+const answers = (...list: ApprovalAnswer[]) => ({
+  asked: [] as string[],
+  ask: async function (this: { asked: string[] }, r: ApprovalRequest) {
+    this.asked.push(r.action);
+    return list.shift() ?? ({ kind: "nobody" } as const);
+  },
+});
+
+describe("modes", () => {
+  test.each([
+    [{ kind: "all" }, { kind: "approved", by: "mode" }],
+    [{ kind: "none" }, { kind: "denied", by: "mode" }],
+    [
+      { kind: "until", at: 1000 },
+      { kind: "approved", by: "mode" },
+    ],
+    [
+      { kind: "until", at: 10 },
+      { kind: "denied", by: "nobody" },
+    ],
+    [{ kind: "ask" }, { kind: "denied", by: "nobody" }],
+  ] as const)("%j", async (mode, decision) => {
+    const approvals = new Approvals({ mode, now: () => 500 });
+    expect(await approvals.decide(request(), never)).toEqual(decision);
+  });
+
+  test("a duration falls back to ask for good", async () => {
+    let now = 0;
+    const approvals = new Approvals({ mode: { kind: "until", at: 100 }, now: () => now });
+    expect(approvals.mode.kind).toBe("until");
+    now = 100;
+    expect(approvals.mode.kind).toBe("ask");
+    now = 50;
+    expect(approvals.mode.kind).toBe("ask");
+    approvals.setMode({ kind: "all" });
+    expect(approvals.mode.kind).toBe("all");
+  });
+});
+
+describe("answers", () => {
+  test.each([
+    [{ kind: "yes" }, { kind: "approved", by: "operator" }],
+    [{ kind: "no" }, { kind: "denied", by: "operator" }],
+    [
+      { kind: "no", reason: "not now" },
+      { kind: "denied", by: "operator", reason: "not now" },
+    ],
+    [
+      { kind: "edit", command: "make -n" },
+      { kind: "edited", command: "make -n" },
+    ],
+    [{ kind: "cancelled" }, { kind: "denied", by: "cancelled" }],
+    [{ kind: "nobody" }, { kind: "denied", by: "nobody" }],
+  ] as const)("%j", async (answer, decision) => {
+    const approvals = new Approvals({ asker: answers(answer) });
+    let asked = 0;
+    expect(await approvals.decide(request(), never, () => asked++)).toEqual(decision);
+    expect(asked).toBe(1);
+  });
+
+  test("always is remembered for the same prefix on the same machine only", async () => {
+    const asker = answers({ kind: "always" });
+    const approvals = new Approvals({ asker });
+    const prefixes = [{ words: ["make"], open: true }];
+    expect(await approvals.decide(request({ prefixes }), never)).toEqual({ kind: "approved", by: "operator" });
+    expect(await approvals.decide(request({ prefixes }), never)).toEqual({ kind: "approved", by: "prefix" });
+    expect(await approvals.decide(request({ prefixes, machine: "web2" }), never)).toMatchObject({ kind: "denied" });
+    expect(
+      await approvals.decide(request({ prefixes: [...prefixes, { words: ["rm", "x"], open: false }] }), never),
+    ).toMatchObject({ kind: "denied" });
+    expect(await approvals.decide(request(), never)).toMatchObject({ kind: "denied" });
+    expect(approvals.remembered("web1").map(describePrefix)).toEqual(["make …"]);
+    expect(approvals.remembered("web2")).toEqual([]);
+  });
+
+  test("one question at a time; an always answers those that wait behind it", async () => {
+    const asker = answers({ kind: "always" });
+    const approvals = new Approvals({ asker });
+    const prefixes = [{ words: ["make"], open: true }];
+    const both = await Promise.all([
+      approvals.decide(request({ prefixes }), never),
+      approvals.decide(request({ prefixes }), never),
+    ]);
+    expect(both.map((decision) => decision.kind)).toEqual(["approved", "approved"]);
+    expect(asker.asked).toHaveLength(1);
+  });
+
+  test("a cancelled run is not asked, and a time-out is told apart", async () => {
+    const approvals = new Approvals({ asker: answers({ kind: "yes" }) });
+    const stop = new AbortController();
+    stop.abort();
+    expect(await approvals.decide(request(), stop.signal)).toEqual({ kind: "denied", by: "cancelled" });
+    stop.abort();
+    const late = AbortSignal.abort(new DOMException("late", "TimeoutError"));
+    expect(await approvals.decide(request(), late)).toEqual({ kind: "denied", by: "timeout" });
+  });
+
+  test("an asker that throws does not block the next question", async () => {
+    const approvals = new Approvals({ asker: { ask: () => Promise.reject(new Error("terminal on fire")) } });
+    expect(approvals.decide(request(), never)).rejects.toThrow("on fire");
+    approvals.setAsker(answers({ kind: "yes" }));
+    expect(await approvals.decide(request(), never)).toEqual({ kind: "approved", by: "operator" });
+  });
+});
+
+describe("what always remembers", () => {
+  const prefix = (text: string, part = {}) => prefixesOf(text, judged(text, part))?.map(describePrefix);
+
+  test.each([
+    ["git commit -m x", ["git commit …"]],
+    ["git stash pop", ["git stash pop …"]],
+    ["git -C /x push", ["git -C /x push"]],
+    ["npm run build", ["npm run build …"]],
+    ["systemctl restart nginx", ["systemctl restart …"]],
+    ["/usr/bin/make all", ["/usr/bin/make …"]],
+    ["mkdir a", ["mkdir …"]],
+    ["rm build.log", ["rm build.log"]],
+    ["./deploy.sh prod", ["./deploy.sh prod"]],
+    ["git", ["git"]],
+  ])("%s", (text, expected) => expect(prefix(text)).toEqual(expected));
+
+  test.each([
+    ["make > out"],
+    ["make $X"],
+    ["make `id`"],
+    ["(make)"],
+    ["X=1 make"],
+    ["a; PATH=. make"],
+    ["make <in"],
+    ["f() { make; }"],
+  ])("is not offered for %s", (text) => expect(prefix(text)).toBeUndefined());
+
+  test("nor for what is dangerous, privileged or uncertain", () => {
+    expect(prefix("make", { risk: "high" })).toBeUndefined();
+    expect(prefix("make", { privesc: true })).toBeUndefined();
+    expect(prefix("make", { uncertain: ["something"] })).toBeUndefined();
+    expect(prefix("make", { verdict: { kind: "deny", why: "no" } })).toBeUndefined();
+    expect(prefix("make", { commands: [] })).toBeUndefined();
+    expect(prefix("make", { commands: [{ words: [], verdict: "ask", why: "", readOnly: false }] })).toBeUndefined();
+  });
+
+  test("only the commands that ask count", () => {
+    const commands = [
+      { words: ["ls"], verdict: "allow" as const, why: "", readOnly: true },
+      { words: ["mkdir", "x"], verdict: "ask" as const, why: "", readOnly: false },
+    ];
+    expect(prefix("ls && mkdir x", { commands })).toEqual(["mkdir …"]);
+  });
+});
+
+describe("shell_roots", () => {
+  const at = (text: string, cwd: string) =>
+    outsideRoots(
+      judged(text, {
+        commands: text
+          .split(/ && |; /)
+          .map((part) => ({ words: part.split(" "), verdict: "ask", why: "", readOnly: false })),
+      }),
+      cwd,
+      ["/srv/app", "/data"],
+    );
+
+  test.each([
+    ["ls", "/srv/app"],
+    ["ls", "/srv/app/deep/er"],
+    ["cd /data && ls", "/srv/app"],
+    ["cd ..", "/srv/app/x"],
+    ["cd /srv/app && ls", "/tmp"],
+    ["cd -P -- sub", "/data"],
+  ])("%s in %s is inside", (text, cwd) => expect(at(text, cwd)).toBeUndefined());
+
+  test.each([
+    ["ls", "/"],
+    ["ls", "/srv/application"],
+    ["cd / && ls", "/srv/app"],
+    ["cd ..", "/srv/app"],
+    ["cd", "/srv/app"],
+    ["cd -", "/srv/app"],
+    ["cd ~/x", "/srv/app"],
+    ["cd $HOME", "/srv/app"],
+    ["pushd /etc", "/data"],
+    ["ls && cd /srv/app", "/tmp"],
+    ["cd sub && cd ../../..", "/srv/app"],
+  ])("%s in %s is outside", (text, cwd) => {
+    expect(at(text, cwd)).toMatchObject({ kind: "deny", instead: expect.stringContaining("cd /srv/app") });
+  });
+
+  test("below", () => {
+    expect(isBelow("/a/b/../c", ["/a"])).toBe(true);
+    expect(isBelow("/a", ["/"])).toBe(true);
+    expect(isBelow("/ab", ["/a/"])).toBe(false);
+  });
+});
