@@ -230,7 +230,7 @@ function shellRules({ config: { tools, safety } }: LoadedConfig): ShellRules {
   };
 }
 
-function toolRegistry({ config: { tools } }: LoadedConfig): Registry {
+function toolRegistry({ config: { tools, network }, env }: LoadedConfig): Registry {
   const shell = { timeoutMs: tools.shell_timeout, slowTimeoutMs: tools.shell_timeout_slow };
   return new Registry({
     enabled: (name) => {
@@ -240,7 +240,24 @@ function toolRegistry({ config: { tools } }: LoadedConfig): Registry {
       return name.endsWith("_file") ? tools.files_enabled : tools.shell_enabled;
     },
     values: { wait: formatDuration(shell.timeoutMs), slow: formatDuration(shell.slowTimeoutMs) },
-    load: async () => (await import("../tools/builtin.ts")).builtinTools({ shell }),
+    load: async () => {
+      const [{ builtinTools }, { safeFetch }] = await Promise.all([
+        import("../tools/builtin.ts"),
+        import("../policy/safe-fetch.ts"),
+      ]);
+      const { fetch_allowed_domains: allow, fetch_blocked_domains: deny } = tools;
+      const endpoint = env["BUDDY_SEARCH_URL"];
+      return builtinTools({
+        shell,
+        fetch: { fetch: safeFetch, rules: { allow, deny }, timeoutMs: network.fetch_timeout },
+        search: {
+          fetch: safeFetch,
+          blockedDomains: deny,
+          timeoutMs: network.fetch_timeout,
+          ...(endpoint === undefined ? {} : { endpoint }),
+        },
+      });
+    },
   });
 }
 

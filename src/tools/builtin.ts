@@ -2,18 +2,22 @@
 import { killShellTool, listShellsTool, shellOutputTool } from "./background-shells.ts";
 import { editFileTool } from "./edit-file.ts";
 import { capturePaneTool, sendKeysTool } from "./panes.ts";
+import { type FetchSettings, fetchUrlTool } from "./fetch-url.ts";
 import { readFileTool } from "./read-file.ts";
 import { runShellTool, type ShellSettings } from "./run-shell.ts";
 import { timeTool } from "./time.ts";
 import { tmuxObjectTools } from "./tmux-objects.ts";
 import type { Tool } from "./tool.ts";
+import { type SearchSettings, webSearchTool } from "./web-search.ts";
 import { writeFileTool } from "./write-file.ts";
 
 export interface BuiltinSettings {
   readonly shell: ShellSettings;
+  readonly fetch: FetchSettings;
+  readonly search: SearchSettings;
 }
 
-export function builtinTools({ shell }: BuiltinSettings): readonly Tool[] {
+export function builtinTools({ shell, fetch, search }: BuiltinSettings): readonly Tool[] {
   return [
     runShellTool(shell),
     shellOutputTool,
@@ -22,6 +26,8 @@ export function builtinTools({ shell }: BuiltinSettings): readonly Tool[] {
     readFileTool,
     writeFileTool,
     editFileTool,
+    fetchUrlTool(fetch),
+    webSearchTool(search),
     capturePaneTool,
     sendKeysTool,
     ...tmuxObjectTools,

@@ -15,7 +15,14 @@ export interface ToolSchema {
  * before the first request leaves.
  */
 export function builtinSchemas(): ToolSchema[] {
-  return schemasOf(builtinTools({ shell: { timeoutMs: 0, slowTimeoutMs: 0 } }));
+  const fetch = () => Promise.reject(new Error("only described"));
+  return schemasOf(
+    builtinTools({
+      shell: { timeoutMs: 0, slowTimeoutMs: 0 },
+      fetch: { fetch, rules: { allow: [], deny: [] }, timeoutMs: 0 },
+      search: { fetch, blockedDomains: [], timeoutMs: 0 },
+    }),
+  );
 }
 
 export function schemasOf(tools: readonly Tool[]): ToolSchema[] {
