@@ -106,7 +106,11 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     limits: config.limits,
     approvals,
     target: () => target.get(),
-    judgeShell: async (command) => (await import("../policy/judge.ts")).judgeShell(command, shellRules(loaded)),
+    judgeShell: async (command) => {
+      const { judgeShell } = await import("../policy/judge.ts");
+      const user = target.opened?.identity.user;
+      return judgeShell(command, shellRules(loaded), user === undefined ? {} : { user });
+    },
     judgeWrite: async (path) => {
       const { judgePath } = await import("../policy/paths.ts");
       return judgePath(path, {

@@ -1,6 +1,6 @@
 /** run_shell: one command on the target, in the shared pane or a direct shell, waited for, sent, or detached. */
 import { z } from "zod";
-import { formatDuration, parseDuration } from "../lib/durations.ts";
+import { parseDuration } from "../lib/durations.ts";
 import type { RunOptions, Target } from "../targets/target.ts";
 import { declaredFields } from "./metadata.ts";
 import { outcomeText } from "./outcome-text.ts";

@@ -2,7 +2,6 @@
 import { openSync, readFileSync, writeSync } from "node:fs";
 import { ReadStream } from "node:tty";
 import type { ApprovalAnswer, ApprovalRequest } from "../policy/approvals.ts";
-import { describePrefix } from "../policy/command-prefix.ts";
 import { showText } from "../policy/terminal-text.ts";
 
 /** Answers `nobody` where there is no terminal or we are not in its foreground. */
@@ -98,8 +97,7 @@ async function question(
         if (request.prefixes === undefined) break;
         say(
           `a (${request.prefixes
-            .map(describePrefix)
-            .map((text) => showText(text, { mode: "line" }))
+            .map(({ words, open }) => showText(`${words.join(" ")}${open ? " …" : ""}`, { mode: "line" }))
             .join(", ")})\n`,
         );
         return { kind: "always" };
