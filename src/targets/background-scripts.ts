@@ -2,7 +2,7 @@
 import { quote } from "./quote.ts";
 
 /**
- * Sets base: private to the user, below HOME where that can be written. A directory that somebody else made, or a link
+ * Takes the first argument, what is known of it or "", and sets base: private to the user, below HOME where that can be written. A directory that somebody else made, or a link
  * put in its place, is refused: it would hand them our commands.
  */
 const BASE = `
@@ -12,8 +12,11 @@ mine() {
   [ "$4" = "$me" ] && case $2 in d???------*) ;; *) return 1 ;; esac
 }
 place() { base=$1; (umask 077; mkdir -p "$base") 2>/dev/null && chmod 700 "$base" 2>/dev/null && mine "$base" && [ -w "$base" ]; }
+base=$1; shift
+# Known from before: it was private then, and only its owner could have changed that.
+if [ -n "$base" ] && { [ -L "$base" ] || [ ! -O "$base" ]; }; then base=; fi
+if [ -z "$base" ]; then
 me=$(id -u)
-base=
 case \${XDG_STATE_HOME-} in /*) place "$XDG_STATE_HOME/buddy/shells" || base= ;; esac
 if [ -z "$base" ]; then case \${HOME-} in /?*) place "$HOME/.local/state/buddy/shells" || base= ;; esac; fi
 if [ -z "$base" ]; then
@@ -22,19 +25,25 @@ if [ -z "$base" ]; then
   mine "$base" || { echo "no private directory: neither below HOME nor $base" >&2; exit 6; }
   base=$base/shells; (umask 077; mkdir -p "$base") || exit 6
 fi
+fi
 `;
 
-/** The last line of the output file, once. Arguments: directory, 0 or what went wrong. */
+/**
+ * The last line of the output file, once, and then the sign that everything is written.
+ * Arguments: directory, 0 or what went wrong, anything to do it whoever else had begun to.
+ */
 const FINISH = `
 finish() {
-  if mkdir "$1/ended" 2>/dev/null; then
+  if mkdir "$1/ending" 2>/dev/null || [ -n "\${3-}" ]; then
     if [ -s "$1/output" ] && [ "$(tail -c 1 "$1/output" | wc -l)" -eq 0 ]; then echo >>"$1/output"; fi
     if [ "$2" = 0 ]; then echo '[background process completed]'; else echo "[background process failed: $2]"; fi >>"$1/output"
+    mkdir "$1/ended" 2>/dev/null
   fi
 }
 `;
 
-/** `state DIR` sets status and code; closes the books of a shell that ended without a word (reboot, kill -9). */
+/** `state DIR` sets status and code; closes the books of a shell that ended without a word (reboot, kill -9).
+ * A command that has ended counts as running until its output is complete. */
 const STATE = `
 ${FINISH}stillup() {
   kill -0 "$pid" 2>/dev/null || return 1
@@ -43,14 +52,15 @@ ${FINISH}stillup() {
 state() {
   code= pid= status=running
   if [ -f "$1/pid" ]; then read -r pid <"$1/pid"; fi
-  if [ -f "$1/killed" ]; then
-    status=killed
-    if [ ! -d "$1/ended" ] && ! stillup "$1"; then read -r why <"$1/killed"; finish "$1" "$why"; fi
-  elif [ -f "$1/code" ]; then
-    read -r code <"$1/code"
-    if [ "$code" = 0 ]; then status=completed; else status=failed; fi
-  elif [ -n "$pid" ] && ! stillup "$1"; then
-    if [ ! -f "$1/code" ]; then status=failed; finish "$1" 'ended without an exit code'; else state "$1"; fi
+  if [ ! -d "$1/ended" ] && [ -n "$pid" ] && ! stillup "$1" && [ ! -d "$1/ended" ]; then
+    if [ -f "$1/killed" ]; then read -r c <"$1/killed"
+    elif [ -f "$1/code" ]; then read -r c <"$1/code"; if [ "$c" != 0 ]; then c="exit code $c"; fi
+    else c='ended without an exit code'; fi
+    finish "$1" "$c" now
+  fi
+  if [ -d "$1/ended" ]; then
+    if [ -f "$1/code" ]; then read -r code <"$1/code"; fi
+    if [ -f "$1/killed" ]; then status=killed code=; elif [ "$code" = 0 ]; then status=completed; else status=failed; fi
   fi
 }
 `;
@@ -136,7 +146,7 @@ if [ -f "$d/late" ]; then read -r l <"$d/late"; kill $l; fi 2>/dev/null
 `;
 
 /**
- * Arguments: scope, id, working directory, time limit in seconds, now in milliseconds. The command on stdin.
+ * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds. The command on stdin.
  * Prints the directory and the pid. The same id again finds the shell that was started before.
  */
 export const START = `
@@ -179,7 +189,7 @@ tell() {
 `;
 
 /**
- * Arguments: id, scope, most bytes of each stream, offsets ("" = as kept there).
+ * Arguments: base, id, scope, most bytes of each stream, offsets ("" = as kept there).
  * Prints the state, then offset, size and bytes sent of stdout and of stderr, then the bytes of both.
  */
 export const LOOK = `
@@ -188,23 +198,25 @@ ${FIND}${TELL}
 o=\${4-} e=\${5-}
 if [ -z "$o" ]; then o=0 e=0; if [ -f "$d/seen.$2" ]; then read -r o e <"$d/seen.$2"; fi; fi
 tell "$d"
-so=$(($(wc -c <"$d/stdout"))) se=$(($(wc -c <"$d/stderr")))
+size() { n=$5; }
+size $(ls -ln "$d/stdout"); so=$n
+size $(ls -ln "$d/stderr"); se=$n
 no=$((so - o)) ne=$((se - e))
 if [ $no -gt "$3" ]; then no=$3; fi
 if [ $ne -gt "$3" ]; then ne=$3; fi
 printf '%s\\0' $o $so $no $e $se $ne
-tail -c "+$((o + 1))" "$d/stdout" 2>/dev/null | take $no
-tail -c "+$((e + 1))" "$d/stderr" 2>/dev/null | take $ne
+if [ $no -gt 0 ]; then tail -c "+$((o + 1))" "$d/stdout" 2>/dev/null | take $no; fi
+if [ $ne -gt 0 ]; then tail -c "+$((e + 1))" "$d/stderr" 2>/dev/null | take $ne; fi
 exit 0
 `;
 
-/** Arguments: id, scope, offsets into stdout and stderr: what this session has seen. */
+/** Arguments: base, id, scope, offsets into stdout and stderr: what this session has seen. */
 export const SEEN = `
 ${FIND}
 echo "$3 $4" >"$d/seen.$2.new" && mv "$d/seen.$2.new" "$d/seen.$2"
 `;
 
-/** Arguments: id. TERM, then KILL, to everything; prints the state. */
+/** Arguments: base, id. TERM, then KILL, to everything; prints the state. */
 export const KILL = `
 ${FIND}${TREE}${TELL}
 self=
@@ -217,7 +229,7 @@ fi
 tell "$d"
 `;
 
-/** Arguments: scope, or "" for all. */
+/** Arguments: base, scope, or "" for all. */
 export const LIST = `
 ${BASE}${STATE}${TELL}
 for d in "$base"/\${1:-*}/*/; do if [ -f "\${d}pid" ]; then tell "\${d%/}"; fi; done

@@ -24,10 +24,14 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
   const scope = (options.scope ?? "").replaceAll(/[^A-Za-z0-9_-]/g, "-");
   const folder = scope || "shared";
   const seen = new Map<string, Seen>();
+  let base = "";
+  const learnBase = (directory: string) => {
+    base = directory.split("/").slice(0, -2).join("/");
+  };
 
   const ask = async (script: string, id: string, args: readonly string[] = [], slow = false) => {
     if (!/^[A-Za-z0-9_-]+$/.test(id)) throw unknown(id);
-    const result = await transport.run(script, { args: [id, ...args], slow });
+    const result = await transport.run(script, { args: [base, id, ...args], slow });
     if (result.code === 2) throw unknown(id);
     if (result.code !== 0) throw failure(result);
     return result;
@@ -41,12 +45,13 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       const startedAt = Date.now();
       const cap = String(Math.max(1, Math.ceil(options.timeoutMs / 1000)));
       const result = await transport.run(START, {
-        args: [folder, id, options.cwd(), cap, String(startedAt)],
+        args: [base, folder, id, options.cwd(), cap, String(startedAt)],
         input: command.endsWith("\n") ? command : `${command}\n`,
         ...(signal === undefined ? {} : { signal }),
       });
       const [directory, pid] = result.stdout.toString().split("\0");
       if (result.code !== 0 || !directory || !pid) throw failure(result);
+      learnBase(directory);
       return { id, pid: Number(pid), command, outputFile: `${directory}/output`, status: "running", startedAt };
     },
 
@@ -57,6 +62,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       const result = await ask(LOOK, id, [folder, String(Math.max(4, Math.trunc(limit))), ...from]);
       const { look, next } = readLook(result.stdout, Math.max(4, limit), keep);
       seen.set(id, next);
+      learnBase(look.outputFile.slice(0, -"/output".length));
       // Kept there for a resumed session; when it gets lost, something is shown twice rather than never.
       ask(SEEN, id, [folder, String(next.stdout), String(next.stderr)]).catch(() => {});
       return look;
@@ -68,7 +74,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
     },
 
     async list() {
-      const result = await transport.run(LIST, { args: [scope] });
+      const result = await transport.run(LIST, { args: [base, scope] });
       if (result.code !== 0) throw failure(result);
       const fields = result.stdout.toString().split("\0").slice(0, -1);
       const shells: BackgroundShell[] = [];

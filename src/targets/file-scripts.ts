@@ -57,10 +57,14 @@ full "$1" "$2"; walk || exit 4; kind "$r"
 i=0 e=$r
 while [ ! -e "$e" ] && [ -n "$e" ]; do e=\${e%/*}; done
 while :; do case \${e##*/} in *[A-Za-z]*) break ;; '') break ;; *) e=\${e%/*} ;; esac; done
-if [ -n "$e" ] && [ "$e" != / ]; then
-  f=\${e%/*}/$(printf %s "\${e##*/}x" | tr 'a-zA-Z' 'A-Za-z'); f=\${f%X}
-  if [ "$e" -ef "$f" ]; then i=1; fi
-fi
+b=\${e##*/}
+for l in aA bB cC dD eE fF gG hH iI jJ kK lL mM nN oO pP qQ rR sS tT uU vV wW xX yY zZ; do
+  u=\${l#?} l=\${l%?}
+  case $b in
+  *"$l"*) if [ "$e" -ef "\${e%/*}/\${b%%"$l"*}$u\${b#*"$l"}" ]; then i=1; fi; break ;;
+  *"$u"*) if [ "$e" -ef "\${e%/*}/\${b%%"$u"*}$l\${b#*"$u"}" ]; then i=1; fi; break ;;
+  esac
+done
 printf '%s\\0' "$r" $k "\${HOME:-/}" $i
 `;
 
@@ -116,22 +120,23 @@ case $k in directory) exit 21 ;; other) exit 22 ;; esac
 dir=\${r%/*}; dir=\${dir:-/}
 if [ ! -d "$dir" ]; then mkdir -p "$dir" || exit 1; fi
 tmp=\${dir%/}/$4 how=rename
-trap 'rm -f "$tmp"' EXIT
+trap 'if [ -n "$tmp" ]; then rm -f "$tmp"; fi' EXIT
 trap 'rm -f "$tmp"; exit 1' HUP INT TERM PIPE
+create() { set -C; command : >"$1"; c=$?; set +C; return $c; }
 perms() { a=$1 uid=$3 gid=$4; }
 if [ $k = file ]; then
   perms $(ls -ldn "$r")
   case $a in *+) how=place ;; esac
-  old=$(umask); umask 077
-  if ! (set -C; : >"$tmp") 2>/dev/null; then
-    if [ ! -w "$r" ]; then : >"$tmp"; exit 1; fi
+  umask 077
+  if ! create "$tmp" 2>/dev/null; then
+    if [ ! -w "$r" ]; then create "$tmp"; exit 1; fi
     tmp=\${TMPDIR:-/tmp}/$4 how=place
-    (set -C; : >"$tmp") || exit 1
+    create "$tmp" || exit 1
   fi
-else (set -C; : >"$tmp") || exit 1; fi
+else create "$tmp" || exit 1; fi
 cat >"$tmp" || exit 1
 if [ "$(wc -c <"$tmp")" -ne "$3" ]; then exit 9; fi
-if [ $k = missing ]; then mv -f "$tmp" "$r" || exit 1; printf '1\\0%s\\0' "$r"; exit 0; fi
+if [ $k = missing ]; then mv -f "$tmp" "$r" || exit 1; tmp=; printf '1\\0%s\\0' "$r"; exit 0; fi
 if [ $how = rename ]; then
   want="$uid $gid"; new=$a
   perms $(ls -ldn "$tmp")
@@ -146,7 +151,7 @@ if [ $how = rename ]; then
   chmod "\${mode%t}" "$tmp" || exit 1
   case $mode in *t) chmod +t "$tmp" 2>/dev/null ;; esac
   case $a in *.) chcon --reference="$r" "$tmp" 2>/dev/null ;; esac
-  mv -f "$tmp" "$r" 2>/dev/null || how=place
+  if mv -f "$tmp" "$r" 2>/dev/null; then tmp=; else how=place; fi
 fi
 if [ $how = place ]; then
   if [ ! -w "$r" ]; then : >>"$r"; exit 1; fi
