@@ -8,7 +8,7 @@ export function redactor(secrets: readonly string[]): (text: string) => string {
     const withoutKnown = known === undefined ? text : text.replace(known, REDACTED);
     return withoutKnown.replace(SHAPES, REDACTED).replace(IN_CONTEXT, (_all, ...parts) => {
       const groups = parts.at(-1) as Readonly<Record<string, string | undefined>>;
-      return `${groups["header"] ?? groups["field"] ?? groups["setting"] ?? groups["user"] ?? ""}${REDACTED}`;
+      return `${groups["header"] ?? groups["field"] ?? groups["setting"] ?? groups["flag"] ?? groups["user"] ?? ""}${REDACTED}`;
     });
   };
 }
@@ -90,7 +90,7 @@ const TOKEN_SHAPES = [
 
 /** PEM: up to its end, or as far as the base64 goes when the end is missing. `\n` may be written out. */
 const PRIVATE_KEY =
-  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?:[A-Za-z0-9+/=\s\\:,.]|-(?!----))*-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{20,})+)/;
+  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]*(?:-(?!----)[^-]*)*-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{20,})+)/;
 
 const SHAPES = new RegExp(
   `(?<![A-Za-z0-9_-])(?:${TOKEN_SHAPES.map((shape) => shape.source).join("|")})|${PRIVATE_KEY.source}`,
@@ -106,10 +106,12 @@ const FIELD_NAME =
 const FIELD = `(?<field>\\\\?["'](?:[A-Za-z0-9]{1,40}_){0,4}${FIELD_NAME}\\\\?["']\\s{0,4}:\\s{0,4}\\\\?["'])(?=[^"'\\s\\\\]{6})`;
 /** name=value of a shell, a URL or a TOML file; the value must not look like a variable or a word. */
 const SETTING = `(?<setting>(?<![A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_-]){0,4}(?:${FIELD_NAME}|token|secret|access_?key|credentials?)\\s{0,2}=\\s{0,2}["']?)(?=[A-Za-z_./-]{0,200}[0-9%+!@#^*~=])(?=[A-Za-z0-9%+!@#^*~=_./:-]{6,}(?:["'&;,\\s]|$))`;
+/** --password VALUE of a command line, with the same look at the value. */
+const FLAG = `(?<flag>(?<![A-Za-z0-9-])--(?:[a-z]{1,20}-){0,3}(?:api-?key|token|password|passwd|secret|access-key)[ \\t]{1,4}["']?)(?=[A-Za-z_./]{0,200}[0-9%+!@#^*~=])(?=[A-Za-z0-9%+!@#^*~=_./:-]{6,}(?:["'&;,\\s]|$))`;
 const USER_INFO = String.raw`(?<user>\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/:@"'<>]{0,256}:)(?=[^\s/@"'<>]{1,256}@)`;
 
 const IN_CONTEXT = new RegExp(
-  `${HEADER}(?!\\[redacted\\]|\\$|${SCHEME}\\s)[^\\s"',;<>\\\\]{4,}|${FIELD}(?!\\[redacted\\])[^"'\\s\\\\]+|${SETTING}(?!\\[redacted\\])[^"'&;,\\s]+|${USER_INFO}(?!\\[redacted\\])[^\\s/@"'<>]+`,
+  `${HEADER}(?!\\[redacted\\]|\\$|${SCHEME}\\s)[^\\s"',;<>\\\\]{4,}|${FIELD}(?!\\[redacted\\])[^"'\\s\\\\]+|${SETTING}(?!\\[redacted\\])[^"'&;,\\s]+|${FLAG}(?!\\[redacted\\])[^"'&;,\\s]+|${USER_INFO}(?!\\[redacted\\])[^\\s/@"'<>]+`,
   "gi",
 );
 

@@ -40,6 +40,11 @@ export const SYSTEM_DIRECTORIES = [
   "/Applications",
   "/Network",
   "/cores",
+  // Windows below WSL
+  "/mnt/c/Windows",
+  "/mnt/c/Program Files",
+  "/mnt/c/Program Files (x86)",
+  "/mnt/c/ProgramData",
   // merged or immutable roots
   "/ostree",
   "/sysroot",
