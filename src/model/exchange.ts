@@ -53,7 +53,10 @@ export async function* exchange(
     } as BunFetchRequestInit);
     watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);
     watchdog.endBy(limits.totalMs, `no end of the answer within ${seconds(limits.totalMs)}`);
-    if (!response.ok) throw await refusal(response, situation);
+    if (!response.ok) {
+      watchdog.endBy(ERROR_BODY_MS, "");
+      throw await refusal(response, situation);
+    }
 
     const answer = new Answer(protocol);
     let bytes = 0;
@@ -70,7 +73,11 @@ export async function* exchange(
         throw new Malformed(`the answer has no end (more than ${limits.answerBytes >> 20} MB)`);
       watchdog.alive();
       answer.push(piece.value);
-      if (answer.batch.length > 0) yield answer.takeBatch();
+      if (answer.batch.length > 0) {
+        watchdog.hold();
+        yield answer.takeBatch();
+        watchdog.alive();
+      }
       if (answer.complete) {
         rest = reader;
         break;
@@ -82,7 +89,7 @@ export async function* exchange(
     return reply;
   } catch (error) {
     if (signal.aborted) throw cancelled(signal);
-    if (!watchdog.bitten) throw error;
+    if (!watchdog.bitten || error instanceof ModelError) throw error;
     const { words, retryable } = watchdog.bitten;
     throw new ModelError("timeout", `${situation.host}: ${words}`, {
       brief: words,
@@ -122,6 +129,9 @@ async function refusal(response: Response, at: Situation): Promise<ModelError> {
   const complaint = new Complaint(jsonOr(text, () => pageWords(text)));
   return explainComplaint(complaint, status, retryAfterMs(headers, Date.now()), at);
 }
+
+/** The status says the most; its words are not waited for any longer. */
+const ERROR_BODY_MS = 2_000;
 
 /** Error bodies are short; a longer one is not read to its end. A body that breaks off still has its beginning. */
 const MAX_ERROR_BYTES = 64 * 1024;

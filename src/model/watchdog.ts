@@ -7,6 +7,7 @@ export class Watchdog {
   readonly #onCaller = () => this.#controller.abort(this.#caller.reason);
   #idle: { ms: number; words: string } | undefined;
   #seen = 0;
+  #held = false;
   #end: number | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   #endTimer: ReturnType<typeof setTimeout> | undefined;
@@ -32,6 +33,12 @@ export class Watchdog {
   /** Only notes the time: re-arming a timer for each of 200 000 pieces would cost more than reading them. */
   alive(): void {
     this.#seen = performance.now();
+    this.#held = false;
+  }
+
+  /** The reader is busy with what it got: until `alive` nobody expects anything of the server. */
+  hold(): void {
+    this.#held = true;
   }
 
   /** From now on it must be over after `ms`, whatever happens; an earlier end stands. */
@@ -53,7 +60,7 @@ export class Watchdog {
 
   #check = (): void => {
     if (!this.#idle) return;
-    const left = this.#idle.ms - (performance.now() - this.#seen);
+    const left = this.#held ? this.#idle.ms : this.#idle.ms - (performance.now() - this.#seen);
     if (left <= 0) return this.#bite(this.#idle.words, true);
     this.#idleTimer = setTimeout(this.#check, left);
   };

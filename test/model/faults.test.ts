@@ -293,12 +293,38 @@ describe.each(APIS)("%s", (api) => {
     await thenNormal(model);
   });
 
+  test("a slow reader is not taken for a silent server", async () => {
+    const reply = { text: TEXT, pieceChars: 4, delayMs: 5 };
+    await using model = startModel([reply, { text: "fine" }], { api, idleTimeoutMs: 150, retries: 0 });
+    let text = "";
+    for await (const event of model.client.stream(ask("go"), new AbortController().signal)) {
+      if (event.type !== "text") continue;
+      const since = performance.now();
+      if (text === "") await until(() => performance.now() - since > 400, "longer than the server may be silent");
+      text += event.delta;
+    }
+    expect(text).toBe(TEXT);
+    await thenNormal(model);
+  });
+
   test("comments and pings count as life", async () => {
     const slow = { text: "slow but alive", pieceChars: 1, delayMs: 40, quirks: { pings: true } };
     await using model = startModel([slow, { text: "fine" }], { api, idleTimeoutMs: 500, retries: 0 });
     expect((await done(model.client)).message.content).toBe("slow but alive");
     await thenNormal(model);
   });
+});
+
+test("an error whose words never end is told by its status", async () => {
+  const web = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () =>
+      new Response(new ReadableStream({ start: (to) => to.enqueue(Buffer.from("no such ")) }), { status: 403 }),
+  });
+  const error = await failure(createModelClient(modelOptions(`${web.url}v1`)));
+  expect(error).toMatchObject({ reason: "refused", status: 403, message: expect.stringContaining("no such") });
+  await web.stop(true);
 });
 
 describe("nobody there", () => {
