@@ -16,6 +16,7 @@ import { newSessionId } from "../session/ids.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { TargetOptions } from "../targets/target.ts";
 import { Registry } from "../tools/registry.ts";
+import type { WriteJudge } from "./judge-write.ts";
 import { LazyTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
 import type { ApproveMode, GlobalOptions } from "./options.ts";
@@ -100,6 +101,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     onOpen: () => agent.introduce(),
   });
   const registry = toolRegistry(loaded);
+  let judgeWrite: WriteJudge | undefined;
   const calls = new CallRunner({
     registry,
     facts: () => target.facts(),
@@ -111,12 +113,13 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
       const user = target.opened?.identity.user;
       return judgeShell(command, shellRules(loaded), user === undefined ? {} : { user });
     },
-    judgeWrite: async (path) => {
-      const { judgePath } = await import("../policy/paths.ts");
-      return judgePath(path, {
-        allowedRoots: config.tools.files_allowed_paths,
-        ownPaths: local ? ownPaths(loaded) : [],
-      });
+    judgeWrite: async (path, asked) => {
+      const { ownPaths, writeJudge } = await import("./judge-write.ts");
+      judgeWrite ??= writeJudge(
+        { resolve: async (root) => (await target.get()).files.resolve(root) },
+        { allowedPaths: config.tools.files_allowed_paths, ownPaths: local ? ownPaths(loaded) : [] },
+      );
+      return judgeWrite(path, asked);
     },
     confirm: { shell: config.tools.shell_confirm, fetch: config.tools.fetch_confirm },
     shellRoots: config.tools.shell_roots,
@@ -263,10 +266,4 @@ function toolRegistry({ config: { tools, network }, env }: LoadedConfig): Regist
       });
     },
   });
-}
-
-/** buddy's own files on this machine. */
-function ownPaths(loaded: LoadedConfig): string[] {
-  const paths = buddyPaths(loaded.env);
-  return [...loaded.files, ...(paths === undefined ? [] : [paths.dir])];
 }

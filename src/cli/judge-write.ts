@@ -13,10 +13,9 @@ export interface WriteRules {
 }
 
 /** `asked` is the path as the tool was given it. */
-export function writeJudge(
-  files: Pick<FileAccess, "resolve">,
-  rules: WriteRules,
-): (resolved: ResolvedPath, asked: string) => Promise<Verdict> {
+export type WriteJudge = (resolved: ResolvedPath, asked: string) => Promise<Verdict>;
+
+export function writeJudge(files: Pick<FileAccess, "resolve">, rules: WriteRules): WriteJudge {
   let roots: Promise<readonly string[]> | undefined;
   return async (resolved, asked) => {
     roots ??= Promise.all(rules.allowedPaths.map(async (root) => (await files.resolve(root)).path));
