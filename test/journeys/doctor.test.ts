@@ -66,6 +66,10 @@ describe("buddy doctor", () => {
     expect(refused.find("endpoint")?.text).toContain("refuses the key");
     expect(refused.stdout).not.toContain("sk-test");
 
+    const socks = { ALL_PROXY: "socks5://127.0.0.1:1080" };
+    const proxied = await examine(box, config(profile("https://api.example.com/v1")), socks);
+    expect(proxied.find("endpoint")).toMatchObject({ status: "broken", text: expect.stringContaining("socks proxy") });
+
     const keyless = '[agent]\nmodel = "m"\n[models.m]\napi_base_url = "https://api.example.com"\nmodel = "x"\n';
     expect((await examine(box, config(keyless))).find("profile")?.remedy).toContain("BUDDY_API_KEY");
     expect((await examine(box, config("[agent"))).find("config")).toMatchObject({ status: "broken" });

@@ -25,7 +25,7 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
   return [
     { check: "profile", status: "ok", text: `${name}: ${model} at ${baseUrl} (${api})` },
     access.finding,
-    await checkEndpoint(profile, access.token),
+    await checkEndpoint(loaded, profile, access.token),
     known,
   ];
 }
@@ -59,44 +59,45 @@ async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding
   }
 }
 
-/** Any answer shows that the endpoint is there; a refused key is told apart. */
-async function checkEndpoint({ baseUrl, auth, key }: ResolvedProfile, token: string | undefined): Promise<Finding> {
+/** Asks for the list of models: any answer shows that the endpoint is there, a refused key is told apart. */
+async function checkEndpoint(
+  loaded: LoadedConfig,
+  profile: ResolvedProfile,
+  key: string | undefined,
+): Promise<Finding> {
   const { loginBaseUrl } = await import("../../auth/login-endpoint.ts");
-  const { redactor } = await import("../../policy/redact.ts");
-  const base = auth === "login" && key === undefined ? loginBaseUrl(baseUrl) : baseUrl;
-  const { host } = new URL(base);
+  const { probeEndpoint } = await import("../../model/probe.ts");
+  const { name, api, auth, model, key: source } = profile;
+  const baseUrl = auth === "login" && source === undefined ? loginBaseUrl(profile.baseUrl) : profile.baseUrl;
+  const { host } = new URL(baseUrl);
   const started = performance.now();
+  const options = { name, baseUrl, api, auth, model, key, keySource: source?.source, env: loaded.env };
   try {
-    const response = await fetch(`${base}/models`, {
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      redirect: "manual",
-      ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
-    });
-    await response.body?.cancel();
-    const ms = Math.round(performance.now() - started);
-    if (token !== undefined && (response.status === 401 || response.status === 403))
-      return {
-        check: "endpoint",
-        status: "broken",
-        text: `${host} refuses the key (HTTP ${response.status})`,
-        remedy: `check the key from ${key?.source ?? "the sign-in"}: is it for ${host}, complete and not revoked?`,
-      };
-    if (response.status >= 500)
-      return {
-        check: "endpoint",
-        status: "warning",
-        text: `${host} answers HTTP ${response.status}`,
-        remedy: "the service has trouble; try again later",
-      };
-    return { check: "endpoint", status: "ok", text: `${host} answers in ${ms} ms` };
+    const { listed, models } = await probeEndpoint(options, new AbortController().signal, TIMEOUT_MS);
+    const text = `${host} answers in ${Math.round(performance.now() - started)} ms`;
+    const unlisted = models.length > 0 && !listed ? `; ${model} is not among the ${models.length} models it lists` : "";
+    return { check: "endpoint", status: "ok", text: text + unlisted };
   } catch (error) {
-    return {
-      check: "endpoint",
-      status: "broken",
-      text: `${host} cannot be reached: ${redactor(token === undefined ? [] : [token])((error as Error).message)}`,
-      remedy: "check the address, the network and HTTPS_PROXY; buddy --model demo works without any",
-    };
+    if (!(error instanceof BuddyError)) throw error;
+    return endpointFinding(error, host, key !== undefined, Math.round(performance.now() - started));
   }
+}
+
+function endpointFinding(error: BuddyError, host: string, withKey: boolean, ms: number): Finding {
+  const status = "status" in error ? Number(error.status) : 0;
+  const remedy = error.hint ?? "check the address, the network and HTTPS_PROXY";
+  if (withKey && (status === 401 || status === 403)) {
+    return { check: "endpoint", status: "broken", text: `${host} refuses the key (HTTP ${status})`, remedy };
+  }
+  if (status >= 500) {
+    const text = `${host} answers HTTP ${status}`;
+    return { check: "endpoint", status: "warning", text, remedy: "the service has trouble; try again later" };
+  }
+  // Not every endpoint lists its models, and some want a key or a sign-in even for that.
+  const there = status > 0 || ("reason" in error && error.reason === "protocol");
+  if (there) return { check: "endpoint", status: "ok", text: `${host} answers in ${ms} ms` };
+  const way = "buddy --model demo works without any";
+  return { check: "endpoint", status: "broken", text: error.message, remedy: `${remedy} (${way})` };
 }
 
 const TIMEOUT_MS = 5_000;
