@@ -107,7 +107,13 @@ export async function runAgainAfterDrop<T>(
   } catch (error) {
     if (!(error instanceof LaneLost)) throw error;
     const why = error.message === "" ? "" : `: ${error.message.split("\n").at(-1)}`;
-    throw new BuddyError("target", `lost ${label}${why}`, { cause: error });
+    const full = /session request failed|open failed|refused by peer/i.test(why);
+    throw new BuddyError("target", `lost ${label}${why}`, {
+      hint: full
+        ? "The sshd there allows too few sessions a connection: raise MaxSessions (10 is its default)."
+        : undefined,
+      cause: error,
+    });
   }
 }
 

@@ -4,25 +4,30 @@ import { readFileSync, readdirSync } from "node:fs";
 const TERM_TO_KILL_MS = 1000;
 
 /**
- * Ends the groups named in G at once; those in L are clients that end by themselves when their stdin does, after they have
- * passed that on: killed too early, `docker exec` would never tell the keeper inside. Then runs `before_kill`.
- * Members that are dead but not reaped do not count: the first process of many containers never reaps what it inherits,
- * and waiting for it would take the whole time every time.
+ * Ends the groups named in G at once; those in L are led by clients and helpers that end by themselves when their stdin
+ * does, after they have passed that on: killed too early, `docker exec` would never tell the keeper inside. Between the
+ * two `before_kill` is run. Dead members that nobody reaped do not count: the first process of many containers never reaps
+ * what it inherits, and waiting for it would take the whole time every time.
  */
 export const END_GROUPS = `
-left() {
-  for g in $*; do
-    if kill -0 "-$g" && { [ ! -r /proc/self/stat ] || grep -qs ") [^ZX] [0-9]* $g " /proc/[0-9]*/stat; }; then return 0; fi
+some() { if [ -r /proc/self/stat ]; then grep -qs "$1" $2; else :; fi; }
+member() { kill -0 "-$1" && some ") [^ZX] [0-9]* $1 " '/proc/[0-9]*/stat'; }
+leader() { kill -0 "$1" && some ") [^ZX] " "/proc/$1/stat"; }
+linger() {
+  n=$1 what=$2; shift 2
+  while [ $n -gt 0 ]; do
+    up=; for g in $*; do if $what "$g"; then up=1; break; fi; done
+    [ -n "$up" ] || return
+    sleep 0.05 || { sleep 1; n=$((n - 19)); }
+    n=$((n - 1))
   done
-  return 1
 }
-linger() { n=$1; shift; while [ $n -gt 0 ] && left "$@"; do sleep 0.05 || { sleep 1; n=$((n - 19)); }; n=$((n - 1)); done; }
 for g in $G; do kill -TERM "-$g" || kill -TERM "$g"; done
-linger 20 $G
+linger 20 member $G
 for g in $G; do kill -KILL "-$g"; done
-linger 60 $L
+linger 60 leader $L
 before_kill
-for g in $L; do kill -KILL "-$g"; done
+for g in $L; do if leader "$g"; then kill -KILL "-$g"; fi; done
 `;
 
 export async function endGroups(groups: readonly number[]): Promise<void> {

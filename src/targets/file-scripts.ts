@@ -106,7 +106,8 @@ exit 0
 `;
 
 /**
- * Arguments: path, working directory, bytes that must arrive, name for the temporary file. Data on stdin.
+ * Arguments: path, working directory, bytes that must arrive, name for the temporary file, the only place allowed or "".
+ * Data on stdin.
  * Prints 1 when the file is new, and where it went. The data is complete on the target before the old file is touched.
  * In place instead of by rename: where the owner could not be kept, with ACLs, over a mount point, in a closed directory.
  */
@@ -115,7 +116,9 @@ LC_ALL=C; export LC_ALL
 ${FULL}${WALK}
 full "$1" "$2"
 case $p in */) exit 21 ;; esac
-walk || exit 4; kind "$r"
+walk || exit 4
+if [ -n "$5" ] && [ "$5" != "$r" ]; then exit 3; fi
+kind "$r"
 case $k in directory) exit 21 ;; other) exit 22 ;; esac
 dir=\${r%/*}; dir=\${dir:-/}
 if [ ! -d "$dir" ]; then mkdir -p "$dir" || exit 1; fi

@@ -44,13 +44,13 @@ export function fileAccess(transport: Transport, options: FileOptions): FileAcce
       return slice(result.stdout, first, limit, most);
     },
 
-    async write(path, data, { signal } = {}) {
+    async write(path, data, { signal, onlyAt = "" } = {}) {
       const bytes = typeof data === "string" ? Buffer.from(data) : data;
       if (bytes.byteLength > MAX_BYTES) {
         throw new BuddyError("target", `cannot write ${path}: ${bytes.byteLength} bytes are more than 64 MiB at once`);
       }
       const temporary = `.buddy-${randomBytes(8).toString("hex")}`;
-      const result = await ask(WRITE, path, [String(bytes.byteLength), temporary], {
+      const result = await ask(WRITE, path, [String(bytes.byteLength), temporary, onlyAt], {
         input: bytes,
         ...signalled(signal),
       });
@@ -153,6 +153,7 @@ function isKind(kind: string | undefined): kind is ResolvedPath["kind"] {
 /** What the scripts' own exit codes mean. */
 const CODES: Readonly<Record<number, string>> = {
   2: "no such file",
+  3: "it leads somewhere else than a moment ago; nothing was changed",
   4: "too many levels of symbolic links",
   5: "it cannot be read",
   9: "the connection broke off before all of it arrived; nothing was changed",

@@ -1,10 +1,10 @@
 /** What buddy keeps on a remote machine while it works there: a keeper that ends what was started, and lanes for scripts. */
-import { BuddyError } from "../lib/errors.ts";
 import { Channel } from "./channel.ts";
 import { FACTS_SCRIPT, parseFacts } from "./identity.ts";
 import { LANE_ARGV, Lane, LaneLost } from "./lane.ts";
 import { remoteProcess, type Reaper } from "./remote-process.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions } from "./target.ts";
+import { within } from "./within.ts";
 
 export interface FootholdOptions {
   readonly label: string;
@@ -43,7 +43,7 @@ export class Foothold {
             : `kill -${signal} -${group} 2>/dev/null || kill -${signal} ${group} 2>/dev/null`,
         ),
     };
-    this.#channel = new Channel({ label: options.label, spawn: (argv) => this.spawn(argv) });
+    this.#channel = new Channel({ label: options.label, spawn: (argv) => this.spawn(argv, { isClient: true }) });
     this.#channel.warm();
   }
 
@@ -96,18 +96,5 @@ export class Foothold {
     this.#channel.close();
     this.#keeper.close();
     await within(CLOSE_MS, undefined, this.#keeper.ended).catch(() => this.abandon("closed"));
-  }
-}
-
-async function within<T>(ms: number, signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
-  const limit = Promise.withResolvers<never>();
-  const timer = setTimeout(() => limit.reject(new BuddyError("target", `no answer within ${ms / 1000} s`)), ms);
-  const abort = () => limit.reject(signal?.reason);
-  signal?.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([work, limit.promise]);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", abort);
   }
 }

@@ -91,7 +91,7 @@ export interface SpawnOptions {
   readonly signal?: AbortSignal;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Only passes things on (ssh, docker exec) and ends by itself when its stdin does: it gets time for that. */
+  /** A client (ssh, docker exec) or helper that ends by itself when its stdin does: it gets time for that. */
   readonly isClient?: boolean;
 }
 
@@ -239,11 +239,13 @@ export interface FileAccess {
   resolve(path: string): Promise<ResolvedPath>;
   read(path: string, options?: ReadOptions): Promise<FileSlice>;
   /** Atomic (temporary file + rename); keeps mode and owner; creates directories. */
-  write(
-    path: string,
-    data: string | Uint8Array,
-    options?: { signal?: AbortSignal },
-  ): Promise<{ bytes: number; created: boolean }>;
+  write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<{ bytes: number; created: boolean }>;
+}
+
+export interface WriteOptions {
+  readonly signal?: AbortSignal;
+  /** The resolved path that was judged: when the path leads elsewhere by now, nothing is written. */
+  readonly onlyAt?: string;
 }
 
 export interface ResolvedPath {

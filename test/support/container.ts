@@ -60,20 +60,6 @@ export async function containerTarget(wish: ContainerWish = {}): Promise<Contain
   };
 }
 
-/** For in-process tests: until disposed, this process finds that engine. */
-export async function useContainer(wish?: ContainerWish): Promise<Container> {
-  const container = await containerTarget(wish);
-  const before = process.env["PATH"];
-  process.env["PATH"] = container.env["PATH"];
-  return {
-    ...container,
-    async [Symbol.asyncDispose]() {
-      process.env["PATH"] = before;
-      await container[Symbol.asyncDispose]();
-    },
-  };
-}
-
 async function podman(...args: string[]): Promise<string> {
   return await run([`${CACHE}/podman`, ...args]);
 }

@@ -35,10 +35,15 @@ export function sshd(): Promise<SshServer> {
   return server;
 }
 
-/** What a journey needs: a host for --ssh and the environment for the binary. */
-export async function sshTarget(): Promise<{ host: string; env: Record<string, string>; server: SshServer }> {
+/** What a journey needs: a host for --ssh and the environment for the binary. The server is shared: closing lets go of it. */
+export async function sshTarget(): Promise<{
+  host: string;
+  env: Record<string, string>;
+  server: SshServer;
+  close(): Promise<void>;
+}> {
   const server = await sshd();
-  return { host: "lab", env: { ...server.env }, server };
+  return { host: "lab", env: { ...server.env }, server, close: () => Promise.resolve() };
 }
 
 /** The same for in-process tests: until disposed, this process finds that ssh. */

@@ -202,6 +202,38 @@ test("a shell goes on when the connection and buddy are gone, and is found again
   rmSync(gate);
 });
 
+test.each([
+  ["perl", ["perl"]],
+  ["nothing", []],
+])("where there is no setsid but %s", async (_, programs) => {
+  const bin = realpathSync(mkdtempSync(join(tmpdir(), "buddy-bin-")));
+  const before = process.env["PATH"];
+  Bun.spawnSync(["busybox", "--install", "-s", bin]);
+  // busybox sh would find its own setsid without any file.
+  for (const name of ["setsid", "sh"]) rmSync(join(bin, name));
+  symlinkSync(Bun.which("dash") ?? "", join(bin, "sh"));
+  for (const name of programs) symlinkSync(Bun.which(name) ?? "", join(bin, name));
+  process.env["PATH"] = bin;
+  try {
+    const transport = new LocalTransport({});
+    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, scope: "no-setsid" });
+    const seconds = uniqueSeconds();
+    const done = await shells.start("echo fine");
+    expect((await untilEnded(shells, done.id)).stdout).toBe("fine\n");
+    const { id, pid } = await shells.start(`sleep ${seconds}`);
+    await until(() => processesWith(`sleep ${seconds}`).length > 0, "it runs");
+    await transport[Symbol.asyncDispose]();
+    await using later = new LocalTransport({});
+    const again = backgroundShells(later, { cwd: () => "/", timeoutMs: 60_000, scope: "no-setsid" });
+    expect((await again.list()).find((one) => one.id === id)).toMatchObject({ pid, status: "running" });
+    expect((await again.kill(id)).status).toBe("killed");
+    expect(processesWith(`sleep ${seconds}`)).toEqual([]);
+  } finally {
+    process.env["PATH"] = before;
+    rmSync(bin, { recursive: true });
+  }
+});
+
 describe("the private directory", () => {
   test("belongs to the user alone; finished shells are removed after a day", async () => {
     await using transport = new LocalTransport({});

@@ -108,6 +108,15 @@ describe.each([...PLACES])("%s", (place) => {
     );
   });
 
+  test("a path that leads elsewhere than when it was judged is not written", async () => {
+    await sh(opened.transport, 'cd "$1" && mkdir judged && ln -s judged swap', dir);
+    const { path } = await files.resolve("swap/file");
+    await files.write("swap/file", "fine", { onlyAt: path });
+    await sh(opened.transport, 'cd "$1" && rm swap && mkdir other && ln -s other swap', dir);
+    await expect(files.write("swap/file", "bad", { onlyAt: path })).rejects.toThrow("leads somewhere else");
+    expect(await sh(opened.transport, 'cat "$1/judged/file"; ls "$1/other"', dir)).toBe("fine");
+  });
+
   test("a place where case does not count is told", async () => {
     await sh(opened.transport, 'cd "$1" && echo x >folds && ln folds folDs && echo x >tells', dir);
     expect((await files.resolve("folds")).caseInsensitive).toBe(true);

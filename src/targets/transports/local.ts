@@ -6,8 +6,10 @@ import { endGroups, signalGroup } from "../end-groups.ts";
 import { localFacts } from "../identity.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
 import { warden } from "../warden.ts";
+import { within } from "../within.ts";
 
 const TERM_TO_KILL_MS = 1000;
+const CLIENT_GRACE_MS = 1000;
 
 export interface LocalOptions {
   readonly secretEnv?: readonly string[];
@@ -20,13 +22,15 @@ export class LocalTransport implements Transport {
   readonly facts: MachineFacts;
   readonly #secretEnv: readonly string[];
   readonly #groups = new Map<number, () => void>();
+  /** Those among them that end by themselves. */
+  readonly #clients = new Map<number, Promise<unknown>>();
   readonly #channel: Channel;
 
   constructor(options: LocalOptions = {}) {
     this.#secretEnv = options.secretEnv ?? [];
     this.facts = localFacts(options.cwd ?? process.cwd());
     this.#channel = new Channel({
-      spawn: (argv) => this.spawn(argv),
+      spawn: (argv) => this.spawn(argv, { isClient: true }),
       label: "this machine",
     });
   }
@@ -58,9 +62,10 @@ export class LocalTransport implements Transport {
     options.signal?.addEventListener("abort", abort, { once: true });
     const exited = child.exited.then((code) => {
       options.signal?.removeEventListener("abort", abort);
-      if (!signalGroup(child.pid, 0)) this.#forget(child.pid);
+      if (options.isClient || !signalGroup(child.pid, 0)) this.#forget(child.pid);
       return code;
     });
+    if (options.isClient) this.#clients.set(child.pid, exited);
     return {
       pid: Promise.resolve(child.pid),
       stdin: stdinOf(child.stdin),
@@ -85,6 +90,8 @@ export class LocalTransport implements Transport {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#channel.close();
+    await endGroups([...this.#groups.keys()].filter((pid) => !this.#clients.has(pid)));
+    await within(CLIENT_GRACE_MS, undefined, Promise.all(this.#clients.values())).catch(() => {});
     await endGroups([...this.#groups.keys()]);
     for (const pid of this.#groups.keys()) this.#forget(pid);
   }
@@ -92,6 +99,7 @@ export class LocalTransport implements Transport {
   #forget(pid: number): void {
     this.#groups.get(pid)?.();
     this.#groups.delete(pid);
+    this.#clients.delete(pid);
   }
 
   /** A group id cannot be used again while the group has members, so only empty ones are let go. */

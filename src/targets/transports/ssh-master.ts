@@ -5,6 +5,7 @@ import { BuddyError } from "../../lib/errors.ts";
 import { childEnv } from "../child-env.ts";
 import { quoteAll } from "../quote.ts";
 import { warden } from "../warden.ts";
+import { within } from "../within.ts";
 import type { SshDestination } from "./ssh-destination.ts";
 import { sshFailure } from "./ssh-failure.ts";
 import { socketDirectory, socketName, sweepSockets } from "./socket-directory.ts";
@@ -107,19 +108,28 @@ async function connect(socket: string, env: Record<string, string>, options: Mas
   const timer = interactive ? undefined : setTimeout(stop, BATCH_LIMIT_MS);
   const stderr = listen(child.stderr, interactive);
   const code = await child.exited;
+  // What the master says later, when the line breaks, must not go across somebody's screen.
+  stderr.hide();
   clearTimeout(timer);
   options.signal?.removeEventListener("abort", stop);
   options.signal?.throwIfAborted();
   if (code === 0) return;
   // Only a failed ssh closes its stderr; a proxy it had started may hold it a little longer.
-  await Promise.race([stderr.ended, Bun.sleep(500)]);
+  await within(500, undefined, stderr.ended).catch(() => {});
   const said = child.signalCode === "SIGTERM" ? `Connection timed out after ${BATCH_LIMIT_MS / 1000} s` : stderr.text();
   const { error, passing } = sshFailure(said, destination.text, destination.host);
   throw passing ? new PassingFailure(error.code, error.message, { hint: error.hint }) : error;
 }
 
-function listen(stream: ReadableStream<Uint8Array>, show: boolean): { text: () => string; ended: Promise<void> } {
+interface Listening {
+  readonly text: () => string;
+  readonly ended: Promise<void>;
+  readonly hide: () => void;
+}
+
+function listen(stream: ReadableStream<Uint8Array>, shown: boolean): Listening {
   let text = "";
+  let show = shown;
   const decoder = new TextDecoder();
   const read = async () => {
     for await (const chunk of stream) {
@@ -127,7 +137,7 @@ function listen(stream: ReadableStream<Uint8Array>, show: boolean): { text: () =
       if (show) process.stderr.write(chunk);
     }
   };
-  return { text: () => text, ended: read().catch(() => {}) };
+  return { text: () => text, ended: read().catch(() => {}), hide: () => void (show = false) };
 }
 
 function settings(options: readonly string[]): string[] {
