@@ -142,7 +142,7 @@ export class TmuxSession {
     await this.options.transport.ensure();
     const client = await this.#attach(true);
     this.#client = client;
-    const target = tmuxQuote(`=${this.name}`);
+    const target = tmuxQuote(`=${this.name}:`);
     const [managed, panes, pid] = await client.send([
       `show-options -qv -t ${target} @buddy_managed`,
       `list-panes -s -t ${target} -F '${FORMAT}|#{pane_start_command}'`,
