@@ -9,7 +9,8 @@ if [[ -r $__buddy_dir/$__buddy_pane.cwd ]]; then
   __buddy_shown=
 fi
 
-__buddy_before() {
+# The group hides what `set -x` would print of this function.
+__buddy_before() { {
   local -i code=$?
   emulate -L zsh; setopt noxtrace
   __buddy_code=code
@@ -20,7 +21,7 @@ __buddy_before() {
   # zsh's own mark for a missing newline comes too early: it would be taken for output. The same, drawn now.
   (( __buddy_sp )) && print -nP -- "%B%S%#%s%b${(l:COLUMNS-1:)}"$'\r'
   return code
-}
+} 2>/dev/null }
 
 __buddy_after() {
   emulate -L zsh; setopt noxtrace

@@ -81,7 +81,7 @@ IFS= read -r k <"$d/key"
 
 /**
  * The guard around the client matters: a control client whose reader died stays for ever, freezes the pane and blocks
- * kill-server. `cat` sees the end of stdin; the group is this client's own.
+ * kill-server. `cat` sees the end of stdin; the group is this client's own. It also keeps stdout open, so the end is told in words.
  */
 const ATTACH = `${PREPARE}
 printf 'buddy %s %s\\n' "$k" "$d"
@@ -93,7 +93,7 @@ for a; do
   case $a in @supervisor@) a=$d/supervisor.sh ;; esac
   set -- "$@" "$a"
 done
-{ cat; sleep 0.2 2>/dev/null || sleep 1; kill 0; } | exec "$@"
+{ cat; sleep 0.2 2>/dev/null || sleep 1; kill 0; } | { "$@"; printf '\\nbuddy-exit %s %s\\n' "$k" "$?"; }
 `;
 
 export interface AttachOptions {

@@ -116,6 +116,17 @@ export class ControlClient {
     this.#end(this.#exitReason || this.#stderr.trim() || `tmux client ended${code === undefined ? "" : ` (${code})`}`);
   }
 
+  /** The start-up script says that its tmux has ended: with its key, as a captured screen could show such a line too. */
+  #exited(text: string): void {
+    const code = text.split(" ")[2];
+    this.#process.stdin.end();
+    // What tmux said on stderr comes on another pipe.
+    setTimeout(() => {
+      this.#end(this.#exitReason || this.#stderr.trim() || `tmux client ended (${code})`);
+      this.#process.kill();
+    }, 5);
+  }
+
   async #pumpErrors(): Promise<void> {
     const decoder = new TextDecoder();
     try {
@@ -164,6 +175,9 @@ export class ControlClient {
   }
 
   #text(text: string): void {
+    if (text.startsWith("buddy-exit ") && this.#before.some((line) => line.split(" ")[1] === text.split(" ")[1])) {
+      return this.#exited(text);
+    }
     if (this.#reply !== undefined) {
       const end = /^%(end|error) (.*)$/.exec(text);
       if (end === null || end[2] !== this.#reply.mark) {

@@ -107,8 +107,10 @@ function sourcedScript(command: string, tag: number, shell: PaneShell["kind"]): 
 
 /** The frame marks start and end, as the shell has no hooks of its own. */
 function typedScript(command: string, tag: number): string {
+  // Typed lines can arrive twice when the first was slow: the second does nothing.
+  const once = `case \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
   const head = `{ printf '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag}; } 2>/dev/null`;
-  return `${head}\n${command}\n{ __buddy_tail $?; } 2>/dev/null\n`;
+  return `${once}\n${head}\n${command}\n{ __buddy_tail $?; } 2>/dev/null\n`;
 }
 
 function excerpt(command: string): string {

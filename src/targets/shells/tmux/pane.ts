@@ -51,6 +51,8 @@ const DRAWN_MS = 150;
 /** A prompt came, but the shell did not take the line: it has no line editor. */
 const UNTAKEN_MS = 700;
 
+const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
+
 export class TmuxPane implements Pane, PaneSink {
   readonly kind = "tmux";
   readonly options: PaneOptions;
@@ -140,10 +142,11 @@ export class TmuxPane implements Pane, PaneSink {
   }
 
   dropped(): void {
-    if (this.#current !== undefined) this.#current.notes.push("The connection was lost while the command ran.");
+    clearTimeout(this.#timer);
   }
 
   reconnected(): void {
+    this.#current?.notes.push("The connection was lost while the command ran; the command was found again.");
     this.#scanner = this.#newScanner();
     void this.#recall().catch((error: unknown) => this.gone(error instanceof Error ? error.message : String(error)));
   }
@@ -189,6 +192,7 @@ export class TmuxPane implements Pane, PaneSink {
       interrupt: () => this.#interrupt(),
       signal: (name) => signalForeground(transport, this.#row, name),
       withdraw: () => this.#withdraw(command),
+      abandonLine: () => this.#abandonLine(),
     });
     return this.#result(command, outcome);
   }
@@ -210,7 +214,9 @@ export class TmuxPane implements Pane, PaneSink {
     session.send([...cwd, ...delivery.lines]).then(
       async (replies) => {
         const failed = replies.find((reply) => !reply.ok);
-        if (failed !== undefined) await this.#undelivered(running, failed.lines.join(" "));
+        if (failed === undefined || running.phase !== "sent") return;
+        if (/can't find pane|no such pane/.test(failed.lines.join(" "))) this.gone("its pane was closed");
+        else await this.#deliverAgain(running);
       },
       (error: unknown) => {
         if (running.phase === "sent") running.notes.push(`Sending failed: ${(error as Error).message}`);
@@ -219,13 +225,31 @@ export class TmuxPane implements Pane, PaneSink {
     return running;
   }
 
-  /** The files could not be written: something cleaned the directory away. */
-  async #undelivered(running: RunningCommand, why: string): Promise<void> {
-    if (running.phase !== "sent") return;
-    if (/can't find pane|no such pane/.test(why)) return this.gone("its pane was closed");
+  /**
+   * The shell did not take the line. First the files are put in place again (something cleaned the directory away) and the command is
+   * sent once more; then it is typed, as the shell may have no line editor. It runs once at most: each delivery can be taken only once.
+   */
+  async #deliverAgain(running: RunningCommand): Promise<void> {
+    if (this.#current !== running || running.phase !== "sent") return;
+    const attempt = ++running.attempts;
+    clearTimeout(this.#timer);
     this.#savedCwd = "";
-    await this.options.session.restoreFiles().catch(() => {});
-    this.#finish({ kind: "lost", why: `the command could not be delivered (${why}); it did not run` });
+    try {
+      await this.options.session.restoreFiles();
+      await this.#until(() => this.#state === "ready" || running.phase !== "sent", FREE_MS);
+      if (running.phase !== "sent" || this.#current !== running) return;
+      if (attempt > 2) {
+        return this.#finish({ kind: "lost", why: "the shell in the pane did not take the command; it did not run" });
+      }
+      if (attempt === 2) this.#editor = false;
+      this.#promptSeen = false;
+      await this.options.session.send(deliver(running.text, running.tag, this.#place()).lines);
+    } catch (error) {
+      this.#finish({
+        kind: "lost",
+        why: `the command could not be delivered (${(error as Error).message}); it did not run`,
+      });
+    }
   }
 
   async #withdraw(command: RunningCommand): Promise<boolean> {
@@ -345,6 +369,8 @@ export class TmuxPane implements Pane, PaneSink {
         break;
       case "taken":
         if (ours) command.taken(mark.aside);
+        else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0)
+          void this.#deliverAgain(command);
         break;
       case "started":
         this.#state = "running";
@@ -379,18 +405,15 @@ export class TmuxPane implements Pane, PaneSink {
     clearTimeout(this.#timer);
     this.#state = "ready";
     this.#typed = new Typed();
-    if (this.#current?.phase === "sent" && this.#promptSeen && this.#editor) {
-      this.#arm(UNTAKEN_MS, () => this.#deliverByTyping());
-    }
+    const command = this.#current;
+    if (command?.phase === "sent" && this.#promptSeen) this.#arm(UNTAKEN_MS, () => void this.#deliverAgain(command));
   }
 
-  /** The shell drew a prompt without taking the line: it reads plain lines, so the command is typed. */
-  #deliverByTyping(): void {
-    const command = this.#current;
-    if (command?.phase !== "sent" || this.#state !== "ready") return;
-    this.#editor = false;
-    const { lines } = deliver(command.text, command.tag, this.#place());
-    void this.options.session.send([...withdraw(this.#place()), ...lines]).catch(() => {});
+  #abandonLine(): void {
+    if (this.#current?.phase !== "taken") return;
+    this.#state = "running";
+    void this.options.session.send([`send-keys -t ${this.id} C-c`]).catch(() => {});
+    this.#finish({ kind: "incomplete", hint: INCOMPLETE });
   }
 
   #onIncomplete(): void {

@@ -18,6 +18,8 @@ export class RunningCommand {
   phase: "sent" | "taken" | "started" | "over" = "sent";
   outcome: RunOutcome | undefined;
   endedAt = 0;
+  /** Deliveries that the shell did not take. */
+  attempts = 0;
   lastActivity = performance.now();
   /** Output begins behind the text that is shown to the operator. */
   readonly #shown: boolean;

@@ -7,6 +7,8 @@ export interface Hands {
   probe(prompting: boolean): Promise<ForegroundState>;
   interrupt(): Promise<void>;
   signal(name: "TERM" | "KILL" | "CONT"): Promise<void>;
+  /** The shell took the line but does not run it: it wants more. */
+  abandonLine(): void;
   /** True when the command had not started and never will. */
   withdraw(): Promise<boolean>;
 }
@@ -18,6 +20,8 @@ const QUIET_MS = 300;
 const MAX_QUIET_MS = 1200;
 /** A full-screen program is told after this even when it keeps drawing. */
 const FULL_SCREEN_MS = 1000;
+/** fish has no second prompt: it just waits for the rest of the line. */
+const UNSTARTED_MS = 1500;
 /** From Ctrl-C to TERM, and between the KILLs that follow. */
 const INTERRUPT_MS = 350;
 const ROUNDS = 12;
@@ -45,6 +49,10 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
         if (command.lastActivity > now) quiet = QUIET_MS;
         continue;
       }
+    }
+    if (command.phase === "taken" && performance.now() - command.lastActivity > UNSTARTED_MS) {
+      hands.abandonLine();
+      continue;
     }
     const seen = await hands.probe(command.recording.lastLine.trim() !== "").catch(() => undefined);
     if (command.outcome !== undefined) return command.outcome;

@@ -1,0 +1,79 @@
+/** One contract for every transport × shell: the same awkward commands, the same answers. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openTestTarget, temporaryHome } from "../support/tmux.ts";
+import { CASES, type Place, type ShellName, whole } from "./shell-cases.ts";
+
+interface Combination {
+  readonly where: "local" | "ssh" | "container";
+  readonly shell: ShellName;
+  /** What TargetOptions.shell is given. */
+  readonly program?: string;
+}
+
+const COMBINATIONS: readonly Combination[] = [
+  { where: "local", shell: "direct" },
+  { where: "local", shell: "bash", program: "bash" },
+  { where: "local", shell: "zsh", program: "zsh" },
+  { where: "local", shell: "dash", program: "dash" },
+  { where: "local", shell: "ash", program: "busybox ash" },
+  { where: "local", shell: "fish", program: "fish" },
+  { where: "local", shell: "mksh", program: "mksh" },
+  { where: "ssh", shell: "direct" },
+  { where: "ssh", shell: "bash", program: "bash" },
+  { where: "container", shell: "direct" },
+  { where: "container", shell: "bash", program: "bash" },
+];
+
+const wanted = process.env["BUDDY_TEST_SHELL"];
+
+for (const { where, shell, program } of COMBINATIONS) {
+  if (wanted !== undefined && wanted !== `${where} ${shell}`) continue;
+  describe(`${where} ${shell}`, () => {
+    let place: Place;
+    let home: Disposable;
+
+    beforeAll(async () => {
+      home = temporaryHome();
+      process.env["BUDDY_TEST_SECRET"] = "swordfish";
+      process.env["BUN_OPTIONS"] = "--smol";
+      const opened = await openTestTarget(where, {
+        tmux: shell.startsWith("direct") ? "never" : "required",
+        ...(program === undefined ? {} : { shell: program }),
+      });
+      place = { ...opened, shell, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
+    });
+
+    afterAll(async () => {
+      await place[Symbol.asyncDispose]();
+      home[Symbol.dispose]();
+      delete process.env["BUDDY_TEST_SECRET"];
+      delete process.env["BUN_OPTIONS"];
+    });
+
+    for (const one of CASES) {
+      if (one.in !== undefined && !one.in(shell)) continue;
+      if (where === "container" && /python3|less /.test(String(one.command))) continue;
+      test(one.name, async () => {
+        place.notices.length = 0;
+        await one.before?.(place);
+        const command = typeof one.command === "string" ? one.command : one.command(place);
+        const running = place.target.shell.run(command, {
+          waitMs: 15_000,
+          onWaiting: (waiting) => place.notices.push({ kind: "info", text: waiting.for }),
+          ...one.options,
+        });
+        const [result] = await Promise.all([running, one.during?.(place)]);
+        try {
+          await one.check(result, place);
+        } finally {
+          await one.after?.(place);
+        }
+        const next = await place.target.shell.run("echo next", { waitMs: 15_000 });
+        expect({ outcome: next.outcome, output: whole(next) }).toEqual({
+          outcome: { kind: "exited", code: 0 },
+          output: "next\n",
+        });
+      });
+    }
+  });
+}

@@ -1,0 +1,96 @@
+/** Targets with shells for tests: every WHERE × HOW, on private tmux servers and homes that are gone afterwards. */
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openTarget } from "../../src/targets/open.ts";
+import type { Pane, Target, TargetNotice, TargetOptions } from "../../src/targets/target.ts";
+import { containerTarget } from "./container.ts";
+import { sshd } from "./sshd.ts";
+
+export interface OpenedTarget extends AsyncDisposable {
+  readonly target: Target;
+  readonly options: TargetOptions;
+  readonly notices: TargetNotice[];
+  /** Runs tmux beside buddy, as an operator would. */
+  tmux(...args: string[]): Promise<string>;
+  /** The operator's keyboard in the shared pane: text, then Enter unless it ends without a newline. */
+  types(text: string): Promise<void>;
+  /** Opens the same target once more, as a restarted buddy would. */
+  again(): Promise<Target>;
+}
+
+let count = 0;
+
+/** A directory that serves as HOME of this process and its children until it is disposed. */
+export function temporaryHome(): { readonly path: string } & Disposable {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), "buddy-home-")));
+  const before = process.env["HOME"];
+  process.env["HOME"] = path;
+  return {
+    path,
+    [Symbol.dispose]() {
+      process.env["HOME"] = before;
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function openTestTarget(
+  where: "local" | "ssh" | "container",
+  more: Partial<TargetOptions> = {},
+): Promise<OpenedTarget> {
+  const server = where === "ssh" ? await sshd() : undefined;
+  const container = where === "container" ? await containerTarget({ image: "tmux" }) : undefined;
+  prepend(server?.env.PATH);
+  prepend(container?.env["PATH"]);
+  const notices: TargetNotice[] = [];
+  const options: TargetOptions = {
+    tmux: "required",
+    agentName: "",
+    tmuxSocket: `buddy-test-${process.pid}-${++count}`,
+    maxSessions: 2,
+    maxPanes: 3,
+    backgroundTimeoutMs: 60_000,
+    secretEnv: ["BUDDY_TEST_SECRET"],
+    onNotice: (notice) => notices.push(notice),
+    ...(server === undefined ? {} : { ssh: "lab" }),
+    ...(container === undefined ? {} : { container: container.name }),
+    ...more,
+  };
+  const target = await openTarget(options);
+  const tmux = async (...args: string[]) => {
+    const result = await target.transport.run('exec tmux "$@"', { args: ["-L", options.tmuxSocket, ...args] });
+    if (result.code !== 0) throw new Error(`tmux ${args.join(" ")}: ${result.stderr}`);
+    return result.stdout.toString();
+  };
+  return {
+    target,
+    options,
+    notices,
+    tmux,
+    async types(text) {
+      const pane = (target.shell as Pane).id;
+      const line = text.endsWith("\n") ? text.slice(0, -1) : text;
+      const enter = text.endsWith("\n") ? [";", "send-keys", "-t", pane, "Enter"] : [];
+      await tmux("send-keys", "-t", pane, "-l", line, ...enter);
+    },
+    again: () => openTarget(options),
+    async [Symbol.asyncDispose]() {
+      if (options.tmux !== "never") {
+        const directory = `/tmp/buddy-${target.transport.facts.uid}/${options.tmuxSocket}.${target.identity.tmuxSession}`;
+        await target.transport
+          .run('tmux -L "$1" kill-server; rm -rf "$2"', { args: [options.tmuxSocket, directory] })
+          .catch(() => {});
+      }
+      await target[Symbol.asyncDispose]();
+      await container?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function prepend(path: string | undefined): void {
+  if (path === undefined) return;
+  const first = path.split(":")[0] ?? "";
+  const now = (process.env["PATH"] ?? "").split(":");
+  if (!now.includes(first)) process.env["PATH"] = [first, ...now].join(":");
+}
