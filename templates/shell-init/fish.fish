@@ -44,7 +44,10 @@ function __buddy_take
     test -n "$parts[1]"; and set -g __buddy_tag $parts[1]
     commandline -r -- "$parts[2]"
     commandline --is-valid 2>/dev/null
-    if test $status -eq 2
+    set -l valid $status
+    # An invalid line would stay in the editor; evaluated, it fails like any command.
+    test $valid -eq 1; and commandline -r -- "eval "(string escape -- "$parts[2]")
+    if test $valid -eq 2
         commandline -r ''
         printf '\033]7771;%s;I\a' $__buddy_key
         set -g __buddy_tag 0

@@ -265,13 +265,13 @@ export const CASES: readonly Case[] = [
   },
   {
     name: "a directory is kept",
-    command: "cd /usr/share",
+    command: "cd /usr/bin",
     check: (r, p) => {
-      expect(r.cwd).toBe("/usr/share");
-      expect(p.target.shell.cwd).toBe("/usr/share");
+      expect(r.cwd).toBe("/usr/bin");
+      expect(p.target.shell.cwd).toBe("/usr/bin");
     },
     after: async (p) => {
-      expect(whole(await p.target.shell.run("pwd"))).toBe("/usr/share\n");
+      expect(whole(await p.target.shell.run("pwd"))).toBe("/usr/bin\n");
       await p.target.shell.run("cd /");
     },
   },
@@ -383,10 +383,10 @@ export const CASES: readonly Case[] = [
   {
     name: "the directory survives the shell",
     command: "exit 0",
-    before: (p) => p.target.shell.run("cd /usr/lib"),
+    before: (p) => p.target.shell.run("cd /usr"),
     check: (r) => expect(kind(r)).toBe("shell-ended"),
     after: async (p) => {
-      expect(whole(await p.target.shell.run("pwd"))).toBe("/usr/lib\n");
+      expect(whole(await p.target.shell.run("pwd"))).toBe("/usr\n");
       await p.target.shell.run("cd /");
     },
     loses: true,
@@ -418,7 +418,7 @@ export const CASES: readonly Case[] = [
     name: "read waits for a line",
     command: 'read x; echo "got $x"',
     in: pane,
-    check: waits("line"),
+    check: (r, p) => waits(p.shell === "fish" ? "repl" : "line")(r),
     after: async (p) => {
       const busy = await p.target.shell.run("echo never");
       expect(busy.outcome).toMatchObject({ kind: "waiting" });
@@ -561,7 +561,10 @@ export const CASES: readonly Case[] = [
       await p.tmux("send-keys", "-t", paneOf(p), "C-z");
     },
     check: (r) => expect(kind(r)).toBe("exited"),
-    after: (p) => p.target.shell.run("kill %1; kill -CONT %1 2>/dev/null; wait %1 2>/dev/null; true", { waitMs: 5000 }),
+    after: (p) =>
+      p.target.shell
+        .run("kill %1; kill -CONT %1 2>/dev/null; wait %1 2>/dev/null; true", { waitMs: 5000 })
+        .then(() => p.target.shell.run("true")),
   },
   {
     name: "a half-typed line of the operator",
@@ -602,9 +605,11 @@ export const CASES: readonly Case[] = [
       expect(whole(r)).toContain("mine\n");
       expect(whole(r)).not.toMatch(/^HUMAN/m);
     },
-    after: async (p) => {
-      await shows("\nHUMAN")(p);
-    },
+    after: (p) =>
+      until(
+        async () => /HUMAN[^]*HUMAN/.test(await p.tmux("capture-pane", "-p", "-t", paneOf(p))),
+        "the operator's command ran",
+      ),
   },
   {
     name: "the operator ran something before",

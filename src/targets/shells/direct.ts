@@ -157,7 +157,8 @@ export class DirectShell implements Shell, AsyncDisposable {
     if (end.cwd !== "") this.#cwd = end.cwd;
     if (this.#closed) return { kind: "lost", why: "closed" };
     this.#options.notice({ kind: "lost-state", text: RESTARTED });
-    if (end.lost) return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
+    if (end.lost && !(await this.#answers()))
+      return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
     notes.push(RESTARTED);
     return { kind: "shell-ended", code: end.code };
   }
@@ -174,6 +175,12 @@ export class DirectShell implements Shell, AsyncDisposable {
     const key = randomBytes(16).toString("hex");
     process.stdin.write(`${key}\n`);
     return new LiveShell(process, key, transport.kind !== "local");
+  }
+
+  /** ssh reports a shell that was killed like a lost connection: only another process tells them apart. */
+  async #answers(): Promise<boolean> {
+    const code = this.#options.transport.spawn(["true"]).exited.catch(() => 255);
+    return (await Promise.race([code, Bun.sleep(END_MS)])) === 0;
   }
 
   async #endTree(live: LiveShell, mark: string): Promise<void> {
