@@ -7,11 +7,7 @@ export class ColorState {
   /** Takes the parameters of an SGR sequence (between CSI and m). Conceal, blink and what is unknown are ignored. */
   apply(parameters: string): void {
     if (!/^[0-9;:]*$/.test(parameters)) return;
-    // 38:2::r:g:b and 38:2:r:g:b mean 38;2;r;g;b; other colon forms (4:3, a curly underline) count by their first number
-    const plain = parameters
-      .replace(/([34]8):2:[0-9]*:([0-9]+):([0-9]+):([0-9]+)/g, "$1;2;$2;$3;$4")
-      .replace(/([34]8):2:([0-9]+):([0-9]+):([0-9]+)/g, "$1;2;$2;$3;$4")
-      .replace(/([34]8):5:([0-9]+)/g, "$1;5;$2");
+    const plain = parameters.includes(":") ? withoutColons(parameters) : parameters;
     const numbers = plain.split(";").map((part) => (part === "" ? 0 : Number.parseInt(part, 10)));
     for (let i = 0; i < numbers.length; i++) i += this.#one(numbers, i);
   }
@@ -61,6 +57,14 @@ type Color = string;
 /** bold, dim, italic, underline, inverse, struck */
 const ATTRIBUTES: ReadonlySet<number> = new Set([1, 2, 3, 4, 7, 9]);
 const ENDED_BY: Readonly<Record<number, readonly number[]>> = { 22: [1, 2], 23: [3], 24: [4], 27: [7], 29: [9] };
+
+/** 38:2::r:g:b and 38:2:r:g:b mean 38;2;r;g;b; other colon forms (4:3, a curly underline) count by their first number. */
+function withoutColons(parameters: string): string {
+  return parameters
+    .replace(/([34]8):2:[0-9]*:([0-9]+):([0-9]+):([0-9]+)/g, "$1;2;$2;$3;$4")
+    .replace(/([34]8):2:([0-9]+):([0-9]+):([0-9]+)/g, "$1;2;$2;$3;$4")
+    .replace(/([34]8):5:([0-9]+)/g, "$1;5;$2");
+}
 
 function codesOf(color: Color, ground: 3 | 4): string[] {
   if (color === "") return [];

@@ -43,13 +43,15 @@ interface Lists {
   readonly deny: DomainList;
 }
 
-function judgeName(text: string, lists: Lists): UrlVerdict {
+function judgeName(given: string, lists: Lists): UrlVerdict {
+  const text = trimmed(given);
   if (text.length > MAX_URL) return deny(`the URL is longer than ${MAX_URL} characters`);
   const url = URL.parse(text);
   if (url === null) return deny("this is not a complete URL (https://host/path)");
   if (url.protocol !== "http:" && url.protocol !== "https:")
     return deny(`only http and https are fetched, not ${showText(url.protocol, { mode: "line" })}`);
-  if (url.username !== "" || url.password !== "") return deny("a URL with a user name or password is not fetched");
+  if (url.username !== "" || url.password !== "" || authorityOf(text).includes("@"))
+    return deny("a URL with a user name or password is not fetched");
   if (url.port !== "" && REFUSED_PORTS.has(Number(url.port)))
     return deny(`port ${url.port} belongs to another protocol and is never used for web pages`);
   const host = bareHost(url);
@@ -131,10 +133,27 @@ const EMBEDDED = /(?:^|[.-])(\d{1,3}(?:[.-]\d{1,3}){3}|[0-9a-f]{8})\.(?:nip|ssli
 
 const MAX_URL = 8192;
 
-/** The host was given in percent-encoding, full-width letters, invisible characters, or as an address in octal, hex or short form. */
+/** White space around a URL says nothing; the parser takes it off too. */
+function trimmed(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && text.charCodeAt(start) <= 0x20) start++;
+  while (end > start && text.charCodeAt(end - 1) <= 0x20) end--;
+  return text.slice(start, end);
+}
+
+/** The part between `//` and the path, as it was written. */
+function authorityOf(text: string): string {
+  return /^https?:[\\/]*([^\\/?#]*)/i.exec(text)?.[1] ?? "";
+}
+
+/**
+ * The host was given in percent-encoding, full-width letters, invisible characters, or as an address in octal, hex or
+ * short form; or the URL has backslashes or control characters in it, which other programs read differently.
+ */
 function oddlyWritten(text: string, url: URL): boolean {
-  const authority = /^[\x00-\x20]*https?:[\\/]*([^\\/?#]*)/i.exec(text.replace(/[\t\n\r]/g, ""))?.[1] ?? "";
-  const host = authority.replace(/[\x00-\x20]+$/, "").replace(/:\d*$/, "");
+  if (/[\x00-\x1f\x7f]/.test(text) || /^[^?#]*\\/.test(text)) return true;
+  const host = authorityOf(text).replace(/:\d*$/, "");
   if (host.startsWith("[")) return false;
   if (parseAddress(url.hostname) !== undefined) return host !== url.hostname;
   return /[%\u3002\uff61]/.test(host) || asItLooks(host) !== host.normalize("NFC");

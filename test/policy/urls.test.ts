@@ -132,6 +132,11 @@ test.each([
   "unix:/x",
   "HTTPX://example.com/",
   "http://user@example.com/",
+  "http://@example.com/",
+  "http://example.com\\@127.0.0.1/",
+  "http:\\\\example.com\\x",
+  "http://exam\tple.com/",
+  "ht\ntp://example.com/",
   "http://user:pass@example.com/",
   "http://:pass@example.com/",
   "http://example.com@127.0.0.1/",
@@ -192,6 +197,9 @@ test.each([
   "https://100.63.255.255/",
   "https://11.0.0.1/",
   "https://example.com/?u=http://127.0.0.1/",
+  "https://example.com/?a\\b",
+  "https://example.com/@user/x",
+  "  https://example.com/\n",
 ])("%j is fine", async (url) => {
   expect(await judge(url)).toBe("allow");
 });
