@@ -3,7 +3,7 @@ import type { Tasks } from "../agent/tasks.ts";
 import { showText } from "../policy/terminal-text.ts";
 import type { Completer, Offer, Suggestion } from "./editor/completion.ts";
 import type { ReplHost } from "./host.ts";
-import { findCommand, SLASH_COMMANDS } from "./slash-commands.ts";
+import { type ArgumentValues, findCommand, SLASH_COMMANDS } from "./slash-commands.ts";
 
 export function completer(host: ReplHost, tasks: Tasks): Completer {
   return (before, signal) => {
@@ -31,16 +31,23 @@ function commands(begun: string, busy: boolean): Offer {
   return { replaces: begun.length + 1, items };
 }
 
-function commandArguments(word: string, text: string, host: ReplHost, tasks: Tasks): Offer | undefined {
-  const command = findCommand(word);
-  if (command?.complete === undefined) return undefined;
+function commandArguments(
+  word: string,
+  text: string,
+  host: ReplHost,
+  tasks: Tasks,
+): Offer | undefined | Promise<Offer | undefined> {
   const words = text.split(/\s+/);
   const begun = words.at(-1) ?? "";
-  const items = command
-    .complete(host, tasks, words)
-    .filter(({ value }) => value.startsWith(begun))
-    .map(({ value, hint, complete }): Suggestion => ({ value, label: value.trim(), hint, complete }));
-  return items.length === 0 ? undefined : { replaces: begun.length, items };
+  const values = findCommand(word)?.complete?.(host, tasks, words);
+  if (values === undefined) return undefined;
+  const offer = (found: ArgumentValues): Offer | undefined => {
+    const items = found
+      .filter(({ value }) => value.startsWith(begun))
+      .map(({ value, hint, complete }): Suggestion => ({ value, label: value.trim(), hint, complete }));
+    return items.length === 0 ? undefined : { replaces: begun.length, items };
+  };
+  return values instanceof Promise ? values.then(offer) : offer(values);
 }
 
 async function paths(begun: string, host: ReplHost, signal: AbortSignal): Promise<Offer | undefined> {

@@ -23,7 +23,7 @@ export interface ReplHost {
   profiles(): readonly ProfileRow[];
   /** Returns what to say of the switch: another protocol, another sign-in. */
   switchModel(name: string): Promise<readonly string[]>;
-  sessions(): readonly SessionRow[];
+  sessions(): Promise<readonly SessionRow[]>;
   /** Both return what to say, one line each. */
   newSession(): Promise<readonly string[]>;
   resumeSession(name: string): Promise<readonly string[]>;

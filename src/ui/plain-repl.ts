@@ -114,6 +114,17 @@ export class PlainRepl implements CommandScreen, Asker {
     this.leave(EXIT.ok);
   }
 
+  /** Nothing can be done without what failed: says so and leaves. */
+  fatal(error: unknown, code: ExitCode): void {
+    this.#report(error);
+    this.leave(code);
+  }
+
+  warn(message: string): void {
+    this.#transcript.warning(message);
+    this.#print();
+  }
+
   say(lines: readonly string[]): void {
     this.#transcript.say(lines);
     this.#print();

@@ -125,6 +125,17 @@ export class Repl implements CommandScreen {
     this.leave(EXIT.ok);
   }
 
+  /** Nothing can be done without what failed: says so and leaves. */
+  fatal(error: unknown, code: ExitCode): void {
+    this.#report(error);
+    this.leave(code);
+  }
+
+  warn(message: string): void {
+    this.#transcript.warning(message);
+    this.#screen.soon();
+  }
+
   say(lines: readonly string[]): void {
     this.#transcript.say(lines);
     this.#screen.soon();

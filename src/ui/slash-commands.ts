@@ -43,8 +43,10 @@ export interface SlashCommand {
   readonly meanwhile?: (screen: CommandScreen) => string;
   run(screen: CommandScreen, args: string): void | Promise<void>;
   /** Values for the argument, given the words before it. */
-  complete?(host: ReplHost, tasks: Tasks, words: readonly string[]): readonly Omit<Suggestion, "label">[];
+  complete?(host: ReplHost, tasks: Tasks, words: readonly string[]): ArgumentValues | Promise<ArgumentValues>;
 }
+
+export type ArgumentValues = readonly Omit<Suggestion, "label">[];
 
 export async function runSlashCommand(line: string, screen: CommandScreen): Promise<void> {
   const [, word = "", args = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(line.trim())!;

@@ -183,7 +183,7 @@ export class ReplRig implements AsyncDisposable {
         { name: "spark", model: "model-y", api: "responses", auth: "login", active: false },
       ],
       switchModel: async () => [],
-      sessions: () => [
+      sessions: async () => [
         { id: "aaaa-bbbb-cccc-dddd", lastUsed: new Date().toISOString(), title: "now", target: "local", current: true },
         {
           id: "eeee-ffff-gggg-hhhh",

@@ -1,6 +1,6 @@
 /** `buddy resume`: the REPL on a stored session. */
+import { BuddyError } from "../../lib/errors.ts";
 import { defineCommand } from "../command.ts";
-import { notAvailable } from "../not-available.ts";
 
 export const command = defineCommand({
   name: "resume",
@@ -13,7 +13,14 @@ export const command = defineCommand({
     ["buddy resume --last", "where you left off"],
     ["buddy resume 7k2m", "the session whose id begins with 7k2m"],
   ],
-  async run() {
-    throw notAvailable("buddy resume");
+  async run({ args, globals }) {
+    if (args.last && args.id !== undefined) throw new BuddyError("usage", "give an id or --last, not both");
+    if (!args.last && args.id === undefined) {
+      throw new BuddyError("usage", "which session? buddy resume ID, or buddy resume --last", {
+        hint: "buddy sessions lists them",
+      });
+    }
+    const { repl } = await import("../repl.ts");
+    return await repl({ resume: args.last ? "last" : args.id }, globals);
   },
 });

@@ -9,25 +9,25 @@ export const session: SlashCommand = {
   args: "[new|resume ID|last]",
   summary: "list sessions, start one, go on with one",
   anytime: false,
-  complete: (host, _tasks, words) =>
-    words[0] === "resume"
-      ? [
-          { value: "last", hint: "the one used last", complete: true },
-          ...host
-            .sessions()
-            .filter(({ current }) => !current)
-            .slice(0, 20)
-            .map(({ id, title, lastUsed }) => ({
-              value: id,
-              hint: `${ago(lastUsed, Date.now())} ${oneLine(title)}`,
-              complete: true,
-            })),
-        ]
-      : [
-          { value: "new", hint: "start a fresh conversation", complete: true },
-          { value: "resume ", hint: "go on with an earlier one", complete: false },
-          { value: "last", hint: "go on with the one used last", complete: true },
-        ],
+  async complete(host, _tasks, words) {
+    if (words[0] !== "resume" || words.length < 2) {
+      return [
+        { value: "new", hint: "start a fresh conversation", complete: true },
+        { value: "resume ", hint: "go on with an earlier one", complete: false },
+        { value: "last", hint: "go on with the one used last", complete: true },
+      ];
+    }
+    const others = (await host.sessions()).filter(({ current }) => !current).slice(0, OFFERED);
+    const now = Date.now();
+    return [
+      { value: "last", hint: "the one used last", complete: true },
+      ...others.map(({ id, title, lastUsed }) => ({
+        value: id,
+        hint: `${ago(lastUsed, now)} ${oneLine(title)}`,
+        complete: true,
+      })),
+    ];
+  },
   async run(screen, args) {
     const { host, style } = screen;
     const [word = "", id = ""] = args.split(/\s+/);
@@ -47,7 +47,7 @@ export const session: SlashCommand = {
       screen.fail(`/session takes new, resume ID or last, not "${oneLine(word)}"`, "/session alone lists the sessions");
       return;
     }
-    const sessions = host.sessions();
+    const sessions = await host.sessions();
     if (sessions.length === 0) {
       screen.say(["no stored sessions here yet"]);
       return;
@@ -65,3 +65,4 @@ export const session: SlashCommand = {
 };
 
 const SHOWN = 15;
+const OFFERED = 20;

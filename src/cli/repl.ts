@@ -1,0 +1,105 @@
+/** `buddy`: the REPL on a terminal, or line by line where the terminal cannot do more. */
+import { isatty, type ReadStream, type WriteStream } from "node:tty";
+import { wantsColor } from "../lib/color.ts";
+import { BuddyError, type ExitCode, exitCodeOf } from "../lib/errors.ts";
+import type { Display } from "../ui/host.ts";
+import type { LineInput } from "../ui/plain-repl.ts";
+import { composeRun, type Run } from "./compose.ts";
+import { loadConfiguration } from "./configuration.ts";
+import type { GlobalOptions } from "./options.ts";
+import { replHost } from "./repl-host.ts";
+import { withWaysOut } from "./ways-out.ts";
+
+export interface ReplOptions {
+  /** Id, unique start of one, or `last` of a stored session to go on with. */
+  readonly resume?: string | undefined;
+}
+
+export async function repl(options: ReplOptions, globals: GlobalOptions): Promise<ExitCode> {
+  if (!isatty(0)) {
+    throw new BuddyError("usage", "the REPL reads from a terminal, and stdin is none", {
+      hint: 'for a pipe or a script: echo "…" | buddy exec',
+    });
+  }
+  const loaded = await loadConfiguration(globals);
+  const problems: string[] = [];
+  let problem = (message: string): void => void problems.push(message);
+  const run = await composeRun({
+    globals,
+    loaded,
+    resume: options.resume,
+    problem: (message) => problem(message),
+  }).catch(async (error: unknown) => {
+    throw await withWaysOut(error);
+  });
+  await using _closing = run;
+  // ssh may ask for a password or about a host key: it needs the terminal before the REPL takes it.
+  if (globals.ssh !== undefined) await run.target.get();
+  const { display } = loaded.config;
+  const screen: Display = {
+    color: wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1), setting: display.color }),
+    showTokens: display.show_tokens,
+    showToolCalls: display.show_tool_calls,
+    showReasoning: display.show_reasoning,
+    markdown: display.markdown,
+    notify: display.notify,
+  };
+  const host = replHost({ run, loaded, globals, display: screen, resumed: options.resume !== undefined });
+  const ui = await openUi(host, screen);
+  problem = (message) => ui.warn(message);
+  for (const message of [...problems, ...run.notes]) ui.warn(message);
+  const done = ui.run();
+  // Behind the first frame: opening must not hold up the prompt.
+  const opening = setTimeout(() => void openTarget(run, ui), 0);
+  const code = await done;
+  clearTimeout(opening);
+  if (run.agent.turns > 0 && !globals.quiet) await Bun.write(Bun.stdout, `session ${run.session()}: buddy resume ${run.session()}\n`);
+  return code;
+}
+
+type Ui = Awaited<ReturnType<typeof openUi>>;
+
+/** A machine that cannot be reached ends the REPL: nothing may happen elsewhere instead. */
+async function openTarget(run: Run, ui: Ui): Promise<void> {
+  try {
+    await run.target.get();
+    ui.targetOpened();
+  } catch (error) {
+    ui.fatal(error, exitCodeOf(error));
+  }
+}
+
+async function openUi(host: ReturnType<typeof replHost>, display: Display) {
+  if (!isatty(1) || process.env.TERM === "dumb" || plainWanted(process.env.BUDDY_PLAIN)) {
+    const { PlainRepl } = await import("../ui/plain-repl.ts");
+    const columns = isatty(1) ? ((process.stdout as WriteStream).columns ?? 80) : 80;
+    return new PlainRepl({ ...host, display }, lineInput(process.stdin), async (text) => void (await Bun.write(Bun.stdout, text)), columns);
+  }
+  const [{ Repl }, { Terminal, standardOutput }] = await Promise.all([
+    import("../ui/repl.ts"),
+    import("../ui/terminal/terminal.ts"),
+  ]);
+  const terminal = new Terminal(process.stdin as ReadStream, standardOutput(process.stdout as WriteStream));
+  return new Repl(host, terminal, process.env);
+}
+
+function plainWanted(value: string | undefined): boolean {
+  return value !== undefined && value !== "" && value !== "0";
+}
+
+function lineInput(stdin: NodeJS.ReadStream): LineInput {
+  return {
+    start(line, end) {
+      const decoder = new TextDecoder();
+      let rest = "";
+      stdin.on("data", (chunk: Uint8Array) => {
+        const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+        rest = lines.pop() ?? "";
+        for (const text of lines) line(text.replace(/\r$/, ""));
+      });
+      stdin.on("end", end);
+      stdin.on("error", end);
+    },
+    stop: () => void stdin.pause(),
+  };
+}
