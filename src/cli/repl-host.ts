@@ -1,6 +1,6 @@
 /** What the REPL sees of a run: facts, models, sessions, tools, directories. */
 import { readdir } from "node:fs/promises";
-import { hostname, userInfo } from "node:os";
+import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { Tasks } from "../agent/tasks.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -118,12 +118,8 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
 /** This machine is known before its shell is open. */
 function localWho(kind: "local" | "ssh" | "container"): { user?: string; host?: string } {
   if (kind !== "local") return {};
-  try {
-    return { user: userInfo().username, host: hostname().replace(/\..*$/, "") };
-  } catch {
-    // A user id without a name.
-    return { host: hostname() };
-  }
+  const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);
+  return { ...(user === undefined ? {} : { user }), host: hostname().replace(/\..*$/, "") };
 }
 
 function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
@@ -132,11 +128,17 @@ function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
   const { input, output, costUsd } = agent.totals;
   const files = run.operatorFiles.map(({ path }) => shownPath(path, loaded));
   const rows: StatusRow[] = [
-    { label: "endpoint", value: `${profile.baseUrl === "" ? "built in" : profile.baseUrl} (${profile.api}, ${profile.auth === "login" ? "sign-in" : "key"})` },
+    {
+      label: "endpoint",
+      value: `${profile.baseUrl === "" ? "built in" : profile.baseUrl} (${profile.api}, ${profile.auth === "login" ? "sign-in" : "key"})`,
+    },
     { label: "tokens", value: `${input} in, ${output} out${costUsd === undefined ? "" : `, $${costUsd.toFixed(4)}`}` },
     { label: "turns", value: String(agent.turns) },
     { label: "instructions", value: files.length === 0 ? "none" : files.join("\n") },
-    { label: "config", value: loaded.files.length === 0 ? "defaults" : loaded.files.map((file) => shownPath(file, loaded)).join("\n") },
+    {
+      label: "config",
+      value: loaded.files.length === 0 ? "defaults" : loaded.files.map((file) => shownPath(file, loaded)).join("\n"),
+    },
   ];
   if (!info.known) rows.push({ label: "catalog", value: "the model is unknown: a window of 8192 tokens is assumed" });
   if (globals.verbose) rows.push({ label: "process", value: String(process.pid) });
@@ -170,7 +172,8 @@ function profiles({ run, loaded }: ReplHostParts): ProfileRow[] {
     return { name, model, api, auth, active: name === active.name };
   });
   // A model that was chosen by its id belongs to a profile, but is not what the profile says.
-  return rows.map((row) => (row.active ? { ...row, model: active.model, api: active.api, auth: active.auth } : row));
+  const { model, api, auth } = active;
+  return rows.map((row) => (row.active ? { name: row.name, model, api, auth, active: true } : row));
 }
 
 /** What a profile says of itself, also when its key is missing. */
@@ -192,7 +195,12 @@ async function localEntries(path: string, cwd: string, loaded: LoadedConfig): Pr
   return entries.map((entry) => ({ name: entry.name, directory: entry.isDirectory() }));
 }
 
-async function remoteEntries(target: Target, path: string, cwd: string, signal: AbortSignal): Promise<DirectoryEntry[]> {
+async function remoteEntries(
+  target: Target,
+  path: string,
+  cwd: string,
+  signal: AbortSignal,
+): Promise<DirectoryEntry[]> {
   const list = target.transport.spawn(["ls", "-1Ap", "--", path.startsWith("-") ? `./${path}` : path], { cwd, signal });
   list.stdin.end();
   const [text] = await Promise.all([new Response(list.stdout).text(), list.exited]);

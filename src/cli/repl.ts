@@ -24,7 +24,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   const loaded = await loadConfiguration(globals);
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
-  const run = await composeRun({
+  await using run = await composeRun({
     globals,
     loaded,
     resume: options.resume,
@@ -32,7 +32,6 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   }).catch(async (error: unknown) => {
     throw await withWaysOut(error);
   });
-  await using _closing = run;
   // ssh may ask for a password or about a host key: it needs the terminal before the REPL takes it.
   if (globals.ssh !== undefined) await run.target.get();
   const { display } = loaded.config;
@@ -53,7 +52,8 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   const opening = setTimeout(() => void openTarget(run, ui), 0);
   const code = await done;
   clearTimeout(opening);
-  if (run.agent.turns > 0 && !globals.quiet) await Bun.write(Bun.stdout, `session ${run.session()}: buddy resume ${run.session()}\n`);
+  if (run.agent.turns > 0 && !globals.quiet)
+    await Bun.write(Bun.stdout, `session ${run.session()}: buddy resume ${run.session()}\n`);
   return code;
 }
 
@@ -73,7 +73,12 @@ async function openUi(host: ReturnType<typeof replHost>, display: Display) {
   if (!isatty(1) || process.env.TERM === "dumb" || plainWanted(process.env.BUDDY_PLAIN)) {
     const { PlainRepl } = await import("../ui/plain-repl.ts");
     const columns = isatty(1) ? ((process.stdout as WriteStream).columns ?? 80) : 80;
-    return new PlainRepl({ ...host, display }, lineInput(process.stdin), async (text) => void (await Bun.write(Bun.stdout, text)), columns);
+    return new PlainRepl(
+      { ...host, display },
+      lineInput(process.stdin),
+      async (text) => void (await Bun.write(Bun.stdout, text)),
+      columns,
+    );
   }
   const [{ Repl }, { Terminal, standardOutput }] = await Promise.all([
     import("../ui/repl.ts"),

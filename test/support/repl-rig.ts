@@ -43,7 +43,7 @@ export class ReplRig implements AsyncDisposable {
   raw = false;
   used = 0;
   #gates = new Map<string, PromiseWithResolvers<void>>();
-  #listeners: Record<string, ((value: never) => void) | undefined> = {};
+  #listeners: Record<string, ((...values: any[]) => void) | undefined> = {};
   #news = new Set<(event: AgentEvent) => void>();
 
   constructor(options: RigOptions = {}) {
@@ -72,7 +72,7 @@ export class ReplRig implements AsyncDisposable {
   }
 
   send(text: string): void {
-    (this.#listeners.data as ((chunk: Uint8Array) => void) | undefined)?.(Buffer.from(text));
+    this.#listeners.data?.(Buffer.from(text));
   }
 
   key(...names: string[]): void {

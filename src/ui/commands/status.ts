@@ -85,14 +85,15 @@ export function tools(screen: CommandScreen): void {
 
 export function targetWords(facts: ReplFacts): string {
   const { target } = facts;
-  const who = target.user === undefined || target.host === undefined ? target.name : `${target.user}@${target.host}`;
+  const who =
+    target.host === undefined ? target.name : target.user === undefined ? target.host : `${target.user}@${target.host}`;
   const where =
     target.kind === "local"
       ? `${who} (this machine)`
       : target.kind === "ssh"
         ? `${who} over ssh`
         : `${who} in container ${target.name}`;
-  if (target.state === "opening") return `${where}, connecting`;
+  if (target.state === "opening" && target.kind !== "local") return `${where}, connecting`;
   return target.state === "failed" ? `${where}: ${oneLine(target.problem ?? "not connected")}` : where;
 }
 

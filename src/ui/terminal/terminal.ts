@@ -155,8 +155,8 @@ export class Terminal {
 /** What the terminal needs of process.stdin. */
 export interface RawInput {
   setRawMode(on: boolean): unknown;
-  on(event: "data" | "end" | "error", listener: (value: never) => void): unknown;
-  off(event: "data" | "end" | "error", listener: (value: never) => void): unknown;
+  on(event: "data" | "end" | "error", listener: (...values: any[]) => void): unknown;
+  off(event: "data" | "end" | "error", listener: (...values: any[]) => void): unknown;
   resume(): unknown;
   pause(): unknown;
 }

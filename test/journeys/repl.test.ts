@@ -1,0 +1,430 @@
+/** The compiled REPL on a real pseudo-terminal with a real emulator. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { buddyBinary, sandbox } from "../support/buddy.ts";
+import { ReplBinary, shellCall } from "../support/repl-binary.ts";
+import { until } from "../support/until.ts";
+
+const TIMEOUT = 60_000;
+/** Answers every prompt with itself. */
+const echo = {
+  reply: ({ messages }: { messages: readonly { role: string; content: string }[] }) => ({
+    text: `You said: ${messages.findLast(({ role }) => role === "user")?.content.slice(0, 60) ?? ""}`,
+  }),
+};
+
+describe("a conversation", () => {
+  for (const [cols, rows] of [
+    [80, 24],
+    [40, 12],
+    [200, 60],
+  ] as const) {
+    test(
+      `on ${cols}×${rows}`,
+      async () => {
+        await using repl = new ReplBinary(echo);
+        const pty = await repl.start({ cols, rows });
+        const first = await pty.until(/> *$/);
+        expect(first.split("\n").filter((line) => line !== "").length).toBeLessThanOrEqual(7);
+        expect(first).toContain("scripted-model");
+        pty.type("hello there\r");
+        const screen = await pty.until((text) => text.includes("You said: hello there") && /> *$/.test(text));
+        expect(screen).toContain("> hello there\n");
+        for (const line of screen.split("\n")) expect(Bun.stringWidth(line)).toBeLessThan(cols);
+        pty.type("/quit\r");
+        expect(await pty.exited).toBe(0);
+        expect(pty.emulator.raw).toEndWith(
+          "buddy resume " + /session (\S+):/.exec(pty.emulator.history())?.[1] + "\r\n",
+        );
+        for (const mode of ["\x1b[?2004l", "\x1b[?1004l", "\x1b[?25h", "\x1b[?7h"])
+          expect(pty.emulator.raw).toContain(mode);
+      },
+      TIMEOUT,
+    );
+  }
+
+  test(
+    "every key does on the binary what it does in the editor",
+    async () => {
+      await using repl = new ReplBinary(echo);
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      const cases: readonly (readonly [keys: readonly string[], prompt: string])[] = [
+        [["a", "c", "left", "b", "ctrl-e", "d"], "abcd"],
+        [["b", "home", "a", "end", "c"], "abc"],
+        [["x", "ctrl-a", "a", "ctrl-f", "b", "ctrl-b", "ctrl-b", "0"], "0axb".replace("0ax", "a0x")],
+        [["one two", "ctrl-w", "2", "ctrl-a", "ctrl-k", "ctrl-y", "!"], "one 2!"],
+        [["one two", "alt-b", "ctrl-u", "x ", "alt-f", "."], "x two."],
+        [["one two", "ctrl-a", "alt-d", "1"], "1 two"],
+        [["ab", "left", "delete", "ctrl-h", "z"], "z"],
+        [["first", "alt-enter", "second"], "first\nsecond"],
+        [["漢字", "left", "-", "ctrl-e", "👨‍👩‍👧", "backspace", "e\u0301"], "漢-字e\u0301"],
+        [["\x1bOH", "q", "\x1b[1~", "p", "\x1b[4~", "r", "\x1bOF", "s"], "pqrs"],
+      ];
+      for (const [keys, prompt] of cases) {
+        const before = repl.prompts.length;
+        pty.key(...keys, "enter");
+        await until(() => repl.prompts.length > before, `the prompt ${prompt}`);
+        expect(repl.prompts.at(-1)).toBe(prompt);
+        await pty.until((screen) => !/task \d+ ·/.test(screen) && /> *$/.test(screen));
+      }
+      // History: the last one, one before, searched.
+      pty.key("up", "ctrl-p", "down", "up", "ctrl-n");
+      await pty.until(/> pqrs$/);
+      pty.key("ctrl-u", "ctrl-r");
+      pty.type("one");
+      await pty.until("(search 'one') one 2!");
+      pty.key("enter");
+      await until(() => repl.prompts.at(-1) === "one 2!", "the line that was found");
+      pty.key("ctrl-l");
+      await pty.until((screen) => !screen.includes("pqrs"));
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "prompts are remembered in a private file, shared by two buddies, unless that is switched off",
+    async () => {
+      await using repl = new ReplBinary(echo);
+      const one = await repl.start();
+      const two = await repl.start();
+      for (const [pty, words] of [
+        [one, "from one"],
+        [two, "from two"],
+        [one, "from one"],
+      ] as const) {
+        await pty.until(/> *$/);
+        pty.type(`${words}\r`);
+        await pty.until((screen) => screen.includes(`You said: ${words}`) && /> *$/.test(screen));
+      }
+      for (const pty of [one, two]) {
+        pty.key("ctrl-d");
+        expect(await pty.exited).toBe(0);
+      }
+      const path = join(repl.box.home, ".config/buddy/history");
+      expect(readFileSync(path, "utf8")).toBe("from two\nfrom one\n");
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+      const three = await repl.start({ config: "[display]\npersist_history = false\n" });
+      await three.until(/> *$/);
+      three.type("secret\r");
+      await three.until("You said: secret");
+      three.key("ctrl-d");
+      await three.exited;
+      expect(readFileSync(path, "utf8")).not.toContain("secret");
+      const four = await repl.start({ args: ["resume", "--last", "--no-tmux"] });
+      await four.until("resumed");
+      four.key("up");
+      await four.until(/> from one$/);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "a paste of 10 000 lines is folded and sent whole",
+    async () => {
+      await using repl = new ReplBinary(echo);
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      const text = Array.from({ length: 10_000 }, (_, i) => `pasted line ${i}`).join("\r");
+      pty.type("look: ");
+      pty.paste(text);
+      await pty.until(/> look: \[pasted 10000 lines\]$/);
+      pty.key("enter");
+      await until(() => repl.prompts.length === 1, "the prompt");
+      expect(repl.prompts[0]).toBe(`look: ${text.replaceAll("\r", "\n")}`);
+    },
+    TIMEOUT,
+  );
+});
+
+describe("while a task runs", () => {
+  test(
+    "typing, queueing and streaming go on side by side; Ctrl-C stops it",
+    async () => {
+      const gate = Promise.withResolvers<void>();
+      await using repl = new ReplBinary([
+        { text: "one **two** three ".repeat(40), delayMs: 3 },
+        async () => {
+          await gate.promise;
+          return { text: "second answer" };
+        },
+        { text: "third answer" },
+      ]);
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      pty.type("first\r");
+      await pty.until(/task 1 · writing/);
+      for (const letter of "typed meanwhile") pty.type(letter);
+      await pty.until("> typed meanwhile");
+      pty.key("enter");
+      await pty.until("queued 2: typed meanwhile");
+      pty.type("/ps\r");
+      await pty.until(/2 {2}queued/);
+      await pty.until(/task 2 · thinking/);
+      pty.type("half");
+      await pty.until("> half");
+      pty.key("ctrl-c");
+      await pty.until((screen) => !screen.includes("half"));
+      pty.key("ctrl-c");
+      await pty.until("task 2 was stopped");
+      pty.type("again\r");
+      await pty.until("third answer");
+      gate.resolve();
+      expect(repl.prompts).toEqual(["first", "typed meanwhile", "again"]);
+      pty.key("ctrl-c");
+      await pty.until("press Ctrl-C again");
+      pty.key("ctrl-c");
+      expect(await pty.exited).toBe(0);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "100 000 lines of a command's output, keys in between",
+    async () => {
+      await using repl = new ReplBinary([shellCall("seq 1 100000"), { text: "all printed" }]);
+      const pty = await repl.start({ args: ["--no-tmux", "--approve", "all"] });
+      await pty.until(/> *$/);
+      pty.type("flood\r");
+      for (const letter of "still here") {
+        pty.type(letter);
+        await pty.emulator.settle();
+      }
+      const screen = await pty.until((text) => text.includes("all printed") && text.endsWith("> still here"));
+      expect(screen).toMatch(/…\d+ more lines/);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "100 000 lines of answer, keys in between, every line in the scrollback once",
+    async () => {
+      const lines = Array.from({ length: 100_000 }, (_, i) => `line ${i}`);
+      await using repl = new ReplBinary([{ text: `\`\`\`\n${lines.join("\n")}\n\`\`\`\nall said`, pieceChars: 2000 }]);
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      pty.type("flood\r");
+      for (const letter of "still here") {
+        pty.type(letter);
+        await pty.emulator.settle();
+      }
+      await pty.until((text) => text.includes("all said") && text.endsWith("> still here"), 50_000);
+      const kept = pty.emulator
+        .history()
+        .split("\n")
+        .filter((line) => line.startsWith("line "));
+      const wrong = kept.findIndex((line, i) => line !== lines[100_000 - kept.length + i]);
+      expect(wrong < 0 ? [] : kept.slice(Math.max(0, wrong - 3), wrong + 3)).toEqual([]);
+      expect(kept.length).toBeGreaterThan(15_000);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "a storm of sizes loses neither the line nor the output",
+    async () => {
+      await using repl = new ReplBinary([{ text: "word ".repeat(600), delayMs: 2 }, { text: "after" }]);
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      pty.type("go\r");
+      await pty.until(/writing/);
+      pty.type("kept through it all");
+      for (let i = 0; i < 40; i++) {
+        pty.resize(30 + ((i * 37) % 90), 8 + ((i * 13) % 30));
+        await pty.emulator.settle();
+      }
+      pty.resize(80, 24);
+      await pty.until((text) => !/task 1 ·/.test(text) && text.endsWith("> kept through it all"));
+      pty.key("enter");
+      await pty.until("after");
+    },
+    TIMEOUT,
+  );
+});
+
+describe("approvals", () => {
+  test(
+    "y runs it, n tells the model why, e changes it, a half-typed line comes back",
+    async () => {
+      const gate = Promise.withResolvers<void>();
+      await using repl = new ReplBinary([
+        async () => {
+          await gate.promise;
+          return (await shellCall("touch made-by-y")) as never;
+        },
+        { text: "made it" },
+        shellCall("touch made-by-n"),
+        { text: "left it" },
+        shellCall("touch made-by-e"),
+        { text: "changed it" },
+      ]);
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      pty.type("do it\r");
+      await pty.until(/task 1 ·/);
+      pty.type("half a line");
+      await pty.until("> half a line");
+      gate.resolve();
+      const asked = await pty.until("approve?");
+      expect(asked).toMatch(/\S+@\S+\$ touch made-by-y -- approve\?/);
+      expect(asked).toMatch(/(medium|high) risk/);
+      pty.type("y");
+      await pty.until((text) => text.includes("made it") && text.endsWith("> half a line"));
+      expect(existsSync(join(repl.box.cwd, "made-by-y"))).toBe(true);
+      pty.key("ctrl-u");
+      pty.type("again\r");
+      await pty.until("touch made-by-n -- approve?");
+      // Pasted text is no answer.
+      pty.paste("y");
+      pty.type("n");
+      await pty.until("no, because");
+      pty.type("because I say so\r");
+      await pty.until("left it");
+      expect(existsSync(join(repl.box.cwd, "made-by-n"))).toBe(false);
+      expect(JSON.stringify(repl.model.requests.at(-1)?.messages)).toContain("because I say so");
+      pty.type("third\r");
+      await pty.until("touch made-by-e -- approve?");
+      pty.type("e");
+      await pty.until("edit: touch made-by-e");
+      pty.key("ctrl-w");
+      pty.type("edited\r");
+      await pty.until((text) => text.includes("changed it") || text.includes("touch edited -- approve?"));
+      if (pty.screen().includes("touch edited -- approve?")) pty.type("y");
+      await pty.until("changed it");
+      expect(existsSync(join(repl.box.cwd, "edited"))).toBe(true);
+      expect(existsSync(join(repl.box.cwd, "made-by-e"))).toBe(false);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "/kill and a time-out deny; type-ahead does not approve",
+    async () => {
+      await using repl = new ReplBinary([shellCall("touch one"), shellCall("touch two")]);
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      // Everything at once: the y's were typed before anything was asked.
+      pty.type("go\r/timeout 2s\ryy");
+      await pty.until("approve?");
+      const after = await pty.until("task 1 ran out of time");
+      expect(after).toMatch(/> yy$/);
+      expect(existsSync(join(repl.box.cwd, "one"))).toBe(false);
+    },
+    TIMEOUT,
+  );
+});
+
+describe("other terminals", () => {
+  test(
+    "NO_COLOR and --no-color: not one colour",
+    async () => {
+      for (const options of [{ env: { NO_COLOR: "1" } }, { args: ["--no-tmux", "--no-color"] }]) {
+        await using repl = new ReplBinary([{ text: "# Title\n\n**bold** `code`\n\n```sh\nls # x\n```" }]);
+        const pty = await repl.start(options);
+        await pty.until(/> *$/);
+        pty.type("x\r/status\r");
+        await pty.until("ls # x");
+        await pty.until("approvals");
+        expect(pty.emulator.raw).not.toMatch(/\x1b\[[\d;]+m/);
+      }
+    },
+    TIMEOUT,
+  );
+
+  for (const env of [{ TERM: "dumb" }, { BUDDY_PLAIN: "1" }]) {
+    test(
+      `${Object.keys(env)[0]}=${Object.values(env)[0]}: line by line, approvals too`,
+      async () => {
+        await using repl = new ReplBinary([{ text: "**hello**" }, shellCall("touch plain"), { text: "made" }]);
+        const pty = await repl.start({ env: { ...env, NO_COLOR: "1" } });
+        await pty.until(/> *$/);
+        pty.type("hi\r");
+        await pty.until((text) => text.includes("\nhello\n") && /> *$/.test(text));
+        pty.type("make\r");
+        await pty.until(/or \?: *$/);
+        pty.type("y\r");
+        await pty.until((text) => text.includes("made") && /> *$/.test(text));
+        expect(existsSync(join(repl.box.cwd, "plain"))).toBe(true);
+        pty.type("/status\r");
+        await pty.until("approvals");
+        expect(pty.emulator.raw).not.toContain("\x1b");
+        pty.type("\x04");
+        expect(await pty.exited).toBe(0);
+      },
+      TIMEOUT,
+    );
+  }
+
+  test("a pipe on stdin is told to use exec", async () => {
+    using box = sandbox();
+    const { code, stderr, stdout } = await box.run([], { stdin: "hi\n" });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain("buddy exec");
+  });
+});
+
+describe("signals", () => {
+  test(
+    "SIGTERM, SIGHUP and a closed window end it with the right code and leave the terminal as it was",
+    async () => {
+      await using repl = new ReplBinary(echo);
+      repl.configure();
+      const binary = await buddyBinary();
+      for (const [signal, code] of [
+        ["TERM", 143],
+        ["HUP", 129],
+      ] as const) {
+        const script = `"$0" --no-tmux & true; fg >/dev/null 2>&1; echo "code $?"; stty -a | tr ' ;' '\\n\\n' | grep -x -e icanon -e echo -e isig | tr '\\n' '+'; echo; read line`;
+        const pty = repl.spawn(["bash", "--norc", "-ic", script, binary]);
+        await pty.until("/help");
+        await pty.until(/> *$/);
+        const pid = Number(
+          Bun.spawnSync(["pgrep", "-f", `^${binary} --no-tmux`, "-P", String(pty.pid)])
+            .stdout.toString()
+            .trim(),
+        );
+        expect(pid).toBeGreaterThan(0);
+        process.kill(pid, `SIG${signal}`);
+        const screen = await pty.until(/isig\+|echo\+/);
+        expect(screen).toContain(`code ${code}`);
+        for (const flag of ["icanon", "echo", "isig"]) expect(screen).toContain(flag);
+        expect(pty.emulator.raw).toContain("\x1b[?2004l");
+        pty.key("enter");
+        await pty.exited;
+      }
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      pty.close();
+      expect(await pty.exited).toBe(129);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "Ctrl-Z goes to the shell, fg comes back with the line",
+    async () => {
+      await using repl = new ReplBinary(echo);
+      repl.configure();
+      const pty = repl.spawn(["bash", "--norc", "--noprofile", "-i"], {
+        env: { PS1: "shell$ ", BUDDY: await buddyBinary() },
+      });
+      await pty.until("shell$");
+      pty.type('"$BUDDY" --no-tmux\r');
+      await pty.until("/help");
+      pty.type("half a line");
+      await pty.until("> half a line");
+      pty.key("ctrl-z");
+      await pty.until(/Stopped[\s\S]*shell\$ *$/);
+      pty.type("stty -a | grep -o ' icanon'; fg\r");
+      await pty.until((screen) => screen.includes("icanon") && screen.endsWith("> half a line"));
+      pty.type(" more\r");
+      await pty.until("You said: half a line more");
+      pty.key("ctrl-d");
+      await pty.until(/shell\$ *$/);
+      pty.type("exit\r");
+      await pty.exited;
+    },
+    TIMEOUT,
+  );
+});
