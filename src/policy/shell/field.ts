@@ -19,6 +19,9 @@ export const UNKNOWN = "\uFDD2";
 /** A home directory. */
 export const HOME = "\uFDD3";
 
+/** A number that only the running shell knows. */
+export const NUMBER = "\uFDD4";
+
 const STANDINS = /[\uFDD0-\uFDEF]/g;
 
 export function cleaned(text: string): string {
@@ -26,7 +29,7 @@ export function cleaned(text: string): string {
 }
 
 export function isUnknown(text: string): boolean {
-  return text.includes(UNKNOWN);
+  return text.includes(UNKNOWN) || text.includes(NUMBER);
 }
 
 /** Whether a file name decides what this is. */
@@ -56,7 +59,7 @@ export function shown(item: Field): string {
 }
 
 export function readable(value: string): string {
-  return value.replaceAll(STAR, "*").replaceAll(ONE, "?").replaceAll(UNKNOWN, "…").replaceAll(HOME, "~");
+  return value.replaceAll(STAR, "*").replaceAll(ONE, "?").replaceAll(UNKNOWN, "…").replaceAll(NUMBER, "…").replaceAll(HOME, "~");
 }
 
 /** Globs written in plain text become active, as after an unquoted expansion. */

@@ -1,14 +1,14 @@
 /** `${…}`: the values a parameter expansion may have. */
 import type { ParameterExpansionPart, ParameterOperation, Word } from "unbash";
-import { isFixed, UNKNOWN } from "./field.ts";
+import { isFixed, NUMBER, UNKNOWN } from "./field.ts";
 import { patternToRegExp } from "./glob.ts";
 import type { Value } from "./scope.ts";
 import { type Expansion, expandWord, simpleValues, wordValues } from "./words.ts";
 
 export function parameterValues(part: ParameterExpansionPart, by: Expansion): readonly Value[] {
   const { prefix, operation, parameter } = part;
-  if (part.index !== undefined && part.index.text !== "@" && part.index.text !== "*") wordValues(part.index, by);
-  if (prefix === "#") return [UNKNOWN];
+  if (part.index !== undefined && part.index.text !== "@" && part.index.text !== "*") by.computed(part.index, wordValues(part.index, by));
+  if (prefix === "#") return [NUMBER];
   let values = plainValues(part, by);
   if (prefix === "!") {
     if (operation?.type === "Names" || part.index !== undefined) return [UNKNOWN];
@@ -52,8 +52,12 @@ function operated(
       return each(values, (value) => replaced(value, operation.operator, patterns[0], by2));
     }
     case "Slice": {
-      const offset = wordValues(operation.offset, by)[0]?.trim() ?? "";
-      const length = operation.length === undefined ? undefined : (wordValues(operation.length, by)[0]?.trim() ?? "");
+      const offsets = wordValues(operation.offset, by);
+      const lengths = operation.length === undefined ? [] : wordValues(operation.length, by);
+      by.computed(operation.offset, offsets);
+      if (operation.length !== undefined) by.computed(operation.length, lengths);
+      const offset = offsets[0]?.trim() ?? "";
+      const length = operation.length === undefined ? undefined : (lengths[0]?.trim() ?? "");
       return each(values, (value) => sliced(value, offset, length));
     }
     case "CaseModification":
@@ -88,7 +92,7 @@ function withDefault(
   const known = values.length > 0 && values.every((value) => value !== UNKNOWN && value !== "");
   for (const value of values) if (value !== "" || !operator.startsWith(":")) out.push(value);
   const all = known ? out : [...out, ...other];
-  if (operator.endsWith("=") && !known) by.scope.set(name, all);
+  if (operator.endsWith("=") && !known) by.assign(name, all);
   return all;
 }
 

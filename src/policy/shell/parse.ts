@@ -4,6 +4,8 @@ import { cleaned } from "./field.ts";
 
 export interface Parsed {
   readonly script: ParsedScript | undefined;
+  /** The text that positions in the tree refer to. */
+  readonly source: string;
   /** Why the tree may not be what a shell would run. */
   readonly uncertain: readonly string[];
 }
@@ -34,17 +36,19 @@ export function parseText(text: string): Parsed {
 /** Text that a word of the outer text expands to; stand-ins for unknown parts stay in it. */
 export function parseInner(source: string, before: readonly string[] = []): Parsed {
   const uncertain = [...before];
-  if (source.length > MOST_TEXT) return { script: undefined, uncertain: [...uncertain, "it is too long to check"] };
+  if (source.length > MOST_TEXT) return { script: undefined, source, uncertain: [...uncertain, "it is too long to check"] };
   const limit = beyondLimits(source);
-  if (limit !== undefined) return { script: undefined, uncertain: [...uncertain, limit] };
+  if (limit !== undefined) return { script: undefined, source, uncertain: [...uncertain, limit] };
+  // Old arithmetic and ${ command; }: unbash accepts them unclosed, and shells and their versions differ on them.
+  if (/\$\[|\$\{[\s|]/.test(source)) uncertain.push("it uses $[ ] or ${ }, which shells read differently");
   try {
     const script = parse(source);
     const error = script.errors?.[0];
     if (error !== undefined) uncertain.push(`it cannot be parsed: ${error.message}`);
-    return { script, uncertain };
+    return { script, source, uncertain };
   } catch {
     // Deeply nested constructs exhaust the parser's stack.
-    return { script: undefined, uncertain: [...uncertain, "it is nested too deeply to check"] };
+    return { script: undefined, source, uncertain: [...uncertain, "it is nested too deeply to check"] };
   }
 }
 

@@ -1,5 +1,5 @@
 /** What simple commands print, where the text alone tells it: so that what is piped into a shell can be read. */
-import { type Field, isFixed, isGlob, programName, UNKNOWN } from "./field.ts";
+import { type Field, isFixed, isGlob, NUMBER, programName, UNKNOWN } from "./field.ts";
 import { findPlan } from "./find.ts";
 import type { Scope } from "./scope.ts";
 import type { Input } from "./wrappers.ts";
@@ -33,6 +33,16 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope): str
         programName(argv[0]?.value ?? "") === "tee"
         ? text
         : undefined;
+    case "nproc":
+    case "wc":
+      // One figure where the input is a pipe and one thing is counted.
+      return words.length <= 1 && (words.length === 0 ? programName(argv[0]?.value ?? "") === "nproc" : /^-[lwcm]$/.test(words[0] as string)) ? `${NUMBER}\n` : undefined;
+    case "date":
+      return words.length === 1 && /^\+%[sYmdHMSjuw]$/.test(words[0] as string) ? `${NUMBER}\n` : undefined;
+    case "id":
+      return words.length === 1 && /^-[ug]$/.test(words[0] as string) ? `${NUMBER}\n` : undefined;
+    case "grep":
+      return words[0] === "-c" && words.length <= 3 ? `${NUMBER}\n` : undefined;
     case "base64":
       if (
         text === undefined ||

@@ -31,6 +31,7 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       continue;
     }
     if (node.type === "HereDoc") {
+      if (node.closing === undefined) by.uncertain("a here-document without its end");
       const text =
         node.delimiter?.quoted === true || node.body.parts === undefined ? [node.body.text] : heredocValues(node, by);
       if (isInput) now = known(text, "");

@@ -5,12 +5,18 @@ import { HOME, UNKNOWN } from "./field.ts";
 /** One possible value; a list is an array. */
 export type Value = string | readonly string[];
 
+/** A function's body, and the text its positions refer to. */
+export interface DefinedFunction {
+  readonly body: FunctionNode["body"];
+  readonly source: string;
+}
+
 /** Beyond this many possible values the rest is unknown. */
 const MOST_VALUES = 48;
 const MOST_NAMES = 2_000;
 
 export class Scope {
-  readonly functions = new Map<string, FunctionNode["body"]>();
+  readonly functions = new Map<string, DefinedFunction>();
   readonly aliases = new Map<string, string>();
   /** Absolute, below HOME, relative to where the text starts, or UNKNOWN. */
   cwd = ".";

@@ -6,21 +6,23 @@ import {
   type Command,
   type CommandNode,
   type CompoundList,
+  type Function as FunctionNode,
   type Pipeline,
   type Script,
   type Statement,
   type SyntaxNode,
   type TestExpression,
+  type Word,
   type WordPart,
 } from "unbash";
 import { assignmentEffect, isScriptVariable } from "./assignments.ts";
-import { type Field, field, HOME, isFixed, UNKNOWN } from "./field.ts";
+import { type Field, field, HOME, isFixed, NUMBER, UNKNOWN } from "./field.ts";
 import { CallGraph } from "./fork-bomb.ts";
 import { parseInner, parseText } from "./parse.ts";
 import { printed } from "./printed.ts";
 import { readsInto } from "./reads.ts";
 import { redirected, type Write } from "./redirections.ts";
-import { Scope, type Value } from "./scope.ts";
+import { type DefinedFunction, Scope, type Value } from "./scope.ts";
 import { type Expansion, expandWord, type Outcome, wordValues } from "./words.ts";
 import { type Input, type InnerScript, unwrap, type Wrapped } from "./wrappers.ts";
 import { gitAliasRuns } from "./git.ts";
@@ -57,10 +59,10 @@ const INHERITED: Input = { kind: "inherited" };
 
 export function walkText(text: string, context: { readonly home?: string; readonly user?: string } = {}): Walked {
   const walk = new Walk(context);
-  const { script, uncertain } = parseText(text);
+  const { script, source, uncertain } = parseText(text);
   for (const why of uncertain) walk.uncertain(why);
   try {
-    if (script !== undefined) walk.script(script, INHERITED);
+    if (script !== undefined) walk.text(script, source);
   } catch (error) {
     if (!(error instanceof OutOfWork) && !(error instanceof RangeError)) throw error;
     walk.uncertain("it is too complex to check in full");
@@ -84,8 +86,9 @@ class Walk implements Expansion {
   #depth = 0;
   #loops = 0;
   #input: Input = INHERITED;
-  /** The value of some variable holds text that arithmetic would run. */
-  #poisoned = false;
+  #source = "";
+  /** Variables that may hold more than a number. */
+  readonly #notNumbers = new Set<string>();
 
   readonly #home: string | undefined;
 
@@ -104,8 +107,25 @@ class Walk implements Expansion {
     };
   }
 
-  uncertain(why: string): void {
+  readonly uncertain = (why: string): void => {
     if (this.#uncertain.size < 20) this.#uncertain.add(why);
+  };
+
+  assign(name: string, values: readonly Value[]): void {
+    this.#noted(name, values);
+    this.#set(name, values);
+  }
+
+  computed(word: Word, values: readonly string[]): void {
+    if (this.#evaluates(word.text) || values.some((value) => this.#evaluates(value)))
+      this.uncertain("a subscript or offset that may run text held in a variable");
+  }
+
+  /** Arithmetic runs commands in subscripts, also in those that a variable's value holds. */
+  #evaluates(text: string): boolean {
+    if (/[`[]|\$\(/.test(text)) return true;
+    for (const name of text.match(/[A-Za-z_]\w*/g) ?? []) if (this.#notNumbers.has(name)) return true;
+    return false;
   }
 
   #effect(why: string): void {
@@ -141,7 +161,23 @@ class Walk implements Expansion {
 
   // --- lists -------------------------------------------------------------------------------------------------------
 
+  /** A parsed text of its own, as opposed to a part of one. */
+  text(script: Script, source: string, input: Input = INHERITED): Printed {
+    const before = this.#source;
+    this.#source = source;
+    try {
+      // unbash 6.0.3 drops an opening parenthesis at the end of a command without a word.
+      const end = script.commands.at(-1)?.end;
+      if (end !== undefined && /^[ \t]*\(/.test(source.slice(end, end + 64))) this.uncertain("it cannot be parsed: an unexpected parenthesis");
+      return this.script(script, input);
+    } finally {
+      this.#source = before;
+    }
+  }
+
   script(script: Script, input: Input): Printed {
+    // Backticks have their own, unescaped text.
+    if (script.source !== undefined && script.source !== this.#source) return this.text({ ...script, source: script.source }, script.source, input);
     if ("errors" in script && Array.isArray(script.errors) && script.errors.length > 0)
       this.uncertain("a part of it cannot be parsed");
     return this.#deeper(() => this.#withInput(input, () => this.#list(script.commands)));
@@ -149,8 +185,13 @@ class Walk implements Expansion {
 
   #list(statements: readonly Statement[]): Printed {
     let out: Printed = "";
+    let previous: Statement | undefined;
     for (const statement of statements) {
       let printed: Printed;
+      // Two commands with nothing between them: the parser recovered from something.
+      if (previous !== undefined && previous.background !== true && !/[;&\n]/.test(this.#source.slice(previous.end, statement.pos)))
+        this.uncertain("it cannot be parsed: two commands without a separator");
+      previous = statement;
       if (statement.background === true) {
         this.#effect("it starts something in the background");
         this.scope.maybe(() => {
@@ -185,6 +226,7 @@ class Walk implements Expansion {
 
   #pipeline(node: Pipeline): Printed {
     const { commands } = node;
+    if (commands.length === 0) this.uncertain("it cannot be parsed: an empty command");
     if (commands.length === 1) return this.#command(commands[0] as CommandNode, this.#input);
     let input = this.#input;
     let out: Printed;
@@ -244,7 +286,7 @@ class Walk implements Expansion {
           for (const outcome of expandWord(word, this)) for (const item of outcome) values.push(item.value);
         if (node.wordlist === undefined) values.push(...(this.scope.positional ?? [UNKNOWN]));
         const name = node.name.value;
-        this.#noted(name, values);
+        this.assign(name, values);
         this.#loop(() => {
           this.scope.set(name, values.length === 0 ? [UNKNOWN] : values);
           this.#list(node.body.commands);
@@ -324,12 +366,10 @@ class Walk implements Expansion {
     if (part.type === "ArithmeticExpansion" && part.expression === undefined && part.text.length > 5)
       this.uncertain("arithmetic this parser does not know");
     forEachChild(part, (child) => this.#insideArithmetic(child, 0));
-    if (this.#poisoned) this.uncertain("arithmetic may run text held in a variable");
   }
 
   #arithmeticNode(node: ArithmeticExpression): void {
     this.#insideArithmetic(node, 0);
-    if (this.#poisoned) this.uncertain("arithmetic may run text held in a variable");
   }
 
   /** bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands in there are never certain. */
@@ -351,9 +391,13 @@ class Walk implements Expansion {
       node.left.type === "ArithmeticWord"
     ) {
       const name = /^[A-Za-z_]\w*/.exec(node.left.value)?.[0];
-      if (name !== undefined) this.#set(name, [UNKNOWN]);
+      if (name !== undefined) this.#set(name, [NUMBER]);
     }
-    if (node.type === "ArithmeticWord" && /[`[]|\$\(/.test(node.value)) this.uncertain("a subscript inside arithmetic");
+    if (node.type === "ArithmeticUnary" && (node.operator === "++" || node.operator === "--") && node.operand.type === "ArithmeticWord") {
+      const name = /^[A-Za-z_]\w*/.exec(node.operand.value)?.[0];
+      if (name !== undefined) this.#set(name, [NUMBER]);
+    }
+    if (node.type === "ArithmeticWord" && this.#evaluates(node.value)) this.uncertain("arithmetic that may run text held in a variable");
     forEachChild(node, (child) => this.#insideArithmetic(child, depth + 1));
   }
 
@@ -370,7 +414,7 @@ class Walk implements Expansion {
       case "TestBinary": {
         const values = [...wordValues(expression.left, this), ...wordValues(expression.right, this)];
         if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(expression.operator)) {
-          if (this.#poisoned || values.some((value) => /[`[]|\$\(/.test(value)))
+          if (this.#evaluates(`${expression.left.text} ${expression.right.text}`) || values.some((value) => this.#evaluates(value)))
             this.uncertain("a comparison that may run text held in a variable");
         }
         // A shell without [[ ]] reads these as redirections.
@@ -417,7 +461,7 @@ class Walk implements Expansion {
   #noted(name: string, values: readonly Value[]): void {
     this.#tick(2 + values.length);
     for (const value of values) {
-      for (const text of typeof value === "string" ? [value] : value) if (/\$\(|`|\[/.test(text)) this.#poisoned = true;
+      for (const text of typeof value === "string" ? [value] : value) if (!/^\s*-?(?:\d|\uFDD4)*\s*$/.test(text)) this.#notNumbers.add(name);
       if (isScriptVariable(name) && typeof value === "string") this.#inner({ text: value, own: true }, INHERITED);
     }
   }
@@ -425,6 +469,7 @@ class Walk implements Expansion {
   // --- commands ----------------------------------------------------------------------------------------------------
 
   #simple(node: Command, input: Input): Printed {
+    this.#gaps(node);
     const assigns: { name: string; value: string }[] = [];
     const io = redirected(node.redirects, input, this);
     for (const item of node.prefix) {
@@ -434,6 +479,7 @@ class Walk implements Expansion {
       if (node.name === undefined) this.#set(name, values);
     }
     if (node.name === undefined) {
+      if (node.prefix.length === 0 && node.redirects.length === 0) this.uncertain("it cannot be parsed: an empty command");
       this.#writes.push(...io.writes);
       // `$(< file)` prints the file.
       return node.redirects.length > 0 ? undefined : "";
@@ -449,6 +495,18 @@ class Walk implements Expansion {
     let out: Printed;
     for (const argv of outcomes) out = this.run(argv, io.input, { assigns, writes: io.writes, by: undefined });
     return outcomes.length > 1 || io.moved ? undefined : out;
+  }
+
+  /** Between the words of a command there are only blanks; anything else is something the parser dropped. */
+  #gaps(node: Command): void {
+    let end: number | undefined;
+    const check = (item: { readonly pos: number; readonly end: number }) => {
+      if (end !== undefined && item.pos > end + 1 && /[^\s\\]/.test(this.#source.slice(end, item.pos))) this.uncertain("it cannot be parsed: an unexpected character");
+      end = item.end;
+    };
+    for (const item of node.prefix) check(item);
+    if (node.name !== undefined) check(node.name);
+    for (const item of node.suffix) check(item);
   }
 
   /** `declare a=b`, `alias a=b`: an argument that is an assignment. */
@@ -568,7 +626,7 @@ class Walk implements Expansion {
     }
     let out: Printed;
     const body = () => {
-      out = this.script(parsed.script as Script, input);
+      out = this.text(parsed.script as Script, parsed.source, input);
     };
     if (script.own) {
       this.scope.maybe(body);
@@ -579,20 +637,23 @@ class Walk implements Expansion {
     return out;
   }
 
-  #define(name: string, body: Parameters<Scope["functions"]["set"]>[1]): void {
+  #define(name: string, node: FunctionNode["body"]): void {
     this.#effect(`it defines the function ${name}`);
+    const body = { body: node, source: this.#source };
     this.scope.functions.set(name, body);
     this.#call(name, body, undefined, { kind: "unknown" });
   }
 
   #call(
     name: string,
-    body: Parameters<Scope["functions"]["set"]>[1],
+    { body, source }: DefinedFunction,
     args: readonly Field[] | undefined,
     input: Input,
   ): Printed {
     if (this.#calls.isInside(name)) return undefined;
     const { positional } = this.scope;
+    const before = this.#source;
+    this.#source = source;
     this.scope.positional = args?.map((word) => word.value);
     let out: Printed;
     this.#deeper(() =>
@@ -605,6 +666,7 @@ class Walk implements Expansion {
       }),
     );
     this.scope.positional = positional;
+    this.#source = before;
     return out;
   }
 
@@ -656,7 +718,7 @@ class Walk implements Expansion {
         return;
       default:
         for (const { name: variable, values } of readsInto(name, argv, input)) {
-          this.#set(variable, values);
+          this.assign(variable, values);
         }
     }
   }

@@ -1,7 +1,7 @@
 /** Words to arguments: quotes, tildes, braces, globs and the values of variables, as far as the text tells them. */
 import type { Script, Word, WordPart } from "unbash";
 import { expandBraces } from "./braces.ts";
-import { activated, cleaned, type Field, HOME, isFixed, ONE, STAR, UNKNOWN } from "./field.ts";
+import { activated, cleaned, type Field, HOME, isFixed, NUMBER, ONE, STAR, UNKNOWN } from "./field.ts";
 import { parameterValues } from "./parameters.ts";
 import type { Scope, Value } from "./scope.ts";
 
@@ -14,7 +14,11 @@ export interface Expansion {
   process(script: Script | undefined, text: string): string | undefined;
   /** Walks whatever runs inside arithmetic. */
   arithmetic(part: WordPart): void;
-  uncertain(why: string): void;
+  /** A word whose value is computed: a subscript, an offset, a length. */
+  computed(word: Word, values: readonly string[]): void;
+  /** `${x:=value}`. */
+  assign(name: string, values: readonly Value[]): void;
+  readonly uncertain: (why: string) => void;
 }
 
 /** One way the word may come out: its arguments. */
@@ -185,7 +189,7 @@ function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
       return bitsOf([by.substituted(part.script, part.text)], quoted, false);
     case "ArithmeticExpansion":
       by.arithmetic(part);
-      return [[{ text: UNKNOWN }]];
+      return [[{ text: NUMBER }]];
     case "ProcessSubstitution":
       by.process(part.script, part.text);
       return [[{ text: "/dev/fd/63" }]];
@@ -206,6 +210,7 @@ export function simpleValues(name: string, by: Expansion): readonly Value[] {
   if (/^[A-Za-z_]/.test(name))
     return scope.get(name)?.map((value) => (typeof value === "string" ? value : (value[0] ?? ""))) ?? [UNKNOWN];
   const { positional } = scope;
+  if (/^[?#$!]$/.test(name)) return [NUMBER];
   if (name === "0") return [scope.zeroth ?? UNKNOWN];
   if (positional === undefined) return [UNKNOWN];
   if (name === "@" || name === "*") return [positional];

@@ -46,7 +46,7 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
       ? [[...inner, ...items.map((item) => field(item))]]
       : items.map((item) => inner.map((word) => field(word.value.replaceAll(replace, item), word.source)));
   return {
-    harmless: !options.odd && !seen.has("p") && !seen.has("o"),
+    harmless: !options.odd && !["p", "o", "interactive", "open-tty", "process-slot-var"].some((name) => seen.has(name)),
     commands,
     at: options.at,
     input: { kind: "inherited" },

@@ -500,6 +500,7 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
           "import",
           "initdb",
           "rebuilddb",
+          "specfile",
           "verify",
         ],
       }),

@@ -1,5 +1,5 @@
 /** Programs that can be proven to change nothing, with the options for which that holds and examples of both. */
-import { field } from "../field.ts";
+import { field, isUnknown } from "../field.ts";
 import { findPlan } from "../find.ts";
 import { AWK } from "./awk.ts";
 import { CONTAINERS } from "./containers.ts";
@@ -220,7 +220,7 @@ const FILES: readonly ReadOnlyRow[] = [
       const words = /^[a-zA-Z]+$/.test(args[0] ?? "") ? [`-${args[0]}`, ...args.slice(1)] : args;
       if (!words.some((word) => word === "--list" || (/^-[a-zA-Z]+$/.test(word) && word.includes("t"))))
         return "does more than list an archive";
-      if (words.some((word) => word.includes(":"))) return "may ask another machine";
+      if (words.some((word) => word.includes(":") || isUnknown(word))) return "may ask another machine";
       return only({
         short: "tvzjJaOp",
         values: "fC",
@@ -254,6 +254,7 @@ const FILES: readonly ReadOnlyRow[] = [
       "tar -tf a -I sh",
       "tar -tf a --use-compress-program=sh",
       "tar -tf host:a",
+      "tar -tf $X",
       "tar --checkpoint-action=exec=sh -tf a",
       "tar -tf a --index-file=x",
       "tar -txf a",
@@ -317,7 +318,6 @@ const SHELL: readonly ReadOnlyRow[] = [
       "which",
       "whereis",
       "times",
-      "dirs",
       "jobs",
       "sleep",
       "seq",
@@ -332,7 +332,6 @@ const SHELL: readonly ReadOnlyRow[] = [
       "pushd",
       "popd",
       "printenv",
-      "wait",
       "caller",
     ],
     proof: always,
@@ -396,8 +395,14 @@ const SHELL: readonly ReadOnlyRow[] = [
     no: ["read 'a[$(id)]'", "read PATH"],
   },
   {
+    programs: ["wait", "dirs"],
+    proof: only({ short: "lnpv", operands: /^[%+-]?[\w\uFDD2\uFDD4]+$/ }),
+    yes: ["wait", "wait $!", "dirs", "dirs -v"],
+    no: ["wait -p 'a[$(id)]'", "dirs -c"],
+  },
+  {
     programs: ["mapfile", "readarray"],
-    proof: without({ short: "C" }),
+    proof: (args) => (args.at(-1)?.includes("[") === true ? "evaluates a name" : without({ short: "C" })(args)),
     yes: ["mapfile -t lines < f"],
     no: ["mapfile -C 'rm x' -c 1 a", "mapfile -tC f a"],
   },
