@@ -1,7 +1,7 @@
 /** Brace expansion: one list of word parts becomes several, before anything else is expanded, as bash does it. */
 import type { BraceExpansionPart, LiteralPart, WordPart } from "unbash";
 
-const MOST_WORDS = 200;
+const MOST_WORDS = 64;
 
 export function expandBraces(
   parts: readonly WordPart[],
@@ -9,13 +9,18 @@ export function expandBraces(
 ): readonly (readonly WordPart[])[] {
   if (!parts.some((part) => part.type === "BraceExpansion")) return [parts];
   let lists: WordPart[][] = [[]];
+  let full = false;
   for (const part of parts) {
     const ways = part.type === "BraceExpansion" ? waysOf(part) : [[part]];
-    if (lists.length * ways.length > MOST_WORDS) {
+    if (!full && lists.length * ways.length > MOST_WORDS) {
       uncertain("more words from braces than are looked at");
-      return lists;
+      lists = [lists[0] as WordPart[]];
+      full = true;
     }
-    lists = lists.flatMap((list) => ways.map((way) => [...list, ...way]));
+    // What runs inside a part must be seen even when its words are no longer told apart.
+    if (full) (lists[0] as WordPart[]).push(...ways.flat());
+    else if (ways.length === 1) for (const list of lists) list.push(...(ways[0] as readonly WordPart[]));
+    else lists = lists.flatMap((list) => ways.map((way) => list.concat(way)));
   }
   return lists;
 }

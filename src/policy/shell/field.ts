@@ -59,7 +59,12 @@ export function shown(item: Field): string {
 }
 
 export function readable(value: string): string {
-  return value.replaceAll(STAR, "*").replaceAll(ONE, "?").replaceAll(UNKNOWN, "…").replaceAll(NUMBER, "…").replaceAll(HOME, "~");
+  return value
+    .replaceAll(STAR, "*")
+    .replaceAll(ONE, "?")
+    .replaceAll(UNKNOWN, "…")
+    .replaceAll(NUMBER, "…")
+    .replaceAll(HOME, "~");
 }
 
 /** Globs written in plain text become active, as after an unquoted expansion. */

@@ -7,7 +7,8 @@ import { type Expansion, expandWord, simpleValues, wordValues } from "./words.ts
 
 export function parameterValues(part: ParameterExpansionPart, by: Expansion): readonly Value[] {
   const { prefix, operation, parameter } = part;
-  if (part.index !== undefined && part.index.text !== "@" && part.index.text !== "*") by.computed(part.index, wordValues(part.index, by));
+  if (part.index !== undefined && part.index.text !== "@" && part.index.text !== "*")
+    by.computed(part.index, wordValues(part.index, by));
   if (prefix === "#") return [NUMBER];
   let values = plainValues(part, by);
   if (prefix === "!") {

@@ -10,12 +10,12 @@ export interface Parsed {
   readonly uncertain: readonly string[];
 }
 
-/** unbash 6.0.3 needs about 0.1 ms for a kilobyte of commands and is quadratic in some constructs. */
-const MOST_TEXT = 16_384;
+/** unbash 6.0.3 needs about 0.1 ms for a kilobyte of commands, and is quadratic in the constructs counted below. */
+const MOST_TEXT = 8_192;
+const MOST_COMMANDS = 600;
 const MOST_HEREDOCS = 48;
-const MOST_OPEN_BRACES = 48;
+const DEEPEST = 20;
 const MOST_OLD_ARITHMETIC = 8;
-const MOST_SEPARATORS = 2_400;
 
 /** The text as a person wrote it: stand-in characters are taken out first. */
 export function parseText(text: string): Parsed {
@@ -27,18 +27,21 @@ export function parseText(text: string): Parsed {
     source = source.replaceAll("\0", "");
   }
   if (source.length > MOST_TEXT) {
-    uncertain.push(`it is too long to check (${text.length} characters)`);
+    uncertain.push(`it is too long to check in full (${text.length} characters)`);
     source = shortened(source);
   }
   return parseInner(source, uncertain);
 }
 
 /** Text that a word of the outer text expands to; stand-ins for unknown parts stay in it. */
-export function parseInner(source: string, before: readonly string[] = []): Parsed {
+export function parseInner(text: string, before: readonly string[] = []): Parsed {
   const uncertain = [...before];
-  if (source.length > MOST_TEXT) return { script: undefined, source, uncertain: [...uncertain, "it is too long to check"] };
-  const limit = beyondLimits(source);
-  if (limit !== undefined) return { script: undefined, source, uncertain: [...uncertain, limit] };
+  const { limit, end } = measured(text);
+  const refused = (why: string): Parsed => ({ script: undefined, source: text, uncertain: [...uncertain, why] });
+  if (text.length > MOST_TEXT) return refused("it is too long to check");
+  if (limit !== undefined) return refused(limit);
+  const source = end < text.length ? text.slice(0, end) : text;
+  if (end < text.length) uncertain.push("it has more commands than are checked");
   // Old arithmetic and ${ command; }: unbash accepts them unclosed, and shells and their versions differ on them.
   if (/\$\[|\$\{[\s|]/.test(source)) uncertain.push("it uses $[ ] or ${ }, which shells read differently");
   try {
@@ -48,27 +51,30 @@ export function parseInner(source: string, before: readonly string[] = []): Pars
     return { script, source, uncertain };
   } catch {
     // Deeply nested constructs exhaust the parser's stack.
-    return { script: undefined, source, uncertain: [...uncertain, "it is nested too deeply to check"] };
+    return refused("it is nested too deeply to check");
   }
 }
 
 /** One pass over the characters, deliberately blind to quotes: too much of these in a command is worth a question. */
-function beyondLimits(source: string): string | undefined {
+function measured(source: string): { readonly limit: string | undefined; readonly end: number } {
   let heredocs = 0;
-  let braces = 0;
+  let open = 0;
   let deepest = 0;
   let old = 0;
   let separators = 0;
+  let end = source.length;
   for (let i = 0; i < source.length; i++) {
     switch (source.charCodeAt(i)) {
       case 0x3c: // <
         if (source.charCodeAt(i + 1) === 0x3c) heredocs++;
         break;
+      case 0x28: // (
       case 0x7b: // {
-        deepest = Math.max(deepest, ++braces);
+        deepest = Math.max(deepest, ++open);
         break;
+      case 0x29: // )
       case 0x7d: // }
-        braces = Math.max(0, braces - 1);
+        open = Math.max(0, open - 1);
         break;
       case 0x5b: // [
         if (source.charCodeAt(i - 1) === 0x24) old++;
@@ -77,21 +83,39 @@ function beyondLimits(source: string): string | undefined {
       case 0x3b: // ;
       case 0x7c: // |
       case 0x26: // &
-        separators++;
+        if (++separators === MOST_COMMANDS) end = i;
         break;
     }
   }
-  if (heredocs > MOST_HEREDOCS) return "it has more here-documents than are checked";
-  if (deepest > MOST_OPEN_BRACES || old > MOST_OLD_ARITHMETIC) return "it is nested too deeply to check";
-  return separators > MOST_SEPARATORS ? "it has more commands than are checked" : undefined;
+  if (heredocs > MOST_HEREDOCS) return { limit: "it has more here-documents than are checked", end };
+  return {
+    limit: deepest > DEEPEST || old > MOST_OLD_ARITHMETIC ? "it is nested too deeply to check" : undefined,
+    end,
+  };
 }
 
-/** Only to look for dangers in text that is never approved by itself: long runs of plain characters are cut, then the end. */
+/** Only to look for dangers in text that is never approved by itself: data and long runs of plain characters are cut, then the end. */
 function shortened(source: string): string {
-  const cut = source
+  const cut = withoutData(source)
     .replace(/[A-Za-z0-9 ]{256,}/g, (run) => `${run.slice(0, 64)}${run.slice(-64)}`)
     .replace(/(.)\1{255,}/g, (run) => run.slice(0, 64));
   if (cut.length <= MOST_TEXT) return cut;
   const end = Math.max(cut.lastIndexOf("\n", MOST_TEXT), cut.lastIndexOf(";", MOST_TEXT));
   return cut.slice(0, end > MOST_TEXT / 2 ? end : MOST_TEXT);
+}
+
+/** Long here-documents with a quoted delimiter keep their beginning and end. */
+function withoutData(source: string): string {
+  let out = "";
+  let at = 0;
+  let count = 0;
+  for (const match of source.matchAll(/<<-?[ \t]*(['"])(\w+)\1/g)) {
+    if (match.index < at || ++count > MOST_HEREDOCS) continue;
+    const start = source.indexOf("\n", match.index);
+    const close = start < 0 ? -1 : source.indexOf(`\n${match[2]}\n`, start);
+    if (close - start < 2_048) continue;
+    out += `${source.slice(at, start + 512)}\n${source.slice(close - 512, close)}`;
+    at = close;
+  }
+  return out + source.slice(at);
 }

@@ -36,7 +36,10 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope): str
     case "nproc":
     case "wc":
       // One figure where the input is a pipe and one thing is counted.
-      return words.length <= 1 && (words.length === 0 ? programName(argv[0]?.value ?? "") === "nproc" : /^-[lwcm]$/.test(words[0] as string)) ? `${NUMBER}\n` : undefined;
+      return words.length <= 1 &&
+        (words.length === 0 ? programName(argv[0]?.value ?? "") === "nproc" : /^-[lwcm]$/.test(words[0] as string))
+        ? `${NUMBER}\n`
+        : undefined;
     case "date":
       return words.length === 1 && /^\+%[sYmdHMSjuw]$/.test(words[0] as string) ? `${NUMBER}\n` : undefined;
     case "id":

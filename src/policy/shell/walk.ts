@@ -51,8 +51,8 @@ export interface Walked {
   readonly forkBomb: boolean;
 }
 
-/** Visits of nodes and characters of nested scripts; past it the rest is uncertain. */
-const MOST_WORK = 160_000;
+/** About a microsecond each: commands, words, and the characters of nested scripts, which are parsed again at every level. Past it the rest is uncertain. */
+const MOST_WORK = 5_000;
 const MOST_DEPTH = 40;
 const MOST_COMBINATIONS = 48;
 const INHERITED: Input = { kind: "inherited" };
@@ -132,7 +132,7 @@ class Walk implements Expansion {
     if (this.#effects.size < 20) this.#effects.add(why);
   }
 
-  #tick(cost: number): void {
+  spend(cost: number): void {
     this.#work += cost;
     if (this.#work > MOST_WORK) throw new OutOfWork();
   }
@@ -168,7 +168,8 @@ class Walk implements Expansion {
     try {
       // unbash 6.0.3 drops an opening parenthesis at the end of a command without a word.
       const end = script.commands.at(-1)?.end;
-      if (end !== undefined && /^[ \t]*\(/.test(source.slice(end, end + 64))) this.uncertain("it cannot be parsed: an unexpected parenthesis");
+      if (end !== undefined && /^[ \t]*\(/.test(source.slice(end, end + 64)))
+        this.uncertain("it cannot be parsed: an unexpected parenthesis");
       return this.script(script, input);
     } finally {
       this.#source = before;
@@ -177,7 +178,8 @@ class Walk implements Expansion {
 
   script(script: Script, input: Input): Printed {
     // Backticks have their own, unescaped text.
-    if (script.source !== undefined && script.source !== this.#source) return this.text({ ...script, source: script.source }, script.source, input);
+    if (script.source !== undefined && script.source !== this.#source)
+      return this.text({ ...script, source: script.source }, script.source, input);
     if ("errors" in script && Array.isArray(script.errors) && script.errors.length > 0)
       this.uncertain("a part of it cannot be parsed");
     return this.#deeper(() => this.#withInput(input, () => this.#list(script.commands)));
@@ -189,7 +191,11 @@ class Walk implements Expansion {
     for (const statement of statements) {
       let printed: Printed;
       // Two commands with nothing between them: the parser recovered from something.
-      if (previous !== undefined && previous.background !== true && !/[;&\n]/.test(this.#source.slice(previous.end, statement.pos)))
+      if (
+        previous !== undefined &&
+        previous.background !== true &&
+        !/[;&\n]/.test(this.#source.slice(previous.end, statement.pos))
+      )
         this.uncertain("it cannot be parsed: two commands without a separator");
       previous = statement;
       if (statement.background === true) {
@@ -220,7 +226,7 @@ class Walk implements Expansion {
   }
 
   #node(node: CommandNode | Pipeline): Printed {
-    this.#tick(4);
+    this.spend(6);
     return node.type === "Pipeline" ? this.#pipeline(node) : this.#command(node, this.#input);
   }
 
@@ -341,7 +347,7 @@ class Walk implements Expansion {
   // --- words -------------------------------------------------------------------------------------------------------
 
   substituted(script: Script | undefined, text: string): string {
-    this.#tick(text.length);
+    this.spend(10 + text.length / 2);
     if (script === undefined) {
       this.uncertain("a command substitution that cannot be parsed");
       return UNKNOWN;
@@ -363,6 +369,7 @@ class Walk implements Expansion {
   }
 
   arithmetic(part: WordPart): void {
+    this.spend(4 + part.text.length / 2);
     if (part.type === "ArithmeticExpansion" && part.expression === undefined && part.text.length > 5)
       this.uncertain("arithmetic this parser does not know");
     forEachChild(part, (child) => this.#insideArithmetic(child, 0));
@@ -374,7 +381,7 @@ class Walk implements Expansion {
 
   /** bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands in there are never certain. */
   #insideArithmetic(node: SyntaxNode, depth: number): void {
-    this.#tick(1);
+    this.spend(1);
     if (depth > 200) throw new OutOfWork();
     if (
       node.type === "ArithmeticCommandExpansion" ||
@@ -393,16 +400,21 @@ class Walk implements Expansion {
       const name = /^[A-Za-z_]\w*/.exec(node.left.value)?.[0];
       if (name !== undefined) this.#set(name, [NUMBER]);
     }
-    if (node.type === "ArithmeticUnary" && (node.operator === "++" || node.operator === "--") && node.operand.type === "ArithmeticWord") {
+    if (
+      node.type === "ArithmeticUnary" &&
+      (node.operator === "++" || node.operator === "--") &&
+      node.operand.type === "ArithmeticWord"
+    ) {
       const name = /^[A-Za-z_]\w*/.exec(node.operand.value)?.[0];
       if (name !== undefined) this.#set(name, [NUMBER]);
     }
-    if (node.type === "ArithmeticWord" && this.#evaluates(node.value)) this.uncertain("arithmetic that may run text held in a variable");
+    if (node.type === "ArithmeticWord" && this.#evaluates(node.value))
+      this.uncertain("arithmetic that may run text held in a variable");
     forEachChild(node, (child) => this.#insideArithmetic(child, depth + 1));
   }
 
   #test(expression: TestExpression, depth: number): void {
-    this.#tick(2);
+    this.spend(2);
     if (depth > 200) throw new OutOfWork();
     switch (expression.type) {
       case "TestUnary": {
@@ -414,7 +426,10 @@ class Walk implements Expansion {
       case "TestBinary": {
         const values = [...wordValues(expression.left, this), ...wordValues(expression.right, this)];
         if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(expression.operator)) {
-          if (this.#evaluates(`${expression.left.text} ${expression.right.text}`) || values.some((value) => this.#evaluates(value)))
+          if (
+            this.#evaluates(`${expression.left.text} ${expression.right.text}`) ||
+            values.some((value) => this.#evaluates(value))
+          )
             this.uncertain("a comparison that may run text held in a variable");
         }
         // A shell without [[ ]] reads these as redirections.
@@ -459,9 +474,10 @@ class Walk implements Expansion {
 
   /** Values that are commands themselves are walked, and text that arithmetic would run is remembered. */
   #noted(name: string, values: readonly Value[]): void {
-    this.#tick(2 + values.length);
+    this.spend(2 + values.length);
     for (const value of values) {
-      for (const text of typeof value === "string" ? [value] : value) if (!/^\s*-?(?:\d|\uFDD4)*\s*$/.test(text)) this.#notNumbers.add(name);
+      for (const text of typeof value === "string" ? [value] : value)
+        if (!/^\s*-?(?:\d|\uFDD4)*\s*$/.test(text)) this.#notNumbers.add(name);
       if (isScriptVariable(name) && typeof value === "string") this.#inner({ text: value, own: true }, INHERITED);
     }
   }
@@ -479,7 +495,8 @@ class Walk implements Expansion {
       if (node.name === undefined) this.#set(name, values);
     }
     if (node.name === undefined) {
-      if (node.prefix.length === 0 && node.redirects.length === 0) this.uncertain("it cannot be parsed: an empty command");
+      if (node.prefix.length === 0 && node.redirects.length === 0)
+        this.uncertain("it cannot be parsed: an empty command");
       this.#writes.push(...io.writes);
       // `$(< file)` prints the file.
       return node.redirects.length > 0 ? undefined : "";
@@ -488,7 +505,7 @@ class Walk implements Expansion {
       this.uncertain("a process substitution where a command name is expected");
     let outcomes: Field[][] = [[]];
     for (const word of [node.name, ...node.args]) {
-      this.#tick(1);
+      this.spend(1);
       const ways = word.type === "Word" ? expandWord(word, this) : this.#declared(word);
       outcomes = this.#combined(outcomes, ways);
     }
@@ -501,7 +518,8 @@ class Walk implements Expansion {
   #gaps(node: Command): void {
     let end: number | undefined;
     const check = (item: { readonly pos: number; readonly end: number }) => {
-      if (end !== undefined && item.pos > end + 1 && /[^\s\\]/.test(this.#source.slice(end, item.pos))) this.uncertain("it cannot be parsed: an unexpected character");
+      if (end !== undefined && item.pos > end + 1 && /[^\s\\]/.test(this.#source.slice(end, item.pos)))
+        this.uncertain("it cannot be parsed: an unexpected character");
       end = item.end;
     };
     for (const item of node.prefix) check(item);
@@ -519,7 +537,7 @@ class Walk implements Expansion {
     if (ways.length === 1) {
       const only = ways[0] as Outcome;
       for (const outcome of outcomes) outcome.push(...only);
-      this.#tick(only.length * outcomes.length);
+      this.spend(only.length * outcomes.length);
       return outcomes;
     }
     if (outcomes.length * ways.length > MOST_COMBINATIONS) {
@@ -536,7 +554,7 @@ class Walk implements Expansion {
     input: Input,
     how: { assigns: FoundCommand["assigns"]; writes: readonly Write[]; by: FoundCommand["by"] },
   ): Printed {
-    this.#tick(4 + words.length);
+    this.spend(8 + 2 * words.length);
     const argv = this.#home === undefined ? words : words.map((word) => this.#withHome(word));
     const first = argv[0];
     if (first === undefined) {
@@ -614,7 +632,7 @@ class Walk implements Expansion {
       this.uncertain("it runs text that is only known when it runs");
       return undefined;
     }
-    this.#tick(text.length);
+    this.spend(10 + text.length / 2);
     if (text.includes(UNKNOWN)) this.uncertain("it runs text of which a part is only known when it runs");
     const parsed = parseInner(text);
     for (const why of parsed.uncertain) this.uncertain(why);
@@ -644,12 +662,7 @@ class Walk implements Expansion {
     this.#call(name, body, undefined, { kind: "unknown" });
   }
 
-  #call(
-    name: string,
-    { body, source }: DefinedFunction,
-    args: readonly Field[] | undefined,
-    input: Input,
-  ): Printed {
+  #call(name: string, { body, source }: DefinedFunction, args: readonly Field[] | undefined, input: Input): Printed {
     if (this.#calls.isInside(name)) return undefined;
     const { positional } = this.scope;
     const before = this.#source;

@@ -19,6 +19,8 @@ export interface Expansion {
   /** `${x:=value}`. */
   assign(name: string, values: readonly Value[]): void;
   readonly uncertain: (why: string) => void;
+  /** Counts towards the work a text may cost. */
+  spend(cost: number): void;
 }
 
 /** One way the word may come out: its arguments. */
@@ -34,15 +36,13 @@ export function expandWord(word: Word, by: Expansion): readonly Outcome[] {
     const value = cleanedOnce(word.value, word.text);
     return [[{ value: word.text.startsWith("~") ? withHome(value, by) : value, source: word.text }]];
   }
-  const outcomes: Field[][] = [[]];
+  let outcomes: Field[][] = [[]];
+  // Every list is expanded even when there are too many outcomes: what runs inside of it must be seen.
   for (const list of expandBraces(parts, by.uncertain)) {
     const ways = expandParts(list, word.text, by);
-    if (outcomes.length * ways.length > MOST_OUTCOMES) return [[{ value: UNKNOWN, source: word.text }]];
-    if (ways.length === 1) for (const outcome of outcomes) outcome.push(...(ways[0] as Outcome));
-    else {
-      const before = outcomes.splice(0);
-      for (const outcome of before) for (const way of ways) outcomes.push([...outcome, ...way]);
-    }
+    if (outcomes.length * ways.length > MOST_OUTCOMES) outcomes = [[{ value: UNKNOWN, source: word.text }]];
+    else if (ways.length === 1) for (const outcome of outcomes) outcome.push(...(ways[0] as Outcome));
+    else outcomes = outcomes.flatMap((outcome) => ways.map((way) => outcome.concat(way)));
   }
   return outcomes;
 }
@@ -62,8 +62,8 @@ export function wordValues(word: Word, by: Expansion): readonly string[] {
       pieces[0] = [{ text: withHome(literal(part), by) }];
     first = false;
     const texts = pieces.map((piece) => piece.map((bit) => ("list" in bit ? bit.list.join(" ") : bit.text)).join(""));
-    values = values.flatMap((value) => texts.map((text) => value + text));
-    if (values.length > MOST_OUTCOMES) return [UNKNOWN];
+    if (values.length * texts.length > MOST_OUTCOMES) values = [UNKNOWN];
+    else values = values.flatMap((value) => texts.map((text) => within(value + text)));
   }
   return values;
 }
@@ -71,9 +71,17 @@ export function wordValues(word: Word, by: Expansion): readonly string[] {
 /** Text to append; text to split at blanks; or the elements of an array, one argument each. */
 type Bit =
   { readonly text: string; readonly split?: boolean } | { readonly list: readonly string[]; readonly split: boolean };
-type Bits = readonly Bit[];
+type Bits = Bit[];
+
+/** A longer value is not kept: variables that double themselves would fill the memory. */
+const LONGEST_VALUE = 8_192;
+
+function within(value: string): string {
+  return value.length > LONGEST_VALUE ? UNKNOWN : value;
+}
 
 function expandParts(parts: readonly WordPart[], source: string, by: Expansion): readonly Outcome[] {
+  by.spend(1 + parts.length / 2);
   let ways: Bits[] = [[]];
   let quoted = false;
   let prints: string | undefined;
@@ -82,7 +90,7 @@ function expandParts(parts: readonly WordPart[], source: string, by: Expansion):
     if (part.type === "ProcessSubstitution") {
       prints = by.process(part.script, part.text);
       process = true;
-      ways = ways.map((way) => [...way, { text: "/dev/fd/63" }]);
+      for (const way of ways) way.push({ text: "/dev/fd/63" });
       continue;
     }
     let values = pieceValues(part, false, by);
@@ -95,21 +103,27 @@ function expandParts(parts: readonly WordPart[], source: string, by: Expansion):
       part.type === "LocaleString"
     )
       quoted ||= !(part.type === "DoubleQuoted" && part.parts.length === 1 && isListPart(part.parts[0]));
-    if (values.length === 1)
-      for (let i = 0; i < ways.length; i++) ways[i] = [...(ways[i] as Bits), ...(values[0] as Bits)];
-    else ways = ways.flatMap((way) => values.map((bits) => [...way, ...bits]));
-    if (ways.length > MOST_OUTCOMES) return [[{ value: UNKNOWN, source }]];
+    ways = followed(ways, values);
+    if (ways.length > 1) by.spend(ways.length / 2);
   }
   return ways.map((way) =>
     assembled(way, quoted, by).map((value) => (process ? { value, source, prints, process } : { value, source })),
   );
 }
 
+/** Each way followed by each of the values; too many of them become one unknown. */
+function followed(ways: Bits[], values: readonly Bits[]): Bits[] {
+  if (ways.length * values.length > MOST_OUTCOMES) return [[{ text: UNKNOWN, split: true }]];
+  if (values.length !== 1) return ways.flatMap((way) => values.map((bits) => way.concat(bits)));
+  for (const way of ways) way.push(...(values[0] as Bits));
+  return ways;
+}
+
 function assembled(bits: Bits, quoted: boolean, by: Expansion): string[] {
   const fields: string[] = [];
   let current: string | undefined = quoted ? "" : undefined;
   const breakField = () => {
-    if (current !== undefined) fields.push(current);
+    if (current !== undefined) fields.push(within(current));
     current = undefined;
   };
   for (const bit of bits) {
@@ -176,8 +190,7 @@ function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
       let ways: Bits[] = [[]];
       for (const inner of part.parts) {
         const values = pieceValues(inner, true, by);
-        ways = ways.flatMap((way) => values.map((bits) => [...way, ...bits]));
-        if (ways.length > MOST_OUTCOMES) return [[{ text: UNKNOWN }]];
+        ways = followed(ways, values);
       }
       return ways;
     }
