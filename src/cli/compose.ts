@@ -7,6 +7,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
 import { secretVariables } from "../config/profiles.ts";
 import { formatDuration } from "../lib/durations.ts";
+import { BuddyError } from "../lib/errors.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
@@ -21,6 +22,7 @@ import { LazyTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
 import type { ApproveMode, GlobalOptions } from "./options.ts";
 import { SessionRecorder } from "./session-recorder.ts";
+import { samePlace, storedModel, withStoredTarget } from "./stored-choices.ts";
 
 export interface ComposeOptions {
   readonly globals: GlobalOptions;
@@ -30,6 +32,8 @@ export interface ComposeOptions {
   readonly maxIterations?: number | undefined;
   /** Id, unique start of one, or `last` of a stored session to go on with. */
   readonly resume?: string | undefined;
+  /** Go on in a copy of it, under a new id. */
+  readonly fork?: boolean | undefined;
   /** Told what goes wrong beside the work, such as a log that cannot be written. */
   readonly problem: (message: string) => void;
   /** For tests: instead of opening what the options say. */
@@ -51,8 +55,10 @@ export interface Run extends AsyncDisposable {
   readonly operatorFiles: readonly OperatorFile[];
   /** Takes keys and tokens out of what is shown or stored. */
   readonly redact: (text: string) => string;
-  /** Said of a resumed session: damaged lines, another target than before. */
+  /** Said of a resumed session: damaged lines, another target or model than before. */
   readonly notes: readonly string[];
+  /** The options in effect: those of the command line, and the target of a resumed session. */
+  readonly globals: GlobalOptions;
   /** Leaves the conversation; the next turn begins a new session. */
   newSession(): Promise<void>;
   /** Leaves the conversation for a stored one; returns what to say about it. Throws SessionHeld, and then nothing has changed. */
@@ -62,11 +68,10 @@ export interface Run extends AsyncDisposable {
 }
 
 export async function composeRun(options: ComposeOptions): Promise<Run> {
-  const { globals, loaded, problem } = options;
+  const { loaded, problem } = options;
   const { config } = loaded;
-  const { client, secrets } = await modelClient(loaded);
-  const known = new Set(secrets);
-  let redact = redactor([...known]);
+  const known = new Set<string>();
+  let redact = redactor([]);
   let opened: Promise<SessionStore> | undefined;
   const sessions = (): Promise<SessionStore> =>
     (opened ??= import("../session/store.ts").then(
@@ -78,6 +83,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
           problem,
         }),
     ));
+  const take = async (store: SessionStore, name: string) => (options.fork ? store.fork(name) : store.resume(name));
   const record = (resumed?: ResumedSession) =>
     new SessionRecorder({
       id: resumed?.log.id ?? newSessionId(),
@@ -86,7 +92,11 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
       problem,
       store: sessions,
     });
-  const resumed = options.resume === undefined ? undefined : await (await sessions()).resume(options.resume);
+  const resumed = options.resume === undefined ? undefined : await take(await sessions(), options.resume);
+  const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);
+  const { client, secrets, note } = await clientFor(loaded, options.globals, resumed);
+  for (const secret of secrets) known.add(secret);
+  redact = redactor([...known]);
   let recorder = record(resumed);
   const approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
   const local = globals.ssh === undefined && globals.container === undefined;
@@ -152,12 +162,15 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
   agent.onEvent((event) => recorder.append(event));
   /** Takes over what a stored session knows; returns what to say about it. */
   const adopt = ({ replay, notes }: ResumedSession): string[] => {
-    const { messages, turns, totals, target: before } = replay;
+    const { messages, turns, totals, target: place, model: before } = replay;
     agent.restore({ messages, turns, totals: totals satisfies Totals });
-    const now = target.facts().label;
-    return before === "" || before === now
-      ? [...notes]
-      : [...notes, `this session worked on ${before}; now it goes on with ${now}`];
+    const { label } = target.facts();
+    const { model } = agent.client.profile;
+    const said = [...notes];
+    if (place !== "" && !samePlace(place, label))
+      said.push(`this session worked on ${place}; now it goes on with ${label}`);
+    if (before !== "" && before !== model) said.push(`this session used ${before}; now it goes on with ${model}`);
+    return said;
   };
   return {
     agent,
@@ -169,7 +182,8 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     session: () => recorder.id,
     operatorFiles: files,
     redact: (text) => redact(text),
-    notes: resumed === undefined ? [] : adopt(resumed),
+    notes: resumed === undefined ? [] : [...note, ...adopt(resumed)],
+    globals,
     async newSession() {
       await recorder.close();
       recorder = record();
@@ -193,6 +207,19 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
       if (Symbol.asyncDispose in last) await (last as unknown as AsyncDisposable)[Symbol.asyncDispose]();
     },
   };
+}
+
+/** The client of the profile in effect; a resumed session brings its own, as long as the configuration still has it. */
+async function clientFor(loaded: LoadedConfig, globals: GlobalOptions, resumed: ResumedSession | undefined) {
+  const stored = resumed?.replay;
+  const selector = stored && storedModel(globals, stored, loaded.config.models[stored.profile]?.model);
+  if (selector === undefined) return { ...(await modelClient(loaded)), note: [] };
+  try {
+    return { ...(await modelClient(loaded, selector)), note: [] };
+  } catch (error) {
+    if (!(error instanceof BuddyError)) throw error;
+    return { ...(await modelClient(loaded)), note: [`the profile of this session cannot be used: ${error.message}`] };
+  }
 }
 
 export function approvalMode(mode: ApproveMode | undefined): ApprovalMode {

@@ -20,6 +20,7 @@ export interface ExecOptions {
   readonly outputSchema?: string | undefined;
   readonly lastMessage?: string | undefined;
   readonly resume?: string | undefined;
+  readonly fork?: boolean;
   readonly maxIterations?: number | undefined;
   readonly timeoutMs?: number | undefined;
 }
@@ -79,6 +80,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     },
     maxIterations: options.maxIterations,
     resume: options.resume,
+    fork: options.fork,
     problem: (message) => void printer.note(message, "warning"),
   });
   const printer = new Printer({

@@ -33,7 +33,7 @@ export async function holdSession(directory: string, id: string): Promise<Sessio
 export class SessionHeld extends BuddyError {
   constructor(id: string, holder: string) {
     super("session", `session ${id} is in use by ${holder}`, {
-      hint: "Leave that buddy first, or continue in a copy of the session.",
+      hint: `Leave that buddy first, or go on in a copy: buddy resume ${id} --fork, buddy exec --resume ${id} --fork`,
     });
   }
 }

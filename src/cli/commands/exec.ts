@@ -1,4 +1,5 @@
 /** `buddy exec`: one prompt, the answer on stdout, everything else on stderr. */
+import { BuddyError } from "../../lib/errors.ts";
 import { defineCommand } from "../command.ts";
 import { readCount, readDuration } from "../flag-values.ts";
 
@@ -20,6 +21,7 @@ export const command = defineCommand({
     },
     "last-message": { type: "string", valueHint: "FILE", path: true, description: "write the answer to FILE, too" },
     resume: { type: "string", valueHint: "ID|last", description: "go on with a stored session" },
+    fork: { type: "boolean", description: "with --resume: go on in a copy of the session" },
     "max-iterations": {
       type: "string",
       valueHint: "N",
@@ -48,6 +50,8 @@ Exit codes:
   124  --timeout
   130  interrupted (129 hangup, 143 terminated)`,
   async run({ args, globals }) {
+    if (args.fork && args.resume === undefined)
+      throw new BuddyError("usage", "--fork needs --resume: what is to be copied?");
     const { exec } = await import("../exec.ts");
     const code = await exec(
       {
@@ -56,6 +60,7 @@ Exit codes:
         outputSchema: args["output-schema"],
         lastMessage: args["last-message"],
         resume: args.resume,
+        fork: args.fork === true,
         maxIterations:
           args["max-iterations"] === undefined ? undefined : readCount(args["max-iterations"], "--max-iterations"),
         timeoutMs: args.timeout === undefined ? undefined : readDuration(args.timeout, "--timeout"),

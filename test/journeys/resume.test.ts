@@ -1,0 +1,92 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { AgentEvent } from "../../src/agent/events.ts";
+import { type Sandbox, sandbox } from "../support/buddy.ts";
+import { startModel } from "../support/model.ts";
+import { sshTarget } from "../support/sshd.ts";
+
+const profile = (name: string, url: string) =>
+  `[models.${name}]\napi_base_url = "${url}"\nmodel = "${name}-model"\napi_key = "sk-test-0123456789abcdef"\n`;
+const shell = (command: string) => ({
+  toolCalls: [{ name: "run_shell", args: { command, risk: "low", mutation: false, privesc: false, why: "to see" } }],
+});
+const lines = (text: string) =>
+  text
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as AgentEvent);
+const idOf = async (box: Sandbox) => {
+  const listed = await box.run(["sessions", "--json"]);
+  return (JSON.parse(listed.stdout) as { id: string }[])[0]?.id ?? "";
+};
+
+describe("exec --resume", () => {
+  test("goes on with messages and profile; a forked copy leaves the original alone", async () => {
+    await using model = startModel([{ text: "blue" }, { text: "still blue" }, { text: "in the copy" }]);
+    using box = sandbox();
+    box.write(
+      "home/.config/buddy/buddy.toml",
+      `[agent]\nmodel = "one"\n${profile("one", model.url)}${profile("two", model.url)}`,
+      0o600,
+    );
+    await box.run(["exec", "-m", "two", "my colour is blue"]);
+    const id = await idOf(box);
+
+    const again = await box.run(["exec", "--resume", "last", "which colour?"]);
+    expect([again.code, again.stdout]).toEqual([0, "still blue\n"]);
+    const body = model.requests[1]?.body as { model: string; messages: { role: string; content: string }[] };
+    expect(body.model).toBe("two-model");
+    expect(body.messages.filter(({ role }) => role !== "system").map(({ content }) => content)).toEqual([
+      "my colour is blue",
+      "blue",
+      "which colour?",
+    ]);
+
+    const copy = await box.run(["exec", "--resume", id.slice(0, 6), "--fork", "-m", "one", "and here?"]);
+    expect(copy.stdout).toBe("in the copy\n");
+    expect(copy.stderr).toContain("this session used two-model; now it goes on with one-model");
+    expect(await idOf(box)).not.toBe(id);
+    expect((await box.run(["sessions", "export", id])).stdout).not.toContain("and here?");
+  });
+
+  test("a profile that is gone is told, and the active one is used", async () => {
+    await using model = startModel([{ text: "a" }, { text: "b" }]);
+    using box = sandbox();
+    const file = (text: string) => box.write("home/.config/buddy/buddy.toml", text, 0o600);
+    file(`[agent]\nmodel = "one"\n${profile("one", model.url)}${profile("two", model.url)}`);
+    await box.run(["exec", "-m", "two", "x"]);
+    file(`[agent]\nmodel = "one"\n${profile("one", model.url)}`);
+    const again = await box.run(["exec", "--resume", "last", "y"]);
+    expect(again.stderr).toContain("the profile of this session cannot be used");
+    expect([again.code, again.stdout]).toEqual([0, "b\n"]);
+  });
+
+  test("works on the target it worked on, and says so when another is asked for", async () => {
+    const { host, env } = await sshTarget();
+    await using model = startModel([
+      shell("echo there"),
+      { text: "one" },
+      shell("echo again"),
+      { text: "two" },
+      { text: "three" },
+    ]);
+    using box = sandbox();
+    box.write("home/.config/buddy/buddy.toml", `[agent]\nmodel = "one"\n${profile("one", model.url)}`, 0o600);
+    const where = { ...env, XDG_CONFIG_HOME: join(box.home, ".config") };
+    const first = await box.run(["exec", "--ssh", host, "--no-tmux", "--json", "look"], { env: where });
+    const target = lines(first.stdout).at(-1)?.target ?? "";
+    expect(target).toStartWith("ssh ");
+    const second = await box.run(["exec", "--resume", "last", "--no-tmux", "--json", "look again"], { env: where });
+    expect(lines(second.stdout).at(-1)?.target).toBe(target);
+    expect(second.stderr).not.toContain("this session worked on");
+    const third = await box.run(["exec", "--resume", "last", "--ssh", host, "--json", "and?"], { env: where });
+    expect(third.stderr).not.toContain("this session worked on");
+  }, 60_000);
+
+  test("no session, an unknown one, and --fork without --resume: exit code 2", async () => {
+    using box = sandbox();
+    expect((await box.run(["exec", "-m", "demo", "--resume", "last", "x"])).code).toBe(2);
+    expect((await box.run(["exec", "-m", "demo", "--resume", "zzzz", "x"])).stderr).toContain("no session");
+    expect((await box.run(["exec", "-m", "demo", "--fork", "x"])).code).toBe(2);
+  });
+});
