@@ -35,7 +35,7 @@ fi
 const FINISH = `
 finish() {
   if mkdir "$1/ending" 2>/dev/null || [ -n "\${3-}" ]; then
-    if [ -s "$1/output" ] && [ "$(tail -c 1 "$1/output" | wc -l)" -eq 0 ]; then echo >>"$1/output"; fi
+    if [ -s "$1/output" ] && [ $(($(tail -c 1 "$1/output" | wc -l))) -eq 0 ]; then echo >>"$1/output"; fi
     if [ "$2" = 0 ]; then echo '[background process completed]'; else echo "[background process failed: $2]"; fi >>"$1/output"
     mkdir "$1/ended" 2>/dev/null
   fi

@@ -96,7 +96,7 @@ nul=$(($(dd if="$1" bs=8192 count=1 2>/dev/null | tr -dc '\\000' | wc -c)))
 total= open=0
 if [ "$nul" = 0 ] && [ "$size" -le 67108864 ]; then
   total=$(($(wc -l <"$1"))) || exit 5
-  if [ "$size" -gt 0 ] && [ "$(tail -c 1 "$1" | wc -l)" -eq 0 ]; then open=1; fi
+  if [ "$size" -gt 0 ] && [ $(($(tail -c 1 "$1" | wc -l))) -eq 0 ]; then open=1; fi
 fi
 printf '%s\\0' "$size" "$nul" "$total" $open
 if [ "$nul" != 0 ]; then exit 0; fi
@@ -138,7 +138,7 @@ if [ $k = file ]; then
   fi
 else create "$tmp" || exit 1; fi
 cat >"$tmp" || exit 1
-if [ "$(wc -c <"$tmp")" -ne "$3" ]; then exit 9; fi
+if [ $(($(wc -c <"$tmp"))) -ne "$3" ]; then exit 9; fi
 if [ $k = missing ]; then mv -f "$tmp" "$r" || exit 1; tmp=; printf '1\\0%s\\0' "$r"; exit 0; fi
 if [ $how = rename ]; then
   want="$uid $gid"; new=$a

@@ -60,10 +60,12 @@ export const LANE_ARGV: readonly string[] = ["sh", "-c", LOOP, "buddy-lane"];
 const MAX_RESPONSE = 96 * 1024 * 1024;
 const MAX_STDERR = 64 * 1024;
 const MAX_LAST_WORDS = 1000;
+const SLOW_LINE_BYTES_PER_MS = 50;
 
 interface Pending {
   readonly token: Buffer;
   readonly exclusive: boolean;
+  readonly bytes: number;
   readonly resolve: (result: ScriptResult) => void;
   readonly reject: (error: Error) => void;
   out: { code: number; bytes: Buffer } | undefined;
@@ -106,9 +108,10 @@ export class Lane {
     return this.#pending.length + this.#waiting.length;
   }
 
-  /** Milliseconds since anything came back. */
+  /** Milliseconds since something should have come back: data that is still on its way there has time to arrive. */
   get silence(): number {
-    return performance.now() - this.#lastByte;
+    const upload = this.#pending.reduce((sum, one) => sum + one.bytes, 0) / SLOW_LINE_BYTES_PER_MS;
+    return performance.now() - this.#lastByte - upload;
   }
 
   /** Changes the lane's own state: `keep`, `drop` and signals to groups; nothing comes back. */
@@ -127,6 +130,7 @@ export class Lane {
         this.#pending.push({
           token: Buffer.from(token),
           exclusive: input !== undefined,
+          bytes: input?.byteLength ?? 0,
           resolve,
           reject,
           out: undefined,

@@ -110,7 +110,10 @@ function afterMark(stream: ReadableStream<Uint8Array>, start: string, end = ""):
     {
       async pull(controller) {
         for (;;) {
-          const { value, done } = await reader.read();
+          const { value, done } = await reader.read().catch((error: unknown) => {
+            mark.resolve({ found, text: String(error) });
+            throw error;
+          });
           if (done) {
             if (!found) {
               mark.resolve({ found, text: noise.toString() });

@@ -90,6 +90,7 @@ async function start(): Promise<SshServer> {
     join(dir, "sshd_config"),
     `Port ${port}
 ListenAddress 127.0.0.1
+ListenAddress ::1
 HostKey ${dir}/host
 PidFile ${dir}/sshd.pid
 AuthorizedKeysFile ${authorized}
@@ -115,7 +116,7 @@ Host jump
   ProxyJump lab
 Host stranger
   IdentityFile ${stranger}
-Host lab jump busy 127.0.0.1
+Host lab jump busy 127.0.0.1 ::1
   IdentityFile ${mine}
 Host *
   User ${userInfo().username === "unknown" ? "root" : userInfo().username}

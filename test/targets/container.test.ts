@@ -7,7 +7,11 @@ import { fileAccess } from "../../src/targets/files.ts";
 import { findContainer } from "../../src/targets/transports/container-engine.ts";
 import { ContainerTransport } from "../../src/targets/transports/container.ts";
 import { LocalTransport } from "../../src/targets/transports/local.ts";
+import { SshTransport } from "../../src/targets/transports/ssh.ts";
 import { containerTarget, type Container, type Engine } from "../support/container.ts";
+import { proxyTo } from "../support/proxy.ts";
+import { useSshd } from "../support/sshd.ts";
+import { until } from "../support/until.ts";
 
 /** The real docker client is not everywhere; podman, also under its name, is. */
 const ENGINES: Engine[] = [
@@ -146,6 +150,26 @@ describe("podman", () => {
     const files = fileAccess(transport, { cwd: () => "/" });
     await expect(files.write("/x", "y")).rejects.toThrow("read-only");
   });
+});
+
+test("on a host over a line that breaks: found again, and only there", async () => {
+  using server = await useSshd();
+  await using proxy = await proxyTo(server.port);
+  await using container = await containerTarget();
+  await Bun.$`ln -sf ${container.env["PATH"]?.split(":")[0]}/podman ${server.remoteBin}/podman`.quiet();
+  const base = await SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, secretEnv: [], interactive: false });
+  await using transport = await ContainerTransport.open({ name: container.name, base });
+  expect(transport.label).toBe(`container ${container.name} on ssh root@127.0.0.1:${proxy.port}`);
+  const child = transport.spawn(["sh", "-c", "sleep 1236; sleep 1236"]);
+  await child.pid;
+  proxy.cut();
+  expect(await child.exited).toBe(255);
+  expect((await transport.run("echo back")).stdout.toString()).toBe("back\n");
+  await until(
+    async () => !(await container.engine("exec", container.name, "ps")).includes("sleep 1236"),
+    "what ran before is gone",
+  );
+  rmSync(join(server.remoteBin, "podman"));
 });
 
 describe("engines that do not help", () => {

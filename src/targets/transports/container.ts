@@ -5,6 +5,7 @@ import { Foothold } from "../foothold.ts";
 import { LaneLost } from "../lane.ts";
 import { LOADER } from "../quote.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
+import { unlessAborted } from "../within.ts";
 import { findContainer, type FoundContainer } from "./container-engine.ts";
 
 const OPEN_MS = 30_000;
@@ -28,6 +29,7 @@ export class ContainerTransport implements Transport {
   #foothold: Foothold;
   #mending: Promise<void> | undefined;
   #closed = false;
+  readonly #closing = new AbortController();
 
   private constructor(options: ContainerOptions, container: FoundContainer, foothold: Foothold) {
     this.#name = options.name;
@@ -64,18 +66,20 @@ export class ContainerTransport implements Transport {
 
   async ensure(signal?: AbortSignal): Promise<void> {
     if (this.#closed) throw new BuddyError("target", `${this.label} was closed`);
-    this.#mending ??= this.#mend(signal).finally(() => (this.#mending = undefined));
-    await this.#mending;
+    this.#mending ??= this.#mend(this.#closing.signal).finally(() => (this.#mending = undefined));
+    await unlessAborted(signal, this.#mending);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#closing.abort(new BuddyError("target", `${this.label} was closed`));
+    await this.#mending?.catch(() => {});
     await this.#foothold.close();
     await this.base[Symbol.asyncDispose]();
   }
 
-  async #mend(signal: AbortSignal | undefined): Promise<void> {
+  async #mend(signal: AbortSignal): Promise<void> {
     if (await this.#foothold.answers(CHECK_MS, signal)) return;
     this.#foothold.abandon("the container or the connection to it is gone");
     await this.base.ensure(signal);
@@ -85,8 +89,7 @@ export class ContainerTransport implements Transport {
         hint: "It was removed and made again. Nothing was run there; start buddy again to work in the new one.",
       });
     }
-    const again = { name: this.#name, base: this.base, ...(signal === undefined ? {} : { signal }) };
-    const foothold = await enter(again, container);
+    const foothold = await enter({ name: this.#name, base: this.base, signal }, container);
     if (this.#closed) await foothold.close();
     else this.#foothold = foothold;
   }

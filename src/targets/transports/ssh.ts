@@ -6,6 +6,7 @@ import { Foothold } from "../foothold.ts";
 import { LaneLost } from "../lane.ts";
 import { LOADER } from "../quote.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
+import { NoAnswer, unlessAborted } from "../within.ts";
 import { LocalTransport } from "./local.ts";
 import { parseDestination, type SshDestination } from "./ssh-destination.ts";
 import { PassingFailure, SshMaster } from "./ssh-master.ts";
@@ -34,6 +35,7 @@ export class SshTransport implements Transport {
   #line: Line;
   #mending: Promise<void> | undefined;
   #closed = false;
+  readonly #closing = new AbortController();
 
   private constructor(options: SshOptions, local: LocalTransport, line: Line) {
     this.#options = options;
@@ -76,32 +78,34 @@ export class SshTransport implements Transport {
   /** One round trip when all is well. Nothing is asked on the terminal: somebody else may be using it by now. */
   async ensure(signal?: AbortSignal): Promise<void> {
     if (this.#closed) throw new BuddyError("target", `${this.label} was closed`);
-    this.#mending ??= this.#mend(signal).finally(() => (this.#mending = undefined));
-    await this.#mending;
+    this.#mending ??= this.#mend(this.#closing.signal).finally(() => (this.#mending = undefined));
+    await unlessAborted(signal, this.#mending);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#closing.abort(new BuddyError("target", `${this.label} was closed`));
+    await this.#mending?.catch(() => {});
     await this.#line.foothold.close();
     await this.#line.master[Symbol.asyncDispose]();
     await this.#local[Symbol.asyncDispose]();
   }
 
-  async #mend(signal: AbortSignal | undefined): Promise<void> {
+  async #mend(signal: AbortSignal): Promise<void> {
     if (await this.#line.foothold.answers(CHECK_MS, signal)) return;
     this.#line.foothold.abandon("the connection was lost");
     await this.#line.master[Symbol.asyncDispose]();
     const destination = parseDestination(this.#options.destination);
     const options = { ...this.#options, cwd: "" };
     for (const [attempt, wait] of BACKOFF_MS.entries()) {
-      await delay(wait, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
+      await delay(wait, undefined, { signal }).catch(() => signal.throwIfAborted());
       try {
         const line = await connect(destination, options, this.#local, false, signal);
         await this.#adopt(line);
         return;
       } catch (error) {
-        signal?.throwIfAborted();
+        signal.throwIfAborted();
         if (!(error instanceof PassingFailure) || attempt === BACKOFF_MS.length - 1) throw error;
       }
     }
@@ -109,7 +113,8 @@ export class SshTransport implements Transport {
 
   async #adopt(line: Line): Promise<void> {
     const { machine, user, host } = line.foothold.facts;
-    if (this.#closed || machine !== this.facts.machine || user !== this.facts.user) {
+    const same = machine === this.facts.machine && user === this.facts.user && host === this.facts.host;
+    if (this.#closed || !same) {
       await line.foothold.close();
       await line.master[Symbol.asyncDispose]();
       if (this.#closed) throw new BuddyError("target", `${this.label} was closed`);
@@ -148,6 +153,9 @@ async function connect(
     return { master, foothold };
   } catch (error) {
     await master[Symbol.asyncDispose]();
+    if (error instanceof NoAnswer) {
+      throw new PassingFailure("target", `${destination.text} let us in but gave ${error.message}`, { cause: error });
+    }
     if (!(error instanceof LaneLost)) throw error;
     // The line may have dropped right after the login; a login shell that runs nothing says so.
     throw new PassingFailure(
