@@ -1,15 +1,14 @@
 /** Takes keys and tokens out of text before it is logged, stored, shown in an error or sent as an event. */
-export const REDACTED = "[redacted]";
+import { IN_PLACE, SHAPES, UNFINISHED } from "./secret-shapes.ts";
+
+const REDACTED = "[redacted]";
 
 /** Makes a filter for whole texts: the given secrets in their usual encodings, and well-known key shapes. */
 export function redactor(secrets: readonly string[]): (text: string) => string {
   const known = knownForms(secrets);
   return (text) => {
     const withoutKnown = known === undefined ? text : text.replace(known, REDACTED);
-    return withoutKnown.replace(SHAPES, REDACTED).replace(IN_CONTEXT, (_all, ...parts) => {
-      const groups = parts.at(-1) as Readonly<Record<string, string | undefined>>;
-      return `${groups["header"] ?? groups["field"] ?? groups["setting"] ?? groups["flag"] ?? groups["user"] ?? ""}${REDACTED}`;
-    });
+    return withoutKnown.replace(SHAPES, REDACTED).replace(IN_PLACE, `$<lead>${REDACTED}`);
   };
 }
 
@@ -61,64 +60,6 @@ export class RedactedStream {
 /** Shorter ones would take ordinary words out of ordinary text. */
 const SHORTEST = 6;
 const MAX_HELD = 65_536;
-
-const TOKEN_SHAPES = [
-  /(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}/, // Stripe
-  /sk-(?:(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}|[A-Za-z_-]{20,})/, // OpenAI, OpenRouter, Anthropic, DeepSeek
-  /gh[pousr]_[A-Za-z0-9]{20,}/,
-  /github_pat_[A-Za-z0-9_]{20,}/,
-  /gl(?:pat|ptt|dt|rt|cbt|ft|soat)-[A-Za-z0-9_-]{16,}/,
-  /xox[a-z]-[A-Za-z0-9-]{10,}/,
-  /xapp-[0-9]-[A-Za-z0-9-]{10,}/,
-  /(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Z0-9])/,
-  /AIza[A-Za-z0-9_-]{30,}/,
-  /ya29\.[A-Za-z0-9_-]{20,}/,
-  /npm_[A-Za-z0-9]{30,}/,
-  /pypi-[A-Za-z0-9_-]{30,}/,
-  /hf_[A-Za-z0-9]{20,}/,
-  /gsk_[A-Za-z0-9]{20,}/,
-  /xai-[A-Za-z0-9]{20,}/,
-  /r8_[A-Za-z0-9]{20,}/,
-  /do[opr]_v1_[a-f0-9]{32,}/,
-  /dckr_pat_[A-Za-z0-9_-]{20,}/,
-  /hv[sbr]\.[A-Za-z0-9_-]{20,}/,
-  /tskey-[a-z]+-[A-Za-z0-9-]{16,}/,
-  /SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}/,
-  /AGE-SECRET-KEY-1[A-Z0-9]{40,}/,
-  /eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?/, // JSON web token
-];
-
-/** PEM: up to its end, or as far as the base64 goes when the end is missing. `\n` may be written out. */
-const PRIVATE_KEY =
-  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]*(?:-(?!----)[^-]*)*-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{20,})+)/;
-
-const SHAPES = new RegExp(
-  `(?<![A-Za-z0-9_-])(?:${TOKEN_SHAPES.map((shape) => shape.source).join("|")})|${PRIVATE_KEY.source}`,
-  "g",
-);
-
-const QUOTE = String.raw`(?:\\?["'])?`;
-const SCHEME = "(?:bearer|basic|token|digest|negotiate|apikey)";
-const HEADER = `(?<header>(?:proxy-)?authorization${QUOTE}\\s{0,4}[:=]\\s{0,4}${QUOTE}(?:${SCHEME}\\s{1,4})?|\\bbearer\\s{1,4}(?=[A-Za-z0-9._~+/=-]{16})|\\b(?:x-)?(?:api-key|auth-token|goog-api-key|amz-security-token|vault-token)${QUOTE}\\s{0,4}:\\s{0,4}${QUOTE}|\\b(?:set-)?cookie:\\s{0,4}(?=[^\\s=]{1,200}=))`;
-const FIELD_NAME =
-  "(?:api_?key|access_?token|refresh_?token|id_?token|auth_?token|client_?secret|secret_?access_?key|secret_?key|private_?key|session_?token|password|passwd|passphrase|code_?verifier|device_?code|authorization_?code)";
-/** JSON: the value is quoted. */
-const FIELD = `(?<field>\\\\?["'](?:[A-Za-z0-9]{1,40}_){0,4}${FIELD_NAME}\\\\?["']\\s{0,4}:\\s{0,4}\\\\?["'])(?=[^"'\\s\\\\]{6})`;
-/** name=value of a shell, a URL or a TOML file; the value must not look like a variable or a word. */
-const SETTING = `(?<setting>(?<![A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_-]){0,4}(?:${FIELD_NAME}|token|secret|access_?key|credentials?)\\s{0,2}=\\s{0,2}["']?)(?=[A-Za-z_./-]{0,200}[0-9%+!@#^*~=])(?=[A-Za-z0-9%+!@#^*~=_./:-]{6,}(?:["'&;,\\s]|$))`;
-/** --password VALUE of a command line, with the same look at the value. */
-const FLAG = `(?<flag>(?<![A-Za-z0-9-])--(?:[a-z]{1,20}-){0,3}(?:api-?key|token|password|passwd|secret|access-key)[ \\t]{1,4}["']?)(?=[A-Za-z_./]{0,200}[0-9%+!@#^*~=])(?=[A-Za-z0-9%+!@#^*~=_./:-]{6,}(?:["'&;,\\s]|$))`;
-const USER_INFO = String.raw`(?<user>\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/:@"'<>]{0,256}:)(?=[^\s/@"'<>]{1,256}@)`;
-
-const IN_CONTEXT = new RegExp(
-  `${HEADER}(?!\\[redacted\\]|\\$|${SCHEME}\\s)[^\\s"',;<>\\\\]{4,}|${FIELD}(?!\\[redacted\\])[^"'\\s\\\\]+|${SETTING}(?!\\[redacted\\])[^"'&;,\\s]+|${FLAG}(?!\\[redacted\\])[^"'&;,\\s]+|${USER_INFO}(?!\\[redacted\\])[^\\s/@"'<>]+`,
-  "gi",
-);
-
-const UNFINISHED = new RegExp(
-  `(?:(?:proxy-)?authorization|\\bbearer|\\bcookie|api-key|auth-token|security-token|vault-token|${FIELD_NAME}|token|secret|access_?key|credentials?)${QUOTE}\\s{0,4}[:=]?\\s{0,4}${QUOTE}(?:${SCHEME}\\s{0,4})?$`,
-  "i",
-);
 
 function knownForms(secrets: readonly string[]): RegExp | undefined {
   const forms = new Set<string>();

@@ -76,6 +76,69 @@ test.each([
   expect(redact(text)).toBe(text);
 });
 
+const SECRET = "s3cr3t0123456789abcdef";
+
+test("secrets inside JSON lines, at the start of a line of text, in JSON inside JSON", () => {
+  for (const text of [
+    `first\nsk-proj-${SECRET}`,
+    `first\tpassword=${SECRET}\nnext`,
+    `x\nbearer ${SECRET}\ny`,
+    `API_KEY="${SECRET}" run`,
+    `\x1b${"ghp_"}${SECRET}0000`,
+    JSON.stringify({ access_token: SECRET }),
+    `{"headers":{"x-api-key":"${SECRET}"}}`,
+    `-----BEGIN PRIVATE KEY-----\n${SECRET}\n"quoted"\n-----END PRIVATE KEY-----\n`,
+  ]) {
+    const line = JSON.stringify({ type: "x", text, n: null });
+    expect([text, redact(text).includes(SECRET)]).toEqual([text, false]);
+    expect([line, redact(line).includes(SECRET)]).toEqual([line, false]);
+    expect(JSON.parse(redact(line))).toMatchObject({ type: "x", n: null });
+    const twice = JSON.stringify({ line });
+    expect([twice, redact(twice).includes(SECRET)]).toEqual([twice, false]);
+    expect(JSON.parse(JSON.parse(redact(twice)).line)).toMatchObject({ type: "x" });
+  }
+});
+
+test(
+  "a JSON line is still JSON with the same shape after redaction, whatever it holds",
+  () => {
+    const random = new Seeded(0x150);
+    const keys = ["authorization", "password", "token", "access_token", "x-api-key", "cookie", "a", "secret"];
+    const bits = [
+      ..." \n\t'\"=:;,&?/\\\\{}[]()<>@.-_0",
+      "-----BEGIN PRIVATE KEY-----",
+      "-----END PRIVATE KEY-----",
+      "Authorization: Bearer ",
+      "token=",
+      "--password ",
+      "https://u:",
+      "abc123",
+      SECRET,
+      "cookie: a=",
+      '"password":"',
+      "sk-",
+      "\x1b",
+    ];
+    const values = [null, true, 12345678, 0.5, [], {}, ["authorization", "x"], { password: null }];
+    for (let i = 0; i < cases(20_000); i++) {
+      const value: Record<string, unknown> = {};
+      for (let k = random.below(5); k >= 0; k--)
+        value[random.of(keys)] = random.below(3) === 0 ? random.of(values) : random.text(bits, 10);
+      const line = JSON.stringify({ type: "event", value });
+      const out = redact(line);
+      let parsed: { type: string; value: object };
+      try {
+        parsed = JSON.parse(out);
+      } catch (cause) {
+        throw new Error(`case ${i} is no JSON any more: ${line}\n${out}`, { cause });
+      }
+      if (parsed.type !== "event" || Object.keys(parsed.value).join() !== Object.keys(value).join())
+        throw new Error(`case ${i} changed its shape: ${line}\n${out}`);
+    }
+  },
+  LONG,
+);
+
 const STREAMED = [
   `say ${KEY} twice ${KEY}\n`,
   "curl -H 'Authorization: Bearer abcdefghijklmnop1234' https://u:hunter22@host/ && echo done\n",
