@@ -129,6 +129,8 @@ export interface RunResult {
   readonly cwd: string;
   /** Handle for reading the full text later. */
   readonly outputId?: string;
+  /** The same for stderr, where it is apart. */
+  readonly stderrId?: string;
   /** What happened beside the command: the operator ran X, a half-typed line was set aside, ... */
   readonly notes: readonly string[];
   readonly durationMs: number;

@@ -1,32 +1,53 @@
 /** shell_output, kill_shell and list_shells: what was started in the background, and output that was cut out of earlier results. */
 import { z } from "zod";
+import { parseDuration } from "../lib/durations.ts";
 import type { BackgroundShell } from "../targets/target.ts";
 import { boundText } from "./bound-output.ts";
+import { shellFor } from "./select-shell.ts";
 import type { Tool, ToolResult } from "./tool.ts";
+import { waitAgain } from "./watch-command.ts";
 
 const outputInput = z
   .strictObject({
     shell_id: z.string().min(1).optional().describe("background shell: new output since the last look"),
     output_id: z.string().min(1).optional().describe("earlier result: output that was left out"),
+    wait: z
+      .union([
+        z.number().positive(),
+        z.string().refine((text) => parseDuration(text) !== undefined, 'not a duration like "5m"'),
+      ])
+      .optional()
+      .describe("wait again, so long, for the command still running in the shell"),
+    pane: z.string().optional().describe("with wait"),
+    session: z.string().optional(),
     offset: z.number().int().nonnegative().optional().describe("byte offset, with output_id"),
     limit: z.number().int().positive().optional().describe("bytes"),
     filter: z.string().optional().describe("regex: matching lines only"),
   })
   .refine(
-    (args) => (args.shell_id === undefined) !== (args.output_id === undefined),
-    "give shell_id or output_id, one of them",
+    (args) => [args.shell_id, args.output_id, args.wait].filter((one) => one !== undefined).length === 1,
+    "give exactly one of shell_id, output_id, wait",
   );
 
 type OutputInput = z.infer<typeof outputInput>;
 
 export const shellOutputTool: Tool<OutputInput> = {
   name: "shell_output",
-  description: "Read a background shell, or output left out of an earlier result.",
+  description: "Read a background shell, output left out of an earlier result, or wait again for a running command.",
   input: outputInput,
   budget: "shell",
-  intent: (args) => ({ kind: "read", title: args.shell_id ?? `${args.output_id} from byte ${args.offset ?? 0}` }),
+  intent: (args) => ({
+    kind: "read",
+    title:
+      args.shell_id ??
+      (args.wait === undefined ? `${args.output_id} from byte ${args.offset ?? 0}` : "wait for the running command"),
+  }),
   async run(args, context): Promise<ToolResult> {
     const target = await context.target();
+    if (args.wait !== undefined) {
+      const waitMs = typeof args.wait === "number" ? args.wait * 1000 : (parseDuration(args.wait) ?? 0);
+      return waitAgain(await shellFor(target, args), waitMs, target, context);
+    }
     const limit = Math.min(args.limit ?? context.budget, context.budget);
     const filter = args.filter === undefined ? {} : { filter: args.filter };
     if (args.output_id !== undefined) {

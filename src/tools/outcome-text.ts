@@ -31,15 +31,7 @@ function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext
     case "exited":
       return outcome.code === 0 ? [] : [`[command failed: exit code ${outcome.code}]`];
     case "running":
-      return outcome.why === "no-wait"
-        ? [
-            "[command sent, not waited for]",
-            'Look at it with capture-pane (for example delay="5s"); stop it with send-keys keys=["C-c"].',
-          ]
-        : [
-            `[command timed out after ${formatDuration(waitMs)}]`,
-            'It is still running in the pane. Wait and look with capture-pane delay="30s", stop it with send-keys keys=["C-c"], or allow more time next time (wait="15m").',
-          ];
+      return running(outcome, waitMs);
     case "stopped":
       return outcome.by === "user"
         ? ["operation cancelled by user"]
@@ -68,6 +60,26 @@ function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext
   }
 }
 
+function running(outcome: RunOutcome & { kind: "running" }, waitMs: number): string[] {
+  switch (outcome.why) {
+    case "no-wait":
+      return [
+        "[command sent, not waited for]",
+        'Look at it with capture-pane (for example delay="5s"), wait for it with shell_output wait="5m", stop it with send-keys keys=["C-c"].',
+      ];
+    case "busy":
+      return [
+        `[not run: ${outcome.program ?? "a program"} is still running in the pane]`,
+        'Nothing was typed. Wait for it with shell_output wait="5m", stop it with send-keys keys=["C-c"], or use another pane (tmux-create-pane).',
+      ];
+    case "deadline":
+      return [
+        `[command timed out after ${formatDuration(waitMs)}]`,
+        'It is still running in the pane. Wait again with shell_output wait="15m", look with capture-pane, or stop it with send-keys keys=["C-c"].',
+      ];
+  }
+}
+
 function waiting(outcome: RunOutcome & { kind: "waiting" }, attach: string | undefined): string[] {
   const program = outcome.program || "the command";
   switch (outcome.for) {
@@ -75,7 +87,7 @@ function waiting(outcome: RunOutcome & { kind: "waiting" }, attach: string | und
       return [
         `[waiting for a password: ${program}]`,
         `The operator has been asked to type it in the pane${attach === undefined ? "" : ` (${attach})`}. Do not ask for it and do not send it. ` +
-          'Look whether it went on with capture-pane delay="20s", or give up with send-keys keys=["C-c"].',
+          'Wait for it with shell_output wait="5m", or give up with send-keys keys=["C-c"].',
       ];
     case "line":
       return [
@@ -100,18 +112,17 @@ function printed(result: RunResult, budget: number, outcome: RunOutcome): string
   const errorsLength = stderr === undefined ? 0 : stderr.head.length + stderr.tail.length;
   const forErrors = Math.min(errorsLength, Math.max(budget >> 1, budget - length(result.output)));
   const out = joined(cutCaptured(result.output, budget - forErrors), result.outputId);
-  const err = stderr === undefined ? "" : joined(cutCaptured(stderr, forErrors), result.outputId, "stderr");
+  const err = stderr === undefined ? "" : joined(cutCaptured(stderr, forErrors), result.stderrId);
   if (out === "" && err === "") return outcome.kind === "exited" && outcome.code === 0 ? "(no output)" : "";
   if (err === "") return out;
   return out === "" ? `[stderr]\n${err}` : `${out}\n[stderr]\n${err}`;
 }
 
-function joined(text: CapturedText, outputId: string | undefined, stream?: "stderr"): string {
-  const where = stream === undefined ? "" : ` stream="${stream}"`;
+function joined(text: CapturedText, outputId: string | undefined): string {
   return joinCaptured(text, (offset) =>
     outputId === undefined
       ? "run it again with a filter, or write it to a file"
-      : `get them with shell_output output_id="${outputId}"${where} offset=${offset}, or filter="regex"`,
+      : `get them with shell_output output_id="${outputId}" offset=${offset}, or filter="regex"`,
   ).replace(/\n$/, "");
 }
 

@@ -1,11 +1,11 @@
 /** run_shell: one command on the target, in the shared pane or a direct shell, waited for, sent, or detached. */
 import { z } from "zod";
 import { parseDuration } from "../lib/durations.ts";
-import type { RunOptions, Target } from "../targets/target.ts";
+import type { Target } from "../targets/target.ts";
 import { declaredFields } from "./metadata.ts";
-import { outcomeText } from "./outcome-text.ts";
 import { shellFor } from "./select-shell.ts";
 import type { Intent, Tool, ToolContext, ToolResult } from "./tool.ts";
+import { runAndWatch } from "./watch-command.ts";
 
 export interface ShellSettings {
   readonly timeoutMs: number;
@@ -62,20 +62,13 @@ async function run(args: RunShellInput, context: ToolContext, settings: ShellSet
   if (shell.kind === "direct" && noWait) {
     return failed('wait=false needs a tmux pane and this target has none. Use mode="background" and shell_output.');
   }
-  const waitMs = waitMillis(args, settings);
-  const options: RunOptions = {
-    ...(noWait ? { noWait } : { waitMs }),
-    signal: context.signal,
-    keep: context.budget,
-    onOutput: ({ stream, text }) => context.emit({ stream, text }),
-    onWaiting: (what) => {
-      if (what.for !== "password") return;
-      const how = target.identity.attach === undefined ? "" : ` Attach with: ${target.identity.attach}`;
-      context.emit({ stream: "info", text: `${what.program} asks for a password in the pane: type it there.${how}` });
-    },
-  };
-  const result = await shell.run(args.command, options);
-  return outcomeText(result, { waitMs, shell: shell.kind, budget: context.budget, attach: target.identity.attach });
+  return runAndWatch(
+    shell,
+    args.command,
+    noWait ? { noWait } : { waitMs: waitMillis(args, settings) },
+    target,
+    context,
+  );
 }
 
 async function background(args: RunShellInput, target: Target, context: ToolContext): Promise<ToolResult> {

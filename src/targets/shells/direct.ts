@@ -111,6 +111,7 @@ export class DirectShell implements Shell, AsyncDisposable {
       stderr: stderr.captured(),
       cwd: this.#cwd,
       outputId: stdout.id,
+      stderrId: stderr.id,
       notes,
       durationMs: performance.now() - startedAt,
     };

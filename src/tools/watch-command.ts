@@ -1,0 +1,40 @@
+/** Follows a command that runs in a shell and tells how it ended. */
+import type { RunOptions, Shell, Target } from "../targets/target.ts";
+import { outcomeText } from "./outcome-text.ts";
+import type { ToolContext, ToolResult } from "./tool.ts";
+
+export async function runAndWatch(
+  shell: Shell,
+  command: string,
+  wait: { waitMs: number } | { noWait: true },
+  target: Target,
+  context: ToolContext,
+): Promise<ToolResult> {
+  const result = await shell.run(command, { ...wait, ...following(target, context) });
+  const waitMs = "waitMs" in wait ? wait.waitMs : 0;
+  return outcomeText(result, { waitMs, shell: shell.kind, budget: context.budget, attach: target.identity.attach });
+}
+
+/** The same for a command that an earlier call left running. */
+export async function waitAgain(
+  shell: Shell,
+  waitMs: number,
+  target: Target,
+  context: ToolContext,
+): Promise<ToolResult> {
+  const result = await shell.wait({ waitMs, ...following(target, context) });
+  return outcomeText(result, { waitMs, shell: shell.kind, budget: context.budget, attach: target.identity.attach });
+}
+
+function following(target: Target, context: ToolContext): Omit<RunOptions, "waitMs" | "noWait"> {
+  return {
+    signal: context.signal,
+    keep: context.budget,
+    onOutput: ({ stream, text }) => context.emit({ stream, text }),
+    onWaiting: (what) => {
+      if (what.for !== "password") return;
+      const how = target.identity.attach === undefined ? "" : ` Attach with: ${target.identity.attach}`;
+      context.emit({ stream: "info", text: `${what.program} asks for a password in the pane: type it there.${how}` });
+    },
+  };
+}

@@ -1,0 +1,286 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { execRig, shell } from "../support/exec.ts";
+
+describe("the prompt", () => {
+  test("from the argument; the answer alone on stdout, with a newline", async () => {
+    await using rig = execRig([{ text: "forty-two" }]);
+    const run = await rig.exec(["--no-tmux", "what is the answer?"]);
+    expect(run).toEqual({ code: 0, stdout: "forty-two\n", stderr: "" });
+    expect(rig.requests[0]!.messages.at(-1)).toMatchObject({ role: "user", content: "what is the answer?" });
+  });
+
+  test.each([[["-"]], [[]]])("from stdin with %j", async (args) => {
+    await using rig = execRig([{ text: "ok" }]);
+    const run = await rig.exec(args, { stdin: "line one\nline two\n" });
+    expect(run.stdout).toBe("ok\n");
+    expect(rig.requests[0]!.messages.at(-1)!.content).toBe("line one\nline two");
+  });
+
+  test("both: stdin is attached as a fenced block, fences inside it included", async () => {
+    await using rig = execRig([{ text: "ok" }]);
+    await rig.exec(["what failed?"], { stdin: "error 1\n```\nerror 2\n" });
+    expect(rig.requests[0]!.messages.at(-1)!.content).toMatch(
+      /^what failed\?\n\n.*\n\n````\nerror 1\n```\nerror 2\n````$/,
+    );
+  });
+
+  test("an open but silent stdin does not hang the run", async () => {
+    await using rig = execRig([{ text: "ok" }]);
+    const run = await rig.exec(["hi"], { stdin: "open" });
+    expect(run).toMatchObject({ code: 0, stdout: "ok\n" });
+    expect(rig.requests[0]!.messages.at(-1)!.content).toBe("hi");
+  });
+
+  test("binary on stdin is refused politely, before anything is asked", async () => {
+    await using rig = execRig([{ text: "ok" }]);
+    const run = await rig.exec(["look"], { stdin: Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2]) });
+    expect(run).toMatchObject({ code: 2, stdout: "" });
+    expect(run.stderr).toContain("binary");
+    expect(rig.requests).toHaveLength(0);
+  });
+
+  test.each([[[""]], [["-"]], [[]]])("none at all is a usage error: %j", async (args) => {
+    await using rig = execRig([{ text: "ok" }]);
+    const run = await rig.exec(args);
+    expect(run.code).toBe(2);
+    expect(run.stderr).toContain("no prompt");
+  });
+
+  test("a large attachment is cut to half of the window and says so", async () => {
+    await using rig = execRig([{ text: "ok" }], { config: "" });
+    await rig.exec(["sum up"], { stdin: "0123456789\n".repeat(100_000) });
+    const { content } = rig.requests[0]!.messages.at(-1)!;
+    expect(content.length).toBeLessThan(300_000);
+    expect(content).toMatch(/\[\d+ bytes left out here; left out of the attached text\]/);
+  });
+});
+
+describe("the answer", () => {
+  test("commentary of messages that call tools goes to stderr", async () => {
+    await using rig = execRig([{ text: "let me look", ...shell("echo hi") }, { text: "it says hi" }]);
+    const run = await rig.exec(["--no-tmux", "look"]);
+    expect(run.stdout).toBe("it says hi\n");
+    expect(run.stderr).toContain("let me look");
+    expect(run.stderr).toContain("run_shell echo hi");
+  });
+
+  test("-q: nothing but the answer", async () => {
+    await using rig = execRig([{ text: "let me look", ...shell("echo hi") }, { text: "it says hi" }]);
+    expect(await rig.exec(["-q", "--no-tmux", "look"])).toEqual({ code: 0, stdout: "it says hi\n", stderr: "" });
+  });
+
+  test("200 kB through a pipe arrive whole", async () => {
+    const text = `${"x".repeat(99)}\n`.repeat(2000);
+    await using rig = execRig([{ text, pieceChars: 10_000 }]);
+    const run = await rig.exec(["long"]);
+    expect(run.stdout).toBe(text);
+  });
+
+  test("a discarded attempt is not printed", async () => {
+    await using rig = execRig([{ text: "half of it and", fault: "reset-midway" }, { text: "all of it" }]);
+    const run = await rig.exec(["go"]);
+    expect(run).toMatchObject({ code: 0, stdout: "all of it\n" });
+    expect(run.stderr).toContain("trying again");
+  });
+
+  test("--last-message keeps it in a file", async () => {
+    await using rig = execRig([{ text: "kept" }]);
+    const run = await rig.exec(["--last-message", "out.txt", "go"]);
+    expect(run.stdout).toBe("kept\n");
+    expect(readFileSync(join(rig.box.cwd, "out.txt"), "utf8")).toBe("kept\n");
+  });
+
+  test("a pipeline whose reader leaves ends quietly", async () => {
+    await using rig = execRig([{ text: "one\ntwo\nthree\n".repeat(20_000) }]);
+    const pty = await rig.terminal([], {
+      shell: `cat /dev/null | $BUDDY exec 2>err.txt "go" | head -1; echo "rc $?"; cat err.txt`,
+    });
+    await using _ = pty;
+    const screen = await pty.until("rc 0");
+    expect(screen).toContain("one");
+    expect(screen).not.toContain("EPIPE");
+    expect(screen).not.toContain("buddy:");
+  });
+});
+
+describe("--output-schema", () => {
+  const schema = JSON.stringify({
+    type: "object",
+    properties: { answer: { type: "integer" } },
+    required: ["answer"],
+    additionalProperties: false,
+  });
+
+  test("the model is told, a fenced answer is unpacked, wrong ones are repaired", async () => {
+    await using rig = execRig([
+      { text: "It is 42." },
+      { text: '{"answer": "42"}' },
+      { text: '```json\n{"answer": 42}\n```' },
+    ]);
+    rig.box.write("cwd/schema.json", schema);
+    const run = await rig.exec(["--output-schema", "schema.json", "what?"]);
+    expect(run).toMatchObject({ code: 0, stdout: '{"answer": 42}\n' });
+    expect(rig.requests[0]!.messages.at(-1)!.content).toContain("JSON Schema");
+    expect(rig.requests[0]!.schema).toBeDefined();
+    expect(rig.requests[1]!.messages.at(-1)!.content).toContain("not JSON");
+    expect(rig.requests[2]!.messages.at(-1)!.content).toContain("/answer must be integer");
+  });
+
+  test("after two repairs it is a failure, and nothing is on stdout", async () => {
+    await using rig = execRig([{ text: "no" }, { text: "no" }, { text: "still no" }, { text: "never asked" }]);
+    rig.box.write("cwd/schema.json", schema);
+    const run = await rig.exec(["--output-schema", "schema.json", "what?"]);
+    expect(run).toMatchObject({ code: 1, stdout: "" });
+    expect(run.stderr).toContain("does not fit the output schema");
+    expect(rig.requests).toHaveLength(3);
+  });
+
+  test.each([
+    ["missing.json", undefined, "cannot read"],
+    ["broken.json", "{", "is not JSON"],
+    ["list.json", "[]", "must be an object"],
+    ["bad.json", '{"type": "nonsense"}', "not a usable JSON Schema"],
+  ])("%s is a usage error", async (name, text, words) => {
+    await using rig = execRig([{ text: "ok" }]);
+    if (text !== undefined) rig.box.write(`cwd/${name}`, text);
+    const run = await rig.exec(["--output-schema", name, "what?"]);
+    expect(run.code).toBe(2);
+    expect(run.stderr).toContain(words);
+  });
+});
+
+describe("exit codes", () => {
+  test("1 when the model fails", async () => {
+    await using rig = execRig([{ fault: { status: 400, body: { error: { message: "no such thing" } } } }]);
+    const run = await rig.exec(["go"]);
+    expect(run).toMatchObject({ code: 1, stdout: "" });
+    expect(run.stderr).toContain("no such thing");
+  });
+
+  test("1 after --max-iterations", async () => {
+    await using rig = execRig([shell("echo 1"), shell("echo 2"), shell("echo 3")]);
+    const run = await rig.exec(["--no-tmux", "--max-iterations", "2", "go"]);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain("2 rounds");
+    expect(rig.requests).toHaveLength(2);
+  });
+
+  test("4 without a key, with the ways out", async () => {
+    await using rig = execRig([{ text: "ok" }]);
+    const run = await rig.exec(["-m", "gpt-codex", "go"]);
+    expect(run.code).toBe(4);
+    expect(run.stderr).toContain("buddy login");
+  });
+
+  test("124 after --timeout", async () => {
+    await using rig = execRig([{ fault: "silence" }]);
+    const run = await rig.exec(["--timeout", "300ms", "go"]);
+    expect(run).toMatchObject({ code: 124, stdout: "" });
+    expect(run.stderr).toContain("--timeout");
+  });
+
+  test("1 when the target cannot be opened: never this machine instead", async () => {
+    await using rig = execRig([shell("touch here"), { text: "I could not." }]);
+    const run = await rig.exec(["--approve", "all", "--ssh", "nobody@127.0.0.1:1", "go"]);
+    expect(run.code).toBe(1);
+    expect(run.stdout).toBe("I could not.\n");
+    expect(run.stderr).toContain("127.0.0.1");
+    expect(rig.lastResult()).toContain("127.0.0.1");
+    expect(existsSync(join(rig.box.cwd, "here"))).toBe(false);
+  });
+
+  test("0 for a prompt that needs no target, whatever the target is", async () => {
+    await using rig = execRig([{ text: "42" }]);
+    expect(await rig.exec(["--ssh", "nobody@127.0.0.1:1", "go"])).toMatchObject({ code: 0, stdout: "42\n" });
+  });
+});
+
+describe("--json", () => {
+  test("prints events only, and every one is valid", async () => {
+    await using rig = execRig([
+      { text: "let me see", reasoning: "hm", ...shell("echo hi; exit 3") },
+      { text: "three" },
+    ]);
+    const { code, events } = await rig.events(["--no-tmux", "--approve", "all", "go"]);
+    expect(code).toBe(0);
+    const types = new Set(events.map((event) => event.type));
+    for (const type of [
+      "session",
+      "turn",
+      "text",
+      "reasoning",
+      "message",
+      "usage",
+      "tool_started",
+      "tool_output",
+      "tool_finished",
+      "approval_answered",
+      "done",
+    ]) {
+      expect(types).toContain(type);
+    }
+    expect(events.filter((event) => event.type === "session").at(-1)).toMatchObject({
+      user: expect.any(String),
+      host: expect.any(String),
+      machine: expect.any(String),
+    });
+    expect(events.at(-1)).toMatchObject({ type: "done", status: "answered", text: "three" });
+  });
+
+  test("a failure is an event and an exit code", async () => {
+    await using rig = execRig([{ fault: { status: 403, body: { error: { message: "not yours" } } } }]);
+    const { code, events } = await rig.events(["go"]);
+    expect(code).not.toBe(0);
+    expect(events.at(-2)).toMatchObject({ type: "error" });
+    expect(events.at(-1)).toMatchObject({ type: "done", status: "failed" });
+  });
+
+  test("keys never appear, wherever they come from", async () => {
+    const key = "sk-test-0123456789abcdefghijklmnop";
+    await using rig = execRig([shell(`echo ${key}`), { text: `the key is ${key}` }], { env: { BUDDY_API_KEY: key } });
+    const { events } = await rig.events(["--no-tmux", "--approve", "all", "go"]);
+    expect(JSON.stringify(events)).not.toContain(key);
+    const log = [...new Bun.Glob("**/*.jsonl").scanSync({ cwd: rig.box.cwd, dot: true })]
+      .map((file) => readFileSync(join(rig.box.cwd, file), "utf8"))
+      .join("");
+    expect(log).toContain('"type":"done"');
+    expect(log).not.toContain(key);
+  });
+});
+
+test("--resume goes on with a stored session", async () => {
+  await using rig = execRig([{ text: "I will remember." }, { text: "blue" }]);
+  await rig.exec(["my colour is blue"]);
+  const run = await rig.exec(["--resume", "last", "which colour?"]);
+  expect(run).toMatchObject({ code: 0, stdout: "blue\n" });
+  expect(rig.requests[1]!.messages.slice(1).map((message) => message.content)).toEqual([
+    "my colour is blue",
+    "I will remember.",
+    "which colour?",
+  ]);
+});
+
+test("AGENTS.md files reach the model as the operator's, outermost first", async () => {
+  await using rig = execRig([{ text: "ok" }]);
+  rig.box.write("home/.config/buddy/AGENTS.md", "GLOBAL RULE");
+  rig.box.write("cwd/.git/HEAD", "ref: refs/heads/main");
+  rig.box.write("cwd/AGENTS.md", "ROOT RULE");
+  rig.box.write("cwd/sub/AGENTS.md", "SUB RULE");
+  await rig.exec(["go"], { cwd: join(rig.box.cwd, "sub") });
+  const { content } = rig.requests[0]!.messages[0]!;
+  expect(content).toMatch(/Instructions of the operator, from .*GLOBAL RULE[\s\S]*ROOT RULE[\s\S]*SUB RULE/s);
+});
+
+test("instructions and tool definitions take at most 12 kB of the first request", async () => {
+  await using rig = execRig([{ text: "ok" }]);
+  await rig.exec(["go"]);
+  const [request] = rig.requests;
+  const names = request!.tools.map((tool) => tool.name);
+  for (const name of ["run_shell", "capture-pane", "fetch_url", "web_search", "edit_file", "time"])
+    expect(names).toContain(name);
+  const size =
+    Buffer.byteLength(request!.messages[0]!.content) + Buffer.byteLength(JSON.stringify(request!.body["tools"]));
+  expect(size).toBeLessThanOrEqual(12_000);
+});
