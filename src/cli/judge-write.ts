@@ -1,4 +1,5 @@
 /** Joins the path policy to a target: allowed roots are resolved there, as the paths themselves are. */
+import { basename, dirname, join } from "node:path/posix";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
 import { judgePath } from "../policy/paths.ts";
@@ -21,13 +22,19 @@ export function writeJudge(files: Pick<FileAccess, "resolve">, rules: WriteRules
     roots ??= Promise.all(rules.allowedPaths.map(async (root) => (await files.resolve(root)).path));
     try {
       const allowedRoots = await roots;
-      return judgePath({ ...resolved, asked }, { allowedRoots, ownPaths: rules.ownPaths });
+      return judgePath({ ...resolved, asked: await located(asked, files) }, { allowedRoots, ownPaths: rules.ownPaths });
     } catch (error) {
       // asked again next time: the connection may be back
       roots = undefined;
       throw error;
     }
   };
+}
+
+/** A relative path from where it starts there, its last component not followed: `.bashrc` in the home is a start-up file. */
+async function located(asked: string, files: Pick<FileAccess, "resolve">): Promise<string> {
+  if (/^[/~]/.test(asked)) return asked;
+  return join((await files.resolve(dirname(asked))).path, basename(asked));
 }
 
 /** For a target on this machine: the files of the configuration and everything else buddy keeps. */

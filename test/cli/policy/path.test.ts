@@ -77,6 +77,19 @@ test("hard-to-see names ask, with the name made visible", async () => {
   expect(answer.why).toContain("a\\u{202e}txt\\n");
 });
 
+test("a start-up file that is a link is one also when it is named from its directory", async () => {
+  const home = join(dir, "home");
+  mkdirSync(join(home, "dotfiles"), { recursive: true });
+  writeFileSync(join(home, "dotfiles/.bashrc"), "");
+  symlinkSync("dotfiles/.bashrc", join(home, ".bashrc"));
+  const local = fileAccess(transport, { cwd: () => home });
+  const files = { ...local, resolve: async (path: string) => ({ ...(await local.resolve(path)), home }) };
+  const judge = pathExplainer(files, { allowedPaths: [], ownPaths: [] });
+  for (const path of [".bashrc", "./.bashrc", "dotfiles/../.bashrc", join(home, ".bashrc")])
+    expect([path, (await judge(path)).verdict]).toEqual([path, "block"]);
+  expect((await judge("dotfiles/.bashrc")).verdict).toBe("allow");
+});
+
 test("buddy's own files, and what to do instead", async () => {
   const own = await explain("app/file", [], [join(dir, "app/file")]);
   expect(own).toMatchObject({ verdict: "block" });
