@@ -12,6 +12,8 @@ export interface FootholdOptions {
   readonly client: () => Process;
   /** Directory to work in; "" = where a login starts. */
   readonly cwd: string;
+  /** After a reconnect: the directory may have gone meanwhile. */
+  readonly again?: boolean;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
@@ -51,7 +53,11 @@ export class Foothold {
     const keeper = new Lane(remoteProcess(options.client(), LANE_ARGV, {}, undefined));
     keeper.tell("ledger");
     try {
-      const answer = await within(options.timeoutMs, options.signal, keeper.run(FACTS_SCRIPT, [options.cwd]));
+      const answer = await within(
+        options.timeoutMs,
+        options.signal,
+        keeper.run(FACTS_SCRIPT, [options.cwd, options.again ? "again" : ""]),
+      );
       const { ledger, ...facts } = parseFacts(answer, options.label, options.cwd);
       return new Foothold(options, keeper, facts, ledger);
     } catch (error) {

@@ -6,7 +6,7 @@ import type { MachineFacts, ScriptResult } from "./target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
 
-/** Arguments: the directory to work in, or nothing. The last field is the keeper's ledger. */
+/** Arguments: the directory to work in, or ""; anything when it is no matter that it is gone. The last field is the keeper's ledger. */
 export const FACTS_SCRIPT = `
 case \${1-} in
 '') ;;
@@ -14,7 +14,7 @@ case \${1-} in
 '~/'*) cd "$HOME/\${1#'~/'}" ;;
 /*) cd "$1" ;;
 *) cd "./$1" ;;
-esac || exit 3
+esac || [ -n "\${2-}" ] || exit 3
 u=$(id -un 2>/dev/null) || u=$(id -u)
 e=$(getent passwd "$u" 2>/dev/null) || e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
 s=\${e##*:}; s=\${s:-\${SHELL-}}

@@ -250,7 +250,7 @@ describe("questions", () => {
 describe("when the line breaks", () => {
   test("a reset is noticed at once; ensure reconnects and what ran before is gone", async () => {
     await using proxy = await proxyTo(server.port);
-    await using transport = await open(`127.0.0.1:${proxy.port}`);
+    await using transport = await open(`127.0.0.1:${proxy.port}`, { cwd: "/usr" });
     const seconds = uniqueSeconds();
     const child = transport.spawn(["sh", "-c", `sleep ${seconds}; sleep ${seconds}`]);
     await child.pid;
@@ -258,7 +258,7 @@ describe("when the line breaks", () => {
     expect(await child.exited).toBe(255);
     await transport.ensure();
     await until(() => processesWith(`sleep ${seconds}`).length === 0, "the old command is gone");
-    expect(await output(transport, "echo", "back")).toBe("back\n");
+    expect(await output(transport, "pwd")).toBe("/usr\n");
     expect(proxy.accepted).toBe(2);
     proxy.cut();
     expect((await transport.run("echo again")).stdout.toString()).toBe("again\n");

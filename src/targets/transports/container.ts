@@ -1,12 +1,11 @@
 /** Processes inside a container, on this machine or on a host over ssh: `exec -i` of docker or podman on another transport. */
 import { BuddyError } from "../../lib/errors.ts";
-import { runAgainAfterDrop } from "../channel.ts";
 import { Foothold } from "../foothold.ts";
 import { LaneLost } from "../lane.ts";
 import { LOADER } from "../quote.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
-import { unlessAborted } from "../within.ts";
 import { findContainer, type FoundContainer } from "./container-engine.ts";
+import { Mending } from "./mending.ts";
 
 const OPEN_MS = 30_000;
 const CHECK_MS = 5000;
@@ -27,9 +26,7 @@ export class ContainerTransport implements Transport {
   readonly base: Transport;
   readonly #name: string;
   #foothold: Foothold;
-  #mending: Promise<void> | undefined;
-  #closed = false;
-  readonly #closing = new AbortController();
+  readonly #mending: Mending;
 
   private constructor(options: ContainerOptions, container: FoundContainer, foothold: Foothold) {
     this.#name = options.name;
@@ -37,6 +34,7 @@ export class ContainerTransport implements Transport {
     this.container = container;
     this.label = labelOf(options);
     this.#foothold = foothold;
+    this.#mending = new Mending(this.label, (signal) => this.#mend(signal));
     this.facts = { ...foothold.facts, machine: container.id.slice(0, 12) };
   }
 
@@ -52,29 +50,20 @@ export class ContainerTransport implements Transport {
   }
 
   spawn(argv: readonly string[], options?: SpawnOptions): Process {
-    if (this.#closed) throw new BuddyError("target", `${this.label} was closed`);
+    this.#mending.assertOpen();
     return this.#foothold.spawn(argv, options);
   }
 
   run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
-    return runAgainAfterDrop(
-      this.label,
-      () => this.#foothold.run(script, options),
-      () => this.ensure(options.signal),
-    );
+    return this.#mending.run(options.signal, () => this.#foothold.run(script, options));
   }
 
-  async ensure(signal?: AbortSignal): Promise<void> {
-    if (this.#closed) throw new BuddyError("target", `${this.label} was closed`);
-    this.#mending ??= this.#mend(this.#closing.signal).finally(() => (this.#mending = undefined));
-    await unlessAborted(signal, this.#mending);
+  ensure(signal?: AbortSignal): Promise<void> {
+    return this.#mending.ensure(signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#closing.abort(new BuddyError("target", `${this.label} was closed`));
-    await this.#mending?.catch(() => {});
+    if (!(await this.#mending.close())) return;
     await this.#foothold.close();
     await this.base[Symbol.asyncDispose]();
   }
@@ -89,8 +78,8 @@ export class ContainerTransport implements Transport {
         hint: "It was removed and made again. Nothing was run there; start buddy again to work in the new one.",
       });
     }
-    const foothold = await enter({ name: this.#name, base: this.base, signal }, container);
-    if (this.#closed) await foothold.close();
+    const foothold = await enter({ name: this.#name, base: this.base, cwd: this.facts.cwd, signal }, container, true);
+    if (this.#mending.closed) await foothold.close();
     else this.#foothold = foothold;
   }
 }
@@ -99,13 +88,14 @@ function labelOf({ name, base }: ContainerOptions): string {
   return base.kind === "local" ? `container ${name}` : `container ${name} on ${base.label}`;
 }
 
-async function enter(options: ContainerOptions, { command, id }: FoundContainer): Promise<Foothold> {
+async function enter(options: ContainerOptions, { command, id }: FoundContainer, again = false): Promise<Foothold> {
   try {
     return await Foothold.open({
       label: labelOf(options),
       // By id: a container made again under the same name must not be entered unnoticed.
       client: () => options.base.spawn([command, "exec", "-i", id, "sh", "-c", LOADER], { isClient: true }),
       cwd: options.cwd ?? "",
+      again,
       timeoutMs: OPEN_MS,
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });

@@ -4,6 +4,7 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
+import { isAlive } from "../../lib/is-alive.ts";
 
 /** A socket path has 104 bytes on macOS; ssh adds a dot and 16 characters while it makes one, and our names take up to 34. */
 const LONGEST = 104 - 18 - 35;
@@ -56,14 +57,5 @@ function isPrivate(path: string, uid: number): boolean {
     return stat.isDirectory() && stat.uid === uid && (stat.mode & 0o077) === 0;
   } catch {
     return false;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

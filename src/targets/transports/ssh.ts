@@ -1,13 +1,13 @@
 /** Processes on a host over ssh: one connection, everything multiplexed, put up again when it drops. */
 import { setTimeout as delay } from "node:timers/promises";
 import { BuddyError } from "../../lib/errors.ts";
-import { runAgainAfterDrop } from "../channel.ts";
 import { Foothold } from "../foothold.ts";
 import { LaneLost } from "../lane.ts";
 import { LOADER } from "../quote.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
-import { NoAnswer, unlessAborted } from "../within.ts";
+import { NoAnswer } from "../within.ts";
 import { LocalTransport } from "./local.ts";
+import { Mending } from "./mending.ts";
 import { parseDestination, type SshDestination } from "./ssh-destination.ts";
 import { PassingFailure, SshMaster } from "./ssh-master.ts";
 
@@ -33,9 +33,7 @@ export class SshTransport implements Transport {
   readonly #options: SshOptions;
   readonly #local: LocalTransport;
   #line: Line;
-  #mending: Promise<void> | undefined;
-  #closed = false;
-  readonly #closing = new AbortController();
+  readonly #mending: Mending;
 
   private constructor(options: SshOptions, local: LocalTransport, line: Line) {
     this.#options = options;
@@ -44,6 +42,7 @@ export class SshTransport implements Transport {
     this.facts = line.foothold.facts;
     const { user, text } = parseDestination(options.destination);
     this.label = user === undefined ? `ssh ${this.facts.user}@${text}` : `ssh ${text}`;
+    this.#mending = new Mending(this.label, (signal) => this.#mend(signal));
   }
 
   static async open(options: SshOptions): Promise<SshTransport> {
@@ -63,30 +62,21 @@ export class SshTransport implements Transport {
   }
 
   spawn(argv: readonly string[], options?: SpawnOptions): Process {
-    if (this.#closed) throw new BuddyError("target", `${this.label} was closed`);
+    this.#mending.assertOpen();
     return this.#line.foothold.spawn(argv, options);
   }
 
   run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
-    return runAgainAfterDrop(
-      this.label,
-      () => this.#line.foothold.run(script, options),
-      () => this.ensure(options.signal),
-    );
+    return this.#mending.run(options.signal, () => this.#line.foothold.run(script, options));
   }
 
   /** One round trip when all is well. Nothing is asked on the terminal: somebody else may be using it by now. */
-  async ensure(signal?: AbortSignal): Promise<void> {
-    if (this.#closed) throw new BuddyError("target", `${this.label} was closed`);
-    this.#mending ??= this.#mend(this.#closing.signal).finally(() => (this.#mending = undefined));
-    await unlessAborted(signal, this.#mending);
+  ensure(signal?: AbortSignal): Promise<void> {
+    return this.#mending.ensure(signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#closing.abort(new BuddyError("target", `${this.label} was closed`));
-    await this.#mending?.catch(() => {});
+    if (!(await this.#mending.close())) return;
     await this.#line.foothold.close();
     await this.#line.master[Symbol.asyncDispose]();
     await this.#local[Symbol.asyncDispose]();
@@ -97,7 +87,7 @@ export class SshTransport implements Transport {
     this.#line.foothold.abandon("the connection was lost");
     await this.#line.master[Symbol.asyncDispose]();
     const destination = parseDestination(this.#options.destination);
-    const options = { ...this.#options, cwd: "" };
+    const options = { ...this.#options, cwd: this.facts.cwd, again: true };
     for (const [attempt, wait] of BACKOFF_MS.entries()) {
       await delay(wait, undefined, { signal }).catch(() => signal.throwIfAborted());
       try {
@@ -114,10 +104,10 @@ export class SshTransport implements Transport {
   async #adopt(line: Line): Promise<void> {
     const { machine, user, host } = line.foothold.facts;
     const same = machine === this.facts.machine && user === this.facts.user && host === this.facts.host;
-    if (this.#closed || !same) {
+    if (this.#mending.closed || !same) {
       await line.foothold.close();
       await line.master[Symbol.asyncDispose]();
-      if (this.#closed) throw new BuddyError("target", `${this.label} was closed`);
+      this.#mending.assertOpen();
       throw new BuddyError(
         "target",
         `${this.label} is another machine now: ${user}@${host} (${machine}), it was ${this.facts.user}@${this.facts.host} (${this.facts.machine})`,
@@ -135,7 +125,7 @@ interface Line {
 
 async function connect(
   destination: SshDestination,
-  options: Omit<SshOptions, "signal" | "interactive">,
+  options: Omit<SshOptions, "signal" | "interactive"> & { readonly again?: boolean },
   local: LocalTransport,
   interactive: boolean,
   signal: AbortSignal | undefined,
@@ -147,6 +137,7 @@ async function connect(
       label: `ssh ${destination.text}`,
       client: () => local.spawn(master.argv(REMOTE_COMMAND), { isClient: true }),
       cwd: options.cwd ?? "",
+      again: options.again ?? false,
       timeoutMs: OPEN_MS,
       ...signalled,
     });

@@ -3,6 +3,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { BuddyError } from "../../../lib/errors.ts";
+import { isAlive } from "../../../lib/is-alive.ts";
 import type { OutputPage, ReadOutputOptions } from "../../target.ts";
 
 /** One segment is the unit in which old text is given up when the bound is reached. */
@@ -84,15 +85,6 @@ function removeLeftovers(): void {
     } catch {
       // Another user's directory: not ours to remove.
     }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
