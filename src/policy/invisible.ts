@@ -22,6 +22,43 @@ export function asItLooks(text: string): string {
     .normalize("NFC");
 }
 
+/** Letters of other scripts that are drawn like Latin ones, as the Latin ones; only for telling what a name is taken for. */
+export function inLatin(text: string): string {
+  return text.replace(
+    /[\p{sc=Cyrl}\p{sc=Grek}\p{sc=Armn}\u0131\u0251\u0261]/gv,
+    (letter) => LOOKALIKES[letter] ?? letter,
+  );
+}
+
+const LOOKALIKES: Readonly<Record<string, string>> = Object.fromEntries(
+  [
+    "aаαɑ",
+    "bЬ",
+    "cсϲ",
+    "dԁ",
+    "eе",
+    "gɡց",
+    "hһհ",
+    "iіιı",
+    "jјϳ",
+    "kκк",
+    "lӏ",
+    "nոп",
+    "oоοօ",
+    "pрρ",
+    "qԛ",
+    "rг",
+    "sѕ",
+    "tτт",
+    "uυս",
+    "vνѵ",
+    "wԝѡ",
+    "xхχ",
+    "yуγү",
+    "zᴢ",
+  ].flatMap(([latin = "", ...others]) => others.map((other) => [other, latin] as const)),
+);
+
 const PICTURE_BEFORE = /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f)$/v;
 const PICTURE = /^\p{Extended_Pictographic}$/v;
 const JOINING =

@@ -1,5 +1,5 @@
 /** Where a tool may write: decided on the path as it is on the target once `..` and symlinks are resolved. */
-import { asItLooks } from "./invisible.ts";
+import { asItLooks, inLatin } from "./invisible.ts";
 import {
   HOME_PARENTS,
   PRIVATE_NAMES,
@@ -56,7 +56,7 @@ export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
   if (sensitive !== undefined && !(root !== undefined && within(root, sensitive.root)))
     return deny(`${shown} is ${sensitive.what}`, sensitive.instead);
 
-  const lookalike = place.sensitive(place.fold(lexical(asItLooks(facts.path))));
+  const lookalike = place.sensitive(place.fold(lexical(inLatin(asItLooks(facts.path)))));
   if (lookalike !== undefined && sensitive === undefined)
     return deny(`${shown} only looks as if it were ${lookalike.what}`, "write the name in plain letters");
   if (hardToSee(facts.path) || hardToSee(asked))

@@ -91,6 +91,7 @@ test.each([
   "/data/home/.vimrc",
   `${HOME}/日本語/Ünïcode.txt`,
   `${HOME}/work/.bashrc`,
+  `${HOME}/работа/отчёт.txt`,
   "/mnt/a b/c d.txt",
 ])("writing %s is fine", (path) => {
   expect(judge(path)).toBe("allow");
@@ -163,7 +164,14 @@ test("file systems without case", () => {
 });
 
 test("look-alikes of sensitive names", () => {
-  for (const path of [`${HOME}/.s\u200bsh/config`, `${HOME}/.ｓsh/config`, "/ｅtc/passwd", `${HOME}/.bash\u00adrc`])
+  for (const path of [
+    `${HOME}/.s\u200bsh/config`,
+    `${HOME}/.ｓsh/config`,
+    "/ｅtc/passwd",
+    `${HOME}/.bash\u00adrc`,
+    `${HOME}/.ѕѕһ/x`,
+    "/еtс/passwd",
+  ])
     expect([path, judge(path)]).toEqual([path, "deny"]);
 });
 

@@ -314,6 +314,20 @@ test("NO_PROXY is honoured, and a proxy that cannot be used is named", async () 
   expect(proxied.length).toBe(before + 1);
 });
 
+test("IPv6: connected by number in brackets; where there is none, a failure", async () => {
+  let six: ReturnType<typeof Bun.serve> | undefined;
+  try {
+    six = Bun.serve({ hostname: "::1", port: 0, fetch: (request) => new Response(request.headers.get("host")) });
+  } catch {
+    six = undefined;
+  }
+  const port = six?.port ?? site.port;
+  const outcome = await get(`http://site.test:${port}/`, { ...here, resolve: () => Promise.resolve(["::1"]) });
+  await six?.stop(true);
+  if (six === undefined) expect(outcome.kind).toBe("failed");
+  else expect(text(outcome)).toBe(`site.test:${port}`);
+});
+
 test("the system's own look-up, for a name that is listed", async () => {
   const outcome = await get(`http://localhost:${site.port}/echo`, { rules: { allow: ["localhost"], deny: [] } });
   expect(JSON.parse(text(outcome)).host).toBe(`localhost:${site.port}`);
