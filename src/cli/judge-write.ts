@@ -2,7 +2,7 @@
 import { basename, dirname, join } from "node:path/posix";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
-import { judgePath } from "../policy/paths.ts";
+import { type PathRules, judgePath } from "../policy/paths.ts";
 import type { Verdict } from "../policy/verdict.ts";
 import type { FileAccess, ResolvedPath } from "../targets/target.ts";
 
@@ -17,18 +17,33 @@ export interface WriteRules {
 export type WriteJudge = (resolved: ResolvedPath, asked: string) => Promise<Verdict>;
 
 export function writeJudge(files: Pick<FileAccess, "resolve">, rules: WriteRules): WriteJudge {
-  let roots: Promise<readonly string[]> | undefined;
+  const real = (paths: readonly string[]): Promise<string[]> =>
+    Promise.all(paths.map(async (path) => (await files.resolve(path)).path));
+  const look = async (): Promise<Known> => {
+    const [realHome, allowedRoots, own] = await Promise.all([
+      files.resolve("~"),
+      real(rules.allowedPaths),
+      real(rules.ownPaths),
+    ]);
+    return { realHome: realHome.path, rules: { allowedRoots, ownPaths: [...rules.ownPaths, ...own] } };
+  };
+  let known: Promise<Known> | undefined;
   return async (resolved, asked) => {
-    roots ??= Promise.all(rules.allowedPaths.map(async (root) => (await files.resolve(root)).path));
+    known ??= look();
     try {
-      const allowedRoots = await roots;
-      return judgePath({ ...resolved, asked: await located(asked, files) }, { allowedRoots, ownPaths: rules.ownPaths });
+      const { realHome, rules } = await known;
+      return judgePath({ ...resolved, realHome, asked: await located(asked, files) }, rules);
     } catch (error) {
       // asked again next time: the connection may be back
-      roots = undefined;
+      known = undefined;
       throw error;
     }
   };
+}
+
+interface Known {
+  readonly realHome: string;
+  readonly rules: PathRules;
 }
 
 /** A relative path from where it starts there, its last component not followed: `.bashrc` in the home is a start-up file. */

@@ -17,6 +17,8 @@ export interface PathFacts {
   readonly path: string;
   /** The home directory there. */
   readonly home: string;
+  /** The same without symlinks, where it is known. */
+  readonly realHome?: string;
   /** The file system there does not tell upper from lower case. */
   readonly caseInsensitive: boolean;
 }
@@ -84,14 +86,15 @@ interface Sensitive {
 }
 
 class Place {
-  /** Empty when the home is unknown or the root directory. */
-  readonly #home: string;
+  /** As the system names it and as it resolves; none when it is unknown or the root directory. */
+  readonly #homes: readonly string[];
   readonly #caseInsensitive: boolean;
 
   constructor(facts: PathFacts) {
     this.#caseInsensitive = facts.caseInsensitive;
-    const home = this.fold(lexical(facts.home));
-    this.#home = home.startsWith("/") && home !== "/" ? home : "";
+    this.#homes = [facts.home, facts.realHome ?? facts.home]
+      .map((home) => this.fold(lexical(home)))
+      .filter((home) => home.startsWith("/") && home !== "/");
   }
 
   /** File systems without case do not tell composed from decomposed letters either. */
@@ -118,7 +121,7 @@ class Place {
   #system(path: string): Sensitive | undefined {
     if (SYSTEM_EXCEPTIONS.some((exception) => path !== exception && within(path, this.fold(exception))))
       return undefined;
-    if (this.#home !== "" && within(path, this.#home)) return undefined;
+    if (this.#homes.some((home) => within(path, home))) return undefined;
     for (const directory of SYSTEM_DIRECTORIES)
       if (within(path, this.fold(directory)))
         return { root: this.fold(directory), what: `in ${directory}, a system directory`, instead: SYSTEM_INSTEAD };
@@ -135,7 +138,8 @@ class Place {
   }
 
   #homeOf(path: string): string | undefined {
-    if (this.#home !== "" && within(path, this.#home)) return this.#home;
+    const own = this.#homes.find((home) => within(path, home));
+    if (own !== undefined) return own;
     for (const pattern of HOME_PARENTS) {
       const home = new RegExp(pattern.source, this.#caseInsensitive ? "i" : "").exec(path)?.[0];
       if (home !== undefined) return home;

@@ -195,6 +195,14 @@ test("buddy's own files are never written, allowed or not", () => {
   expect(judge("/srv/buddy/other", rules)).toBe("allow");
 });
 
+test("a home that is a link counts under both names", () => {
+  const facts = { home: "/h/kim", realHome: "/data/kim" };
+  for (const path of ["/h/kim/.bashrc", "/data/kim/.bashrc", "/data/kim/.config/fish/config.fish"])
+    expect([path, judge(path, {}, facts)]).toEqual([path, "deny"]);
+  expect(judge("/data/kim/dotfiles/x", {}, { ...facts, asked: "/h/kim/.bashrc" })).toBe("deny");
+  expect(judge("/data/kim/notes", {}, facts)).toBe("allow");
+});
+
 test("an unknown or odd home neither opens nor closes anything", () => {
   for (const home of ["", "/", "relative"]) {
     expect(judge("/tmp/x", {}, { home })).toBe("allow");

@@ -90,8 +90,25 @@ test("a start-up file that is a link is one also when it is named from its direc
   expect((await judge("dotfiles/.bashrc")).verdict).toBe("allow");
 });
 
+test("what cannot be resolved now is asked again with the next path", async () => {
+  const local = fileAccess(transport, { cwd: () => dir });
+  let down = true;
+  const files = {
+    ...local,
+    resolve: async (path: string) => {
+      if (path === "~" && down) throw new Error("the line is down");
+      return local.resolve(path);
+    },
+  };
+  const judge = pathExplainer(files, { allowedPaths: [], ownPaths: [] });
+  await expect(judge(join(dir, "app/file"))).rejects.toThrow("the line is down");
+  down = false;
+  expect((await judge(join(dir, "app/file"))).verdict).toBe("allow");
+});
+
 test("buddy's own files, and what to do instead", async () => {
   const own = await explain("app/file", [], [join(dir, "app/file")]);
   expect(own).toMatchObject({ verdict: "block" });
   expect(own.why).toContain("by hand");
+  expect((await explain("app/file", [], [join(dir, "alias")])).verdict).toBe("block");
 });
