@@ -1,6 +1,6 @@
 /** Which configuration file counts: the first one found, and whether it lies in the working directory. */
 import { isUtf8 } from "node:buffer";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
 import { fileTrouble } from "../lib/file-trouble.ts";
@@ -37,11 +37,21 @@ export function findConfigFile(flag: string | undefined, place: Place): ConfigFi
   const own = [buddyPaths(place.env)?.config, legacyConfig(place.env)].filter((path) => path !== undefined);
   for (const name of ["buddy.toml", "agent.toml"]) {
     const path = join(place.cwd, name);
-    if (existsSync(path))
-      return { path, text: read(path, place), foreign: !own.some((known) => sameFile(known, path)) };
+    if (existsSync(path)) return foundFile(path, !own.some((known) => sameFile(known, path)), place);
   }
   const found = own.find((path) => existsSync(path));
-  return found === undefined ? undefined : { path: found, text: read(found, place), foreign: false };
+  return found === undefined ? undefined : foundFile(found, false, place);
+}
+
+/** Nobody named it, so it may be anything: a pipe in a hostile directory would never end. */
+function foundFile(path: string, foreign: boolean, place: Place): ConfigFile {
+  const stat = statSync(path);
+  if (!stat.isFile() && !stat.isDirectory()) {
+    throw new BuddyError("config", `${shownPath(path, place)} is not a regular file`, {
+      hint: "remove it, or name another file with --config PATH",
+    });
+  }
+  return { path, text: read(path, place), foreign };
 }
 
 function namedFile(path: string, by: string, place: Place): ConfigFile {
@@ -53,6 +63,8 @@ function namedFile(path: string, by: string, place: Place): ConfigFile {
   return { path, text: read(path, place), foreign: false };
 }
 
+const LARGEST = 1024 * 1024;
+
 function read(path: string, place: Place): string {
   let bytes: Buffer;
   try {
@@ -61,6 +73,11 @@ function read(path: string, place: Place): string {
     throw new BuddyError("config", `cannot read ${shownPath(path, place)}: ${fileTrouble(error)}`, {
       hint: "correct its permissions, or name another file with --config PATH",
       cause: error,
+    });
+  }
+  if (bytes.length > LARGEST) {
+    throw new BuddyError("config", `${shownPath(path, place)} is too large for a configuration file`, {
+      hint: `at most ${LARGEST / 1024} KiB; name another file with --config PATH`,
     });
   }
   const text = bytes.toString("utf8");

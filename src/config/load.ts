@@ -9,14 +9,7 @@ import { buddyVariable, type ConfigFile, findConfigFile, type Place } from "./fi
 import { describeOrigin, type Origin, shownPath } from "./origin.ts";
 import { type Env, requirePaths } from "./paths.ts";
 import { type FileSettings, type FoundValue, readSettings } from "./read-settings.ts";
-import {
-  type Config,
-  type ModelRule,
-  PROFILE_SETTINGS,
-  type ProfileSettings,
-  RULE_SETTINGS,
-  SETTINGS,
-} from "./schema.ts";
+import { type Config, type ModelRule, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import { parseToml } from "./toml.ts";
 import { type AskTrust, dropSettings, rememberAnswer, rememberedAnswer, weakSettings } from "./trust.ts";
@@ -120,7 +113,9 @@ function warnIfReadable(file: ConfigFile, settings: FileSettings, shown: string,
 function overrides(flags: ConfigFlags, env: Env): Pick<LoadedConfig, "endpoint" | "key"> {
   const url = buddyVariable(env, "BASE_URL");
   const key = buddyVariable(env, "API_KEY");
-  if (flags.baseUrl === undefined && url !== undefined && PROFILE_SETTINGS.api_base_url.read(url.value) === undefined) {
+  const wrong =
+    url !== undefined && (PROFILE_SETTINGS.api_base_url.read(url.value) === undefined || !URL.canParse(url.value));
+  if (wrong && flags.baseUrl === undefined) {
     throw new BuddyError("config", `${url.name} must be ${PROFILE_SETTINGS.api_base_url.expects}`);
   }
   const endpoint =
@@ -175,9 +170,11 @@ class Layers {
     for (const [section, table] of Object.entries(SETTINGS)) {
       sections[section] = withDefaults(table, (key) => this.#values.get(`${section}.${key}`));
     }
-    const models: Record<string, ProfileSettings> = { ...BUILT_IN_PROFILES };
-    for (const [name, found] of this.#file?.profiles ?? [])
-      models[name] = tableOf(PROFILE_SETTINGS, found) as ProfileSettings;
+    // fromEntries makes own properties of any name, __proto__ included.
+    const own = [...(this.#file?.profiles ?? [])].map(
+      ([name, found]) => [name, tableOf(PROFILE_SETTINGS, found)] as const,
+    );
+    const models = Object.fromEntries([...Object.entries(BUILT_IN_PROFILES), ...own]);
     const rules = (this.#file?.rules ?? []).map((found) => tableOf(RULE_SETTINGS, found) as ModelRule);
     const config = { ...sections, models, model_rules: rules } as unknown as Config;
     const chosen = this.#file?.values.get("agent.model")?.value;

@@ -35,7 +35,7 @@ export function readSettings(toml: TomlFile, file: string): FileSettings {
       }
     } else reader.warnUnknownSection(section, table);
   }
-  reader.throwProblems();
+  reader.finish();
   return reader;
 }
 
@@ -45,6 +45,7 @@ class SettingsReader implements FileSettings {
   readonly rules: Map<string, FoundValue>[] = [];
   readonly warnings: string[] = [];
   readonly #problems: string[] = [];
+  #unknown = 0;
   readonly #toml: TomlFile;
   readonly #file: string;
 
@@ -130,11 +131,21 @@ class SettingsReader implements FileSettings {
     } else this.#warnUnknown([section], section, [...Object.keys(SETTINGS), "models", "model_rules"]);
   }
 
-  throwProblems(): void {
+  /** What there is to say in the end; a file of something else altogether is not listed key by key. */
+  finish(): void {
+    if (this.#unknown > MOST_UNKNOWN) {
+      this.warnings.push(`${this.#file}: ${this.#unknown - MOST_UNKNOWN} more unknown keys are ignored`);
+    }
+    this.#throwProblems();
+  }
+
+  #throwProblems(): void {
     const [first, ...more] = this.#problems;
     if (first === undefined) return;
     const hint =
-      more.length > 0 ? [...more, "correct these lines"] : ["correct the line, or remove it for the default"];
+      more.length > 0
+        ? [...more.slice(0, 10), "correct these lines"]
+        : ["correct the line, or remove it for the default"];
     throw new BuddyError("config", first, { hint: hint.join("\n") });
   }
 
@@ -149,7 +160,9 @@ class SettingsReader implements FileSettings {
   }
 
   #warnUnknown(path: Path, key: string, known: readonly string[]): void {
-    const meant = closestMatch(key, known);
+    this.#unknown++;
+    if (this.#unknown > MOST_UNKNOWN) return;
+    const meant = closestMatch(key.slice(0, 100), known);
     const text = `unknown key ${dotted(path)} is ignored`;
     this.#warning(path, meant === undefined ? text : `${text}; did you mean ${dotted([...path.slice(0, -1), meant])}?`);
   }
@@ -167,6 +180,9 @@ class SettingsReader implements FileSettings {
     return line === undefined ? this.#file : `${this.#file} line ${line}`;
   }
 }
+
+/** Unknown keys that are named one by one. */
+const MOST_UNKNOWN = 10;
 
 /** In the order in which they are documented; a profile may have one. */
 export const KEY_SOURCES = ["api_key_env", "api_key_file", "api_key"] as const;

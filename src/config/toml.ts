@@ -39,8 +39,11 @@ async function parseWithPositions(source: string, file: string): Promise<Record<
   }
 }
 
+/** No setting lies deeper; a hostile file of one endless dotted key must not cost quadratic time. */
+const DEEPEST = 6;
+
 function nearestLine(lines: ReadonlyMap<string, number>, path: readonly (string | number)[]): number | undefined {
-  for (let length = path.length; length > 0; length--) {
+  for (let length = Math.min(path.length, DEEPEST); length > 0; length--) {
     const line = lines.get(pathKey(path.slice(0, length)));
     if (line !== undefined) return line;
   }
@@ -67,7 +70,7 @@ function keyLines(text: string): Map<string, number> {
     if (text[scan.at] === "[") {
       const isArray = text.startsWith("[[", scan.at);
       scan.at += isArray ? 2 : 1;
-      const keys = withIndexes(readKey(scan), arrays);
+      const keys = withIndexes(readKey(scan).slice(0, DEEPEST), arrays);
       table = keys;
       if (isArray) {
         const name = pathKey(keys);
@@ -79,7 +82,7 @@ function keyLines(text: string): Map<string, number> {
       skipLine(scan);
     } else {
       const keys = readKey(scan);
-      for (let length = 1; length <= keys.length; length++) {
+      for (let length = 1; length <= Math.min(keys.length, DEEPEST); length++) {
         setOnce(lines, pathKey([...table, ...keys.slice(0, length)]), line);
       }
       scan.at++; // the equals sign

@@ -292,7 +292,9 @@ describe("wrong files", () => {
     expect((await failure(load({ env: { BUDDY_API_TIMEOUT: "soon" } }))).message).toContain(
       'BUDDY_API_TIMEOUT must be a duration such as 500ms, 10s, 5m, 2h or 1d, found "soon"',
     );
-    expect((await failure(load({ env: { BUDDY_BASE_URL: "localhost" } }))).message).toContain("BUDDY_BASE_URL must be");
+    for (const url of ["localhost", "http://[", "https://u:p@h/v1", "ftp://h"]) {
+      expect((await failure(load({ env: { BUDDY_BASE_URL: url } }))).message).toContain("BUDDY_BASE_URL must be");
+    }
   });
 });
 
@@ -345,5 +347,43 @@ describe("a key in a file that others can read", () => {
     ]);
     chmodSync(path, 0o600);
     expect((await load()).warnings).toEqual([]);
+  });
+});
+
+describe("hostile files", () => {
+  const warningsOf = async (toml: string) => (await place({ "cwd/buddy.toml": toml }).load()).warnings;
+
+  test("an endless dotted key, thousands of unknown keys", async () => {
+    expect((await warningsOf(`${Array(100_000).fill("a").join(".")} = 1\n`)).length).toBe(1);
+    const many = Array.from({ length: 30_000 }, (_, i) => `k${i} = ${i}`).join("\n");
+    const warnings = await warningsOf(`[tools]\n${many}\n`);
+    expect(warnings).toHaveLength(11);
+    expect(warnings.at(-1)).toBe("./buddy.toml: 29990 more unknown keys are ignored");
+  });
+
+  test.each(["[".repeat(100_000), `${"[".repeat(100_000)}${"]".repeat(100_000)}`, `${"{a=".repeat(50_000)}1`])(
+    "deep nesting is an error, not a crash",
+    async (value) => {
+      const error = await failure(place({ "cwd/buddy.toml": `a = ${value}\n` }).load());
+      expect(error.message).toContain("line 1");
+    },
+  );
+
+  test("names that every object has are names like any other", async () => {
+    const { config } = await place({
+      "cwd/buddy.toml": '[models.__proto__]\nmodel = "x"\n[models.constructor]\nmodel = "y"\n[__proto__]\nz = 1\n',
+    }).load();
+    expect(Object.hasOwn(config.models, "__proto__")).toBe(true);
+    expect(Object.entries(config.models).find(([name]) => name === "constructor")?.[1].model).toBe("y");
+    expect(({} as Record<string, unknown>).z).toBeUndefined();
+  });
+
+  test("a pipe in the working directory is not waited for, a huge file not read", async () => {
+    const { load, cwd } = place();
+    Bun.spawnSync(["mkfifo", join(cwd, "buddy.toml")]);
+    expect((await failure(load())).message).toBe("./buddy.toml is not a regular file");
+    rmSync(join(cwd, "buddy.toml"));
+    writeFileSync(join(cwd, "buddy.toml"), "#".repeat(1024 * 1024 + 1));
+    expect((await failure(load())).message).toBe("./buddy.toml is too large for a configuration file");
   });
 });
