@@ -2,7 +2,7 @@
 export function decodePage(body: Uint8Array, contentType: string): DecodedPage {
   const [type = ""] = contentType.toLowerCase().split(";", 1);
   const mime = type.trim();
-  const kind = kindOf(mime, body);
+  const kind = kindOf(mime, body, charsetOf(contentType));
   if (kind === "binary") return { kind, mime };
   const label =
     bomLabel(body) ?? charsetOf(contentType) ?? (kind === "html" || isXml(mime) ? declared(body) : undefined);
@@ -20,11 +20,11 @@ export function mayBeText(contentType: string): boolean {
   );
 }
 
-function kindOf(mime: string, body: Uint8Array): DecodedPage["kind"] {
+function kindOf(mime: string, body: Uint8Array, charset: string | undefined): DecodedPage["kind"] {
   if (!mayBeText(mime)) return "binary";
   const start = Buffer.from(body.subarray(0, SNIFFED)).toString("latin1");
-  // UTF-16 text is full of NULs, so only a text type or a BOM speaks for it
-  if (bomLabel(body) === undefined && looksBinary(body) && !/charset=["']?utf-?(?:16|32)/i.test(mime)) return "binary";
+  // UTF-16 text is full of NULs, so a BOM or the server must speak for it
+  if (bomLabel(body) === undefined && looksBinary(body) && !/^utf-?16/i.test(charset ?? "")) return "binary";
   if (/^(?:text\/html|application\/xhtml\+xml)$/.test(mime)) return "html";
   if (mime === "" || mime === "application/octet-stream" || mime === "unknown/unknown")
     return /^\s*(?:<!--[\s\S]*?-->\s*)?<(?:!doctype\s+html|html|head|body)[\s>]/i.test(start) ? "html" : "text";

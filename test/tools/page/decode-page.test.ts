@@ -29,6 +29,7 @@ test.each([
   ],
   ["BOM beats the header", bytes(0xef, 0xbb, 0xbf, 0xc3, 0xa9), "text/html; charset=iso-8859-1", "é"],
   ["UTF-16 with BOM", bytes(0xff, 0xfe, 0x68, 0x00, 0xe9, 0x00), "text/plain", "hé"],
+  ["UTF-16 by the header", bytes(0x68, 0x00, 0xe9, 0x00), "text/html; charset=UTF-16LE", "hé"],
   ["undeclared UTF-8", Buffer.from("naïve 漢字"), "text/html", "naïve 漢字"],
   ["undeclared old text", ascii("na\xefve"), "text/html", "naïve"],
   ["unknown label", Buffer.from("é"), "text/html; charset=klingon", "é"],
