@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { containerTarget } from "../support/container.ts";
+import { DECLARED, call, execRig, shell } from "../support/exec.ts";
+import { processesWith, uniqueSeconds } from "../support/processes.ts";
+import { sshTarget } from "../support/sshd.ts";
+import { until } from "../support/until.ts";
+
+/** Work that shows where it was done: a command, a file written and read back, a background shell. */
+const WORK = [
+  shell("echo in $PWD as $(id -un); echo home $HOME"),
+  call("write_file", { path: "note.txt", content: "left by buddy\n" }),
+  call("read_file", { path: "note.txt" }),
+  shell("echo from the background", { mode: "background", ...DECLARED }),
+  { text: "done" },
+];
+
+const APPROVED = ["--approve", "all"];
+
+function leftovers(): string[] {
+  const directory = `/tmp/buddy-${process.getuid?.() ?? 0}`;
+  return existsSync(directory) ? readdirSync(directory).filter((name) => /^[0-9a-f]{8}-\d+-/.test(name)) : [];
+}
+
+describe("the binary works where it is told to", () => {
+  test.each([["--no-tmux"], ["--tmux"]])("over ssh %s", async (shellFlag) => {
+    const { host, env, server } = await sshTarget();
+    const before = leftovers();
+    await using rig = execRig(WORK, { env: { PATH: env["PATH"] ?? "" } });
+    const run = await rig.exec(["--ssh", host, "--cd", server.remoteHome, shellFlag, ...APPROVED, "go"]);
+    expect(run).toMatchObject({ code: 0, stdout: "done\n" });
+    const [said, , read, background] = rig.results().map((result) => JSON.stringify(result));
+    expect(said).toContain(`home ${server.remoteHome}`);
+    expect(read).toContain("left by buddy");
+    expect(background).toContain("sh-");
+    expect(readFileSync(join(server.remoteHome, "note.txt"), "utf8")).toBe("left by buddy\n");
+    expect(existsSync(join(rig.box.cwd, "note.txt"))).toBe(false);
+    await until(() => leftovers().length <= before.length, "no socket is left");
+    expect(
+      processesWith("ssh -M").filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(server.dir)),
+    ).toEqual([]);
+  });
+
+  test.each([["--no-tmux"], ["--tmux"]])("in a container %s", async (shellFlag) => {
+    await using container = await containerTarget({ image: "tmux", run: ["--workdir", "/root"] });
+    await using rig = execRig(WORK, { env: { PATH: container.env["PATH"] ?? "" } });
+    const run = await rig.exec(["--container", container.name, shellFlag, ...APPROVED, "go"]);
+    expect(run).toMatchObject({ code: 0, stdout: "done\n" });
+    const [said, , read] = rig.results().map((result) => JSON.stringify(result));
+    expect(said).toContain("in /root as root");
+    expect(read).toContain("left by buddy");
+    expect(await container.engine("exec", container.name, "cat", "/root/note.txt")).toBe("left by buddy");
+    expect(existsSync(join(rig.box.cwd, "note.txt"))).toBe(false);
+  });
+
+  test("in a container on a host over ssh; busybox only", async () => {
+    const { host, env, server } = await sshTarget();
+    await using container = await containerTarget({ run: ["--workdir", "/root"] });
+    await Bun.$`ln -sf ${container.env["PATH"]?.split(":")[0]}/podman ${server.remoteBin}/podman`.quiet();
+    await using rig = execRig(WORK, { env: { PATH: env["PATH"] ?? "" } });
+    const run = await rig.exec(["--ssh", host, "--container", container.name, ...APPROVED, "go"]);
+    expect(run).toMatchObject({ code: 0, stdout: "done\n" });
+    expect(await container.engine("exec", container.name, "cat", "/root/note.txt")).toBe("left by buddy");
+  });
+});
+
+describe("a target that cannot be opened is an error, never this machine instead", () => {
+  test("hosts", async () => {
+    const { env } = await sshTarget();
+    const trace = `buddy-was-here-${uniqueSeconds()}`;
+    for (const [host, words] of [
+      ["127.0.0.1:1", "refused the connection"],
+      ["no-such-host.invalid", "there is no host"],
+      ["stranger", "refused the login"],
+    ] as const) {
+      await using rig = execRig([shell(`touch ${trace}`, DECLARED), { text: "done" }], {
+        env: { PATH: env["PATH"] ?? "" },
+      });
+      const run = await rig.exec(["--ssh", host, ...APPROVED, "go"]);
+      expect(run.code).toBe(1);
+      expect(run.stderr).toContain(words);
+      expect(existsSync(join(rig.box.cwd, trace))).toBe(false);
+    }
+  });
+
+  test("containers, with the names of those that run", async () => {
+    await using container = await containerTarget();
+    await using rig = execRig([shell("true"), { text: "done" }], { env: { PATH: container.env["PATH"] ?? "" } });
+    const run = await rig.exec(["--container", "no-such-thing", ...APPROVED, "go"]);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('there is no container "no-such-thing"');
+    expect(run.stderr).toContain(container.name);
+  });
+
+  test("what looks like an option is refused before ssh sees it", async () => {
+    await using rig = execRig([{ text: "done" }]);
+    const run = await rig.exec(["--ssh=-oProxyCommand=touch owned", "go"]);
+    expect(run.code).toBe(2);
+    expect(existsSync(join(rig.box.cwd, "owned"))).toBe(false);
+  });
+});
+
+test.each(["SIGKILL", "SIGINT", "SIGTERM"] as const)(
+  "%s in the middle of a command over ssh leaves nothing",
+  async (signal) => {
+    const { host, env, server } = await sshTarget();
+    const before = leftovers();
+    const seconds = uniqueSeconds();
+    await using rig = execRig([shell(`sleep ${seconds}`, DECLARED), { text: "done" }], {
+      env: { PATH: env["PATH"] ?? "" },
+    });
+    const child = await rig.box.spawn(["exec", "--ssh", host, "--no-tmux", ...APPROVED, "go"], {
+      env: { PATH: env["PATH"] },
+    });
+    await until(() => processesWith(`sleep ${seconds}`).length > 0, "the command runs there");
+    child.kill(signal);
+    await child.exited;
+    await until(() => processesWith(`sleep ${seconds}`).length === 0, "the command there is gone");
+    await until(() => leftovers().length <= before.length, "no socket is left");
+    await until(() => server.connections().length === 0, "no connection is left");
+  },
+);
