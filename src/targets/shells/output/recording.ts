@@ -41,6 +41,10 @@ export class Recording {
     return this.#screen.pending().split("\n").at(-1) ?? "";
   }
 
+  get empty(): boolean {
+    return this.#committed === 0 && this.#screen.pending() === "";
+  }
+
   /** The last lines so far, the unfinished one last: to find the place again after a gap. */
   get lastLines(): readonly string[] {
     return this.#screen.pending().split("\n").slice(-6);

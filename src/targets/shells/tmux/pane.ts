@@ -16,8 +16,8 @@ import { ScreenText } from "../output/screen-text.ts";
 import type { Spool } from "../output/spool.ts";
 import { capturePane, sendKeys } from "./capture.ts";
 import { deliver, type DeliveryPlace, isBlank, putFile, withdraw } from "./delivery.ts";
-import { linesAfter } from "./gap.ts";
-import { type Mark, MarkScanner, parseRemembered } from "./markers.ts";
+import { linesAfter, sincePrompt } from "./gap.ts";
+import { type Mark, MarkScanner, parseRemembered, visiblePrompts } from "./markers.ts";
 import { probeForeground, signalForeground } from "./probe.ts";
 import { RunningCommand } from "./running-command.ts";
 import type { PaneRow, PaneSink, TmuxSession } from "./tmux-session.ts";
@@ -45,7 +45,8 @@ type ShellState =
 
 /** How long a command waits for the pane to become free before it is told that it is not. */
 const FREE_MS = 1500;
-const START_MS = 15_000;
+const START_MS = 10_000;
+const REPLACED_MS = 2000;
 /** A prompt without the end mark (a theme redrew it) counts as drawn after this. */
 const DRAWN_MS = 150;
 /** A prompt came, but the shell did not take the line: it has no line editor. */
@@ -72,10 +73,11 @@ export class TmuxPane implements Pane, PaneSink {
   /** A line was entered that no start mark followed: in shells without hooks only a look tells what runs. */
   #unsure = false;
   #asides: string[] = [];
-  #queue: Promise<unknown> = Promise.resolve();
+  #queue: Promise<void> = Promise.resolve();
   #waiters = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #promptSeen = false;
+  #promptId = 0;
 
   constructor(row: PaneRow, options: PaneOptions) {
     this.options = options;
@@ -97,16 +99,26 @@ export class TmuxPane implements Pane, PaneSink {
   /** Waits for the first prompt of a new pane, or reads the state of one that was there. */
   async start(created: boolean): Promise<void> {
     if (!created) await this.#recall();
-    if (this.#state === "starting") await this.#until(() => this.#state !== "starting" || !this.#alive, START_MS);
+    const up = () => this.#state !== "starting" || !this.#alive;
+    await this.#until(up, REPLACED_MS);
+    if (!up() && created && (await this.#replaced())) await this.#until(up, REPLACED_MS / 2);
+    else await this.#until(up, START_MS);
     if (this.#state === "starting" && created) {
-      throw new BuddyError("target", "the shell in the new pane did not come to a prompt", {
+      throw new NoPrompt("target", "the shell in the new pane did not come to a prompt", {
         hint: "Look at its start-up files; attach to the pane to see what it waits for.",
       });
     }
   }
 
+  /** Another shell than buddy's waits in the foreground: a start-up file ends with `exec`. */
+  async #replaced(): Promise<boolean> {
+    const { transport, shell } = this.options.session.options;
+    const seen = await probeForeground(transport, this.#row, true);
+    return seen.shellItself && seen.doing !== "working" && !shell.argv.some((word) => word.endsWith(seen.program));
+  }
+
   run(command: string, options: RunOptions = {}): Promise<RunResult> {
-    return this.#exclusive(() => this.#run(command, options), options.signal);
+    return this.#inTurn(() => this.#run(command, options), options.signal);
   }
 
   async wait(options: Omit<RunOptions, "noWait"> = {}): Promise<RunResult> {
@@ -202,6 +214,7 @@ export class TmuxPane implements Pane, PaneSink {
     const tag = randomInt(1, 2 ** 31 - 1);
     const delivery = deliver(command, tag, this.#place());
     const running = new RunningCommand(tag, command, spool.open(), options, delivery.shown);
+    running.promptId = this.#promptId;
     running.notes.push(...this.#asides.splice(0));
     this.#current = running;
     this.#promptSeen = false;
@@ -319,23 +332,50 @@ export class TmuxPane implements Pane, PaneSink {
   async #recall(gap?: string): Promise<void> {
     const { session } = this.options;
     const command = this.#current;
-    const [path, screen] = await session.send([
+    const [path, current, screen] = await session.send([
       `display-message -p -t ${this.id} '#{pane_path}'`,
+      `display-message -p -t ${this.id} '#{cursor_x}|#{pane_current_path}'`,
       `capture-pane -p -J -t ${this.id} -S - -E -`,
     ]);
     const mark = parseRemembered(path?.lines.join("\n") ?? "", session.key);
-    if (command !== undefined && screen?.ok === true && command.phase !== "sent")
-      this.#fill(command, screen.lines, gap);
-    if (mark?.kind === "started" && command?.tag === mark.tag) command.started();
-    if (mark?.kind === "prompt") {
+    const lines = screen?.ok === true ? screen.lines : [];
+    const [column, ...directory] = current?.lines[0]?.split("|") ?? [];
+    if (command !== undefined && command.phase !== "sent") this.#fill(command, lines, column === "0", gap);
+    if (mark?.kind === "started") {
+      if (command?.tag === mark.tag) command.started();
+      else if (command === undefined && mark.tag !== 0) this.#adopt(mark.tag, lines);
+      this.#cwd = directory.join("|") || this.#cwd;
+      this.#state = "running";
+    } else if (mark?.kind === "prompt") {
       this.#onMark(mark);
       this.#onMark({ kind: "ready" });
-    } else if (mark?.kind === "started" && this.#state === "starting") this.#state = "running";
+    } else if (this.#state === "starting" && mark === undefined) {
+      // Something else set the pane's path: a look at the foreground has to do.
+      const seen = await probeForeground(session.options.transport, this.#row, true);
+      if (this.#state === "starting") this.#state = seen.shellItself && seen.doing !== "working" ? "ready" : "running";
+    }
     this.#wake();
   }
 
-  #fill(command: RunningCommand, screen: readonly string[], gap: string | undefined): void {
-    const missed = linesAfter(command.recording.lastLines, screen);
+  /** A command that a buddy before this one started and that still runs: it can be waited for. */
+  #adopt(tag: number, lines: readonly string[]): void {
+    const prompt = visiblePrompts(lines).at(-1);
+    const typed = prompt === undefined ? "" : (lines[prompt.line]?.slice(prompt.end).trim() ?? "");
+    const command = new RunningCommand(tag, typed || "(unknown)", this.options.spool.open(), {}, false);
+    command.started();
+    const body = prompt === undefined ? [] : lines.slice(prompt.line + 1);
+    while (body.at(-1) === "") body.pop();
+    if (body.length > 0) command.recording.insert(body.map((line) => `${line}\n`).join(""));
+    command.notes.push("The command was started before buddy was; what it had printed was read from the pane.");
+    this.#current = command;
+    const text = `A command from before still runs in the pane: ${clip(command.text)}`;
+    this.options.notice({ kind: "info", text });
+  }
+
+  #fill(command: RunningCommand, screen: readonly string[], ended: boolean, gap: string | undefined): void {
+    const missed = command.recording.empty
+      ? sincePrompt(screen, command.promptId, ended)
+      : linesAfter(command.recording.lastLines, screen, ended);
     if (missed.found) {
       if (missed.text !== "") command.recording.insert(missed.text);
       command.notes.push(
@@ -360,6 +400,7 @@ export class TmuxPane implements Pane, PaneSink {
         this.#state = "prompt";
         this.#unsure = false;
         this.#promptSeen = true;
+        this.#promptId = mark.id;
         this.#arm(DRAWN_MS, () => this.#onMark({ kind: "ready" }));
         if (ours) this.#finish({ kind: "exited", code: mark.code });
         else this.#operatorRan(mark.code);
@@ -533,12 +574,20 @@ export class TmuxPane implements Pane, PaneSink {
     this.#waiters.delete(check);
   }
 
-  /** One command at a time; an aborted one leaves the queue without having run. */
-  async #exclusive<T>(act: () => Promise<T>, _signal?: AbortSignal): Promise<T> {
+  /** One command at a time. One that is aborted before its turn leaves the queue without having run. */
+  async #inTurn(act: () => Promise<RunResult>, signal: AbortSignal | undefined): Promise<RunResult> {
     const before = this.#queue;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#queue = promise;
-    await before;
+    const aborted = Promise.withResolvers<"aborted">();
+    const abort = () => aborted.resolve("aborted");
+    signal?.addEventListener("abort", abort, { once: true });
+    const turn = await Promise.race([before, aborted.promise]);
+    signal?.removeEventListener("abort", abort);
+    if (turn === "aborted") {
+      void before.then(() => resolve());
+      return this.#notRun({ kind: "stopped", by: "user" }, ["It had not begun."]);
+    }
     try {
       return await act();
     } finally {
@@ -546,6 +595,8 @@ export class TmuxPane implements Pane, PaneSink {
     }
   }
 }
+
+export class NoPrompt extends BuddyError {}
 
 /** A line being typed, as the screen shows it. */
 class Typed {

@@ -20,6 +20,8 @@ export class RunningCommand {
   endedAt = 0;
   /** Deliveries that the shell did not take. */
   attempts = 0;
+  /** Number in the visible prompt where it was entered. */
+  promptId = 0;
   lastActivity = performance.now();
   /** Output begins behind the text that is shown to the operator. */
   readonly #shown: boolean;

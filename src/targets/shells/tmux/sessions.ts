@@ -4,7 +4,7 @@ import type { ManagedPane, Pane, PaneSelector, Panes } from "../../target.ts";
 import type { Spool } from "../output/spool.ts";
 import { paneCommand } from "./bootstrap.ts";
 import { ForeignPane } from "./foreign-pane.ts";
-import { TmuxPane } from "./pane.ts";
+import { NoPrompt, TmuxPane } from "./pane.ts";
 import { tmuxQuote } from "./tmux-quote.ts";
 import { markPane, type PaneRow, TmuxSession, type TmuxSessionOptions } from "./tmux-session.ts";
 
@@ -34,7 +34,24 @@ export class ManagedPanes implements Panes {
     const session = this.#session(this.#owner);
     const created = await session.open();
     const row = await this.#sharedRow(session);
-    return this.#adopt(session, SHARED, row, created || row.fresh === true);
+    try {
+      return await this.#adopt(session, SHARED, row, created || row.fresh === true);
+    } catch (error) {
+      if (!(error instanceof NoPrompt)) throw error;
+      return this.#withoutStartUpFiles(session, row);
+    }
+  }
+
+  /** The user's start-up files never come to a prompt (`exec fish` in .bashrc, say): the pane is made again without them. */
+  async #withoutStartUpFiles(session: TmuxSession, row: PaneRow): Promise<TmuxPane> {
+    this.#panes.get(`${session.name}/${SHARED}`)?.release();
+    const fresh = await this.#newPane(session, SHARED, true);
+    await session.ask(`kill-pane -t ${row.id}`);
+    this.#options.session.notice({
+      kind: "warning",
+      text: `The start-up files of ${session.options.shell.name} did not come to a prompt; the pane runs without them.`,
+    });
+    return this.#adopt(session, SHARED, fresh, true);
   }
 
   async pane(selector: PaneSelector = {}): Promise<Pane> {
@@ -170,10 +187,10 @@ export class ManagedPanes implements Panes {
     return row ?? { ...(await this.#newPane(session, SHARED)), fresh: true };
   }
 
-  async #newPane(session: TmuxSession, name: string): Promise<PaneRow> {
+  async #newPane(session: TmuxSession, name: string, plain = false): Promise<PaneRow> {
     const { options } = session;
     const command = paneCommand(
-      { shell: options.shell, login: options.transport.kind === "ssh", plain: false, unset: options.unset },
+      { shell: options.shell, login: options.transport.kind === "ssh", plain, unset: options.unset },
       session.directory,
     );
     const window = name === SHARED ? "buddy-shared" : name;

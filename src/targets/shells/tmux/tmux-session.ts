@@ -44,7 +44,8 @@ export interface PaneSink {
 }
 
 const HEARTBEAT_MS = 3000;
-const BACKOFF_MS = [0, 250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000, 30_000, 30_000];
+/** Between attempts; the transport waits by itself within each. */
+const BACKOFF_MS = [0, 500, 2000, 5000, 15_000, 30_000];
 const FORMAT = [
   "pane_id",
   "window_id",
@@ -139,7 +140,7 @@ export class TmuxSession {
 
   async #open(): Promise<boolean> {
     if (this.connected) return false;
-    await this.options.transport.ensure();
+    if (this.#key !== "") await this.options.transport.ensure();
     const client = await this.#attach(true);
     this.#client = client;
     const target = tmuxQuote(`=${this.name}:`);
