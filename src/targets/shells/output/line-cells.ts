@@ -16,6 +16,11 @@ export class LineCells {
     return this.#cells === undefined ? this.#text === "" : this.#cells.length === 0;
   }
 
+  /** The cursor has not left the end of the line. */
+  get plain(): boolean {
+    return this.#cells === undefined;
+  }
+
   get column(): number {
     return this.#cells === undefined ? this.#spread().length : this.#column;
   }

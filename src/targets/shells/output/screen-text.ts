@@ -66,6 +66,10 @@ export class ScreenText {
       this.#carry = "\r";
       text = text.slice(0, -1);
     }
+    if (this.#screen === undefined && this.#line.plain && !this.#line.empty) {
+      this.#plain += this.#line.text();
+      this.#line = new LineCells();
+    }
     const simple = this.#screen === undefined && this.#alternate === undefined && this.#line.empty && !this.#graphics;
     if (simple && !SPECIAL.test(text)) this.#plain += text.includes("\r") ? text.replaceAll("\r\n", "\n") : text;
     else this.#interpret(text);
@@ -84,11 +88,13 @@ export class ScreenText {
   #lines(): string {
     if (this.#screen === undefined) return this.#line.text();
     const lines = this.#screen.map((line) => line.text());
+    const all = lines.length;
     while (lines.length > this.#row + 1 && lines.at(-1) === "") lines.pop();
-    return lines.join("\n");
+    return lines.join("\n") + (lines.length < all ? "\n" : "");
   }
 
   #interpret(text: string): void {
+    this.#takeUnfinishedLine();
     let at = 0;
     while (at < text.length) {
       if (this.#alternate !== undefined) {
@@ -116,6 +122,15 @@ export class ScreenText {
       this.#control(char);
       at++;
     }
+  }
+
+  /** Plain text was only appended; from here on the cursor may move back into its last line. */
+  #takeUnfinishedLine(): void {
+    if (this.#screen !== undefined || !this.#line.empty) return;
+    const start = this.#plain.lastIndexOf("\n") + 1;
+    if (start === this.#plain.length) return;
+    this.#line = LineCells.of(this.#plain.slice(start));
+    this.#plain = this.#plain.slice(0, start);
   }
 
   #inAlternate(text: string, at: number): number {
