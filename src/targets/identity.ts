@@ -67,7 +67,7 @@ export function localFacts(cwd: string): MachineFacts {
   const [username, shell] = account(uid);
   const programs: Record<string, string> = {};
   for (const name of PROGRAMS) {
-    const path = Bun.which(name);
+    const path = Bun.which(name, { PATH: process.env["PATH"] ?? "" });
     if (path !== null) programs[name] = path;
   }
   const name = /^PRETTY_NAME="?(.*?)"?$/m.exec(firstText("/etc/os-release"))?.[1];
