@@ -1,6 +1,5 @@
 /** Asks for approval on the controlling terminal of a one-shot run, wherever stdin and stdout lead. */
-import { openSync, readFileSync, writeSync } from "node:fs";
-import { ReadStream } from "node:tty";
+import { closeSync, openSync, read, readFileSync, readSync, writeSync } from "node:fs";
 import type { ApprovalAnswer, ApprovalRequest } from "../policy/approvals.ts";
 import { showText } from "../policy/terminal-text.ts";
 
@@ -14,7 +13,6 @@ export async function askOnTerminal(
   if (terminal === undefined) return { kind: "nobody" };
   const keys = new Keys(terminal, signal);
   try {
-    await keys.forget();
     return await question(request, keys, terminal, options);
   } finally {
     keys.close();
@@ -149,39 +147,42 @@ const HELP = [
   ["e", "edit the command; it is judged again"],
 ];
 
-/** Long enough for the terminal to hand over what it has. */
-const TYPED_AHEAD_MS = 10;
-
-/** Single keys and edited lines from a terminal in raw mode; what was typed before the question never answers it. */
+/**
+ * Single keys and edited lines from the terminal; what was typed before the question never answers it.
+ *
+ * Bun's tty.ReadStream keeps a read on the terminal after it is destroyed, which swallows the answer to the next
+ * question. With `min 0 time 1` a read ends by itself after a tenth of a second, so none is ever left behind.
+ */
 class Keys {
-  readonly #stream: ReadStream;
+  readonly #terminal: number;
   readonly #signal: AbortSignal;
+  readonly #saved: string | undefined;
   readonly #waiting: string[] = [];
-  #wake: (() => void) | undefined;
-  #ended = false;
+  readonly #decoder = new TextDecoder();
+  readonly #taken = Promise.withResolvers<undefined>();
 
   constructor(terminal: number, signal: AbortSignal) {
+    this.#terminal = terminal;
     this.#signal = signal;
-    this.#stream = new ReadStream(terminal);
-    this.#stream.setRawMode(true);
-    this.#stream.on("data", this.#data);
-    this.#stream.on("error", this.#end);
-    this.#stream.on("end", this.#end);
-    signal.addEventListener("abort", this.#end, { once: true });
-    if (signal.aborted) this.#ended = true;
+    signal.addEventListener("abort", this.#takeBack, { once: true });
+    this.#saved = stty(terminal, "-g");
+    if (this.#saved === undefined) return;
+    // A second signal ends the process at once: the terminal must not stay as it is now.
+    process.once("exit", this.#restore);
+    stty(terminal, "-icanon", "-echo", "-isig", "min", "0", "time", "0");
+    const typedAhead = Buffer.alloc(4096);
+    while (readSync(terminal, typedAhead) > 0);
+    stty(terminal, "time", "1");
   }
 
-  /** Drops what was typed before anything was asked. */
-  async forget(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, TYPED_AHEAD_MS));
-    this.#waiting.length = 0;
-  }
-
-  /** One key, or undefined when there is nobody any more. Escape sequences are one key. */
+  /** One key, or undefined when the question was taken back or the terminal is gone. Escape sequences are one key. */
   async next(): Promise<string | undefined> {
     while (this.#waiting.length === 0) {
-      if (this.#ended) return undefined;
-      await new Promise<void>((resolve) => (this.#wake = resolve));
+      if (this.#signal.aborted) return undefined;
+      const text = await Promise.race([this.#read(), this.#taken.promise]);
+      if (text === undefined) return undefined;
+      for (const [key] of text.matchAll(/\u001b\[[0-9;]*[A-Za-z~]|\u001bO[A-Za-z]|./gsu))
+        this.#waiting.push(key.replace(/^\u001bO/, "\u001b["));
     }
     return this.#waiting.shift();
   }
@@ -255,21 +256,40 @@ class Keys {
   }
 
   close(): void {
-    this.#signal.removeEventListener("abort", this.#end);
-    this.#stream.setRawMode(false);
-    this.#stream.removeAllListeners();
-    this.#stream.destroy();
+    this.#signal.removeEventListener("abort", this.#takeBack);
+    process.removeListener("exit", this.#restore);
+    this.#restore();
+    closeSync(this.#terminal);
   }
 
-  readonly #data = (chunk: Buffer | string): void => {
-    const text = chunk.toString();
-    for (const [key] of text.matchAll(/\u001b\[[0-9;]*[A-Za-z~]|\u001bO[A-Za-z]|./gsu))
-      this.#waiting.push(key.replace(/^\u001bO/, "\u001b["));
-    this.#wake?.();
+  readonly #takeBack = (): void => this.#taken.resolve(undefined);
+
+  readonly #restore = (): void => {
+    if (this.#saved !== undefined) stty(this.#terminal, this.#saved);
   };
 
-  readonly #end = (): void => {
-    this.#ended = true;
-    this.#wake?.();
-  };
+  /** Empty when nothing was typed for a moment. */
+  #read(): Promise<string | undefined> {
+    const buffer = Buffer.alloc(4096);
+    return new Promise((resolve) => {
+      read(this.#terminal, buffer, 0, buffer.length, null, (error, count) => {
+        // Without stty the terminal stays in line mode, and no bytes mean its end.
+        if (error !== null || (count === 0 && this.#saved === undefined)) resolve(undefined);
+        else resolve(this.#decoder.decode(buffer.subarray(0, count), { stream: true }));
+      });
+    });
+  }
+}
+
+function stty(terminal: number, ...args: string[]): string | undefined {
+  try {
+    const { exitCode, stdout } = Bun.spawnSync(["stty", ...args], {
+      stdin: terminal,
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    return exitCode === 0 ? stdout.toString().trim() : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,9 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { execRig, shell } from "../support/exec.ts";
+
+setDefaultTimeout(60_000);
 
 describe("the prompt", () => {
   test("from the argument; the answer alone on stdout, with a newline", async () => {
