@@ -1,12 +1,14 @@
 /** The configuration for a command: loads it, asks about an untrusted file on the terminal, prints warnings. */
-import { closeSync, openSync, readSync, writeSync } from "node:fs";
+import { writeSync } from "node:fs";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
 import type { TrustQuestion } from "../config/trust.ts";
+import { openTerminal } from "../lib/controlling-terminal.ts";
+import { BuddyError } from "../lib/errors.ts";
 import { isTerminal } from "../lib/is-terminal.ts";
 import { printable } from "../lib/printable.ts";
-import type { GlobalOptions } from "./options.ts";
 import { stderrLine } from "../lib/stderr-line.ts";
+import type { GlobalOptions } from "./options.ts";
 
 export interface ConfigurationOptions {
   /** False for commands that must never write a file by themselves, such as doctor. */
@@ -50,22 +52,31 @@ function warn(text: string): void {
 
 /** Read from the terminal, never from a piped stdin; undefined where there is none or it was closed. */
 async function askOnTerminal({ file, settings }: TrustQuestion): Promise<boolean | undefined> {
-  let terminal: number;
+  const terminal = openTerminal();
+  if (terminal === undefined) return undefined;
+  const lines = [
+    `${file} in this directory wants to change what keeps you safe:`,
+    ...settings.map((line) => `  ${line}`),
+  ];
+  const question = `${printable(lines.join("\n"))}\nTrust this file? It is asked again when it changes. [y/N] `;
+  const answer = await lineFrom(terminal, question);
+  return answer === undefined ? undefined : /^y(es)?\s*$/i.test(answer);
+}
+
+/** Not read synchronously: a command that listens to signals would not hear Ctrl-C at the question. */
+async function lineFrom(terminal: number, question: string): Promise<string | undefined> {
+  const { ReadStream } = await import("node:tty");
+  const stream = new ReadStream(terminal);
+  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
+  const interrupted = () => reject(new BuddyError("interrupted", "interrupted"));
+  process.once("SIGINT", interrupted);
   try {
-    terminal = openSync("/dev/tty", "r+");
-  } catch {
-    return undefined;
-  }
-  try {
-    const lines = [
-      `${file} in this directory wants to change what keeps you safe:`,
-      ...settings.map((line) => `  ${line}`),
-    ];
-    writeSync(terminal, `${printable(lines.join("\n"))}\nTrust this file? It is asked again when it changes. [y/N] `);
-    const answer = Buffer.alloc(64);
-    const length = readSync(terminal, answer);
-    return length === 0 ? undefined : /^y(es)?\s*$/i.test(answer.toString("utf8", 0, length));
+    stream.once("data", (chunk: Buffer | string) => resolve(chunk.toString()));
+    for (const event of ["end", "error"] as const) stream.once(event, () => resolve(undefined));
+    writeSync(terminal, question);
+    return await promise;
   } finally {
-    closeSync(terminal);
+    process.removeListener("SIGINT", interrupted);
+    stream.destroy();
   }
 }

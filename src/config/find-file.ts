@@ -63,7 +63,8 @@ function namedFile(path: string, by: string, place: Place): ConfigFile {
   return { path, text: read(path, place), foreign: false };
 }
 
-const LARGEST = 1024 * 1024;
+/** Far more than anybody writes; parsers take quadratic time for tables of many keys. */
+const LARGEST = 256 * 1024;
 
 function read(path: string, place: Place): string {
   let bytes: Buffer;

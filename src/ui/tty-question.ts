@@ -1,5 +1,6 @@
 /** Asks for approval on the controlling terminal of a one-shot run, wherever stdin and stdout lead. */
-import { closeSync, openSync, read, readFileSync, readSync, writeSync } from "node:fs";
+import { closeSync, read, readSync, writeSync } from "node:fs";
+import { openTerminal } from "../lib/controlling-terminal.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../policy/approvals.ts";
 import { showText } from "../policy/terminal-text.ts";
 
@@ -23,29 +24,6 @@ export interface TerminalOptions {
   readonly color: boolean;
   /** Ctrl-C at the question: a terminal in raw mode sends no signal. */
   interrupt(): void;
-}
-
-function openTerminal(): number | undefined {
-  if (inBackground()) return undefined;
-  try {
-    return openSync("/dev/tty", "r+");
-  } catch {
-    return undefined;
-  }
-}
-
-/** A background job that reads its terminal is stopped by the kernel: nobody would ever see the question. */
-function inBackground(): boolean {
-  try {
-    // pid (comm) state ppid pgrp session tty tpgid; comm may contain spaces and brackets.
-    const fields = readFileSync("/proc/self/stat", "utf8")
-      .replace(/^.*\) /s, "")
-      .split(" ");
-    const [group, foreground] = [Number(fields[2]), Number(fields[5])];
-    return foreground > 0 && group !== foreground;
-  } catch {
-    return false;
-  }
 }
 
 async function question(

@@ -355,10 +355,10 @@ describe("hostile files", () => {
 
   test("an endless dotted key, thousands of unknown keys", async () => {
     expect((await warningsOf(`${Array(100_000).fill("a").join(".")} = 1\n`)).length).toBe(1);
-    const many = Array.from({ length: 30_000 }, (_, i) => `k${i} = ${i}`).join("\n");
+    const many = Array.from({ length: 12_000 }, (_, i) => `k${i} = ${i}`).join("\n");
     const warnings = await warningsOf(`[tools]\n${many}\n`);
     expect(warnings).toHaveLength(11);
-    expect(warnings.at(-1)).toBe("./buddy.toml: 29990 more unknown keys are ignored");
+    expect(warnings.at(-1)).toBe("./buddy.toml: 11990 more unknown keys are ignored");
   });
 
   test.each(["[".repeat(100_000), `${"[".repeat(100_000)}${"]".repeat(100_000)}`, `${"{a=".repeat(50_000)}1`])(
@@ -383,7 +383,7 @@ describe("hostile files", () => {
     Bun.spawnSync(["mkfifo", join(cwd, "buddy.toml")]);
     expect((await failure(load())).message).toBe("./buddy.toml is not a regular file");
     rmSync(join(cwd, "buddy.toml"));
-    writeFileSync(join(cwd, "buddy.toml"), "#".repeat(1024 * 1024 + 1));
+    writeFileSync(join(cwd, "buddy.toml"), "#".repeat(256 * 1024 + 1));
     expect((await failure(load())).message).toBe("./buddy.toml is too large for a configuration file");
   });
 });

@@ -1,0 +1,26 @@
+/** The terminal this process belongs to, wherever stdin and stdout lead. */
+import { openSync, readFileSync } from "node:fs";
+
+/** A file descriptor to read and write, or undefined where there is none or we are not in its foreground. */
+export function openTerminal(): number | undefined {
+  if (inBackground()) return undefined;
+  try {
+    return openSync("/dev/tty", "r+");
+  } catch {
+    return undefined;
+  }
+}
+
+/** A background job that reads its terminal is stopped by the kernel: nobody would ever see the question. */
+function inBackground(): boolean {
+  try {
+    // pid (comm) state ppid pgrp session tty tpgid; comm may contain spaces and brackets.
+    const fields = readFileSync("/proc/self/stat", "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    const [group, foreground] = [Number(fields[2]), Number(fields[5])];
+    return foreground > 0 && group !== foreground;
+  } catch {
+    return false;
+  }
+}
