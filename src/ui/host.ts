@@ -28,6 +28,8 @@ export interface ReplHost {
   newSession(): Promise<readonly string[]>;
   resumeSession(name: string): Promise<readonly string[]>;
   login(profile: string | undefined, say: (line: string) => void, signal: AbortSignal): Promise<void>;
+  /** Takes keys and tokens out of what is shown. */
+  redact(text: string): string;
   /** Entries of a directory of the target, for completing @paths. */
   listDirectory(path: string, signal: AbortSignal): Promise<readonly DirectoryEntry[]>;
 }

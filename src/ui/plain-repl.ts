@@ -13,7 +13,7 @@ import { Activity } from "./status-line.ts";
 import { theme, type Theme } from "./theme.ts";
 import { taskEndWords } from "./repl.ts";
 import { oneLine, Transcript } from "./transcript.ts";
-import { attachLine, welcome } from "./welcome.ts";
+import { attachLines, welcome } from "./welcome.ts";
 import { seconds } from "./words.ts";
 
 export class PlainRepl implements CommandScreen, Asker {
@@ -51,6 +51,7 @@ export class PlainRepl implements CommandScreen, Asker {
       showToolCalls,
       showReasoning,
       width: () => columns,
+      redact: (text) => host.redact(text),
     });
     this.#history = new History(host.historyPath);
     this.tasks = host.tasks({
@@ -71,7 +72,7 @@ export class PlainRepl implements CommandScreen, Asker {
     process.on("SIGTERM", onTerminate);
     process.on("SIGHUP", onHangup);
     this.#saidAttach = host.facts().target.attach !== undefined;
-    this.#transcript.say(welcome(host, this.columns, this.style));
+    this.#transcript.say(welcome(host, this.columns, this.style), "welcome");
     this.#print();
     this.#input.start(
       (line) => this.#line(line),
@@ -251,7 +252,8 @@ export class PlainRepl implements CommandScreen, Asker {
   #sayAttach(attach: string | undefined): void {
     if (attach === undefined || this.#saidAttach) return;
     this.#saidAttach = true;
-    this.say([attachLine(attach, this.columns, this.style)]);
+    this.#transcript.say(attachLines(attach, this.columns, this.style), "welcome");
+    this.#print();
   }
 
   #taskChanged(task: Task): void {

@@ -21,7 +21,7 @@ import type { KeyInput, TerminalInput } from "./terminal/keys.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 import { supportsLinks, theme, type Theme } from "./theme.ts";
 import { oneLine, Transcript } from "./transcript.ts";
-import { attachLine, welcome } from "./welcome.ts";
+import { attachLines, welcome } from "./welcome.ts";
 import { seconds } from "./words.ts";
 
 export class Repl implements CommandScreen {
@@ -60,6 +60,7 @@ export class Repl implements CommandScreen {
       showToolCalls: display.showToolCalls,
       showReasoning: display.showReasoning,
       width: () => this.columns,
+      redact: (text) => host.redact(text),
     });
     this.tasks = host.tasks({
       event: (_task, event) => this.#taskEvent(event),
@@ -102,7 +103,7 @@ export class Repl implements CommandScreen {
     process.on("SIGCONT", onContinue);
     this.#terminal.enter();
     this.#saidAttach = host.facts().target.attach !== undefined;
-    this.#transcript.say(welcome(host, this.columns, this.style));
+    this.#transcript.say(welcome(host, this.columns, this.style), "welcome");
     this.#screen.draw();
     const code = await this.#left.promise;
     await this.#close();
@@ -321,7 +322,7 @@ export class Repl implements CommandScreen {
   #sayAttach(attach: string | undefined): void {
     if (attach === undefined || this.#saidAttach) return;
     this.#saidAttach = true;
-    this.#transcript.say([attachLine(attach, this.columns, this.style)], "start");
+    this.#transcript.say(attachLines(attach, this.columns, this.style), "welcome");
   }
 
   #taskChanged(task: Task): void {

@@ -10,6 +10,7 @@ import { session } from "./commands/session.ts";
 import { context, status, tools } from "./commands/status.ts";
 import type { Suggestion } from "./editor/completion.ts";
 import type { ReplHost } from "./host.ts";
+import { labelled } from "./labelled.ts";
 import type { Choice } from "./picker.ts";
 import type { Theme } from "./theme.ts";
 import { oneLine } from "./transcript.ts";
@@ -202,18 +203,19 @@ function taskId(screen: CommandScreen, text: string, usage: string): number | un
 }
 
 function help(screen: CommandScreen): void {
-  const { style } = screen;
-  const wide = Math.max(...SLASH_COMMANDS.map(({ name, args }) => `/${name} ${args}`.length));
-  const rows = SLASH_COMMANDS.map(({ name, aliases = [], args, summary }) => {
+  const { style, columns } = screen;
+  const plain = (text: string): string => text;
+  const commands = SLASH_COMMANDS.map(({ name, aliases = [], args, summary }) => {
     const also = aliases.length === 0 ? "" : ` (also ${aliases.map((alias) => `/${alias}`).join(" ")})`;
-    return `${`/${name} ${args}`.padEnd(Math.min(wide, screen.columns - 20))}  ${style.grey(summary + also)}`;
+    return { label: `/${name} ${args}`.trimEnd(), value: style.grey(summary + also) };
   });
+  const keys = KEYS.map(([label, value]) => ({ label, value: style.grey(value) }));
   screen.say([
     style.bold("Type what you want done and press Enter. Commands:"),
-    ...rows,
+    ...labelled(commands, columns, plain),
     "",
     style.bold("Keys:"),
-    ...KEYS.map(([keys, what]) => `${keys.padEnd(18)}  ${style.grey(what)}`),
+    ...labelled(keys, columns, plain),
   ]);
 }
 

@@ -17,6 +17,8 @@ export interface TranscriptOptions {
   readonly showToolCalls: boolean;
   /** Columns a printed row may use. */
   width(): number;
+  /** Takes keys and tokens out of what is shown. */
+  redact(text: string): string;
 }
 
 export class Transcript {
@@ -63,16 +65,16 @@ export class Transcript {
 
   error(message: string, hint?: string): void {
     this.#section("note");
-    this.#wrapped(`${this.#style.error("error:")} ${safe(message)}`, "");
+    this.#wrapped(`${this.#style.error("error:")} ${this.#safe(message)}`, "");
     if (hint !== undefined && hint !== "")
-      for (const line of safe(hint).split("\n")) this.#wrapped(this.#style.grey(line), "  ");
+      for (const line of this.#safe(hint).split("\n")) this.#wrapped(this.#style.grey(line), "  ");
   }
 
   warning(message: string, hint?: string): void {
     this.#section("note");
-    this.#wrapped(`${this.#style.warning("warning:")} ${safe(message)}`, "");
+    this.#wrapped(`${this.#style.warning("warning:")} ${this.#safe(message)}`, "");
     if (hint !== undefined && hint !== "")
-      for (const line of safe(hint).split("\n")) this.#wrapped(this.#style.grey(line), "  ");
+      for (const line of this.#safe(hint).split("\n")) this.#wrapped(this.#style.grey(line), "  ");
   }
 
   event(event: AgentEvent): void {
@@ -108,7 +110,7 @@ export class Transcript {
         this.#section("note");
         this.#wrapped(
           this.#style.grey(
-            `${safe(event.reason)} from ${safe(event.host)}; trying again in ${seconds(event.wait_ms)} (${event.attempt} of ${event.of})`,
+            `${this.#safe(event.reason)} from ${this.#safe(event.host)}; trying again in ${seconds(event.wait_ms)} (${event.attempt} of ${event.of})`,
           ),
           "",
         );
@@ -118,7 +120,7 @@ export class Transcript {
         return;
       case "notice":
         this.#section("note");
-        this.#wrapped(this.#style.grey(`· ${safe(event.message)}`), "");
+        this.#wrapped(this.#style.grey(`· ${this.#safe(event.message)}`), "");
         return;
       case "compacted":
         this.#compacted(event);
@@ -263,12 +265,14 @@ export class Transcript {
 
   #liveTool(tool: RunningTool, outputLines: number): string[] {
     const width = this.#options.width();
-    const rows = tool.preview.last(outputLines).map((line) => this.#style.grey(clip(`  ${line}`, width)));
+    const rows = tool.preview
+      .last(outputLines)
+      .map((line) => this.#style.grey(clip(`  ${this.#options.redact(line)}`, width)));
     return [clip(this.#toolHead(tool), width), ...rows];
   }
 
   #toolHead(tool: { name: string; title: string }): string {
-    return `${this.#style.toolName(`● ${safe(tool.name)}`)} ${this.#style.grey(oneLine(tool.title))}`.trimEnd();
+    return `${this.#style.toolName(`● ${this.#safe(tool.name)}`)} ${this.#style.grey(oneLine(this.#options.redact(tool.title)))}`.trimEnd();
   }
 
   #toolFinished(event: ToolFinishedEvent): void {
@@ -291,7 +295,7 @@ export class Transcript {
       return;
     }
     const { lines, more } = tool.preview.clipped(PREVIEW_LINES, ok ? "head" : "tail");
-    const rows = lines.map((line) => this.#style.grey(clip(`  ${line}`, width)));
+    const rows = lines.map((line) => this.#style.grey(clip(`  ${this.#options.redact(line)}`, width)));
     const note = this.#style.grey(`  …${more} more line${more === 1 ? "" : "s"}`);
     if (more > 0 && !ok) this.#lines.push(note);
     this.#lines.push(...rows);
@@ -299,7 +303,7 @@ export class Transcript {
   }
 
   #diff(display: string): void {
-    const lines = showText(display).replace(/\n$/, "").split("\n");
+    const lines = this.#safe(display).replace(/\n$/, "").split("\n");
     for (const line of lines.slice(0, DIFF_LINES)) {
       this.#lines.push(`  ${highlight(clip(line, this.#options.width() - 2), "diff", "", this.#style).text}`);
     }
@@ -315,7 +319,7 @@ export class Transcript {
       "",
     );
     const rows = new MarkdownStream(this.#style, this.#options.links, () => this.#options.width() - 2);
-    rows.push(showText(event.summary));
+    rows.push(this.#safe(event.summary));
     rows.end();
     this.#lines.push(...rows.take().map((row) => this.#style.grey(`  ${row}`)));
   }
@@ -337,6 +341,10 @@ export class Transcript {
     );
   }
 
+  #safe(text: string): string {
+    return showText(this.#options.redact(text));
+  }
+
   #wrapped(text: string, indent: string): void {
     const room = Math.max(10, this.#options.width() - indent.length);
     for (const row of Bun.wrapAnsi(text, room, { hard: true }).split("\n")) this.#lines.push(indent + row);
@@ -356,7 +364,7 @@ export class Transcript {
   }
 }
 
-export type Section = "start" | "prompt" | "answer" | "reasoning" | "tool" | "note" | "usage";
+export type Section = "start" | "welcome" | "prompt" | "answer" | "reasoning" | "tool" | "note" | "usage";
 
 interface Thought {
   readonly text: TerminalText;
@@ -387,10 +395,6 @@ class RunningTool {
 /** Made safe for the screen, on one line. */
 export function oneLine(text: string): string {
   return showText(text).replace(/\s+/g, " ").trim();
-}
-
-function safe(text: string): string {
-  return showText(text);
 }
 
 /** What the model gets, without its envelope. */

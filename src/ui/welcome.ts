@@ -14,16 +14,19 @@ export function welcome(host: ReplHost, columns: number, style: Theme): string[]
     row("model", `${oneLine(facts.model)} ${style.grey(`(${oneLine(facts.profile)})`)}`),
     row("target", oneLine(targetWords(facts))),
   ];
-  if (facts.target.attach !== undefined) lines.push(row("watch", oneLine(facts.target.attach)));
+  if (facts.target.attach !== undefined) lines.push(...attachLines(facts.target.attach, columns, style));
   if (facts.resumed) lines.push(row("session", `${facts.session}, resumed`));
   if (facts.dryRun) lines.push(row("dry run", "nothing will be changed"));
   else if (mode.kind !== "ask")
     lines.push(clip(style.warning(`approvals: ${approvalWords(mode, Date.now())}`), columns));
-  lines.push(clip(style.grey("Say what you want done. /help lists commands."), columns));
+  lines.push(clip(style.grey("Type a request. /help lists commands."), columns));
   return lines;
 }
 
-/** Said when the shared pane is known only after the first screen. */
-export function attachLine(attach: string, columns: number, style: Theme): string {
-  return clip(`${style.grey("watch".padEnd(8))} ${oneLine(attach)}`, columns);
+/** How to watch the shared pane: in one piece, to be copied. */
+export function attachLines(attach: string, columns: number, style: Theme): string[] {
+  const command = oneLine(attach);
+  const label = "watch".padEnd(8);
+  if (label.length + 1 + Bun.stringWidth(command) <= columns) return [`${style.grey(label)} ${command}`];
+  return [style.grey("watch"), command];
 }

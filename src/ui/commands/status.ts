@@ -2,6 +2,7 @@
 import type { ApprovalMode } from "../../policy/approvals.ts";
 import { clip } from "../../lib/graphemes.ts";
 import type { ReplFacts, StatusRow } from "../host.ts";
+import { labelled } from "../labelled.ts";
 import type { CommandScreen } from "../slash-commands.ts";
 import { oneLine } from "../transcript.ts";
 import { clock, compactNumber } from "../words.ts";
@@ -37,7 +38,7 @@ export function status(screen: CommandScreen): void {
     },
     { label: "buddy", value: host.version },
   ];
-  screen.say(table(rows, screen.columns, style.grey));
+  screen.say(labelled(rows, screen.columns, style.grey));
 }
 
 export function context(screen: CommandScreen): void {
@@ -55,7 +56,7 @@ export function context(screen: CommandScreen): void {
         : "";
   screen.say([
     share >= 0.8 ? screen.style.warning(bar) : bar,
-    ...table(
+    ...labelled(
       [
         { label: "context", value: contextWords(facts) },
         ...screen.host.status().filter(({ label }) => /token|cost|turn/i.test(label)),
@@ -113,13 +114,4 @@ export function approvalWords(mode: ApprovalMode, now: number): string {
 function contextWords({ contextUsed, contextLimit }: ReplFacts): string {
   const share = contextLimit > 0 ? Math.round((contextUsed / contextLimit) * 100) : 0;
   return `${compactNumber(contextUsed)} of ${compactNumber(contextLimit)} tokens (${share}% used)`;
-}
-
-function table(rows: readonly StatusRow[], columns: number, grey: (text: string) => string): string[] {
-  const wide = Math.max(...rows.map(({ label }) => label.length));
-  return rows.flatMap(({ label, value }) => {
-    const room = Math.max(10, columns - wide - 2);
-    const lines = value.split("\n").flatMap((line) => Bun.wrapAnsi(line, room, { hard: true }).split("\n"));
-    return lines.map((line, i) => `${grey((i === 0 ? label : "").padEnd(wide))}  ${line}`);
-  });
 }
