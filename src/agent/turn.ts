@@ -126,7 +126,13 @@ async function ask(
   state: Progress,
 ): Promise<Done | "compacted"> {
   try {
+    let breath = performance.now();
     for await (const event of agent.client.stream(request(agent, options, state.askedAgain), signal)) {
+      // A server may send faster than keys are read: leave room for them.
+      if (performance.now() - breath > BREATH_MS) {
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        breath = performance.now();
+      }
       switch (event.type) {
         case "text":
           state.partial += event.delta;
@@ -262,3 +268,5 @@ function publishError(agent: Agent, error: unknown): void {
   }
   agent.publish({ type: "error", code: "internal", message: error instanceof Error ? error.message : String(error) });
 }
+
+const BREATH_MS = 8;

@@ -298,11 +298,20 @@ export class Repl implements CommandScreen {
   }
 
   #taskEvent(event: AgentEvent): void | Promise<void> {
+    if (event.type === "text" && event.delta.length > PIECE) return this.#inPieces(event);
     this.#activity.event(event);
     this.#transcript.event(event);
     if (event.type === "session") this.#sayAttach(event.attach);
     this.#screen.soon();
     return this.#screen.room();
+  }
+
+  /** What a fast server sent at once is shown bit by bit, so that a key never waits for all of it. */
+  async #inPieces(event: AgentEvent & { type: "text" }): Promise<void> {
+    for (let at = 0; at < event.delta.length; at += PIECE) {
+      await this.#taskEvent({ ...event, delta: event.delta.slice(at, at + PIECE) });
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
   }
 
   /** Events outside a task; those of a task come through it. */
@@ -446,4 +455,6 @@ const END_WORDS: Record<TaskEnd, string> = {
 };
 
 const TWICE_MS = 2000;
+/** Characters of an answer that are rendered in one go: a few milliseconds. */
+const PIECE = 16 * 1024;
 const CLOSE_MS = 3000;

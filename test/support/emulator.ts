@@ -5,6 +5,8 @@ import { until } from "./until.ts";
 export class Emulator {
   readonly #terminal: Terminal;
   #raw = "";
+  /** False: bytes are only kept. Drawing a flood costs more than printing it. */
+  drawing = true;
 
   constructor(
     public columns = 80,
@@ -21,7 +23,7 @@ export class Emulator {
   write(data: string | Uint8Array): void {
     const text = typeof data === "string" ? data : new TextDecoder().decode(data);
     this.#raw = (this.#raw + text).slice(-KEPT);
-    this.#terminal.write(data);
+    if (this.drawing) this.#terminal.write(data);
   }
 
   /** The last bytes received, sequences and all. */
@@ -103,4 +105,4 @@ export class Emulator {
   }
 }
 
-const KEPT = 4 * 1024 * 1024;
+const KEPT = 1024 * 1024;

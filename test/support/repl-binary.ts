@@ -13,11 +13,14 @@ export interface BinaryOptions extends PtyOptions {
 export class ReplBinary implements AsyncDisposable {
   readonly box: Sandbox;
   readonly model: TestModel;
+  /** Where the model is; a test may have one elsewhere. */
+  url: string;
   readonly #ptys: Pty[] = [];
 
   constructor(turns: readonly Turn[] | Playbook) {
     this.box = sandbox();
     this.model = startModel(turns);
+    this.url = this.model.url;
   }
 
   /** Starts a REPL; may be called again for a second one in the same home. */
@@ -36,7 +39,7 @@ export class ReplBinary implements AsyncDisposable {
   configure(more = ""): void {
     this.box.write(
       "home/.config/buddy/buddy.toml",
-      `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "${this.model.url}"\napi = "completions"\n` +
+      `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "${this.url}"\napi = "completions"\n` +
         `model = "scripted-model"\napi_key = "k"\ncontext_limit = 200000\n${more}`,
       0o600,
     );
