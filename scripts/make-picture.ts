@@ -42,11 +42,11 @@ function draw(): string {
       else runs.push({ style, text, x });
     }
     return runs
-      .map(({ style, text, x }) => ({ style, text: text.trimEnd(), x }))
+      .map(({ style, text, x }) => ({ style, text: text.trim(), x: x + text.length - text.trimStart().length }))
       .filter(({ text }) => text !== "")
       .map(
         ({ style, text, x }) =>
-          `<text x="${(16 + x * CHARACTER).toFixed(1)}" y="${(y + 2) * LINE}" textLength="${(text.length * CHARACTER).toFixed(1)}"${style}>${Bun.escapeHTML(text)}</text>`,
+          `<text x="${(16 + x * CHARACTER).toFixed(1)}" y="${(y + 2) * LINE}" textLength="${(text.length * CHARACTER).toFixed(1)}"${style}>${Bun.escapeHTML(text.replaceAll(" ", "\u00a0"))}</text>`,
       )
       .join("");
   });

@@ -10,6 +10,7 @@ import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
+import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
 import { redactor } from "../policy/redact.ts";
 import type { ShellRules } from "../policy/verdict.ts";
@@ -36,6 +37,10 @@ export interface ComposeOptions {
   readonly fork?: boolean | undefined;
   /** Told what goes wrong beside the work, such as a log that cannot be written. */
   readonly problem: (message: string) => void;
+  /** Instead of the profile's: the guide of `buddy demo`. */
+  readonly client?: ModelClient | undefined;
+  /** False: nothing is written to a session log. */
+  readonly record?: boolean;
   /** For tests: instead of opening what the options say. */
   readonly open?: LazyTargetOptionsOpen;
 }
@@ -94,7 +99,10 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     });
   const resumed = options.resume === undefined ? undefined : await take(await sessions(), options.resume);
   const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);
-  const { client, secrets, note } = await clientFor(loaded, options.globals, resumed);
+  const { client, secrets, note } =
+    options.client === undefined
+      ? await clientFor(loaded, options.globals, resumed)
+      : { client: options.client, secrets: [], note: [] };
   for (const secret of secrets) known.add(secret);
   redact = redactor([...known]);
   let recorder = record(resumed);
@@ -159,7 +167,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
       return { buddy: VERSION, cwd, user, host, machine, ...(attach === undefined ? {} : { attach }), ...resume };
     },
   });
-  agent.onEvent((event) => recorder.append(event));
+  if (options.record !== false) agent.onEvent((event) => recorder.append(event));
   /** Takes over what a stored session knows; returns what to say about it. */
   const adopt = ({ replay, notes }: ResumedSession): string[] => {
     const { messages, turns, totals, target: place, model: before } = replay;

@@ -62,6 +62,7 @@ export const shellOutputTool: Tool<OutputInput> = {
           total_bytes: page.totalBytes,
           ...(page.done ? { done: true } : { next_offset: page.nextOffset }),
         },
+        display: page.text,
       };
     }
     const shell = await target.background.output(args.shell_id ?? "", { limit, ...filter });
@@ -75,6 +76,7 @@ export const shellOutputTool: Tool<OutputInput> = {
         stderr: shell.stderr,
         ...(shell.moreBytes > 0 ? { more_bytes: shell.moreBytes } : {}),
       },
+      display: shell.stdout + shell.stderr || "(nothing new)",
     };
   },
 };

@@ -1,6 +1,5 @@
 /** `buddy demo`: a short guided run on the built-in scripted model. */
 import { defineCommand } from "../command.ts";
-import { notAvailable } from "../not-available.ts";
 
 export const command = defineCommand({
   name: "demo",
@@ -8,8 +7,17 @@ export const command = defineCommand({
   args: {
     yes: { type: "boolean", alias: "y", description: "answer every question with yes (for scripts)" },
   },
-  examples: [["buddy demo", "real tmux, real commands, a scripted model"]],
-  async run() {
-    throw notAvailable("buddy demo");
+  examples: [
+    ["buddy demo", "real tmux, real commands, a scripted model"],
+    ["buddy demo --yes --no-tmux", "without questions and without a pane"],
+  ],
+  async run({ args, globals }) {
+    const { demo } = await import("../demo.ts");
+    const code = await demo({ yes: args.yes === true }, globals).catch(async (error: unknown) => {
+      const { reportError } = await import("../report-error.ts");
+      return reportError(error, { verbose: globals.verbose, ...(globals.color === false ? { color: false } : {}) });
+    });
+    // A key that is waited for on the terminal must not hold the exit.
+    process.exit(code);
   },
 });

@@ -22,7 +22,7 @@ const PLAN: Plan = {
       say: `${lookAround(system, disk)}\n\n**2. A small change.** Anything that changes something is asked first. Answer \`y\` or \`n\`, or \`e\` to edit it.\n`,
       calls: [
         shellCall(`echo "written by buddy demo" > ${FILE}`, "show how an approval works", {
-          risk: "low",
+          risk: "medium",
           mutation: true,
         }),
       ],

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
+import { until } from "../support/until.ts";
+
+/** A tmux server of its own, and a place for the demo's file. */
+function surroundings(box: Sandbox): Record<string, string> {
+  for (const name of ["tmux", "tmp"]) mkdirSync(join(box.dir, name), { recursive: true });
+  return { TMUX_TMPDIR: join(box.dir, "tmux"), TMPDIR: join(box.dir, "tmp"), BUDDY_API_KEY: "" };
+}
+
+const sessions = (env: Record<string, string>) =>
+  Bun.spawnSync(["tmux", "-L", "buddy", "ls"], {
+    env: { ...env, PATH: process.env.PATH ?? "" },
+    stderr: "ignore",
+  }).stdout.toString();
+
+describe("buddy demo", () => {
+  test("--yes: the whole tour, with real results, and nothing left but the file it says", async () => {
+    using box = sandbox();
+    const env = surroundings(box);
+    const { code, stdout, stderr } = await box.run(["demo", "--yes"], { env });
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain("tmux -L buddy attach -t buddy-demo");
+    expect(stdout).toContain(Bun.spawnSync(["uname", "-sr"]).stdout.toString().trim());
+    expect(stdout).toMatch(/approve\? y \(--yes\)/);
+    expect(stdout).toContain("Blocked: permission denied");
+    expect(stdout).toMatch(/runs as pid \d+/);
+    expect(stdout).toContain("What next");
+    const file = /> (\S+buddy-demo\S*\.txt)/.exec(stdout)?.[1] ?? "";
+    expect(readFileSync(file, "utf8")).toBe("written by buddy demo\n");
+    Bun.spawnSync(["rm", file]);
+    expect(sessions(env)).toBe("");
+    expect(readdirSync(box.cwd)).toEqual([]);
+    expect(existsSync(join(box.home, ".config"))).toBe(false);
+  });
+
+  test("without a terminal nobody can approve: the change is not made, the tour goes on", async () => {
+    using box = sandbox();
+    const { code, stdout } = await box.run(["demo"], { env: surroundings(box) });
+    expect(code).toBe(0);
+    expect(stdout).toContain("nothing was written");
+    expect(stdout).toContain("What next");
+  });
+
+  test("without tmux it says what is missing and does the rest", async () => {
+    using box = sandbox();
+    const bin = join(box.dir, "bin");
+    mkdirSync(bin);
+    for (const name of "sh bash uname df cat sleep rm mkdir id ls ps setsid stat mv chmod dd head tail wc env date mkfifo tr sed grep kill".split(
+      " ",
+    ))
+      if (Bun.which(name) !== null) symlinkSync(Bun.which(name) ?? "", join(bin, name));
+    const { code, stdout } = await box.run(["demo", "--yes"], { env: { ...surroundings(box), PATH: bin } });
+    expect(stdout).toContain("There is no tmux here");
+    expect(stdout).toContain("What next");
+    expect(code).toBe(0);
+  });
+
+  test("a broken configuration does not spoil it", async () => {
+    using box = sandbox();
+    box.write("home/.config/buddy/buddy.toml", "not [ toml");
+    box.write("cwd/buddy.toml", "[tools]\nshell_enabled = false\n");
+    expect((await box.run(["demo", "--yes", "--no-tmux"], { env: surroundings(box) })).code).toBe(0);
+  });
+
+  test("on a terminal: Enter begins, the question comes when its text is shown, n declines, Ctrl-C leaves", async () => {
+    using box = sandbox();
+    const env = surroundings(box);
+    const start = async () => {
+      let screen = "";
+      const decoder = new TextDecoder();
+      const child = Bun.spawn([await buddyBinary(), "demo"], {
+        cwd: box.cwd,
+        env: { ...box.env, ...env },
+        terminal: { cols: 80, rows: 40, data: (_, bytes) => void (screen += decoder.decode(bytes, { stream: true })) },
+      });
+      const sees = (text: string) => until(() => screen.includes(text), `the screen shows ${text}`);
+      await sees("Press Enter to begin");
+      child.terminal?.write("\r");
+      await sees("approve?");
+      expect(screen.indexOf("A small change")).toBeGreaterThan(0);
+      expect(screen.indexOf("A small change")).toBeLessThan(screen.indexOf("approve?"));
+      return { child, sees };
+    };
+    const first = await start();
+    first.child.terminal?.write("n");
+    await first.sees("no reason");
+    first.child.terminal?.write("\r");
+    await first.sees("nothing was written");
+    await first.sees("What next");
+    expect(await first.child.exited).toBe(0);
+    const second = await start();
+    second.child.terminal?.write("\u0003");
+    expect(await second.child.exited).toBe(130);
+    await until(() => sessions(env) === "", "no session is left");
+  }, 60_000);
+});
