@@ -27,6 +27,7 @@ export async function demo({ yes }: { readonly yes: boolean }, globals: GlobalOp
     showTokens: false,
     showToolCalls: true,
     showReasoning: false,
+    redact: (text) => text,
     width: () => columns,
   });
   const say = (...lines: string[]) => out.write(lines.map((line) => `${line}\n`).join(""));
