@@ -1,10 +1,10 @@
 /** The configuration for a command: loads it, asks about an untrusted file on the terminal, prints warnings. */
-import { writeSync } from "node:fs";
+import { closeSync, read, writeSync } from "node:fs";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
 import type { TrustQuestion } from "../config/trust.ts";
 import { openTerminal } from "../lib/controlling-terminal.ts";
-import { BuddyError } from "../lib/errors.ts";
+import { EXIT } from "../lib/errors.ts";
 import { isTerminal } from "../lib/is-terminal.ts";
 import { printable } from "../lib/printable.ts";
 import { stderrLine } from "../lib/stderr-line.ts";
@@ -63,20 +63,25 @@ async function askOnTerminal({ file, settings }: TrustQuestion): Promise<boolean
   return answer === undefined ? undefined : /^y(es)?\s*$/i.test(answer);
 }
 
-/** Not read synchronously: a command that listens to signals would not hear Ctrl-C at the question. */
+/**
+ * Read asynchronously, so that Ctrl-C is heard where a command listens to signals; and not with tty.ReadStream, which in
+ * Bun goes on reading after it is destroyed and takes the REPL's keys.
+ */
 async function lineFrom(terminal: number, question: string): Promise<string | undefined> {
-  const { ReadStream } = await import("node:tty");
-  const stream = new ReadStream(terminal);
-  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
-  const interrupted = () => reject(new BuddyError("interrupted", "interrupted"));
-  process.once("SIGINT", interrupted);
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  // Nothing has been started yet, and the pending read would keep the process alive: leaving at once is right here.
+  const stops = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
+  const listeners = Object.entries(stops).map(([name, code]) => [name, () => process.exit(code)] as const);
+  for (const [name, listener] of listeners) process.once(name, listener);
   try {
-    stream.once("data", (chunk: Buffer | string) => resolve(chunk.toString()));
-    for (const event of ["end", "error"] as const) stream.once(event, () => resolve(undefined));
     writeSync(terminal, question);
+    const line = Buffer.alloc(256);
+    read(terminal, line, 0, line.length, null, (error, length) =>
+      resolve(error !== null || length === 0 ? undefined : line.toString("utf8", 0, length)),
+    );
     return await promise;
   } finally {
-    process.removeListener("SIGINT", interrupted);
-    stream.destroy();
+    for (const [name, listener] of listeners) process.removeListener(name, listener);
+    closeSync(terminal);
   }
 }

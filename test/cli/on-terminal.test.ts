@@ -45,8 +45,21 @@ describe("a configuration file of the working directory", () => {
     const asked = await start(box, run);
     await asked.sees("Trust this file?");
     asked.type("\u0003");
-    expect(await asked.child.exited).not.toBe(0);
+    expect(await asked.child.exited).toBe(130);
     expect(existsSync(join(box.home, ".config/buddy/trust.json"))).toBe(false);
+  });
+
+  test("after the answer the keys are the REPL's", async () => {
+    using box = sandbox();
+    box.write("cwd/buddy.toml", TOML.replace(/name.*\n/, ""));
+    const repl = await start(box, ["-m", "demo", "--no-tmux"]);
+    await repl.sees("Trust this file?");
+    repl.type("y\r");
+    await repl.sees("used) >");
+    repl.type("/help\r");
+    await repl.sees("/quit");
+    repl.type("/quit\r");
+    expect(await repl.child.exited).toBe(0);
   });
 
   test("what stands in the file cannot reach the terminal as an escape sequence", async () => {
