@@ -9,9 +9,13 @@ export function configDirectory(env: Environment = process.env): string {
   return join(xdg(env, "XDG_CONFIG_HOME", ".config"), "buddy");
 }
 
-/** $XDG_STATE_HOME/buddy or ~/.local/state/buddy. */
-export function stateDirectory(env: Environment = process.env): string {
-  return join(xdg(env, "XDG_STATE_HOME", ".local/state"), "buddy");
+/** $XDG_STATE_HOME/buddy or ~/.local/state/buddy; undefined where nothing says where that is. */
+export function stateDirectory(env: Environment = process.env): string | undefined {
+  try {
+    return join(xdg(env, "XDG_STATE_HOME", ".local/state"), "buddy");
+  } catch {
+    return undefined;
+  }
 }
 
 /** The XDG rules say that a relative path is to be ignored. */

@@ -10,14 +10,17 @@ export interface SessionPlace {
 }
 
 /** Looks only; `prepare` makes the directory when the first line is written. */
-export function sessionPlace(cwd: string, stateDirectory: string): SessionPlace {
+export function sessionPlace(cwd: string, stateDirectory: string | undefined): SessionPlace {
   const current = join(cwd, ".buddyx");
   const legacy = join(cwd, ".agentx");
   const root = !isDirectory(current) && isDirectory(legacy) ? legacy : current;
   // A link put there by somebody else could lead the log anywhere.
   if (canHold(root, cwd)) return { directory: join(root, "sessions") };
+  const why = `${cwd} cannot hold ${root.slice(join(cwd, "/").length)}`;
+  if (stateDirectory === undefined)
+    return { directory: join(root, "sessions"), notice: `${why} and HOME is not set: sessions are not stored` };
   const directory = join(stateDirectory, "sessions");
-  return { directory, notice: `${cwd} cannot hold ${root.slice(cwd.length + 1)}; sessions are stored in ${directory}` };
+  return { directory, notice: `${why}; sessions are stored in ${directory}` };
 }
 
 /** Makes the directory for its owner alone, with a .gitignore so that no session is ever committed. */

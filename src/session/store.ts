@@ -23,7 +23,8 @@ export class SessionStore {
     const place = sessionPlace(options.cwd, options.stateDirectory);
     this.directory = place.directory;
     this.notice = place.notice;
-    this.#directories = [...new Set([place.directory, join(options.stateDirectory, "sessions")])];
+    const elsewhere = options.stateDirectory === undefined ? [] : [join(options.stateDirectory, "sessions")];
+    this.#directories = [...new Set([place.directory, ...elsewhere])];
     this.#options = options;
   }
 
@@ -107,8 +108,8 @@ export class SessionStore {
 
 export interface SessionStoreOptions {
   readonly cwd: string;
-  /** Such as ~/.local/state/buddy. */
-  readonly stateDirectory: string;
+  /** Such as ~/.local/state/buddy: for sessions the working directory cannot hold. Undefined: there is no such place. */
+  readonly stateDirectory: string | undefined;
   /** Takes keys and tokens out of every line. */
   readonly redact: (text: string) => string;
   /** Told when the log cannot be written; the work goes on. */

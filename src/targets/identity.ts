@@ -2,6 +2,7 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import os from "node:os";
 import { BuddyError } from "../lib/errors.ts";
+import { homeDirectory } from "../lib/home-directory.ts";
 import type { MachineFacts, ScriptResult } from "./target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
@@ -17,7 +18,7 @@ case \${1-} in
 esac || [ -n "\${2-}" ] || exit 3
 u=$(id -un 2>/dev/null) || u=$(id -u)
 e=$(getent passwd "$u" 2>/dev/null) || e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
-s=\${e##*:}; s=\${s:-\${SHELL-}}
+s=\${e##*:}; s=\${s:-\${SHELL-}}; [ -x "$s" ] || s=
 h=\${HOME-}
 if [ -z "$h" ]; then e=\${e%:*}; h=\${e##*:}; fi
 m=; if [ -r /etc/machine-id ]; then read -r m </etc/machine-id; fi
@@ -78,7 +79,7 @@ export function localFacts(cwd: string): MachineFacts {
     machine: firstText("/etc/machine-id").trim() || os.hostname(),
     os: `${name === undefined ? "" : `${name}, `}${os.type()} ${os.release()}`,
     cwd: directory(cwd),
-    home: process.env["HOME"] || os.homedir(),
+    home: homeDirectory(),
     loginShell: shell,
     programs,
     ...(programs["tmux"] === undefined
@@ -91,13 +92,16 @@ export function localFacts(cwd: string): MachineFacts {
 function account(uid: number): [name: string, shell: string] {
   for (const line of firstText("/etc/passwd").split("\n")) {
     const [name = "", , id, , , , shell = ""] = line.split(":");
-    if (id === String(uid)) return [name, shell];
+    if (id === String(uid)) return [name, startable(shell)];
   }
-  const asked = Bun.spawnSync(["id", "-un"], {
-    env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
-    stderr: "ignore",
-  });
-  return [asked.stdout.toString().trim() || String(uid), process.env["SHELL"] ?? ""];
+  const id = Bun.which("id");
+  const asked = id === null ? "" : Bun.spawnSync([id, "-un"], { env: {}, stderr: "ignore" }).stdout.toString().trim();
+  return [asked || String(uid), startable(process.env["SHELL"] ?? "")];
+}
+
+/** The account's shell may name a program that is not on this machine. */
+function startable(shell: string): string {
+  return Bun.which(shell) === null ? "" : shell;
 }
 
 function tmuxVersion(said: string | undefined): { tmuxVersion?: string } {
@@ -106,7 +110,7 @@ function tmuxVersion(said: string | undefined): { tmuxVersion?: string } {
 }
 
 function directory(path: string): string {
-  const home = process.env["HOME"] || os.homedir();
+  const home = homeDirectory();
   const full = path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
   try {
     if (statSync(full).isDirectory()) return realpathSync(full);

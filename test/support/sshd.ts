@@ -104,6 +104,7 @@ MaxStartups 100
 PrintMotd no
 PrintLastLog no
 UseDNS no
+Subsystem sftp internal-sftp
 `,
   );
   const config = join(dir, "ssh_config");

@@ -112,18 +112,11 @@ function checkTerminal(): Finding {
 
 async function checkSessions(): Promise<Finding> {
   const { sessionPlace } = await import("../../session/place.ts");
-  try {
-    const { directory, notice } = sessionPlace(process.cwd(), stateDirectory());
-    if (notice === undefined) return { check: "sessions", status: "ok", text: `stored in ${directory}` };
-    return { check: "sessions", status: "info", text: notice };
-  } catch (error) {
-    return {
-      check: "sessions",
-      status: "warning",
-      text: (error as Error).message,
-      remedy: "set HOME or XDG_STATE_HOME",
-    };
-  }
+  const state = stateDirectory();
+  const { directory, notice } = sessionPlace(process.cwd(), state);
+  if (notice === undefined) return { check: "sessions", status: "ok", text: `stored in ${directory}` };
+  if (state !== undefined) return { check: "sessions", status: "info", text: notice };
+  return { check: "sessions", status: "warning", text: notice, remedy: "set HOME or XDG_STATE_HOME" };
 }
 
 function output(command: string[], stdin = ""): string {

@@ -1,6 +1,6 @@
 /** `buddy policy shell`: what the judge says of a command, with the rules of the configuration. */
-import { userInfo } from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
+import { homeDirectory } from "../../lib/home-directory.ts";
 import { printable } from "../../lib/printable.ts";
 import { judgeShell } from "../../policy/judge.ts";
 import type { Verdict } from "../../policy/verdict.ts";
@@ -24,11 +24,12 @@ interface ShellAnswer {
 export async function explainer(globals: GlobalOptions): Promise<Explainer> {
   const { config } = await loadConfiguration(globals, { create: false });
   const rules = shellRules(config);
-  const { homedir, username } = userInfo();
+  const home = homeDirectory();
+  const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);
   return {
     explain(value): ShellAnswer {
       if (typeof value !== "string") throw new BuddyError("usage", "a command is a JSON string");
-      const judged = judgeShell(value, rules, { home: homedir, user: username });
+      const judged = judgeShell(value, rules, { home, ...(user === undefined ? {} : { user }) });
       const { verdict } = judged;
       return {
         verdict: said(verdict.kind),

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { version } from "../../package.json";
+import { compile, downloadedRuntime } from "../../scripts/build.ts";
+import { type BareOptions, type BareRoot, bareRoot } from "../support/bare-root.ts";
+import { buddyBinary } from "../support/buddy.ts";
+import { muslLibraries } from "../support/musl.ts";
+import { sshTarget } from "../support/sshd.ts";
+
+const onLinux = process.platform === "linux" && process.arch === "x64";
+
+/** The binary by itself in a tree: instant answers, the policy, the doctor, a real command. */
+function worksIn(root: () => BareRoot, options: BareOptions = {}): void {
+  const buddy = (...args: string[]) => root().run(["/buddy", ...args], options);
+
+  test("tells its version and its help", async () => {
+    expect(await buddy("--version")).toEqual({ code: 0, stdout: `buddy ${version}\n`, stderr: "" });
+    const help = await buddy("--help");
+    expect(help.stdout).toContain("Usage: buddy");
+    expect(help.code).toBe(0);
+  });
+
+  test("explains the policy", async () => {
+    const { stdout, code } = await buddy("policy", "shell", "rm -rf ~", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ verdict: "block" });
+    expect(code).toBe(0);
+  });
+
+  test("checks the machine without stumbling over what is missing", async () => {
+    const { stdout, stderr, code } = await buddy("doctor", "-m", "demo", "--json");
+    expect(stderr).toBe("");
+    const { findings } = JSON.parse(stdout) as { findings: { check: string; status: string; text: string }[] };
+    expect(findings.map(({ check }) => check)).toContain("tmux");
+    expect(findings.filter(({ status }) => status === "broken")).toEqual([]);
+    expect(code).toBe(0);
+  });
+
+  test("runs a command, and reads and writes files", async () => {
+    const ls = await buddy("exec", "-m", "demo", "--approve", "all", "run: ls / && echo $((40 + 2))");
+    expect(ls.stdout).toMatch(/\bproc\b/);
+    expect(ls.stdout).toContain("42\n");
+    expect(ls.stderr).not.toContain("bug");
+    expect(ls.code).toBe(0);
+    const written = await buddy(
+      "exec",
+      "-m",
+      "demo",
+      "--approve",
+      "all",
+      "run: cd /tmp; echo kept > note\nread: /tmp/note",
+    );
+    expect(written.stdout).toContain("kept");
+    expect(written.code).toBe(0);
+  });
+}
+
+describe.if(onLinux)("the one binary beside a static busybox and libc", () => {
+  let root: BareRoot;
+  beforeAll(async () => {
+    root = bareRoot();
+    root.addProgram(await buddyBinary());
+    root.add(await buddyBinary(), "/buddy");
+  });
+  afterAll(() => root[Symbol.dispose]());
+
+  describe("with an empty environment: no PATH, no HOME, no TERM, no locale, no /etc", () => {
+    worksIn(() => root);
+    test("there is no bash, no tmux, no ssh, no account", () => {
+      expect(existsSync(join(root.dir, "etc"))).toBe(false);
+      for (const name of ["bash", "tmux", "ssh"]) {
+        const path = join(root.dir, "bin", name);
+        if (existsSync(path)) expect(statSync(path).ino).toBe(statSync(join(root.dir, "bin/busybox")).ino);
+      }
+    });
+  });
+
+  describe("on a read-only file system with a HOME that is not there", () => {
+    worksIn(() => root, { env: { PATH: "/bin", HOME: "/home/nobody" }, readOnly: true });
+    test("says that the session is not stored", async () => {
+      const options = { env: { PATH: "/bin", HOME: "/home/nobody" }, readOnly: true };
+      const { stderr } = await root.run(["/buddy", "exec", "-m", "demo", "hello"], options);
+      expect(stderr).toContain("the session cannot be stored in /home/nobody");
+    });
+  });
+});
+
+describe.if(onLinux)("the one binary on a small Debian", () => {
+  let root: BareRoot;
+  const env = { PATH: "/usr/bin:/bin", HOME: "/root", TERM: "xterm" };
+  beforeAll(async () => {
+    root = bareRoot();
+    for (const name of readdirSync(join(root.dir, "bin"))) Bun.spawnSync(["rm", join(root.dir, "bin", name)]);
+    const programs = ["dash", "bash", "tmux", "ls", "cat", "id", "mkdir", "rm", "mv", "chmod", "stat", "head", "tail"];
+    const more = ["tr", "sed", "grep", "sleep", "kill", "mktemp", "readlink", "setsid", "wc", "date", "uname", "stty"];
+    for (const name of [...programs, ...more]) {
+      const path = Bun.which(name);
+      if (path !== null) root.addProgram(path);
+    }
+    Bun.spawnSync(["ln", "-s", Bun.which("dash") ?? "dash", join(root.dir, "bin/sh")]);
+    for (const path of new Bun.Glob("**/*").scanSync("/usr/lib/locale/C.utf8"))
+      root.add(`/usr/lib/locale/C.utf8/${path}`);
+    for (const path of ["x/xterm", "s/screen", "t/tmux-256color", "s/screen-256color", "d/dumb"]) {
+      const found = ["/lib/terminfo", "/usr/share/terminfo"].map((dir) => `${dir}/${path}`).find(existsSync);
+      if (found !== undefined) root.add(found);
+    }
+    // A shell that is not installed: the account came with the image, the shell did not.
+    for (const name of ["etc", "root"]) mkdirSync(join(root.dir, name));
+    writeFileSync(join(root.dir, "etc/passwd"), "root:x:0:0:root:/root:/usr/bin/zsh\n");
+    root.addProgram(await buddyBinary());
+    root.add(await buddyBinary(), "/buddy");
+  });
+  afterAll(() => root[Symbol.dispose]());
+
+  worksIn(() => root, { env });
+
+  test("works in a tmux pane, and in a shell when it is told to", async () => {
+    const pane = ["exec", "-m", "demo", "--approve", "all", "run: echo pane=$TMUX_PANE"];
+    const { stdout, stderr } = await root.run(["/buddy", ...pane], { env });
+    expect(stdout).toMatch(/^pane=%\d+$/m);
+    expect(stderr).toContain("tmux -L buddy attach -t buddy-");
+    expect((await root.run(["/buddy", "--no-tmux", ...pane], { env })).stdout).toMatch(/^pane=$/m);
+  });
+});
+
+describe.if(onLinux)("the musl build beside a static busybox", () => {
+  let root: BareRoot;
+  const env = { PATH: "/bin", LD_LIBRARY_PATH: "/usr/lib" };
+  beforeAll(() => {
+    root = bareRoot();
+    compile("linux-x64-musl", downloadedRuntime("linux-x64-musl"), join(root.dir, "buddy"));
+    chmodSync(join(root.dir, "buddy"), 0o755);
+    mkdirSync(join(root.dir, "usr/lib"), { recursive: true });
+    mkdirSync(join(root.dir, "lib"));
+    muslLibraries(join(root.dir, "usr/lib"));
+    copyFileSync("/lib/ld-musl-x86_64.so.1", join(root.dir, "lib/ld-musl-x86_64.so.1"));
+  }, 60_000);
+  afterAll(() => root[Symbol.dispose]());
+
+  worksIn(() => root, { env });
+});
+
+describe.if(onLinux)("copied by scp", () => {
+  test("it runs on the other machine", async () => {
+    const { host, env, server } = await sshTarget();
+    const there = join(server.remoteHome, "buddy");
+    const ssh = Bun.which("ssh", { PATH: env.PATH ?? "" }) ?? "ssh";
+    const copied = Bun.spawnSync(["scp", "-q", "-S", ssh, await buddyBinary(), `${host}:${there}`], { stderr: "pipe" });
+    expect(copied.stderr.toString()).toBe("");
+    const on = (command: string) => Bun.spawnSync([ssh, host, command], { stderr: "pipe" });
+    expect(on(`${there} --version`).stdout.toString()).toBe(`buddy ${version}\n`);
+    const ran = on(`cd && ${there} exec -m demo --approve all 'run: echo $SSH_CONNECTION'`);
+    expect(ran.stdout.toString()).toContain("127.0.0.1");
+    expect(ran.exitCode).toBe(0);
+  });
+});
