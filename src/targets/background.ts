@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { KILL, LIST, LOOK, SEEN, START } from "./background-scripts.ts";
 import type { BackgroundOutput, BackgroundShell, BackgroundShells, ScriptResult, Transport } from "./target.ts";
+import { unlessAborted } from "./within.ts";
 
 const LOOK_BYTES = 1024 * 1024;
 const STATE_FIELDS = 6;
@@ -15,6 +16,8 @@ export interface BackgroundOptions {
   readonly scope?: string;
 }
 
+type LineFilter = (text: string) => string;
+
 interface Seen {
   readonly stdout: number;
   readonly stderr: number;
@@ -24,6 +27,8 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
   const scope = (options.scope ?? "").replaceAll(/[^A-Za-z0-9_-]/g, "-");
   const folder = scope || "shared";
   const seen = new Map<string, Seen>();
+  /** One look after another at each shell: two at once would both get the same text. */
+  const looking = new Map<string, Promise<void>>();
   let base = "";
   const learnBase = (directory: string) => {
     base = directory.split("/").slice(0, -2).join("/");
@@ -37,6 +42,18 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
     return result;
   };
 
+  const lookAt = async (id: string, limit: number, keep: LineFilter | undefined) => {
+    const known = seen.get(id);
+    const from = known === undefined ? [] : [String(known.stdout), String(known.stderr)];
+    const result = await ask(LOOK, id, [folder, String(limit), ...from]);
+    const { look, next } = readLook(result.stdout, limit, keep);
+    seen.set(id, next);
+    learnBase(look.outputFile.slice(0, -"/output".length));
+    // Kept there for a resumed session; when it gets lost, something is shown twice rather than never.
+    ask(SEEN, id, [folder, String(next.stdout), String(next.stderr)]).catch(noop);
+    return look;
+  };
+
   return {
     async start(command, { signal } = {}) {
       if (command.trim() === "") throw new BuddyError("target", "the command is empty");
@@ -44,10 +61,15 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       const id = `sh-${randomBytes(4).toString("hex")}`;
       const startedAt = Date.now();
       const cap = String(Math.max(1, Math.ceil(options.timeoutMs / 1000)));
-      const result = await transport.run(START, {
+      signal?.throwIfAborted();
+      const starting = transport.run(START, {
         args: [base, folder, id, options.cwd(), cap, String(startedAt)],
         input: command.endsWith("\n") ? command : `${command}\n`,
-        ...(signal === undefined ? {} : { signal }),
+      });
+      const result = await unlessAborted(signal, starting).catch((error: unknown) => {
+        // Nobody will hear of it, so it must not go on there.
+        if (signal?.aborted) starting.then(() => ask(KILL, id, [], true)).catch(noop);
+        throw error;
       });
       const [directory, pid] = result.stdout.toString().split("\0");
       if (result.code !== 0 || !directory || !pid) throw failure(result);
@@ -57,15 +79,12 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
 
     async output(id, { filter, limit = LOOK_BYTES } = {}) {
       const keep = filter === undefined ? undefined : lineFilter(filter);
-      const known = seen.get(id);
-      const from = known === undefined ? [] : [String(known.stdout), String(known.stderr)];
-      const result = await ask(LOOK, id, [folder, String(Math.max(4, Math.trunc(limit))), ...from]);
-      const { look, next } = readLook(result.stdout, Math.max(4, limit), keep);
-      seen.set(id, next);
-      learnBase(look.outputFile.slice(0, -"/output".length));
-      // Kept there for a resumed session; when it gets lost, something is shown twice rather than never.
-      ask(SEEN, id, [folder, String(next.stdout), String(next.stderr)]).catch(() => {});
-      return look;
+      const before = looking.get(id) ?? Promise.resolve();
+      const look = before.then(() => lookAt(id, Math.max(4, Math.trunc(limit)), keep));
+      const settled = look.then(noop, noop);
+      looking.set(id, settled);
+      void settled.then(() => looking.get(id) === settled && looking.delete(id));
+      return await look;
     },
 
     async kill(id) {
@@ -101,11 +120,7 @@ function shellOf(fields: readonly string[]): BackgroundShell {
   };
 }
 
-function readLook(
-  answer: Buffer,
-  limit: number,
-  keep: ((text: string) => string) | undefined,
-): { look: BackgroundOutput; next: Seen } {
+function readLook(answer: Buffer, limit: number, keep: LineFilter | undefined): { look: BackgroundOutput; next: Seen } {
   let at = 0;
   const field = () => {
     const end = answer.indexOf(0, at);
@@ -153,7 +168,7 @@ function whole(bytes: Buffer, lines: boolean, last: boolean): Buffer {
   return bytes;
 }
 
-function lineFilter(filter: string): (text: string) => string {
+function lineFilter(filter: string): LineFilter {
   let pattern: RegExp;
   try {
     pattern = new RegExp(filter);
@@ -183,3 +198,5 @@ function failure(result: ScriptResult): BuddyError {
   if (result.code === 7) return new BuddyError("target", `the working directory is gone: ${said}`);
   return new BuddyError("target", `background shells do not work here: ${said || `exit code ${result.code}`}`);
 }
+
+function noop(): void {}

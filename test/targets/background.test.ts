@@ -92,6 +92,32 @@ describe.each([...PLACES])("%s", (place) => {
     expect(await stranger.list()).toEqual([]);
   });
 
+  test("a start that is given up does not go on there", async () => {
+    const seconds = uniqueSeconds();
+    const stop = new AbortController();
+    const starting = shells.start(`sleep ${seconds}`, { signal: stop.signal });
+    stop.abort(new Error("not wanted"));
+    await expect(starting).rejects.toThrow("not wanted");
+    await opened.transport.run("true");
+    await until(
+      async () => (await shells.list()).some((one) => one.command === `sleep ${seconds}` && one.status === "killed"),
+      "it was ended",
+    );
+    expect(processesWith(`sleep ${seconds}`)).toEqual([]);
+  });
+
+  test("looks at once share the output, nothing comes twice", async () => {
+    const { id } = await shells.start("seq 1 50");
+    await until(async () => (await shells.list()).find((one) => one.id === id)?.status === "completed", "it ends");
+    const looks = await Promise.all([
+      shells.output(id, { limit: 60 }),
+      shells.output(id, { limit: 60 }),
+      shells.output(id),
+    ]);
+    const expected = Array.from({ length: 50 }, (_, at) => `${at + 1}\n`).join("");
+    expect(looks.map(({ stdout }) => stdout).join("")).toBe(expected);
+  });
+
   test("a filter keeps matching lines and uses up the others", async () => {
     const { id } = await shells.start("seq 1 20; echo done");
     await until(async () => (await shells.list()).find((one) => one.id === id)?.status === "completed", "it ends");
