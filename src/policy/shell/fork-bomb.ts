@@ -17,10 +17,6 @@ export class CallGraph {
     }
   }
 
-  isInside(name: string): boolean {
-    return this.#stack.some((frame) => frame.name === name);
-  }
-
   /** Runs `body` as something that happens in a process of its own. */
   forking(body: () => void): void {
     const frame = this.#stack.at(-1) as { forks: number };

@@ -82,6 +82,8 @@ class Walk implements Expansion {
   readonly #effects = new Set<string>();
   readonly #writes: Write[] = [];
   readonly #calls = new CallGraph();
+  /** Function bodies that are being walked. */
+  readonly #active = new Set<object>();
   #work = 0;
   #depth = 0;
   #loops = 0;
@@ -663,7 +665,9 @@ class Walk implements Expansion {
   }
 
   #call(name: string, { body, source }: DefinedFunction, args: readonly Field[] | undefined, input: Input): Printed {
-    if (this.#calls.isInside(name)) return undefined;
+    // A function of the same name may be another one: bodies are told apart, not names.
+    if (this.#active.has(body)) return undefined;
+    this.#active.add(body);
     const { positional } = this.scope;
     const before = this.#source;
     this.#source = source;
@@ -678,6 +682,7 @@ class Walk implements Expansion {
         });
       }),
     );
+    this.#active.delete(body);
     this.scope.positional = positional;
     this.#source = before;
     return out;
