@@ -20,7 +20,6 @@ export class Scope {
   readonly aliases = new Map<string, string>();
   /** Absolute, below HOME, relative to where the text starts, or UNKNOWN. */
   cwd = ".";
-  positional: readonly string[] | undefined;
   /** `$0`, where a shell was given one. */
   zeroth: string | undefined;
   /** Word splitting is no longer what it is by default. */
@@ -63,6 +62,15 @@ export class Scope {
     return log.size > 0;
   }
 
+  /** Every list that `$@` may be; an unknown one is UNKNOWN. */
+  get positional(): readonly Value[] {
+    return this.#values.get(POSITIONAL) ?? [UNKNOWN];
+  }
+
+  set positional(lists: readonly Value[]) {
+    this.set(POSITIONAL, lists);
+  }
+
   /** Every directory the text may be in at this point. */
   directories(): readonly string[] {
     const maybe = this.#values.get(MAYBE_CWD) as readonly string[] | undefined;
@@ -70,8 +78,9 @@ export class Scope {
   }
 }
 
-/** No variable can have this name. */
+/** No variable can have these names. */
 const MAYBE_CWD = " cwd";
+const POSITIONAL = " @";
 
 function joined(a: readonly Value[] | undefined, b: readonly Value[] | undefined): readonly Value[] {
   return bounded([...new Set([...(a ?? [UNKNOWN]), ...(b ?? [UNKNOWN])])]);

@@ -292,7 +292,8 @@ class Walk implements Expansion {
         const values: Value[] = [];
         for (const word of node.wordlist ?? [])
           for (const outcome of expandWord(word, this)) for (const item of outcome) values.push(item.value);
-        if (node.wordlist === undefined) values.push(...(this.scope.positional ?? [UNKNOWN]));
+        if (node.wordlist === undefined)
+          for (const given of this.scope.positional) values.push(...(typeof given === "string" ? [given] : given));
         const name = node.name.value;
         this.assign(name, values);
         this.#loop(() => {
@@ -642,7 +643,7 @@ class Walk implements Expansion {
     const { positional, zeroth, cwd } = this.scope;
     if (script.positional !== undefined) {
       this.scope.zeroth = script.positional[0];
-      this.scope.positional = script.positional.slice(1);
+      this.scope.positional = [script.positional.slice(1)];
     }
     let out: Printed;
     const body = () => {
@@ -652,7 +653,7 @@ class Walk implements Expansion {
       this.scope.maybe(body);
       this.scope.cwd = cwd;
     } else body();
-    this.scope.positional = positional;
+    if (script.own) this.scope.positional = positional;
     this.scope.zeroth = zeroth;
     return out;
   }
@@ -671,7 +672,7 @@ class Walk implements Expansion {
     const { positional } = this.scope;
     const before = this.#source;
     this.#source = source;
-    this.scope.positional = args?.map((word) => word.value);
+    this.scope.positional = args === undefined ? [UNKNOWN] : [args.map((word) => word.value)];
     let out: Printed;
     this.#deeper(() =>
       this.#calls.inside(name, () => {
@@ -714,11 +715,14 @@ class Walk implements Expansion {
         }
         return;
       case "set":
-        if (argv[1]?.value === "--") this.scope.positional = argv.slice(2).map((word) => word.value);
-        else if (words.length > 0) this.scope.positional = undefined;
+        if (argv[1]?.value === "--") this.scope.positional = [argv.slice(2).map((word) => word.value)];
+        else if (words.length > 0) this.scope.positional = [UNKNOWN];
         return;
       case "shift":
-        this.scope.positional = argv.length === 1 ? this.scope.positional?.slice(1) : undefined;
+        this.scope.positional =
+          argv.length === 1
+            ? this.scope.positional.map((given) => (typeof given === "string" ? given : given.slice(1)))
+            : [UNKNOWN];
         return;
       case "declare":
       case "typeset":

@@ -225,9 +225,9 @@ export function simpleValues(name: string, by: Expansion): readonly Value[] {
   const { positional } = scope;
   if (/^[?#$!]$/.test(name)) return [NUMBER];
   if (name === "0") return [scope.zeroth ?? UNKNOWN];
-  if (positional === undefined) return [UNKNOWN];
-  if (name === "@" || name === "*") return [positional];
-  if (/^[1-9]$/.test(name)) return [positional[Number(name) - 1] ?? ""];
+  if (name === "@" || name === "*") return positional;
+  if (/^[1-9]\d*$/.test(name))
+    return positional.map((given) => (typeof given === "string" ? UNKNOWN : (given[Number(name) - 1] ?? "")));
   return [UNKNOWN];
 }
 

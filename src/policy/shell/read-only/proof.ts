@@ -25,6 +25,8 @@ export interface Refused {
   readonly words?: readonly string[];
   /** Most operands it may have. */
   readonly operands?: number;
+  /** A word after the first operand is an operand whatever it looks like, as some versions of the program read it. */
+  readonly strict?: boolean;
 }
 
 /** Everything but these options. A word that may turn out to be an option is not proven. */
@@ -39,7 +41,10 @@ export function without(refused: Refused): Proof {
         if (isUnknown(word) && !/^--?[A-Za-z][\w-]*=/.test(word)) return `${NOT_KNOWN} an option`;
         const found = refusedOption(word, refused);
         if (found !== undefined) return `with ${found}`;
-      } else operands++;
+      } else {
+        operands++;
+        if (refused.strict === true) options = false;
+      }
     }
     return refused.operands !== undefined && operands > refused.operands ? "with that many arguments" : undefined;
   };

@@ -141,12 +141,12 @@ const FILES: readonly ReadOnlyRow[] = [
       if (args.some((word) => /^-[fsw]$/.test(word) || /^--(?:skip|check)[a-z-]*$/.test(word))) {
         // These take a value in the next word, which is no operand.
         const kept = args.filter((word, index) => !/^-[fsw]$|^--(?:skip|check)[a-z-]*$/.test(args[index - 1] ?? ""));
-        return without({ operands: 1 })(kept);
+        return without({ operands: 1, strict: true })(kept);
       }
-      return without({ operands: 1 })(args);
+      return without({ operands: 1, strict: true })(args);
     },
     yes: ["uniq", "uniq -c f", "uniq -d", "uniq -f 1 f"],
-    no: ["uniq a b", "uniq -c a b", "uniq $X", "uniq *", "uniq -- a b", "uniq -f 1 a b"],
+    no: ["uniq a b", "uniq a -c", "uniq -c a b", "uniq $X", "uniq *", "uniq -- a b", "uniq -f 1 a b"],
   },
   {
     programs: ["shuf"],
@@ -156,9 +156,9 @@ const FILES: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["xxd"],
-    proof: without({ short: "r", operands: 1 }),
+    proof: without({ short: "r", operands: 1, strict: true }),
     yes: ["xxd f", "xxd -l64 f"],
-    no: ["xxd a b", "xxd -r a", "xxd -r -p a b"],
+    no: ["xxd a b", "xxd a -p", "xxd -r a", "xxd -r -p a b"],
   },
   {
     programs: ["file"],
