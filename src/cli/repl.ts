@@ -13,6 +13,8 @@ import { withWaysOut } from "./ways-out.ts";
 export interface ReplOptions {
   /** Id, unique start of one, or `last` of a stored session to go on with. */
   readonly resume?: string | undefined;
+  /** Go on in a copy of it. */
+  readonly fork?: boolean;
 }
 
 export async function repl(options: ReplOptions, globals: GlobalOptions): Promise<ExitCode> {
@@ -28,12 +30,13 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     globals,
     loaded,
     resume: options.resume,
+    fork: options.fork,
     problem: (message) => problem(message),
   }).catch(async (error: unknown) => {
     throw await withWaysOut(error);
   });
   // ssh may ask for a password or about a host key: it needs the terminal before the REPL takes it.
-  if (globals.ssh !== undefined) await run.target.get();
+  if (run.globals.ssh !== undefined) await run.target.get();
   const { display } = loaded.config;
   const screen: Display = {
     color: wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1), setting: display.color }),
@@ -43,7 +46,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     markdown: display.markdown,
     notify: display.notify,
   };
-  const host = replHost({ run, loaded, globals, display: screen, resumed: options.resume !== undefined });
+  const host = replHost({ run, loaded, globals: run.globals, display: screen, resumed: options.resume !== undefined });
   const ui = await openUi(host, screen);
   problem = (message) => ui.warn(message);
   for (const message of [...problems, ...run.notes]) ui.warn(message);

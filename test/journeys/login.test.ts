@@ -3,6 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type LoginBehaviour, startLoginServer } from "../support/login-server.ts";
 import { type Sandbox, sandbox } from "../support/buddy.ts";
+import { startModel } from "../support/model.ts";
 import { until } from "../support/until.ts";
 
 const secrets = (text: string) => /refresh-\d+-secret|\.sig\d|eyJ/.test(text);
@@ -95,5 +96,43 @@ describe("buddy login", () => {
       expect(stderr).toContain("profile demo needs no sign-in");
       expect(stderr).toContain("buddy login gpt-codex");
       expect((await box.run(["login", "--check", "--reset"], { env })).code).toBe(2);
+    }));
+
+  test("exec uses the sign-in: headers, body, one refresh after 401, exit code 4 when it has ended", () =>
+    signedOut({}, async (box, server, env) => {
+      const refused = { status: 401 } as const;
+      await using model = startModel(
+        Array.from({ length: 6 }, () => ({ text: "signed in" })),
+        {},
+        { faults: [undefined, refused, undefined, refused, refused] },
+      );
+      const signedIn = { ...env, BUDDY_LOGIN_BASE_URL: model.url };
+      const before = await box.run(["exec", "hi"], { env: signedIn });
+      expect([before.code, before.stdout]).toEqual([4, ""]);
+      expect(before.stderr).toContain("buddy login");
+
+      await box.run(["login"], { env: signedIn });
+      const first = await box.run(["exec", "hi"], { env: signedIn });
+      expect([first.code, first.stdout]).toEqual([0, "signed in\n"]);
+      const { headers, body, path } = model.requests[0] as unknown as {
+        headers: Record<string, string>;
+        body: Record<string, unknown>;
+        path: string;
+      };
+      expect(path).toEndWith("/responses");
+      expect(headers["chatgpt-account-id"]).toBe("acct-42");
+      expect(headers["originator"]).toBe("buddy");
+      expect(headers["authorization"]).toStartWith("Bearer eyJ");
+      expect(body).toMatchObject({ store: false, stream: true, instructions: expect.any(String) });
+
+      const second = await box.run(["exec", "--verbose", "hi"], { env: signedIn });
+      expect([second.code, second.stdout]).toEqual([0, "signed in\n"]);
+      expect(server.state.refreshes).toBe(1);
+      server.state.refreshToken = "rotated elsewhere";
+      const ended = await box.run(["exec", "--verbose", "hi"], { env: signedIn });
+      expect(ended.code).toBe(4);
+      const log = Bun.spawnSync(["grep", "-r", "eyJ", join(box.cwd, ".buddyx")]).stdout.toString();
+      for (const text of [first, second, ended].flatMap((run) => [run.stdout, run.stderr]).concat(log))
+        expect(secrets(text)).toBe(false);
     }));
 });

@@ -8,10 +8,11 @@ export const command = defineCommand({
   args: {
     id: { type: "positional", required: false, description: "the session's id, or the beginning of it" },
     last: { type: "boolean", description: "the session used last in this directory" },
+    fork: { type: "boolean", description: "go on in a copy, such as while another buddy has the session" },
   },
   examples: [
     ["buddy resume --last", "where you left off"],
-    ["buddy resume 7k2m", "the session whose id begins with 7k2m"],
+    ["buddy resume 7b2f", "the session whose id begins with 7b2f"],
   ],
   async run({ args, globals }) {
     if (args.last && args.id !== undefined) throw new BuddyError("usage", "give an id or --last, not both");
@@ -21,6 +22,6 @@ export const command = defineCommand({
       });
     }
     const { repl } = await import("../repl.ts");
-    return await repl({ resume: args.last ? "last" : args.id }, globals);
+    return await repl({ resume: args.last ? "last" : args.id, fork: args.fork === true }, globals);
   },
 });
