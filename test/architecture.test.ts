@@ -21,7 +21,7 @@ const RULES: Record<string, { values: readonly string[]; types?: readonly string
 };
 
 /** Packages that cost time or memory at start-up: loaded by `import()` where they are used. */
-const HEAVY = ["openai", "zod", "cheerio", "unbash", "@clack/prompts", "consola", "citty", "smol-toml"];
+const HEAVY = ["openai", "zod", "cheerio", "unbash", "@clack/prompts", "citty", "smol-toml"];
 
 function isHeavy(specifier: string): boolean {
   return HEAVY.some((name) => specifier === name || specifier.startsWith(`${name}/`));

@@ -23,7 +23,8 @@ export function reportError(error: unknown, options: ReportOptions): ExitCode {
 
 /** `buddy: sentence`, then what to do; with `verbose` also where it happened and why. */
 export function describeError(error: unknown, { verbose, color = false, secrets = [] }: ReportOptions): string {
-  const redact = redactor(secrets);
+  const keys = [process.env.BUDDY_API_KEY, process.env.AGENT_API_KEY].flatMap((key) => key ?? []);
+  const redact = redactor([...secrets, ...keys]);
   const clean = (text: string) => printable(redact(text));
   const label = color ? "\u001b[1;31mbuddy:\u001b[0m" : "buddy:";
   const lines: string[] = [];

@@ -25,11 +25,8 @@ async function report(error: unknown, argv: readonly string[]): Promise<ExitCode
   const { reportError } = await import("./report-error.ts");
   const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : argv.length);
   const verbose = flags.some((arg) => /^(-[a-zA-Z]*v[a-zA-Z]*|--verbose)$/.test(arg));
-  const key = flags.flatMap((arg, i) =>
+  const secrets = flags.flatMap((arg, i) =>
     arg === "--api-key" ? [flags[i + 1] ?? ""] : (/^--api-key=(.*)$/.exec(arg)?.[1] ?? []),
-  );
-  const secrets = [...key, process.env.BUDDY_API_KEY ?? "", process.env.AGENT_API_KEY ?? ""].filter(
-    (text) => text !== "",
   );
   return reportError(error, { verbose, secrets, ...(flags.includes("--no-color") ? { color: false } : {}) });
 }
