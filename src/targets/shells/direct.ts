@@ -89,7 +89,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const live = this.#live;
     this.#live = undefined;
     if (live === undefined) return;
-    await this.#endTree(live, live.job).catch(() => {});
+    await this.#endTree(live).catch(() => {});
     live.process.kill("SIGKILL");
     await this.#options.transport.run('rm -rf "$1"', { args: [this.#directory] }).catch(() => {});
   }
@@ -134,11 +134,11 @@ export class DirectShell implements Shell, AsyncDisposable {
     const late = live.begin(tag, into);
     if (late !== "") notes.push(`Programs left in the background printed meanwhile: ${JSON.stringify(late)}`);
     this.#used = true;
-    live.process.stdin.write(request(command, tag, `${live.job}-${tag}`));
+    live.process.stdin.write(request(command, tag));
     const ended = live.finished;
     const how = await waitFor(ended, options);
     if (how !== "ended") {
-      await this.#endTree(live, `${live.job}-${tag}`).catch((error: unknown) =>
+      await this.#endTree(live).catch((error: unknown) =>
         notes.push(`Ending its processes failed: ${(error as Error).message}`),
       );
       live.process.kill("SIGKILL");
@@ -167,15 +167,16 @@ export class DirectShell implements Shell, AsyncDisposable {
   #start(): LiveShell {
     const { transport } = this.#options;
     const bash = transport.facts.programs["bash"];
+    const job = randomBytes(8).toString("hex");
     const shell = bash === undefined ? [transport.facts.programs["sh"] ?? "sh"] : [bash, "--noprofile", "--norc"];
-    const argv = [...shell, "-c", DIRECT_LOOP, "buddy-shell", this.#directory, this.#used ? "1" : "", this.#cwd];
+    const argv = [...shell, "-c", DIRECT_LOOP, "buddy-shell", this.#directory, this.#used ? "1" : "", this.#cwd, job];
     const process = transport.spawn(argv, {
       cwd: this.#options.cwd,
       env: { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat" },
     });
     const key = randomBytes(16).toString("hex");
     process.stdin.write(`${key}\n`);
-    return new LiveShell(process, key, transport.kind !== "local");
+    return new LiveShell(process, key, job, transport.kind !== "local");
   }
 
   /** ssh reports a shell that was killed like a lost connection: only another process tells them apart. */
@@ -184,9 +185,9 @@ export class DirectShell implements Shell, AsyncDisposable {
     return (await Promise.race([code, Bun.sleep(END_MS)])) === 0;
   }
 
-  async #endTree(live: LiveShell, mark: string): Promise<void> {
+  async #endTree(live: LiveShell): Promise<void> {
     const pid = await live.process.pid;
-    await this.#options.transport.run(END_TREE, { args: [String(pid), mark], slow: true, timeoutMs: 5000 });
+    await this.#options.transport.run(END_TREE, { args: [String(pid), live.job], slow: true, timeoutMs: 5000 });
   }
 }
 
@@ -215,8 +216,8 @@ async function waitFor(ended: Promise<unknown>, options: RunOptions): Promise<"e
 /** One shell process and the command it is at. */
 class LiveShell {
   readonly process: Process;
-  /** Prefix of the mark that every process started from this shell carries in its environment. */
-  readonly job = randomBytes(8).toString("hex");
+  /** Every process started from this shell carries it in its environment. */
+  readonly job: string;
   ended: End | undefined;
   #into: Recordings | undefined;
   #tag = 0;
@@ -227,7 +228,8 @@ class LiveShell {
   #exit: { code: number; cwd: string } | undefined;
   #released = false;
 
-  constructor(process: Process, key: string, remote: boolean) {
+  constructor(process: Process, key: string, job: string, remote: boolean) {
+    this.job = job;
     this.process = process;
     void this.#pump(
       process.stdout,
