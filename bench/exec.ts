@@ -8,10 +8,8 @@ import { type OpenedTarget, openTestTarget, temporaryHome } from "../test/suppor
 const RTT_MS = 100;
 const FLOOD_SECONDS = Number(process.env["BENCH_SECONDS"] ?? 60);
 const wanted = process.argv.slice(2);
-const rows: { figure: string; measured: string; goal: string }[] = [];
 
 function row(figure: string, measured: string, goal = ""): void {
-  rows.push({ figure, measured, goal });
   console.log(`${figure.padEnd(44)} ${measured.padEnd(34)} ${goal}`);
 }
 
@@ -159,6 +157,7 @@ const parts: Record<string, () => Promise<void>> = {
   },
 };
 
-using _home = temporaryHome();
+const home = temporaryHome();
 for (const [name, part] of Object.entries(parts)) if (wanted.length === 0 || wanted.includes(name)) await part();
+home[Symbol.dispose]();
 process.exit(0);

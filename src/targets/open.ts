@@ -64,7 +64,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
   });
   try {
     const shared = await panes.openShared();
-    const identity = identify(transport, shell.name, { session, attach: attachCommand(options, session) });
+    const identity = identify(transport, shell.name, { session, attach: attachCommand(options, session, transport) });
     return assemble({ transport, options, notices, spool, identity, shell: shared, panes, close: () => panes.close() });
   } catch (error) {
     await panes.close();
@@ -160,13 +160,20 @@ function plainName(name: string): string {
   return name.replace(/[^\w-]+/g, "-");
 }
 
-function attachCommand(options: TargetOptions, session: string): string {
+function attachCommand(options: TargetOptions, session: string, transport: Transport): string {
   const tmux = `tmux ${options.tmuxSocket === "" ? "" : `-L ${quote(options.tmuxSocket)} `}attach -t ${quote(session)}`;
-  const there = options.container === undefined ? tmux : `docker exec -it ${quote(options.container)} ${tmux}`;
+  const there =
+    options.container === undefined ? tmux : `${engineOf(transport)} exec -it ${quote(options.container)} ${tmux}`;
   if (options.ssh === undefined) return there;
   const port = /^(.*):(\d+)$/.exec(options.ssh);
   const host = port === null ? quote(options.ssh) : `-p ${port[2]} ${quote(port[1] ?? "")}`;
   return `ssh -t ${host} ${there}`;
+}
+
+/** The command that found the container: docker or podman. */
+function engineOf(transport: Transport): string {
+  const { container } = transport as { container?: { command?: string } };
+  return container?.command?.split("/").at(-1) ?? "docker";
 }
 
 function atLeast(version: string, major: number, minor: number): boolean {

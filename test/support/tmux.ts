@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openTarget } from "../../src/targets/open.ts";
 import type { Pane, Target, TargetNotice, TargetOptions } from "../../src/targets/target.ts";
-import { containerTarget } from "./container.ts";
+import { containerTarget, type Image } from "./container.ts";
 import { sshd } from "./sshd.ts";
 
 export interface OpenedTarget extends AsyncDisposable {
@@ -38,9 +38,10 @@ export function temporaryHome(): { readonly path: string } & Disposable {
 export async function openTestTarget(
   where: "local" | "ssh" | "container",
   more: Partial<TargetOptions> = {},
+  image: Image = "tmux",
 ): Promise<OpenedTarget> {
   const server = where === "ssh" ? await sshd() : undefined;
-  const container = where === "container" ? await containerTarget({ image: "tmux" }) : undefined;
+  const container = where === "container" ? await containerTarget({ image }) : undefined;
   prepend(server?.env.PATH);
   prepend(container?.env["PATH"]);
   const notices: TargetNotice[] = [];

@@ -15,7 +15,11 @@ exec 7<&0 8>&1 9>&2 </dev/null
 IFS= read -r __buddy_key <&7 || exit 0
 __buddy_file=$1/env __buddy_tag= __buddy_save= NL='
 '
-( umask 077; mkdir -p "$1" && : >>"$__buddy_file" ) 2>/dev/null
+for d in "\${1%/*}"/direct-*; do
+  # What a shell left behind that was killed.
+  if [ "$d" != "$1" ] && read -r p <"$d/pid" && ! kill -0 "$p"; then rm -rf "$d"; fi
+done 2>/dev/null
+( umask 077; mkdir -p "$1" && : >>"$__buddy_file" && echo $$ >"$1/pid" ) 2>/dev/null
 if [ "$2" = 1 ]; then
   [ -O "$__buddy_file" ] && . "$__buddy_file" 2>/dev/null
   cd -- "$3" 2>/dev/null
@@ -30,7 +34,7 @@ __buddy_next() {
     printf '\\033]7771;%s;P;0;%s;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$__buddy_tag" "$PWD" >&8
     __buddy_tag= __buddy_save=
   fi
-  IFS= read -r __buddy_line <&7 || exit 0
+  IFS= read -r __buddy_line <&7 || { trap - EXIT; rm -rf "\${__buddy_file%/env}"; exit 0; }
   eval "$__buddy_line"
 }
 __buddy_exit() {

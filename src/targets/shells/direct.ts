@@ -15,6 +15,7 @@ import type {
 import { DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
 import { Recording } from "./output/recording.ts";
 import type { Spool } from "./output/spool.ts";
+import { within } from "./within.ts";
 import { type Mark, MarkScanner } from "./tmux/markers.ts";
 
 export interface DirectShellOptions {
@@ -26,6 +27,7 @@ export interface DirectShellOptions {
 
 /** How long a shell that was killed may take to be gone before it is given up. */
 const END_MS = 3000;
+const CLOSE_MS = 300;
 const LATE_CHARACTERS = 2000;
 
 export class DirectShell implements Shell, AsyncDisposable {
@@ -88,10 +90,12 @@ export class DirectShell implements Shell, AsyncDisposable {
     this.#closed = true;
     const live = this.#live;
     this.#live = undefined;
-    if (live === undefined) return;
-    await this.#endTree(live).catch(() => {});
+    if (live === undefined || live.ended !== undefined) return;
+    // The loop ends with its stdin and takes its directory along.
+    live.process.stdin.end();
+    const over = await within(live.process.exited, CLOSE_MS);
+    if (over === undefined) await this.#endTree(live).catch(() => {});
     live.process.kill("SIGKILL");
-    await this.#options.transport.run('rm -rf "$1"', { args: [this.#directory] }).catch(() => {});
   }
 
   async #run(command: string, options: RunOptions): Promise<RunResult> {
@@ -142,7 +146,7 @@ export class DirectShell implements Shell, AsyncDisposable {
         notes.push(`Ending its processes failed: ${(error as Error).message}`),
       );
       live.process.kill("SIGKILL");
-      await Promise.race([live.process.exited, Bun.sleep(END_MS)]);
+      await within(live.process.exited, END_MS);
       live.release();
       this.#live = undefined;
       notes.push(RESTARTED);
@@ -182,7 +186,7 @@ export class DirectShell implements Shell, AsyncDisposable {
   /** ssh reports a shell that was killed like a lost connection: only another process tells them apart. */
   async #answers(): Promise<boolean> {
     const code = this.#options.transport.spawn(["true"]).exited.catch(() => 255);
-    return (await Promise.race([code, Bun.sleep(END_MS)])) === 0;
+    return (await within(code, END_MS)) === 0;
   }
 
   async #endTree(live: LiveShell): Promise<void> {

@@ -93,7 +93,7 @@ for a; do
   case $a in @supervisor@) a=$d/supervisor.sh ;; esac
   set -- "$@" "$a"
 done
-{ cat; sleep 0.2 2>/dev/null || sleep 1; kill 0; } | { "$@"; printf '\\nbuddy-exit %s %s\\n' "$k" "$?"; }
+{ cat; exec >&-; sleep 0.2 2>/dev/null || sleep 1; kill 0; } | { "$@"; printf '\\nbuddy-exit %s %s\\n' "$k" "$?"; }
 `;
 
 export interface AttachOptions {

@@ -1,6 +1,7 @@
 /** A tmux control-mode client on plain pipes: commands in, replies and every byte of the panes out. */
 import { BuddyError } from "../../../lib/errors.ts";
 import type { Process } from "../../target.ts";
+import { within } from "../within.ts";
 
 export interface Reply {
   readonly ok: boolean;
@@ -25,6 +26,7 @@ const PERCENT = 0x25;
 const SPACE = 0x20;
 const NEWLINE = 10;
 const BACKSLASH = 0x5c;
+const CLOSE_MS = 1000;
 /** A line of the protocol holds one read of a pane (some KiB) or one line of a reply. */
 const MAX_LINE = 64 * 1024 * 1024;
 
@@ -35,6 +37,7 @@ export class ControlClient {
   readonly #events: ControlEvents;
   readonly #pending: Pending[] = [];
   readonly #before: string[] = [];
+  readonly #gone = Promise.withResolvers<void>();
   readonly #ready = Promise.withResolvers<readonly string[]>();
   #reply: { readonly lines: string[]; readonly mark: string } | undefined;
   #carry: Buffer[] = [];
@@ -80,7 +83,8 @@ export class ControlClient {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#process.stdin.end();
-    await this.#process.exited;
+    await within(this.#gone.promise, CLOSE_MS);
+    this.#process.kill();
     this.#end("closed");
   }
 
@@ -94,6 +98,7 @@ export class ControlClient {
   #end(why: string): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#gone.resolve();
     this.#exitReason ||= why;
     const error = lostError(why);
     for (const pending of this.#pending.splice(0)) pending.reject(error);
@@ -112,7 +117,7 @@ export class ControlClient {
       this.#exitReason ||= String(error);
     }
     if (this.#closed) return;
-    const code = await Promise.race([this.#process.exited, Bun.sleep(200)]);
+    const code = await within(this.#process.exited, 200);
     this.#end(this.#exitReason || this.#stderr.trim() || `tmux client ended${code === undefined ? "" : ` (${code})`}`);
   }
 

@@ -14,6 +14,7 @@ import type {
 } from "../../target.ts";
 import { ScreenText } from "../output/screen-text.ts";
 import type { Spool } from "../output/spool.ts";
+import { within } from "../within.ts";
 import { capturePane, sendKeys } from "./capture.ts";
 import { deliver, type DeliveryPlace, isBlank, putFile, withdraw } from "./delivery.ts";
 import { linesAfter, sincePrompt } from "./gap.ts";
@@ -47,6 +48,8 @@ type ShellState =
 const FREE_MS = 1500;
 const START_MS = 10_000;
 const REPLACED_MS = 2000;
+/** How long a command that is not waited for may take to begin. */
+const BEGUN_MS = 1000;
 /** A prompt without the end mark (a theme redrew it) counts as drawn after this. */
 const DRAWN_MS = 150;
 /** A prompt came, but the shell did not take the line: it has no line editor. */
@@ -191,7 +194,7 @@ export class TmuxPane implements Pane, PaneSink {
     if (busy !== undefined) return busy;
     const running = this.#dispatch(command, options);
     if (options.noWait === true) {
-      await Promise.race([running.begun.promise, Bun.sleep(1000)]);
+      await within(running.begun.promise, BEGUN_MS);
       return this.#result(running, running.outcome ?? { kind: "running", why: "no-wait" });
     }
     return this.#watch(running, options);
