@@ -1,12 +1,28 @@
 /** Replaces a file as a whole: a reader sees the old text or the new one, and a failure leaves nothing behind. */
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** Directories that are missing are made for the owner alone. */
+/** Directories that are missing are made for the owner alone; a link is followed; a device or pipe is written to. */
 export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 0o600): void {
-  const directory = dirname(path);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const temporary = join(directory, `.${basename(path)}.${process.pid}.${Math.random().toString(36).slice(2, 10)}`);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const there = statSync(path, { throwIfNoEntry: false });
+  // A rename would put a plain file in the place of /dev/null.
+  if (there !== undefined && !there.isFile() && !there.isDirectory()) return writeFileSync(path, data);
+  const target = there === undefined ? path : realpathSync(path);
+  const random = Math.random().toString(36).slice(2, 10);
+  const temporary = join(dirname(target), `.${basename(target)}.${process.pid}.${random}`);
   const bytes = typeof data === "string" ? Buffer.from(data) : data;
   const file = openSync(temporary, "wx", mode);
   try {
@@ -14,7 +30,7 @@ export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 
     for (let written = 0; written < bytes.length;) written += writeSync(file, bytes, written);
     fsyncSync(file);
     closeSync(file);
-    renameSync(temporary, path);
+    renameSync(temporary, target);
   } catch (error) {
     try {
       closeSync(file);

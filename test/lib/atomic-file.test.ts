@@ -1,6 +1,16 @@
 /** A file is replaced as a whole, or nothing is left of the attempt. */
 import { expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeFileAtomic } from "../../src/lib/atomic-file.ts";
@@ -18,6 +28,25 @@ test("directories are made private, the mode is exact, a failure leaves no tempo
     expect(() => writeFileAtomic(join(dir, "taken"), "x")).toThrow();
     expect(readdirSync(dir).sort()).toEqual(["a", "taken"]);
     expect(readdirSync(join(dir, "a/b"))).toEqual(["file"]);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test("a link is followed, and a pipe or device is written to instead of being replaced", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "buddy-atomic-"));
+  try {
+    writeFileSync(join(dir, "real"), "old");
+    symlinkSync("real", join(dir, "link"));
+    writeFileAtomic(join(dir, "link"), "new");
+    expect(readFileSync(join(dir, "real"), "utf8")).toBe("new");
+    expect(lstatSync(join(dir, "link")).isSymbolicLink()).toBe(true);
+
+    Bun.spawnSync(["mkfifo", join(dir, "pipe")]);
+    const reader = Bun.spawn(["cat", join(dir, "pipe")], { stdout: "pipe" });
+    writeFileAtomic(join(dir, "pipe"), "through");
+    expect(await reader.stdout.text()).toBe("through");
+    expect(lstatSync(join(dir, "pipe")).isFIFO()).toBe(true);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
