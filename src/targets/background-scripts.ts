@@ -47,7 +47,11 @@ finish() {
 const STATE = `
 ${FINISH}stillup() {
   kill -0 "$pid" 2>/dev/null || return 1
-  if [ -r "/proc/$pid/environ" ]; then grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$pid/environ"; else :; fi
+  [ -r "/proc/$pid/environ" ] || return 0
+  grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$pid/environ" && return
+  # Just started, it may not have its own environment yet; another process under its number never will.
+  sleep 0.1 2>/dev/null || sleep 1
+  grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$pid/environ"
 }
 state() {
   code= pid= status=running

@@ -12,7 +12,15 @@ export async function runAndWatch(
 ): Promise<ToolResult> {
   const result = await shell.run(command, { ...wait, ...following(target, context) });
   const waitMs = "waitMs" in wait ? wait.waitMs : 0;
-  return outcomeText(result, { waitMs, shell: shell.kind, budget: context.budget, attach: target.identity.attach });
+  const told = outcomeText(result, {
+    waitMs,
+    shell: shell.kind,
+    budget: context.budget,
+    attach: target.identity.attach,
+  });
+  if (!("noWait" in wait) || result.outcome.kind !== "exited") return told;
+  const ended = `[command sent, not waited for]\nIt has ended already with exit code ${result.outcome.code}:\n`;
+  return { ...told, result: ended + String(told.result) };
 }
 
 /** The same for a command that an earlier call left running. */

@@ -56,7 +56,7 @@ test("Ctrl-C in the terminal: 130, and the terminal is as it was", async () => {
   await using rig = execRig([shell(`sleep ${seconds}`), { text: "never" }]);
   await using pty = await rig.terminal([], {
     shell:
-      'before=$(stty -g); $BUDDY exec --no-tmux --approve all go; echo "rc $?"; [ "$before" = "$(stty -g)" ] && echo same',
+      'trap : INT; before=$(stty -g); $BUDDY exec --no-tmux --approve all go; echo "rc $?"; [ "$before" = "$(stty -g)" ] && echo same',
   });
   await until(() => processesWith(`sleep ${seconds}`).length > 0, "the command to run");
   pty.type("\u0003");

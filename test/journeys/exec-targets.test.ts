@@ -1,0 +1,306 @@
+/** Every tool on every kind of target: the capability matrix, row by row, on the compiled binary. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Turn } from "../../src/model/scripted/playbook.ts";
+import { type Container, containerTarget } from "../support/container.ts";
+import { call, DECLARED, type ExecRig, execRig, shell } from "../support/exec.ts";
+import { sshTarget } from "../support/sshd.ts";
+
+setDefaultTimeout(90_000);
+
+interface Kind {
+  readonly name: string;
+  readonly tmux: boolean;
+  readonly flags: (at: Fixtures) => readonly string[];
+  readonly env?: (at: Fixtures) => Readonly<Record<string, string>>;
+  readonly label: (at: Fixtures) => string;
+}
+
+interface Fixtures {
+  readonly ssh: Awaited<ReturnType<typeof sshTarget>>;
+  readonly plain: Container;
+  readonly tmux: Container;
+}
+
+const KINDS: readonly Kind[] = [
+  { name: "local", tmux: false, flags: () => ["--no-tmux"], label: () => "local" },
+  { name: "local+tmux", tmux: true, flags: () => ["--tmux"], label: () => "local" },
+  {
+    name: "ssh",
+    tmux: false,
+    flags: (at) => ["--ssh", at.ssh.host, "--no-tmux"],
+    env: (at) => ({ PATH: at.ssh.env["PATH"] ?? "" }),
+    label: (at) => `ssh ${at.ssh.host}`,
+  },
+  {
+    name: "ssh+tmux",
+    tmux: true,
+    flags: (at) => ["--ssh", at.ssh.host, "--tmux"],
+    env: (at) => ({ PATH: at.ssh.env["PATH"] ?? "" }),
+    label: (at) => `ssh ${at.ssh.host}`,
+  },
+  {
+    name: "container",
+    tmux: false,
+    flags: (at) => ["--container", at.plain.name],
+    env: (at) => at.plain.env,
+    label: (at) => `container ${at.plain.name}`,
+  },
+  {
+    name: "container+tmux",
+    tmux: true,
+    flags: (at) => ["--container", at.tmux.name],
+    env: (at) => at.tmux.env,
+    label: (at) => `container ${at.tmux.name}`,
+  },
+];
+
+let at: Fixtures;
+beforeAll(async () => {
+  const [ssh, plain, tmux] = await Promise.all([
+    sshTarget(),
+    containerTarget({ image: "busybox" }),
+    containerTarget({ image: "tmux" }),
+  ]);
+  at = { ssh, plain, tmux };
+});
+afterAll(async () => {
+  await at.plain[Symbol.asyncDispose]();
+  await at.tmux[Symbol.asyncDispose]();
+});
+
+describe.each(KINDS.map((kind) => [kind.name, kind] as const))("%s", (_, kind) => {
+  async function run(
+    turns: readonly Turn[],
+    check: (
+      rig: ExecRig,
+      run: { code: number; events: { type: string; [key: string]: unknown }[]; stderr: string },
+    ) => void | Promise<void>,
+  ): Promise<void> {
+    await using rig = execRig([...turns, { text: "done" }], { env: kind.env?.(at) ?? {} });
+    const flags = [...kind.flags(at), "--approve", "all", "--max-iterations", "60"];
+    await check(rig, await rig.events([...flags, "go"], { timeoutMs: 80_000 }));
+  }
+
+  test("run_shell: output, exit code, state that stays, who and where in every event", async () => {
+    await run(
+      [
+        shell("echo hello"),
+        shell("cd /tmp && X=7"),
+        shell('pwd; echo "$X"'),
+        shell("echo out; echo err >&2; exit_code() { return 3; }; exit_code"),
+        shell("printf 'a\\nb'"),
+      ],
+      (rig, { code, events }) => {
+        expect(code).toBe(0);
+        const [hello, moved, state, failed, open] = rig.results() as string[];
+        expect(hello).toBe("hello");
+        expect(moved).toBe("(no output)");
+        expect(state).toBe("/tmp\n7");
+        expect(failed).toStartWith("[command failed: exit code 3]\n");
+        expect(failed).toContain("out");
+        expect(failed).toContain("err");
+        expect(open).toBe("a\nb");
+        expect(events[0]!["target"]).toBe(kind.label(at));
+        expect(events.at(-1)!["target"]).toMatch(new RegExp(`^${kind.label(at).replace("ssh ", "ssh (\\w+@)?")}$`));
+        const known = events.filter((event) => event.type === "session").at(-1);
+        expect(known).toMatchObject({
+          user: expect.any(String),
+          host: expect.any(String),
+          machine: expect.any(String),
+        });
+        expect("attach" in known!).toBe(kind.tmux);
+        expect(events.find((event) => event.type === "tool_finished" && event["exit_code"] === 3)).toMatchObject({
+          ok: false,
+          outcome: "exited",
+        });
+      },
+    );
+  });
+
+  test("run_shell: a command that takes too long", async () => {
+    await run(
+      [
+        shell("echo begun; sleep 60", { wait: 1 }),
+        ...(kind.tmux ? [call("send-keys", { keys: ["C-c"], ...DECLARED }), call("shell_output", { wait: 20 })] : []),
+        shell("echo after"),
+      ],
+      (rig) => {
+        const results = rig.results() as string[];
+        expect(results[0]).toStartWith("[command timed out after 1s]\n");
+        expect(results[0]).toContain("begun");
+        expect(results[0]).toContain(kind.tmux ? "still running" : "everything it started were ended");
+        if (kind.tmux) expect(results[2]).toContain("130");
+        expect(results.at(-1)).toBe("after");
+      },
+    );
+  });
+
+  test("run_shell wait=false: into the pane where there is one, refused elsewhere", async () => {
+    await run(
+      [shell("echo sent", { wait: false }), ...(kind.tmux ? [call("shell_output", { wait: 10 })] : [])],
+      (rig) => {
+        const results = rig.results() as string[];
+        if (!kind.tmux) return expect(results[0]).toContain("needs a tmux pane");
+        expect(results[0]).toStartWith("[command sent, not waited for]");
+        expect(results[1]).toContain("sent");
+      },
+    );
+  });
+
+  test("background shells: start, output, list, kill", async () => {
+    const started = (rig: ExecRig) => rig.results()[0] as { shell_id: string; pid: number; output_file: string };
+    let rigNow: ExecRig | undefined;
+    const id = () => started(rigNow!).shell_id;
+    await using rig = execRig(
+      [
+        shell("echo one; echo two >&2; while :; do sleep 1; done", { mode: "background" }),
+        () => call("shell_output", { shell_id: id() }),
+        call("list_shells"),
+        () => call("kill_shell", { shell_id: id() }),
+        () => call("kill_shell", { shell_id: id() }),
+        () => call("shell_output", { shell_id: id(), filter: "(" }),
+        call("shell_output", { shell_id: "sh-none" }),
+        { text: "done" },
+      ],
+      { env: kind.env?.(at) ?? {} },
+    );
+    rigNow = rig;
+    const { code } = await rig.events([...kind.flags(at), "--approve", "all", "go"], { timeoutMs: 80_000 });
+    expect(code).toBe(0);
+    const results = rig.results() as (Record<string, unknown> & string)[];
+    expect(results[0]).toMatchObject({
+      shell_id: expect.any(String),
+      pid: expect.any(Number),
+      output_file: expect.stringContaining("/"),
+    });
+    expect(results[1]).toMatchObject({ status: "running" });
+    expect(JSON.stringify(results[2])).toContain(id());
+    expect(results[3]).toMatchObject({ status: "killed" });
+    expect(results[4]).toMatchObject({ status: "killed", note: "it had ended already" });
+    expect(results[5]).toContain("regular expression");
+    expect(results[6]).toContain("no background shell");
+  });
+
+  test("files: write, read, edit", async () => {
+    const path = `/tmp/buddy-journey-${process.pid}-${kind.name.replace("+", "-")}.txt`;
+    try {
+      await run(
+        [
+          call("write_file", { path, content: "one\ntwo\nthree\n" }),
+          call("read_file", { path, offset: 2, limit: 1 }),
+          call("edit_file", { path, old_text: "two\n", new_text: "2\n" }),
+          call("edit_file", { path, old_text: "twoo", new_text: "x" }),
+          call("read_file", { path }),
+          call("read_file", { path: "/nonexistent/file" }),
+          shell(`rm ${path}`, { mutation: true }),
+        ],
+        (rig) => {
+          const [written, part, edited, absent, whole, missing] = rig.results() as string[];
+          expect(written).toBe(`created ${path}: 14 bytes written`);
+          expect(part).toBe("two\n\n[1 lines left; read on with offset=3]");
+          expect(edited).toContain("-two\n+2");
+          expect(absent).toContain("old_text is not in");
+          expect(whole).toBe("one\n2\nthree\n");
+          expect(missing).toContain("no such file");
+        },
+      );
+    } finally {
+      rmSync(path, { force: true });
+    }
+  });
+
+  test("panes: offered and working with tmux, otherwise neither", async () => {
+    const turns = [
+      shell("echo on-screen"),
+      call("capture-pane", {}),
+      call("tmux-create-pane", { pane: "extra", ...DECLARED }),
+      shell("echo in-extra", { pane: "extra" }),
+      call("capture-pane", { pane: "extra", start: "-", join_wrapped_lines: true }),
+      call("send-keys", { pane: "extra", literal_text: "echo typed-$((40+2))", enter: true, ...DECLARED }),
+      call("capture-pane", { pane: "extra", delay: "300ms" }),
+      call("tmux-kill-pane", { pane: "extra", ...DECLARED }),
+      call("tmux-kill-pane", { pane: "shared", ...DECLARED }),
+      call("tmux-create-session", { session: "other", ...DECLARED }),
+      call("send-keys", { ...DECLARED }),
+    ];
+    await run(turns, (rig) => {
+      const results = rig.results() as string[];
+      const offered = rig.requests.at(-1)!.tools.map((tool) => tool.name);
+      const needTmux = [
+        "capture-pane",
+        "send-keys",
+        "tmux-create-session",
+        "tmux-kill-session",
+        "tmux-create-pane",
+        "tmux-kill-pane",
+      ];
+      expect(needTmux.filter((name) => offered.includes(name))).toEqual(kind.tmux ? needTmux : []);
+      expect(results.at(-1)).toContain("nothing to send");
+      if (!kind.tmux) {
+        for (const index of [1, 2, 3, 4]) expect(results[index]).toContain("no tmux");
+        return;
+      }
+      expect(results[1]).toContain("on-screen");
+      expect(results[2]).toContain("created: pane extra");
+      expect(results[3]).toBe("in-extra");
+      expect(results[4]).toContain("in-extra");
+      expect(results[5]).toContain("sent");
+      expect(results[6]).toContain("typed-42");
+      expect(results[7]).toBe("ended: pane extra");
+      expect(results[8]).toContain("stays");
+      expect(results[9]).toContain("limit is 1");
+    });
+  });
+
+  test("output that was cut can be read to its last byte", async () => {
+    await using rig = execRig(
+      [
+        shell("i=0; while [ $i -lt 20000 ]; do echo line-$i; i=$((i+1)); done"),
+        (request) => {
+          const { result } = JSON.parse(request.messages.at(-1)!.content) as { result: string };
+          const [, id, offset] = /shell_output output_id="([^"]+)" offset=(\d+)/.exec(result)!;
+          return call("shell_output", { output_id: id, offset: Number(offset), limit: 2000 });
+        },
+        (request) => {
+          const { result } = JSON.parse(request.messages.at(-1)!.content) as { result: { output_id: string } };
+          return call("shell_output", { output_id: result.output_id, filter: "^line-12345$" });
+        },
+        { text: "done" },
+      ],
+      { env: kind.env?.(at) ?? {} },
+    );
+    await rig.events([...kind.flags(at), "--approve", "all", "go"], { timeoutMs: 80_000 });
+    const [cut, page, found] = rig.results() as [string, { text: string; total_bytes: number }, { text: string }];
+    const [, head, omitted, tail] = /^([\s\S]*)\n\[(\d+) bytes left out here; [^\]]*\]\n([\s\S]*)$/.exec(cut)!;
+    const all = Array.from({ length: 20_000 }, (_, n) => `line-${n}\n`).join("");
+    expect(all.startsWith(head!)).toBe(true);
+    expect(all.trimEnd().endsWith(tail!.trimEnd())).toBe(true);
+    expect(page.total_bytes).toBe(all.length);
+    expect(all.slice(head!.length).startsWith(page.text)).toBe(true);
+    expect(head!.length + Number(omitted) + tail!.length).toBeWithin(all.length - 1, all.length + 1);
+    expect(found.text.trim()).toBe("line-12345");
+  });
+});
+
+test("shell_roots: commands stay below them", async () => {
+  await using rig = execRig([shell("pwd"), shell("cd / && ls"), shell("cd sub && pwd"), { text: "done" }], {
+    config: "",
+  });
+  rig.box.write("cwd/sub/x", "");
+  rig.box.write(
+    "home/.config/buddy/buddy.toml",
+    (await Bun.file(join(rig.box.home, ".config/buddy/buddy.toml")).text()).replace(
+      "[tmux]",
+      `[tools]\nshell_roots = ["${rig.box.cwd}"]\n[tmux]`,
+    ),
+  );
+  const { code } = await rig.events(["--no-tmux", "--approve", "all", "go"]);
+  expect(code).toBe(0);
+  const [inside, outside, below] = rig.results() as string[];
+  expect(inside).toBe(rig.box.cwd);
+  expect(outside).toContain("outside shell_roots");
+  expect(below).toBe(join(rig.box.cwd, "sub"));
+  expect(existsSync(rig.box.cwd)).toBe(true);
+});
