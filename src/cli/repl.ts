@@ -8,6 +8,7 @@ import { composeRun, type Run } from "./compose.ts";
 import { loadConfiguration } from "./configuration.ts";
 import type { GlobalOptions } from "./options.ts";
 import { replHost } from "./repl-host.ts";
+import { watchSignals } from "./signals.ts";
 import { withWaysOut } from "./ways-out.ts";
 
 export interface ReplOptions {
@@ -36,7 +37,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     throw await withWaysOut(error);
   });
   // ssh may ask for a password or about a host key: it needs the terminal before the REPL takes it.
-  if (run.globals.ssh !== undefined) await run.target.get();
+  if (run.globals.ssh !== undefined) await openFirst(run);
   const { display } = loaded.config;
   const screen: Display = {
     color: wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1), setting: display.color }),
@@ -50,14 +51,29 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   const ui = await openUi(host, screen);
   problem = (message) => ui.warn(message);
   for (const message of [...problems, ...run.notes]) ui.warn(message);
+  // Bun prints what nobody caught and goes on: a REPL that is half broken, on a terminal in raw mode.
+  const crash = (error: unknown): void => ui.crash(error);
+  process.on("uncaughtException", crash);
+  process.on("unhandledRejection", crash);
   const done = ui.run();
   // Behind the first frame: opening must not hold up the prompt.
   const opening = setTimeout(() => void openTarget(run, ui), 0);
-  const code = await done;
-  clearTimeout(opening);
+  const code = await done.finally(() => {
+    clearTimeout(opening);
+    process.off("uncaughtException", crash);
+    process.off("unhandledRejection", crash);
+  });
   if (run.agent.turns > 0 && !globals.quiet)
     await Bun.write(Bun.stdout, `session ${run.session()}: buddy resume ${run.session()}\n`);
   return code;
+}
+
+/** Ctrl-C ends the attempt and what it has started. */
+async function openFirst(run: Run): Promise<void> {
+  using signals = watchSignals();
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  signals.signal.addEventListener("abort", () => reject(signals.signal.reason));
+  await Promise.race([run.target.get(), stopped]);
 }
 
 type Ui = Awaited<ReturnType<typeof openUi>>;

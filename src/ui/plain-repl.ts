@@ -78,7 +78,26 @@ export class PlainRepl implements CommandScreen, Asker {
       (line) => this.#line(line),
       () => this.leave(EXIT.ok),
     );
-    const code = await this.#left.promise;
+    try {
+      return await this.#left.promise;
+    } finally {
+      await this.#close();
+      stopListening();
+      host.approvals.setAsker(undefined);
+      process.off("SIGINT", onInterrupt);
+      process.off("SIGTERM", onTerminate);
+      process.off("SIGHUP", onHangup);
+    }
+  }
+
+  /** A bug: `run` throws it; a second one on the way out ends the process at once. */
+  crash(error: unknown): void {
+    if (this.#leaving) process.exit(EXIT.failure);
+    this.#leaving = true;
+    this.#left.reject(error);
+  }
+
+  async #close(): Promise<void> {
     this.#input.stop();
     this.tasks.hold();
     this.tasks.dropQueued();
@@ -88,19 +107,9 @@ export class PlainRepl implements CommandScreen, Asker {
       await Promise.race([this.tasks.whenIdle(), Bun.sleep(CLOSE_MS)]);
     }
     if (this.#prompted) await this.#write("\n");
-    await this.#write(
-      this.#transcript
-        .take(Number.MAX_SAFE_INTEGER)
-        .map((line) => `${line}\n`)
-        .join(""),
-    );
+    const lines = this.#transcript.take(Number.MAX_SAFE_INTEGER);
+    await this.#write(lines.map((line) => `${line}\n`).join(""));
     await this.#history.settled();
-    stopListening();
-    host.approvals.setAsker(undefined);
-    process.off("SIGINT", onInterrupt);
-    process.off("SIGTERM", onTerminate);
-    process.off("SIGHUP", onHangup);
-    return code;
   }
 
   leave(code: ExitCode): void {

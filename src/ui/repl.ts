@@ -105,14 +105,23 @@ export class Repl implements CommandScreen {
     this.#saidAttach = host.facts().target.attach !== undefined;
     this.#transcript.say(welcome(host, this.columns, this.style), "welcome");
     this.#screen.draw();
-    const code = await this.#left.promise;
-    await this.#close();
-    stopListening();
-    host.approvals.setAsker(undefined);
-    for (const signal of Object.keys(signals)) process.off(signal, onSignal);
-    process.off("SIGINT", onInterrupt);
-    process.off("SIGCONT", onContinue);
-    return code;
+    try {
+      return await this.#left.promise;
+    } finally {
+      await this.#close();
+      stopListening();
+      host.approvals.setAsker(undefined);
+      for (const signal of Object.keys(signals)) process.off(signal, onSignal);
+      process.off("SIGINT", onInterrupt);
+      process.off("SIGCONT", onContinue);
+    }
+  }
+
+  /** A bug: `run` gives the terminal back and throws it; a second one on the way out ends the process at once. */
+  crash(error: unknown): void {
+    if (this.#leaving) process.exit(EXIT.failure);
+    this.#leaving = true;
+    this.#left.reject(error);
   }
 
   /** Ends the REPL; whatever runs is cancelled. */

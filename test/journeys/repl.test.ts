@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, sandbox } from "../support/buddy.ts";
-import { ReplBinary, shellCall } from "../support/repl-binary.ts";
+import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
 import { until } from "../support/until.ts";
 
 const TIMEOUT = 60_000;
@@ -251,7 +251,7 @@ describe("approvals", () => {
       await using repl = new ReplBinary([
         async () => {
           await gate.promise;
-          return (await shellCall("touch made-by-y")) as never;
+          return shellReply("touch made-by-y");
         },
         { text: "made it" },
         shellCall("touch made-by-n"),

@@ -1,5 +1,5 @@
 /** The compiled binary's REPL on a pseudo-terminal, with a scripted model behind it. */
-import type { Playbook, Turn } from "../../src/model/scripted/playbook.ts";
+import type { Playbook, ScriptedReply, Turn } from "../../src/model/scripted/playbook.ts";
 import { type Sandbox, buddyBinary, sandbox } from "./buddy.ts";
 import { startModel, type TestModel } from "./model.ts";
 import { Pty, type PtyOptions } from "./pty.ts";
@@ -59,7 +59,11 @@ export class ReplBinary implements AsyncDisposable {
 }
 
 /** A tool call as the model would write it. */
-export function shellCall(command: string, more: Record<string, unknown> = {}): Turn {
-  const args = { command, risk: "low", mutation: false, privesc: false, why: "the test wants it", ...more };
+export function shellCall(command: string): Turn {
+  return shellReply(command);
+}
+
+export function shellReply(command: string): ScriptedReply {
+  const args = { command, risk: "low", mutation: false, privesc: false, why: "the test wants it" };
   return { toolCalls: [{ name: "run_shell", args }] };
 }

@@ -695,6 +695,41 @@ describe("the terminal", () => {
     expect(await third.done).toBe(0);
   });
 
+  test("a bug gives the terminal back before it is reported", async () => {
+    const rig = new ReplRig({ turn: shell });
+    rig.send("one\r");
+    await rig.until("step 12");
+    rig.repl.crash(new Error("a bug"));
+    expect(rig.done).rejects.toThrow("a bug");
+    await rig.done.catch(() => {});
+    expect(rig.raw).toBe(false);
+    expect(rig.emulator.raw).toContain("\x1b[?25h\x1b[0m");
+  });
+
+  test("keys and tokens are not shown", async () => {
+    await using rig = new ReplRig({
+      turn: async function* () {
+        yield { type: "tool_started", call: "c", tool: "run_shell", title: "echo sk-secret", args: {} };
+        yield { type: "tool_output", call: "c", stream: "stdout", text: "key: sk-secret\n" };
+        yield {
+          type: "tool_finished",
+          call: "c",
+          tool: "t",
+          ok: true,
+          outcome: "exited",
+          exit_code: 0,
+          ms: 1,
+          result: "",
+        };
+        yield { type: "error", code: "model", message: "bad key sk-secret", hint: "not sk-secret" };
+      },
+    });
+    rig.send("x\r");
+    const screen = await rig.until("bad key [redacted]");
+    expect(screen).toContain("echo [redacted]");
+    expect(rig.emulator.raw).not.toContain("sk-secret");
+  });
+
   test("wide and combining characters keep the cursor where the text ends", async () => {
     await using rig = new ReplRig();
     rig.send("漢字e\u0301 שלום x");

@@ -1,0 +1,111 @@
+/** The compiled REPL inside tmux, on an ssh host, and with the shared pane. */
+import { expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { buddyBinary } from "../support/buddy.ts";
+import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
+import { sshTarget } from "../support/sshd.ts";
+import { until } from "../support/until.ts";
+
+const TIMEOUT = 60_000;
+
+test(
+  "inside tmux: typing, streaming, resizing, and /attach opens a split with the shared pane",
+  async () => {
+    await using repl = new ReplBinary([
+      { text: "word ".repeat(100) },
+      shellCall("echo from the pane"),
+      { text: "it ran" },
+    ]);
+    repl.configure();
+    const sockets = join(repl.box.dir, "tmux");
+    mkdirSync(sockets, { mode: 0o700 });
+    const env = { ...repl.box.env, TMUX_TMPDIR: sockets };
+    const tmux = (...args: string[]): string =>
+      Bun.spawnSync(["tmux", "-L", "outer", "-f", "/dev/null", ...args], { env, cwd: repl.box.cwd }).stdout.toString();
+    const screen = (): string => tmux("capture-pane", "-p", "-t", "outer:0.0");
+    const shows = (wanted: RegExp): Promise<boolean> =>
+      until(() => wanted.test(screen()), String(wanted)).catch((error: Error) => {
+        throw new Error(`${error.message}\n${screen()}`);
+      });
+    try {
+      tmux("new-session", "-d", "-s", "outer", "-x", "80", "-y", "24", await buddyBinary());
+      await shows(/watch +tmux -L buddy attach -t buddy-/);
+      tmux("send-keys", "-t", "outer", "hello", "Enter");
+      await shows(/(word ){10}[\s\S]*> *\n/);
+      const line = "a line that wraps when the window gets narrow, as it will";
+      tmux("send-keys", "-t", "outer", line);
+      await shows(/as it will/);
+      tmux("resize-window", "-t", "outer", "-x", "40", "-y", "12");
+      await until(() => screen().replace(/\n */g, "").includes("narrow, as it will"), "the wrapped line");
+      expect(screen().match(/a line that/g)).toHaveLength(1);
+      tmux("resize-window", "-t", "outer", "-x", "100", "-y", "30");
+      await shows(new RegExp(`> ${line}`));
+      expect(screen().match(/a line that/g)).toHaveLength(1);
+      tmux("send-keys", "-t", "outer", "C-u");
+      tmux("send-keys", "-t", "outer", "run it", "Enter");
+      await shows(/it ran|approve\?/);
+      if (screen().includes("approve?")) tmux("send-keys", "-t", "outer", "y");
+      await shows(/it ran/);
+      tmux("send-keys", "-t", "outer", "/attach", "Enter");
+      await shows(/opened in a split: tmux -L buddy attach/);
+      await until(() => tmux("list-panes", "-t", "outer").trim().split("\n").length === 2, "a second pane");
+      await until(
+        () => tmux("capture-pane", "-p", "-t", "outer:0.1").includes("from the pane"),
+        "the shared pane in it",
+      );
+    } finally {
+      for (const socket of ["outer", "buddy"])
+        Bun.spawnSync(["tmux", "-L", socket, "kill-server"], { env, stderr: "ignore" });
+    }
+  },
+  TIMEOUT,
+);
+
+test(
+  "on an ssh host: the prompt and every question name it",
+  async () => {
+    const target = await sshTarget();
+    try {
+      await using repl = new ReplBinary([() => shellReply(`touch ${repl.box.cwd}/made-there`), { text: "made" }]);
+      const pty = await repl.start({
+        args: ["--ssh", target.host, "--no-tmux"],
+        env: { ...target.env, HOME: repl.box.home, PATH: target.env.PATH },
+      });
+      const screen = await pty.until(/\(ssh \S*lab\)> *$/);
+      expect(screen).toMatch(/target +\S+@\S+ over ssh/);
+      pty.type("go\r");
+      await pty.until(/\S+@\S+\$ touch \S+made-there -- approve\?/);
+      pty.type("y");
+      await pty.until("made\n");
+      pty.type(`look @${repl.box.cwd}/made`);
+      await pty.until("› made-there");
+    } finally {
+      await target.close();
+    }
+  },
+  TIMEOUT,
+);
+
+test(
+  "a host that cannot be reached ends it with an error, never on this machine instead",
+  async () => {
+    await using repl = new ReplBinary([]);
+    const pty = await repl.start({ args: ["--ssh", "nobody@127.0.0.1:9", "--no-tmux"] });
+    expect(await pty.exited).toBe(1);
+    expect(pty.emulator.history()).toContain("refused the connection");
+  },
+  TIMEOUT,
+);
+
+test(
+  "a container that is not there ends it, too, and gives the terminal back",
+  async () => {
+    await using repl = new ReplBinary([]);
+    const pty = await repl.start({ args: ["--container", "no-such-container", "--no-tmux"] });
+    expect(await pty.exited).toBe(1);
+    expect(pty.emulator.history()).toContain("no-such-container");
+    expect(pty.emulator.raw).toContain("\x1b[?2004l");
+  },
+  TIMEOUT,
+);
