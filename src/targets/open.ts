@@ -64,6 +64,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
   });
   try {
     const shared = await panes.openShared();
+    await enterDirectory(shared, options, transport, notices);
     const identity = identify(transport, shell.name, { session, attach: attachCommand(options, session, transport) });
     return assemble({ transport, options, notices, spool, identity, shell: shared, panes, close: () => panes.close() });
   } catch (error) {
@@ -72,6 +73,19 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
     throw error;
   }
 }
+
+/** A pane that was there before may be anywhere: commands must run where buddy was started, or where --cd says. */
+async function enterDirectory(shell: Shell, options: TargetOptions, transport: Transport, notices: Notices) {
+  const { cwd } = transport.facts;
+  const wanted = options.cwd !== undefined || transport.kind === "local";
+  if (!wanted || shell.cwd === cwd) return;
+  const { outcome } = await shell.run(`cd ${quote(cwd)}`, { waitMs: ENTER_MS });
+  if (outcome.kind === "exited" && outcome.code === 0) return;
+  const why = outcome.kind === "exited" ? `cd failed (exit code ${outcome.code})` : "something is running in it";
+  notices.tell({ kind: "warning", text: `The pane is in ${shell.cwd}, not in ${cwd}: ${why}.` });
+}
+
+const ENTER_MS = 3_000;
 
 function openDirect(transport: Transport, options: TargetOptions, notices: Notices): Target {
   const spool = new Spool();
@@ -143,7 +157,10 @@ function identify(transport: Transport, shellName: string, tmux?: { session: str
   };
 }
 
-/** Stable for a target, so that a restart finds its session again. */
+/**
+ * Stable for a target, so that a restart finds its session again. On this machine every directory has its own: two
+ * buddies in two projects must not run their commands in each other's.
+ */
 function sessionName(options: TargetOptions, transport: Transport): string {
   if (options.tmuxSession !== undefined && options.tmuxSession !== "") return plainName(options.tmuxSession);
   if (options.agentName !== "") return `buddy-${plainName(options.agentName)}`;
@@ -151,6 +168,7 @@ function sessionName(options: TargetOptions, transport: Transport): string {
     options.container === undefined ? "" : `container ${options.container}`,
     options.ssh ?? "local",
     transport.facts.user,
+    ...(transport.kind === "local" ? [transport.facts.cwd] : []),
   ];
   return `buddy-${createHash("sha256").update(target.join(" ")).digest("hex").slice(0, 4)}`;
 }
