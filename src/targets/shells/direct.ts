@@ -15,6 +15,7 @@ import type {
 import { DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
 import { Recording } from "./output/recording.ts";
 import type { Spool } from "./output/spool.ts";
+import { Turns } from "./turns.ts";
 import { within } from "./within.ts";
 import { type Mark, MarkScanner } from "./tmux/markers.ts";
 
@@ -39,7 +40,7 @@ export class DirectShell implements Shell, AsyncDisposable {
   #cwd: string;
   #used = false;
   #last: { result: RunResult; stdout: Recording; stderr: Recording } | undefined;
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
   #tag = 0;
   #closed = false;
 
@@ -65,19 +66,20 @@ export class DirectShell implements Shell, AsyncDisposable {
       });
     }
     if (command.includes("\0")) throw new BuddyError("tool", "a command cannot contain a NUL byte");
-    const before = this.#queue;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#queue = promise;
-    await before;
-    try {
-      return await this.#run(command, options);
-    } finally {
-      resolve();
-    }
+    const result = await this.#turns.take(() => this.#run(command, options), options.signal);
+    return (
+      result ?? {
+        outcome: { kind: "stopped", by: "user" },
+        output: NOTHING,
+        cwd: this.#cwd,
+        notes: ["It had not begun."],
+        durationMs: 0,
+      }
+    );
   }
 
   async wait(): Promise<RunResult> {
-    await this.#queue;
+    await this.#turns.idle();
     if (this.#last !== undefined) return this.#last.result;
     throw new BuddyError("tool", "no command has been run in this shell yet", { hint: "Run one first." });
   }
@@ -103,10 +105,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const stdout = new Recording(this.#options.spool.open(), options, "stdout");
     const stderr = new Recording(this.#options.spool.open("err"), options, "stderr");
     const notes: string[] = [];
-    const outcome =
-      options.signal?.aborted === true
-        ? ({ kind: "stopped", by: "user" } as const)
-        : await this.#execute(command, options, { stdout, stderr }, notes);
+    const outcome = await this.#execute(command, options, { stdout, stderr }, notes);
     stdout.end();
     stderr.end();
     const result: RunResult = {
@@ -195,6 +194,7 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 }
 
+const NOTHING = { head: "", tail: "", omittedBytes: 0, totalBytes: 0 };
 const RESTARTED =
   "The shell ended and a new one is started in the same directory with the same exported variables; functions, aliases and other variables are lost.";
 

@@ -12,16 +12,18 @@ import type {
   RunResult,
   TargetNotice,
 } from "../../target.ts";
-import { ScreenText } from "../output/screen-text.ts";
 import type { Spool } from "../output/spool.ts";
+import { Turns } from "../turns.ts";
 import { within } from "../within.ts";
 import { capturePane, sendKeys } from "./capture.ts";
+import { Condition } from "./condition.ts";
 import { deliver, type DeliveryPlace, isBlank, putFile, withdraw } from "./delivery.ts";
 import { linesAfter, sincePrompt } from "./gap.ts";
 import { type Mark, MarkScanner, parseRemembered, visiblePrompts } from "./markers.ts";
 import { probeForeground, signalForeground } from "./probe.ts";
 import { RunningCommand } from "./running-command.ts";
 import type { PaneRow, PaneSink, TmuxSession } from "./tmux-session.ts";
+import { TypedLine } from "./typed-line.ts";
 import { watchCommand } from "./watch.ts";
 
 export interface PaneOptions {
@@ -71,13 +73,13 @@ export class TmuxPane implements Pane, PaneSink {
   #current: RunningCommand | undefined;
   #last: RunningCommand | undefined;
   /** What the operator types at the prompt, as the screen shows it. */
-  #typed = new Typed();
+  #typed = new TypedLine();
   #operatorCommand: string | undefined;
   /** A line was entered that no start mark followed: in shells without hooks only a look tells what runs. */
   #unsure = false;
   #asides: string[] = [];
-  #queue: Promise<void> = Promise.resolve();
-  #waiters = new Set<() => void>();
+  readonly #turns = new Turns();
+  readonly #condition = new Condition();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #promptSeen = false;
   #promptId = 0;
@@ -103,9 +105,9 @@ export class TmuxPane implements Pane, PaneSink {
   async start(created: boolean): Promise<void> {
     if (!created) await this.#recall();
     const up = () => this.#state !== "starting" || !this.#alive;
-    await this.#until(up, REPLACED_MS);
-    if (!up() && created && (await this.#replaced())) await this.#until(up, REPLACED_MS / 2);
-    else await this.#until(up, START_MS);
+    await this.#condition.until(up, REPLACED_MS);
+    if (!up() && created && (await this.#replaced())) await this.#condition.until(up, REPLACED_MS / 2);
+    else await this.#condition.until(up, START_MS);
     if (this.#state === "starting" && created) {
       throw new NoPrompt("target", "the shell in the new pane did not come to a prompt", {
         hint: "Look at its start-up files; attach to the pane to see what it waits for.",
@@ -120,8 +122,9 @@ export class TmuxPane implements Pane, PaneSink {
     return seen.shellItself && seen.doing !== "working" && !shell.argv.some((word) => word.endsWith(seen.program));
   }
 
-  run(command: string, options: RunOptions = {}): Promise<RunResult> {
-    return this.#inTurn(() => this.#run(command, options), options.signal);
+  async run(command: string, options: RunOptions = {}): Promise<RunResult> {
+    const result = await this.#turns.take(() => this.#run(command, options), options.signal);
+    return result ?? this.#notRun({ kind: "stopped", by: "user" }, ["It had not begun."]);
   }
 
   async wait(options: Omit<RunOptions, "noWait"> = {}): Promise<RunResult> {
@@ -171,7 +174,7 @@ export class TmuxPane implements Pane, PaneSink {
     this.#state = "starting";
     this.#unfollow();
     this.#finish({ kind: "lost", why });
-    this.#wake();
+    this.#condition.changed();
   }
 
   /** tmux was told to go on already; what it left out is read from the screen. */
@@ -186,7 +189,6 @@ export class TmuxPane implements Pane, PaneSink {
   }
 
   async #run(command: string, options: RunOptions): Promise<RunResult> {
-    if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, []);
     if (command.includes("\0")) throw new BuddyError("tool", "a command cannot contain a NUL byte");
     await this.#ensureAlive();
     if (isBlank(command)) return this.#notRun({ kind: "exited", code: 0 }, []);
@@ -226,7 +228,7 @@ export class TmuxPane implements Pane, PaneSink {
       running.notes.push(`The operator had typed ${JSON.stringify(aside)} without running it; it was set aside.`);
     const cwd = this.#cwd === this.#savedCwd ? [] : putFile(`${session.directory}/${this.id.slice(1)}.cwd`, this.#cwd);
     this.#savedCwd = this.#cwd;
-    this.#typed = new Typed();
+    this.#typed = new TypedLine();
     session.send([...cwd, ...delivery.lines]).then(
       async (replies) => {
         const failed = replies.find((reply) => !reply.ok);
@@ -252,7 +254,7 @@ export class TmuxPane implements Pane, PaneSink {
     this.#savedCwd = "";
     try {
       await this.options.session.restoreFiles();
-      await this.#until(() => this.#state === "ready" || running.phase !== "sent", FREE_MS);
+      await this.#condition.until(() => this.#state === "ready" || running.phase !== "sent", FREE_MS);
       if (running.phase !== "sent" || this.#current !== running) return;
       if (attempt > 2) {
         return this.#finish({ kind: "lost", why: "the shell in the pane did not take the command; it did not run" });
@@ -276,6 +278,13 @@ export class TmuxPane implements Pane, PaneSink {
     return true;
   }
 
+  /** The connection went while it was being sent: whether it arrived is not known, so it is made sure that it never will. */
+  async #withdrawUndelivered(command: RunningCommand): Promise<void> {
+    if (!(await this.#withdraw(command))) return;
+    this.#last = command;
+    command.finish({ kind: "lost", why: "the connection was lost before the command was delivered; it did not run" });
+  }
+
   async #interrupt(): Promise<void> {
     await this.options.session.send([`copy-mode -q -t ${this.id}`, `send-keys -t ${this.id} C-c`]);
   }
@@ -289,7 +298,7 @@ export class TmuxPane implements Pane, PaneSink {
     }
     const limit = this.#state === "starting" ? START_MS : FREE_MS;
     if (this.#current === undefined) {
-      await this.#until(
+      await this.#condition.until(
         () => this.#state === "ready" || this.#state === "continuation" || !this.#alive,
         Math.min(limit, options.waitMs ?? limit),
         options.signal,
@@ -325,7 +334,7 @@ export class TmuxPane implements Pane, PaneSink {
     this.#editor = this.options.session.options.shell.kind !== "sh";
     this.#scanner = this.#newScanner();
     this.#unfollow = this.options.session.follow(this.#row.id, this);
-    await this.#until(() => this.#state !== "starting", START_MS);
+    await this.#condition.until(() => this.#state !== "starting", START_MS);
     const text = "The pane was gone and has been made anew: its directory, variables and running programs are lost.";
     this.#asides.push(text);
     this.options.notice({ kind: "lost-state", text });
@@ -343,7 +352,11 @@ export class TmuxPane implements Pane, PaneSink {
     const mark = parseRemembered(path?.lines.join("\n") ?? "", session.key);
     const lines = screen?.ok === true ? screen.lines : [];
     const [column, ...directory] = current?.lines[0]?.split("|") ?? [];
-    if (command !== undefined && command.phase !== "sent") this.#fill(command, lines, column === "0", gap);
+    if (command?.phase === "sent") {
+      if (mark !== undefined && "tag" in mark && mark.tag === command.tag) command.started();
+      else await this.#withdrawUndelivered(command);
+    }
+    if (command !== undefined && command.phase === "started") this.#fill(command, lines, column === "0", gap);
     if (mark?.kind === "started") {
       if (command?.tag === mark.tag) command.started();
       else if (command === undefined && mark.tag !== 0) this.#adopt(mark.tag, lines);
@@ -357,7 +370,7 @@ export class TmuxPane implements Pane, PaneSink {
       const seen = await probeForeground(session.options.transport, this.#row, true);
       if (this.#state === "starting") this.#state = seen.shellItself && seen.doing !== "working" ? "ready" : "running";
     }
-    this.#wake();
+    this.#condition.changed();
   }
 
   /** A command that a buddy before this one started and that still runs: it can be waited for. */
@@ -434,7 +447,7 @@ export class TmuxPane implements Pane, PaneSink {
         this.#onShellEnded(mark.code);
         break;
     }
-    this.#wake();
+    this.#condition.changed();
   }
 
   #onReady(): void {
@@ -448,7 +461,7 @@ export class TmuxPane implements Pane, PaneSink {
     }
     clearTimeout(this.#timer);
     this.#state = "ready";
-    this.#typed = new Typed();
+    this.#typed = new TypedLine();
     const command = this.#current;
     if (command?.phase === "sent" && this.#promptSeen) this.#arm(UNTAKEN_MS, () => void this.#deliverAgain(command));
   }
@@ -479,7 +492,7 @@ export class TmuxPane implements Pane, PaneSink {
   #onShellEnded(code: number): void {
     const command = this.#current;
     this.#state = "starting";
-    this.#typed = new Typed();
+    this.#typed = new TypedLine();
     this.#operatorCommand = undefined;
     const text = `The shell in the pane ended (exit code ${code}); a new one was started in ${this.#cwd}: variables, functions and aliases are lost.`;
     if (command === undefined) {
@@ -556,69 +569,9 @@ export class TmuxPane implements Pane, PaneSink {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(act, ms);
   }
-
-  #wake(): void {
-    for (const waiter of this.#waiters) waiter();
-  }
-
-  async #until(condition: () => boolean, ms: number, signal?: AbortSignal): Promise<void> {
-    if (condition()) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const check = () => {
-      if (condition()) resolve();
-    };
-    const timer = setTimeout(resolve, ms);
-    const abort = () => resolve();
-    signal?.addEventListener("abort", abort, { once: true });
-    this.#waiters.add(check);
-    await promise;
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", abort);
-    this.#waiters.delete(check);
-  }
-
-  /** One command at a time. One that is aborted before its turn leaves the queue without having run. */
-  async #inTurn(act: () => Promise<RunResult>, signal: AbortSignal | undefined): Promise<RunResult> {
-    const before = this.#queue;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#queue = promise;
-    const aborted = Promise.withResolvers<"aborted">();
-    const abort = () => aborted.resolve("aborted");
-    signal?.addEventListener("abort", abort, { once: true });
-    const turn = await Promise.race([before, aborted.promise]);
-    signal?.removeEventListener("abort", abort);
-    if (turn === "aborted") {
-      void before.then(() => resolve());
-      return this.#notRun({ kind: "stopped", by: "user" }, ["It had not begun."]);
-    }
-    try {
-      return await act();
-    } finally {
-      resolve();
-    }
-  }
 }
 
 export class NoPrompt extends BuddyError {}
-
-/** A line being typed, as the screen shows it. */
-class Typed {
-  #bytes = 0;
-  readonly #screen = new ScreenText(() => {});
-
-  write(bytes: Buffer): void {
-    this.#bytes += bytes.length;
-    if (this.#bytes < 8192) this.#screen.write(bytes);
-  }
-
-  text(): string {
-    return this.#screen.pending().split("\n").join(" ").trim();
-  }
-
-  firstLine(): string {
-    return this.#screen.pending().split("\n")[0]?.trim() ?? "";
-  }
-}
 
 function clip(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;

@@ -1,0 +1,31 @@
+/** One at a time, in order; who is aborted while waiting leaves the queue without a turn. */
+export class Turns {
+  #last: Promise<void> = Promise.resolve();
+
+  /** Gives what `act` gives, or undefined when the signal came before its turn. */
+  async take<T>(act: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+    const before = this.#last;
+    const { promise, resolve: done } = Promise.withResolvers<void>();
+    this.#last = promise;
+    const aborted = Promise.withResolvers<"aborted">();
+    const abort = () => aborted.resolve("aborted");
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    const turn = await Promise.race([before, aborted.promise]);
+    signal?.removeEventListener("abort", abort);
+    if (turn === "aborted") {
+      void before.then(done);
+      return undefined;
+    }
+    try {
+      return await act();
+    } finally {
+      done();
+    }
+  }
+
+  /** When nobody is left in the queue. */
+  async idle(): Promise<void> {
+    await this.#last;
+  }
+}
