@@ -79,9 +79,13 @@ ${PROMPT_COMMAND-}
   fi
 }
 
-for __buddy_file in emacs-standard vi-insert vi-command; do
-  bind -m "$__buddy_file" -x '"\e[7771~": __buddy_take' 2>/dev/null
-done
+if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 44 ]; then
+  for __buddy_file in emacs-standard vi-insert vi-command; do
+    bind -m "$__buddy_file" -x '"\e[7771~": __buddy_take' 2>/dev/null
+  done
+else
+  printf '\033]7771;%s;N\a' "$__buddy_key"
+fi
 PS2="\[\e]7771;$__buddy_key;I\a\]${PS2-> }"
 declare +x PS0 PS1 PS2 PROMPT_COMMAND
 unset __buddy_file __buddy_login __buddy_plain

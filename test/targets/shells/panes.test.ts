@@ -156,6 +156,15 @@ describe("start-up files", () => {
   });
 });
 
+test("a bash without a line editor gets its commands typed", async () => {
+  await using other = await openTestTarget("local", { shell: "bash" });
+  expect((await other.target.shell.run("set +o emacs; set +o vi")).outcome).toEqual({ kind: "exited", code: 0 });
+  const result = await other.target.shell.run("echo typed; sh -c 'exit 3'");
+  expect(result.outcome).toEqual({ kind: "exited", code: 3 });
+  expect(text(result)).toBe("typed\n");
+  expect(text(await other.target.shell.run("echo again"))).toBe("again\n");
+});
+
 describe("panes", () => {
   test("are made, used beside each other, listed and ended", async () => {
     expect(await panes.createPane("build")).toEqual({ session: "buddy-lab", pane: "build", created: true });
@@ -272,6 +281,43 @@ describe("looking and typing", () => {
     expect(result.outcome).toEqual({ kind: "exited", code: 0 });
     expect(text(result)).toContain("C-c; 'quoted' $HOME;\nC-c; 'quoted' $HOME;\nü\nü\n");
     expect(await refused(shared.keys({}))).toContain("nothing to send");
+  });
+});
+
+describe("a password prompt", () => {
+  test("is told at once, takes no text from buddy, and goes on once the operator answered", async () => {
+    const shared = place.target.shell as Pane;
+    const told: string[] = [];
+    const running = shared.run("bash -c 'read -rs -p Password: x; echo; echo len ${#x}'", {
+      onWaiting: (waiting) => told.push(waiting.for),
+    });
+    await until(() => told.includes("password"), "it is told");
+    expect(await refused(shared.keys({ literalText: "guess", enter: true }))).toContain("types nothing");
+    await place.types("secret\n");
+    const result = await running;
+    expect(result.outcome).toEqual({ kind: "exited", code: 0 });
+    expect(text(result)).toBe("Password:\nlen 6\n");
+    expect(told).toEqual(["password"]);
+  });
+
+  test("that nobody answers is reported when the time is over, and can be left with Ctrl-C", async () => {
+    const shared = place.target.shell as Pane;
+    const result = await shared.run("bash -c 'read -rs -p PIN: x'", { waitMs: 900 });
+    expect(result.outcome).toEqual({ kind: "waiting", for: "password", program: "bash" });
+    await shared.keys({ keys: ["C-c"] });
+    expect((await shared.wait({ waitMs: 5000 })).outcome).toEqual({ kind: "exited", code: 130 });
+  });
+});
+
+describe("commands in a queue", () => {
+  test("wait their turn, and leave it when they are stopped", async () => {
+    const stop = new AbortController();
+    const first = place.target.shell.run("sleep 0.3; echo first");
+    const second = place.target.shell.run("echo second", { signal: stop.signal });
+    const third = place.target.shell.run("echo third");
+    stop.abort();
+    expect((await second).outcome).toEqual({ kind: "stopped", by: "user" });
+    expect([text(await first), text(await third)]).toEqual(["first\n", "third\n"]);
   });
 });
 

@@ -13,6 +13,8 @@ export type Mark =
   | { readonly kind: "shown"; readonly tag: number }
   | { readonly kind: "ended"; readonly code: number; readonly tag: number }
   | { readonly kind: "incomplete" }
+  /** The shell's line editor cannot take lines from buddy (bash before 4.4): they are typed. */
+  | { readonly kind: "no-editor" }
   | { readonly kind: "shell-ended"; readonly code: number };
 
 const START = "\u001b]7771;";
@@ -96,6 +98,8 @@ export function parseMark(text: string): Mark | undefined {
     }
     case "I":
       return { kind: "incomplete" };
+    case "N":
+      return { kind: "no-editor" };
     case "X":
       return { kind: "shell-ended", code: Number(rest) || 0 };
   }

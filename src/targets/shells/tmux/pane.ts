@@ -150,9 +150,19 @@ export class TmuxPane implements Pane, PaneSink {
 
   async keys(options: KeysOptions): Promise<void> {
     await this.#ensureAlive();
+    if ((options.literalText ?? "") !== "" && (await this.#asksForPassword())) {
+      throw new BuddyError("tool", "a program in the pane asks for a password: buddy types nothing there", {
+        hint: "The operator types it in the pane. Wait for the command, or stop it with C-c.",
+      });
+    }
     await sendKeys(this.options.session, this.id, options);
     if (this.#current !== undefined) this.#current.lastActivity = performance.now();
     else if (!this.#editor) this.#unsure = true;
+  }
+
+  async #asksForPassword(): Promise<boolean> {
+    if (this.#current === undefined && this.#state === "ready") return false;
+    return (await probeForeground(this.options.session.options.transport, this.#row, true)).doing === "password";
   }
 
   output(bytes: Buffer): void {
@@ -442,6 +452,9 @@ export class TmuxPane implements Pane, PaneSink {
         break;
       case "incomplete":
         this.#onIncomplete();
+        break;
+      case "no-editor":
+        this.#editor = false;
         break;
       case "shell-ended":
         this.#onShellEnded(mark.code);

@@ -59,6 +59,7 @@ const FORMAT = [
   .map((name) => `#{${name}}`)
   .join("|");
 const EARLY_BYTES = 256 * 1024;
+const EARLY_PANES = 8;
 
 export class TmuxSession {
   readonly name: string;
@@ -220,6 +221,8 @@ export class TmuxSession {
     if (sink !== undefined) return sink.output(bytes);
     const early = this.#early.get(pane) ?? [];
     this.#early.set(pane, early);
+    const oldest = this.#early.keys().next().value;
+    if (this.#early.size > EARLY_PANES && oldest !== undefined) this.#early.delete(oldest);
     if (early.reduce((sum, one) => sum + one.length, 0) < EARLY_BYTES) early.push(bytes);
   }
 

@@ -38,7 +38,9 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
     const event = await next(command, Math.min(look, deadline) - now, options.signal);
     if (command.outcome !== undefined) return command.outcome;
     if (event === "aborted") return stop(command, hands);
-    if (performance.now() >= deadline) return atDeadline(command, hands);
+    if (performance.now() >= deadline) {
+      return told === undefined ? atDeadline(command, hands) : { kind: "waiting", for: "password", program: told };
+    }
     if (command.recording.fullScreen) {
       fullScreenSince ||= now;
       if (performance.now() - fullScreenSince < FULL_SCREEN_MS && performance.now() - command.lastActivity < QUIET_MS)
