@@ -1,5 +1,5 @@
 /** What `buddy init` does: asks where it can, and writes the template with the answers. */
-import { existsSync, renameSync } from "node:fs";
+import { existsSync, renameSync, statSync } from "node:fs";
 import { CONFIG_TEMPLATE, createConfigFile, setAside } from "../config/create.ts";
 import { shownPath } from "../config/origin.ts";
 import { type Env, requirePaths } from "../config/paths.ts";
@@ -21,7 +21,11 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   const { env, cwd, force } = options;
   const path = options.path ?? requirePaths(env, "~/.config/buddy/buddy.toml").config;
   const shown = shownPath(path, options);
-  if (existsSync(path) && !force) {
+  const present = statSync(path, { throwIfNoEntry: false });
+  if (present !== undefined && !present.isFile()) {
+    throw new BuddyError("config", `${shown} is not a regular file`, { hint: "name another one with --config PATH" });
+  }
+  if (present !== undefined && !force) {
     throw new BuddyError("config", `${shown} exists already`, {
       hint: "edit it, or replace it with: buddy init --force (the old one is kept beside it)",
     });

@@ -90,3 +90,13 @@ test("a command line without a terminal gets the template", async () => {
     said.mockRestore();
   }
 });
+
+test("what is not a regular file is never moved aside", async () => {
+  const dir = home();
+  const path = join(dir, "pipe");
+  Bun.spawnSync(["mkfifo", path]);
+  await expect(initConfig({ path, force: true, env: { HOME: dir }, cwd: dir })).rejects.toThrow(
+    "./pipe is not a regular file",
+  );
+  expect(readdirSync(dir)).toEqual(["pipe"]);
+});

@@ -51,3 +51,19 @@ test("a link is followed, and a pipe or device is written to instead of being re
     rmSync(dir, { recursive: true, force: true });
   }
 });
+
+test("a special file is written into, never replaced", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "buddy-atomic-"));
+  try {
+    const pipe = join(dir, "pipe");
+    Bun.spawnSync(["mkfifo", pipe]);
+    const reader = Bun.spawn(["cat", pipe], { stdout: "pipe" });
+    writeFileAtomic(pipe, "through");
+    expect(await reader.stdout.text()).toBe("through");
+    expect(statSync(pipe).isFIFO()).toBe(true);
+    writeFileAtomic("/dev/null", "x");
+    expect(statSync("/dev/null").isCharacterDevice()).toBe(true);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
