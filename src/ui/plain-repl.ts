@@ -1,6 +1,7 @@
 /** The REPL line by line: for dumb terminals, screen readers and logs. Nothing moves, nothing is repainted. */
 import type { AgentEvent } from "../agent/events.ts";
 import type { Task, Tasks } from "../agent/tasks.ts";
+import { atMost } from "../lib/at-most.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import type { ApprovalAnswer, ApprovalRequest, Asker } from "../policy/approvals.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
@@ -104,7 +105,7 @@ export class PlainRepl implements CommandScreen, Asker {
     const { running } = this.tasks;
     if (running !== undefined) {
       this.tasks.cancel(running.id);
-      await Promise.race([this.tasks.whenIdle(), Bun.sleep(CLOSE_MS)]);
+      await atMost(CLOSE_MS, this.tasks.whenIdle());
     }
     if (this.#prompted) await this.#write("\n");
     const lines = this.#transcript.take(Number.MAX_SAFE_INTEGER);

@@ -1,6 +1,7 @@
 /** The REPL: keys, tasks, questions and output on one terminal. */
 import type { AgentEvent } from "../agent/events.ts";
 import type { Task, TaskEnd, Tasks } from "../agent/tasks.ts";
+import { atMost } from "../lib/at-most.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../policy/approvals.ts";
 import { showText } from "../policy/terminal-text.ts";
@@ -441,7 +442,7 @@ export class Repl implements CommandScreen {
       this.tasks.cancel(running.id);
       this.#desk.close();
       // What does not end by itself is ended with the target.
-      await Promise.race([this.tasks.whenIdle(), Bun.sleep(CLOSE_MS)]);
+      await atMost(CLOSE_MS, this.tasks.whenIdle());
     }
     this.#editor.clear();
     await this.#screen.finish();
