@@ -1,7 +1,6 @@
 /** The REPL line by line: for dumb terminals, screen readers and logs. Nothing moves, nothing is repainted. */
 import type { AgentEvent } from "../agent/events.ts";
 import type { Task, Tasks } from "../agent/tasks.ts";
-import { atMost } from "../lib/at-most.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import type { ApprovalAnswer, ApprovalRequest, Asker } from "../policy/approvals.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
@@ -10,24 +9,21 @@ import type { ReplHost } from "./host.ts";
 import type { Choice } from "./picker.ts";
 import { promptText } from "./prompt.ts";
 import { type CommandScreen, isSlashCommand, runSlashCommand } from "./slash-commands.ts";
-import { Activity } from "./status-line.ts";
+import { TaskScreen } from "./task-screen.ts";
 import { theme, type Theme } from "./theme.ts";
-import { taskEndWords } from "./repl.ts";
 import { oneLine, Transcript } from "./transcript.ts";
 import { attachLines, welcome } from "./welcome.ts";
-import { seconds } from "./words.ts";
 
 export class PlainRepl implements CommandScreen, Asker {
   readonly host: ReplHost;
-  readonly tasks: Tasks;
   readonly style: Theme;
   readonly columns: number;
   readonly #input: LineInput;
   readonly #write: (text: string) => Promise<void>;
   readonly #transcript: Transcript;
   readonly #history: History;
+  readonly #tasks: TaskScreen;
   readonly #left = Promise.withResolvers<ExitCode>();
-  #activity = new Activity();
   /** Who gets the next line instead of the prompt; the newest question first. */
   #questions: ((line: string) => void)[] = [];
   #commands: Promise<void> = Promise.resolve();
@@ -55,11 +51,18 @@ export class PlainRepl implements CommandScreen, Asker {
       redact: (text) => host.redact(text),
     });
     this.#history = new History(host.historyPath);
-    this.tasks = host.tasks({
-      event: (_task, event) => this.#taskEvent(event),
-      changed: (task) => this.#taskChanged(task),
-      ended: (task, failure) => this.#taskEnded(task, failure),
+    this.#tasks = new TaskScreen(host, this.#transcript, {
+      started: (task) => this.#transcript.remark(`task ${task.id}: ${oneLine(task.title)}`),
+      printed: () => this.#print(),
+      failed: (error) => this.#report(error),
+      // The queue's next task starts before a prompt would be answered.
+      ended: () => queueMicrotask(() => void this.#print()),
+      attach: (command) => this.#sayAttach(command),
     });
+  }
+
+  get tasks(): Tasks {
+    return this.#tasks.tasks;
   }
 
   async run(): Promise<ExitCode> {
@@ -100,13 +103,7 @@ export class PlainRepl implements CommandScreen, Asker {
 
   async #close(): Promise<void> {
     this.#input.stop();
-    this.tasks.hold();
-    this.tasks.dropQueued();
-    const { running } = this.tasks;
-    if (running !== undefined) {
-      this.tasks.cancel(running.id);
-      await atMost(CLOSE_MS, this.tasks.whenIdle());
-    }
+    await this.#tasks.close();
     if (this.#prompted) await this.#write("\n");
     const lines = this.#transcript.take(Number.MAX_SAFE_INTEGER);
     await this.#write(lines.map((line) => `${line}\n`).join(""));
@@ -156,9 +153,7 @@ export class PlainRepl implements CommandScreen, Asker {
   }
 
   doing(task: Task): string {
-    if (task.state.kind === "queued") return "queued";
-    if (task.state.kind === "over") return task.state.status.replace("_", " ");
-    return task.state.kind === "stopping" ? "stopping" : this.#activity.state(Date.now());
+    return this.#tasks.doing(task);
   }
 
   async interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -227,29 +222,19 @@ export class PlainRepl implements CommandScreen, Asker {
       return;
     }
     const busy = this.tasks.running !== undefined;
-    const task = this.tasks.submit(line.trim(), (signal) => this.host.runTurn(line.trim(), signal));
+    const task = this.#tasks.submit(line, line);
     if (busy) this.say([`queued as task ${task.id}`]);
   }
 
   #interrupt(): void {
     this.#prompted = false;
-    const { running } = this.tasks;
     if (this.#busyWork !== undefined) this.#busyWork.abort(new DOMException("cancelled by the operator", "AbortError"));
-    else if (running?.state.kind === "running") {
-      this.tasks.dropQueued();
-      this.tasks.cancel(running.id);
-    } else if (this.#interruptedAt > Date.now() - TWICE_MS) this.leave(EXIT.ok);
+    else if (this.#tasks.stop() !== undefined) return;
+    else if (this.#interruptedAt > Date.now() - TWICE_MS) this.leave(EXIT.ok);
     else {
       this.#interruptedAt = Date.now();
       this.say(["press Ctrl-C again to leave"]);
     }
-  }
-
-  async #taskEvent(event: AgentEvent): Promise<void> {
-    this.#activity.event(event);
-    this.#transcript.event(event);
-    if (event.type === "session") this.#sayAttach(event.attach);
-    await this.#print();
   }
 
   #news(event: AgentEvent): void {
@@ -264,23 +249,6 @@ export class PlainRepl implements CommandScreen, Asker {
     this.#saidAttach = true;
     this.#transcript.say(attachLines(attach, this.columns, this.style), "welcome");
     this.#print();
-  }
-
-  #taskChanged(task: Task): void {
-    if (task.state.kind !== "running" || this.tasks.running !== task) return;
-    this.#activity = new Activity();
-    this.say([this.style.grey(`· task ${task.id}: ${oneLine(task.title)}`)]);
-  }
-
-  #taskEnded(task: Task, failure: unknown): void {
-    if (task.state.kind !== "over" || task.state.startedAt === undefined) return;
-    this.#transcript.finish();
-    const { status, startedAt, endedAt } = task.state;
-    if (failure !== undefined && status === "failed") this.#report(failure);
-    const words = taskEndWords(status);
-    if (words !== "") this.#transcript.say([`· task ${task.id} ${words} after ${seconds(endedAt - startedAt)}`]);
-    // The queue's next task starts before its prompt would be answered.
-    queueMicrotask(() => this.#print());
   }
 
   #report(error: unknown): void {
@@ -316,4 +284,3 @@ export interface LineInput {
 }
 
 const TWICE_MS = 2000;
-const CLOSE_MS = 3000;

@@ -1,7 +1,6 @@
 /** The REPL: keys, tasks, questions and output on one terminal. */
 import type { AgentEvent } from "../agent/events.ts";
-import type { Task, TaskEnd, Tasks } from "../agent/tasks.ts";
-import { atMost } from "../lib/at-most.ts";
+import type { Task, Tasks } from "../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../policy/approvals.ts";
 import { showText } from "../policy/terminal-text.ts";
@@ -17,17 +16,16 @@ import { promptText } from "./prompt.ts";
 import { layOut } from "./repl-view.ts";
 import { ReplScreen } from "./repl-screen.ts";
 import { type CommandScreen, isSlashCommand, runSlashCommand } from "./slash-commands.ts";
-import { Activity, FRAME_MS, statusLine } from "./status-line.ts";
+import { FRAME_MS, statusLine } from "./status-line.ts";
+import { TaskScreen } from "./task-screen.ts";
 import type { KeyInput, TerminalInput } from "./terminal/keys.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 import { supportsLinks, theme, type Theme } from "./theme.ts";
 import { oneLine, Transcript } from "./transcript.ts";
 import { attachLines, welcome } from "./welcome.ts";
-import { seconds } from "./words.ts";
 
 export class Repl implements CommandScreen {
   readonly host: ReplHost;
-  readonly tasks: Tasks;
   readonly style: Theme;
   readonly #terminal: Terminal;
   readonly #screen: ReplScreen;
@@ -36,10 +34,8 @@ export class Repl implements CommandScreen {
   readonly #editor: Editor;
   readonly #desk: ApprovalDesk;
   readonly #notifier: Notifier;
+  readonly #tasks: TaskScreen;
   readonly #left = Promise.withResolvers<ExitCode>();
-  /** Prompts to show when their task starts. */
-  readonly #echoes = new Map<number, string>();
-  #activity = new Activity();
   #picker: Picker | undefined;
   #busyWork: AbortController | undefined;
   #spinner: ReturnType<typeof setInterval> | undefined;
@@ -63,10 +59,15 @@ export class Repl implements CommandScreen {
       width: () => this.columns,
       redact: (text) => host.redact(text),
     });
-    this.tasks = host.tasks({
-      event: (_task, event) => this.#taskEvent(event),
-      changed: (task) => this.#taskChanged(task),
-      ended: (task, failure) => this.#taskEnded(task, failure),
+    this.#tasks = new TaskScreen(host, this.#transcript, {
+      started: (_task, echo) => this.#taskStarted(echo),
+      printed: () => {
+        this.#screen.soon();
+        return this.#screen.room();
+      },
+      failed: (error) => this.#report(error),
+      ended: (task, elapsedMs, words) => this.#taskEnded(task, elapsedMs, words),
+      attach: (command) => this.#sayAttach(command),
     });
     this.#history = new History(host.historyPath);
     this.#editor = new Editor(this.#history, completer(host, this.tasks), () => this.#screen.draw());
@@ -82,6 +83,10 @@ export class Repl implements CommandScreen {
       live: (columns, rows) => this.#layOut(columns, rows),
       painted: () => this.#desk.painted(),
     });
+  }
+
+  get tasks(): Tasks {
+    return this.#tasks.tasks;
   }
 
   /** Columns a row may use: the last one stays empty. */
@@ -172,9 +177,7 @@ export class Repl implements CommandScreen {
   }
 
   doing(task: Task): string {
-    if (task.state.kind === "queued") return "queued";
-    if (task.state.kind === "over") return task.state.status.replace("_", " ");
-    return task.state.kind === "stopping" ? "stopping" : this.#activity.state(Date.now());
+    return this.#tasks.doing(task);
   }
 
   async interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -240,11 +243,7 @@ export class Repl implements CommandScreen {
       this.#commands = this.#commands.then(() => this.#command(text));
       return;
     }
-    const prompt = text.trim();
-    // Set before submit: the task may start within it.
-    this.#nextEcho = shown;
-    this.tasks.submit(shown.trim(), (signal) => this.host.runTurn(prompt, signal));
-    this.#nextEcho = undefined;
+    this.#tasks.submit(text, shown);
     const failure = this.#history.takeFailure();
     if (failure !== undefined) {
       this.#transcript.warning(
@@ -254,7 +253,6 @@ export class Repl implements CommandScreen {
     }
   }
 
-  #nextEcho: string | undefined;
   /** Commands run one after the other, however fast they were typed. */
   #commands: Promise<void> = Promise.resolve();
 
@@ -278,12 +276,10 @@ export class Repl implements CommandScreen {
       this.#editor.clear();
       return;
     }
-    const { running } = this.tasks;
-    if (running?.state.kind === "running") {
-      const dropped = this.tasks.dropQueued();
-      this.tasks.cancel(running.id);
+    const dropped = this.#tasks.stop();
+    if (dropped !== undefined) {
       if (dropped > 0)
-        this.say([this.style.grey(`${dropped} queued prompt${dropped === 1 ? "" : "s"} dropped; Up recalls them`)]);
+        this.#transcript.remark(`${dropped} queued prompt${dropped === 1 ? "" : "s"} dropped; Up recalls them`);
       return;
     }
     if (this.#interruptedAt > Date.now() - TWICE_MS) {
@@ -307,23 +303,6 @@ export class Repl implements CommandScreen {
     }
   }
 
-  #taskEvent(event: AgentEvent): void | Promise<void> {
-    if (event.type === "text" && event.delta.length > PIECE) return this.#inPieces(event);
-    this.#activity.event(event);
-    this.#transcript.event(event);
-    if (event.type === "session") this.#sayAttach(event.attach);
-    this.#screen.soon();
-    return this.#screen.room();
-  }
-
-  /** What a fast server sent at once is shown bit by bit, so that a key never waits for all of it. */
-  async #inPieces(event: AgentEvent & { type: "text" }): Promise<void> {
-    for (let at = 0; at < event.delta.length; at += PIECE) {
-      await this.#taskEvent({ ...event, delta: event.delta.slice(at, at + PIECE) });
-      await new Promise<void>((resolve) => setImmediate(resolve));
-    }
-  }
-
   /** Events outside a task; those of a task come through it. */
   #news(event: AgentEvent): void {
     if (this.tasks.running !== undefined) return;
@@ -344,31 +323,13 @@ export class Repl implements CommandScreen {
     this.#transcript.say(attachLines(attach, this.columns, this.style), "welcome");
   }
 
-  #taskChanged(task: Task): void {
-    if (task.state.kind === "queued" && this.#nextEcho !== undefined) this.#echoes.set(task.id, this.#nextEcho);
-    if (task.state.kind === "running" && this.tasks.running === task && this.#startedTask !== task.id) {
-      this.#startedTask = task.id;
-      this.#activity = new Activity();
-      const echo = this.#echoes.get(task.id);
-      if (echo !== undefined) this.#transcript.prompt(this.#prompt(), echo.trim());
-      this.#echoes.delete(task.id);
-      this.#spinner ??= setInterval(() => this.#screen.soon(), FRAME_MS);
-    }
-    this.#screen.soon();
+  #taskStarted(echo: string | undefined): void {
+    if (echo !== undefined) this.#transcript.prompt(this.#prompt(), echo);
+    this.#spinner ??= setInterval(() => this.#screen.soon(), FRAME_MS);
   }
 
-  #startedTask = 0;
-
-  #taskEnded(task: Task, failure: unknown): void {
-    this.#echoes.delete(task.id);
-    if (task.state.kind !== "over" || task.state.startedAt === undefined) return;
-    const { status, startedAt, endedAt } = task.state;
-    this.#transcript.finish();
-    if (failure !== undefined && status === "failed") this.#report(failure);
-    const words = taskEndWords(status);
-    if (words !== "")
-      this.#transcript.say([this.style.grey(`· task ${task.id} ${words} after ${seconds(endedAt - startedAt)}`)]);
-    this.#notifier.taskEnded(task.id, endedAt - startedAt, words || "is done");
+  #taskEnded(task: Task, elapsedMs: number, words: string): void {
+    this.#notifier.taskEnded(task.id, elapsedMs, words);
     if (this.tasks.queued.length === 0) {
       clearInterval(this.#spinner);
       this.#spinner = undefined;
@@ -423,7 +384,7 @@ export class Repl implements CommandScreen {
         statusLine:
           running === undefined || this.#desk.asks
             ? undefined
-            : statusLine(running, this.#activity, queued.length, columns, Date.now(), this.style),
+            : statusLine(running, this.#tasks.activity, queued.length, columns, Date.now(), this.style),
         tail: (limit) => this.#transcript.live(limit),
       },
       columns,
@@ -435,36 +396,12 @@ export class Repl implements CommandScreen {
     clearInterval(this.#spinner);
     clearTimeout(this.#hintTimer);
     this.#busyWork?.abort();
-    this.tasks.hold();
-    this.tasks.dropQueued();
-    const { running } = this.tasks;
-    if (running !== undefined) {
-      this.tasks.cancel(running.id);
-      this.#desk.close();
-      // What does not end by itself is ended with the target.
-      await atMost(CLOSE_MS, this.tasks.whenIdle());
-    }
+    this.#desk.close();
+    await this.#tasks.close();
     this.#editor.clear();
     await this.#screen.finish();
     await this.#history.settled();
   }
 }
 
-/** How a task ended, where that is worth a line. */
-export function taskEndWords(status: TaskEnd): string {
-  return END_WORDS[status];
-}
-
-const END_WORDS: Record<TaskEnd, string> = {
-  answered: "",
-  failed: "failed",
-  cancelled: "was stopped",
-  timeout: "ran out of time",
-  max_iterations: "stopped at max_iterations",
-  approval_needed: "needed an approval",
-};
-
 const TWICE_MS = 2000;
-/** Characters of an answer that are rendered in one go: a few milliseconds. */
-const PIECE = 16 * 1024;
-const CLOSE_MS = 3000;

@@ -55,6 +55,11 @@ export class Transcript {
     this.#lines.push(...lines);
   }
 
+  /** A quiet line of buddy's own. */
+  remark(text: string): void {
+    this.say([this.#style.grey(`· ${text}`)]);
+  }
+
   /** The operator's own words, as they were typed. */
   prompt(prefix: string, text: string, note = ""): void {
     this.#section("prompt");
