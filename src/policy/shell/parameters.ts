@@ -6,7 +6,7 @@ import type { Value } from "./scope.ts";
 import { type Expansion, expandWord, simpleValues, wordValues } from "./words.ts";
 
 export function parameterValues(part: ParameterExpansionPart, by: Expansion): readonly Value[] {
-  const { prefix, operation, parameter } = part;
+  const { prefix, operation } = part;
   if (part.index !== undefined && part.index.text !== "@" && part.index.text !== "*")
     by.computed(part.index, wordValues(part.index, by));
   if (prefix === "#") return [NUMBER];
@@ -17,7 +17,7 @@ export function parameterValues(part: ParameterExpansionPart, by: Expansion): re
       typeof value === "string" && /^[A-Za-z_]\w*$/.test(value) ? simpleValues(value, by) : [UNKNOWN],
     );
   }
-  return operation === undefined ? values : operated(values, operation, parameter, by);
+  return operation === undefined ? values : operated(values, operation, part, by);
 }
 
 function plainValues(part: ParameterExpansionPart, by: Expansion): readonly Value[] {
@@ -37,17 +37,20 @@ function plainValues(part: ParameterExpansionPart, by: Expansion): readonly Valu
 function operated(
   values: readonly Value[],
   operation: ParameterOperation,
-  name: string,
+  part: ParameterExpansionPart,
   by: Expansion,
 ): readonly Value[] {
   switch (operation.type) {
     case "Default":
-      return withDefault(values, operation.operator, operation.operand, name, by);
+      return withDefault(values, operation.operator, operation.operand, part.parameter, by);
     case "Remove": {
       const patterns = patternValues(operation.operand, by);
       return each(values, (value) => removed(value, operation.operator, patterns[0]));
     }
     case "Replace": {
+      // unbash 6.0.3 ends the pattern at a slash inside a substitution: what runs there is read once more, as a whole.
+      const operands = part.text.slice(operation.operatorEnd - part.pos, -1);
+      if (/\$\(|[`]|[<>]\(/.test(operands)) by.reread(operands);
       const patterns = patternValues(operation.pattern, by);
       const by2 = wordValues(operation.replacement, by)[0] ?? UNKNOWN;
       return each(values, (value) => replaced(value, operation.operator, patterns[0], by2));
@@ -69,7 +72,8 @@ function operated(
       return each(values, (value) => recased(value, operation.operator));
     case "Transform":
       // @P expands prompt escapes and with them command substitutions held in the value.
-      if (/[PAa]/.test(operation.operand.text)) by.uncertain("the value of a variable is expanded again (@P)");
+      wordValues(operation.operand, by);
+      if (!/^[QELUuKk]$/.test(operation.operand.text)) by.uncertain("the value of a variable is expanded again (@P)");
       return [UNKNOWN];
     case "Names":
       return [UNKNOWN];

@@ -70,7 +70,8 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope): str
         argv.some((word) => /^-i?(?:name|path|regex|mtime|size|newer|mmin|empty|user)/.test(word.value))
       )
         return undefined;
-      return `${plan.starts.map((start) => start.value).join("\n")}\n${UNKNOWN}\n`;
+      const end = argv.some((word) => word.value === "-print0") ? "\0" : "\n";
+      return [...plan.starts.map((start) => start.value), UNKNOWN].map((path) => path + end).join("");
     }
     default:
       return undefined;

@@ -62,6 +62,21 @@ export class Scope {
     return log.size > 0;
   }
 
+  /** Runs `body` with these values, as for a command with assignments in front of it. */
+  during(assigns: readonly { readonly name: string; readonly value: string }[], body: () => void): void {
+    const before = assigns.map(({ name }) => this.#values.get(name));
+    for (const { name, value } of assigns) this.#values.set(name, [value]);
+    try {
+      body();
+    } finally {
+      for (const [index, { name }] of assigns.entries()) {
+        const old = before[index];
+        if (old === undefined) this.#values.delete(name);
+        else this.#values.set(name, old);
+      }
+    }
+  }
+
   /** Every list that `$@` may be; an unknown one is UNKNOWN. */
   get positional(): readonly Value[] {
     return this.#values.get(POSITIONAL) ?? [UNKNOWN];

@@ -72,6 +72,9 @@ export function walkText(text: string, context: { readonly home?: string; readon
 
 class OutOfWork extends Error {}
 
+/** Output of a command that is only known when it runs. */
+const NOT_KNOWN = `${UNKNOWN}\n`;
+
 /** What a list prints, where that is known. */
 type Printed = string | undefined;
 
@@ -116,6 +119,11 @@ class Walk implements Expansion {
   assign(name: string, values: readonly Value[]): void {
     this.#noted(name, values);
     this.#set(name, values);
+  }
+
+  reread(text: string): void {
+    this.uncertain("a substitution inside a replacement");
+    this.#inner({ text: `: ${text}`, own: true }, INHERITED);
   }
 
   computed(word: Word, values: readonly string[]): void {
@@ -189,6 +197,7 @@ class Walk implements Expansion {
 
   #list(statements: readonly Statement[]): Printed {
     let out: Printed = "";
+    let known = false;
     let previous: Statement | undefined;
     for (const statement of statements) {
       let printed: Printed;
@@ -208,9 +217,11 @@ class Walk implements Expansion {
           });
         });
       } else printed = this.#statement(statement);
-      out = out === undefined || printed === undefined ? undefined : out + printed;
+      // What is known of the output stays known beside what is not.
+      if (printed !== undefined || out !== undefined) out = (out ?? NOT_KNOWN) + (printed ?? NOT_KNOWN);
+      known ||= printed !== undefined && printed !== "";
     }
-    return out;
+    return known || statements.length === 0 || out === "" ? out : undefined;
   }
 
   #statement(statement: Statement): Printed {
@@ -620,11 +631,14 @@ class Walk implements Expansion {
     const { cwd } = this.scope;
     if (wrapped.cwd !== undefined) this.scope.cwd = wrapped.cwd;
     let out: Printed;
-    this.#deeper(() => {
-      for (const argv of wrapped.commands ?? [])
-        out = this.run(argv, inner, { assigns, writes: [], by: { command, at: wrapped.at } });
-      for (const script of wrapped.scripts ?? []) out = this.#inner(script, inner);
-    });
+    // What runs inside sees the assignments in front of the wrapper and those it makes itself.
+    this.scope.during([...command.assigns, ...assigns], () =>
+      this.#deeper(() => {
+        for (const argv of wrapped.commands ?? [])
+          out = this.run(argv, inner, { assigns, writes: [], by: { command, at: wrapped.at } });
+        for (const script of wrapped.scripts ?? []) out = this.#inner(script, inner);
+      }),
+    );
     this.scope.cwd = cwd;
     return (wrapped.commands?.length ?? 0) + (wrapped.scripts?.length ?? 0) === 1 ? out : undefined;
   }

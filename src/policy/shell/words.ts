@@ -19,6 +19,8 @@ export interface Expansion {
   /** `${x:=value}`. */
   assign(name: string, values: readonly Value[]): void;
   readonly uncertain: (why: string) => void;
+  /** Walks text that the parser may have cut wrongly; never certain. */
+  reread(text: string): void;
   /** Counts towards the work a text may cost. */
   spend(cost: number): void;
 }
@@ -178,12 +180,15 @@ function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
     case "AnsiCQuoted":
       return [[{ text: cleanedOnce(part.value, part.text) }]];
     case "Glob":
+      inside(part.parts, by);
       return [[{ text: quoted ? part.text : part.kind === "star" ? STAR : ONE }]];
     case "ExtendedGlob":
+      inside(part.parts, by);
       if (quoted) return [[{ text: part.text }]];
       by.uncertain(`extended patterns such as ${part.text} depend on the shell's settings`);
       return [[{ text: STAR }]];
     case "BraceExpansion":
+      inside(part.parts, by);
       return [[{ text: cleaned(part.text) }]];
     case "DoubleQuoted":
     case "LocaleString": {
@@ -207,6 +212,11 @@ function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
       by.process(part.script, part.text);
       return [[{ text: "/dev/fd/63" }]];
   }
+}
+
+/** Whatever stands inside a pattern may run something too. */
+function inside(parts: readonly WordPart[] | undefined, by: Expansion): void {
+  for (const part of parts ?? []) pieceValues(part, true, by);
 }
 
 function bitsOf(values: readonly Value[], quoted: boolean, list: boolean): Bits[] {

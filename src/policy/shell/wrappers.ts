@@ -245,24 +245,32 @@ const env: Wrapper = (argv) => {
     ],
     longValues: ["unset", "chdir", "split-string", "argv0"],
   };
-  let words = argv.map((word) => (word.value === "-" ? field("-i") : word));
-  let options = leadingOptions(words, 1, shape);
+  const words = argv.map((word) => (word.value === "-" ? field("-i") : word));
   let uncertain: string | undefined;
-  for (let i = 0; i < 4; i++) {
-    const text = options.seen.get("S") ?? options.seen.get("split-string");
-    if (text === undefined) break;
-    if (isUnknown(text.value)) uncertain = "what env -S splits cannot be known";
-    const split = text.value
+  // -S puts the words of its value where it stood, and options go on from there.
+  for (let i = 1, rounds = 0; i < words.length && rounds < 4; i++) {
+    const word = (words[i] as Field).value;
+    const match = /^(-[i0v]*S|--split-string=)([^]*)$/.exec(word);
+    const text = word === "--split-string" || match?.[2] === "" ? words[i + 1]?.value : match?.[2];
+    if (text === undefined) {
+      if (/^-[uC]$|^--(?:unset|chdir)$/.test(word)) i++;
+      else if (!word.startsWith("-")) break;
+      continue;
+    }
+    if (isUnknown(text)) uncertain = "what env -S splits cannot be known";
+    const split = text
       .split(/[ \t\n]+/)
-      .filter((word) => word !== "")
-      .map((word) => field(word.replace(/^(['"])(.*)\1$/, "$2").replaceAll("\\_", " ")));
-    words = [words[0] as Field, ...split, ...rest(words, options.at)];
-    options = leadingOptions(words, 1, shape);
+      .filter((item) => item !== "")
+      .map((item) => field(item.replace(/^(['"])(.*)\1$/, "$2").replaceAll("\\_", " ")));
+    words.splice(i, match === null || match[2] === "" ? 2 : 1, ...split);
+    i--;
+    rounds++;
   }
+  const options = leadingOptions(words, 1, shape);
   const { at, assigns } = assignments(words, options.at);
   const chdir = (options.seen.get("C") ?? options.seen.get("chdir"))?.value;
   const inner = rest(words, at);
-  const same = words.length === argv.length;
+  const same = argv.every((word, index) => word.value === words[index]?.value);
   return {
     harmless: true,
     assigns,
