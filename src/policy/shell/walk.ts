@@ -84,6 +84,7 @@ class Walk implements Expansion {
   readonly #uncertain = new Set<string>();
   readonly #effects = new Set<string>();
   readonly #writes: Write[] = [];
+  readonly #walked = new WeakSet<object>();
   readonly #calls = new CallGraph();
   /** Function bodies that are being walked. */
   readonly #active = new Set<object>();
@@ -180,10 +181,21 @@ class Walk implements Expansion {
       const end = script.commands.at(-1)?.end;
       if (end !== undefined && /^[ \t]*\(/.test(source.slice(end, end + 64)))
         this.uncertain("it cannot be parsed: an unexpected parenthesis");
-      return this.script(script, input);
+      const out = this.script(script, input);
+      this.#complete(script, 0);
+      return out;
     } finally {
       this.#source = before;
     }
+  }
+
+  /** A second, plain pass over the tree: a substitution that was not walked is a construct this walk does not know. */
+  #complete(node: SyntaxNode, depth: number): void {
+    this.spend(0.1);
+    if (depth > 400) throw new OutOfWork();
+    if ((node.type === "CommandExpansion" || node.type === "ProcessSubstitution" || node.type === "ArithmeticCommandExpansion") && node.script !== undefined && !this.#walked.has(node.script))
+      this.uncertain("a substitution in a place that is not looked at");
+    forEachChild(node, (child) => this.#complete(child, depth + 1));
   }
 
   script(script: Script, input: Input): Printed {
@@ -366,6 +378,7 @@ class Walk implements Expansion {
       this.uncertain("a command substitution that cannot be parsed");
       return UNKNOWN;
     }
+    this.#walked.add(script);
     let out: Printed;
     const { cwd } = this.scope;
     this.#calls.forking(() => {
