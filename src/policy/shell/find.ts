@@ -1,5 +1,5 @@
 /** find: what its actions run or delete, and whether a test narrows that down. */
-import { type Field, field, matchesAll, UNKNOWN } from "./field.ts";
+import { type Field, field, isFixed, matchesAll, UNKNOWN } from "./field.ts";
 import type { Wrapped } from "./wrappers.ts";
 
 export interface FindPlan {
@@ -11,7 +11,13 @@ export interface FindPlan {
 
 export type FindAction =
   | { readonly kind: "delete"; readonly narrowed: boolean }
-  | { readonly kind: "run"; readonly argv: readonly Field[]; readonly narrowed: boolean }
+  /** `named`: the only name the files have that it runs on. */
+  | {
+      readonly kind: "run";
+      readonly argv: readonly Field[];
+      readonly narrowed: boolean;
+      readonly named: string | undefined;
+    }
   | { readonly kind: "write"; readonly file: Field | undefined };
 
 export function findRuns(argv: readonly Field[]): Wrapped | undefined {
@@ -21,7 +27,8 @@ export function findRuns(argv: readonly Field[]): Wrapped | undefined {
     if (action.kind !== "run") continue;
     const starts = plan.starts.length === 0 ? [field(".")] : plan.starts;
     for (const start of starts) {
-      const found = action.narrowed ? `${start.value === "/" ? "" : start.value}/${UNKNOWN}` : start.value;
+      const below = `${start.value === "/" ? "" : start.value}/${UNKNOWN}`;
+      const found = !action.narrowed ? start.value : action.named === undefined ? below : `${below}/${action.named}`;
       const words = action.argv.map((word) =>
         word.value.includes("{}") ? field(word.value.replaceAll("{}", found), word.source) : word,
       );
@@ -61,6 +68,7 @@ export function findPlan(argv: readonly Field[]): FindPlan {
 class Expression {
   readonly actions: FindAction[] = [];
   odd = false;
+  #named: string | undefined;
 
   constructor(
     readonly argv: readonly Field[],
@@ -81,6 +89,7 @@ class Expression {
   and(outer: boolean, depth: number): boolean {
     let narrowed = outer;
     let own = false;
+    if (!outer) this.#named = undefined;
     while (this.at < this.argv.length) {
       const word = (this.argv[this.at] as Field).value;
       if (word === "-o" || word === "-or" || word === "," || word === ")") break;
@@ -113,7 +122,7 @@ class Expression {
     if (/^-(?:exec|execdir|ok|okdir)$/.test(word)) {
       const from = this.at;
       while (this.at < this.argv.length && !this.endsRun()) this.at++;
-      this.actions.push({ kind: "run", argv: this.argv.slice(from, this.at), narrowed });
+      this.actions.push({ kind: "run", argv: this.argv.slice(from, this.at), narrowed, named: this.#named });
       this.at++;
       return false;
     }
@@ -132,6 +141,7 @@ class Expression {
     }
     if (ONE_WORD.test(word)) {
       const value = this.argv[this.at++]?.value ?? "";
+      if (word === "-name" && isFixed(value) && !/[*?[\\]/.test(value)) this.#named = value;
       if (word === "-maxdepth") return false;
       return NARROWING.test(word) && !matchesAll(value);
     }

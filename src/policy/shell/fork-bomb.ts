@@ -4,12 +4,12 @@ export class CallGraph {
   static readonly ITSELF = "$0";
   readonly #edges = new Map<string, Map<string, boolean>>();
   readonly #defined = new Set<string>([CallGraph.ITSELF]);
-  readonly #stack: { readonly name: string; forks: number }[] = [{ name: CallGraph.ITSELF, forks: 0 }];
+  readonly #stack: Frame[] = [frame(CallGraph.ITSELF)];
 
   /** Runs `body` as the body of the function `name`. */
   inside(name: string, body: () => void): void {
     this.#defined.add(name);
-    this.#stack.push({ name, forks: 0 });
+    this.#stack.push(frame(name));
     try {
       body();
     } finally {
@@ -17,22 +17,35 @@ export class CallGraph {
     }
   }
 
-  /** Runs `body` as something that happens in a process of its own. */
+  /** Runs `body` as a part of a pipeline, a substitution or a coprocess. */
   forking(body: () => void): void {
-    const frame = this.#stack.at(-1) as { forks: number };
-    frame.forks++;
+    this.#counting("forks", body);
+  }
+
+  inBackground(body: () => void): void {
+    this.#counting("background", body);
+  }
+
+  /** Runs `body` as something that may not happen: recursion with an end is no bomb. */
+  conditionally(body: () => void): void {
+    this.#counting("conditions", body);
+  }
+
+  #counting(what: "forks" | "background" | "conditions", body: () => void): void {
+    const top = this.#stack.at(-1) as Frame;
+    top[what]++;
     try {
       body();
     } finally {
-      frame.forks--;
+      top[what]--;
     }
   }
 
   called(name: string): void {
-    const frame = this.#stack.at(-1) as { name: string; forks: number };
-    let callees = this.#edges.get(frame.name);
-    if (callees === undefined) this.#edges.set(frame.name, (callees = new Map()));
-    callees.set(name, callees.get(name) === true || frame.forks > 0);
+    const { name: caller, forks, background, conditions } = this.#stack.at(-1) as Frame;
+    let callees = this.#edges.get(caller);
+    if (callees === undefined) this.#edges.set(caller, (callees = new Map()));
+    callees.set(name, callees.get(name) === true || background > 0 || (forks > 0 && conditions === 0));
   }
 
   /** Some forking call leads back to the function it is made in. */
@@ -56,4 +69,16 @@ export class CallGraph {
     }
     return false;
   }
+}
+
+/** A function that is being walked, and how deep in processes of their own and in conditions. */
+interface Frame {
+  readonly name: string;
+  forks: number;
+  background: number;
+  conditions: number;
+}
+
+function frame(name: string): Frame {
+  return { name, forks: 0, background: 0, conditions: 0 };
 }

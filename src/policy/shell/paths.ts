@@ -4,7 +4,8 @@ import { globMatches, matchesEverything } from "./glob.ts";
 
 /** Why a path is critical, or undefined. `cwd` is "." when only the running shell knows it. */
 export function criticalPath(value: string, cwd: string): string | undefined {
-  return critical(resolved(value, cwd));
+  // An empty argument names nothing.
+  return value === "" ? undefined : critical(resolved(value, cwd));
 }
 
 /** A path in parts: absolute, below a home, or relative to a directory nobody named. */

@@ -193,7 +193,13 @@ class Walk implements Expansion {
   #complete(node: SyntaxNode, depth: number): void {
     this.spend(0.1);
     if (depth > 400) throw new OutOfWork();
-    if ((node.type === "CommandExpansion" || node.type === "ProcessSubstitution" || node.type === "ArithmeticCommandExpansion") && node.script !== undefined && !this.#walked.has(node.script))
+    if (
+      (node.type === "CommandExpansion" ||
+        node.type === "ProcessSubstitution" ||
+        node.type === "ArithmeticCommandExpansion") &&
+      node.script !== undefined &&
+      !this.#walked.has(node.script)
+    )
       this.uncertain("a substitution in a place that is not looked at");
     forEachChild(node, (child) => this.#complete(child, depth + 1));
   }
@@ -224,7 +230,7 @@ class Walk implements Expansion {
       if (statement.background === true) {
         this.#effect("it starts something in the background");
         this.scope.maybe(() => {
-          this.#calls.forking(() => {
+          this.#calls.inBackground(() => {
             printed = this.#statement(statement);
           });
         });
@@ -241,12 +247,14 @@ class Walk implements Expansion {
     if (command.type !== "AndOr") return this.#node(command);
     const [first, ...others] = command.commands;
     if (first !== undefined) this.#node(first);
-    this.scope.maybe(() => {
-      for (const [index, item] of others.entries()) {
-        if (command.operators[index] === "&&") this.#node(item);
-        else this.scope.maybe(() => void this.#node(item));
-      }
-    });
+    this.#calls.conditionally(() =>
+      this.scope.maybe(() => {
+        for (const [index, item] of others.entries()) {
+          if (command.operators[index] === "&&") this.#node(item);
+          else this.scope.maybe(() => void this.#node(item));
+        }
+      }),
+    );
     return undefined;
   }
 
@@ -359,14 +367,18 @@ class Walk implements Expansion {
   }
 
   #branches(bodies: readonly CompoundList[]): void {
-    for (const body of bodies) this.scope.maybe(() => void this.#list(body.commands));
+    this.#calls.conditionally(() => {
+      for (const body of bodies) this.scope.maybe(() => void this.#list(body.commands));
+    });
   }
 
   /** Twice, so that what the end of the body assigns is known at its start. */
   #loop(body: () => void): void {
     this.#loops++;
-    const assigned = this.scope.maybe(body);
-    if (assigned && this.#loops <= 3) this.scope.maybe(body);
+    this.#calls.conditionally(() => {
+      const assigned = this.scope.maybe(body);
+      if (assigned && this.#loops <= 3) this.scope.maybe(body);
+    });
     this.#loops--;
   }
 
@@ -505,7 +517,12 @@ class Walk implements Expansion {
     for (const value of values) {
       for (const text of typeof value === "string" ? [value] : value)
         if (!/^\s*-?(?:\d|\uFDD4)*\s*$/.test(text)) this.#notNumbers.add(name);
-      if (isScriptVariable(name) && typeof value === "string") this.#inner({ text: value, own: true }, INHERITED);
+      for (const text of typeof value === "string" ? [value] : value) {
+        if (isScriptVariable(name)) this.#inner({ text, own: true }, INHERITED);
+        // Prompts are expanded like the text of a here-document.
+        else if (/^(?:PS[0-4]|PROMPT|RPROMPT)$/.test(name) && /\$\(|`/.test(text))
+          this.#inner({ text: `: <<END_OF_PROMPT\n${text}\nEND_OF_PROMPT\n`, own: true }, INHERITED);
+      }
     }
   }
 

@@ -59,12 +59,17 @@ function runs(
   more: Partial<Wrapped> = {},
 ): Wrapped {
   const inner = rest(argv, at);
-  const uncertain = options.odd
-    ? { uncertain: `what ${programName(argv[0]?.value ?? "")} runs depends on an option that cannot be known` }
-    : {};
-  return inner.length === 0
-    ? { harmless: false, ...uncertain, ...more }
-    : { harmless, commands: [inner], at, ...uncertain, ...more };
+  if (!options.odd)
+    return inner.length === 0 ? { harmless: false, ...more } : { harmless, commands: [inner], at, ...more };
+  // Any word from here on may be where the command begins; all of these are looked at.
+  const uncertain = `what ${programName(argv[0]?.value ?? "")} runs depends on a word that cannot be known`;
+  const begins = argv.flatMap((word, index) => (index > 0 && /^[\w./]/.test(word.value) ? [index] : [])).slice(0, 8);
+  return {
+    harmless: false,
+    commands: [...new Set([at, ...begins])].filter((index) => index < argv.length).map((index) => rest(argv, index)),
+    uncertain,
+    ...more,
+  };
 }
 
 /** `prog [options] [operands] command …`. */

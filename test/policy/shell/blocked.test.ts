@@ -3,6 +3,28 @@ import { expect, test } from "bun:test";
 import { verdictOf } from "./rules.ts";
 
 const BLOCKED: Readonly<Record<string, readonly string[]>> = {
+  "found by trying harder": [
+    "D=/ bash -c 'rm -rf $D'",
+    "env D=/ sh -c 'rm -rf $D'",
+    "find / -print0 | xargs -0 rm -rf",
+    ": ${x/$(rm -rf /)/y}",
+    "/usr/bin/env -S rm -rf /",
+    "(crontab -l; echo '0 0 * * * rm -rf /') | crontab -",
+    "(curl x; echo 'rm -rf /') | sh",
+    "timeout $T rm -rf /",
+    "nice $X 5 rm -rf /",
+    "find . -type d -name .git -exec rm -rf {} +",
+    "PROMPT_COMMAND=('rm -rf /')",
+    "PS1='$(rm -rf /) '",
+    "ls [$(rm -rf /)]",
+    'echo() { rm -rf "$@"; }; echo /',
+    "sh -c \"$(cat <<'E'\nrm -rf /\nE\n)\"",
+    "f() { cat <<'E' | sh\nf() { rm -rf /; }\nE\n}",
+    "a || set -- x; set -- /; rm -rf $1",
+    "eval 'set -- /'; rm -rf $1",
+    "echo $a$a$a$a{1..9}{1..9}{1..9}$(rm -rf /)",
+    "tee >(cat > /dev/sda)",
+  ],
   "dangerous rm": [
     "rm -rf /",
     "rm -fr /",

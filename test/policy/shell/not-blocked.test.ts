@@ -80,6 +80,14 @@ const MENTIONS = [
 ];
 
 const NEIGHBOURS = [
+  'rm -rf ""',
+  'rm -rf "${X:-}"',
+  "fact() { [ $1 -le 1 ] && echo 1 || echo $(( $1 * $(fact $(($1-1))) )); }; fact 5",
+  'walk() { ls "$1" | while read -r d; do walk "$1/$d"; done; }; walk .',
+  "echo 'rm -rf /' | ssh host 'cat > notes'",
+  "ssh host \"grep 'rm -rf /' log\"",
+  "find . -name '*.tmp' -exec rm -rf {} +",
+  "bash -n script.sh",
   "rm -rf node_modules",
   "rm -rf ./build",
   "rm -rf /tmp/x",
