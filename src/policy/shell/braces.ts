@@ -11,15 +11,17 @@ export function expandBraces(
   let lists: WordPart[][] = [[]];
   let full = false;
   for (const part of parts) {
-    const ways = part.type === "BraceExpansion" ? waysOf(part) : [[part]];
-    if (!full && lists.length * ways.length > MOST_WORDS) {
-      uncertain("more words from braces than are looked at");
-      lists = [lists[0] as WordPart[]];
-      full = true;
-    }
     // What runs inside a part must be seen even when its words are no longer told apart.
-    if (full) (lists[0] as WordPart[]).push(...ways.flat());
-    else if (ways.length === 1) for (const list of lists) list.push(...(ways[0] as readonly WordPart[]));
+    if (full) {
+      (lists[0] as WordPart[]).push(...(part.type === "BraceExpansion" ? (part.parts ?? []) : [part]));
+      continue;
+    }
+    const ways = part.type === "BraceExpansion" ? waysOf(part) : [[part]];
+    if (lists.length * ways.length > MOST_WORDS) {
+      uncertain("more words from braces than are looked at");
+      lists = [[...(lists[0] as WordPart[]), ...ways.flat()]];
+      full = true;
+    } else if (ways.length === 1) for (const list of lists) list.push(...(ways[0] as readonly WordPart[]));
     else lists = lists.flatMap((list) => ways.map((way) => list.concat(way)));
   }
   return lists;

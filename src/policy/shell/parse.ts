@@ -12,7 +12,7 @@ export interface Parsed {
 
 /** unbash 6.0.3 needs about 0.1 ms for a kilobyte of commands, and is quadratic in the constructs counted below. */
 const MOST_TEXT = 8_192;
-const MOST_COMMANDS = 600;
+const MOST_COMMANDS = 400;
 const MOST_HEREDOCS = 48;
 const DEEPEST = 20;
 const MOST_OLD_ARITHMETIC = 8;

@@ -52,7 +52,7 @@ export interface Walked {
 }
 
 /** About a microsecond each: commands, words, and the characters of nested scripts, which are parsed again at every level. Past it the rest is uncertain. */
-const MOST_WORK = 5_000;
+const MOST_WORK = 3_500;
 const MOST_DEPTH = 40;
 const MOST_COMBINATIONS = 48;
 const INHERITED: Input = { kind: "inherited" };

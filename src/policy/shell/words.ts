@@ -38,6 +38,7 @@ export function expandWord(word: Word, by: Expansion): readonly Outcome[] {
     const value = cleanedOnce(word.value, word.text);
     return [[{ value: word.text.startsWith("~") ? withHome(value, by) : value, source: word.text }]];
   }
+  by.spend(parts.length / 2);
   let outcomes: Field[][] = [[]];
   // Every list is expanded even when there are too many outcomes: what runs inside of it must be seen.
   for (const list of expandBraces(parts, by.uncertain)) {
@@ -76,7 +77,7 @@ type Bit =
 type Bits = Bit[];
 
 /** A longer value is not kept: variables that double themselves would fill the memory. */
-const LONGEST_VALUE = 8_192;
+const LONGEST_VALUE = 4_096;
 
 function within(value: string): string {
   return value.length > LONGEST_VALUE ? UNKNOWN : value;
