@@ -11,8 +11,9 @@ export class ApprovalDesk implements Asker {
   /**
    * `hidden`: keys that are in the process already were pressed before the question and belong to the line.
    * `waiting`: somebody is in the middle of a word. `ready`: the next frame asks. `armed`: it has; keys are answers.
+   * `aside`: the operator went to the line, to type a command first.
    */
-  #state: "hidden" | "waiting" | "ready" | "armed" = "hidden";
+  #state: "hidden" | "waiting" | "ready" | "armed" | "aside" = "hidden";
   #timer: ReturnType<typeof setTimeout> | undefined;
   #strokes: number[] = [];
   #answeredAt = 0;
@@ -36,9 +37,21 @@ export class ApprovalDesk implements Asker {
     return this.#waiting.length > 0 && (this.#state === "ready" || this.#state === "armed");
   }
 
-  /** The question stands above the line until the keys rest. */
+  /** The question stands above the line until the keys rest, or the operator comes back to it. */
   get holdsBack(): boolean {
-    return this.#waiting.length > 0 && this.#state === "waiting";
+    return this.#waiting.length > 0 && (this.#state === "waiting" || this.#state === "aside");
+  }
+
+  /** The line is used for a command while the question waits. */
+  get aside(): boolean {
+    return this.#waiting.length > 0 && this.#state === "aside";
+  }
+
+  /** Back to the question. */
+  resume(): void {
+    if (this.#state !== "aside") return;
+    this.#state = "ready";
+    this.#listener.changed();
   }
 
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
@@ -83,6 +96,17 @@ export class ApprovalDesk implements Asker {
     }
     for (const [index, input] of inputs.entries()) {
       if (this.current !== prompt) return this.#withoutEnter(inputs.slice(index), now);
+      if (
+        prompt.choosing &&
+        input.kind === "key" &&
+        !input.ctrl &&
+        !input.alt &&
+        (input.name === "/" || input.name === "escape")
+      ) {
+        this.#state = "aside";
+        this.#listener.aside();
+        return inputs.slice(input.name === "/" ? index : index + 1);
+      }
       if (input.kind === "key" || input.kind === "paste") prompt.handle(input);
     }
     return [];
@@ -129,6 +153,8 @@ export interface DeskListener {
   /** A question has come to the front; it is not shown yet. */
   asked(prompt: ApprovalPrompt): void;
   changed(): void;
+  /** The line is wanted for a command; what was half typed comes back after it. */
+  aside(): void;
   answered(request: ApprovalRequest, answer: ApprovalAnswer): void;
 }
 

@@ -33,6 +33,11 @@ export class ApprovalPrompt {
     this.#line = this.#editor.buffer;
   }
 
+  /** A key is awaited, not a line. */
+  get choosing(): boolean {
+    return this.#mode === "choose";
+  }
+
   /** Lines for the scrollback: what does not fit into a question, so that nothing is approved unseen. */
   preamble(columns: number, rows: number): string[] {
     const lines: string[] = [];
@@ -60,13 +65,13 @@ export class ApprovalPrompt {
   }
 
   /** Shown above the line while the operator is still typing. */
-  announcement(columns: number): string[] {
+  announcement(columns: number, note: string): string[] {
     const where = `${showText(this.request.where, { mode: "line" })}$ `;
     const command = clip(this.#command().replaceAll("\n", "⏎"), Math.max(10, columns - where.length));
     return [
       ...this.#facts(columns, 0).slice(0, 1),
       clip(`${this.#style.prompt(where)}${this.#style.bold(command)}`, columns),
-      clip(this.#style.grey("  asks when you stop typing"), columns),
+      clip(this.#style.grey(`  ${note}`), columns),
     ];
   }
 
@@ -251,7 +256,7 @@ export class ApprovalPrompt {
       );
     }
     if (editable) rows.push("e  change the command first; it is judged again");
-    rows.push("Ctrl-C  do not, without a reason");
+    rows.push("/  type a command first (/kill, /status); the question waits", "Ctrl-C  do not, without a reason");
     return rows.map((row) => this.#style.grey(`  ${row}`));
   }
 

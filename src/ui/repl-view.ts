@@ -51,19 +51,25 @@ function bottomRows(view: ReplView, columns: number, height: number): { rows: st
     return { rows: rows.slice(cut), cursor: { ...cursor, row: Math.max(0, cursor.row - cut) } };
   }
   if (desk.current !== undefined && desk.holdsBack) {
-    const line = editorRows(view, columns, Math.max(1, Math.floor(height / 3)));
-    const rows = desk.current.announcement(columns).slice(0, Math.max(0, height - line.rows.length));
-    return { rows: [...rows, ...line.rows], cursor: { row: rows.length + line.cursor.row, col: line.cursor.col } };
+    const note = desk.aside ? "Esc: back to the question" : "asks when you stop typing";
+    const line = lineRows(view, columns, Math.max(1, height - ANNOUNCED));
+    const above = desk.current.announcement(columns, note).slice(0, Math.max(0, height - line.rows.length));
+    return { rows: [...above, ...line.rows], cursor: { row: above.length + line.cursor.row, col: line.cursor.col } };
   }
   if (picker !== undefined) {
     const rows = picker.rows(columns, height, view.style);
     return { rows, cursor: { row: 0, col: Math.min(columns, textWidth(rows[0] ?? "")) } };
   }
+  return lineRows(view, columns, height - (view.statusLine === undefined ? 0 : 1));
+}
+
+/** The input line with what hangs below it. */
+function lineRows(view: ReplView, columns: number, height: number): { rows: string[]; cursor: CursorPlace } {
   const line = editorRows(view, columns, Math.max(1, Math.floor(height * 0.6)));
-  const free = height - line.rows.length - (view.statusLine === undefined ? 0 : 1);
-  const below =
-    view.editor.dropDown?.rows(columns, free, view.style) ?? (view.hint === "" ? [] : [view.style.grey(view.hint)]);
-  return { rows: [...line.rows, ...(free > 0 ? below.slice(0, free) : [])], cursor: line.cursor };
+  const free = height - line.rows.length;
+  const hint = view.hint === "" ? [] : [view.style.grey(view.hint)];
+  const below = free > 0 ? (view.editor.dropDown?.rows(columns, free, view.style) ?? hint) : [];
+  return { rows: [...line.rows, ...below], cursor: line.cursor };
 }
 
 function editorRows(view: ReplView, columns: number, limit: number): { rows: string[]; cursor: CursorPlace } {
@@ -96,3 +102,5 @@ function editorRows(view: ReplView, columns: number, limit: number): { rows: str
 
 const QUEUED_SHOWN = 3;
 const ROOMY = 10;
+/** Rows of a question that waits above the line. */
+const ANNOUNCED = 3;

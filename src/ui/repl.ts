@@ -9,6 +9,7 @@ import type { ApprovalPrompt } from "./approval-prompt.ts";
 import { completer } from "./completer.ts";
 import { Editor } from "./editor/editor.ts";
 import { History } from "./editor/history.ts";
+import type { Cell } from "./editor/line-buffer.ts";
 import type { ReplHost } from "./host.ts";
 import { Notifier } from "./notifier.ts";
 import { type Choice, Picker } from "./picker.ts";
@@ -37,6 +38,7 @@ export class Repl implements CommandScreen {
   readonly #tasks: TaskScreen;
   readonly #left = Promise.withResolvers<ExitCode>();
   #picker: Picker | undefined;
+  #halfTyped: readonly Cell[] = [];
   #busyWork: AbortController | undefined;
   #spinner: ReturnType<typeof setInterval> | undefined;
   #hint = "";
@@ -74,6 +76,7 @@ export class Repl implements CommandScreen {
     this.#desk = new ApprovalDesk(this.style, {
       asked: (prompt) => this.#asked(prompt),
       changed: () => this.#screen.draw(),
+      aside: () => this.#setLineAside(),
       answered: (request, answer) => this.#answered(request, answer),
     });
     this.#notifier = new Notifier(display.notify, env, (text) => terminal.write(text));
@@ -212,7 +215,12 @@ export class Repl implements CommandScreen {
   #edit(input: KeyInput | (TerminalInput & { kind: "paste" })): void {
     if (input.kind === "paste" && input.cut)
       this.fail("the paste was cut: more than 8 MB", "put it into a file and name that with @path");
+    if (this.#desk.aside && input.kind === "key" && input.name === "escape" && this.#editor.dropDown === undefined) {
+      this.#backToQuestion();
+      return;
+    }
     const action = this.#editor.handle(input);
+    if (this.#desk.aside && (action.kind !== "none" || this.#editor.buffer.empty)) this.#backToQuestion();
     switch (action.kind) {
       case "none":
         return;
@@ -235,6 +243,19 @@ export class Repl implements CommandScreen {
         this.#transcript.toggleReasoning();
         return;
     }
+  }
+
+  /** A question waits and the operator types a command first: the half-typed line makes room for it. */
+  #setLineAside(): void {
+    this.#halfTyped = this.#editor.buffer.cells;
+    this.#editor.clear();
+  }
+
+  #backToQuestion(): void {
+    this.#editor.clear();
+    this.#editor.buffer.set(this.#halfTyped);
+    this.#halfTyped = [];
+    this.#desk.resume();
   }
 
   #submit(text: string, shown: string): void {

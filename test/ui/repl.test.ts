@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { until } from "../support/until.ts";
 import { answer, ReplRig, type ScriptedTurn } from "../support/repl-rig.ts";
 
 /** A command that prints, waits for the gate "go" and ends. */
@@ -430,6 +431,27 @@ describe("approvals", () => {
     await rig.until((text) => text.includes("withdrawn") && !text.includes("approve?"));
   });
 
+  test("a slash goes to the line for a command, and the half-typed line is not lost", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.send("1\r");
+    rig.send("half a line");
+    await rig.until("> half a line");
+    rig.open("ask");
+    await rig.until("approve?");
+    rig.send("/status\r");
+    await rig.until(/tasks +1 /);
+    await rig.until("approve?");
+    rig.send("/");
+    const screen = await rig.until("Esc: back to the question");
+    expect(screen).toMatch(/> \/\n/);
+    rig.key("escape", "escape");
+    await rig.until("approve?");
+    rig.send("/x\x7f\x7f");
+    await rig.until("approve?");
+    rig.send("/kill 1\r");
+    await rig.until((text) => text.includes("withdrawn") && text.endsWith("> half a line"));
+  });
+
   test("a command that hides is shown as it is", async () => {
     await using rig = new ReplRig({
       turn: async function* ({ ask }) {
@@ -694,6 +716,27 @@ describe("the terminal", () => {
     process.emit("SIGINT", "SIGINT");
     expect(await third.done).toBe(0);
   });
+
+  for (const [cols, rows] of [
+    [12, 4],
+    [5, 2],
+    [1, 1],
+  ] as const) {
+    test(`nothing breaks on ${cols}×${rows}`, async () => {
+      await using rig = new ReplRig({ cols, rows, turn: asking, target: { kind: "ssh", name: "somebody@somewhere" } });
+      rig.send("/\x15a long prompt that cannot fit\r");
+      rig.open("ask");
+      await until(() => rig.approvals !== undefined && rig.repl.tasks.running !== undefined, "the task");
+      rig.send("/model\r");
+      rig.resize(cols + 3, rows + 1);
+      rig.resize(cols, rows);
+      await rig.emulator.settle();
+      rig.resize(80, 24);
+      await rig.until("approve?");
+      rig.send("y");
+      await rig.until(/approved/);
+    });
+  }
 
   test("a bug gives the terminal back before it is reported", async () => {
     const rig = new ReplRig({ turn: shell });
