@@ -1,5 +1,7 @@
 /** `buddy`: the REPL on a terminal, or line by line where the terminal cannot do more. */
 import { isatty, type ReadStream, type WriteStream } from "node:tty";
+import type { LoadedConfig } from "../config/load.ts";
+import { resolveProfile } from "../config/profiles.ts";
 import { wantsColor } from "../lib/color.ts";
 import { BuddyError, type ExitCode, exitCodeOf } from "../lib/errors.ts";
 import type { Display } from "../ui/host.ts";
@@ -36,6 +38,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   }).catch(async (error: unknown) => {
     throw await withWaysOut(error);
   });
+  await requireSignIn(loaded, run);
   // ssh may ask for a password or about a host key: it needs the terminal before the REPL takes it.
   if (run.globals.ssh !== undefined) await openFirst(run);
   const { display } = loaded.config;
@@ -66,6 +69,18 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   if (run.agent.turns > 0 && !globals.quiet)
     await Bun.write(Bun.stdout, `session ${run.session()}: buddy resume ${run.session()}\n`);
   return code;
+}
+
+/** Said before the first prompt, with the ways out, instead of after it. */
+async function requireSignIn(loaded: LoadedConfig, run: Run): Promise<void> {
+  const { name, auth } = run.agent.client.profile;
+  if (auth !== "login" || resolveProfile(loaded, name).key !== undefined) return;
+  const { PROVIDER, signInParts } = await import("./sign-in.ts");
+  const { store } = await signInParts();
+  if (store.read(PROVIDER) !== undefined) return;
+  throw await withWaysOut(
+    new BuddyError("auth", `not signed in for profile ${name}`, { hint: `Sign in with: buddy login ${name}` }),
+  );
 }
 
 /** Ctrl-C ends the attempt and what it has started. */

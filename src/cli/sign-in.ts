@@ -24,7 +24,7 @@ export async function openSignIn(name: string | undefined, globals: GlobalOption
   return { profile: profile.name, provider: PROVIDER, ...(await signInParts()) };
 }
 
-const PROVIDER = "openai";
+export const PROVIDER = "openai";
 
 /** auth.json and the sign-in server, for whoever needs a token. */
 export async function signInParts(warn: (message: string) => void = (message) => stderrLine(`buddy: ${message}`)) {

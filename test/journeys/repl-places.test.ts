@@ -88,6 +88,19 @@ test(
 );
 
 test(
+  "without a sign-in it says so before the first prompt, with the ways out",
+  async () => {
+    await using repl = new ReplBinary([]);
+    const pty = repl.spawn([await buddyBinary(), "--no-tmux"]);
+    expect(await pty.exited).toBe(4);
+    const screen = pty.emulator.history();
+    for (const words of ["not signed in", "buddy login", "BUDDY_API_KEY", "buddy --model demo"])
+      expect(screen).toContain(words);
+  },
+  TIMEOUT,
+);
+
+test(
   "a host that cannot be reached ends it with an error, never on this machine instead",
   async () => {
     await using repl = new ReplBinary([]);
