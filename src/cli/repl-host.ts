@@ -55,13 +55,21 @@ export function replHost(parts: ReplHostParts): ReplHost {
     },
     async sessions() {
       const current = run.session();
-      return (await run.sessions()).list().map(({ id, lastUsed, title, target }) => ({
+      const stored = (await run.sessions()).list().map(({ id, lastUsed, title, target }) => ({
         id,
         lastUsed,
         title,
         target,
         current: id === current,
       }));
+      // The current one reaches the disk a moment after its first words.
+      const first = agent.history.messages.find(({ role }) => role === "user")?.content;
+      if (stored.some((session) => session.current) || typeof first !== "string") return stored;
+      const { label } = run.target.facts();
+      return [
+        { id: current, lastUsed: new Date().toISOString(), title: first, target: label, current: true },
+        ...stored,
+      ];
     },
     async newSession() {
       await run.newSession();

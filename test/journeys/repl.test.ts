@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, sandbox } from "../support/buddy.ts";
+import { startLoginServer } from "../support/login-server.ts";
 import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
 import { until } from "../support/until.ts";
 
@@ -310,6 +311,65 @@ describe("approvals", () => {
       const after = await pty.until("task 1 ran out of time");
       expect(after).toMatch(/> yy$/);
       expect(existsSync(join(repl.box.cwd, "one"))).toBe(false);
+    },
+    TIMEOUT,
+  );
+});
+
+describe("commands", () => {
+  test(
+    "/session new, list, resume and last; the model gets the right conversation",
+    async () => {
+      await using repl = new ReplBinary(echo);
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      const idle = (words: string) => (text: string) =>
+        text.includes(words) && !/task \d+ ·/.test(text) && />\s*$/.test(text);
+      pty.type("first topic\r");
+      await pty.until(idle("You said: first topic"));
+      pty.type("/session new\r");
+      await pty.until("new session ");
+      pty.type("second topic\r");
+      await pty.until(idle("You said: second topic"));
+      expect(repl.prompts).toEqual(["second topic"]);
+      pty.key("ctrl-l");
+      pty.type("/session\r");
+      const listed = await pty.until(/\* [\w-]{19}.*second topic\n.*first topic/);
+      const id = /^ {2}([\w-]{19}) .*first topic/m.exec(listed)?.[1] ?? "";
+      pty.type(`/session resume ${id.slice(0, 6)}\r`);
+      await pty.until(`session ${id}, 1 turn so far`);
+      pty.type("more\r");
+      await pty.until(idle("You said: more"));
+      expect(repl.prompts).toEqual(["first topic", "more"]);
+      pty.type("/session resume nope\r");
+      await pty.until('there is no session "nope"');
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "/login signs in without leaving, /model switches to it",
+    async () => {
+      await using server = startLoginServer({});
+      await using repl = new ReplBinary(echo);
+      const pty = await repl.start({
+        env: { BUDDY_AUTH_ISSUER: server.url },
+        config:
+          '[models.account]\napi_base_url = "https://api.openai.com/v1"\napi = "responses"\nauth = "login"\nmodel = "m"\n',
+      });
+      await pty.until(/> *$/);
+      pty.type("/login\r");
+      await pty.until("uses an API key, not a sign-in");
+      pty.type("/login account\r");
+      await pty.until("ABCD-1234");
+      await pty.until("signed in; profile account is ready");
+      expect(statSync(join(repl.box.home, ".config/buddy/auth.json")).mode & 0o777).toBe(0o600);
+      pty.type("/model\r");
+      await pty.until("› 3 test");
+      pty.key("down", "enter");
+      const screen = await pty.until("model: m (profile account)");
+      expect(screen).toContain("protocol: completions → responses");
+      expect(screen).toContain("signs in with an account");
     },
     TIMEOUT,
   );
