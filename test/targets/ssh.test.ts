@@ -35,7 +35,11 @@ async function output(transport: SshTransport, ...argv: string[]): Promise<strin
   return await new Response(child.stdout).text();
 }
 
-const mySockets = () => readdirSync(socketDirectory()).filter((name) => name.includes(`-${process.pid}-`));
+/** Panes keep their files in the same directory; only ssh has sockets there. */
+const mySockets = () =>
+  readdirSync(socketDirectory(), { withFileTypes: true })
+    .filter((entry) => entry.isSocket() && entry.name.includes(`-${process.pid}-`))
+    .map((entry) => entry.name);
 
 describe("destinations", () => {
   test.each([
