@@ -12,7 +12,7 @@ if [ -z "$__buddy_plain" ]; then
   [ -r ~/.bashrc ] && . ~/.bashrc
 fi
 IFS= read -r __buddy_key <"$__buddy_dir/key"
-__buddy_id=0 __buddy_code=0 __buddy_tag=0 __buddy_shown= __buddy_ps1= __buddy_start=none
+__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_shown= __buddy_ps1= __buddy_start=none
 if [ -r "$__buddy_dir/$__buddy_pane.cwd" ]; then
   IFS= read -r -d '' __buddy_file <"$__buddy_dir/$__buddy_pane.cwd"
   cd -- "$__buddy_file" 2>/dev/null
@@ -20,7 +20,7 @@ fi
 
 __buddy_before() {
   __buddy_code=$?
-  __buddy_id=$((__buddy_id + 1))
+  __buddy_id=$((__buddy_id + 1)) __buddy_more=0
   local mark="$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$PWD"
   printf '\033]7;buddy;%s\a\033]7771;%s\a' "$mark" "$mark"
   __buddy_tag=0
@@ -47,6 +47,13 @@ __buddy_after() {
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 __buddy_take() {
   local tag= line=
+  if [ "$__buddy_more" = 1 ]; then
+    # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
+    printf '\033]7771;%s;T;;%s\a' "$__buddy_key" "${READLINE_LINE//[[:cntrl:]]/ }"
+    READLINE_LINE=
+    kill -INT $$
+    return
+  fi
   { IFS= read -r tag; IFS= read -r -d '' line; } 2>/dev/null <"$__buddy_dir/$__buddy_pane.next"
   : >|"$__buddy_dir/$__buddy_pane.next"
   printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$tag" "${READLINE_LINE//[[:cntrl:]]/ }"
@@ -86,7 +93,7 @@ if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 44 ]; then
 else
   printf '\033]7771;%s;N\a' "$__buddy_key"
 fi
-PS2="\[\e]7771;$__buddy_key;I\a\]${PS2-> }"
+PS2="\[\e]7771;$__buddy_key;I;\$((__buddy_more=1))\a\]${PS2-> }"
 declare +x PS0 PS1 PS2 PROMPT_COMMAND
 unset __buddy_file __buddy_login __buddy_plain
 __buddy_hook

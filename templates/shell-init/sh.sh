@@ -23,6 +23,7 @@ case ${KSH_VERSION-}${BB_ASH_VERSION-} in
 esac
 __buddy_ps1='${__buddy_e}]7;buddy;${__buddy_key};P;$((__buddy_id=__buddy_id+1));$?;$((__buddy_tag));${PWD}${__buddy_b}${__buddy_e}]7771;${__buddy_key};P;$((__buddy_id));$?;$((__buddy_tag));${PWD}${__buddy_b}'
 __buddy_ps1="$__buddy_f$__buddy_l$__buddy_ps1$__buddy_r"'[buddy $((__buddy_id+(__buddy_tag=0))): $?] '
+PS2="$__buddy_f$__buddy_l$__buddy_e]7771;$__buddy_key;I$__buddy_b$__buddy_r${PS2-> }"
 __buddy_end="$__buddy_l"'${__buddy_e}]7771;${__buddy_key};B${__buddy_b}'"$__buddy_r"
 
 # After each command: a PS1 that the command set stays behind the visible prompt.

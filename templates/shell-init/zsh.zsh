@@ -39,9 +39,15 @@ __buddy_start() {
 __buddy_take() {
   emulate -L zsh; setopt noxtrace
   local tag= line=
+  if [[ -n $PREBUFFER ]]; then
+    # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
+    printf '\033]7771;%s;T;;%s\a' $__buddy_key "${PREBUFFER//[[:cntrl:]]/ }${BUFFER//[[:cntrl:]]/ }"
+    zle .send-break
+    return
+  fi
   { IFS= read -r tag; IFS= read -r -d '' line } 2>/dev/null <$__buddy_dir/$__buddy_pane.next
   : >|$__buddy_dir/$__buddy_pane.next
-  printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${PREBUFFER//[[:cntrl:]]/ }${BUFFER//[[:cntrl:]]/ }"
+  printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${BUFFER//[[:cntrl:]]/ }"
   __buddy_tag=${tag:-0}
   __buddy_hook
   BUFFER=$line CURSOR=$#line

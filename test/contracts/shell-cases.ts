@@ -582,9 +582,9 @@ export const CASES: readonly Case[] = [
   {
     name: "a command of several lines begun by the operator",
     command: "echo mine",
-    in: (s) => s === "bash" || s === "zsh",
+    in: posixPane,
     before: async (p) => {
-      await p.types("echo 'begun\n");
+      await p.types("echo begun \\\n");
       await until(
         async () => (await p.tmux("capture-pane", "-p", "-t", paneOf(p))).trimEnd().split("\n").at(-1)?.includes(">"),
         "second prompt",

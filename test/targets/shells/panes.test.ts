@@ -1,6 +1,6 @@
 /** Managed tmux objects, the operator beside buddy, and a buddy that comes back: on real tmux. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
@@ -322,6 +322,24 @@ describe("commands in a queue", () => {
 });
 
 describe("the operator", () => {
+  for (const shell of ["bash", "zsh"]) {
+    test(`in the middle of a command in ${shell}: buddy's line is never joined to it, even when it comes too soon`, async () => {
+      await using other = await openTestTarget("local", { shell });
+      const pane = (other.target.shell as Pane).id;
+      const touched = join(home.path, `touched-${shell}`);
+      await other.types(`touch ${touched} \\\n`);
+      await until(async () => (await screen(other)).trimEnd().endsWith(">"), "the second prompt");
+      const file = `/tmp/buddy-${process.getuid?.()}/${other.options.tmuxSocket}.${other.target.identity.tmuxSession}/${pane.slice(1)}.next`;
+      writeFileSync(file, "77\necho not now");
+      const key = ["1b", "5b", "37", "37", "37", "31", "7e", ...(shell === "bash" ? ["0d"] : [])];
+      await other.tmux("send-keys", "-t", pane, "-H", ...key);
+      await until(async () => /\n\[buddy [23]: (130|1)\]/.test(await screen(other)), "the command was given up");
+      expect(existsSync(touched)).toBe(false);
+      expect(readFileSync(file, "utf8")).toBe("77\necho not now");
+      expect(text(await other.target.shell.run("echo now"))).toBe("now\n");
+    });
+  }
+
   test("submits a command at the same moment: each output goes to its own", async () => {
     for (let round = 0; round < 15; round++) {
       const [result] = await Promise.all([

@@ -52,8 +52,9 @@ const START_MS = 10_000;
 const REPLACED_MS = 2000;
 /** How long a command that is not waited for may take to begin. */
 const BEGUN_MS = 1000;
-/** A prompt without the end mark (a theme redrew it) counts as drawn after this. */
-const DRAWN_MS = 150;
+/** A prompt without the end mark (a theme redrew it) counts as drawn after this; sooner when the pane never shows the mark. */
+const DRAWN_MS = 1000;
+const DRAWN_UNMARKED_MS = 60;
 /** A prompt came, but the shell did not take the line: it has no line editor. */
 const UNTAKEN_MS = 700;
 
@@ -83,6 +84,7 @@ export class TmuxPane implements Pane, PaneSink {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #promptSeen = false;
   #promptId = 0;
+  #drawnMs = DRAWN_MS;
 
   constructor(row: PaneRow, options: PaneOptions) {
     this.options = options;
@@ -233,9 +235,7 @@ export class TmuxPane implements Pane, PaneSink {
     running.notes.push(...this.#asides.splice(0));
     this.#current = running;
     this.#promptSeen = false;
-    const aside = this.#editor ? "" : this.#typed.text();
-    if (aside !== "")
-      running.notes.push(`The operator had typed ${JSON.stringify(aside)} without running it; it was set aside.`);
+    if (!this.#editor) running.setAside(this.#typed.text());
     const cwd = this.#cwd === this.#savedCwd ? [] : putFile(`${session.directory}/${this.id.slice(1)}.cwd`, this.#cwd);
     this.#savedCwd = this.#cwd;
     this.#typed = new TypedLine();
@@ -301,18 +301,16 @@ export class TmuxPane implements Pane, PaneSink {
 
   /** Undefined when a command can be sent now; otherwise what to tell instead. */
   async #becomeFree(options: RunOptions): Promise<RunResult | undefined> {
-    if (this.#state === "continuation") {
+    const limit = this.#state === "starting" ? START_MS : FREE_MS;
+    const end = performance.now() + Math.min(limit, options.waitMs ?? limit);
+    const settled = () => this.#state === "ready" || this.#state === "continuation" || !this.#alive;
+    while (this.#current === undefined && performance.now() < end && options.signal?.aborted !== true) {
+      await this.#condition.until(settled, end - performance.now(), options.signal);
+      if (this.#state !== "continuation") break;
       this.#asides.push("The operator had begun a command of several lines; it was set aside.");
       this.#state = "running";
+      this.#typed = new TypedLine();
       await this.#interrupt();
-    }
-    const limit = this.#state === "starting" ? START_MS : FREE_MS;
-    if (this.#current === undefined) {
-      await this.#condition.until(
-        () => this.#state === "ready" || this.#state === "continuation" || !this.#alive,
-        Math.min(limit, options.waitMs ?? limit),
-        options.signal,
-      );
     }
     if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, []);
     if (!this.#alive) return this.#notRun({ kind: "lost", why: "the pane was closed" }, []);
@@ -427,17 +425,23 @@ export class TmuxPane implements Pane, PaneSink {
         this.#unsure = false;
         this.#promptSeen = true;
         this.#promptId = mark.id;
-        this.#arm(DRAWN_MS, () => this.#onMark({ kind: "ready" }));
+        this.#arm(this.#drawnMs, () => {
+          this.#onMark({ kind: "ready" });
+          this.#drawnMs = DRAWN_UNMARKED_MS;
+        });
         if (ours) this.#finish({ kind: "exited", code: mark.code });
         else this.#operatorRan(mark.code);
         break;
       case "ready":
+        this.#drawnMs = DRAWN_MS;
         this.#onReady();
         break;
       case "taken":
         if (ours) command.taken(mark.aside);
-        else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0)
+        else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
+          command.setAside(mark.aside);
           void this.#deliverAgain(command);
+        }
         break;
       case "started":
         this.#state = "running";

@@ -52,10 +52,14 @@ export class RunningCommand {
 
   taken(aside: string): void {
     this.phase = "taken";
-    if (aside.trim() !== "") {
-      this.notes.push(`The operator had typed ${JSON.stringify(aside)} without running it; it was set aside.`);
-    }
+    this.setAside(aside);
     this.begun.resolve();
+  }
+
+  /** What the operator had typed when the command came: given back as text. */
+  setAside(line: string): void {
+    if (line.trim() === "") return;
+    this.notes.push(`The operator had typed ${JSON.stringify(line)} without running it; it was set aside.`);
   }
 
   started(): void {
