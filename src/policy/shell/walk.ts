@@ -1,7 +1,6 @@
 /** Every command a text would run, found by walking its syntax tree the way a shell would execute it. */
 import {
   forEachChild,
-  type ArithmeticExpression,
   type Assignment,
   type Command,
   type CommandNode,
@@ -11,16 +10,17 @@ import {
   type Script,
   type Statement,
   type SyntaxNode,
-  type TestExpression,
   type Word,
   type WordPart,
 } from "unbash";
+import { Arithmetic } from "./arithmetic.ts";
 import { assignmentEffect, isScriptVariable } from "./assignments.ts";
-import { type Field, field, HOME, isFixed, NUMBER, UNKNOWN } from "./field.ts";
+import { type Field, field, HOME, isFixed, UNKNOWN } from "./field.ts";
+import { applyBuiltin } from "./builtins.ts";
 import { CallGraph } from "./fork-bomb.ts";
+import { OutOfWork } from "./out-of-work.ts";
 import { parseInner, parseText } from "./parse.ts";
 import { printed } from "./printed.ts";
-import { readsInto } from "./reads.ts";
 import { redirected, type Write } from "./redirections.ts";
 import { type DefinedFunction, Scope, type Value } from "./scope.ts";
 import { type Expansion, expandWord, type Outcome, wordValues } from "./words.ts";
@@ -70,8 +70,6 @@ export function walkText(text: string, context: { readonly home?: string; readon
   return walk.result();
 }
 
-class OutOfWork extends Error {}
-
 /** Output of a command that is only known when it runs. */
 const NOT_KNOWN = `${UNKNOWN}\n`;
 
@@ -93,8 +91,7 @@ class Walk implements Expansion {
   #loops = 0;
   #input: Input = INHERITED;
   #source = "";
-  /** Variables that may hold more than a number. */
-  readonly #notNumbers = new Set<string>();
+  readonly #arithmetic = new Arithmetic(this);
 
   readonly #home: string | undefined;
 
@@ -117,6 +114,18 @@ class Walk implements Expansion {
     if (this.#uncertain.size < 20) this.#uncertain.add(why);
   };
 
+  runText(text: string): void {
+    this.scope.maybe(() => void this.#inner({ text, own: true }, INHERITED));
+  }
+
+  computed(word: Word, values: readonly string[]): void {
+    this.#arithmetic.computed(word, values);
+  }
+
+  arithmetic(part: WordPart): void {
+    this.#arithmetic.part(part);
+  }
+
   assign(name: string, values: readonly Value[]): void {
     this.#noted(name, values);
     this.#set(name, values);
@@ -125,18 +134,6 @@ class Walk implements Expansion {
   reread(text: string): void {
     this.uncertain("a substitution inside a replacement");
     this.#inner({ text: `: ${text}`, own: true }, INHERITED);
-  }
-
-  computed(word: Word, values: readonly string[]): void {
-    if (this.#evaluates(word.text) || values.some((value) => this.#evaluates(value)))
-      this.uncertain("a subscript or offset that may run text held in a variable");
-  }
-
-  /** Arithmetic runs commands in subscripts, also in those that a variable's value holds. */
-  #evaluates(text: string): boolean {
-    if (/[`[]|\$\(/.test(text)) return true;
-    for (const name of text.match(/[A-Za-z_]\w*/g) ?? []) if (this.#notNumbers.has(name)) return true;
-    return false;
   }
 
   #effect(why: string): void {
@@ -335,7 +332,7 @@ class Walk implements Expansion {
       }
       case "ArithmeticFor":
         for (const part of [node.initialize, node.test, node.update])
-          if (part !== undefined) this.#arithmeticNode(part);
+          if (part !== undefined) this.#arithmetic.expression(part);
         this.#loop(() => void this.#list(node.body.commands));
         return undefined;
       case "Case":
@@ -344,10 +341,10 @@ class Walk implements Expansion {
         this.#branches(node.items.map((item) => item.body));
         return undefined;
       case "TestCommand":
-        this.#test(node.expression, 0);
+        this.#arithmetic.test(node.expression);
         return "";
       case "ArithmeticCommand":
-        if (node.expression !== undefined) this.#arithmeticNode(node.expression);
+        if (node.expression !== undefined) this.#arithmetic.expression(node.expression);
         else if (node.body.trim() !== "") this.uncertain("arithmetic this parser does not know");
         // A shell without (( )) reads two subshells, and `>` as a redirection.
         if (/[^<>=!]>[^=>]|^\s*[A-Za-z_]\w*\s+[\w-]/.test(node.body))
@@ -407,85 +404,6 @@ class Walk implements Expansion {
     return out === UNKNOWN ? undefined : out;
   }
 
-  arithmetic(part: WordPart): void {
-    this.spend(4 + part.text.length / 2);
-    if (part.type === "ArithmeticExpansion" && part.expression === undefined && part.text.length > 5)
-      this.uncertain("arithmetic this parser does not know");
-    forEachChild(part, (child) => this.#insideArithmetic(child, 0));
-  }
-
-  #arithmeticNode(node: ArithmeticExpression): void {
-    this.#insideArithmetic(node, 0);
-  }
-
-  /** bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands in there are never certain. */
-  #insideArithmetic(node: SyntaxNode, depth: number): void {
-    this.spend(1);
-    if (depth > 200) throw new OutOfWork();
-    if (
-      node.type === "ArithmeticCommandExpansion" ||
-      node.type === "CommandExpansion" ||
-      node.type === "ProcessSubstitution"
-    ) {
-      this.uncertain("a command inside arithmetic");
-      this.substituted(node.script, node.text);
-      return;
-    }
-    if (
-      node.type === "ArithmeticBinary" &&
-      /^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator) &&
-      node.left.type === "ArithmeticWord"
-    ) {
-      const name = /^[A-Za-z_]\w*/.exec(node.left.value)?.[0];
-      if (name !== undefined) this.#set(name, [NUMBER]);
-    }
-    if (
-      node.type === "ArithmeticUnary" &&
-      (node.operator === "++" || node.operator === "--") &&
-      node.operand.type === "ArithmeticWord"
-    ) {
-      const name = /^[A-Za-z_]\w*/.exec(node.operand.value)?.[0];
-      if (name !== undefined) this.#set(name, [NUMBER]);
-    }
-    if (node.type === "ArithmeticWord" && this.#evaluates(node.value))
-      this.uncertain("arithmetic that may run text held in a variable");
-    forEachChild(node, (child) => this.#insideArithmetic(child, depth + 1));
-  }
-
-  #test(expression: TestExpression, depth: number): void {
-    this.spend(2);
-    if (depth > 200) throw new OutOfWork();
-    switch (expression.type) {
-      case "TestUnary": {
-        const values = wordValues(expression.operand, this);
-        if (expression.operator === "-v" && values.some((value) => value.includes("[")))
-          this.uncertain("a subscript that is evaluated");
-        return;
-      }
-      case "TestBinary": {
-        const values = [...wordValues(expression.left, this), ...wordValues(expression.right, this)];
-        if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(expression.operator)) {
-          if (
-            this.#evaluates(`${expression.left.text} ${expression.right.text}`) ||
-            values.some((value) => this.#evaluates(value))
-          )
-            this.uncertain("a comparison that may run text held in a variable");
-        }
-        // A shell without [[ ]] reads these as redirections.
-        if (expression.operator === ">" || expression.operator === "<")
-          this.uncertain("[[ ]] that another shell would read as a redirection");
-        return;
-      }
-      case "TestLogical":
-        for (const operand of expression.operands) this.#test(operand, depth + 1);
-        return;
-      case "TestNot":
-        return this.#test(expression.operand, depth + 1);
-      case "TestGroup":
-        return this.#test(expression.expression, depth + 1);
-    }
-  }
-
   /** Name and possible values of an assignment; whoever runs it decides whether the scope gets them. */
   #assignment(node: Assignment): { name: string; values: readonly Value[] } {
     const { name, value } = node;
@@ -514,9 +432,8 @@ class Walk implements Expansion {
   /** Values that are commands themselves are walked, and text that arithmetic would run is remembered. */
   #noted(name: string, values: readonly Value[]): void {
     this.spend(2 + values.length);
+    this.#arithmetic.assigned(name, values);
     for (const value of values) {
-      for (const text of typeof value === "string" ? [value] : value)
-        if (!/^\s*-?(?:\d|\uFDD4)*\s*$/.test(text)) this.#notNumbers.add(name);
       for (const text of typeof value === "string" ? [value] : value) {
         if (isScriptVariable(name)) this.#inner({ text, own: true }, INHERITED);
         // Prompts are expanded like the text of a here-document.
@@ -574,6 +491,7 @@ class Walk implements Expansion {
   /** `declare a=b`, `alias a=b`: an argument that is an assignment. */
   #declared(node: Assignment): readonly Outcome[] {
     const { name, values } = this.#assignment(node);
+    this.scope.set(name, values);
     return values.slice(0, 8).map((value) => [field(`${name}=${flat(value)}`, node.text)]);
   }
 
@@ -636,7 +554,7 @@ class Walk implements Expansion {
         input,
       );
     if (body !== undefined) return this.#call(name, body, argv.slice(1), input);
-    this.#builtins(name, argv, input);
+    applyBuiltin(argv, input, this);
     if (wrapped !== undefined) return this.#wrapped(command, wrapped, input);
     return printed(argv, input, this.scope);
   }
@@ -731,62 +649,6 @@ class Walk implements Expansion {
     this.scope.positional = positional;
     this.#source = before;
     return out;
-  }
-
-  /** Builtins that change what later words mean. */
-  #builtins(name: string, argv: readonly Field[], input: Input): void {
-    const words = argv.slice(1).filter((word) => !word.value.startsWith("-") || word.value === "-");
-    switch (name) {
-      case "cd":
-      case "pushd": {
-        const to = words[0]?.value;
-        if (to === undefined) this.scope.cwd = name === "cd" ? HOME : UNKNOWN;
-        else if (to === "-" || !isFixed(to)) this.scope.cwd = UNKNOWN;
-        else
-          this.scope.cwd =
-            to.startsWith("/") || to.startsWith(HOME) ? to : this.scope.cwd === "." ? to : `${this.scope.cwd}/${to}`;
-        return;
-      }
-      case "popd":
-        this.scope.cwd = UNKNOWN;
-        return;
-      case "alias":
-        for (const word of words) {
-          const match = /^([^=]+)=([^]*)$/.exec(word.value);
-          if (match === null) continue;
-          this.scope.aliases.set(match[1] as string, match[2] as string);
-          this.scope.maybe(() => void this.#inner({ text: match[2] as string, own: true }, INHERITED));
-        }
-        return;
-      case "set":
-        if (argv[1]?.value === "--") this.scope.positional = [argv.slice(2).map((word) => word.value)];
-        else if (words.length > 0) this.scope.positional = [UNKNOWN];
-        return;
-      case "shift":
-        this.scope.positional =
-          argv.length === 1
-            ? this.scope.positional.map((given) => (typeof given === "string" ? given : given.slice(1)))
-            : [UNKNOWN];
-        return;
-      case "declare":
-      case "typeset":
-      case "export":
-      case "readonly":
-      case "local":
-        for (const word of words) {
-          const match = /^([A-Za-z_]\w*)(?:\+?=([^]*))?$/.exec(word.value);
-          if (match?.[2] !== undefined) {
-            this.scope.set(match[1] as string, [match[2]]);
-            if (isScriptVariable(match[1] as string)) this.#inner({ text: match[2], own: true }, INHERITED);
-          } else if (match === null) this.uncertain(`${name} with a word that is no plain name`);
-        }
-        if (argv.some((word) => /^-[a-zA-Z]*n/.test(word.value))) this.uncertain("a variable that names another one");
-        return;
-      default:
-        for (const { name: variable, values } of readsInto(name, argv, input)) {
-          this.assign(variable, values);
-        }
-    }
   }
 }
 

@@ -19,6 +19,8 @@ export interface Expansion {
   /** `${x:=value}`. */
   assign(name: string, values: readonly Value[]): void;
   readonly uncertain: (why: string) => void;
+  /** Walks text that runs later, or may. */
+  runText(text: string): void;
   /** Walks text that the parser may have cut wrongly; never certain. */
   reread(text: string): void;
   /** Counts towards the work a text may cost. */

@@ -1,0 +1,105 @@
+/** Arithmetic and [[ ]]: places where a shell evaluates text, and with it commands in subscripts, even those that a variable's value holds. */
+import { forEachChild, type SyntaxNode, type TestExpression, type Word, type WordPart } from "unbash";
+import { NUMBER } from "./field.ts";
+import { OutOfWork } from "./out-of-work.ts";
+import type { Value } from "./scope.ts";
+import { type Expansion, wordValues } from "./words.ts";
+
+const DEEPEST = 200;
+
+export class Arithmetic {
+  /** Variables that may hold more than a number. */
+  readonly #notNumbers = new Set<string>();
+
+  constructor(readonly by: Expansion) {}
+
+  assigned(name: string, values: readonly Value[]): void {
+    for (const value of values)
+      for (const text of typeof value === "string" ? [value] : value)
+        if (!/^\s*-?(?:\d|\uFDD4)*\s*$/.test(text)) this.#notNumbers.add(name);
+  }
+
+  /** A subscript, an offset or a length. */
+  computed(word: Word, values: readonly string[]): void {
+    if (this.#evaluates(word.text) || values.some((value) => this.#evaluates(value)))
+      this.by.uncertain("a subscript or offset that may run text held in a variable");
+  }
+
+  /** `$(( ))` in a word. */
+  part(part: WordPart): void {
+    this.by.spend(4 + part.text.length / 2);
+    if (part.type === "ArithmeticExpansion" && part.expression === undefined && part.text.length > 5)
+      this.by.uncertain("arithmetic this parser does not know");
+    forEachChild(part, (child) => this.expression(child));
+  }
+
+  /** bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands in there are never certain. */
+  expression(node: SyntaxNode, depth = 0): void {
+    const { by } = this;
+    by.spend(1);
+    if (depth > DEEPEST) throw new OutOfWork();
+    switch (node.type) {
+      case "ArithmeticCommandExpansion":
+      case "CommandExpansion":
+      case "ProcessSubstitution":
+        by.uncertain("a command inside arithmetic");
+        by.substituted(node.script, node.text);
+        return;
+      case "ArithmeticBinary":
+        if (/^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator)) this.#sets(node.left);
+        break;
+      case "ArithmeticUnary":
+        if (node.operator === "++" || node.operator === "--") this.#sets(node.operand);
+        break;
+      case "ArithmeticWord":
+        if (this.#evaluates(node.value)) by.uncertain("arithmetic that may run text held in a variable");
+        break;
+    }
+    forEachChild(node, (child) => this.expression(child, depth + 1));
+  }
+
+  /** `[[ … ]]`. */
+  test(expression: TestExpression, depth = 0): void {
+    const { by } = this;
+    by.spend(2);
+    if (depth > DEEPEST) throw new OutOfWork();
+    switch (expression.type) {
+      case "TestUnary": {
+        const values = wordValues(expression.operand, by);
+        if (expression.operator === "-v" && values.some((value) => value.includes("[")))
+          by.uncertain("a subscript that is evaluated");
+        return;
+      }
+      case "TestBinary": {
+        const { left, right, operator } = expression;
+        const values = [...wordValues(left, by), ...wordValues(right, by)];
+        if (
+          /^-(?:eq|ne|lt|le|gt|ge)$/.test(operator) &&
+          [left.text, right.text, ...values].some((text) => this.#evaluates(text))
+        )
+          by.uncertain("a comparison that may run text held in a variable");
+        // A shell without [[ ]] reads these as redirections.
+        if (operator === ">" || operator === "<") by.uncertain("[[ ]] that another shell would read as a redirection");
+        return;
+      }
+      case "TestLogical":
+        for (const operand of expression.operands) this.test(operand, depth + 1);
+        return;
+      case "TestNot":
+        return this.test(expression.operand, depth + 1);
+      case "TestGroup":
+        return this.test(expression.expression, depth + 1);
+    }
+  }
+
+  #sets(target: SyntaxNode): void {
+    const name = target.type === "ArithmeticWord" ? /^[A-Za-z_]\w*/.exec(target.value)?.[0] : undefined;
+    if (name !== undefined) this.by.assign(name, [NUMBER]);
+  }
+
+  #evaluates(text: string): boolean {
+    if (/[`[]|\$\(/.test(text)) return true;
+    for (const name of text.match(/[A-Za-z_]\w*/g) ?? []) if (this.#notNumbers.has(name)) return true;
+    return false;
+  }
+}
