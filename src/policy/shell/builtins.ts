@@ -3,7 +3,7 @@ import { type Field, HOME, isFixed, UNKNOWN } from "./field.ts";
 import { readsInto } from "./reads.ts";
 import type { Scope } from "./scope.ts";
 import type { Expansion } from "./words.ts";
-import type { Input } from "./wrappers.ts";
+import type { Input } from "./wrapped.ts";
 
 export function applyBuiltin(argv: readonly Field[], input: Input, by: Expansion): void {
   const { scope } = by;

@@ -1,6 +1,6 @@
 /** find: what its actions run or delete, and whether a test narrows that down. */
 import { type Field, field, isFixed, matchesAll, UNKNOWN } from "./field.ts";
-import type { Wrapped } from "./wrappers.ts";
+import type { Wrapped } from "./wrapped.ts";
 
 export interface FindPlan {
   readonly starts: readonly Field[];

@@ -1,7 +1,7 @@
 /** git's command line: what comes before the subcommand, aliases given with -c, and subcommands that run shell text. */
 import { type Field, field, isUnknown, programName } from "./field.ts";
 import { longOption } from "./options.ts";
-import type { InnerScript, Wrapped } from "./wrappers.ts";
+import type { InnerScript, Wrapped } from "./wrapped.ts";
 
 export interface GitCall {
   readonly subcommand: string | undefined;

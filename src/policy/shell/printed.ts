@@ -2,7 +2,7 @@
 import { type Field, isFixed, isGlob, NUMBER, programName, UNKNOWN } from "./field.ts";
 import { findPlan } from "./find.ts";
 import type { Scope } from "./scope.ts";
-import type { Input } from "./wrappers.ts";
+import type { Input } from "./wrapped.ts";
 
 export function printed(argv: readonly Field[], input: Input, scope: Scope): string | undefined {
   const words = argv.slice(1).map((word) => word.value);

@@ -2,7 +2,7 @@
 import { type Field, UNKNOWN } from "./field.ts";
 import { leadingOptions } from "./options.ts";
 import type { Value } from "./scope.ts";
-import type { Input } from "./wrappers.ts";
+import type { Input } from "./wrapped.ts";
 
 const MOST_LINES = 32;
 

@@ -3,7 +3,7 @@ import type { Redirection } from "unbash";
 import { isFixed } from "./field.ts";
 import { isDisk, isHarmlessSink } from "./paths.ts";
 import { type Expansion, expandWord, wordValues } from "./words.ts";
-import type { Input } from "./wrappers.ts";
+import type { Input } from "./wrapped.ts";
 
 /** A file that a redirection writes. */
 export interface Write {

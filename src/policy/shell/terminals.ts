@@ -1,7 +1,7 @@
 /** tmux and screen: commands that start in, or are typed into, another terminal. */
 import { type Field, field } from "./field.ts";
 import { leadingOptions } from "./options.ts";
-import type { Wrapped } from "./wrappers.ts";
+import type { Wrapped } from "./wrapped.ts";
 
 const STARTS =
   /^(?:new(?:-session|-window|w)?|neww|split-window|splitw|respawn-pane|respawnp|respawn-window|respawnw|run-shell|run|if-shell|if|display-popup|popup|pipe-pane|pipep)$/;

@@ -24,7 +24,8 @@ import { printed } from "./printed.ts";
 import { redirected, type Write } from "./redirections.ts";
 import { type DefinedFunction, Scope, type Value } from "./scope.ts";
 import { type Expansion, expandWord, type Outcome, wordValues } from "./words.ts";
-import { type Input, type InnerScript, unwrap, type Wrapped } from "./wrappers.ts";
+import type { Input, InnerScript, Wrapped } from "./wrapped.ts";
+import { unwrap } from "./wrappers.ts";
 import { gitAliasRuns } from "./git.ts";
 
 /** A command as the shell would start it. */

@@ -1,7 +1,7 @@
 /** xargs and parallel: commands whose arguments come from input or from after `:::`. */
 import { type Field, field, UNKNOWN } from "./field.ts";
 import { leadingOptions } from "./options.ts";
-import type { Input, Wrapped } from "./wrappers.ts";
+import type { Input, Wrapped } from "./wrapped.ts";
 
 /** Items that are looked at one by one; the rest is unknown. */
 const MOST_ITEMS = 64;
