@@ -4,7 +4,7 @@ import { field } from "../field.ts";
 import { always, only, type Proof, type ReadOnlyRow, without } from "./proof.ts";
 
 /** Options of the diff family that write a file or run a program. */
-const diff = without({ long: ["output", "ext-diff", "textconv", "show-signature"] });
+const diff = without({ long: ["output", "output-directory", "ext-diff", "textconv", "show-signature"] });
 const listing = /^--(?:list|contains|no-contains|merged|no-merged|points-at)(?:=|$)|^-l$/;
 
 const branch: Proof = (args) => {
