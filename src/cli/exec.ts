@@ -136,8 +136,8 @@ async function oneTurn(
 ): Promise<Outcome> {
   let done: Outcome["done"] | undefined;
   let error: Outcome["error"];
-  // The request leaves first; the target opens while the model thinks.
-  const opening = setTimeout(() => run.target.start(), 0);
+  // The request leaves first; the target opens while the model thinks. An answer that is there by then needs no target.
+  const opening = setTimeout(() => run.target.start(), OPEN_AFTER_MS);
   try {
     const options = schema === undefined ? {} : { outputSchema: schema.schema };
     for await (const event of run.agent.runTurn(prompt, signal, options)) {
@@ -249,3 +249,4 @@ function attachmentRoom(contextLimit: number): number {
 class ReaderGone extends Error {}
 
 const REPAIR_ROUNDS = 2;
+const OPEN_AFTER_MS = 30;

@@ -57,13 +57,16 @@ export class LazyTarget implements AsyncDisposable {
     return { label, cwd: target.cwd ?? process.cwd(), tmux };
   }
 
-  /** Ends what is opening, or closes what is open; waits only so long for a machine that does not answer. */
+  /** Ends what is opening, or closes what is open; waits only so long for a machine that does not answer, or that nobody asked. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#leave.abort();
     if (this.#opening === undefined) return;
     const closing = this.#opening.then((target) => target[Symbol.asyncDispose]()).catch(() => undefined);
     let timer: ReturnType<typeof setTimeout> | undefined;
-    await Promise.race([closing, new Promise((resolve) => (timer = setTimeout(resolve, LONGEST_GOODBYE_MS)))]);
+    await Promise.race([
+      closing,
+      new Promise((resolve) => (timer = setTimeout(resolve, this.#asked ? LONGEST_GOODBYE_MS : SHORT_GOODBYE_MS))),
+    ]);
     clearTimeout(timer);
   }
 
@@ -97,3 +100,5 @@ export function labelOf({ ssh, container }: Pick<TargetOptions, "ssh" | "contain
 }
 
 const LONGEST_GOODBYE_MS = 3_000;
+/** What was being opened for nothing is ended by its guards, also when this process is gone. */
+const SHORT_GOODBYE_MS = 10;
