@@ -53,7 +53,7 @@ export class SessionRecorder {
   async #open(hold: { release(): void } | undefined): Promise<void> {
     const { id, redact, problem } = this.#options;
     const [{ SessionLog }, { directory }] = await Promise.all([import("../session/log.ts"), this.#options.store()]);
-    const log = new SessionLog({ id, directory, redact, problem, hold });
+    const log = new SessionLog({ id, directory, redact, problem, hold, durable: hold === undefined });
     for (const event of this.#waiting.splice(0)) log.append(event);
     this.#log = log;
   }

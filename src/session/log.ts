@@ -21,6 +21,7 @@ export class SessionLog {
   readonly path: string;
   readonly #redact: (text: string) => string;
   readonly #problem: (message: string) => void;
+  readonly #durable: boolean;
   #hold: Promise<SessionHold | undefined> | undefined;
   #file: number | undefined;
   /** Lines that could not be written (full disk); they go first once it works again. */
@@ -34,6 +35,7 @@ export class SessionLog {
     this.path = join(options.directory, `${options.id}.jsonl`);
     this.#redact = options.redact;
     this.#problem = options.problem;
+    this.#durable = options.durable ?? true;
     if (options.hold !== undefined) this.#hold = Promise.resolve(options.hold);
   }
 
@@ -57,7 +59,8 @@ export class SessionLog {
     (await this.#hold)?.release();
   }
 
-  #flush(durable: boolean): void {
+  #flush(ended: boolean): void {
+    const durable = ended && this.#durable;
     try {
       while (this.#waiting.length > 0) {
         const line = this.#waiting[0] as string;
@@ -119,6 +122,8 @@ export interface SessionLogOptions {
   readonly directory: string;
   readonly redact: (text: string) => string;
   readonly problem: (message: string) => void;
+  /** False for a run that is over when it is written: the kernel has it, and nobody waits for the disk. */
+  readonly durable?: boolean;
   /** Of a session that existed before; a new one is held with its first line. Released with the log. */
   readonly hold?: SessionHold | undefined;
 }
