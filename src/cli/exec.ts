@@ -1,4 +1,6 @@
 /** `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that tells how it went. */
+import { accessSync } from "node:fs";
+import { dirname } from "node:path";
 import { isatty } from "node:tty";
 import type { AgentEvent } from "../agent/events.ts";
 import { wantsColor } from "../lib/color.ts";
@@ -9,7 +11,7 @@ import { JsonLines } from "../ui/jsonl.ts";
 import { Printer } from "../ui/print.ts";
 import { composeRun, type Run } from "./compose.ts";
 import { loadConfiguration } from "./configuration.ts";
-import { execInput, processStdin, withAttachment } from "./exec-input.ts";
+import { execInput, processStdin, type Stdin, withAttachment } from "./exec-input.ts";
 import type { GlobalOptions } from "./options.ts";
 import type { OutputSchema } from "./output-schema.ts";
 import { watchSignals } from "./signals.ts";
@@ -25,10 +27,12 @@ export interface ExecOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-export async function exec(options: ExecOptions, globals: GlobalOptions): Promise<ExitCode> {
+export async function exec(
+  options: ExecOptions,
+  globals: GlobalOptions,
+  { out, err, stdin }: Streams = { out: new Output(1), err: new Output(2), stdin: processStdin() },
+): Promise<ExitCode> {
   using signals = watchSignals();
-  const out = new Output(1);
-  const err = new Output(2);
   const ending = new AbortController();
   const limits = [signals.signal, ending.signal];
   if (options.timeoutMs !== undefined) limits.push(AbortSignal.timeout(options.timeoutMs));
@@ -36,7 +40,7 @@ export async function exec(options: ExecOptions, globals: GlobalOptions): Promis
   // `| head -1`: nobody reads any more, so there is no reason to go on.
   out.onBroken(() => ending.abort(new ReaderGone()));
   try {
-    return await answerPrompt(options, globals, { signal, out, err, interrupt: () => signals.interrupt() });
+    return await answerPrompt(options, globals, { signal, out, err, stdin, interrupt: () => signals.interrupt() });
   } catch (error) {
     if (out.broken) return EXIT.ok;
     const [{ describeError }, { withWaysOut }] = await Promise.all([
@@ -52,10 +56,14 @@ export async function exec(options: ExecOptions, globals: GlobalOptions): Promis
   }
 }
 
-interface Surroundings {
-  readonly signal: AbortSignal;
+export interface Streams {
   readonly out: Output;
   readonly err: Output;
+  readonly stdin: Stdin;
+}
+
+interface Surroundings extends Streams {
+  readonly signal: AbortSignal;
   interrupt(): void;
 }
 
@@ -65,7 +73,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     options.outputSchema === undefined
       ? undefined
       : await (await import("./output-schema.ts")).loadOutputSchema(options.outputSchema);
-  const input = await execInput(options.prompt, processStdin(), signal);
+  const input = await execInput(options.prompt, around.stdin, signal);
   const loaded = await loadConfiguration(globals);
   const { display } = loaded.config;
   const errColor = colorOf(globals, 2, display.color);
@@ -214,6 +222,8 @@ async function conclude(
 async function writeLastMessage(path: string, answer: string): Promise<void> {
   const { writeFileAtomic } = await import("../lib/atomic-file.ts");
   try {
+    // A misspelt directory must not be made.
+    accessSync(dirname(path));
     writeFileAtomic(path, answer.endsWith("\n") ? answer : `${answer}\n`, 0o644);
   } catch (cause) {
     throw new BuddyError("usage", `cannot write ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {

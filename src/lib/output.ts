@@ -7,13 +7,13 @@ import { fstatSync, writeSync } from "node:fs";
  * not block signals while a reader is slow, but writes wrong lengths to files opened for appending: those never block.
  */
 export class Output {
-  readonly #fd: 1 | 2;
+  readonly #fd: number;
   #isFile: boolean | undefined;
   #queue: Promise<void> = Promise.resolve();
   #broken = false;
   #onBroken: (() => void) | undefined;
 
-  constructor(fd: 1 | 2) {
+  constructor(fd: number) {
     this.#fd = fd;
   }
 
@@ -41,7 +41,7 @@ export class Output {
     try {
       this.#isFile ??= fstatSync(this.#fd).isFile();
       if (this.#isFile) writeWhole(this.#fd, Buffer.from(text));
-      else await Bun.write(this.#fd === 1 ? Bun.stdout : Bun.stderr, text);
+      else await Bun.write(Bun.file(this.#fd), text);
     } catch {
       // EPIPE, a full disk, a closed descriptor: whoever reads has had what there was.
       this.#broken = true;
