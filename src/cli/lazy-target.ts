@@ -16,6 +16,7 @@ export class LazyTarget implements AsyncDisposable {
   #opening: Promise<Target> | undefined;
   #opened: Target | undefined;
   #error: unknown;
+  #failed = false;
   #asked = false;
 
   constructor(options: LazyTargetOptions) {
@@ -33,7 +34,7 @@ export class LazyTarget implements AsyncDisposable {
 
   /** Begins to open it; a failure is kept for whoever asks. */
   start(): void {
-    this.#begin().catch(() => undefined);
+    if (this.#opening === undefined) this.#begin().catch(() => undefined);
   }
 
   async get(): Promise<Target> {
@@ -72,8 +73,8 @@ export class LazyTarget implements AsyncDisposable {
 
   #begin(): Promise<Target> {
     // A failed opening is tried again by the next tool call: the network may be back.
-    if (this.#opening === undefined || (this.#error !== undefined && this.#opened === undefined)) {
-      this.#error = undefined;
+    if (this.#opening === undefined || this.#failed) {
+      this.#failed = false;
       this.#opening = this.#open();
     }
     return this.#opening;
@@ -84,10 +85,12 @@ export class LazyTarget implements AsyncDisposable {
     try {
       const opened = await open({ ...target, signal: this.#leave.signal, onNotice });
       this.#opened = opened;
+      this.#error = undefined;
       onOpen(opened);
       return opened;
     } catch (error) {
       this.#error = error;
+      this.#failed = true;
       throw error;
     }
   }

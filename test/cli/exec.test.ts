@@ -128,7 +128,7 @@ describe("exec", () => {
     expect(await run([{ text: "x" }], { lastMessage: join(dir, "nowhere/file") })).toMatchObject({ code: 2 });
     expect(await run([{ fault: "silence" }], { timeoutMs: 50 })).toMatchObject({ code: 124 });
     const gone = await run([shell("true"), { text: "no" }], {}, { ssh: "127.0.0.1:1" });
-    expect(gone.code).toBe(1);
+    expect(gone).toMatchObject({ code: 1, stdout: "no\n" });
     expect(gone.stderr).toContain("127.0.0.1");
   });
 

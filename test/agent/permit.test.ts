@@ -1,0 +1,259 @@
+import { describe, expect, test } from "bun:test";
+import { type AgentEventBody } from "../../src/agent/events.ts";
+import { permit, type PermitParts } from "../../src/agent/permit.ts";
+import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../src/policy/approvals.ts";
+import type { ShellJudgement, Verdict } from "../../src/policy/verdict.ts";
+import type { Target } from "../../src/targets/target.ts";
+import type { Declared, Intent, Tool, ToolContext } from "../../src/tools/tool.ts";
+import { judged, readTool } from "../support/agent.ts";
+
+const declared: Declared = { risk: "low", mutation: false, privesc: false, why: "because" };
+const context: ToolContext = {
+  signal: new AbortController().signal,
+  target: () => Promise.reject(new Error("not needed")),
+  emit: () => undefined,
+  budget: 1000,
+  dryRun: false,
+};
+
+/** What the policy and the broker see of a machine: who and where. */
+const machine = {
+  identity: { label: "ssh op@web1", user: "op", host: "web1", machine: "m1" },
+  shell: { cwd: "/srv" },
+  files: {
+    resolve: (path: string) =>
+      Promise.resolve({
+        path: `/srv/${path}`,
+        exists: path === "old",
+        kind: "file",
+        home: "/home/op",
+        caseInsensitive: false,
+      }),
+  },
+} as unknown as Target;
+
+interface Case {
+  readonly intent: Intent;
+  readonly judgement?: Partial<ShellJudgement>;
+  readonly write?: Verdict;
+  readonly answers?: ApprovalAnswer[];
+  readonly parts?: Partial<PermitParts>;
+  readonly tool?: Partial<Tool>;
+}
+
+async function decide({
+  intent,
+  judgement = {},
+  write = { kind: "allow", why: "fine" },
+  answers = [],
+  parts = {},
+  tool = {},
+}: Case) {
+  const asked: ApprovalRequest[] = [];
+  const events: AgentEventBody[] = [];
+  const approvals = new Approvals({
+    asker: { ask: (request) => (asked.push(request), Promise.resolve(answers.shift() ?? { kind: "nobody" })) },
+  });
+  const permission = await permit(
+    {
+      approvals,
+      target: () => Promise.resolve(machine),
+      judgeShell: (command) => Promise.resolve(judged(command, judgement)),
+      judgeWrite: () => Promise.resolve(write),
+      confirm: { shell: true, fetch: false },
+      shellRoots: [],
+      dryRun: false,
+      ...parts,
+    },
+    {
+      tool: { ...readTool("run_shell", () => ({ ok: true, outcome: "done", result: "" })), ...tool },
+      input: { command: "make it" },
+      intent,
+      call: "c1",
+      context,
+      publish: (event) => events.push(event),
+    },
+  );
+  return { permission, asked, events };
+}
+
+const command = (part: Partial<Declared> = {}): Intent => ({
+  kind: "shell",
+  title: "make it",
+  command: "make it",
+  declared: { ...declared, ...part },
+});
+const readOnly = {
+  readOnly: true,
+  verdict: { kind: "allow", why: "read-only" },
+  risk: "low",
+  mutation: false,
+} as const;
+
+describe("a command", () => {
+  test("that is proven read-only runs", async () => {
+    const { permission, asked } = await decide({ intent: command(), judgement: readOnly });
+    expect(permission.kind).toBe("run");
+    expect(asked).toHaveLength(0);
+  });
+
+  test.each([[{ mutation: true }], [{ privesc: true }], [{ risk: "high" as const }]])(
+    "read-only, but declared %j, is asked about",
+    async (part) => {
+      const { asked, permission } = await decide({ intent: command(part), judgement: readOnly });
+      expect(asked).toHaveLength(1);
+      expect(permission).toMatchObject({ kind: "result", nobody: "make it" });
+    },
+  );
+
+  test("allowed by the configuration runs whatever the model declares", async () => {
+    const { permission } = await decide({
+      intent: command({ mutation: true, risk: "high" }),
+      judgement: { verdict: { kind: "allow", why: "shell_allow" } },
+    });
+    expect(permission.kind).toBe("run");
+  });
+
+  test("denied is a result with why and what instead", async () => {
+    const { permission } = await decide({
+      intent: command(),
+      judgement: { verdict: { kind: "deny", why: "it is dangerous", instead: "Do it slowly." } },
+    });
+    expect(permission).toMatchObject({
+      result: { outcome: "denied", result: "Not allowed: it is dangerous. Do it slowly." },
+    });
+  });
+
+  test("the stricter of declared and derived is shown, and understating is flagged", async () => {
+    const { asked, events } = await decide({ intent: command(), judgement: { risk: "high", privesc: true } });
+    expect(asked[0]).toMatchObject({
+      risk: "high",
+      mutation: true,
+      privesc: true,
+      understated: true,
+      where: "op@web1",
+      cwd: "/srv",
+      why: "because",
+      editable: true,
+    });
+    expect(events.map((event) => event.type)).toEqual(["approval_asked", "approval_answered"]);
+    const honest = await decide({ intent: command({ risk: "high", mutation: true, privesc: true }) });
+    expect(honest.asked[0]).toMatchObject({ risk: "high", privesc: true, understated: false });
+  });
+
+  test.each([
+    [{ kind: "yes" }, "run"],
+    [{ kind: "always" }, "run"],
+    [{ kind: "no" }, "The operator refused this. Do not"],
+    [{ kind: "no", reason: "too early" }, "The operator refused this: too early"],
+    [{ kind: "cancelled" }, "operation cancelled by user"],
+    [{ kind: "nobody" }, "nobody can give it"],
+  ] as const)("answered %j", async (answer, outcome) => {
+    const { permission } = await decide({ intent: command(), answers: [answer] });
+    if (outcome === "run") expect(permission.kind).toBe("run");
+    else expect(permission).toMatchObject({ result: { result: expect.stringContaining(outcome) } });
+  });
+
+  test("edited runs as edited, with a note", async () => {
+    const { permission, events } = await decide({
+      intent: command(),
+      answers: [{ kind: "edit", command: "make less" }],
+    });
+    expect(permission).toMatchObject({
+      kind: "run",
+      input: { command: "make less" },
+      note: expect.stringContaining("make less"),
+    });
+    expect(events.at(-1)).toMatchObject({ edited: "make less", decision: "approved" });
+  });
+
+  test("shell_confirm = false asks nothing, and a dry run runs nothing", async () => {
+    expect(
+      (await decide({ intent: command(), parts: { confirm: { shell: false, fetch: false } } })).permission.kind,
+    ).toBe("run");
+    const dry = await decide({ intent: command(), parts: { dryRun: true } });
+    expect(dry.permission).toMatchObject({
+      result: { ok: true, result: "[dry run] would run: make it\npolicy: ask (unknown command)" },
+    });
+    expect((await decide({ intent: command(), judgement: readOnly, parts: { dryRun: true } })).permission.kind).toBe(
+      "run",
+    );
+    const detached = { ...command(), detached: true } as Intent;
+    expect((await decide({ intent: detached, judgement: readOnly, parts: { dryRun: true } })).permission.kind).toBe(
+      "result",
+    );
+  });
+
+  test("outside shell_roots is refused", async () => {
+    const { permission } = await decide({ intent: command(), judgement: readOnly, parts: { shellRoots: ["/data"] } });
+    expect(permission).toMatchObject({ result: { result: expect.stringContaining("outside shell_roots") } });
+  });
+});
+
+describe("keys and panes", () => {
+  const control: Intent = { kind: "control", title: "type C-c", declared };
+  test("ask, except where nothing is asked", async () => {
+    expect((await decide({ intent: control, answers: [{ kind: "yes" }] })).permission.kind).toBe("run");
+    expect((await decide({ intent: control })).permission).toMatchObject({ nobody: "type C-c" });
+    expect(
+      (await decide({ intent: control, parts: { confirm: { shell: false, fetch: false } } })).permission.kind,
+    ).toBe("run");
+    expect((await decide({ intent: control, parts: { dryRun: true } })).permission).toMatchObject({
+      result: { outcome: "dry-run" },
+    });
+  });
+});
+
+describe("files", () => {
+  const write = (path = "new"): Intent => ({ kind: "write", title: path, path });
+  const tool = {
+    name: "write_file",
+    prepare: () => Promise.resolve({ kind: "ready", path: {} as never, diff: "+x" } as const),
+  };
+
+  test("are asked about with a diff", async () => {
+    const { asked } = await decide({ intent: write(), tool });
+    expect(asked[0]).toMatchObject({ action: "create /srv/new", diff: "+x", risk: "medium", editable: false });
+    expect((await decide({ intent: write("old"), tool })).asked[0]?.action).toBe("overwrite /srv/old");
+    expect((await decide({ intent: write("old"), tool: { ...tool, name: "edit_file" } })).asked[0]?.action).toBe(
+      "edit /srv/old",
+    );
+  });
+
+  test("denied paths, failed edits, dry runs", async () => {
+    expect(
+      (await decide({ intent: write(), tool, write: { kind: "deny", why: "it is a system directory" } })).permission,
+    ).toMatchObject({ result: { result: "Not allowed: it is a system directory." } });
+    const failed = { ok: false, outcome: "failed", result: "absent" };
+    expect(
+      (
+        await decide({
+          intent: write(),
+          tool: { ...tool, prepare: () => Promise.resolve({ kind: "failed", result: failed } as const) },
+        })
+      ).permission,
+    ).toEqual({ kind: "result", result: failed });
+    expect((await decide({ intent: write(), tool, parts: { dryRun: true } })).permission).toMatchObject({
+      result: { result: "[dry run] would write: /srv/new\npolicy: allow (fine)\n+x" },
+    });
+  });
+
+  test("shell_confirm = false does not cover what the path policy asks about", async () => {
+    const parts = { confirm: { shell: false, fetch: false } };
+    expect((await decide({ intent: write(), tool, parts })).permission.kind).toBe("run");
+    const asking = await decide({ intent: write(), tool, parts, write: { kind: "ask", why: "it is below .git" } });
+    expect(asking.asked[0]).toMatchObject({ risk: "high", policy: "it is below .git" });
+  });
+});
+
+test("fetch asks with fetch_confirm; own and read never do", async () => {
+  const fetch: Intent = { kind: "fetch", title: "page", url: "https://example.org/" };
+  expect((await decide({ intent: fetch })).permission.kind).toBe("run");
+  const { asked } = await decide({ intent: fetch, parts: { confirm: { shell: true, fetch: true } } });
+  expect(asked[0]).toMatchObject({ action: "fetch https://example.org/", where: "this machine" });
+  expect((await decide({ intent: { kind: "own", title: "end sh-1" } })).permission.kind).toBe("run");
+  expect(
+    (await decide({ intent: { kind: "own", title: "end sh-1" }, parts: { dryRun: true } })).permission,
+  ).toMatchObject({ result: { result: "[dry run] would do: end sh-1" } });
+  expect((await decide({ intent: { kind: "read", title: "x" } })).permission.kind).toBe("run");
+});
