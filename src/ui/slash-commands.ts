@@ -2,6 +2,7 @@
 import type { Task, Tasks } from "../agent/tasks.ts";
 import { closestMatch } from "../lib/closest-match.ts";
 import { formatDuration, parseDuration } from "../lib/durations.ts";
+import { clip } from "../lib/graphemes.ts";
 import { attach } from "./commands/attach.ts";
 import { approve } from "./commands/approve.ts";
 import { login } from "./commands/login.ts";
@@ -157,7 +158,8 @@ function ps(screen: CommandScreen): void {
         task.deadline === undefined || task.state.kind === "over" ? "" : ` limit in ${clock(task.deadline - now)}`;
       const state = screen.doing(task);
       const row = `${String(task.id).padStart(3)}  ${state.padEnd(20)} ${time.padEnd(6)}${limit}`;
-      return `${task.state.kind === "over" ? style.grey(row) : row}  ${style.grey(oneLine(task.title))}`;
+      const shown = task.state.kind === "over" ? style.grey(row) : row;
+      return clip(`${shown}  ${style.grey(oneLine(task.title))}`, screen.columns);
     }),
   );
 }

@@ -6,6 +6,7 @@ import { layout } from "../../src/ui/editor/layout.ts";
 import { KeyDecoder } from "../../src/ui/terminal/keys.ts";
 import { theme } from "../../src/ui/theme.ts";
 import { encode } from "../support/pty.ts";
+import { cases, Seeded } from "../support/seeded.ts";
 
 class Rig {
   readonly history = new History(undefined);
@@ -221,6 +222,40 @@ describe("completion", () => {
     expect(rig.editor.dropDown?.rows(40, 3, theme(false)).at(-1)).toBe("› v29  what it is");
   });
 });
+
+test("no keys in any order break the line or put the cursor outside", () => {
+  const seeded = new Seeded(5);
+  const rig = new Rig(
+    (before) => ({ replaces: before.length, items: [{ value: "/x", label: "/x", hint: "", complete: true }] }),
+    ["one", "two\nlines", "/status"],
+  );
+  for (let i = 0; i < cases(3000); i++) {
+    const columns = 4 + seeded.below(80);
+    rig.editor.view = { promptWidth: seeded.below(12), columns };
+    rig.type(seeded.of(ANY_KEY));
+    const { cells, cursor } = rig.editor.buffer;
+    if (cells.length > 300) rig.editor.clear();
+    const view = layout(cells, cursor, rig.editor.view.promptWidth, columns);
+    expect(view.cursor.row).toBeLessThan(view.rows.length);
+    expect(view.cursor.col).toBeLessThanOrEqual(columns);
+    for (const row of view.rows) expect(row.indent + Bun.stringWidth(row.text)).toBeLessThanOrEqual(columns);
+  }
+});
+
+const ANY_KEY = [
+  ..."a b 漢 👨‍👩‍👧 e\u0301 \u0301 ש / @".split(" "),
+  ..."left right up down home end tab escape enter delete backspace".split(" ").map((name) => `[${name}]`),
+  ..."aekuwytdrsgpnbf_".split("").map((letter) => `[ctrl-${letter}]`),
+  "[alt-b]",
+  "[alt-f]",
+  "[alt-d]",
+  "[alt-enter]",
+  "[alt-<]",
+  "[alt->]",
+  " ",
+  "\t",
+  ...["\x1b[200~one\ntwo\x1b[201~", `\x1b[200~${"line\n".repeat(30)}\x1b[201~`],
+];
 
 describe("layout", () => {
   const place = (text: string, columns: number, prompt = 2): string => {

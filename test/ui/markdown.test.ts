@@ -3,6 +3,7 @@ import { highlight } from "../../src/ui/markdown/highlight.ts";
 import { inline } from "../../src/ui/markdown/inline.ts";
 import { MarkdownStream } from "../../src/ui/markdown/markdown-stream.ts";
 import { PlainStream } from "../../src/ui/markdown/plain-stream.ts";
+import { cases, Seeded } from "../support/seeded.ts";
 import { supportsLinks, theme } from "../../src/ui/theme.ts";
 
 const color = theme(true);
@@ -18,7 +19,8 @@ function render(text: string, width = 60, style = plain, links = false): string[
       rows.push(...stream.take());
       const tail = stream.tail();
       // Code is never wrapped.
-      if (!/```|~~~/.test(text)) for (const row of tail) expect(Bun.stringWidth(row)).toBeLessThanOrEqual(width);
+      if (!/```|~~~|\t| {4}/.test(text))
+        for (const row of tail) expect(Bun.stringWidth(row)).toBeLessThanOrEqual(width);
     }
     stream.end();
     return [...rows, ...stream.take()];
@@ -111,6 +113,32 @@ describe("blocks", () => {
     expect(stream.tail()).toEqual([]);
   });
 });
+
+test("any text, cut anywhere, gives the same rows", () => {
+  const seeded = new Seeded(11);
+  for (let i = 0; i < cases(300); i++) render(seeded.text(ATOMS, 30), seeded.of([20, 40, 79]), color);
+});
+
+const ATOMS = [
+  ..."** * _ ` ``` ~~~ ~~ # - 1. > | --- === \\ [ ] ! < + 漢字 👨‍👩‍👧 e\u0301".split(" "),
+  ...[
+    "word ",
+    "\n",
+    "\n\n",
+    "# ",
+    "- ",
+    "> ",
+    "| a | b |",
+    "|---|---|",
+    "](http://x.y)",
+    "http://a.b/c ",
+    "    ",
+    "\t",
+  ],
+  "longwordlongwordlongword ",
+  "[ ] ",
+  "some more text here ",
+];
 
 describe("tables", () => {
   const table = "| name | value |\n|:--|--:|\n| a | 1 |\n| longer `x|y` | 22 |\n";

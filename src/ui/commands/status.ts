@@ -12,10 +12,10 @@ export function status(screen: CommandScreen): void {
   const facts = host.facts();
   const open = tasks.list.filter((task) => task.state.kind !== "over");
   const rows: StatusRow[] = [
-    { label: "model", value: `${facts.model} (profile ${facts.profile})` },
-    { label: "target", value: targetWords(facts) },
-    { label: "directory", value: facts.target.cwd },
-    { label: "attach", value: facts.target.attach ?? "no shared pane" },
+    { label: "model", value: oneLine(`${facts.model} (profile ${facts.profile})`) },
+    { label: "target", value: oneLine(targetWords(facts)) },
+    { label: "directory", value: oneLine(facts.target.cwd) },
+    { label: "attach", value: oneLine(facts.target.attach ?? "no shared pane") },
     { label: "session", value: facts.session + (facts.resumed ? " (resumed)" : "") },
     { label: "approvals", value: approvalWords(host.approvals.mode, Date.now()) },
     ...(host.approvals.remembered().length > 0

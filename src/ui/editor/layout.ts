@@ -1,5 +1,5 @@
 /** Where each character of the typed text stands on the screen, and where the cursor is. */
-import { clusterWidth } from "../../lib/graphemes.ts";
+import { clip, clusterWidth, textWidth } from "../../lib/graphemes.ts";
 import type { Cell } from "./line-buffer.ts";
 
 export function layout(cells: readonly Cell[], cursor: number, promptWidth: number, columns: number): EditorLayout {
@@ -17,9 +17,10 @@ export function layout(cells: readonly Cell[], cursor: number, promptWidth: numb
   };
   for (let index = 0; index < cells.length; index++) {
     const cell = cells[index]!;
-    const shown = typeof cell !== "string" ? cell.shown : cell === "\t" ? "    " : cell;
-    const width = cell === "\n" ? 0 : typeof cell !== "string" || cell === "\t" ? shown.length : clusterWidth(cell);
-    if (cell !== "\n" && column > row.indent && column + width > usable) wrap(index);
+    const shown = shownCell(cell, usable);
+    const width = cellWidth(cell, usable);
+    // On a fresh row it would not fit any better.
+    if (cell !== "\n" && (column > row.indent || row.indent > indent) && column + width > usable) wrap(index);
     if (index === cursor) place = { row: rows.length - 1, col: column };
     if (cell === "\n") {
       wrap(index + 1);
@@ -34,7 +35,18 @@ export function layout(cells: readonly Cell[], cursor: number, promptWidth: numb
     place = { row: rows.length - 1, col: column };
   }
   row.end = cells.length;
-  return { rows, cursor: place };
+  return { rows, cursor: place, columns: usable };
+}
+
+/** A folded paste is cut where the line is narrower than its words. */
+function shownCell(cell: Cell, columns: number): string {
+  if (typeof cell !== "string") return clip(cell.shown, columns - CONTINUATION);
+  return cell === "\t" ? "    ".slice(0, columns - CONTINUATION) : cell;
+}
+
+function cellWidth(cell: Cell, columns: number): number {
+  if (cell === "\n") return 0;
+  return typeof cell === "string" && cell !== "\t" ? clusterWidth(cell) : textWidth(shownCell(cell, columns));
 }
 
 /** The cell index at a column of a row, for moving up and down. */
@@ -45,7 +57,7 @@ export function cellAt(view: EditorLayout, cells: readonly Cell[], rowIndex: num
   while (index < row.end) {
     const cell = cells[index]!;
     if (cell === "\n") break;
-    const width = typeof cell !== "string" ? cell.shown.length : cell === "\t" ? 4 : clusterWidth(cell);
+    const width = cellWidth(cell, view.columns);
     if (at + width > column) break;
     at += width;
     index++;
@@ -58,6 +70,7 @@ export function cellAt(view: EditorLayout, cells: readonly Cell[], rowIndex: num
 }
 
 export interface EditorLayout {
+  readonly columns: number;
   readonly rows: readonly LayoutRow[];
   readonly cursor: { readonly row: number; readonly col: number };
 }

@@ -12,13 +12,15 @@ export function inline(text: string, options: InlineOptions): string {
   return new Scan(text, options).render();
 }
 
-/** Index of the first mark that may still find its partner; the text's length when nothing is open. */
-export function openSince(text: string): number {
+/** How much of the text more text cannot change: whole words, and no mark that may still find its partner. */
+export function settledLength(text: string): number {
   let end = text.length;
   for (;;) {
-    const scan = new Scan(text.slice(0, end), { style: PLAIN, links: false, growing: false });
+    const word = Math.max(text.lastIndexOf(" ", end - 1), text.lastIndexOf("\n", end - 1));
+    if (word < 0) return 0;
+    const scan = new Scan(text.slice(0, word + 1), { style: PLAIN, links: false, growing: false });
     scan.render();
-    if (scan.open >= end) return end;
+    if (scan.open > word) return word + 1;
     end = scan.open;
   }
 }
@@ -27,6 +29,7 @@ const PLAIN = new Proxy({}, { get: () => (text: string) => text }) as Theme;
 
 class Scan {
   open = Number.POSITIVE_INFINITY;
+  #openInside = false;
   readonly #text: string;
   readonly #options: InlineOptions;
 
@@ -146,7 +149,11 @@ class Scan {
       if (!this.#options.growing) return plain;
       return { shown: this.#styled(mark, run, this.#range(at + run, to, false)), next: to };
     }
-    return { shown: this.#styled(mark, run, this.#range(at + run, close, false)), next: close + run };
+    const body = this.#range(at + run, close, false);
+    // A mark left open inside may take the closing one with it.
+    if (outer && this.#openInside) this.#opened(at, true);
+    if (outer) this.#openInside = false;
+    return { shown: this.#styled(mark, run, body), next: close + run };
   }
 
   #closing(mark: string, run: number, from: number, to: number): number | undefined {
@@ -178,6 +185,7 @@ class Scan {
 
   #opened(at: number, outer: boolean): void {
     if (outer) this.open = Math.min(this.open, at);
+    else this.#openInside = true;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Renders Markdown while it arrives: rows that can no longer change are handed out once, the rest is a short live tail. */
 import type { Theme } from "../theme.ts";
 import { highlight } from "./highlight.ts";
-import { inline, openSince } from "./inline.ts";
+import { inline, settledLength } from "./inline.ts";
 import { isDelimiterRow, renderTable } from "./table.ts";
 
 export class MarkdownStream {
@@ -272,7 +272,7 @@ export class MarkdownStream {
     const text = joined(open.lines);
     if (text.length < open.looked + open.width) return;
     open.looked = text.length;
-    const sure = openSince(text);
+    const sure = settledLength(text);
     const rows = this.#rows({ ...open, lines: [text.slice(0, sure)] }, false);
     if (rows.length - 1 <= open.given) return;
     this.#emit(rows.slice(open.given, rows.length - 1));
@@ -283,7 +283,7 @@ export class MarkdownStream {
     const options = { style: this.#style, links: this.#links, growing };
     if (block.kind === "table") return renderTable(block.lines, block.width, options);
     const shown = inline(joined(block.lines), options);
-    const room = Math.max(8, block.width - Bun.stringWidth(block.rest));
+    const room = Math.max(4, block.width - Bun.stringWidth(block.rest));
     const rows = Bun.wrapAnsi(shown, room, { hard: true }).split("\n");
     if (block.kind === "heading") return rows.map((row, i) => this.#style.heading((i === 0 ? block.first : "") + row));
     return rows.map((row, i) => (i === 0 ? block.first : block.rest) + row);
