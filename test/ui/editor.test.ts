@@ -254,7 +254,8 @@ const ANY_KEY = [
   "[alt->]",
   " ",
   "\t",
-  ...["\x1b[200~one\ntwo\x1b[201~", `\x1b[200~${"line\n".repeat(30)}\x1b[201~`],
+  "\x1b[200~one\ntwo\x1b[201~",
+  `\x1b[200~${"line\n".repeat(30)}\x1b[201~`,
 ];
 
 describe("layout", () => {
