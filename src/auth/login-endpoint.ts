@@ -8,7 +8,7 @@ export function loginBaseUrl(
   profileBaseUrl: string,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): string {
-  const chosen = env.BUDDY_LOGIN_BASE_URL ?? profileBaseUrl;
+  const chosen = env.BUDDY_LOGIN_BASE_URL || profileBaseUrl;
   const url = URL.parse(chosen);
   if (url?.hostname === "api.openai.com" || url?.hostname === "chatgpt.com") return SIGNED_IN_BASE;
   if (url !== null && /^(127\.0\.0\.1|localhost|\[::1\])$/.test(url.hostname)) return chosen.replace(/\/+$/, "");

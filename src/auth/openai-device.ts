@@ -40,16 +40,21 @@ export class OpenAiDevice {
   /** Waits for the user; `onWait` is told the time left before each look. */
   async finish(code: DeviceCode, signal: AbortSignal, onWait: (leftMs: number) => void): Promise<SignIn> {
     let interval = code.intervalMs;
+    let misses = 0;
     for (;;) {
       const left = code.expiresAt - Date.now();
       if (left <= 0) throw expired();
       onWait(left);
       await pause(Math.min(interval, left), signal);
-      const { status, body } = await this.#post(
-        "/api/accounts/deviceauth/token",
-        json({ device_auth_id: code.deviceAuthId, user_code: code.userCode }),
-        signal,
-      );
+      const look = json({ device_auth_id: code.deviceAuthId, user_code: code.userCode });
+      const answer = await this.#post("/api/accounts/deviceauth/token", look, signal).catch((error: unknown) => {
+        // The user may be half way through in the browser: a connection that drops for a moment is no reason to start anew.
+        if (signal.aborted || ++misses > MOST_MISSES) throw error;
+        return undefined;
+      });
+      if (answer === undefined) continue;
+      misses = 0;
+      const { status, body } = answer;
       const error = errorCode(body);
       if (status === 200) return this.#exchange(body, signal);
       if (error === "access_denied") throw new BuddyError("auth", "the sign-in was declined in the browser");
@@ -136,6 +141,7 @@ const DEFAULT_ISSUER = "https://auth.openai.com";
 const CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann";
 const CODE_LIFETIME_MS = 15 * 60_000;
 const DEFAULT_INTERVAL_S = 5;
+const MOST_MISSES = 5;
 const SLOW_DOWN_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Assumed where a token does not say. */

@@ -15,6 +15,7 @@ export async function signIn(
   screen: SignInScreen,
   signal: AbortSignal,
 ): Promise<SignIn> {
+  await store.checkWritable(signal);
   const code = await device.begin(signal);
   screen.say(
     [

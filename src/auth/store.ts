@@ -1,9 +1,10 @@
 /** auth.json: the sign-ins of every provider, readable by its owner alone and replaced as a whole. */
-import { mkdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { writeFileAtomic } from "../lib/atomic-file.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { lock } from "../lib/kernel-lock.ts";
+import { fileTrouble } from "../lib/file-trouble.ts";
+import { type KernelLock, lock } from "../lib/kernel-lock.ts";
 
 export class AuthStore {
   readonly path: string;
@@ -25,19 +26,49 @@ export class AuthStore {
     change: (current: SignIn | undefined) => Promise<SignIn | undefined>,
     signal?: AbortSignal,
   ): Promise<SignIn | undefined> {
-    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
-    const held = await lock(`${this.path}.lock`, signal);
+    const held = await this.#lock(signal);
     try {
       const { [provider]: current, ...others } = this.#load();
       const next = await change(current);
       if (next !== current) {
         const providers = next === undefined ? others : { ...others, [provider]: next };
-        writeFileAtomic(this.path, `${JSON.stringify({ version: 1, providers }, null, 2)}\n`);
+        this.#write(`${JSON.stringify({ version: 1, providers }, null, 2)}\n`);
       }
       return next;
     } finally {
       held.release();
     }
+  }
+
+  /** Throws what `update` would, before anything is asked of a person or a server. */
+  async checkWritable(signal?: AbortSignal): Promise<void> {
+    (await this.#lock(signal)).release();
+    this.#load();
+  }
+
+  async #lock(signal: AbortSignal | undefined): Promise<KernelLock> {
+    try {
+      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+      return await lock(`${this.path}.lock`, signal);
+    } catch (error) {
+      if (signal?.aborted === true) throw error;
+      throw this.#unwritable(error);
+    }
+  }
+
+  #write(text: string): void {
+    try {
+      writeFileAtomic(this.path, text);
+    } catch (error) {
+      throw this.#unwritable(error);
+    }
+  }
+
+  #unwritable(error: unknown): BuddyError {
+    return new AuthUnwritable("auth", `the sign-in cannot be stored in ${this.path}: ${fileTrouble(error)}`, {
+      hint: "Make its directory writable, or set HOME or XDG_CONFIG_HOME to one that is.",
+      cause: error,
+    });
   }
 
   #load(): Record<string, SignIn> {
@@ -52,12 +83,21 @@ export class AuthStore {
     }
     const providers = parse(text);
     if (providers !== undefined) return providers;
-    const aside = `${this.path}.damaged-${Math.floor(Date.now() / 1000)}`;
-    renameSync(this.path, aside);
+    let seconds = Math.floor(Date.now() / 1000);
+    while (existsSync(`${this.path}.damaged-${seconds}`)) seconds++;
+    const aside = `${this.path}.damaged-${seconds}`;
+    try {
+      renameSync(this.path, aside);
+    } catch (error) {
+      throw this.#unwritable(error);
+    }
     this.#warn(`${this.path} was damaged and is kept as ${aside}; sign in again with: buddy login`);
     return {};
   }
 }
+
+/** A refreshed token could not be kept, so none may be asked for: the old one would be used up. */
+export class AuthUnwritable extends BuddyError {}
 
 export interface SignIn {
   readonly access_token: string;
@@ -70,7 +110,9 @@ export interface SignIn {
 }
 
 function refuseIfReadableByOthers(path: string): void {
-  const { mode } = statSync(path);
+  const stat = statSync(path);
+  if (!stat.isFile()) throw new BuddyError("auth", `${path} is not a file`, { hint: "Remove it, then: buddy login" });
+  const { mode } = stat;
   if ((mode & 0o077) === 0) return;
   throw new BuddyError("auth", `${path} can be read by other users (mode ${(mode & 0o777).toString(8)})`, {
     hint: `Run: chmod 600 '${path}'\nIf others use this machine, also sign in anew: buddy login --reset, then buddy login`,

@@ -1,7 +1,7 @@
 /** The access token of a login profile: refreshed ahead of expiry, by one process at a time. */
 import { BuddyError } from "../lib/errors.ts";
 import { type OpenAiDevice, SignInEnded } from "./openai-device.ts";
-import type { AuthStore, SignIn } from "./store.ts";
+import { type AuthStore, AuthUnwritable, type SignIn } from "./store.ts";
 
 export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "openai") {
   let inFlight: Promise<SignIn> | undefined;
@@ -35,9 +35,16 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
       let current = store.read(provider);
       if (current === undefined) throw notSignedIn();
       if (options.forceRefresh === true || !fresh(current)) {
-        inFlight ??= renew(current, options.forceRefresh === true, signal).finally(() => {
-          inFlight = undefined;
-        });
+        const known = current;
+        inFlight ??= renew(current, options.forceRefresh === true, signal)
+          .catch((error: unknown) => {
+            if (error instanceof AuthUnwritable && options.forceRefresh !== true && known.expires_at > Date.now())
+              return known;
+            throw error;
+          })
+          .finally(() => {
+            inFlight = undefined;
+          });
         current = await inFlight;
       }
       return {

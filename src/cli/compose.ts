@@ -13,7 +13,6 @@ import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
 import { redactor } from "../policy/redact.ts";
-import type { ShellRules } from "../policy/verdict.ts";
 import { newSessionId } from "../session/ids.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { TargetOptions } from "../targets/target.ts";
@@ -22,6 +21,7 @@ import type { WriteJudge } from "./judge-write.ts";
 import { LazyTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
 import type { ApproveMode, GlobalOptions } from "./options.ts";
+import { shellRules } from "./policy/shell-rules.ts";
 import { SessionRecorder } from "./session-recorder.ts";
 import { samePlace, storedModel, withStoredTarget } from "./stored-choices.ts";
 
@@ -79,15 +79,16 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
   let redact = redactor([]);
   let opened: Promise<SessionStore> | undefined;
   const sessions = (): Promise<SessionStore> =>
-    (opened ??= import("../session/store.ts").then(
-      ({ SessionStore }) =>
-        new SessionStore({
-          cwd: loaded.cwd,
-          stateDirectory: stateDirectory(loaded.env),
-          redact: (text) => redact(text),
-          problem,
-        }),
-    ));
+    (opened ??= import("../session/store.ts").then(({ SessionStore }) => {
+      const store = new SessionStore({
+        cwd: loaded.cwd,
+        stateDirectory: stateDirectory(loaded.env),
+        redact: (text) => redact(text),
+        problem,
+      });
+      if (store.notice !== undefined && options.record !== false) problem(store.notice);
+      return store;
+    }));
   const take = async (store: SessionStore, name: string) => (options.fork ? store.fork(name) : store.resume(name));
   const record = (resumed?: ResumedSession) =>
     new SessionRecorder({
@@ -129,7 +130,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     judgeShell: async (command) => {
       const { judgeShell } = await import("../policy/judge.ts");
       const user = target.opened?.identity.user;
-      return judgeShell(command, shellRules(loaded), user === undefined ? {} : { user });
+      return judgeShell(command, shellRules(config), user === undefined ? {} : { user });
     },
     judgeWrite: async (path, asked) => {
       const { ownPaths, writeJudge } = await import("./judge-write.ts");
@@ -254,21 +255,6 @@ function targetOptions(
     ...(cwd === undefined ? {} : { cwd }),
     backgroundTimeoutMs: config.tools.background_timeout,
     secretEnv: secretVariables({ config, ...loaded }),
-  };
-}
-
-function shellRules({ config: { tools, safety } }: LoadedConfig): ShellRules {
-  return {
-    autoApprove: tools.shell_auto_approve,
-    allow: tools.shell_allow,
-    denylist: tools.shell_denylist,
-    safety: {
-      gitAdd: safety.git_add,
-      forcePush: safety.force_push,
-      dangerousRm: safety.dangerous_rm,
-      disk: safety.disk,
-      forkBomb: safety.fork_bomb,
-    },
   };
 }
 

@@ -77,6 +77,8 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
   const loaded = await loadConfiguration(globals);
   const { display } = loaded.config;
   const errColor = colorOf(globals, 2, display.color);
+  const problems: string[] = [];
+  let problem = (message: string): void => void problems.push(message);
   await using run = await composeRun({
     globals,
     loaded,
@@ -89,7 +91,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     maxIterations: options.maxIterations,
     resume: options.resume,
     fork: options.fork,
-    problem: (message) => void printer.note(message, "warning"),
+    problem: (message) => problem(message),
   });
   const printer = new Printer({
     out,
@@ -105,6 +107,8 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     holdAnswer: schema !== undefined || options.json,
     redact: run.redact,
   });
+  problem = (message) => void printer.note(message, "warning");
+  problems.forEach(problem);
   const lines = options.json ? new JsonLines(out, run.redact) : undefined;
   for (const note of run.notes) await printer.note(note);
   const limit = run.agent.contextLimit;

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { writeFileAtomic } from "../lib/atomic-file.ts";
 import { type ConfigFile, buddyVariable, type Place } from "./find-file.ts";
+import { isLocal } from "./keys.ts";
 import { buddyPaths } from "./paths.ts";
 import type { FileSettings, FoundValue } from "./read-settings.ts";
 import { SETTINGS } from "./schema.ts";
@@ -111,9 +112,21 @@ function weakens(key: string, value: unknown): string | undefined {
 function redirects(profile: ReadonlyMap<string, FoundValue>, keyGiven: boolean): string | undefined {
   if (profile.has("api_key_env") || profile.has("api_key_file"))
     return "a secret of yours would be sent to this address";
-  if (!profile.has("api_base_url")) return undefined;
+  const address = profile.get("api_base_url")?.value;
+  if (address === undefined) return undefined;
   if (profile.get("auth")?.value === "login") return "your sign-in would be used with this address";
-  return keyGiven ? "your key would be sent to this address" : undefined;
+  if (keyGiven) return "your key would be sent to this address";
+  // Whoever answers there sees everything and chooses the commands; with a key of the file's own nothing else is needed.
+  return typeof address === "string" && usable(address, profile.has("api_key"))
+    ? "your conversation would be sent to this address"
+    : undefined;
+}
+
+/** Whether requests would leave this machine without any key of the user's. */
+function usable(address: string, hasKey: boolean): boolean {
+  const host = URL.parse(address)?.hostname;
+  if (host === undefined || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host)) return false;
+  return hasKey || isLocal(address);
 }
 
 function shownValue({ value }: FoundValue): string {

@@ -16,4 +16,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ELOOP: "there are too many symbolic links",
   ENAMETOOLONG: "the name is too long",
   EMFILE: "too many files are open",
+  SQLITE_CANTOPEN: "the lock beside it cannot be made",
+  SQLITE_READONLY: "the lock beside it cannot be written",
+  SQLITE_FULL: "the disk is full",
 };

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
+import { fileTrouble } from "../lib/file-trouble.ts";
 import { type KernelLock, tryLock } from "../lib/kernel-lock.ts";
 
 export interface SessionHold {
@@ -18,10 +19,16 @@ export async function holdSession(directory: string, id: string): Promise<Sessio
     mkdirSync(locks, { recursive: true, mode: 0o700 });
     lock = await tryLock(join(locks, `${id}.lock`));
   } catch (error) {
-    throw new BuddyError("session", `cannot lock session ${id}: ${(error as Error).message}`, { cause: error });
+    throw new BuddyError("session", `cannot lock session ${id}: ${fileTrouble(error)}`, { cause: error });
   }
   if (lock === undefined) throw new SessionHeld(id, whoHolds(holder));
-  writeFileSync(holder, `process ${process.pid} on ${hostname()} since ${new Date().toISOString()}\n`, { mode: 0o600 });
+  try {
+    writeFileSync(holder, `process ${process.pid} on ${hostname()} since ${new Date().toISOString()}\n`, {
+      mode: 0o600,
+    });
+  } catch {
+    // The lock holds also where the disk is too full to say by whom.
+  }
   return {
     release() {
       rmSync(holder, { force: true });

@@ -1,6 +1,8 @@
 /** The stored sessions of a directory, newest first, read from their first lines only. */
-import { readdirSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
+import { BuddyError } from "../lib/errors.ts";
+import { fileTrouble } from "../lib/file-trouble.ts";
 import { isSessionId } from "./ids.ts";
 import { readEvents } from "./read.ts";
 
@@ -29,12 +31,16 @@ export function listSessions(directory: string): StoredSession[] {
   }
   return names
     .filter((name) => name.endsWith(".jsonl") && isSessionId(name.slice(0, -6)))
-    .map((name) => describe(join(directory, name), name.slice(0, -6)))
+    .flatMap((name) => {
+      const path = join(directory, name);
+      const found = lstatSync(path, { throwIfNoEntry: false });
+      return found === undefined ? [] : [describe(path, name.slice(0, -6), found)];
+    })
     .sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
 }
 
-function describe(path: string, id: string): StoredSession {
-  const { mtime, size } = statSync(path);
+function describe(path: string, id: string, stat: Stats): StoredSession {
+  const { mtime, size } = stat;
   const session = {
     id,
     path,
@@ -45,6 +51,8 @@ function describe(path: string, id: string): StoredSession {
     model: "",
     title: "",
   };
+  // A link could lead a resumed log anywhere, and a pipe would never end.
+  if (!stat.isFile()) return { ...session, problem: "not a regular file" };
   try {
     readEvents(path, (event) => {
       if (event.type === "session") {
@@ -56,7 +64,7 @@ function describe(path: string, id: string): StoredSession {
       return event.type !== "turn";
     });
   } catch (error) {
-    return { ...session, problem: (error as Error).message };
+    return { ...session, problem: error instanceof BuddyError ? error.message : fileTrouble(error) };
   }
   return session;
 }

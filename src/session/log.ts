@@ -1,6 +1,7 @@
 /** The append-only log of one session: one event a line, one write a line, nothing valid ever rewritten. */
 import {
   closeSync,
+  fchmodSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -12,6 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
+import { fileTrouble } from "../lib/file-trouble.ts";
 import { holdSession, type SessionHold } from "./hold.ts";
 import { prepare } from "./place.ts";
 
@@ -75,7 +77,7 @@ export class SessionLog {
       if (this.#told) this.#problem(`the session is stored again in ${this.path}`);
       this.#told = false;
     } catch (error) {
-      if (!this.#told) this.#problem(`the session cannot be stored in ${this.path}: ${(error as Error).message}`);
+      if (!this.#told) this.#problem(`the session cannot be stored in ${this.path}: ${fileTrouble(error)}`);
       this.#told = true;
     }
   }
@@ -83,7 +85,8 @@ export class SessionLog {
   #open(): number {
     prepare(this.directory);
     const file = openSync(this.path, "a+", 0o600);
-    const { size } = fstatSync(file);
+    const { size, mode } = fstatSync(file);
+    if ((mode & 0o077) !== 0) fchmodSync(file, 0o600);
     const last = Buffer.alloc(1);
     // A crash may have torn the last line: the next one must not be glued to it.
     if (size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE) writeSync(file, "\n");

@@ -1,5 +1,5 @@
 /** Where sessions are stored: in the working directory, or under home when that cannot be written. */
-import { accessSync, constants, lstatSync, mkdirSync, writeFileSync } from "node:fs";
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface SessionPlace {
@@ -7,6 +7,8 @@ export interface SessionPlace {
   readonly directory: string;
   /** Why it is not the usual place. */
   readonly notice?: string;
+  /** Sessions of the usual place, which can be read but not gone on with there. */
+  readonly readOnly?: string;
 }
 
 /** Looks only; `prepare` makes the directory when the first line is written. */
@@ -20,12 +22,15 @@ export function sessionPlace(cwd: string, stateDirectory: string | undefined): S
   if (stateDirectory === undefined)
     return { directory: join(root, "sessions"), notice: `${why} and HOME is not set: sessions are not stored` };
   const directory = join(stateDirectory, "sessions");
-  return { directory, notice: `${why}; sessions are stored in ${directory}` };
+  const stored = join(root, "sessions");
+  const readOnly = isDirectory(root) && isDirectory(stored) ? { readOnly: stored } : {};
+  return { directory, notice: `${why}; sessions are stored in ${directory}`, ...readOnly };
 }
 
 /** Makes the directory for its owner alone, with a .gitignore so that no session is ever committed. */
 export function prepare(directory: string): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
+  if ((statSync(directory).mode & 0o077) !== 0) chmodSync(directory, 0o700);
   try {
     writeFileSync(join(directory, "..", ".gitignore"), "*\n", { flag: "wx", mode: 0o600 });
   } catch (error) {

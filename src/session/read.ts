@@ -2,6 +2,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { type AgentEvent, EVENT_VERSION } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
+import { isEvent } from "./is-event.ts";
 
 export interface ReadReport {
   readonly events: number;
@@ -75,10 +76,8 @@ const MOST_GLUED = 32;
 
 function parseEvent(text: string): AgentEvent | undefined {
   try {
-    const value = JSON.parse(text) as AgentEvent;
-    return typeof value === "object" && value !== null && typeof value.v === "number" && typeof value.type === "string"
-      ? value
-      : undefined;
+    const value: unknown = JSON.parse(text);
+    return isEvent(value) ? value : undefined;
   } catch {
     return undefined;
   }

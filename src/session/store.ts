@@ -3,6 +3,7 @@ import { constants, copyFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { closestMatch } from "../lib/closest-match.ts";
 import { BuddyError } from "../lib/errors.ts";
+import { fileTrouble } from "../lib/file-trouble.ts";
 import { holdSession, SessionHeld, type SessionHold } from "./hold.ts";
 import { newSessionId } from "./ids.ts";
 import { listSessions, type StoredSession } from "./list.ts";
@@ -17,6 +18,7 @@ export class SessionStore {
   /** Said once, when new sessions do not go to the working directory. */
   readonly notice: string | undefined;
   readonly #directories: readonly string[];
+  readonly #readOnly: string | undefined;
   readonly #options: SessionStoreOptions;
 
   constructor(options: SessionStoreOptions) {
@@ -24,7 +26,9 @@ export class SessionStore {
     this.directory = place.directory;
     this.notice = place.notice;
     const elsewhere = options.stateDirectory === undefined ? [] : [join(options.stateDirectory, "sessions")];
-    this.#directories = [...new Set([place.directory, ...elsewhere])];
+    this.#readOnly = place.readOnly;
+    const readOnly = place.readOnly === undefined ? [] : [place.readOnly];
+    this.#directories = [...new Set([place.directory, ...readOnly, ...elsewhere])];
     this.#options = options;
   }
 
@@ -36,13 +40,13 @@ export class SessionStore {
   find(name: string): StoredSession {
     const all = this.list();
     if (name === "last") {
-      const newest = all[0];
+      const newest = all.find((session) => session.problem === undefined);
       if (newest !== undefined) return newest;
       throw new BuddyError("usage", "there is no stored session here", {
         hint: `Sessions are looked for in ${this.#directories.join(" and ")}.`,
       });
     }
-    const matches = all.filter((session) => session.id.startsWith(name));
+    const matches = name === "" ? [] : all.filter((session) => session.id.startsWith(name));
     if (matches.length === 1) return matches[0] as StoredSession;
     if (matches.length > 1)
       throw new BuddyError("usage", `${name} is the start of ${matches.length} sessions`, {
@@ -58,6 +62,15 @@ export class SessionStore {
     });
   }
 
+  /** The same for what is to be read; throws when that cannot be. */
+  readable(name: string): StoredSession {
+    const session = this.find(name);
+    if (session.problem === undefined) return session;
+    throw new BuddyError("session", `session ${session.id} cannot be read: ${session.problem}`, {
+      hint: `The file was left as it is: ${session.path}`,
+    });
+  }
+
   /** A new session; its file appears with the first event. */
   start(): SessionLog {
     return this.#log(newSessionId(), this.directory);
@@ -65,8 +78,13 @@ export class SessionStore {
 
   /** Throws SessionHeld while another process has it. */
   async resume(name: string): Promise<ResumedSession> {
-    const { id, path } = this.find(name);
+    const { id, path } = this.readable(name);
     const directory = dirname(path);
+    if (directory === this.#readOnly) {
+      const copy = this.fork(id);
+      const note = `${directory} cannot be written: session ${id} goes on as a copy, ${copy.log.id}`;
+      return { ...copy, notes: [note, ...copy.notes] };
+    }
     const hold = await holdSession(directory, id).catch((error: BuddyError) => {
       if (error instanceof SessionHeld) throw error;
       // No locks on this file system: said once, and the session goes on all the same.
@@ -83,10 +101,17 @@ export class SessionStore {
 
   /** A copy under a new id: what another process goes on writing to the original does not reach it. */
   fork(name: string): ResumedSession {
-    const original = this.find(name);
+    const original = this.readable(name);
     const log = this.start();
-    prepare(log.directory);
-    copyFileSync(original.path, log.path, constants.COPYFILE_EXCL);
+    try {
+      prepare(log.directory);
+      copyFileSync(original.path, log.path, constants.COPYFILE_EXCL);
+    } catch (error) {
+      throw new BuddyError("session", `session ${original.id} cannot be copied to ${log.path}: ${fileTrouble(error)}`, {
+        hint: "Make room or the directory writable, or start a new session.",
+        cause: error,
+      });
+    }
     return { log, ...restore(log.path) };
   }
 
@@ -94,8 +119,13 @@ export class SessionStore {
     const session = this.find(name);
     const directory = dirname(session.path);
     const hold = await holdSession(directory, session.id);
-    rmSync(session.path);
-    hold.release();
+    try {
+      rmSync(session.path);
+    } catch (error) {
+      throw new BuddyError("session", `cannot remove ${session.path}: ${fileTrouble(error)}`, { cause: error });
+    } finally {
+      hold.release();
+    }
     rmSync(join(directory, "..", "locks", `${session.id}.lock`), { force: true });
     return session;
   }

@@ -29,6 +29,8 @@ export class Printer {
   #answerOpen = false;
   #usage: (AgentEvent & { type: "usage" }) | undefined;
   #attach: string | undefined;
+  /** By call: output behind the last whole line. */
+  readonly #unfinished = new Map<string, string>();
 
   constructor(options: PrintOptions) {
     this.#options = options;
@@ -55,7 +57,7 @@ export class Printer {
         return this.#toolStarted(event);
       case "tool_output":
         if (event.stream === "info") await this.note(event.text.trimEnd(), "warning");
-        else if (this.#options.verbose) await this.#err(showText(event.text, { color: this.#options.color }));
+        else if (this.#options.verbose) await this.#toolOutput(event);
         return;
       case "tool_finished":
         return this.#toolFinished(event);
@@ -149,7 +151,26 @@ export class Printer {
     await this.#err(`${this.#paint("33", event.tool)} ${this.#dim(title)}\n`);
   }
 
+  /** By whole lines: a secret may arrive in two pieces, and calls that run side by side must not mix. */
+  async #toolOutput({ call, text }: AgentEvent & { type: "tool_output" }): Promise<void> {
+    const all = (this.#unfinished.get(call) ?? "") + text;
+    const cut = all.length > LONGEST_LINE ? all.length : all.lastIndexOf("\n") + 1;
+    this.#unfinished.set(call, all.slice(cut));
+    await this.#liveLines(all.slice(0, cut));
+  }
+
+  async #endToolOutput(call: string): Promise<void> {
+    const rest = this.#unfinished.get(call) ?? "";
+    this.#unfinished.delete(call);
+    if (rest !== "") await this.#liveLines(`${rest}\n`);
+  }
+
+  #liveLines(text: string): Promise<void> {
+    return this.#err(showText(this.#options.redact(text), { color: this.#options.color }));
+  }
+
   async #toolFinished(event: AgentEvent & { type: "tool_finished" }): Promise<void> {
+    await this.#endToolOutput(event.call);
     if (this.#options.quiet || !this.#options.showToolCalls) return;
     const lines = showText(this.#options.redact(event.display ?? payload(event.result)))
       .trimEnd()
@@ -183,6 +204,8 @@ export class Printer {
     return this.#options.color && text !== "" ? `\u001b[${code}m${text}\u001b[0m` : text;
   }
 }
+
+const LONGEST_LINE = 65_536;
 
 function clip(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…`;

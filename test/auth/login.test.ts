@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OpenAiDevice } from "../../src/auth/openai-device.ts";
+import { signIn } from "../../src/auth/sign-in.ts";
 import { AuthStore, type SignIn } from "../../src/auth/store.ts";
 import { tokenSource } from "../../src/auth/token-source.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
@@ -49,6 +50,13 @@ describe("device code", () => {
     expect(result.account_id).toBe("acct-42");
     expect(result.refresh_token).toBe("refresh-1-secret");
     expect(lefts.every((left) => left > 0 && left <= 15 * 60_000)).toBe(true);
+  });
+
+  test("a connection that drops while the user is in the browser does not end the sign-in", async () => {
+    await using server = startLoginServer({ pendingPolls: 3, dropPolls: 2 });
+    const device = new OpenAiDevice(server.url);
+    const result = await device.finish(await device.begin(never), never, () => {});
+    expect(result.refresh_token).toBe("refresh-1-secret");
   });
 
   test("accepts the older field name", async () => {
@@ -132,6 +140,43 @@ describe("auth.json", () => {
     expect(error?.hint).toContain(`chmod 600 '${store.path}'`);
     chmodSync(store.path, 0o600);
     expect(store.read("openai")).toEqual(entry);
+  });
+
+  test("two damaged files within a second: the first was overwritten", async () => {
+    for (const text of ["first", "second"]) {
+      await store.update("openai", async () => entry);
+      writeFileSync(store.path, text);
+      expect(store.read("openai")).toBeUndefined();
+    }
+    const kept = readdirSync(join(home, "buddy")).filter((name) => name.includes("damaged"));
+    expect(kept.map((name) => readFileSync(join(home, "buddy", name), "utf8")).sort()).toEqual(["first", "second"]);
+  });
+
+  test("where nothing can be written, no code is asked for and no token is used up", async () => {
+    await using server = startLoginServer({});
+    const device = new OpenAiDevice(server.url);
+    await store.update("openai", async () => ({ ...ageing(entry), ...server.issue() }));
+    const good = store.read("openai");
+    rmSync(`${store.path}.lock`);
+    mkdirSync(`${store.path}.lock`);
+    const screen = { say: () => {}, progress: () => {} };
+    const login = await caught(signIn({ device, store, provider: "openai" }, screen, never));
+    expect(login?.message).toStartWith(`the sign-in cannot be stored in ${store.path}`);
+    expect(login?.code).toBe("auth");
+    const source = tokenSource(store, device);
+    expect((await source.token({}, never)).accessToken).toBe(good?.access_token ?? "");
+    expect((await caught(source.token({ forceRefresh: true }, never)))?.message).toContain("cannot be stored");
+    expect(server.state.bodies).toEqual([]);
+  });
+
+  test("a file that others can read was told after the sign-in, which was thrown away", async () => {
+    await using server = startLoginServer({});
+    await store.update("openai", async () => entry);
+    chmodSync(store.path, 0o644);
+    const parts = { device: new OpenAiDevice(server.url), store, provider: "openai" };
+    const error = await caught(signIn(parts, { say: () => {}, progress: () => {} }, never));
+    expect(error?.message).toMatch(/can be read by other users/);
+    expect(server.state.bodies).toEqual([]);
   });
 
   test.each(["", "{", "null", '{"providers":[]}', '{"providers":{"openai":{"access_token":1}}}', "\0\0\0"])(

@@ -22,6 +22,7 @@ import { sessionPlace } from "../../src/session/place.ts";
 import { readEvents } from "../../src/session/read.ts";
 import { Replay } from "../../src/session/replay.ts";
 import { SessionStore } from "../../src/session/store.ts";
+import { readTranscript } from "../../src/session/transcript.ts";
 import { until } from "../support/until.ts";
 
 let cwd: string;
@@ -34,7 +35,8 @@ beforeEach(() => {
   state = join(cwd, "state");
   problems = [];
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+// Thousands of files that were just written take a while to remove on a busy disk.
+afterEach(() => rmSync(cwd, { recursive: true, force: true }), 60_000);
 
 const stamp = { v: 1, ts: "2026-01-02T03:04:05.678Z", session: "aaaa-bbbb-cccc-dddd", target: "local" } as const;
 const event = (body: AgentEventBody): AgentEvent => ({ ...stamp, ...body });
@@ -223,6 +225,45 @@ describe("damage", () => {
     await again.close();
   });
 
+  test("lines of valid JSON that are no event crashed resume, list and export; they are damaged lines", async () => {
+    const lines = [
+      { type: "message" },
+      { type: "message", message: {} },
+      { type: "message", message: { role: "assistant", content: null, toolCalls: [{ id: 1 }] } },
+      { type: "turn" },
+      { type: "turn", prompt: ["x"] },
+      { type: "usage" },
+      { type: "compacted", summary: "s", replaced: -1, after_tokens: 1 },
+      { type: "tool_finished", call: "c1" },
+      { type: "session" },
+    ].map((body) => `${JSON.stringify({ ...stamp, ...body })}\n`);
+    const log = await damaged(`${lines.join("")}{"v":1,"type":"turn","prompt":"no time"}\n[]\n3\n"x"\nnull\n`);
+    const { replay, notes, log: again } = await root().resume(log.id);
+    await again.close();
+    expect(replay.messages.map((m) => m.content)).toEqual(["first", "one"]);
+    expect(notes).toEqual([`${lines.length + 5} damaged lines of the session log skipped`]);
+    expect(readTranscript(log.path, log.id).entries.map((entry) => entry.kind)).toEqual(["prompt", "answer"]);
+    expect(root().list()[0]).toMatchObject({ title: "first" });
+  });
+
+  test("a pipe in a session's place hung the list, a dangling link crashed it; they are told and never read", async () => {
+    const log = await written(session, turn("sound"));
+    const [pipe, link] = ["aaaa-0000-0000-0001", "aaaa-0000-0000-0002"] as const;
+    Bun.spawnSync(["mkfifo", join(log.directory, `${pipe}.jsonl`)]);
+    symlinkSync(join(cwd, "elsewhere"), join(log.directory, `${link}.jsonl`));
+    const problems = new Map(
+      root()
+        .list()
+        .map(({ id, problem }) => [id, problem] as const),
+    );
+    expect(problems.get(pipe)).toBe("not a regular file");
+    expect(problems.get(link)).toBe("not a regular file");
+    expect(root().find("last").id).toBe(log.id);
+    for (const id of [pipe, link]) expect(root().resume(id)).rejects.toThrow(/cannot be read: not a regular file/);
+    await root().remove(pipe);
+    expect(existsSync(join(cwd, "elsewhere"))).toBe(false);
+  });
+
   test("a newer format is refused with the file left alone, and the list still works", async () => {
     const log = await damaged(`${JSON.stringify({ ...turn("new"), v: 2 })}\n`);
     const before = readFileSync(log.path);
@@ -293,6 +334,24 @@ describe("resume", () => {
     expect(() => root().find(first.id.slice(0, 9))).toThrow(/start of 2 sessions/);
     expect(() => root().find("zzzz")).toThrow(/no session "zzzz"/);
     expect(root().find(first.id).id).toBe(first.id);
+  });
+
+  test("an empty id was the start of the only session, and rm removed it", async () => {
+    const log = await written(session, turn("kept"));
+    expect(() => root().find("")).toThrow(/no session ""/);
+    expect(root().remove("")).rejects.toThrow(/no session/);
+    expect(existsSync(log.path)).toBe(true);
+  });
+
+  test("a directory or log that others can read is closed to them before anything is added", async () => {
+    const log = await written(session, turn("one"));
+    chmodSync(log.directory, 0o755);
+    chmodSync(log.path, 0o644);
+    const again = await root().resume(log.id);
+    again.log.append(turn("two", 2));
+    await again.log.close();
+    expect(statSync(log.directory).mode & 0o777).toBe(0o700);
+    expect(statSync(log.path).mode & 0o777).toBe(0o600);
   });
 
   test("last is the one used last", async () => {

@@ -43,6 +43,8 @@ export function startLoginServer(behaviour: LoginBehaviour = {}) {
           });
         case "/api/accounts/deviceauth/token":
           state.polls += 1;
+          // A redirect is an answer that the client refuses to follow: as good as none.
+          if (state.polls <= (behaviour.dropPolls ?? 0)) return Response.redirect("http://127.0.0.1:9/", 307);
           if (behaviour.answer !== undefined) return json(behaviour.answer.body, behaviour.answer.status);
           if (behaviour.slowDownOnce && state.polls === 1) return json({ error: "slow_down" }, 400);
           if (!state.approved || state.polls <= (behaviour.pendingPolls ?? 2))
@@ -87,6 +89,8 @@ export interface LoginBehaviour {
   readonly approved?: boolean;
   readonly pendingPolls?: number;
   readonly interval?: string;
+  /** So many looks are cut off without an answer. */
+  readonly dropPolls?: number;
   readonly oldFieldName?: boolean;
   readonly notEnabled?: boolean;
   readonly slowDownOnce?: boolean;

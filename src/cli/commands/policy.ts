@@ -1,8 +1,7 @@
 /** `buddy policy`: what the policy says of a command, URL, path or text; nothing is done. */
 import { BuddyError, EXIT } from "../../lib/errors.ts";
 import { defineCommand } from "../command.ts";
-import { notAvailable } from "../not-available.ts";
-import { KINDS } from "../policy/kinds.ts";
+import { KINDS, type PolicyKind } from "../policy/kinds.ts";
 
 export const command = defineCommand({
   name: "policy",
@@ -10,7 +9,7 @@ export const command = defineCommand({
   args: {
     kind: {
       type: "positional",
-      choices: ["shell", "url", "path", "text"],
+      choices: Object.keys(KINDS),
       description: "a command, an address to fetch, a path to write, or text to show",
     },
     value: { type: "positional", required: false, description: "the value; without it, read from stdin" },
@@ -22,8 +21,7 @@ export const command = defineCommand({
     ["buddy policy url http://169.254.169.254/", "blocked: link-local"],
   ],
   async run({ args: { kind, value, json, batch }, globals }) {
-    const load = kind === undefined ? undefined : KINDS[kind];
-    if (load === undefined) throw notAvailable(`buddy policy ${kind}`);
+    const load = KINDS[kind as PolicyKind];
     if (batch === true && value !== undefined)
       throw new BuddyError("usage", "--batch reads its values from stdin: leave out the one given", {
         hint: `One JSON value a line: echo '"value"' | buddy policy ${kind} --batch`,

@@ -44,7 +44,7 @@ export const command = defineCommand({
       stderrLine(`removed session ${(await store.remove(id)).id}`);
       return EXIT.ok;
     }
-    const session = store.find(id);
+    const session = store.readable(id);
     const { readTranscript } = await import("../../session/transcript.ts");
     const transcript = readTranscript(session.path, session.id);
     const text = html

@@ -2,9 +2,11 @@
 import type { LoadExplainer } from "./explainer.ts";
 
 /** What each kind brings with it (a parser, a resolver) is loaded only when it is asked for. */
-export const KINDS: Readonly<Record<string, () => Promise<{ explainer: LoadExplainer }>>> = {
+export const KINDS = {
   shell: () => import("./shell.ts"),
   url: () => import("./url.ts"),
   path: () => import("./path.ts"),
   text: () => import("./text.ts"),
-};
+} as const satisfies Record<string, () => Promise<{ explainer: LoadExplainer }>>;
+
+export type PolicyKind = keyof typeof KINDS;
