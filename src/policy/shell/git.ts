@@ -51,8 +51,11 @@ export function gitCall(argv: readonly Field[]): GitCall | undefined {
       if (!word.startsWith("-")) continue;
     }
     if (!word.startsWith("-")) break;
-    if (word === "-C") directory = argv[++at]?.value;
-    else if (word === "-c" || (word.startsWith("-c") && !word.startsWith("--"))) {
+    if (word === "-C") {
+      directory = argv[++at]?.value;
+      // Without quotes it may turn out to be several words, options among them.
+      if (directory !== undefined && isUnknown(directory)) odd = true;
+    } else if (word === "-c" || (word.startsWith("-c") && !word.startsWith("--"))) {
       const text = word === "-c" ? (argv[++at]?.value ?? "") : word.slice(2);
       const equals = text.indexOf("=");
       config.push(

@@ -36,7 +36,6 @@ const FILES: readonly ReadOnlyRow[] = [
       "strings",
       "stat",
       "du",
-      "df",
       "basename",
       "dirname",
       "realpath",
@@ -120,6 +119,12 @@ const FILES: readonly ReadOnlyRow[] = [
     proof: only({ short: "vqf" }),
     yes: ["zstdcat x.zst", "zstdcat -q x.zst"],
     no: ["zstdcat x.zst -o y", "zstdcat --output-dir-flat=y x"],
+  },
+  {
+    programs: ["df"],
+    proof: without({ long: ["sync"] }),
+    yes: ["df -h", "df -hT /", "df --output=source,size"],
+    no: ["df --sync", "df --sy /"],
   },
   {
     programs: ["diff"],
