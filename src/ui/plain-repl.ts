@@ -54,6 +54,7 @@ export class PlainRepl implements CommandScreen, Asker {
     this.#tasks = new TaskScreen(host, this.#transcript, {
       started: (task) => this.#transcript.remark(`task ${task.id}: ${oneLine(task.title)}`),
       printed: () => this.#print(),
+      counted: () => {},
       failed: (error) => this.#report(error),
       // The queue's next task starts before a prompt would be answered.
       ended: () => queueMicrotask(() => void this.#print()),

@@ -67,6 +67,7 @@ export class Repl implements CommandScreen {
         this.#screen.soon();
         return this.#screen.room();
       },
+      counted: () => (this.#shownPrompt = undefined),
       failed: (error) => this.#report(error),
       ended: (task, elapsedMs, words) => this.#taskEnded(task, elapsedMs, words),
       attach: (command) => this.#sayAttach(command),
@@ -284,6 +285,7 @@ export class Repl implements CommandScreen {
     } catch (error) {
       this.#report(error);
     }
+    this.#shownPrompt = undefined;
     this.#screen.draw();
   }
 
@@ -327,6 +329,7 @@ export class Repl implements CommandScreen {
   /** Events outside a task; those of a task come through it. */
   #news(event: AgentEvent): void {
     if (this.tasks.running !== undefined) return;
+    this.#shownPrompt = undefined;
     if (event.type === "session") this.#sayAttach(event.attach);
     else this.#transcript.event(event);
     this.#screen.soon();
@@ -334,6 +337,7 @@ export class Repl implements CommandScreen {
 
   /** The target is open: its shared pane is known now. */
   targetOpened(): void {
+    this.#shownPrompt = undefined;
     this.#sayAttach(this.host.facts().target.attach);
     this.#screen.soon();
   }
@@ -345,11 +349,13 @@ export class Repl implements CommandScreen {
   }
 
   #taskStarted(echo: string | undefined): void {
+    this.#shownPrompt = undefined;
     if (echo !== undefined) this.#transcript.prompt(this.#prompt(), echo);
     this.#spinner ??= setInterval(() => this.#screen.soon(), FRAME_MS);
   }
 
   #taskEnded(task: Task, elapsedMs: number, words: string): void {
+    this.#shownPrompt = undefined;
     this.#notifier.taskEnded(task.id, elapsedMs, words);
     if (this.tasks.queued.length === 0) {
       clearInterval(this.#spinner);
@@ -386,9 +392,16 @@ export class Repl implements CommandScreen {
     else this.fail(error instanceof Error ? error.message : String(error));
   }
 
+  /** Kept until something has changed it: counting the tokens of a long conversation takes longer than painting a key. */
   #prompt(): string {
-    return promptText(this.host.facts(), this.columns);
+    const { columns } = this;
+    if (this.#shownPrompt?.columns !== columns) {
+      this.#shownPrompt = { columns, text: promptText(this.host.facts(), columns) };
+    }
+    return this.#shownPrompt.text;
   }
+
+  #shownPrompt: { columns: number; text: string } | undefined;
 
   #layOut(columns: number, rows: number): ReturnType<typeof layOut> {
     const { running } = this.tasks;

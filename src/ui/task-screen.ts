@@ -73,6 +73,7 @@ export class TaskScreen {
     this.#activity.event(event);
     this.#transcript.event(event);
     if (event.type === "session") this.#hooks.attach(event.attach);
+    if (event.type === "usage" || event.type === "compacted") this.#hooks.counted();
     return this.#hooks.printed();
   }
 
@@ -112,6 +113,8 @@ export interface TaskHooks {
   started(task: Task, echo: string | undefined): void;
   /** There may be something new to show; the promise makes the task wait. */
   printed(): void | Promise<void>;
+  /** The model's window is fuller or emptier than before. */
+  counted(): void;
   failed(error: unknown): void;
   ended(task: Task, elapsedMs: number, words: string): void;
   /** The shared pane is known. */

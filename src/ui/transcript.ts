@@ -277,7 +277,8 @@ export class Transcript {
   }
 
   #toolHead(tool: { name: string; title: string }): string {
-    return `${this.#style.toolName(`● ${this.#safe(tool.name)}`)} ${this.#style.grey(oneLine(this.#options.redact(tool.title)))}`.trimEnd();
+    const title = tool.title === tool.name ? "" : oneLine(this.#options.redact(tool.title));
+    return `${this.#style.toolName(`● ${this.#safe(tool.name)}`)} ${this.#style.grey(title)}`.trimEnd();
   }
 
   #toolFinished(event: ToolFinishedEvent): void {
