@@ -8,7 +8,7 @@ import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../
 import { Output } from "../lib/output.ts";
 import { boundText } from "../tools/bound-output.ts";
 import { JsonLines } from "../ui/jsonl.ts";
-import { Printer } from "../ui/print.ts";
+import { Printer, type RowStream } from "../ui/print.ts";
 import { composeRun, type Run } from "./compose.ts";
 import { loadConfiguration } from "./configuration.ts";
 import { execInput, processStdin, type Stdin, withAttachment } from "./exec-input.ts";
@@ -104,6 +104,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     showToolCalls: display.show_tool_calls,
     showReasoning: display.show_reasoning,
     showTokens: display.show_tokens,
+    rows: isatty(1) && display.markdown ? await markdownRows(colorOf(globals, 1, display.color)) : undefined,
     holdAnswer: schema !== undefined || options.json,
     redact: run.redact,
   });
@@ -249,6 +250,15 @@ function asError(reason: unknown, { timeoutMs }: ExecOptions): unknown {
 
 function codeOf(code: string | undefined): ErrorCode {
   return (code ?? "tool") as ErrorCode;
+}
+
+async function markdownRows(color: boolean): Promise<() => RowStream> {
+  const [{ MarkdownStream }, { supportsLinks, theme }] = await Promise.all([
+    import("../ui/markdown/markdown-stream.ts"),
+    import("../ui/theme.ts"),
+  ]);
+  const style = theme(color);
+  return () => new MarkdownStream(style, supportsLinks(process.env, color), () => process.stdout.columns || 80);
 }
 
 function colorOf(globals: GlobalOptions, fd: 1 | 2, setting: "auto" | "always" | "never"): boolean {

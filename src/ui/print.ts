@@ -3,6 +3,7 @@ import type { AgentEvent } from "../agent/events.ts";
 import { formatDuration } from "../lib/durations.ts";
 import type { Output } from "../lib/output.ts";
 import { showText, TerminalText } from "../policy/terminal-text.ts";
+import { LiveLine } from "./live-line.ts";
 
 export interface PrintOptions {
   readonly out: Output;
@@ -17,13 +18,24 @@ export interface PrintOptions {
   readonly showToolCalls: boolean;
   readonly showReasoning: boolean;
   readonly showTokens: boolean;
+  /** Renders the streamed answer, made anew for each message; without it the text is shown as it is. */
+  readonly rows?: (() => RowStream) | undefined;
   /** The answer is printed by the caller (after it was validated). */
   readonly holdAnswer: boolean;
   readonly redact: (text: string) => string;
 }
 
+/** Text in, finished rows out. */
+export interface RowStream {
+  push(text: string): void;
+  end(): void;
+  take(): string[];
+}
+
 export class Printer {
   readonly #options: PrintOptions;
+  readonly #live: LiveLine | undefined;
+  #rows: RowStream | undefined;
   #text: TerminalText | undefined;
   #reasoning: TerminalText | undefined;
   #answerOpen = false;
@@ -34,9 +46,11 @@ export class Printer {
 
   constructor(options: PrintOptions) {
     this.#options = options;
+    if (options.live && !options.quiet) this.#live = new LiveLine((text) => void options.err.write(text));
   }
 
   async show(event: AgentEvent): Promise<void> {
+    this.#follow(event);
     if (event.type !== "reasoning") this.#endReasoning();
     switch (event.type) {
       case "text":
@@ -90,6 +104,29 @@ export class Printer {
     }
   }
 
+  /** What is waited for after this event. */
+  #follow(event: AgentEvent): void {
+    switch (event.type) {
+      case "turn":
+      case "retry":
+      case "tool_finished":
+        return this.#live?.wait("thinking");
+      case "tool_started":
+        return this.#live?.wait(event.tool);
+      case "approval_answered":
+        return this.#live?.wait("working");
+      // A line that is being written must not be wiped.
+      case "text":
+      case "reasoning":
+      case "approval_asked":
+      case "done":
+      case "error":
+        return this.#live?.stop();
+      default:
+        return this.#live?.clear();
+    }
+  }
+
   /** A line of chrome; `-q` keeps warnings only. */
   async note(text: string, level?: "warning"): Promise<void> {
     if (this.#options.quiet && level === undefined) return;
@@ -103,9 +140,20 @@ export class Printer {
 
   async #delta(delta: string): Promise<void> {
     if (!this.#options.stream || this.#options.holdAnswer) return;
-    this.#text ??= new TerminalText({ color: this.#options.color });
+    if (this.#text === undefined) {
+      this.#rows = this.#options.rows?.();
+      // What is rendered gets its colours from the renderer.
+      this.#text = new TerminalText({ color: this.#options.color && this.#rows === undefined });
+    }
     this.#answerOpen = true;
-    await this.#options.out.write(this.#text.push(delta));
+    const safe = this.#text.push(delta);
+    if (this.#rows === undefined) return this.#options.out.write(safe);
+    this.#rows.push(safe);
+    await this.#give(this.#rows.take());
+  }
+
+  async #give(rows: readonly string[]): Promise<void> {
+    if (rows.length > 0) await this.#options.out.write(`${rows.join("\n")}\n`);
   }
 
   async #discard(): Promise<void> {
@@ -126,9 +174,14 @@ export class Printer {
   async #closeStream(): Promise<void> {
     if (!this.#answerOpen || this.#text === undefined) return;
     const rest = this.#text.end();
+    const rows = this.#rows;
     this.#text = undefined;
+    this.#rows = undefined;
     this.#answerOpen = false;
-    await this.#options.out.write(rest.endsWith("\n") ? rest : `${rest}\n`);
+    if (rows === undefined) return this.#options.out.write(rest.endsWith("\n") ? rest : `${rest}\n`);
+    rows.push(rest);
+    rows.end();
+    await this.#give(rows.take());
   }
 
   async #reason(delta: string): Promise<void> {

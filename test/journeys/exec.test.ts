@@ -107,6 +107,24 @@ describe("the answer", () => {
   });
 });
 
+describe("on a terminal", () => {
+  test("Markdown is rendered, and a long wait shows that it goes on", async () => {
+    await using rig = execRig([{ text: "# Disk\n\nIt is **full** of `logs`.\n", delayMs: 1500 }]);
+    await using pty = await rig.terminal(["go"]);
+    await pty.until(/thinking \d+s/);
+    expect(await pty.exited).toBe(0);
+    const screen = await pty.until("It is full of logs.");
+    expect(screen).not.toContain("thinking");
+    expect(screen).not.toContain("**");
+  });
+
+  test("markdown = false shows it as it is", async () => {
+    await using rig = execRig([{ text: "It is **full**" }], { config: "[display]\nmarkdown = false" });
+    await using pty = await rig.terminal(["go"]);
+    await pty.until("It is **full**");
+  });
+});
+
 describe("--output-schema", () => {
   const schema = JSON.stringify({
     type: "object",
