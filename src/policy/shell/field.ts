@@ -22,6 +22,9 @@ export const HOME = "\uFDD3";
 /** A number that only the running shell knows. */
 export const NUMBER = "\uFDD4";
 
+/** After UNKNOWN: it was not quoted, so it may turn out to be several words or none. */
+export const SPLIT = "\uFDD5";
+
 const STANDINS = /[\uFDD0-\uFDEF]/g;
 
 export function cleaned(text: string): string {
@@ -64,6 +67,7 @@ export function readable(value: string): string {
     .replaceAll(ONE, "?")
     .replaceAll(UNKNOWN, "…")
     .replaceAll(NUMBER, "…")
+    .replaceAll(SPLIT, "")
     .replaceAll(HOME, "~");
 }
 

@@ -1,7 +1,7 @@
 /** Words to arguments: quotes, tildes, braces, globs and the values of variables, as far as the text tells them. */
 import type { Script, Word, WordPart } from "unbash";
 import { expandBraces } from "./braces.ts";
-import { activated, cleaned, type Field, HOME, isFixed, NUMBER, ONE, STAR, UNKNOWN } from "./field.ts";
+import { activated, cleaned, type Field, HOME, isFixed, NUMBER, ONE, SPLIT, STAR, UNKNOWN } from "./field.ts";
 import { parameterValues } from "./parameters.ts";
 import type { Scope, Value } from "./scope.ts";
 
@@ -143,7 +143,7 @@ function assembled(bits: Bits, quoted: boolean, by: Expansion): string[] {
       }
     } else if (bit.split === true && by.scope.ifsChanged && bit.text !== "") {
       by.uncertain("words are split in a way the text changes (IFS)");
-      current = `${current ?? ""}${UNKNOWN}`;
+      current = `${current ?? ""}${UNKNOWN}${SPLIT}`;
     } else if (bit.split === true && /[\s]/.test(bit.text)) {
       const pieces = splitText(bit.text);
       if (/^\s/.test(bit.text) && current !== undefined && current !== "") breakField();
@@ -153,15 +153,19 @@ function assembled(bits: Bits, quoted: boolean, by: Expansion): string[] {
       }
       if (/\s$/.test(bit.text)) breakField();
     } else if (bit.text !== "" || bit.split !== true) {
-      current = (current ?? "") + (bit.split === true ? activated(bit.text) : bit.text);
+      current = (current ?? "") + (bit.split === true ? activated(splittable(bit.text)) : bit.text);
     }
   }
   breakField();
   return fields;
 }
 
+function splittable(text: string): string {
+  return text.includes(UNKNOWN) ? text.replaceAll(UNKNOWN, UNKNOWN + SPLIT) : text;
+}
+
 function splitText(text: string): string[] {
-  return text
+  return splittable(text)
     .split(/[ \t\n]+/)
     .filter((piece) => piece !== "")
     .map(activated);
@@ -224,7 +228,9 @@ function inside(parts: readonly WordPart[] | undefined, by: Expansion): void {
 
 function bitsOf(values: readonly Value[], quoted: boolean, list: boolean): Bits[] {
   return values.map((value) => {
-    if (typeof value === "string") return [quoted ? { text: value } : { text: value, split: true }];
+    // "$@" may be any number of words even in quotes.
+    if (typeof value === "string")
+      return [quoted ? { text: list ? splittable(value) : value } : { text: value, split: true }];
     if (quoted && !list) return [{ text: value.join(" ") }];
     return [{ list: value, split: !quoted }];
   });

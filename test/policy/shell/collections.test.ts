@@ -4,6 +4,14 @@ import { verdictOf } from "./rules.ts";
 
 /** Each of these writes, changes state, runs something else, uses the network, or cannot be known. */
 const CHANGES = [
+  "sort dir/$X",
+  "systemctl -n $N status",
+  "date -d $X",
+  'uniq "a$@"',
+  "git log --format=$X",
+  "git -C $X status",
+  "docker logs --tail $N web",
+  "awk -v x=$X 1 f",
   "x='a[$(touch f)]'; echo $((x))",
   "x='a[$(touch f)]'; [[ $x -eq 1 ]]",
   "x='a[$(touch f)]'; (( x ))",
@@ -796,6 +804,17 @@ const HIDDEN = [
 
 /** What people look at all day. */
 const EVERYDAY = [
+  'sort "dir/$X"',
+  'systemctl -n "$N" status',
+  'date -d "$X"',
+  "cat $X",
+  "ls dir/$X",
+  'docker logs --tail "$N" web',
+  "N=5; docker logs --tail $N web",
+  "[ $x = y ] && ls",
+  'test -n "$x"',
+  "cd $X && ls",
+  "wait $!",
   "ls",
   "ls -la /etc | head -20",
   "ls -lah ~/projects",

@@ -130,7 +130,7 @@ export const AWK: readonly ReadOnlyRow[] = [
       "awk '{ if ($1 > 3) n++ } END { print n/2 }' f",
       "awk '$1 ~ /^a\\/b/' f",
       "awk 'BEGIN { print \"a > b | c\" }'",
-      "awk -v x=$X '{print x}' f",
+      "awk -v x=\"$X\" '{print x}' f",
     ],
     no: [
       "awk '{print > \"f\"}' x",

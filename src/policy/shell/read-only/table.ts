@@ -1,5 +1,5 @@
 /** Programs that can be proven to change nothing, with the options for which that holds and examples of both. */
-import { field, isUnknown } from "../field.ts";
+import { field, isUnknown, SPLIT } from "../field.ts";
 import { findPlan } from "../find.ts";
 import { AWK } from "./awk.ts";
 import { CONTAINERS } from "./containers.ts";
@@ -321,6 +321,19 @@ const FILES: readonly ReadOnlyRow[] = [
   },
 ];
 
+const tests: Proof = (args) =>
+  args.includes("-v") || args.includes("-R") ? "with -v evaluates a subscript" : undefined;
+
+const prints: Proof = (args) =>
+  args[0]?.startsWith("-v") === true && !/^[A-Za-z_]\w*$/.test(args[0] === "-v" ? (args[1] ?? "") : args[0].slice(2))
+    ? "with -v evaluates a name"
+    : /^[\uFDD0-\uFDD2]/.test(args[0] ?? "")
+      ? "with what may be an option"
+      : undefined;
+
+/** Words that become several do not matter to these: their options are only looked for where they were checked. */
+const ANY_WORDS: readonly Proof[] = [always, tests, prints];
+
 const SHELL: readonly ReadOnlyRow[] = [
   {
     programs: [
@@ -383,20 +396,14 @@ const SHELL: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["test", "["],
-    proof: (args) => (args.includes("-v") || args.includes("-R") ? "with -v evaluates a subscript" : undefined),
-    yes: ["test -f x", "[ -d /tmp ]", '[ "$a" = b ] && echo y'],
+    proof: tests,
+    yes: ["test -f x", "[ -d /tmp ]", "[ $x = y ]", '[ "$a" = b ] && echo y'],
     no: ["test -v 'a[$(id)]'", "[ -v 'a[$(id)]' ]"],
   },
   {
     programs: ["printf"],
-    proof: (args) =>
-      args[0]?.startsWith("-v") === true &&
-      !/^[A-Za-z_]\w*$/.test(args[0] === "-v" ? (args[1] ?? "") : args[0].slice(2))
-        ? "with -v evaluates a name"
-        : /^[\uFDD0-\uFDD2]/.test(args[0] ?? "")
-          ? "with what may be an option"
-          : undefined,
-    yes: ["printf '%s\\n' \"$x\"", "printf hello", "printf -v name %s x"],
+    proof: prints,
+    yes: ["printf '%s\\n' \"$x\"", "printf hello", "printf '%s\\n' $X", "printf -v name %s x"],
     no: ["printf -v 'a[$(id)]' x", "printf $X y", "printf x > f"],
   },
   {
@@ -575,7 +582,13 @@ export function notReadOnly(program: string, args: readonly string[]): string | 
   const proofs = PROOFS.get(program);
   if (proofs === undefined) return "is not known to be read-only";
   let why: string | undefined;
+  // A word that may become several may bring options and operands with it.
+  const several = args.some((word) => word.includes(SPLIT));
   for (const proof of proofs) {
+    if (several && !ANY_WORDS.includes(proof)) {
+      why ??= "with words that are only known when it runs";
+      continue;
+    }
     const found = proof(args);
     if (found === undefined) return undefined;
     why ??= found;
