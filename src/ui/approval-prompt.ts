@@ -9,7 +9,7 @@ import { History } from "./editor/history.ts";
 import { highlight } from "./markdown/highlight.ts";
 import { key, type TerminalInput } from "./terminal/keys.ts";
 import type { Theme } from "./theme.ts";
-import { oneLine } from "./transcript.ts";
+import { oneLine } from "./tool-view.ts";
 
 export class ApprovalPrompt {
   readonly request: ApprovalRequest;

@@ -11,7 +11,8 @@ import { promptText } from "./prompt.ts";
 import { type CommandScreen, isSlashCommand, runSlashCommand } from "./slash-commands.ts";
 import { TaskScreen } from "./task-screen.ts";
 import { theme, type Theme } from "./theme.ts";
-import { oneLine, Transcript } from "./transcript.ts";
+import { oneLine } from "./tool-view.ts";
+import { Transcript } from "./transcript.ts";
 import { attachLines, welcome } from "./welcome.ts";
 
 export class PlainRepl implements CommandScreen, Asker {

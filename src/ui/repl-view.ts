@@ -7,7 +7,7 @@ import { layout } from "./editor/layout.ts";
 import type { Picker } from "./picker.ts";
 import type { CursorPlace } from "./terminal/live-area.ts";
 import type { Theme } from "./theme.ts";
-import { oneLine } from "./transcript.ts";
+import { oneLine } from "./tool-view.ts";
 
 export interface ReplView {
   readonly style: Theme;

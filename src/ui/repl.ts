@@ -22,7 +22,8 @@ import { TaskScreen } from "./task-screen.ts";
 import type { KeyInput, TerminalInput } from "./terminal/keys.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 import { supportsLinks, theme, type Theme } from "./theme.ts";
-import { oneLine, Transcript } from "./transcript.ts";
+import { oneLine } from "./tool-view.ts";
+import { Transcript } from "./transcript.ts";
 import { attachLines, welcome } from "./welcome.ts";
 
 export class Repl implements CommandScreen {

@@ -14,7 +14,7 @@ import type { ReplHost } from "./host.ts";
 import { labelled } from "./labelled.ts";
 import type { Choice } from "./picker.ts";
 import type { Theme } from "./theme.ts";
-import { oneLine } from "./transcript.ts";
+import { oneLine } from "./tool-view.ts";
 import { clock } from "./words.ts";
 
 /** What a command may do to the REPL. */

@@ -3,7 +3,7 @@ import type { AgentEvent } from "../agent/events.ts";
 import type { Task } from "../agent/tasks.ts";
 import { clip, textWidth } from "../lib/graphemes.ts";
 import type { Theme } from "./theme.ts";
-import { oneLine } from "./transcript.ts";
+import { oneLine } from "./tool-view.ts";
 import { clock, compactNumber } from "./words.ts";
 
 /** What a task is doing now, kept up to date from its events. */

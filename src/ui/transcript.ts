@@ -1,24 +1,17 @@
 /** Turns events into what the operator reads: finished lines to print once, and a short live part that still changes. */
-import type { AgentEvent, ToolFinishedEvent, ToolStartedEvent, UsageEvent } from "../agent/events.ts";
-import { clip } from "../lib/graphemes.ts";
+import type { AgentEvent, ToolFinishedEvent, UsageEvent } from "../agent/events.ts";
 import { showText, TerminalText } from "../policy/terminal-text.ts";
 import { MarkdownStream } from "./markdown/markdown-stream.ts";
-import { highlight } from "./markdown/highlight.ts";
 import { PlainStream } from "./markdown/plain-stream.ts";
-import { OutputPreview } from "./output-preview.ts";
 import type { Theme } from "./theme.ts";
+import { ToolView, type ToolViewOptions } from "./tool-view.ts";
 import { compactNumber, seconds } from "./words.ts";
 
-export interface TranscriptOptions {
-  readonly style: Theme;
+export interface TranscriptOptions extends ToolViewOptions {
   readonly links: boolean;
   readonly markdown: boolean;
   readonly showTokens: boolean;
   readonly showToolCalls: boolean;
-  /** Columns a printed row may use. */
-  width(): number;
-  /** Takes keys and tokens out of what is shown. */
-  redact(text: string): string;
 }
 
 export class Transcript {
@@ -29,7 +22,7 @@ export class Transcript {
   #answer: { text: TerminalText; rows: MarkdownStream | PlainStream; shown: boolean } | undefined;
   #thought: Thought | undefined;
   #lastThought: readonly string[] = [];
-  #tools = new Map<string, RunningTool>();
+  #tools = new Map<string, ToolView>();
   #usage: UsageEvent | undefined;
   showReasoning: boolean;
 
@@ -100,7 +93,7 @@ export class Transcript {
       case "tool_started":
         this.#endThought();
         this.#endAnswer();
-        this.#tools.set(event.call, new RunningTool(event));
+        this.#tools.set(event.call, new ToolView(event.tool, event.title, this.#options));
         return;
       case "tool_output":
         this.#tools.get(event.call)?.push(event.stream, event.text);
@@ -160,7 +153,7 @@ export class Transcript {
     if (this.#options.showToolCalls && this.#tools.size > 0) {
       if (this.#needsGap("tool")) rows.push("");
       const each = this.#tools.size === 1 ? LIVE_OUTPUT : 1;
-      for (const tool of this.#tools.values()) rows.push(...this.#liveTool(tool, each));
+      for (const tool of this.#tools.values()) rows.push(...tool.live(each));
     }
     return limit <= 0 ? [] : rows.slice(-limit);
   }
@@ -184,7 +177,7 @@ export class Transcript {
   finish(): void {
     this.#endThought();
     this.#endAnswer();
-    for (const tool of this.#tools.values()) this.#toolEnd(tool, "cancelled", false);
+    for (const tool of this.#tools.values()) this.#tool(tool.abandoned());
     this.#tools.clear();
   }
 
@@ -268,53 +261,14 @@ export class Transcript {
     }
   }
 
-  #liveTool(tool: RunningTool, outputLines: number): string[] {
-    const width = this.#options.width();
-    const rows = tool.preview
-      .last(outputLines)
-      .map((line) => this.#style.grey(clip(`  ${this.#options.redact(line)}`, width)));
-    return [clip(this.#toolHead(tool), width), ...rows];
-  }
-
-  #toolHead(tool: { name: string; title: string }): string {
-    const title = tool.title === tool.name ? "" : oneLine(this.#options.redact(tool.title));
-    return `${this.#style.toolName(`● ${this.#safe(tool.name)}`)} ${this.#style.grey(title)}`.trimEnd();
-  }
-
   #toolFinished(event: ToolFinishedEvent): void {
-    const tool = this.#tools.get(event.call) ?? new RunningTool({ tool: event.tool, title: "" });
+    const tool = this.#tools.get(event.call) ?? new ToolView(event.tool, "", this.#options);
     this.#tools.delete(event.call);
-    if (tool.preview.lines === 0) tool.preview.push(showText(resultText(event.result)));
-    this.#toolEnd(tool, outcomeWords(event), event.ok, event.ms, event.display);
+    this.#tool(tool.finished(event));
   }
 
-  #toolEnd(tool: RunningTool, outcome: string, ok: boolean, ms = 0, display?: string): void {
-    if (!this.#options.showToolCalls) return;
-    this.#section("tool");
-    const width = this.#options.width();
-    const took = ms >= 1000 ? ` ${this.#style.grey(seconds(ms))}` : "";
-    const word = outcome === "" ? "" : ` ${ok ? this.#style.grey(outcome) : this.#style.removed(outcome)}`;
-    const room = Math.max(10, width - Bun.stringWidth(word) - Bun.stringWidth(took));
-    this.#lines.push(clip(this.#toolHead(tool), room) + word + took);
-    if (display !== undefined && display !== "") {
-      this.#diff(display);
-      return;
-    }
-    const { lines, more } = tool.preview.clipped(PREVIEW_LINES, ok ? "head" : "tail");
-    const rows = lines.map((line) => this.#style.grey(clip(`  ${this.#options.redact(line)}`, width)));
-    const note = this.#style.grey(`  …${more} more line${more === 1 ? "" : "s"}`);
-    if (more > 0 && !ok) this.#lines.push(note);
-    this.#lines.push(...rows);
-    if (more > 0 && ok) this.#lines.push(note);
-  }
-
-  #diff(display: string): void {
-    const lines = this.#safe(display).replace(/\n$/, "").split("\n");
-    for (const line of lines.slice(0, DIFF_LINES)) {
-      this.#lines.push(`  ${highlight(clip(line, this.#options.width() - 2), "diff", "", this.#style).text}`);
-    }
-    const more = lines.length - DIFF_LINES;
-    if (more > 0) this.#lines.push(this.#style.grey(`  …${more} more line${more === 1 ? "" : "s"}`));
+  #tool(lines: readonly string[]): void {
+    if (this.#options.showToolCalls) this.say(lines, "tool");
   }
 
   #compacted(event: { summary: string; before_tokens: number; after_tokens: number; replaced: number }): void {
@@ -380,50 +334,6 @@ interface Thought {
   shown: boolean;
 }
 
-class RunningTool {
-  readonly name: string;
-  readonly title: string;
-  readonly preview = new OutputPreview(PREVIEW_KEPT);
-  readonly #streams = new Map<string, TerminalText>();
-
-  constructor(event: Pick<ToolStartedEvent, "tool" | "title">) {
-    this.name = event.tool;
-    this.title = event.title;
-  }
-
-  push(stream: string, text: string): void {
-    let filter = this.#streams.get(stream);
-    if (filter === undefined) this.#streams.set(stream, (filter = new TerminalText()));
-    this.preview.push(filter.push(text));
-  }
-}
-
-/** Made safe for the screen, on one line. */
-export function oneLine(text: string): string {
-  return showText(text).replace(/\s+/g, " ").trim();
-}
-
-/** What the model gets, without its envelope. */
-function resultText(envelope: string): string {
-  try {
-    const value = (JSON.parse(envelope) as { result?: unknown }).result;
-    if (value === undefined) return envelope;
-    return typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
-  } catch {
-    return envelope;
-  }
-}
-
-function outcomeWords(event: ToolFinishedEvent): string {
-  if (event.exit_code !== undefined && event.exit_code !== 0) return `exit ${event.exit_code}`;
-  if (event.ok) return event.outcome === "running" || event.outcome === "waiting" ? event.outcome : "";
-  return event.outcome === "exited" ? "" : event.outcome;
-}
-
 /** Output lines of a running tool. */
 const LIVE_OUTPUT = 5;
-/** Output lines of one that ended. */
-const PREVIEW_LINES = 6;
-const PREVIEW_KEPT = 8;
-const DIFF_LINES = 40;
 const THOUGHT_LINES = 2000;

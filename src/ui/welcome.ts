@@ -3,7 +3,7 @@ import { clip } from "../lib/graphemes.ts";
 import { targetWords, approvalWords } from "./commands/status.ts";
 import type { ReplHost } from "./host.ts";
 import type { Theme } from "./theme.ts";
-import { oneLine } from "./transcript.ts";
+import { oneLine } from "./tool-view.ts";
 
 export function welcome(host: ReplHost, columns: number, style: Theme): string[] {
   const facts = host.facts();

@@ -2,7 +2,7 @@
 import { parseDuration } from "../../lib/durations.ts";
 import type { ApprovalMode } from "../../policy/approvals.ts";
 import type { SlashCommand } from "../slash-commands.ts";
-import { oneLine } from "../transcript.ts";
+import { oneLine } from "../tool-view.ts";
 import { approvalWords } from "./status.ts";
 
 export const approve: SlashCommand = {

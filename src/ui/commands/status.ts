@@ -4,7 +4,7 @@ import { clip } from "../../lib/graphemes.ts";
 import type { ReplFacts, StatusRow } from "../host.ts";
 import { labelled } from "../labelled.ts";
 import type { CommandScreen } from "../slash-commands.ts";
-import { oneLine } from "../transcript.ts";
+import { oneLine } from "../tool-view.ts";
 import { clock, compactNumber } from "../words.ts";
 
 export function status(screen: CommandScreen): void {
