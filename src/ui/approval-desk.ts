@@ -94,8 +94,9 @@ export class ApprovalDesk implements Asker {
       if (this.#state === "waiting") this.#after(QUIET_MS);
       return this.#withoutEnter(inputs, now);
     }
+    const others: TerminalInput[] = [];
     for (const [index, input] of inputs.entries()) {
-      if (this.current !== prompt) return this.#withoutEnter(inputs.slice(index), now);
+      if (this.current !== prompt) return [...others, ...this.#withoutEnter(inputs.slice(index), now)];
       if (
         prompt.choosing &&
         input.kind === "key" &&
@@ -105,11 +106,12 @@ export class ApprovalDesk implements Asker {
       ) {
         this.#state = "aside";
         this.#listener.aside();
-        return inputs.slice(input.name === "/" ? index : index + 1);
+        return [...others, ...inputs.slice(input.name === "/" ? index : index + 1)];
       }
       if (input.kind === "key" || input.kind === "paste") prompt.handle(input);
+      else others.push(input);
     }
-    return [];
+    return others;
   }
 
   /** "y" and Enter, out of habit: that Enter must not send a half-typed line. */

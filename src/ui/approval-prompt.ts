@@ -276,3 +276,30 @@ export class ApprovalPrompt {
     };
   }
 }
+
+/** What the scrollback keeps of a question: the command, on one line, and what became of it. */
+export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, style: Theme): string {
+  const where = showText(request.where, { mode: "line" });
+  const [first, ...rest] = showText(answer.kind === "edit" ? answer.command : request.action, {
+    mode: "command",
+  }).split("\n");
+  const more = rest.length > 0 ? ` …${rest.length} more line${rest.length === 1 ? "" : "s"}` : "";
+  return `${style.grey(`${where}$ ${first}${more} --`)} ${decisionWords(answer, style)}`;
+}
+
+function decisionWords(answer: ApprovalAnswer, style: Theme): string {
+  switch (answer.kind) {
+    case "yes":
+      return style.ok("approved");
+    case "always":
+      return style.ok("approved, and the like in this session");
+    case "edit":
+      return style.ok("edited");
+    case "no":
+      return style.removed(answer.reason ? `denied: ${oneLine(answer.reason)}` : "denied");
+    case "cancelled":
+      return style.grey("withdrawn");
+    case "nobody":
+      return style.grey("nobody answered");
+  }
+}

@@ -10,6 +10,7 @@ import type { Choice } from "./picker.ts";
 import { promptText } from "./prompt.ts";
 import { type CommandScreen, isSlashCommand, runSlashCommand } from "./slash-commands.ts";
 import { TaskScreen } from "./task-screen.ts";
+import { onSignals } from "./terminal/on-signals.ts";
 import { theme, type Theme } from "./theme.ts";
 import { oneLine } from "./tool-view.ts";
 import { Transcript } from "./transcript.ts";
@@ -71,12 +72,11 @@ export class PlainRepl implements CommandScreen, Asker {
     const { host } = this;
     const stopListening = host.onEvent((event) => this.#news(event));
     host.approvals.setAsker(this);
-    const onInterrupt = (): void => this.#interrupt();
-    const onTerminate = (): void => this.leave(EXIT.terminated);
-    const onHangup = (): void => this.leave(EXIT.hangup);
-    process.on("SIGINT", onInterrupt);
-    process.on("SIGTERM", onTerminate);
-    process.on("SIGHUP", onHangup);
+    const ignoreSignals = onSignals({
+      SIGINT: () => this.#interrupt(),
+      SIGTERM: () => this.leave(EXIT.terminated),
+      SIGHUP: () => this.leave(EXIT.hangup),
+    });
     this.#saidAttach = host.facts().target.attach !== undefined;
     this.#transcript.say(welcome(host, this.columns, this.style), "welcome");
     this.#print();
@@ -90,9 +90,7 @@ export class PlainRepl implements CommandScreen, Asker {
       await this.#close();
       stopListening();
       host.approvals.setAsker(undefined);
-      process.off("SIGINT", onInterrupt);
-      process.off("SIGTERM", onTerminate);
-      process.off("SIGHUP", onHangup);
+      ignoreSignals();
     }
   }
 

@@ -3,9 +3,8 @@ import type { AgentEvent } from "../agent/events.ts";
 import type { Task, Tasks } from "../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../policy/approvals.ts";
-import { showText } from "../policy/terminal-text.ts";
 import { ApprovalDesk } from "./approval-desk.ts";
-import type { ApprovalPrompt } from "./approval-prompt.ts";
+import { answeredLine, type ApprovalPrompt } from "./approval-prompt.ts";
 import { completer } from "./completer.ts";
 import { Editor } from "./editor/editor.ts";
 import { History } from "./editor/history.ts";
@@ -20,6 +19,7 @@ import { type CommandScreen, isSlashCommand, runSlashCommand } from "./slash-com
 import { FRAME_MS, statusLine } from "./status-line.ts";
 import { TaskScreen } from "./task-screen.ts";
 import type { KeyInput, TerminalInput } from "./terminal/keys.ts";
+import { onSignals } from "./terminal/on-signals.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 import { supportsLinks, theme, type Theme } from "./theme.ts";
 import { oneLine } from "./tool-view.ts";
@@ -105,13 +105,12 @@ export class Repl implements CommandScreen {
     host.approvals.setAsker(this.#desk);
     this.#terminal.onInput = (inputs) => this.#input(inputs);
     this.#terminal.onGone = () => this.leave(EXIT.hangup);
-    const signals = { SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
-    const onSignal = (signal: NodeJS.Signals): void => this.leave(signals[signal as keyof typeof signals]);
-    const onInterrupt = (): void => this.#interrupt();
-    const onContinue = (): void => this.#screen.restart();
-    for (const signal of Object.keys(signals)) process.on(signal, onSignal);
-    process.on("SIGINT", onInterrupt);
-    process.on("SIGCONT", onContinue);
+    const ignoreSignals = onSignals({
+      SIGTERM: () => this.leave(EXIT.terminated),
+      SIGHUP: () => this.leave(EXIT.hangup),
+      SIGINT: () => this.#interrupt(),
+      SIGCONT: () => this.#screen.restart(),
+    });
     this.#terminal.enter();
     this.#saidAttach = host.facts().target.attach !== undefined;
     this.#transcript.say(welcome(host, this.columns, this.style), "welcome");
@@ -122,9 +121,7 @@ export class Repl implements CommandScreen {
       await this.#close();
       stopListening();
       host.approvals.setAsker(undefined);
-      for (const signal of Object.keys(signals)) process.off(signal, onSignal);
-      process.off("SIGINT", onInterrupt);
-      process.off("SIGCONT", onContinue);
+      ignoreSignals();
     }
   }
 
@@ -372,19 +369,7 @@ export class Repl implements CommandScreen {
   }
 
   #answered(request: ApprovalRequest, answer: ApprovalAnswer): void {
-    const { style } = this;
-    const decision = {
-      yes: style.ok("approved"),
-      always: style.ok("approved, and the like in this session"),
-      edit: style.ok("edited"),
-      no: style.removed(answer.kind === "no" && answer.reason ? `denied: ${oneLine(answer.reason)}` : "denied"),
-      cancelled: style.grey("withdrawn"),
-      nobody: style.grey("nobody answered"),
-    }[answer.kind];
-    const where = showText(request.where, { mode: "line" });
-    const command = showText(answer.kind === "edit" ? answer.command : request.action, { mode: "command" }).split("\n");
-    const more = command.length > 1 ? ` …${command.length - 1} more lines` : "";
-    this.#transcript.say([`${style.grey(`${where}$ ${command[0]}${more} --`)} ${decision}`], "tool");
+    this.#transcript.say([answeredLine(request, answer, this.style)], "tool");
     this.#screen.draw();
   }
 

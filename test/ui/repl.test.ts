@@ -452,6 +452,34 @@ describe("approvals", () => {
     await rig.until((text) => text.includes("withdrawn") && text.endsWith("> half a line"));
   });
 
+  test("the bell rings for a question while the terminal has no focus, and not when somebody is there", async () => {
+    await using rig = new ReplRig({
+      turn: async function* ({ ask, gate }) {
+        await gate("one");
+        await ask();
+        await gate("two");
+        await ask({ action: "reboot" });
+        yield* answer("done");
+      },
+    });
+    rig.send("1\r");
+    await rig.until("task 1");
+    rig.send("\x1b[O");
+    rig.open("one");
+    await rig.until("nginx -- approve?");
+    expect(rig.emulator.raw).toContain("\x07");
+    rig.emulator.forgetRaw();
+    // Coming back to the window while the question is up counts, too.
+    rig.send("\x1b[I");
+    rig.send("y");
+    await rig.until("approved");
+    rig.open("two");
+    await rig.until("reboot -- approve?");
+    expect(rig.emulator.raw).not.toContain("\x07");
+    rig.send("y");
+    await rig.until("done");
+  });
+
   test("a command that hides is shown as it is", async () => {
     await using rig = new ReplRig({
       turn: async function* ({ ask }) {
