@@ -40,14 +40,18 @@ export async function exec(
   // `| head -1`: nobody reads any more, so there is no reason to go on.
   out.onBroken(() => ending.abort(new ReaderGone()));
   try {
-    return await answerPrompt(options, globals, { signal, out, err, stdin, interrupt: () => signals.interrupt() });
+    const around = { signal, out, err, stdin, interrupt: () => signals.interrupt() };
+    const code = await answerPrompt(options, globals, around);
+    await out.flush();
+    if (out.trouble !== undefined) throw out.trouble;
+    return code;
   } catch (error) {
-    if (out.broken) return EXIT.ok;
+    if (out.broken && out.trouble === undefined) return EXIT.ok;
     const [{ describeError }, { withWaysOut }] = await Promise.all([
       import("./report-error.ts"),
       import("./ways-out.ts"),
     ]);
-    const cause = signal.aborted ? asError(signal.reason, options) : await withWaysOut(error);
+    const cause = out.trouble ?? (signal.aborted ? asError(signal.reason, options) : await withWaysOut(error));
     const color = colorOf(globals, 2, "auto");
     await err.write(`${describeError(cause, { verbose: globals.verbose, color })}\n`);
     return exitCodeOf(cause);

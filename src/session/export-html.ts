@@ -2,7 +2,8 @@
 import { summaryOf } from "./export-markdown.ts";
 import type { ToolEntry, Transcript, TranscriptEntry } from "./transcript.ts";
 
-export function exportHtml(transcript: Transcript): string {
+/** In pieces: a long session must not stand in memory twice. */
+export function* exportHtml(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;
   const facts = [
     ["started", started],
@@ -10,7 +11,7 @@ export function exportHtml(transcript: Transcript): string {
     ["target", target],
     ...(damaged > 0 ? [["damaged lines skipped", String(damaged)]] : []),
   ];
-  return `<!doctype html>
+  yield `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -25,11 +26,9 @@ export function exportHtml(transcript: Transcript): string {
 <dl>${facts.map(([name = "", value = ""]) => `<dt>${escape(name)}</dt><dd>${escape(value)}</dd>`).join("")}</dl>
 </header>
 <main>
-${entries.map(section).join("\n")}
-</main>
-</body>
-</html>
 `;
+  for (const entry of entries) yield `${section(entry)}\n`;
+  yield "</main>\n</body>\n</html>\n";
 }
 
 function section(entry: TranscriptEntry): string {

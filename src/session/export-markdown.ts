@@ -1,11 +1,13 @@
 /** A session as one Markdown document. */
 import type { ToolEntry, Transcript, TranscriptEntry } from "./transcript.ts";
 
-export function exportMarkdown(transcript: Transcript): string {
+/** In pieces: a long session must not stand in memory twice. */
+export function* exportMarkdown(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;
   const head = [`# buddy session ${id}`, "", `- started: ${started}`, `- model: ${model}`, `- target: ${target}`];
   if (damaged > 0) head.push(`- damaged lines skipped: ${damaged}`);
-  return `${[...head, "", ...entries.map(section)].join("\n")}\n`;
+  yield `${head.join("\n")}\n\n`;
+  for (const entry of entries) yield `${section(entry)}\n`;
 }
 
 function section(entry: TranscriptEntry): string {

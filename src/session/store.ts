@@ -40,7 +40,7 @@ export class SessionStore {
   find(name: string): StoredSession {
     const all = this.list();
     if (name === "last") {
-      const newest = all.find((session) => session.problem === undefined);
+      const newest = all.find(({ problem, bytes }) => problem === undefined && bytes > 0);
       if (newest !== undefined) return newest;
       throw new BuddyError("usage", "there is no stored session here", {
         hint: `Sessions are looked for in ${this.#directories.join(" and ")}.`,

@@ -97,7 +97,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("export", () => {
   test("Markdown tells prompts, answers, commands with exit codes, and who approved what", () => {
-    const text = exportMarkdown(readTranscript(path, "aaaa-bbbb-cccc-dddd"));
+    const text = [...exportMarkdown(readTranscript(path, "aaaa-bbbb-cccc-dddd"))].join("");
     expect(text).toContain("# buddy session aaaa-bbbb-cccc-dddd");
     expect(text).toContain("- damaged lines skipped: 1");
     expect(text).toContain("- target: ssh deploy@web1, deploy@web1");
@@ -111,7 +111,7 @@ describe("export", () => {
 
   test("HTML in a browser: readable, runs nothing, loads nothing", async () => {
     const page = join(directory, "s.html");
-    writeFileSync(page, exportHtml(readTranscript(path, "aaaa-bbbb-cccc-dddd")));
+    writeFileSync(page, [...exportHtml(readTranscript(path, "aaaa-bbbb-cccc-dddd"))].join(""));
     const chromium = Bun.which("chromium") ?? Bun.which("chromium-browser") ?? Bun.which("google-chrome");
     if (chromium === null) throw new Error("chromium is needed for this test: bun scripts/test.ts installs it");
     const child = Bun.spawn(

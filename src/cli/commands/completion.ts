@@ -3,6 +3,7 @@ import bash from "../../../templates/completion/buddy.bash" with { type: "text" 
 import fish from "../../../templates/completion/buddy.fish" with { type: "text" };
 import zsh from "../../../templates/completion/buddy.zsh" with { type: "text" };
 import { EXIT } from "../../lib/errors.ts";
+import { print } from "../../lib/output.ts";
 import { defineCommand } from "../command.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = { bash, zsh, fish };
@@ -19,7 +20,7 @@ export const command = defineCommand({
     ["buddy completion fish | source", "in ~/.config/fish/config.fish"],
   ],
   async run({ args }) {
-    await Bun.write(Bun.stdout, SCRIPTS[args.shell ?? ""] ?? "");
+    await print([SCRIPTS[args.shell ?? ""] ?? ""]);
     return EXIT.ok;
   },
 });

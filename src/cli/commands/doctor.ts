@@ -3,6 +3,7 @@ import { isatty } from "node:tty";
 import { wantsColor } from "../../lib/color.ts";
 import { EXIT } from "../../lib/errors.ts";
 import { printable } from "../../lib/printable.ts";
+import { print } from "../../lib/output.ts";
 import { defineCommand } from "../command.ts";
 import type { Finding } from "../doctor/finding.ts";
 import type { GlobalOptions } from "../options.ts";
@@ -20,7 +21,7 @@ export const command = defineCommand({
   async run({ args, globals }) {
     const findings = await examine(globals);
     const ok = findings.every(({ status }) => status !== "broken");
-    await Bun.write(Bun.stdout, args.json ? `${JSON.stringify({ ok, findings }, null, 2)}\n` : page(findings, globals));
+    await print([args.json ? `${JSON.stringify({ ok, findings }, null, 2)}\n` : page(findings, globals)]);
     return ok ? EXIT.ok : EXIT.failure;
   },
 });

@@ -1,5 +1,6 @@
 /** `buddy policy`: what the policy says of a command, URL, path or text; nothing is done. */
 import { BuddyError, EXIT } from "../../lib/errors.ts";
+import { print } from "../../lib/output.ts";
 import { defineCommand } from "../command.ts";
 import { KINDS, type PolicyKind } from "../policy/kinds.ts";
 
@@ -35,7 +36,7 @@ export const command = defineCommand({
       }
       const given = value ?? (await Bun.stdin.text()).replace(/\r?\n$/, "");
       const answer = await explainer.explain(given);
-      await Bun.write(Bun.stdout, `${json === true ? JSON.stringify(answer) : explainer.words(answer)}\n`);
+      await print([`${json === true ? JSON.stringify(answer) : explainer.words(answer)}\n`]);
       return EXIT.ok;
     } finally {
       await explainer[Symbol.asyncDispose]?.();

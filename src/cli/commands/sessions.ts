@@ -1,5 +1,6 @@
 /** `buddy sessions`: what is stored for this directory. */
 import { BuddyError, EXIT } from "../../lib/errors.ts";
+import { print } from "../../lib/output.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
 import { defineCommand } from "../command.ts";
 import { stderrLine } from "../../lib/stderr-line.ts";
@@ -33,7 +34,7 @@ export const command = defineCommand({
     });
     if (action === "list") {
       if (id !== undefined) throw new BuddyError("usage", `too many arguments: "${id}"`);
-      await Bun.write(Bun.stdout, await listing(store.list(), json === true));
+      await print([await listing(store.list(), json === true)]);
       return EXIT.ok;
     }
     if (id === undefined)
@@ -47,10 +48,10 @@ export const command = defineCommand({
     const session = store.readable(id);
     const { readTranscript } = await import("../../session/transcript.ts");
     const transcript = readTranscript(session.path, session.id);
-    const text = html
+    const pieces = html
       ? (await import("../../session/export-html.ts")).exportHtml(transcript)
       : (await import("../../session/export-markdown.ts")).exportMarkdown(transcript);
-    await Bun.write(Bun.stdout, text);
+    await print(pieces);
     return EXIT.ok;
   },
 });
