@@ -199,7 +199,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
       agent.restore({ messages: [] });
     },
     async resumeSession(name) {
-      const next = await (await sessions()).resume(name);
+      const next = await (await sessions()).resume(name, recorder.id);
       await recorder.close();
       recorder = record(next);
       return adopt(next);

@@ -6,7 +6,7 @@ import type { ToolEntry, Transcript, TranscriptEntry } from "./transcript.ts";
 export function* exportHtml(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;
   const facts = [
-    ["started", started],
+    ["started", `${started.slice(0, 19).replace("T", " ")} UTC`],
     ["model", model],
     ["target", target],
     ...(damaged > 0 ? [["damaged lines skipped", String(damaged)]] : []),
@@ -51,14 +51,13 @@ function section(entry: TranscriptEntry): string {
 }
 
 function toolSection(tool: ToolEntry, time: string): string {
-  const failed = tool.exitCode !== undefined ? tool.exitCode !== 0 : tool.outcome !== "exited" && tool.outcome !== "ok";
   const approval = tool.approval === "" ? "" : `<span class="approval">${escape(tool.approval)}</span>`;
   const lines = tool.output.split("\n").length;
   const output =
     tool.output === ""
       ? ""
       : `<details${lines <= OPEN_LINES ? " open" : ""}><summary>output, ${lines} line${lines === 1 ? "" : "s"}</summary><pre>${escape(tool.output)}</pre></details>`;
-  return `<section class="tool${failed ? " failed" : ""}">${time}<p><b>${escape(tool.name)}</b> on ${escape(tool.where)}
+  return `<section class="tool${tool.ok ? "" : " failed"}">${time}<p><b>${escape(tool.name)}</b> on ${escape(tool.where)}
 <span class="outcome">${escape(summaryOf(tool))}</span> ${approval}</p>
 <pre class="command">${escape(tool.name === "run_shell" ? `$ ${tool.title}` : tool.title)}</pre>${output}</section>`;
 }

@@ -36,13 +36,13 @@ export class SessionStore {
     return this.#directories.flatMap(listSessions).sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
   }
 
-  /** `last`, a whole id, or the unique start of one. */
-  find(name: string): StoredSession {
+  /** `last`, a whole id, or the unique start of one. `current`: the session one is in, which is not meant by `last`. */
+  find(name: string, current?: string): StoredSession {
     const all = this.list();
     if (name === "last") {
-      const newest = all.find(({ problem, bytes }) => problem === undefined && bytes > 0);
+      const newest = all.find(({ id, problem, bytes }) => id !== current && problem === undefined && bytes > 0);
       if (newest !== undefined) return newest;
-      throw new BuddyError("usage", "there is no stored session here", {
+      throw new BuddyError("usage", `there is no ${current === undefined ? "" : "other "}stored session here`, {
         hint: `Sessions are looked for in ${this.#directories.join(" and ")}.`,
       });
     }
@@ -63,8 +63,8 @@ export class SessionStore {
   }
 
   /** The same for what is to be read; throws when that cannot be. */
-  readable(name: string): StoredSession {
-    const session = this.find(name);
+  readable(name: string, current?: string): StoredSession {
+    const session = this.find(name, current);
     if (session.problem === undefined) return session;
     throw new BuddyError("session", `session ${session.id} cannot be read: ${session.problem}`, {
       hint: `The file was left as it is: ${session.path}`,
@@ -77,8 +77,9 @@ export class SessionStore {
   }
 
   /** Throws SessionHeld while another process has it. */
-  async resume(name: string): Promise<ResumedSession> {
-    const { id, path } = this.readable(name);
+  async resume(name: string, current?: string): Promise<ResumedSession> {
+    const { id, path } = this.readable(name, current);
+    if (id === current) throw new BuddyError("usage", `this is session ${id} already`);
     const directory = dirname(path);
     if (directory === this.#readOnly) {
       const copy = this.fork(id);

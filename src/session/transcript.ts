@@ -25,6 +25,7 @@ export interface ToolEntry {
   readonly where: string;
   output: string;
   outcome: string;
+  ok: boolean;
   exitCode: number | undefined;
   /** Who approved or denied it, and why. */
   approval: string;
@@ -72,6 +73,8 @@ export function readTranscript(path: string, id: string): Transcript {
         const tool = tools.get(event.call);
         if (tool === undefined) break;
         tool.outcome = event.outcome;
+        tool.ok = event.ok && (event.exit_code ?? 0) === 0;
+        if (tool.approval === "" && event.exit_code !== undefined) tool.approval = "ran without a question";
         tool.exitCode = event.exit_code;
         tool.output = event.display ?? payload(event.result);
         break;
@@ -100,6 +103,7 @@ function newEntry(call: ToolCall, where: string): ToolEntry {
     where,
     output: "",
     outcome: "no result",
+    ok: false,
     exitCode: undefined,
     approval: "",
   };

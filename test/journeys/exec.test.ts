@@ -1,6 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { buddyBinary, sandbox } from "../support/buddy.ts";
 import { execRig, shell } from "../support/exec.ts";
 
 setDefaultTimeout(60_000);
@@ -303,4 +304,43 @@ test("instructions and tool definitions take at most 12 kB of the first request"
   const size =
     Buffer.byteLength(request!.messages[0]!.content) + Buffer.byteLength(JSON.stringify(request!.body["tools"]));
   expect(size).toBeLessThanOrEqual(12_000);
+});
+
+describe("what broke once", () => {
+  test("an answer that could not be written ended with 0 and not a word", async () => {
+    using box = sandbox();
+    const child = Bun.spawn(
+      ["sh", "-c", 'exec "$0" "$@" >/dev/full', await buddyBinary(), "exec", "-m", "demo", "hi"],
+      {
+        cwd: box.cwd,
+        env: box.env,
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "pipe",
+      },
+    );
+    const [stderr, code] = await Promise.all([child.stderr.text(), child.exited]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("cannot write to standard output: the disk is full");
+  });
+
+  test("--verbose showed a command's live output with the keys in it", async () => {
+    using box = sandbox();
+    const secret = ["sk", "live9abcdefghijklmnop1234"].join("-");
+    box.write("cwd/key.txt", `token ${secret}\nend`);
+    const run = await box.run(["exec", "-v", "-m", "demo", "--no-tmux", "run: cat key.txt"]);
+    expect(run.stderr).toContain("token [redacted]\nend\n");
+    expect(run.stderr).not.toContain(secret);
+  });
+
+  test("where sessions go when the working directory cannot hold them was not said", async () => {
+    using box = sandbox();
+    symlinkSync("/nowhere", join(box.cwd, ".buddyx"));
+    const run = await box.run(["exec", "-m", "demo", "hi"]);
+    expect(run.code).toBe(0);
+    expect(run.stderr).toContain(`sessions are stored in ${join(box.home, ".local/state/buddy/sessions")}`);
+    const again = await box.run(["exec", "-m", "demo", "--resume", "last", "hi"]);
+    expect(again.code).toBe(0);
+    expect(again.stderr).toContain("sessions are stored in");
+  });
 });

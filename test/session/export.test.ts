@@ -109,6 +109,15 @@ describe("export", () => {
     expect(text).toContain("The turn ended: cancelled");
   });
 
+  test("a tool that worked was painted as failed unless it was a command", () => {
+    const page = [...exportHtml(readTranscript(path, "aaaa-bbbb-cccc-dddd"))].join("");
+    const tools = [...page.matchAll(/<section class="(tool[^"]*)">.*?<b>(\w+)<\/b>/gs)].map(
+      ([, style, name]) => `${name}: ${style}`,
+    );
+    expect(tools).toContain("read_file: tool");
+    expect(tools).toContain("run_shell: tool failed");
+  });
+
   test("HTML in a browser: readable, runs nothing, loads nothing", async () => {
     const page = join(directory, "s.html");
     writeFileSync(page, [...exportHtml(readTranscript(path, "aaaa-bbbb-cccc-dddd"))].join(""));

@@ -354,6 +354,23 @@ describe("resume", () => {
     expect(statSync(log.path).mode & 0o777).toBe(0o600);
   });
 
+  test("last meant the session one is in, which was then told to be in use by this very process", async () => {
+    const before = await written(session, turn("before"));
+    const now = await written(session, turn("now"));
+    utimesSync(now.path, new Date(), new Date(Date.now() + 60_000));
+    const { log } = await root().resume("last", now.id);
+    await log.close();
+    expect(log.id).toBe(before.id);
+    expect(root().resume(now.id, now.id)).rejects.toThrow(/this is session .* already/);
+  });
+
+  test("a full disk left an empty log, and last was that one", async () => {
+    const log = await written(session, turn("whole"));
+    writeFileSync(join(log.directory, "ffff-0000-0000-0000.jsonl"), "");
+    utimesSync(join(log.directory, "ffff-0000-0000-0000.jsonl"), new Date(), new Date(Date.now() + 60_000));
+    expect(root().find("last").id).toBe(log.id);
+  });
+
   test("last is the one used last", async () => {
     const old = await written(session, turn("old"));
     const fresh = await written(session, turn("fresh"));
