@@ -23,6 +23,7 @@ export class SessionRecorder {
   #log: SessionLog | undefined;
   #opening: Promise<void> | undefined;
   #waiting: AgentEvent[] = [];
+  #parts: Promise<[typeof import("../session/log.ts"), SessionStore]> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: RecorderOptions) {
@@ -50,9 +51,14 @@ export class SessionRecorder {
     this.#opening ??= this.#open(undefined);
   }
 
+  /** Loads what writing needs, for the time while a model thinks. */
+  warm(): Promise<[typeof import("../session/log.ts"), SessionStore]> {
+    return (this.#parts ??= Promise.all([import("../session/log.ts"), this.#options.store()]));
+  }
+
   async #open(hold: { release(): void } | undefined): Promise<void> {
     const { id, redact, problem } = this.#options;
-    const [{ SessionLog }, { directory }] = await Promise.all([import("../session/log.ts"), this.#options.store()]);
+    const [{ SessionLog }, { directory }] = await this.warm();
     const log = new SessionLog({ id, directory, redact, problem, hold, durable: hold === undefined });
     for (const event of this.#waiting.splice(0)) log.append(event);
     this.#log = log;
