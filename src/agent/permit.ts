@@ -203,7 +203,7 @@ async function decide(
     tool: call.tool.name,
     where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
     ...(target === undefined ? {} : { cwd: target.shell.cwd }),
-    machine: identity === undefined ? "" : `${identity.label}\n${identity.machine}`,
+    machine: identity === undefined ? "" : identity.machine || identity.label,
     ...what,
   };
   const { id, where, action, diff, risk, mutation, privesc, why, policy, understated } = request;

@@ -46,8 +46,9 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
 export function pageText(slice: FileSlice, first: number, budget: number): string {
   if (slice.sizeBytes === 0) return "(empty file)";
   if (slice.lines === 0) return `(no line ${first}: the file is shorter)`;
-  const rest = slice.linesLeft === undefined ? "more" : `${slice.linesLeft}`;
-  const after = slice.linesLeft === 0 ? "" : `\n[${rest} lines left; read on with offset=${first + slice.lines}]`;
+  const rest =
+    slice.linesLeft === undefined ? "more lines" : slice.linesLeft === 1 ? "1 line" : `${slice.linesLeft} lines`;
+  const after = slice.linesLeft === 0 ? "" : `\n[${rest} left; read on with offset=${first + slice.lines}]`;
   if (slice.text.length <= budget) return slice.text + after;
   return (
     boundText(slice.text, budget, (offset) => {
