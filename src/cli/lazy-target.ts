@@ -47,7 +47,14 @@ export class LazyTarget implements AsyncDisposable {
     const opened = this.#opened;
     if (opened !== undefined) {
       const { label, user, host, os, shellName, cwd } = opened.identity;
-      return { label, who: `${user}@${host}`, system: `${os}, ${shellName}`, cwd, tmux: opened.panes !== undefined };
+      return {
+        label,
+        who: `${user}@${host}`,
+        system: `${os}, ${shellName}`,
+        cwd,
+        tmux: opened.panes !== undefined,
+        ...(opened.ownPane === undefined ? {} : { ownPane: true }),
+      };
     }
     const label = labelOf(target);
     if (target.ssh !== undefined || target.container !== undefined) {
@@ -55,7 +62,8 @@ export class LazyTarget implements AsyncDisposable {
       return { label, tmux, ...(target.cwd === undefined ? {} : { cwd: target.cwd }) };
     }
     const tmux = target.tmux === "required" || (target.tmux === "auto" && Bun.which("tmux") !== null);
-    return { label, cwd: target.cwd ?? process.cwd(), tmux };
+    const ownPane = !tmux && Boolean(process.env["TMUX"] && process.env["TMUX_PANE"]);
+    return { label, cwd: target.cwd ?? process.cwd(), tmux, ...(ownPane ? { ownPane } : {}) };
   }
 
   /** Ends what is opening, or closes what is open; waits only so long for a machine that does not answer, or that nobody asked. */

@@ -8,8 +8,9 @@ import { DirectShell } from "./shells/direct.ts";
 import { Spool } from "./shells/output/spool.ts";
 import { choosePaneShell } from "./shells/tmux/bootstrap.ts";
 import { insideManagedPane } from "./shells/tmux/inside.ts";
+import { ownPane } from "./shells/tmux/own-pane.ts";
 import { ManagedPanes } from "./shells/tmux/sessions.ts";
-import type { Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
+import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { openTransport } from "./transports/open.ts";
 
 export async function openTarget(options: TargetOptions): Promise<Target> {
@@ -105,6 +106,7 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
     spool,
     identity,
     shell,
+    ownPane: transport.kind === "local" ? ownPane() : undefined,
     close: async () => shell[Symbol.asyncDispose](),
   });
 }
@@ -117,10 +119,11 @@ interface Parts {
   readonly identity: TargetIdentity;
   readonly shell: Shell;
   readonly panes?: Panes;
+  readonly ownPane?: Pane | undefined;
   readonly close: () => Promise<void>;
 }
 
-function assemble({ transport, options, notices, spool, identity, shell, panes, close }: Parts): Target {
+function assemble({ transport, options, notices, spool, identity, shell, panes, ownPane, close }: Parts): Target {
   let closing: Promise<void> | undefined;
   const closeAll = async () => {
     await close();
@@ -137,6 +140,7 @@ function assemble({ transport, options, notices, spool, identity, shell, panes, 
       cwd: () => shell.cwd,
     }),
     ...(panes === undefined ? {} : { panes }),
+    ...(ownPane === undefined ? {} : { ownPane }),
     onNotice: (listener) => notices.listen(listener),
     [Symbol.asyncDispose]: () => (closing ??= closeAll()),
   };

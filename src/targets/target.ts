@@ -8,6 +8,8 @@ export interface Target extends AsyncDisposable {
   readonly background: BackgroundShells;
   /** Present where the target has tmux. */
   readonly panes?: Panes;
+  /** Without `panes`: the operator's own tmux pane that buddy was started in; for capture and keys only. */
+  readonly ownPane?: Pane;
   /** Things to tell operator and model: reconnected, pane recreated, state lost, the operator ran something. */
   onNotice(listener: (notice: TargetNotice) => void): () => void;
 }

@@ -38,7 +38,7 @@ export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
   name: "capture-pane",
   description: "Text of a tmux pane; default: the visible screen of the shared pane.",
   input: captureInput,
-  needs: "tmux",
+  needs: "pane",
   budget: "capture",
   intent: (args) => ({ kind: "read", title: named(args) }),
   async run(args, context) {
@@ -84,7 +84,7 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
   name: "send-keys",
   description: "Type into a tmux pane. Never a password.",
   input: keysInput,
-  needs: "tmux",
+  needs: "pane",
   intent: (args) => {
     const typed = [
       ...(args.literal_text ? [JSON.stringify(args.literal_text)] : []),

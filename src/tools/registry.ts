@@ -35,7 +35,7 @@ export class Registry {
 
   /** The same array for as long as the facts are the same. */
   definitions(facts: TargetFacts): readonly ToolSchema[] {
-    const key = `${facts.label}\n${facts.cwd}\n${facts.tmux}`;
+    const key = `${facts.label}\n${facts.cwd}\n${facts.tmux}\n${facts.ownPane}`;
     if (this.#described?.key !== key) this.#described = { key, schemas: this.#describe(facts) };
     return this.#described.schemas;
   }
@@ -47,7 +47,7 @@ export class Registry {
       cwd: facts.cwd ?? "the login directory",
     };
     return this.#schemas
-      .filter((schema) => schema.needs !== "tmux" || facts.tmux === true)
+      .filter(({ needs }) => needs === undefined || facts.tmux === true || (needs === "pane" && facts.ownPane === true))
       .map(({ name, description, parameters }) => ({
         name,
         description: description.replaceAll(/\{\{(\w+)\}\}/g, (_, value: string) => values[value] ?? ""),

@@ -7,7 +7,7 @@ export interface ToolSchema {
   readonly name: string;
   readonly description: string;
   readonly parameters: Readonly<Record<string, unknown>>;
-  readonly needs?: "tmux";
+  readonly needs?: "tmux" | "pane";
 }
 
 /**

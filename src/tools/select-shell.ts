@@ -14,6 +14,8 @@ export async function shellFor(target: Target, select: Selection): Promise<Shell
 }
 
 export async function paneFor(target: Target, select: Selection): Promise<Pane> {
+  const any = select.target === undefined && select.session === undefined && select.pane === undefined;
+  if (target.panes === undefined && target.ownPane !== undefined && any) return target.ownPane;
   if (target.panes === undefined) throw new NoTmux();
   return target.panes.pane(selector(select));
 }

@@ -8,8 +8,8 @@ export interface Tool<In = unknown> {
   /** Short and precise: it is paid for in every request. {{label}}, {{cwd}}, {{wait}} and {{slow}} are filled in. */
   readonly description: string;
   readonly input: z.ZodType<In>;
-  /** What the target must have for the tool to be offered. */
-  readonly needs?: "tmux";
+  /** What the target must have for the tool to be offered: managed tmux, or any pane that can be captured. */
+  readonly needs?: "tmux" | "pane";
   /** Which of [limits] holds for it; `file` unless told. */
   readonly budget?: BudgetKind;
   /** Pure; feeds policy, approval text, title and audit. */
@@ -29,6 +29,8 @@ export interface TargetFacts {
   readonly system?: string;
   /** Undefined until the target has told. */
   readonly tmux: boolean | undefined;
+  /** Without tmux of buddy's own: buddy was started in a pane of the operator's. */
+  readonly ownPane?: boolean;
 }
 
 /** What the model declares with run_shell, send-keys and the tmux tools. */

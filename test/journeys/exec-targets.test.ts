@@ -1,11 +1,13 @@
 /** Every tool on every kind of target: the capability matrix, row by row, on the compiled binary. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Turn } from "../../src/model/scripted/playbook.ts";
+import { buddyBinary } from "../support/buddy.ts";
 import { type Container, containerTarget } from "../support/container.ts";
 import { call, DECLARED, type ExecRig, execRig, shell } from "../support/exec.ts";
 import { sshTarget } from "../support/sshd.ts";
+import { until } from "../support/until.ts";
 
 setDefaultTimeout(90_000);
 
@@ -282,6 +284,39 @@ describe.each(KINDS.map((kind) => [kind.name, kind] as const))("%s", (_, kind) =
     expect(head!.length + Number(omitted) + tail!.length).toBeWithin(all.length - 1, all.length + 1);
     expect(found.text.trim()).toBe("line-12345");
   });
+});
+
+test("local, without tmux of its own, inside a pane of the operator's: that pane can be captured and typed into", async () => {
+  await using rig = execRig([
+    call("capture-pane", {}),
+    call("send-keys", { literal_text: "typed-by-buddy", ...DECLARED }),
+    call("capture-pane", { pane: "other" }),
+    { text: "done" },
+  ]);
+  const binary = await buddyBinary();
+  const tmux = ["tmux", "-L", rig.socket, "-f", "/dev/null"];
+  const line = `echo operator-was-here; ${binary} exec -q --no-tmux --approve all go >out.txt 2>&1; echo "rc $?" >>out.txt; cat`;
+  Bun.spawnSync([...tmux, "new-session", "-d", "-s", "op", "-x", "80", "-y", "20", line], {
+    cwd: rig.box.cwd,
+    env: rig.box.env,
+  });
+  const out = join(rig.box.cwd, "out.txt");
+  await until(() => existsSync(out) && readFileSync(out, "utf8").includes("rc "), "the run to end");
+  expect(readFileSync(out, "utf8")).toBe("done\nrc 0\n");
+  const [screen, sent, other] = rig.results() as string[];
+  expect(screen).toContain("operator-was-here");
+  expect(sent).toContain("sent");
+  expect(other).toContain("no tmux");
+  const offered = rig.requests[0]!.tools.map((tool) => tool.name);
+  expect(offered).toContain("capture-pane");
+  expect(offered).not.toContain("tmux-create-pane");
+  await until(
+    () =>
+      Bun.spawnSync([...tmux, "capture-pane", "-p", "-t", "op"])
+        .stdout.toString()
+        .includes("typed-by-buddy"),
+    "the keys to arrive",
+  );
 });
 
 test("shell_roots: commands stay below them", async () => {

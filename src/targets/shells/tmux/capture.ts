@@ -1,11 +1,17 @@
 /** Reads a pane's screen and presses keys in it. */
 import { BuddyError } from "../../../lib/errors.ts";
 import type { CaptureOptions, KeysOptions } from "../../target.ts";
-import type { TmuxSession } from "./tmux-session.ts";
+import type { Reply } from "./control.ts";
 import { tmuxQuote } from "./tmux-quote.ts";
 
+/** Whatever takes tmux commands: a control client, or one process a command. */
+interface TmuxServer {
+  send(lines: readonly string[]): Promise<Reply[]>;
+  ask(line: string): Promise<readonly string[]>;
+}
+
 export async function capturePane(
-  session: TmuxSession,
+  session: TmuxServer,
   pane: string,
   options: CaptureOptions,
 ): Promise<{ text: string; notice?: string }> {
@@ -29,7 +35,7 @@ export async function capturePane(
   return { text: (await session.ask(command(""))).join("\n") };
 }
 
-export async function sendKeys(session: TmuxSession, pane: string, options: KeysOptions): Promise<void> {
+export async function sendKeys(session: TmuxServer, pane: string, options: KeysOptions): Promise<void> {
   const keys = options.keys ?? [];
   const text = options.literalText ?? "";
   if (keys.length === 0 && text === "" && options.enter !== true) {
