@@ -3,7 +3,8 @@ import { isatty, type ReadStream, type WriteStream } from "node:tty";
 import type { LoadedConfig } from "../config/load.ts";
 import { resolveProfile } from "../config/profiles.ts";
 import { wantsColor } from "../lib/color.ts";
-import { BuddyError, type ExitCode, exitCodeOf } from "../lib/errors.ts";
+import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
+import { Output } from "../lib/output.ts";
 import type { Display } from "../ui/host.ts";
 import type { LineInput } from "../ui/plain-repl.ts";
 import { composeRun, type Run } from "./compose.ts";
@@ -67,7 +68,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     process.off("unhandledRejection", crash);
   });
   if (run.agent.turns > 0 && !globals.quiet)
-    await Bun.write(Bun.stdout, `session ${run.session()}: buddy resume ${run.session()}\n`);
+    await new Output(1).write(`session ${run.session()}: buddy resume ${run.session()}\n`);
   return code;
 }
 
@@ -107,12 +108,11 @@ async function openUi(host: ReturnType<typeof replHost>, display: Display) {
   if (!isatty(1) || process.env.TERM === "dumb" || plainWanted(process.env.BUDDY_PLAIN)) {
     const { PlainRepl } = await import("../ui/plain-repl.ts");
     const columns = isatty(1) ? ((process.stdout as WriteStream).columns ?? 80) : 80;
-    return new PlainRepl(
-      { ...host, display },
-      lineInput(process.stdin),
-      async (text) => void (await Bun.write(Bun.stdout, text)),
-      columns,
-    );
+    const out = new Output(1);
+    const plain = new PlainRepl({ ...host, display }, lineInput(process.stdin), (text) => out.write(text), columns);
+    // `buddy | head`: nobody reads any more.
+    out.onBroken(() => plain.leave(EXIT.ok));
+    return plain;
   }
   const [{ Repl }, { Terminal, standardOutput }] = await Promise.all([
     import("../ui/repl.ts"),

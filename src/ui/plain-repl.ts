@@ -33,6 +33,8 @@ export class PlainRepl implements CommandScreen, Asker {
   #interruptedAt = 0;
   #prompted = false;
   #saidAttach = false;
+  /** A task is about to start: no prompt in between. */
+  #submitting = false;
   #leaving = false;
 
   constructor(host: ReplHost, input: LineInput, write: (text: string) => Promise<void>, columns: number) {
@@ -222,7 +224,9 @@ export class PlainRepl implements CommandScreen, Asker {
       return;
     }
     const busy = this.tasks.running !== undefined;
+    this.#submitting = true;
     const task = this.#tasks.submit(line, line);
+    this.#submitting = false;
     if (busy) this.say([`queued as task ${task.id}`]);
   }
 
@@ -265,7 +269,7 @@ export class PlainRepl implements CommandScreen, Asker {
     for (const line of lines) text += `${line}\n`;
     const wanted =
       label ?? (this.tasks.running === undefined && this.#questions.length === 0 ? this.#promptText() : undefined);
-    if (wanted !== undefined && !this.#prompted && !this.#leaving) {
+    if (wanted !== undefined && !this.#prompted && !this.#leaving && !this.#submitting) {
       text += wanted;
       this.#prompted = true;
     }

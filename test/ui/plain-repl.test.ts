@@ -71,6 +71,7 @@ describe("line mode", () => {
     const said = await rig.until("well\n> ");
     expect(said).toContain("# done\n\nwell\n");
     expect(said).not.toContain("\x1b");
+    expect(said).not.toContain("> > ");
     rig.send("/nope");
     await rig.until("there is no /nope");
     rig.send("");
