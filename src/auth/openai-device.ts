@@ -1,6 +1,7 @@
 /** OpenAI's device-code sign-in: ask for a code, wait until the user has entered it, exchange it, refresh, revoke. */
 import { BuddyError } from "../lib/errors.ts";
 import { pause } from "../lib/pause.ts";
+import { proxyFor, proxyLabel } from "../lib/proxy.ts";
 import type { SignIn } from "./store.ts";
 
 export class OpenAiDevice {
@@ -100,17 +101,21 @@ export class OpenAiDevice {
   async #post(path: string, init: RequestInit, signal: AbortSignal): Promise<Answer> {
     let response: Response;
     let text: string;
+    const url = new URL(this.issuer + path);
+    const proxy = proxyFor(url, process.env);
     try {
-      response = await fetch(this.issuer + path, {
+      response = await fetch(url, {
         ...init,
         method: "POST",
         redirect: "error",
         signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
-      });
+        proxy: proxy ?? false,
+      } as BunFetchRequestInit);
       text = (await response.text()).slice(0, 1 << 20);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      throw new BuddyError("auth", `cannot reach ${new URL(this.issuer).host}: ${(error as Error).message}`, {
+      const via = proxy === undefined ? "" : ` through the proxy ${proxyLabel(proxy)}`;
+      throw new BuddyError("auth", `cannot reach ${url.host}${via}: ${(error as Error).message}`, {
         hint: "Check the network and proxy settings, then try again.",
         cause: error,
       });

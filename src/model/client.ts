@@ -9,7 +9,7 @@ import { explain, type Situation } from "./explain.ts";
 import { completions } from "./protocols/completions.ts";
 import type { Droppable, Protocol, Reply } from "./protocols/protocol.ts";
 import { responses } from "./protocols/responses.ts";
-import { proxyFor, type Environment } from "./proxy.ts";
+import { proxyFor, type Environment } from "../lib/proxy.ts";
 import { redactor } from "./redact.ts";
 import { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } from "./retry.ts";
 import type { ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";

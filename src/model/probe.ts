@@ -4,7 +4,7 @@ import { Complaint, Malformed } from "./complaint.ts";
 import { cancelled, ModelError } from "./errors.ts";
 import { explain, explainComplaint, type Situation } from "./explain.ts";
 import { isObject } from "./protocols/protocol.ts";
-import { proxyFor } from "./proxy.ts";
+import { proxyFor } from "../lib/proxy.ts";
 import { redactor } from "./redact.ts";
 
 export interface Offer {

@@ -3,7 +3,7 @@ import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { VERSION } from "../lib/version.ts";
 import { parseAddress } from "./addresses.ts";
-import { proxyFor } from "./proxy.ts";
+import { chooseProxy } from "../lib/proxy.ts";
 import { type Resolve, type UrlRules, type UrlVerdict, judgeUrl } from "./urls.ts";
 
 export interface SafeFetchOptions {
@@ -73,7 +73,7 @@ export async function safeFetch(text: string, options: SafeFetchOptions): Promis
 /** One request; the body is still unread. */
 async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): Promise<Response | FetchOutcome> {
   const url = URL.parse(at);
-  const choice = url === null ? undefined : proxyFor(url, options.environment ?? process.env);
+  const choice = url === null ? undefined : chooseProxy(url, options.environment ?? process.env);
   const proxied = choice?.kind === "proxy";
   const resolve = options.resolve ?? systemResolve;
   let unresolved = false;
@@ -91,7 +91,9 @@ async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): 
   const decided = proxied && unresolved ? await judgeUrl(at, options.rules) : verdict;
   if (decided.kind === "deny") return { kind: "refused", url: at, why: decided.why };
   if (choice?.kind === "unusable")
-    options.onNotice?.(`${choice.name} is set in the environment, which is not supported: connecting directly`);
+    options.onNotice?.(
+      `${choice.variable} names ${choice.proxy === null ? "something that is no proxy" : `a ${choice.proxy.protocol} proxy`}, which is not supported: connecting directly`,
+    );
   if (choice?.kind !== "proxy") return connect(decided, options, signal);
   options.onNotice?.(`fetching through the proxy ${choice.proxy.host}, which resolves ${decided.host} for itself`);
   return fetch(decided.url, { ...request(decided, options, signal), proxy: choice.proxy.href } as BunFetchRequestInit);

@@ -307,7 +307,7 @@ test("instructions and tool definitions take at most 12 kB of the first request"
 });
 
 describe("what broke once", () => {
-  test("an answer that could not be written ended with 0 and not a word", async () => {
+  test.if(existsSync("/dev/full"))("an answer that could not be written ended with 0 and not a word", async () => {
     using box = sandbox();
     const child = Bun.spawn(
       ["sh", "-c", 'exec "$0" "$@" >/dev/full', await buddyBinary(), "exec", "-m", "demo", "hi"],

@@ -45,6 +45,17 @@ describe("buddy login", () => {
       for (const run of [before, login, after, reset]) expect(secrets(run.stdout + run.stderr)).toBe(false);
     }));
 
+  test("a proxy in ALL_PROXY was ignored by the sign-in; a socks one was passed by", () =>
+    signedOut({}, async (box, server, env) => {
+      const socks = await box.run(["login"], { env: { ...env, ALL_PROXY: "socks5://127.0.0.1:1" } });
+      expect(socks.code).toBe(2);
+      expect(socks.stderr).toContain("ALL_PROXY names a socks proxy");
+      const dead = await box.run(["login"], { env: { ...env, ALL_PROXY: "http://u:pw@127.0.0.1:1" } });
+      expect(dead.code).toBe(4);
+      expect(dead.stderr).toContain("through the proxy http://127.0.0.1:1:");
+      expect(server.state.bodies).toEqual([]);
+    }));
+
   test("--reset removes the sign-in even when it cannot be revoked", () =>
     signedOut({}, async (box, server, env) => {
       await box.run(["login"], { env });

@@ -1,0 +1,70 @@
+/** Which proxy a request goes through, from the usual environment variables; fetch's own reading of them is switched off. */
+import { BuddyError } from "./errors.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export type ProxyChoice =
+  | { readonly kind: "none" }
+  | { readonly kind: "proxy"; readonly proxy: URL }
+  /** socks and the like: fetch cannot use them, and the connection would silently be direct. */
+  | { readonly kind: "unusable"; readonly variable: string; readonly proxy: URL | null };
+
+export function chooseProxy(target: URL, env: Environment): ProxyChoice {
+  const names = target.protocol === "https:" ? ["HTTPS_PROXY", "ALL_PROXY"] : ["HTTP_PROXY", "ALL_PROXY"];
+  const variable = names.flatMap((name) => [name.toLowerCase(), name]).find((name) => env[name]?.trim());
+  if (variable === undefined || isExcluded(target, env["no_proxy"] || env["NO_PROXY"] || "")) return { kind: "none" };
+  const value = env[variable]?.trim() ?? "";
+  const proxy = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`);
+  return proxy === null || !/^https?:$/.test(proxy.protocol)
+    ? { kind: "unusable", variable, proxy }
+    : { kind: "proxy", proxy };
+}
+
+/** The proxy's URL, or undefined for a direct connection; throws where a credential would go past a proxy that was set. */
+export function proxyFor(target: URL, env: Environment): string | undefined {
+  const choice = chooseProxy(target, env);
+  switch (choice.kind) {
+    case "none":
+      return undefined;
+    case "proxy":
+      return choice.proxy.href;
+    case "unusable":
+      throw unusable(choice.variable, choice.proxy, target);
+  }
+}
+
+/** For words: the proxy without user and password. */
+export function proxyLabel(proxy: string): string {
+  const url = URL.parse(proxy);
+  return url ? `${url.protocol}//${url.host}` : "the proxy";
+}
+
+function unusable(variable: string, proxy: URL | null, target: URL): BuddyError {
+  if (proxy?.protocol.startsWith("socks")) {
+    const label = `${proxy.protocol}//${proxy.host}`;
+    return new BuddyError("config", `${variable} names a socks proxy (${label}), which buddy cannot use`, {
+      hint: `Set ${variable} to an http:// proxy, add ${target.hostname} to NO_PROXY, or unset ${variable}. Over ssh, \`ssh -L\` to the endpoint also works.`,
+    });
+  }
+  return new BuddyError("config", `${variable} is not the URL of an http proxy`, {
+    hint: `Expected something like http://proxy.example:3128.`,
+  });
+}
+
+function isExcluded(target: URL, list: string): boolean {
+  const host = target.hostname.replace(/^\[|\]$/g, "").toLowerCase();
+  const port = target.port || (target.protocol === "https:" ? "443" : "80");
+  for (const raw of list.split(/[\s,]+/)) {
+    let entry = raw.toLowerCase();
+    if (entry === "") continue;
+    if (entry === "*") return true;
+    const withPort = /^(\[[^\]]+\]|[^:]+):(\d+)$/.exec(entry);
+    if (withPort) {
+      if (withPort[2] !== port) continue;
+      entry = withPort[1] ?? "";
+    }
+    entry = entry.replace(/^\[|\]$/g, "").replace(/^\*?\./, "");
+    if (host === entry || host.endsWith(`.${entry}`)) return true;
+  }
+  return false;
+}
