@@ -404,7 +404,17 @@ export class Repl implements CommandScreen {
         statusLine:
           running === undefined || this.#desk.asks
             ? undefined
-            : statusLine(running, this.#tasks.activity, queued.length, columns, Date.now(), this.style),
+            : statusLine(
+                {
+                  task: running,
+                  activity: this.#tasks.activity,
+                  queued: queued.length,
+                  approvals: this.host.approvals.mode,
+                },
+                columns,
+                Date.now(),
+                this.style,
+              ),
         tail: (limit) => this.#transcript.live(limit),
       },
       columns,

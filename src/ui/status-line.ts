@@ -1,6 +1,7 @@
 /** The live line above the input: which task, what it is doing, for how long, and what it has cost so far. */
 import type { AgentEvent } from "../agent/events.ts";
 import type { Task } from "../agent/tasks.ts";
+import type { ApprovalMode } from "../policy/approvals.ts";
 import { clip, textWidth } from "../lib/graphemes.ts";
 import type { Theme } from "./theme.ts";
 import { oneLine } from "./tool-view.ts";
@@ -71,10 +72,15 @@ export class Activity {
   }
 }
 
+export interface StatusLineParts {
+  readonly task: Task;
+  readonly activity: Activity;
+  readonly queued: number;
+  readonly approvals: ApprovalMode;
+}
+
 export function statusLine(
-  task: Task,
-  activity: Activity,
-  queued: number,
+  { task, activity, queued, approvals }: StatusLineParts,
   columns: number,
   now: number,
   style: Theme,
@@ -85,8 +91,15 @@ export function statusLine(
   const frame = activity.asking ? "?" : SPINNER[Math.floor(now / FRAME_MS) % SPINNER.length]!;
   const left = task.deadline === undefined ? "" : `limit in ${clock(Math.max(0, task.deadline - now))}`;
   const waiting = queued === 0 ? "" : `${queued} queued`;
+  // That nothing is asked must not be forgotten.
+  const unasked =
+    approvals.kind === "until"
+      ? `approving all for ${clock(Math.max(0, approvals.at - now))}`
+      : approvals.kind === "all"
+        ? "approving all"
+        : "";
   // In the order in which they are left out when the line is narrow: the last one first.
-  const parts = [`task ${task.id}`, state, clock(elapsed), waiting, left, activity.tokens(), "Ctrl-C stops"];
+  const parts = [`task ${task.id}`, state, clock(elapsed), unasked, waiting, left, activity.tokens(), "Ctrl-C stops"];
   let shown = parts.filter((part) => part !== "");
   while (shown.length > 3 && textWidth(shown.join(" · ")) + 2 > columns) shown = shown.slice(0, -1);
   return clip(`${style.toolName(frame)} ${style.grey(shown.join(" · "))}`, columns);

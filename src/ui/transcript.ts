@@ -63,14 +63,14 @@ export class Transcript {
 
   error(message: string, hint?: string): void {
     this.#section("note");
-    this.#wrapped(`${this.#style.error("error:")} ${this.#safe(message)}`, "");
+    this.#wrapped(this.#style.error(`error: ${this.#safe(message)}`), "");
     if (hint !== undefined && hint !== "")
       for (const line of this.#safe(hint).split("\n")) this.#wrapped(this.#style.grey(line), "  ");
   }
 
   warning(message: string, hint?: string): void {
     this.#section("note");
-    this.#wrapped(`${this.#style.warning("warning:")} ${this.#safe(message)}`, "");
+    this.#wrapped(this.#style.warning(`warning: ${this.#safe(message)}`), "");
     if (hint !== undefined && hint !== "")
       for (const line of this.#safe(hint).split("\n")) this.#wrapped(this.#style.grey(line), "  ");
   }

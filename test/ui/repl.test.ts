@@ -540,7 +540,7 @@ describe("slash commands", () => {
   });
 
   test("/approve shows and sets the mode, with its end", async () => {
-    await using rig = new ReplRig();
+    await using rig = new ReplRig({ turn: asking });
     rig.send("/approve\r");
     await rig.until("approvals: ask before");
     rig.send("/approve 10m\r");
@@ -552,6 +552,8 @@ describe("slash commands", () => {
     await rig.until("refuse everything");
     rig.send("/approve all\r");
     await rig.until("until /approve ask");
+    rig.send("go\r");
+    await rig.until(/task 1 · \S+ · \ds · approving all/);
   });
 
   test("/model: a picker, a name, a number; a change of protocol and sign-in is said", async () => {
