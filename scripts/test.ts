@@ -42,8 +42,10 @@ if (!testsOk && report.failed.length === 0) failures.push("bun test: a file coul
 const coverage = readCoverage(ROOT);
 console.log("\n── result ──");
 for (const { file, percent } of coverage.lowest) console.log(`  ${percent.toFixed(1).padStart(5)} % ${file}`);
-const verdict = coverage.percent < COVERAGE_GOAL ? `below the goal of ${COVERAGE_GOAL} %` : `goal ${COVERAGE_GOAL} %`;
-console.log(`line coverage of src: ${coverage.percent.toFixed(1)} % of ${coverage.lines} lines (${verdict})`);
+const covered = `line coverage of src: ${coverage.percent.toFixed(1)} % of ${coverage.lines} lines`;
+console.log(`${covered} (goal ${COVERAGE_GOAL} %)`);
+// A part of the tests covers a part of the lines.
+if (patterns.length === 0 && coverage.percent < COVERAGE_GOAL) failures.push(`${covered}, below ${COVERAGE_GOAL} %`);
 if (missing.length > 0) console.log(`not on this machine: ${missing.join(", ")}`);
 for (const name of report.skipped) console.log(`skipped: ${name}`);
 for (const name of failures) console.log(`FAILED: ${name}`);

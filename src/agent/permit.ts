@@ -31,8 +31,8 @@ export interface PermitCall {
 }
 
 export type Permission =
-  /** `note` is for the model: the operator changed the command, for example. */
-  | { readonly kind: "run"; readonly input: unknown; readonly note?: string }
+  /** `note` is for the model: the operator changed the command, for example; `path` is where a write was permitted. */
+  | { readonly kind: "run"; readonly input: unknown; readonly note?: string; readonly path?: string }
   /** `nobody` names what was refused because nobody could be asked. */
   | { readonly kind: "result"; readonly result: ToolResult; readonly nobody?: string };
 
@@ -154,7 +154,8 @@ async function permitWrite(
   if (prepared?.kind === "failed") return { kind: "result", result: prepared.result };
   const diff = prepared?.diff ?? "";
   if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
-  if (!parts.confirm.shell && verdict.kind === "allow") return { kind: "run", input: call.input };
+  const run: Permission = { kind: "run", input: call.input, path: resolved.path };
+  if (!parts.confirm.shell && verdict.kind === "allow") return run;
   const action = `${call.tool.name === "edit_file" ? "edit" : resolved.exists ? "overwrite" : "create"} ${resolved.path}`;
   const decision = await decide(parts, call, target, {
     action,
@@ -167,7 +168,7 @@ async function permitWrite(
     understated: false,
     editable: false,
   });
-  return decision.kind === "approved" ? { kind: "run", input: call.input } : refused(decision, action);
+  return decision.kind === "approved" ? run : refused(decision, action);
 }
 
 async function permitFetch(

@@ -122,7 +122,10 @@ export class CallRunner {
         return batch.signal.aborted ? CANCELLED : permission.result;
       }
       const started = performance.now();
-      const result = await orCancelled(tool.run(permission.input, context), batch.signal);
+      const result = await orCancelled(
+        tool.run(permission.input, permission.path === undefined ? context : { ...context, onlyAt: permission.path }),
+        batch.signal,
+      );
       clock.ms = performance.now() - started;
       if (batch.signal.aborted) return CANCELLED;
       const bounded = within(result, budget);

@@ -52,7 +52,7 @@ export async function exec(
       import("./ways-out.ts"),
     ]);
     const cause = out.trouble ?? (signal.aborted ? asError(signal.reason, options) : await withWaysOut(error));
-    const color = colorOf(globals, 2, "auto");
+    const color = colorOf(globals, err, "auto");
     await err.write(`${describeError(cause, { verbose: globals.verbose, color })}\n`);
     return exitCodeOf(cause);
   } finally {
@@ -80,7 +80,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
   const input = await execInput(options.prompt, around.stdin, signal);
   const loaded = await loadConfiguration(globals);
   const { display } = loaded.config;
-  const errColor = colorOf(globals, 2, display.color);
+  const errColor = colorOf(globals, err, display.color);
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
   await using run = await composeRun({
@@ -100,15 +100,15 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
   const printer = new Printer({
     out,
     err,
-    stream: isatty(1) && !options.json,
-    live: isatty(2),
+    stream: isatty(out.fd) && !options.json,
+    live: isatty(err.fd),
     color: errColor,
     quiet: globals.quiet,
     verbose: globals.verbose,
     showToolCalls: display.show_tool_calls,
     showReasoning: display.show_reasoning,
     showTokens: display.show_tokens,
-    rows: isatty(1) && display.markdown ? await markdownRows(colorOf(globals, 1, display.color)) : undefined,
+    rows: isatty(out.fd) && display.markdown ? await markdownRows(colorOf(globals, 1, display.color)) : undefined,
     holdAnswer: schema !== undefined || options.json,
     redact: run.redact,
   });
@@ -265,7 +265,7 @@ async function markdownRows(color: boolean): Promise<() => RowStream> {
   return () => new MarkdownStream(style, supportsLinks(process.env, color), () => process.stdout.columns || 80);
 }
 
-function colorOf(globals: GlobalOptions, fd: 1 | 2, setting: "auto" | "always" | "never"): boolean {
+function colorOf(globals: GlobalOptions, { fd }: Output, setting: "auto" | "always" | "never"): boolean {
   return wantsColor({ flag: globals.color, env: process.env, isTty: isatty(fd), setting });
 }
 

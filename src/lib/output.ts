@@ -9,7 +9,7 @@ import { fileTrouble } from "./file-trouble.ts";
  * not block signals while a reader is slow, but writes wrong lengths to files opened for appending: those never block.
  */
 export class Output {
-  readonly #fd: number;
+  readonly fd: number;
   #isFile: boolean | undefined;
   #queue: Promise<void> = Promise.resolve();
   #broken = false;
@@ -17,7 +17,7 @@ export class Output {
   #onBroken: (() => void) | undefined;
 
   constructor(fd: number) {
-    this.#fd = fd;
+    this.fd = fd;
   }
 
   /** The reader is gone; nothing is written any more. */
@@ -47,14 +47,14 @@ export class Output {
   async #put(text: string): Promise<void> {
     if (this.#broken) return;
     try {
-      this.#isFile ??= fstatSync(this.#fd).isFile();
-      if (this.#isFile) writeWhole(this.#fd, Buffer.from(text));
-      else await Bun.write(Bun.file(this.#fd), text);
+      this.#isFile ??= fstatSync(this.fd).isFile();
+      if (this.#isFile) writeWhole(this.fd, Buffer.from(text));
+      else await Bun.write(Bun.file(this.fd), text);
     } catch (error) {
       this.#broken = true;
       // A reader that went away has had what it wanted; a file on a full disk has not.
       if ((error as NodeJS.ErrnoException).code !== "EPIPE")
-        this.#trouble = new BuddyError("tool", `cannot write to ${NAMES[this.#fd]}: ${fileTrouble(error)}`, {
+        this.#trouble = new BuddyError("tool", `cannot write to ${NAMES[this.fd]}: ${fileTrouble(error)}`, {
           cause: error,
         });
       this.#onBroken?.();

@@ -4,7 +4,7 @@ import type { FileAccess } from "../targets/target.ts";
 import { boundText } from "./bound-output.ts";
 import { unifiedDiff } from "./diff.ts";
 import { nearestLines } from "./nearest-lines.ts";
-import { MOST_EDITED, textOf } from "./text-file.ts";
+import { MOST_EDITED, textOf, writeOptions } from "./text-file.ts";
 import type { Prepared, Tool, ToolResult } from "./tool.ts";
 
 const input = z.strictObject({
@@ -31,7 +31,7 @@ export const editFileTool: Tool<EditInput> = {
     const { files } = await context.target();
     const edit = await plan(args, files, context.signal);
     if (!edit.ok) return edit.result;
-    const { bytes } = await files.write(args.path, edit.after, { signal: context.signal });
+    const { bytes } = await files.write(args.path, edit.after, writeOptions(context));
     const diff = unifiedDiff(edit.before, edit.after);
     const count = edit.count === 1 ? "" : `${edit.count} places, `;
     return {

@@ -73,6 +73,8 @@ export interface ToolContext {
   /** Characters this tool may put into the conversation. */
   readonly budget: number;
   readonly dryRun: boolean;
+  /** For writes: the resolved path that was judged and approved; nothing may be written elsewhere. */
+  readonly onlyAt?: string;
 }
 
 export interface ToolResult {

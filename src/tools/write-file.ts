@@ -1,7 +1,7 @@
 /** write_file: replaces or creates one file on the target, after the operator saw what changes. */
 import { z } from "zod";
 import { unifiedDiff } from "./diff.ts";
-import { MOST_EDITED, textOf } from "./text-file.ts";
+import { MOST_EDITED, textOf, writeOptions } from "./text-file.ts";
 import type { Prepared, Tool, ToolContext } from "./tool.ts";
 
 const input = z.strictObject({ path: z.string().min(1), content: z.string() });
@@ -42,7 +42,7 @@ export const writeFileTool: Tool<WriteInput> = {
         };
       }
     }
-    const { bytes, created } = await files.write(args.path, args.content, { signal: context.signal });
+    const { bytes, created } = await files.write(args.path, args.content, writeOptions(context));
     const { path } = await files.resolve(args.path);
     return { ok: true, outcome: "done", result: `${created ? "created" : "replaced"} ${path}: ${bytes} bytes written` };
   },

@@ -9,8 +9,8 @@ export async function askOnTerminal(
   request: ApprovalRequest,
   signal: AbortSignal,
   options: TerminalOptions,
+  terminal = openTerminal(),
 ): Promise<ApprovalAnswer> {
-  const terminal = openTerminal();
   if (terminal === undefined) return { kind: "nobody" };
   const keys = new Keys(terminal, signal);
   try {

@@ -7,6 +7,8 @@ import { eventsOf } from "./event-schema.ts";
 import { startModel } from "./model.ts";
 import { Pty } from "./pty.ts";
 
+export { call, DECLARED, shell } from "./calls.ts";
+
 export interface ExecRig extends AsyncDisposable {
   readonly box: Sandbox;
   readonly requests: ScriptedServer["requests"];
@@ -96,27 +98,6 @@ export function execRig(turns: readonly Turn[] | Playbook, options: RigOptions =
     },
   };
 }
-
-/** A call of run_shell with honest metadata. */
-export function shell(
-  command: string,
-  more: Record<string, unknown> = {},
-): { toolCalls: [{ name: string; args: unknown }] } {
-  return call("run_shell", {
-    command,
-    risk: "low",
-    mutation: false,
-    privesc: false,
-    why: "the test wants it",
-    ...more,
-  });
-}
-
-export function call(name: string, args: unknown = {}): { toolCalls: [{ name: string; args: unknown }] } {
-  return { toolCalls: [{ name, args }] };
-}
-
-export const DECLARED = { risk: "medium", mutation: true, privesc: false, why: "the test wants it" } as const;
 
 function present(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));

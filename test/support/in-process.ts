@@ -1,0 +1,174 @@
+/** buddy inside the test process: a home and directory of its own, a scripted model, a private tmux server, real targets. */
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { randomBytes } from "node:crypto";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { AgentEvent } from "../../src/agent/events.ts";
+import { composeRun, type ComposeOptions, type Run } from "../../src/cli/compose.ts";
+import { exec, type ExecOptions } from "../../src/cli/exec.ts";
+import type { Stdin } from "../../src/cli/exec-input.ts";
+import { type GlobalOptions, readGlobalOptions } from "../../src/cli/options.ts";
+import { type LoadedConfig, loadConfig } from "../../src/config/load.ts";
+import { Output } from "../../src/lib/output.ts";
+import type { ScriptedRequest } from "../../src/model/scripted/read-request.ts";
+import type { Playbook, ScriptedReply, Turn } from "../../src/model/scripted/playbook.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../src/policy/approvals.ts";
+import { drain } from "./agent.ts";
+import { startModel, type TestModel } from "./model.ts";
+
+export type Flags = Readonly<Record<string, string | true>>;
+
+export interface HereOptions {
+  /** Lines of buddy.toml below the profile. */
+  readonly config?: string;
+  readonly api?: "completions" | "responses";
+  /** What the operator answers; without it nobody can be asked. */
+  readonly answer?: (request: ApprovalRequest) => ApprovalAnswer | Promise<ApprovalAnswer>;
+}
+
+export class Here implements AsyncDisposable {
+  readonly dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-here-")));
+  readonly home = join(this.dir, "home");
+  readonly cwd = join(this.dir, "cwd");
+  readonly config = join(this.home, ".config/buddy/buddy.toml");
+  readonly socket = `buddy-test-${randomBytes(4).toString("hex")}`;
+  readonly model: TestModel;
+  /** Every question so far. */
+  readonly asked: ApprovalRequest[] = [];
+  /** What went wrong beside the work. */
+  readonly problems: string[] = [];
+  readonly #options: HereOptions;
+  readonly #before = { env: { ...process.env }, cwd: process.cwd() };
+  readonly #runs: Run[] = [];
+
+  constructor(turns: readonly Turn[] | Playbook = [], options: HereOptions = {}) {
+    this.#options = options;
+    this.model = startModel(turns);
+    mkdirSync(this.cwd);
+    const { config = "", api = "completions" } = options;
+    this.write(
+      "home/.config/buddy/buddy.toml",
+      `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "${this.model.url}"\napi = "${api}"\nmodel = "gpt-4o"\n` +
+        `[tmux]\nsocket = "${this.socket}"\n${config}\n`,
+    );
+    for (const name of Object.keys(process.env)) if (/^(BUDDY|AGENT|XDG)_|^TMUX/.test(name)) delete process.env[name];
+    process.env.HOME = this.home;
+    process.chdir(this.cwd);
+  }
+
+  /** Writes a file below the directory (`home/…`, `cwd/…`) and returns its path. */
+  write(path: string, text: string | Uint8Array, mode = 0o600): string {
+    const full = join(this.dir, path);
+    mkdirSync(dirname(full), { recursive: true });
+    writeFileSync(full, text, { mode });
+    return full;
+  }
+
+  read(path: string): string {
+    return readFileSync(join(this.dir, path), "utf8");
+  }
+
+  globals(flags: Flags = {}): GlobalOptions {
+    return readGlobalOptions(new Map(Object.entries(flags)));
+  }
+
+  loaded(flags: Flags = {}): Promise<LoadedConfig> {
+    return loadConfig({ flags: this.globals(flags), env: { ...process.env }, cwd: this.cwd });
+  }
+
+  /** A run that is closed with the rest. */
+  async compose(flags: Flags = { "no-tmux": true }, more: Partial<ComposeOptions> = {}): Promise<Run> {
+    const { answer } = this.#options;
+    const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
+      this.asked.push(request);
+      return (await answer?.(request)) ?? { kind: "nobody" };
+    };
+    const run = await composeRun({
+      globals: this.globals(flags),
+      loaded: await this.loaded(flags),
+      asker: { ask },
+      problem: (message) => void this.problems.push(message),
+      ...more,
+    });
+    this.#runs.push(run);
+    return run;
+  }
+
+  /** One turn of a run of its own: the events, and what the model got for each call. */
+  async turn(flags?: Flags): Promise<{ run: Run; events: AgentEvent[]; results: unknown[] }> {
+    const run = await this.compose(flags);
+    const events = await drain(run.agent.runTurn("do it", new AbortController().signal));
+    return { run, events, results: this.results() };
+  }
+
+  /** `buddy exec` in this process, with stdout and stderr as files. */
+  async exec(
+    options: Partial<ExecOptions> & { stdin?: string },
+    flags: Flags = { "no-tmux": true },
+  ): Promise<{ code: number; stdout: string; stderr: string }> {
+    const { stdin, ...rest } = options;
+    const paths = ["stdout", "stderr"].map((name) => join(this.dir, name));
+    const [out = -1, err = -1] = paths.map((path) => openSync(path, "w"));
+    try {
+      const code = await exec({ json: false, ...rest }, this.globals(flags), {
+        out: new Output(out),
+        err: new Output(err),
+        stdin: textInput(stdin),
+      });
+      return { code, stdout: this.read("stdout"), stderr: this.read("stderr") };
+    } finally {
+      closeSync(out);
+      closeSync(err);
+    }
+  }
+
+  /** The payloads of all tool results that the model has got, in order. */
+  results(): unknown[] {
+    return resultsOf(this.model.requests.at(-1));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const run of this.#runs) {
+      const session = run.target.opened?.identity.tmuxSession;
+      await run[Symbol.asyncDispose]();
+      if (session === undefined) continue;
+      Bun.spawnSync(["tmux", "-L", this.socket, "kill-server"], { stderr: "ignore", stdout: "ignore" });
+      const uid = process.getuid?.() ?? 0;
+      rmSync(`/tmp/buddy-${uid}/${this.socket}.${session}`, { recursive: true, force: true });
+      rmSync(`/tmp/tmux-${uid}/${this.socket}`, { force: true });
+    }
+    await this.model[Symbol.asyncDispose]();
+    process.chdir(this.#before.cwd);
+    for (const name of Object.keys(process.env)) if (!(name in this.#before.env)) delete process.env[name];
+    Object.assign(process.env, this.#before.env);
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** The payloads of the tool results in one request. */
+export function resultsOf(request: Pick<ScriptedRequest, "messages"> | undefined): unknown[] {
+  return (request?.messages ?? [])
+    .filter((message) => message.role === "tool")
+    .map((message) => (JSON.parse(message.content) as { result: unknown }).result);
+}
+
+/** A call whose arguments come from the result before it. */
+export function from<T>(then: (last: T) => ScriptedReply): Turn {
+  return (request) => then(resultsOf(request).at(-1) as T);
+}
+
+function textInput(text: string | undefined): Stdin {
+  return {
+    kind: text === undefined ? "none" : "stream",
+    read: () => Promise.resolve(text === undefined ? undefined : Buffer.from(text)),
+  };
+}

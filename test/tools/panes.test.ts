@@ -1,0 +1,163 @@
+/** run_shell, capture-pane, send-keys and managed tmux objects as the model uses them, on a real tmux server. */
+import { describe, expect, test } from "bun:test";
+import { ofType } from "../support/agent.ts";
+import { call, DECLARED, shell } from "../support/calls.ts";
+import { Here } from "../support/in-process.ts";
+
+const ALL = { tmux: true, approve: "all" } as const;
+const keys = (more: Record<string, unknown>) => call("send-keys", { ...more, ...DECLARED });
+const object = (name: string, args: Record<string, unknown>) => call(name, { ...args, ...DECLARED });
+
+describe("in the shared pane", () => {
+  test("says how each command ended, and what to do about one that goes on", async () => {
+    await using here = new Here([
+      shell("cd / && echo here"),
+      shell("(exit 6)"),
+      shell("sleep 300", { wait: 1 }),
+      shell("echo typed"),
+      call("shell_output", { wait: 0.1 }),
+      keys({ keys: ["C-c"] }),
+      call("shell_output", { wait: "20s" }),
+      shell("read -r answer && echo got:$answer", { wait: 20 }),
+      keys({ literal_text: "the answer", enter: true }),
+      call("shell_output", { wait: "20s" }),
+      shell("true", { wait: false }),
+      call("shell_output", { wait: 20 }),
+      shell("sleep 0.2; echo slept", { wait: "false" }),
+      call("shell_output", { wait: 20 }),
+      shell("echo 'open"),
+      shell("less /etc/passwd", { wait: 20 }),
+      keys({ keys: ["q"] }),
+      call("shell_output", { wait: 20 }),
+      shell("exit 9"),
+      shell("pwd"),
+      { text: "done" },
+    ]);
+    const { results, events } = await here.turn(ALL);
+    const text = results as string[];
+    expect(text[0]).toBe("here");
+    expect(text[1]).toBe("[command failed: exit code 6]");
+    expect(text[2]).toStartWith("[command timed out after 1s]\nIt is still running in the pane.");
+    expect(text[3]).toStartWith("[not run: sleep is still running in the pane]\nNothing was typed.");
+    expect(text[4]).toStartWith("[command timed out after 100ms]");
+    expect(text[5]).toBe("sent; see what it did with capture-pane");
+    expect(text[6]).toStartWith("[command failed: exit code 130]");
+    expect(text[7]).toMatch(/^\[waiting for input: .*\]\nAnswer with send-keys literal_text/);
+    expect(text[9]).toContain("got:the answer");
+    expect(text[10]).toStartWith("[command sent, not waited for]\n");
+    expect(text[11]).toBe("(no output)");
+    expect(text[12]).toStartWith("[command sent, not waited for]\n");
+    expect(text[13]).toBe("slept");
+    expect(text[14]).toStartWith("[command incomplete: ");
+    expect(text[15]).toMatch(/^\[full-screen program: less\]/);
+    expect(text[18]).toStartWith("[the shell ended with exit code 9]\n");
+    expect(text[18]).toContain("variables and functions are lost.");
+    expect(text[19]).toContain("/");
+    const outcomes = ofType(events, "tool_finished").map(({ outcome }) => outcome);
+    expect(outcomes.slice(0, 4)).toEqual(["exited", "exited", "running", "running"]);
+    expect(outcomes[7]).toBe("waiting");
+    expect(outcomes[14]).toBe("incomplete");
+    const session = ofType(events, "session").at(-1);
+    expect(session?.attach).toMatch(/^tmux -L \S+ attach -t \S+$/);
+  });
+
+  test("a password is the operator's to type: they are told where, the model is told not to ask", async () => {
+    const prompt = "printf '[sudo] password for me: '; stty -echo; read -r secret; stty echo; echo";
+    await using here = new Here([
+      shell(prompt, { wait: 2 }),
+      keys({ keys: ["C-c"] }),
+      call("shell_output", { wait: 20 }),
+      { text: "done" },
+    ]);
+    const { results, events } = await here.turn(ALL);
+    expect(results[0]).toMatch(/^\[waiting for a password: /);
+    expect(results[0]).toContain("Do not ask for it and do not send it.");
+    const told = ofType(events, "tool_output").filter(({ stream }) => stream === "info");
+    expect(told[0]?.text).toContain("asks for a password in the pane: type it there. Attach with: tmux ");
+  });
+
+  test("capture-pane: ranges, options, an empty screen and a missing alternate screen", async () => {
+    await using here = new Here([
+      shell("clear; printf 'one\\ntwo   \\n\\033[31mred\\033[0m\\n'; seq 1 200"),
+      call("capture-pane", { start: "-", end: "-" }),
+      call("capture-pane", { start: 0, end: 2, include_escape_sequences: true, preserve_trailing_spaces: true }),
+      call("capture-pane", { include_alternate_screen: true }),
+      call("capture-pane", { join_wrapped_lines: true, escape_non_printable: true, delay: 0.01 }),
+      call("capture-pane", { delay: "soon" }),
+      call("capture-pane", { target: "no-such-session" }),
+      keys({}),
+      { text: "done" },
+    ]);
+    const { results } = await here.turn(ALL);
+    expect(results[1]).toContain("one\ntwo\nred\n1\n2\n");
+    expect(results[3]).toStartWith("[");
+    expect(results[4]).toContain("200");
+    expect(results[5]).toContain('not a duration like "2s"');
+    expect(results[6]).toStartWith("error: ");
+    expect(results[7]).toContain("nothing to send: give keys, literal_text or enter=true");
+  });
+});
+
+describe("managed objects", () => {
+  test("sessions and panes are made, used and ended; what is shared is protected; limits hold", async () => {
+    await using here = new Here(
+      [
+        object("tmux-create-pane", { pane: "build" }),
+        object("tmux-create-pane", { pane: "build" }),
+        shell("cd /usr && pwd", { pane: "build" }),
+        call("capture-pane", { pane: "build" }),
+        object("tmux-create-pane", { pane: "more" }),
+        object("tmux-kill-pane", { pane: "build" }),
+        object("tmux-kill-pane", { pane: "shared" }),
+        object("tmux-create-session", { session: "second" }),
+        object("tmux-kill-session", { session: "second" }),
+        object("tmux-kill-session", { session: "nobody-made-this" }),
+        shell("echo x", { pane: "gone" }),
+        { text: "done" },
+      ],
+      { config: "max_panes = 2\nmax_sessions = 2" },
+    );
+    const { results, events } = await here.turn(ALL);
+    const text = results as string[];
+    expect(text[0]).toMatch(/^created: pane build in session \S+; use it with run_shell pane="build"$/);
+    expect(text[1]).toStartWith("exists already: pane build");
+    expect(text[2]).toBe("/usr");
+    expect(text[3]).toContain("/usr");
+    expect(text[4]).toStartWith("error: ");
+    expect(text[5]).toBe("ended: pane build");
+    expect(text[6]).toStartWith("error: ");
+    expect(text[7]).toMatch(/^created: session \S*second$/);
+    expect(text[8]).toBe("ended: session second");
+    expect(text[9]).toStartWith("error: ");
+    expect(text[10]).toStartWith("error: ");
+    expect(ofType(events, "tool_started").map(({ title }) => title)).toContain("end pane build");
+  });
+
+  test("what keys and panes do is asked about, and described by a dry run", async () => {
+    await using here = new Here(
+      [
+        keys({ literal_text: "rm x", enter: true, pane: "p", session: "s" }),
+        keys({ target: "%1", keys: ["Up"] }),
+        { text: "done" },
+      ],
+      { answer: ({ action }) => ({ kind: "no", reason: `not ${action}` }) },
+    );
+    const { results } = await here.turn({ tmux: true });
+    expect(results[0]).toBe('The operator refused this: not type "rm x" Enter into pane s:p');
+    expect(here.asked[1]).toMatchObject({ action: "type Up into pane %1", editable: false, risk: "medium" });
+    await using dry = new Here([object("tmux-create-pane", { pane: "p", session: "s" }), { text: "done" }]);
+    expect((await dry.turn({ tmux: true, "dry-run": true, approve: "all" })).results[0]).toBe(
+      "[dry run] would do: create pane p in session s\npolicy: ask (what keys and panes do cannot be judged beforehand)",
+    );
+  });
+});
+
+test("without tmux these tools are not offered, and a call says so", async () => {
+  await using here = new Here([call("capture-pane"), object("tmux-create-pane", { pane: "p" }), { text: "done" }]);
+  const { results } = await here.turn({ "no-tmux": true, approve: "all" });
+  const offered = here.model.requests[0]!.tools.map(({ name }) => name);
+  expect(offered).toContain("run_shell");
+  expect(offered.filter((name) => name.includes("-"))).toEqual([]);
+  expect(results[0]).toContain("this target has no tmux");
+  expect(results[1]).toContain("this target has no tmux");
+});
