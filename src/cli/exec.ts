@@ -108,7 +108,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     showToolCalls: display.show_tool_calls,
     showReasoning: display.show_reasoning,
     showTokens: display.show_tokens,
-    rows: isatty(out.fd) && display.markdown ? await markdownRows(colorOf(globals, 1, display.color)) : undefined,
+    rows: isatty(out.fd) && display.markdown ? await markdownRows(colorOf(globals, out, display.color)) : undefined,
     holdAnswer: schema !== undefined || options.json,
     redact: run.redact,
   });

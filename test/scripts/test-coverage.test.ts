@@ -17,11 +17,10 @@ function project(files: Readonly<Record<string, string>>): { root: string } & Di
 test("a line counts when one of the workers ran it; files elsewhere do not count", () => {
   using made = project({
     "src/a.ts": "export const a = 1;\n",
-    "coverage/lcov.info": [
-      ...["SF:src/a.ts", "DA:1,0", "DA:2,3", "DA:3,0", "DA:4,0", "end_of_record"],
-      ...["SF:test/support/x.ts", "DA:1,0", "DA:2,0", "end_of_record"],
-      ...["SF:src/a.ts", "DA:1,1", "DA:2,0", "DA:3,0", "end_of_record"],
-    ].join("\n"),
+    "coverage/lcov.info":
+      "SF:src/a.ts\nDA:1,0\nDA:2,3\nDA:3,0\nDA:4,0\nend_of_record\n" +
+      "SF:test/support/x.ts\nDA:1,0\nDA:2,0\nend_of_record\n" +
+      "SF:src/a.ts\nDA:1,1\nDA:2,0\nDA:3,0\nend_of_record\n",
   });
   expect(readCoverage(made.root)).toEqual({ percent: 50, lines: 4, lowest: [{ file: "src/a.ts", percent: 50 }] });
 });
