@@ -188,7 +188,10 @@ function within(result: ToolResult, budget: number): ToolResult {
 }
 
 function inWords(error: unknown): string {
-  if (error instanceof BuddyError) return error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
+  if (error instanceof BuddyError) {
+    const { message, hint } = error;
+    return hint === undefined ? message : `${message}${/[.!?]$/.test(message) ? "" : "."} ${hint}`;
+  }
   return error instanceof Error ? error.message : String(error);
 }
 
