@@ -46,7 +46,9 @@ export class LazyTarget implements AsyncDisposable {
     const { target } = this.#options;
     const opened = this.#opened;
     if (opened !== undefined) {
-      const { label, user, host, os, shellName, cwd } = opened.identity;
+      const { label, user, host, os, shellName } = opened.identity;
+      // Where commands run now, not where they began.
+      const cwd = opened.shell.cwd || opened.identity.cwd;
       return {
         label,
         who: `${user}@${host}`,

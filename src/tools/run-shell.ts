@@ -12,8 +12,13 @@ export interface ShellSettings {
   readonly slowTimeoutMs: number;
 }
 
+const MOST_TOKENS = 60_000;
+/** ≈ 4 characters a token. */
+const MOST_CHARACTERS = 4 * MOST_TOKENS;
+const TOO_LONG = `it is over ${MOST_TOKENS} tokens; write it to a script file with write_file first (in parts if needed), then run that file`;
+
 const input = z.strictObject({
-  command: z.string().min(1),
+  command: z.string().min(1).max(MOST_CHARACTERS, TOO_LONG),
   mode: z
     .enum(["default", "slow", "background"])
     .optional()
@@ -50,11 +55,6 @@ function intent({ command, mode, wait, risk, mutation, privesc, why }: RunShellI
 }
 
 async function run(args: RunShellInput, context: ToolContext, settings: ShellSettings): Promise<ToolResult> {
-  if (Math.ceil(args.command.length / CHARS_PER_TOKEN) > MOST_TOKENS) {
-    return failed(
-      `the command is over ${MOST_TOKENS} tokens. Write it to a script file with write_file first (in parts if needed), then run that file.`,
-    );
-  }
   const target = await context.target();
   if (args.mode === "background") return background(args, target, context);
   const noWait = args.wait === false || args.wait === "false";
@@ -105,6 +105,4 @@ function failed(result: string): ToolResult {
   return { ok: false, outcome: "failed", result };
 }
 
-const CHARS_PER_TOKEN = 4;
-const MOST_TOKENS = 60_000;
 const LONGEST_WAIT = 24 * 3600 * 1000;

@@ -19,6 +19,7 @@ function lazy(open: () => Promise<Target>, more: Partial<typeof options> = {}): 
 
 const machine = {
   identity: { label: "ssh op@web1", user: "op", host: "web1", os: "Linux", shellName: "bash", cwd: "/srv" },
+  shell: { cwd: "/srv/now" },
   [Symbol.asyncDispose]: () => Promise.resolve(),
 } as unknown as Target;
 
@@ -34,7 +35,7 @@ describe("a target that is opened when needed", () => {
       label: "ssh op@web1",
       who: "op@web1",
       system: "Linux, bash",
-      cwd: "/srv",
+      cwd: "/srv/now",
       tmux: false,
     });
   });

@@ -294,6 +294,28 @@ test("AGENTS.md files reach the model as the operator's, outermost first", async
   expect(content).toMatch(/Instructions of the operator, from .*GLOBAL RULE[\s\S]*ROOT RULE[\s\S]*SUB RULE/s);
 });
 
+test("tools are offered as the configuration says; run_shell names the directory commands run in now", async () => {
+  await using none = execRig([shell("ls"), { text: "ok" }], {
+    config: "[tools]\nshell_enabled = false\nfiles_enabled = false\nfetch_enabled = false\nsearch_enabled = false",
+  });
+  await none.exec(["go"]);
+  expect(none.requests[0]!.tools.map((tool) => tool.name)).toEqual(["time"]);
+  expect(none.lastResult()).toContain('no tool "run_shell". Available: time.');
+  await using moved = execRig([shell("cd /usr"), { text: "ok" }]);
+  await moved.exec(["--no-tmux", "--approve", "all", "go"]);
+  const described = moved.requests.map(
+    (request) => request.tools.find((tool) => tool.name === "run_shell")!.description,
+  );
+  expect(described[0]).toContain(`Working directory: ${moved.box.cwd}.`);
+  expect(described[1]).toContain("Working directory: /usr.");
+});
+
+test("a command of more than 60 000 tokens is refused before anybody is asked", async () => {
+  await using rig = execRig([shell(`echo ${"x".repeat(250_000)}`, { mutation: true }), { text: "ok" }]);
+  expect((await rig.exec(["--no-tmux", "go"])).code).toBe(0);
+  expect(rig.lastResult()).toContain("over 60000 tokens; write it to a script file");
+});
+
 test("instructions and tool definitions take at most 12 kB of the first request", async () => {
   await using rig = execRig([{ text: "ok" }]);
   await rig.exec(["go"]);
