@@ -228,6 +228,12 @@ export class Transcript {
     const parts = thought.partial.split("\n");
     thought.partial = parts.pop()!;
     for (const part of parts) this.#thoughtLine(thought, part);
+    while (thought.partial.length > THOUGHT_CHARACTERS) {
+      const blank = thought.partial.lastIndexOf(" ", THOUGHT_CHARACTERS);
+      const end = blank > 0 ? blank : THOUGHT_CHARACTERS;
+      this.#thoughtLine(thought, thought.partial.slice(0, end));
+      thought.partial = thought.partial.slice(end).trimStart();
+    }
   }
 
   #thoughtLine(thought: Thought, line: string): void {
@@ -337,3 +343,5 @@ interface Thought {
 /** Output lines of a running tool. */
 const LIVE_OUTPUT = 5;
 const THOUGHT_LINES = 2000;
+/** A longer line of reasoning is given out in parts. */
+const THOUGHT_CHARACTERS = 2000;

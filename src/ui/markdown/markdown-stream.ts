@@ -112,6 +112,7 @@ export class MarkdownStream {
     if (open?.kind === "table") {
       if (line.includes("|")) {
         open.lines.push(line);
+        if (open.lines.length === TABLE_ROWS + 2) this.#tablePart(open);
         return;
       }
       this.#close();
@@ -260,7 +261,29 @@ export class MarkdownStream {
     const open = this.#open;
     this.#open = undefined;
     if (open === undefined || open.kind === "code") return;
-    this.#emit(this.#rows(open, growing).slice(open.given));
+    if (open.kind === "table" && open.given > 0 && open.lines.length === 2) return;
+    if (open.kind === "text") this.#splitLong(open);
+    this.#emit(this.#rows(open, growing).slice(open.kind === "table" ? 0 : open.given));
+  }
+
+  /** A long table is given out in parts, each with its head: laying it out anew for every row would take too long. */
+  #tablePart(open: Block): void {
+    this.#emit([...this.#rows(open, false), ""]);
+    open.given++;
+    open.lines = open.lines.slice(0, 2);
+  }
+
+  /** The same for a paragraph without an end. The places depend on the text alone, not on how it came. */
+  #splitLong(open: Block): void {
+    for (let text = joined(open.lines); text.length > PARAGRAPH; text = open.lines[0]!) {
+      const blank = text.lastIndexOf(" ", PARAGRAPH);
+      const end = blank > 0 ? blank : PARAGRAPH;
+      this.#emit(this.#rows({ ...open, lines: [text.slice(0, end)] }, false).slice(open.given));
+      open.lines = [text.slice(end).trimStart()];
+      open.first = open.rest;
+      open.given = 0;
+      open.looked = 0;
+    }
   }
 
   /** Gives out the rows of a long paragraph that more text cannot change. */
@@ -269,6 +292,7 @@ export class MarkdownStream {
     if (open?.kind !== "text" || open.lines.length === 0) return;
     // It may turn out to be the head of a table.
     if (open.lines.length === 1 && open.lines[0]!.startsWith("|")) return;
+    this.#splitLong(open);
     const text = joined(open.lines);
     if (text.length < open.looked + open.width) return;
     open.looked = text.length;
@@ -307,6 +331,10 @@ interface Block {
   language: string;
   state: string;
 }
+
+const TABLE_ROWS = 200;
+/** Characters of a paragraph that are laid out together. */
+const PARAGRAPH = 8000;
 
 /** Lines of one paragraph; two blanks or a backslash at the end of a line keep the break. */
 function joined(lines: readonly string[]): string {

@@ -26,8 +26,10 @@ export class PlainStream {
   }
 
   tail(): string[] {
-    return this.#partial === ""
-      ? []
-      : Bun.wrapAnsi(this.#partial, this.#width(), { hard: true, trim: false }).split("\n");
+    // Only the end can be seen; a line of a megabyte must not be wrapped for every frame.
+    const end = this.#partial.slice(-SEEN);
+    return end === "" ? [] : Bun.wrapAnsi(end, this.#width(), { hard: true, trim: false }).split("\n");
   }
 }
+
+const SEEN = 4000;
