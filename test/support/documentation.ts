@@ -6,7 +6,10 @@ import { rootHelp } from "../../src/cli/help.ts";
 
 export const ROOT = join(import.meta.dir, "../..");
 export const PAGES = [
-  ...["README.md", "CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md"],
+  "README.md",
+  "CONTRIBUTING.md",
+  "AGENTS.md",
+  "CHANGELOG.md",
   ...[...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort(),
 ];
 
