@@ -103,12 +103,21 @@ export function downloadedRuntime(target: BuildTarget): string {
   const dir = join(ROOT, "node_modules/.cache/bun-runtimes", `${target}-${devDependencies.bun}`);
   const exe = join(dir, "node_modules", TARGETS[target], "bin/bun");
   if (existsSync(exe)) return exe;
-  mkdirSync(dir, { recursive: true });
-  for (const file of ["package.json", "bun.lock"]) copyFileSync(join(ROOT, file), join(dir, file));
-  const [os, cpu, libc] = target.split("-");
-  const platform = [`--os=${os}`, `--cpu=${cpu}`, ...(os === "linux" ? [`--libc=${libc ?? "glibc"}`] : [])];
-  run([process.execPath, "install", "--frozen-lockfile", "--ignore-scripts", ...platform], dir);
-  chmodSync(exe, 0o755);
+  // Several test processes may come here at once: each installs beside, and the first one to be done is taken.
+  const beside = `${dir}.${process.pid}`;
+  mkdirSync(beside, { recursive: true });
+  try {
+    for (const file of ["package.json", "bun.lock"]) copyFileSync(join(ROOT, file), join(beside, file));
+    const [os, cpu, libc] = target.split("-");
+    const platform = [`--os=${os}`, `--cpu=${cpu}`, ...(os === "linux" ? [`--libc=${libc ?? "glibc"}`] : [])];
+    run([process.execPath, "install", "--frozen-lockfile", "--ignore-scripts", ...platform], beside);
+    chmodSync(join(beside, "node_modules", TARGETS[target], "bin/bun"), 0o755);
+    if (!existsSync(exe)) renameSync(beside, dir);
+  } catch (error) {
+    if (!existsSync(exe)) throw error;
+  } finally {
+    rmSync(beside, { recursive: true, force: true });
+  }
   return exe;
 }
 
