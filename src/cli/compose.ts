@@ -64,9 +64,7 @@ export interface Run extends AsyncDisposable {
   readonly notes: readonly string[];
   /** The options in effect: those of the command line, and the target of a resumed session. */
   readonly globals: GlobalOptions;
-  /** Uses the time while the first request is under way: loads what the end of the turn needs. */
-  warm(): void;
-  /** The same for what tools need: opens the target, loads the tools. */
+  /** Uses the time while the first request is under way: opens the target, loads the tools. */
   prepareForTools(): void;
   /** Leaves the conversation; the next turn begins a new session. */
   newSession(): Promise<void>;
@@ -197,9 +195,6 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     redact: (text) => redact(text),
     notes: resumed === undefined ? [] : [...note, ...adopt(resumed)],
     globals,
-    warm() {
-      recorder.warm().catch(() => undefined);
-    },
     prepareForTools() {
       target.start();
       registry.warm();

@@ -154,7 +154,7 @@ async function oneTurn(
   let done: Outcome["done"] | undefined;
   let error: Outcome["error"];
   // The request leaves first; the target opens while the model thinks. An answer that is there by then needs no target.
-  const timers = [setTimeout(() => run.warm(), 0), setTimeout(() => run.prepareForTools(), OPEN_AFTER_MS)];
+  const opening = setTimeout(() => run.prepareForTools(), OPEN_AFTER_MS);
   try {
     const options = schema === undefined ? {} : { outputSchema: schema.schema };
     for await (const event of run.agent.runTurn(prompt, signal, options)) {
@@ -163,7 +163,7 @@ async function oneTurn(
       await show(event);
     }
   } finally {
-    timers.forEach(clearTimeout);
+    clearTimeout(opening);
   }
   if (done === undefined) throw new BuddyError("internal", "the turn ended without an outcome");
   return { done, ...(error === undefined ? {} : { error }), answer: done.text, shown: true };

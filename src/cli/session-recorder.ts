@@ -13,17 +13,16 @@ export interface RecorderOptions {
 }
 
 /**
- * Directory, lock and file take longer than a short answer needs. What happens in the first moments is kept and
- * written when they have passed or when a tool runs; a run that is over by then is written at once, without a lock,
- * since nobody else can know its id yet.
+ * The file is opened when the first request has left, and then every event is written as it comes. The lock and the
+ * waiting for the disk follow when the first moments have passed or a tool runs: a short answer is over by then, and
+ * nobody else can know its id yet.
  */
 export class SessionRecorder {
   readonly id: string;
   readonly #options: RecorderOptions;
   #log: SessionLog | undefined;
-  #opening: Promise<void> | undefined;
+  #opening: Promise<SessionLog> | undefined;
   #waiting: AgentEvent[] = [];
-  #parts: Promise<[typeof import("../session/log.ts"), SessionStore]> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: RecorderOptions) {
@@ -33,35 +32,35 @@ export class SessionRecorder {
   }
 
   append(event: AgentEvent): void {
+    if (this.#options.resumed === undefined) {
+      if (event.type === "tool_started") this.#goLive();
+      else this.#timer ??= setTimeout(() => this.#goLive(), FIRST_MOMENTS_MS);
+    }
     if (this.#log !== undefined) return this.#log.append(event);
     this.#waiting.push(event);
-    if (event.type === "tool_started") this.#goLive();
-    else this.#timer ??= setTimeout(() => this.#goLive(), FIRST_MOMENTS_MS);
+    if (this.#waiting.length === 1) setTimeout(() => void this.#open(), 0);
   }
 
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    await this.#opening;
-    if (this.#log === undefined && this.#waiting.length > 0) await this.#open({ release: () => undefined });
+    if (this.#waiting.length > 0) await this.#open();
     await this.#log?.close();
   }
 
   #goLive(): void {
     clearTimeout(this.#timer);
-    this.#opening ??= this.#open(undefined);
+    void this.#open().then((log) => log.goLive());
   }
 
-  /** Loads what writing needs, for the time while a model thinks. */
-  warm(): Promise<[typeof import("../session/log.ts"), SessionStore]> {
-    return (this.#parts ??= Promise.all([import("../session/log.ts"), this.#options.store()]));
-  }
-
-  async #open(hold: { release(): void } | undefined): Promise<void> {
-    const { id, redact, problem } = this.#options;
-    const [{ SessionLog }, { directory }] = await this.warm();
-    const log = new SessionLog({ id, directory, redact, problem, hold, durable: hold === undefined });
-    for (const event of this.#waiting.splice(0)) log.append(event);
-    this.#log = log;
+  /** Writes what has happened so far; before that, events are kept. */
+  #open(): Promise<SessionLog> {
+    return (this.#opening ??= (async () => {
+      const { id, redact, problem } = this.#options;
+      const [{ SessionLog }, { directory }] = await Promise.all([import("../session/log.ts"), this.#options.store()]);
+      const log = new SessionLog({ id, directory, redact, problem, live: false });
+      for (const event of this.#waiting.splice(0)) log.append(event);
+      return (this.#log = log);
+    })());
   }
 }
 

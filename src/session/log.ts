@@ -23,7 +23,7 @@ export class SessionLog {
   readonly path: string;
   readonly #redact: (text: string) => string;
   readonly #problem: (message: string) => void;
-  readonly #durable: boolean;
+  #live: boolean;
   #hold: Promise<SessionHold | undefined> | undefined;
   #file: number | undefined;
   /** Lines that could not be written (full disk); they go first once it works again. */
@@ -37,7 +37,7 @@ export class SessionLog {
     this.path = join(options.directory, `${options.id}.jsonl`);
     this.#redact = options.redact;
     this.#problem = options.problem;
-    this.#durable = options.durable ?? true;
+    this.#live = options.live ?? true;
     if (options.hold !== undefined) this.#hold = Promise.resolve(options.hold);
   }
 
@@ -54,6 +54,12 @@ export class SessionLog {
     this.#flush(event.type === "done");
   }
 
+  /** From now on others are kept out, and the end of a turn waits for the disk. */
+  goLive(): void {
+    this.#live = true;
+    if (this.#file !== undefined) this.#take();
+  }
+
   async close(): Promise<void> {
     this.#flush(true);
     if (this.#file !== undefined) closeSync(this.#file);
@@ -62,7 +68,7 @@ export class SessionLog {
   }
 
   #flush(ended: boolean): void {
-    const durable = ended && this.#durable;
+    const durable = ended && this.#live;
     try {
       while (this.#waiting.length > 0) {
         const line = this.#waiting[0] as string;
@@ -90,12 +96,16 @@ export class SessionLog {
     const last = Buffer.alloc(1);
     // A crash may have torn the last line: the next one must not be glued to it.
     if (size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE) writeSync(file, "\n");
-    // A new id is nobody else's yet, so the lock need not hold up the first line.
+    if (this.#live) this.#take();
+    return file;
+  }
+
+  /** A new id is nobody else's yet, so the lock need not hold up the first line. */
+  #take(): void {
     this.#hold ??= holdSession(this.directory, this.id).catch((error: Error) => {
       this.#problem(error.message);
       return undefined;
     });
-    return file;
   }
 
   /** The directory was removed while we run: what the open file still holds is written anew. */
@@ -125,8 +135,8 @@ export interface SessionLogOptions {
   readonly directory: string;
   readonly redact: (text: string) => string;
   readonly problem: (message: string) => void;
-  /** False for a run that is over when it is written: the kernel has it, and nobody waits for the disk. */
-  readonly durable?: boolean;
+  /** False until `goLive` for a run that may be over in a moment: the kernel has its lines, and nobody waits for the disk. */
+  readonly live?: boolean;
   /** Of a session that existed before; a new one is held with its first line. Released with the log. */
   readonly hold?: SessionHold | undefined;
 }

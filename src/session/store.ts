@@ -127,7 +127,8 @@ export class SessionStore {
     } finally {
       hold.release();
     }
-    rmSync(join(directory, "..", "locks", `${session.id}.lock`), { force: true });
+    for (const end of ["lock", "lock-journal"])
+      rmSync(join(directory, "..", "locks", `${session.id}.${end}`), { force: true });
     return session;
   }
 
