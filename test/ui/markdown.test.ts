@@ -14,15 +14,15 @@ function render(text: string, width = 60, style = plain, links = false): string[
   const run = (size: number): string[] => {
     const stream = new MarkdownStream(style, links, () => width);
     const rows: string[] = [];
+    let widest = 0;
     for (let at = 0; at < text.length; at += size) {
       stream.push(text.slice(at, at + size));
       rows.push(...stream.take());
-      const tail = stream.tail();
-      // Code is never wrapped.
-      if (!/```|~~~|\t| {4}/.test(text))
-        for (const row of tail) expect(Bun.stringWidth(row)).toBeLessThanOrEqual(width);
+      for (const row of stream.tail()) widest = Math.max(widest, Bun.stringWidth(row));
     }
     stream.end();
+    // Code is never wrapped.
+    if (!/```|~~~|\t| {4}/.test(text)) expect(widest).toBeLessThanOrEqual(width);
     return [...rows, ...stream.take()];
   };
   const whole = run(Math.max(1, text.length));
@@ -140,9 +140,9 @@ const ATOMS = [
 ];
 
 test("what has no end is given out in parts", () => {
-  const words = Array.from({ length: 20_000 }, (_, i) => `word${i}`);
+  const words = Array.from({ length: 4000 }, (_, i) => `word${i}`);
   expect(render(words.join(" "), 79).join(" ").split(" ")).toEqual(words);
-  expect(render("x".repeat(30_000), 79).join("")).toBe("x".repeat(30_000));
+  expect(render("x".repeat(20_000), 79).join("")).toBe("x".repeat(20_000));
   const rows = render(
     `| n | square |\n|--:|--:|\n${Array.from({ length: 450 }, (_, i) => `| ${i} | ${i * i} |\n`).join("")}`,
   );
