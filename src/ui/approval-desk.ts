@@ -161,6 +161,6 @@ export interface DeskListener {
 }
 
 const STROKES = 3;
-const TYPING_MS = 1000;
+const TYPING_MS = 1500;
 const QUIET_MS = 500;
 const HABIT_MS = 800;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { composeRun, type Run } from "../../src/cli/compose.ts";
@@ -8,6 +8,8 @@ import { loadConfig } from "../../src/config/load.ts";
 import type { Display, ReplHost } from "../../src/ui/host.ts";
 import { type Sandbox, sandbox } from "../support/buddy.ts";
 import { startModel, type TestModel } from "../support/model.ts";
+
+setDefaultTimeout(30_000);
 
 const DISPLAY: Display = {
   color: false,

@@ -306,7 +306,7 @@ describe("approvals", () => {
       const pty = await repl.start();
       await pty.until(/> *$/);
       // Everything at once: the y's were typed before anything was asked.
-      pty.type("go\r/timeout 2s\ryy");
+      pty.type("go\r/timeout 4s\ryy");
       await pty.until("approve?");
       const after = await pty.until("task 1 ran out of time");
       expect(after).toMatch(/> yy$/);

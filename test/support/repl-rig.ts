@@ -94,7 +94,7 @@ export class ReplRig implements AsyncDisposable {
   }
 
   async until(wanted: string | RegExp | ((screen: string) => boolean)): Promise<string> {
-    return await this.emulator.until(wanted, 4000);
+    return await this.emulator.until(wanted, 12_000);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

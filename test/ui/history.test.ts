@@ -1,8 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { History, HISTORY_ENTRIES } from "../../src/ui/editor/history.ts";
 import { sandbox } from "../support/buddy.ts";
+
+setDefaultTimeout(30_000);
 
 async function add(path: string, ...entries: string[]): Promise<History> {
   const history = new History(path);

@@ -1,10 +1,12 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { highlight } from "../../src/ui/markdown/highlight.ts";
 import { inline } from "../../src/ui/markdown/inline.ts";
 import { MarkdownStream } from "../../src/ui/markdown/markdown-stream.ts";
 import { PlainStream } from "../../src/ui/markdown/plain-stream.ts";
 import { cases, Seeded } from "../support/seeded.ts";
 import { supportsLinks, theme } from "../../src/ui/theme.ts";
+
+setDefaultTimeout(30_000);
 
 const color = theme(true);
 const plain = theme(false);

@@ -1,7 +1,9 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { PlainRepl } from "../../src/ui/plain-repl.ts";
 import { answer, ReplRig, type RigOptions, type ScriptedTurn } from "../support/repl-rig.ts";
 import { until } from "../support/until.ts";
+
+setDefaultTimeout(30_000);
 
 class PlainRig implements AsyncDisposable {
   readonly inner: ReplRig;
@@ -39,7 +41,7 @@ class PlainRig implements AsyncDisposable {
   }
 
   async until(text: string): Promise<string> {
-    await until(() => this.said.includes(text), text, { timeoutMs: 4000, everyMs: 2 });
+    await until(() => this.said.includes(text), text, { timeoutMs: 12_000, everyMs: 2 });
     return this.said;
   }
 

@@ -1,6 +1,8 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../support/until.ts";
 import { answer, ReplRig, type ScriptedTurn } from "../support/repl-rig.ts";
+
+setDefaultTimeout(30_000);
 
 /** A command that prints, waits for the gate "go" and ends. */
 const shell: ScriptedTurn = async function* ({ gate }) {
