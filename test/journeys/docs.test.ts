@@ -44,7 +44,9 @@ const PLACEHOLDERS: Readonly<Record<string, string>> = { ID: "7b2f", PROFILE: "d
 const MANUALS = PAGES.filter((name) => name !== "CHANGELOG.md");
 const found: Found[] = [
   ...MANUALS.flatMap((name) => blockCommands(name)),
-  ...MANUALS.flatMap((name) => spans(name)).filter(({ text }) => /^(?:buddy(?: |$)|brew |tmux )/.test(text)),
+  ...MANUALS.flatMap((name) => spans(name)).filter(({ text }) =>
+    /^(?:buddy(?: |$)|brew |tmux |(?:bun|npm) (?:run|test|install|scripts|bench)\b)/.test(text),
+  ),
   ...(await helpCommands()),
 ];
 const commands = [...new Map(found.map((one) => [one.text, one])).values()];
@@ -135,7 +137,7 @@ function missing(part: string): string | undefined {
   if (/^npm test$/.test(words) || /^bun test$/.test(words)) return undefined;
   const script = /^(?:bun|npm) run (?:--silent )?([\w:-]+)/.exec(words)?.[1];
   if (script !== undefined) return script in packageJson.scripts ? undefined : `script ${script}`;
-  const path = /^bun (?:test )?((?:test|bench|scripts)\/[^\s<]+)/.exec(words)?.[1];
+  const path = /^bun (?:test )?((?:test|bench|scripts)\/[^\s<]*)/.exec(words)?.[1];
   return path !== undefined && existsSync(join(ROOT, path)) ? undefined : part;
 }
 
