@@ -31,6 +31,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     "needs Homebrew and the internet; test/journeys/release.test.ts has the formula",
   "scp ~/.local/bin/buddy jump: && ssh -t jump ./buddy":
     "writes to a home; test/journeys/jump-host.test.ts does the same",
+  "buddy demo --yes --no-tmux": "writes to /tmp; test/journeys/demo.test.ts runs it and cleans up",
   "tmux -L buddy attach -t buddy-3f9a": "the name of one machine's session; test/journeys/demo.test.ts attaches",
 };
 

@@ -69,7 +69,6 @@ export async function documentedWorld(): Promise<World> {
         ...box.env,
         PATH: `${bin}:${sshEnv["PATH"]}`,
         TMUX_TMPDIR: box.dir,
-        TMPDIR: box.dir,
         BUDDY_AUTH_ISSUER: login.url,
         BUDDY_INSTALL_BASE_URL: release.url,
       };
