@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type Playbook, script } from "../src/model/scripted/playbook.ts";
 import { type ScriptedServer, startScripted } from "../src/model/scripted/server.ts";
 import { buddyBinary } from "../test/support/buddy.ts";
+import { endTmux } from "../test/support/exec.ts";
 
 const RUNS = Number(process.env.RUNS ?? 15);
 const CALLS = 200;
@@ -21,7 +22,7 @@ try {
   }
   for (const row of rows) console.log(`${row[0].padEnd(52)} ${row[1].padStart(14)}   ${row[2]}`);
 } finally {
-  Bun.spawnSync(["tmux", "-L", "buddy-bench", "kill-server"], { stderr: "ignore" });
+  endTmux("buddy-bench");
   rmSync(dir, { recursive: true, force: true });
 }
 

@@ -19,7 +19,7 @@ import { watchSignals } from "../../src/cli/signals.ts";
 import { Output } from "../../src/lib/output.ts";
 import type { Turn } from "../../src/model/scripted/playbook.ts";
 import { eventsOf } from "../support/event-schema.ts";
-import { call, DECLARED, shell } from "../support/exec.ts";
+import { call, DECLARED, endTmux, shell } from "../support/exec.ts";
 import { startModel } from "../support/model.ts";
 
 setDefaultTimeout(60_000);
@@ -43,7 +43,7 @@ beforeEach(() => {
 afterAll(() => {
   process.chdir(before.cwd);
   process.env["HOME"] = before.home;
-  Bun.spawnSync(["tmux", "-L", socket, "kill-server"], { stderr: "ignore" });
+  endTmux(socket);
   rmSync(dir, { recursive: true, force: true });
 });
 
