@@ -41,6 +41,9 @@ const START_MS = 10_000;
 const REPLACED_MS = 2000;
 /** How long a command that is not waited for may take to begin. */
 const BEGUN_MS = 1000;
+/** Between two presses of Ctrl-C at a line that is given up. */
+const PRESS_MS = 400;
+const MAX_PRESSES = 10;
 
 const MISSED = "Output was missed while the connection was down";
 const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
@@ -252,9 +255,7 @@ export class TmuxPane implements Pane, PaneSink {
       await this.#shell.changes.until(settled, end - performance.now(), options.signal);
       if (this.#shell.phase !== "continuation") break;
       this.#asides.push("The operator had begun a command of several lines; it was set aside.");
-      this.#shell.phase = "running";
-      this.#shell.forgetLine();
-      await this.#interrupt();
+      await this.#giveUpLine();
     }
     if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, []);
     if (!this.#alive) return this.#notRun({ kind: "lost", why: "the pane was closed" }, []);
@@ -264,6 +265,7 @@ export class TmuxPane implements Pane, PaneSink {
       this.#shell.unsure = false;
       return undefined;
     }
+    if (this.#current === undefined && (await this.#comesBack(seen))) return undefined;
     const what = this.#current?.text ?? this.#shell.operatorCommand;
     const by = this.#current === undefined ? "the operator's" : "an earlier";
     const named = what === undefined ? `${by} program ${seen.program}` : `${by} command ${JSON.stringify(clip(what))}`;
@@ -274,6 +276,16 @@ export class TmuxPane implements Pane, PaneSink {
         ? { kind: "running", why: "busy", program: seen.program }
         : { kind: "waiting", for: screen, program: seen.program };
     return this.#notRun(outcome, [`Nothing was typed: ${named} is still in the foreground of this pane.`]);
+  }
+
+  /** The shell reads a line although nothing told of a prompt: one Ctrl-C makes it draw another. */
+  async #comesBack(seen: ForegroundState): Promise<boolean> {
+    const { shell } = this.options.session.options;
+    const ours = seen.shellItself && shell.argv.some((word) => word.endsWith(seen.program));
+    if (!ours || seen.doing !== "raw" || this.#shell.operatorCommand !== undefined) return false;
+    await this.#interrupt();
+    await this.#shell.changes.until(() => this.#shell.phase === "ready", PRESS_MS);
+    return this.#shell.phase === "ready";
   }
 
   async #ensureAlive(): Promise<void> {
@@ -376,20 +388,25 @@ export class TmuxPane implements Pane, PaneSink {
   #onIncomplete(): void {
     // fish tells before it runs anything and has emptied the line again; the others stand at their second prompt.
     if (this.options.session.options.shell.kind === "fish") this.#shell.phase = "ready";
-    else this.#giveUpLine();
+    else void this.#giveUpLine().catch(() => {});
     this.#finish({ kind: "incomplete", hint: INCOMPLETE });
     this.#shell.changes.changed();
   }
 
   #abandonLine(): void {
     if (this.#current?.phase !== "taken") return;
-    this.#giveUpLine();
+    void this.#giveUpLine().catch(() => {});
     this.#finish({ kind: "incomplete", hint: INCOMPLETE });
   }
 
-  #giveUpLine(): void {
+  /** A Ctrl-C between two reads of the shell can get lost: it is pressed again until the prompt is back. */
+  async #giveUpLine(): Promise<void> {
     this.#shell.phase = "running";
-    void this.#interrupt().catch(() => {});
+    this.#shell.forgetLine();
+    for (let presses = 0; presses < MAX_PRESSES && this.#shell.phase === "running"; presses++) {
+      await this.#interrupt();
+      await this.#shell.changes.until(() => this.#shell.phase !== "running", PRESS_MS);
+    }
   }
 
   #onShellEnded(code: number): void {
