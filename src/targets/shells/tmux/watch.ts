@@ -18,6 +18,8 @@ type Waiting = RunOutcome & { kind: "waiting" };
 /** A program that says nothing for this long is looked at; a busy one less and less often. */
 const QUIET_MS = 300;
 const MAX_QUIET_MS = 1200;
+/** Between two looks that have to agree. */
+const AGAIN_MS = 100;
 /** A full-screen program is told after this even when it keeps drawing. */
 const FULL_SCREEN_MS = 1000;
 /** fish has no second prompt: it just waits for the rest of the line. */
@@ -28,29 +30,28 @@ const ROUNDS = 12;
 
 export async function watchCommand(command: RunningCommand, options: RunOptions, hands: Hands): Promise<RunOutcome> {
   const deadline = options.waitMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.waitMs;
-  let quiet = QUIET_MS;
+  let pause = QUIET_MS;
+  let looked = 0;
   let before: ForegroundState | undefined;
   let fullScreenSince = 0;
   let told: string | undefined;
   for (;;) {
     const now = performance.now();
-    const look = command.recording.fullScreen ? now + QUIET_MS : Math.max(now + 20, command.lastActivity + quiet);
+    const look = command.recording.fullScreen ? now + QUIET_MS : Math.max(command.lastActivity, looked) + pause;
     const event = await next(command, Math.min(look, deadline) - now, options.signal);
     if (command.outcome !== undefined) return command.outcome;
     if (event === "aborted") return stop(command, hands);
     if (performance.now() >= deadline) {
       return told === undefined ? atDeadline(command, hands) : { kind: "waiting", for: "password", program: told };
     }
+    const silence = performance.now() - command.lastActivity;
     if (command.recording.fullScreen) {
       fullScreenSince ||= now;
-      if (performance.now() - fullScreenSince < FULL_SCREEN_MS && performance.now() - command.lastActivity < QUIET_MS)
-        continue;
+      if (performance.now() - fullScreenSince < FULL_SCREEN_MS && silence < QUIET_MS) continue;
     } else {
       fullScreenSince = 0;
-      if (performance.now() - command.lastActivity < quiet - 1) {
-        if (command.lastActivity > now) quiet = QUIET_MS;
-        continue;
-      }
+      if (command.lastActivity > looked) pause = QUIET_MS;
+      if (silence < pause - 1) continue;
     }
     if (command.phase === "taken" && performance.now() - command.lastActivity > UNSTARTED_MS) {
       hands.abandonLine();
@@ -59,10 +60,13 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
     const seen = await hands.probe(command.recording.lastLine.trim() !== "").catch(() => undefined);
     if (command.outcome !== undefined) return command.outcome;
     const waiting = seen === undefined ? undefined : judge(seen, before, command);
+    const first = before === undefined || before.doing !== seen?.doing;
     before = seen;
+    looked = performance.now();
     if (waiting === undefined) {
+      const doubtful = first && (seen?.doing === "line" || seen?.doing === "raw");
+      pause = doubtful ? AGAIN_MS : Math.min(Math.max(pause, QUIET_MS) * 1.5, MAX_QUIET_MS);
       if (seen?.doing === "working") told = undefined;
-      quiet = Math.min(quiet * 1.5, MAX_QUIET_MS);
       continue;
     }
     if (waiting.for !== "password") {
@@ -72,7 +76,7 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
     // Nothing is typed and nothing is read: the operator answers in the pane, and the command goes on.
     if (told !== waiting.program) options.onWaiting?.(waiting);
     told = waiting.program;
-    quiet = MAX_QUIET_MS;
+    pause = MAX_QUIET_MS;
   }
 }
 
@@ -90,6 +94,8 @@ function judge(
     case "password":
       return { kind: "waiting", for: "password", program };
     case "line":
+      // A command that has just ended leaves its shell reading, a moment before the mark of its end arrives.
+      if (seen.shellItself && before?.doing !== "line") return undefined;
       return { kind: "waiting", for: INTERPRETERS.test(program) && !seen.shellItself ? "repl" : "line", program };
     case "raw":
       if (/pass(word|phrase)|\bPIN\b/i.test(command.recording.lastLine))
