@@ -2,7 +2,7 @@
 import { BuddyError } from "../lib/errors.ts";
 import { pause } from "../lib/pause.ts";
 import { proxyFor, proxyLabel } from "../lib/proxy.ts";
-import type { SignIn } from "./store.ts";
+import { isToken, LAST_DATE, type SignIn } from "./store.ts";
 
 export class OpenAiDevice {
   readonly issuer: string;
@@ -162,7 +162,7 @@ type Tokens = Partial<Record<"access_token" | "refresh_token" | "id_token", stri
 function strings(body: Record<string, unknown>): Tokens {
   const tokens: Tokens = {};
   for (const name of ["access_token", "refresh_token", "id_token"] as const)
-    if (typeof body[name] === "string" && body[name] !== "") tokens[name] = body[name];
+    if (isToken(body[name])) tokens[name] = body[name];
   return tokens;
 }
 
@@ -187,14 +187,14 @@ function signIn(tokens: Tokens, previous?: SignIn): SignIn {
 function expiryOf(token: string): number {
   const { exp, iat } = claims(token);
   if (typeof exp !== "number") return Date.now() + TOKEN_LIFETIME_MS;
-  return typeof iat === "number" ? Date.now() + (exp - iat) * 1000 : exp * 1000;
+  return Math.min(typeof iat === "number" ? Date.now() + (exp - iat) * 1000 : exp * 1000, LAST_DATE);
 }
 
 function accountOf(token: string | undefined): string | undefined {
   const auth = token === undefined ? undefined : claims(token)["https://api.openai.com/auth"];
   const id =
     typeof auth === "object" && auth !== null ? (auth as Record<string, unknown>).chatgpt_account_id : undefined;
-  return typeof id === "string" ? id : undefined;
+  return isToken(id) ? id : undefined;
 }
 
 function claims(token: string): Record<string, unknown> {

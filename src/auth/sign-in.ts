@@ -1,4 +1,5 @@
 /** Signing in with a device code as the user sees it: an address, a code, and the time left. */
+import { printable } from "../lib/printable.ts";
 import type { OpenAiDevice } from "./openai-device.ts";
 import type { AuthStore, SignIn } from "./store.ts";
 
@@ -25,7 +26,7 @@ export async function signIn(
       "",
       "and enter this code, valid for 15 minutes:",
       "",
-      `    ${code.userCode}`,
+      `    ${printable(code.userCode)}`,
       "",
       "Continue there only if you started this sign-in yourself.",
     ].join("\n"),
@@ -46,7 +47,7 @@ export function describeSignIn(signedIn: SignIn | undefined): { signedIn: boolea
   const until = new Date(signedIn.expires_at).toISOString().slice(0, 16).replace("T", " ");
   const token =
     left > 0 ? `the token is valid until ${until} UTC (${minutes(left)})` : `the token expired at ${until} UTC`;
-  const account = signedIn.account_id === undefined ? "" : `, account ${signedIn.account_id}`;
+  const account = signedIn.account_id === undefined ? "" : `, account ${printable(signedIn.account_id)}`;
   return { signedIn: true, text: `signed in${account}; ${token} and is refreshed by itself` };
 }
 

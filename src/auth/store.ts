@@ -32,7 +32,7 @@ export class AuthStore {
       const next = await change(current);
       if (next !== current) {
         const providers = next === undefined ? others : { ...others, [provider]: next };
-        this.#write(`${JSON.stringify({ version: 1, providers }, null, 2)}\n`);
+        this.#write(`${JSON.stringify({ version: VERSION, providers }, null, 2)}\n`);
       }
       return next;
     } finally {
@@ -109,6 +109,8 @@ export interface SignIn {
   readonly expires_at: number;
 }
 
+const VERSION = 1;
+
 function refuseIfReadableByOthers(path: string): void {
   const stat = statSync(path);
   if (!stat.isFile()) throw new BuddyError("auth", `${path} is not a file`, { hint: "Remove it, then: buddy login" });
@@ -126,16 +128,30 @@ function parse(text: string): Record<string, SignIn> | undefined {
   } catch {
     return undefined;
   }
-  if (!isRecord(value) || !isRecord(value.providers)) return undefined;
+  if (!isRecord(value)) return undefined;
+  if (typeof value.version === "number" && value.version > VERSION)
+    throw new BuddyError("auth", `auth.json was written by a newer buddy (format ${value.version})`, {
+      hint: "Update buddy; the file was left as it is.",
+    });
+  if (!isRecord(value.providers)) return undefined;
   const sound = Object.values(value.providers).every(
     (entry) =>
       isRecord(entry) &&
-      typeof entry.access_token === "string" &&
-      typeof entry.refresh_token === "string" &&
-      typeof entry.expires_at === "number",
+      isToken(entry.access_token) &&
+      isToken(entry.refresh_token) &&
+      typeof entry.expires_at === "number" &&
+      Math.abs(entry.expires_at) <= LAST_DATE,
   );
   return sound ? (value.providers as Record<string, SignIn>) : undefined;
 }
+
+/** What can stand in a header. */
+export function isToken(value: unknown): value is string {
+  return typeof value === "string" && /^[\x21-\x7e]+$/.test(value);
+}
+
+/** The last moment a Date can hold. */
+export const LAST_DATE = 8.64e15;
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -5,6 +5,7 @@ import { isatty } from "node:tty";
 import type { AgentEvent } from "../agent/events.ts";
 import { wantsColor } from "../lib/color.ts";
 import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../lib/errors.ts";
+import { fileTrouble } from "../lib/file-trouble.ts";
 import { Output } from "../lib/output.ts";
 import { boundText } from "../tools/bound-output.ts";
 import { JsonLines } from "../ui/jsonl.ts";
@@ -235,7 +236,7 @@ async function writeLastMessage(path: string, answer: string): Promise<void> {
     accessSync(dirname(path));
     writeFileAtomic(path, answer.endsWith("\n") ? answer : `${answer}\n`, 0o644);
   } catch (cause) {
-    throw new BuddyError("usage", `cannot write ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+    throw new BuddyError("usage", `cannot write ${path}: ${fileTrouble(cause)}`, {
       cause,
     });
   }

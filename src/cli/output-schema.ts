@@ -1,6 +1,7 @@
 /** --output-schema: reads the JSON Schema, tells the model, and judges the answer. */
 import { readFileSync } from "node:fs";
 import { BuddyError } from "../lib/errors.ts";
+import { fileTrouble } from "../lib/file-trouble.ts";
 
 export interface OutputSchema {
   readonly schema: Readonly<Record<string, unknown>>;
@@ -37,11 +38,7 @@ function parse(path: string): Readonly<Record<string, unknown>> {
   try {
     text = readFileSync(path, "utf8");
   } catch (cause) {
-    throw new BuddyError(
-      "usage",
-      `cannot read the output schema ${path}: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause },
-    );
+    throw new BuddyError("usage", `cannot read the output schema ${path}: ${fileTrouble(cause)}`, { cause });
   }
   try {
     const value: unknown = JSON.parse(text);

@@ -179,6 +179,25 @@ describe("auth.json", () => {
     expect(server.state.bodies).toEqual([]);
   });
 
+  const odd = (fields: object) => JSON.stringify({ version: 1, providers: { openai: { ...entry, ...fields } } });
+
+  test.each([{ access_token: "a\nb" }, { access_token: "" }, { refresh_token: "ü" }, { expires_at: 1e300 }])(
+    "%p failed in the middle of a request or in words; it is damage",
+    async (fields) => {
+      await store.update("openai", async () => entry);
+      writeFileSync(store.path, odd(fields));
+      expect(store.read("openai")).toBeUndefined();
+      expect(warnings.join()).toMatch(/damaged/);
+    },
+  );
+
+  test("a file of a newer buddy is left as it is", async () => {
+    await store.update("openai", async () => entry);
+    writeFileSync(store.path, odd({}).replace('"version":1', '"version":2'));
+    expect(() => store.read("openai")).toThrow(/newer buddy/);
+    expect(readFileSync(store.path, "utf8")).toContain('"version":2');
+  });
+
   test.each(["", "{", "null", '{"providers":[]}', '{"providers":{"openai":{"access_token":1}}}', "\0\0\0"])(
     "damaged as %j it is kept aside and the user is told",
     async (text) => {
