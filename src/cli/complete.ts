@@ -1,5 +1,6 @@
 /** `buddy __complete WORD...`: what could stand where the last word is; called by the scripts of `buddy completion`. */
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
+import { print } from "../lib/output.ts";
 import type { Arg, Args } from "./command.ts";
 import { COMMANDS, loadRepl } from "./commands.ts";
 import { candidatesFor, type Source } from "./complete-sources.ts";
@@ -12,7 +13,7 @@ export async function complete(words: readonly string[]): Promise<ExitCode> {
     if (error instanceof BuddyError) return [];
     throw error;
   });
-  if (lines.length > 0) await Bun.write(Bun.stdout, `${lines.join("\n")}\n`);
+  if (lines.length > 0) await print([`${lines.join("\n")}\n`]);
   return EXIT.ok;
 }
 

@@ -13,13 +13,16 @@ import { composeRun, type Run } from "./compose.ts";
 import type { GlobalOptions } from "./options.ts";
 import { watchSignals } from "./signals.ts";
 
-export async function demo({ yes }: { readonly yes: boolean }, globals: GlobalOptions): Promise<ExitCode> {
+export async function demo(
+  { yes }: { readonly yes: boolean },
+  globals: GlobalOptions,
+  out = new Output(1),
+): Promise<ExitCode> {
   using signals = watchSignals();
   const { signal } = signals;
-  const color = wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1) });
+  const color = wantsColor({ flag: globals.color, env: process.env, isTty: isatty(out.fd) });
   const style = theme(color);
-  const out = new Output(1);
-  const columns = Math.min(isatty(1) ? ((process.stdout as WriteStream).columns ?? 80) : 80, 100);
+  const columns = Math.min(isatty(out.fd) ? ((process.stdout as WriteStream).columns ?? 80) : 80, 100);
   const transcript = new Transcript({
     style,
     links: false,
@@ -52,7 +55,7 @@ export async function demo({ yes }: { readonly yes: boolean }, globals: GlobalOp
   };
   await using run = await composeDemo(globals, asker, (message) => void say(`buddy: ${message}`));
   await greet(run, say, style);
-  const watching = isatty(0) && isatty(1) && !yes;
+  const watching = isatty(0) && isatty(out.fd) && !yes;
   if (watching && run.target.opened?.panes !== undefined) await waitForEnter(style);
   let failure: unknown;
   try {

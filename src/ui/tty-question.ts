@@ -64,8 +64,8 @@ async function question(
         return { kind: "yes" };
       case "n":
       case "N": {
-        say("n, because (Enter: no reason): ");
-        const reason = (await keys.line(say, ""))?.trim();
+        say("n\n");
+        const reason = (await keys.line(say, "because (Enter: no reason): ", ""))?.trim();
         return reason === undefined || reason === "" ? { kind: "no" } : { kind: "no", reason };
       }
       case "a":
@@ -81,8 +81,8 @@ async function question(
       case "E": {
         if (!request.editable) break;
         const old = request.action.includes("\n") ? "" : request.action;
-        say("e\nrun instead: ");
-        const command = (await keys.line(say, old))?.trim();
+        say("e\n");
+        const command = (await keys.line(say, "run instead: ", old))?.trim();
         if (command !== undefined && command !== "" && command !== request.action.trim())
           return { kind: "edit", command };
         say(line);
@@ -165,35 +165,23 @@ class Keys {
     return this.#waiting.shift();
   }
 
-  /** A line with the usual editing keys; undefined when it was given up. */
-  async line(say: (text: string) => void, start: string): Promise<string | undefined> {
+  /** A line with the usual editing keys, in a window of one row however long it is; undefined when it was given up. */
+  async line(say: (text: string) => void, label: string, start: string): Promise<string | undefined> {
     let text = [...start];
     let at = text.length;
-    const show = (from: number) => {
-      const rest = text
-        .slice(from)
-        .map((char) => showText(char, { mode: "line" }))
-        .join("");
-      const after = Bun.stringWidth(
-        text
-          .slice(at)
-          .map((char) => showText(char, { mode: "line" }))
-          .join(""),
-      );
-      say(`${rest}\u001b[K${after > 0 ? `\u001b[${after}D` : ""}`);
+    let first = 0;
+    const room = Math.max(columns(this.#terminal) - Bun.stringWidth(label) - 1, 8);
+    const width = (from: number, to: number) => Bun.stringWidth(safe(text.slice(from, to)));
+    const show = () => {
+      first = Math.min(first, at);
+      while (width(first, at) > room) first++;
+      let end = text.length;
+      while (width(first, end) > room) end--;
+      const after = width(at, end);
+      say(`\r${label}${safe(text.slice(first, end))}\u001b[K${after > 0 ? `\u001b[${after}D` : ""}`);
     };
-    const back = (count: number) => {
-      const width = Bun.stringWidth(
-        text
-          .slice(at - count, at)
-          .map((char) => showText(char, { mode: "line" }))
-          .join(""),
-      );
-      if (width > 0) say(`\u001b[${width}D`);
-      at -= count;
-    };
-    show(0);
     for (;;) {
+      show();
       const key = await this.next();
       if (key === undefined || key === "\u0003" || key === "\u001b") return void say("\n");
       if (key === "\r" || key === "\n") {
@@ -201,35 +189,16 @@ class Keys {
         return text.join("");
       }
       if (key === "\u007f" || key === "\b") {
-        if (at === 0) continue;
-        back(1);
-        text.splice(at, 1);
-        show(at);
+        if (at > 0) text.splice(--at, 1);
       } else if (key === "\u0015") {
-        const count = at;
-        back(count);
-        text = text.slice(count);
-        show(0);
-      } else if (key === "\u000b") {
-        text = text.slice(0, at);
-        show(at);
-      } else if (key === "\u0001" || key === "\u001b[H") back(at);
-      else if (key === "\u0005" || key === "\u001b[F") {
-        const from = at;
-        at = text.length;
-        show(from);
-      } else if (key === "\u001b[D") {
-        if (at > 0) back(1);
-      } else if (key === "\u001b[C") {
-        if (at < text.length) {
-          at++;
-          show(at - 1);
-        }
-      } else if (key >= " ") {
-        text.splice(at, 0, key);
-        at++;
-        show(at - 1);
-      }
+        text = text.slice(at);
+        at = 0;
+      } else if (key === "\u000b") text = text.slice(0, at);
+      else if (key === "\u0001" || key === "\u001b[H") at = 0;
+      else if (key === "\u0005" || key === "\u001b[F") at = text.length;
+      else if (key === "\u001b[D") at = Math.max(at - 1, 0);
+      else if (key === "\u001b[C") at = Math.min(at + 1, text.length);
+      else if (key >= " ") text.splice(at++, 0, key);
     }
   }
 
@@ -257,6 +226,14 @@ class Keys {
       });
     });
   }
+}
+
+function safe(characters: readonly string[]): string {
+  return characters.map((character) => showText(character, { mode: "line" })).join("");
+}
+
+function columns(terminal: number): number {
+  return Number(stty(terminal, "size")?.split(" ")[1]) || 80;
 }
 
 function stty(terminal: number, ...args: string[]): string | undefined {

@@ -1,4 +1,5 @@
 /** buddy inside the test process: a home and directory of its own, a scripted model, a private tmux server, real targets. */
+import { spyOn } from "bun:test";
 import {
   closeSync,
   mkdirSync,
@@ -49,6 +50,7 @@ export class Here implements AsyncDisposable {
   readonly #options: HereOptions;
   readonly #before = { env: { ...process.env }, cwd: process.cwd() };
   readonly #runs: Run[] = [];
+  readonly #spies: { mockRestore(): void }[] = [];
 
   constructor(turns: readonly Turn[] | Playbook = [], options: HereOptions = {}) {
     this.#options = options;
@@ -71,6 +73,18 @@ export class Here implements AsyncDisposable {
     mkdirSync(dirname(full), { recursive: true });
     writeFileSync(full, text, { mode });
     return full;
+  }
+
+  /** Programs that are found before those of the system, or instead of them. */
+  programs(scripts: Readonly<Record<string, string>>, { only = false } = {}): void {
+    const bin = join(this.dir, "bin");
+    mkdirSync(bin, { recursive: true });
+    for (const [name, script] of Object.entries(scripts)) this.write(`bin/${name}`, `#!/bin/sh\n${script}\n`, 0o755);
+    process.env.PATH = only ? bin : `${bin}:${process.env.PATH}`;
+    // Bun.which goes by the PATH that the process was started with.
+    this.#spies.push(
+      spyOn(Bun, "which").mockImplementation((name) => systemWhich(name, { PATH: process.env.PATH ?? "" })),
+    );
   }
 
   read(path: string): string {
@@ -147,12 +161,15 @@ export class Here implements AsyncDisposable {
       rmSync(`/tmp/tmux-${uid}/${this.socket}`, { force: true });
     }
     await this.model[Symbol.asyncDispose]();
+    for (const spy of this.#spies.toReversed()) spy.mockRestore();
     process.chdir(this.#before.cwd);
     for (const name of Object.keys(process.env)) if (!(name in this.#before.env)) delete process.env[name];
     Object.assign(process.env, this.#before.env);
     rmSync(this.dir, { recursive: true, force: true });
   }
 }
+
+const systemWhich = Bun.which;
 
 /** The payloads of the tool results in one request. */
 export function resultsOf(request: Pick<ScriptedRequest, "messages"> | undefined): unknown[] {
