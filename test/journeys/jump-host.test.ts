@@ -66,6 +66,11 @@ describe.if(onLinux)("the one binary beside a static busybox and libc", () => {
 
   describe("with an empty environment: no PATH, no HOME, no TERM, no locale, no /etc", () => {
     worksIn(() => root);
+    test("a TMPDIR that came with the login and is not there does no harm", async () => {
+      const argv = ["/buddy", "exec", "-m", "demo", "run: echo fine"];
+      expect((await root.run(argv, { env: { TMPDIR: "/run/user/1000/tmp" } })).stdout).toContain("fine");
+    });
+
     test("there is no bash, no tmux, no ssh, no account", () => {
       expect(existsSync(join(root.dir, "etc"))).toBe(false);
       for (const name of ["bash", "tmux", "ssh"]) {

@@ -1,8 +1,8 @@
 /** This machine: tmux and its control mode, ssh, container engines, the terminal, where sessions go. */
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isatty } from "node:tty";
+import { temporaryDirectory } from "../../lib/temporary-directory.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
 import { type Finding, howToInstall } from "./finding.ts";
 
@@ -23,7 +23,7 @@ async function checkTmux(): Promise<Finding> {
     };
   const version = output([path, "-V"]).trim();
   // A path of its own rather than a name: tmux leaves the socket behind.
-  const directory = mkdtempSync(join(tmpdir(), "buddy-doctor-"));
+  const directory = mkdtempSync(join(temporaryDirectory(), "buddy-doctor-"));
   const start = ["-C", "new-session", "-x", "80", "-y", "24", "sleep 5"];
   const tried = output([path, "-u", "-S", join(directory, "s"), "-f", "/dev/null", ...start], "kill-server\n");
   rmSync(directory, { recursive: true, force: true });

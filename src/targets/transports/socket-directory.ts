@@ -1,10 +1,10 @@
 /** A private directory with a short path for control sockets, and the removal of what dead buddies left in it. */
 import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
 import { isAlive } from "../../lib/is-alive.ts";
+import { temporaryDirectory } from "../../lib/temporary-directory.ts";
 
 /** A socket path has 104 bytes on macOS; ssh adds a dot and 16 characters while it makes one, and our names take up to 34. */
 const LONGEST = 104 - 18 - 35;
@@ -15,7 +15,7 @@ export function socketDirectory(env: Readonly<Record<string, string | undefined>
   const runtime = env["XDG_RUNTIME_DIR"];
   const places = [...(runtime?.startsWith("/") ? [join(runtime, "buddy")] : []), `/tmp/buddy-${uid}`];
   for (const place of places) if (Buffer.byteLength(place) <= LONGEST && isPrivate(place, uid)) return place;
-  const made = mkdtempSync(join(tmpdir(), "buddy-"));
+  const made = mkdtempSync(join(temporaryDirectory(), "buddy-"));
   if (Buffer.byteLength(made) <= LONGEST) return made;
   rmSync(made, { recursive: true });
   throw new BuddyError(

@@ -1,9 +1,9 @@
 /** The full text of every command until the session ends: private files beside buddy, bounded, removed at the end. */
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import { BuddyError } from "../../../lib/errors.ts";
 import { isAlive } from "../../../lib/is-alive.ts";
+import { temporaryDirectory } from "../../../lib/temporary-directory.ts";
 import type { OutputPage, ReadOutputOptions } from "../../target.ts";
 
 /** One segment is the unit in which old text is given up when the bound is reached. */
@@ -58,8 +58,9 @@ export class Spool implements Disposable {
 
   #home(): string {
     if (this.#directory !== undefined) return this.#directory;
-    removeLeftovers();
-    this.#directory = fs.mkdtempSync(path.join(os.tmpdir(), `${PREFIX}${process.pid}-`));
+    const place = temporaryDirectory();
+    removeLeftovers(place);
+    this.#directory = fs.mkdtempSync(path.join(place, `${PREFIX}${process.pid}-`));
     return this.#directory;
   }
 
@@ -76,12 +77,12 @@ export class Spool implements Disposable {
 }
 
 /** What a crashed buddy left: its process id is in the name. */
-function removeLeftovers(): void {
-  for (const name of fs.readdirSync(os.tmpdir())) {
+function removeLeftovers(place: string): void {
+  for (const name of fs.readdirSync(place)) {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
     if (pid === undefined || Number(pid) === process.pid || isAlive(Number(pid))) continue;
     try {
-      fs.rmSync(path.join(os.tmpdir(), name), { recursive: true, force: true });
+      fs.rmSync(path.join(place, name), { recursive: true, force: true });
     } catch {
       // Another user's directory: not ours to remove.
     }

@@ -1,0 +1,22 @@
+/** Where temporary files go: $TMPDIR where it can be used, otherwise the usual places. */
+import { accessSync, constants, statSync } from "node:fs";
+import os from "node:os";
+import { BuddyError } from "./errors.ts";
+
+/** A TMPDIR that a login on another machine, sudo or a package shell left behind often names a directory that is not there. */
+export function temporaryDirectory(places: readonly string[] = [os.tmpdir(), "/tmp", "/var/tmp", "/dev/shm"]): string {
+  const found = places.find(isWritable);
+  if (found !== undefined) return found;
+  throw new BuddyError("target", "there is no place for temporary files on this machine", {
+    hint: "Set TMPDIR to a directory that can be written.",
+  });
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}

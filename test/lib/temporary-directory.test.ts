@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import { join } from "node:path";
+import { homeDirectory } from "../../src/lib/home-directory.ts";
+import { temporaryDirectory } from "../../src/lib/temporary-directory.ts";
+
+test("a TMPDIR that is not there, or no directory, is passed over", () => {
+  const dir = mkdtempSync(join(os.tmpdir(), "buddy-places-"));
+  try {
+    writeFileSync(join(dir, "file"), "");
+    expect(temporaryDirectory([join(dir, "missing"), join(dir, "file"), dir, "/tmp"])).toBe(dir);
+    expect(() => temporaryDirectory([join(dir, "missing")])).toThrow("no place for temporary files");
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+  expect(temporaryDirectory()).toBeString();
+});
+
+test("HOME is believed; without it the password file is asked", () => {
+  expect(homeDirectory({ HOME: "/srv/me" })).toBe("/srv/me");
+  expect(homeDirectory({})).toStartWith("/");
+});
