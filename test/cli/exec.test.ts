@@ -19,7 +19,8 @@ import { watchSignals } from "../../src/cli/signals.ts";
 import { Output } from "../../src/lib/output.ts";
 import type { Turn } from "../../src/model/scripted/playbook.ts";
 import { eventsOf } from "../support/event-schema.ts";
-import { call, DECLARED, endTmux, shell } from "../support/exec.ts";
+import { endTmux } from "../support/end-tmux.ts";
+import { call, DECLARED, shell } from "../support/exec.ts";
 import { startModel } from "../support/model.ts";
 
 setDefaultTimeout(60_000);

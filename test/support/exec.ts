@@ -1,10 +1,9 @@
 /** The compiled binary with a scripted model behind it, in a sandbox with a tmux server of its own. */
 import { randomBytes } from "node:crypto";
-import { rmSync } from "node:fs";
-import { join } from "node:path";
 import type { Playbook, Turn } from "../../src/model/scripted/playbook.ts";
 import type { ScriptedServer } from "../../src/model/scripted/server.ts";
 import { type BuddyOptions, type BuddyRun, buddyBinary, sandbox, type Sandbox } from "./buddy.ts";
+import { endTmux } from "./end-tmux.ts";
 import { eventsOf } from "./event-schema.ts";
 import { startModel } from "./model.ts";
 import { Pty } from "./pty.ts";
@@ -99,13 +98,6 @@ export function execRig(turns: readonly Turn[] | Playbook, options: RigOptions =
       box[Symbol.dispose]();
     },
   };
-}
-
-/** Ends a tmux server and removes its socket, which tmux leaves behind. */
-export function endTmux(socket: string): void {
-  Bun.spawnSync(["tmux", "-L", socket, "kill-server"], { stderr: "ignore", stdout: "ignore" });
-  const directory = process.env["TMUX_TMPDIR"] ?? "/tmp";
-  rmSync(join(directory, `tmux-${process.getuid?.() ?? 0}`, socket), { force: true });
 }
 
 function present(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
