@@ -206,6 +206,11 @@ describe("engines that do not help", () => {
     expect(error.message).toBe("docker does not answer here: Cannot connect to the Docker daemon");
     const denied = down.replace("Cannot connect to the Docker daemon", "permission denied while trying to connect");
     expect(((await find(denied)) as BuddyError).hint).toContain("group docker");
+    const podman =
+      'podman() { case $1 in ps) ;; --version) echo podman ;; *) echo "Error: no such container web" >&2; return 125 ;; esac; }';
+    expect(((await find(`${down}\n${podman}`)) as BuddyError).hint).toStartWith(
+      'podman answers, and has no container "web".',
+    );
   });
 
   test("nothing is running, or it keeps restarting", async () => {

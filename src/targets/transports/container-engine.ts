@@ -69,15 +69,18 @@ function parse(text: string): Answer[] {
 }
 
 function unknown(name: string, place: string, answers: readonly Answer[]): BuddyError {
-  const silent = answers.find(({ said }) => !/no such|not found|no container/i.test(said));
+  const knowsNone = ({ said }: Answer) => /no such|not found|no container/i.test(said);
+  const silent = answers.find((answer) => !knowsNone(answer));
   const running = [...new Set(answers.flatMap((answer) => answer.running))];
   if (silent !== undefined && running.length === 0) {
     const said = silent.said.trim().split("\n").at(-1) ?? "";
     const denied = /permission denied/i.test(said);
+    const other = answers.find(knowsNone);
+    const known = other === undefined ? "" : `${other.command} answers, and has no container ${JSON.stringify(name)}. `;
     return new BuddyError("target", `${silent.command} does not answer ${place}: ${said}`, {
       hint: denied
-        ? `Your user may not use it: add it to the group docker, or use rootless podman.`
-        : "Is its service running? Try: systemctl start docker",
+        ? `${known}Your user may not use it: add it to the group docker, or use rootless podman.`
+        : `${known}Is its service running? Try: systemctl start docker`,
     });
   }
   return new BuddyError("target", `there is no container ${JSON.stringify(name)} ${place}`, {
