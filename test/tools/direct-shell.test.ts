@@ -65,7 +65,9 @@ describe("run_shell on a direct shell", () => {
       { text: "done" },
     ]);
     const { results } = await here.turn(ALL);
-    expect(results[0]).toStartWith("the command is over 60000 tokens. Write it to a script file with write_file first");
+    expect(results[0]).toStartWith(
+      "error: invalid arguments for run_shell: command: it is over 60000 tokens; write it to a script file with write_file first",
+    );
     expect(results[1]).toStartWith("error: invalid arguments for run_shell: risk: ");
     expect(results[1]).toContain("why: ");
     expect(results[2]).toContain("wait: ");
