@@ -5,7 +5,7 @@ import { type OperatorFile, operatorFiles } from "../agent/operator-files.ts";
 import { CallRunner } from "../agent/tool-calls.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
-import { secretVariables } from "../config/profiles.ts";
+import { profileNames, secretVariables } from "../config/profiles.ts";
 import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
@@ -226,9 +226,15 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
 
 /** The client of the profile in effect; a resumed session brings its own, as long as the configuration still has it. */
 async function clientFor(loaded: LoadedConfig, globals: GlobalOptions, resumed: ResumedSession | undefined) {
-  const stored = resumed?.replay;
-  const selector = stored && storedModel(globals, stored, loaded.config.models[stored.profile]?.model);
+  if (resumed === undefined) return { ...(await modelClient(loaded)), note: [] };
+  const { profile } = resumed.replay;
+  const selector = storedModel(globals, resumed.replay, loaded.config.models[profile]?.model);
   if (selector === undefined) return { ...(await modelClient(loaded)), note: [] };
+  // Its name is not a name any more: before a colon it would be taken for a part of a model id.
+  if (!profileNames(loaded).includes(profile)) {
+    const note = [`the profile of this session is no longer configured: ${profile}`];
+    return { ...(await modelClient(loaded)), note };
+  }
   try {
     return { ...(await modelClient(loaded, selector)), note: [] };
   } catch (error) {
