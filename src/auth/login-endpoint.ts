@@ -1,5 +1,6 @@
 /** Where requests of a signed-in profile go: a token of OpenAI's is never sent to anybody else. */
 import { BuddyError } from "../lib/errors.ts";
+import { isLoopback } from "../lib/is-loopback.ts";
 
 const SIGNED_IN_BASE = "https://chatgpt.com/backend-api/codex";
 
@@ -11,7 +12,7 @@ export function loginBaseUrl(
   const chosen = env.BUDDY_LOGIN_BASE_URL || profileBaseUrl;
   const url = URL.parse(chosen);
   if (url?.hostname === "api.openai.com" || url?.hostname === "chatgpt.com") return SIGNED_IN_BASE;
-  if (url !== null && /^(127\.0\.0\.1|localhost|\[::1\])$/.test(url.hostname)) return chosen.replace(/\/+$/, "");
+  if (url !== null && isLoopback(url.hostname)) return chosen.replace(/\/+$/, "");
   throw new BuddyError("config", `a profile with auth = "login" cannot use ${url?.host ?? JSON.stringify(chosen)}`, {
     hint: 'The sign-in is OpenAI\'s. For another endpoint use auth = "api-key" with a key of theirs.',
   });

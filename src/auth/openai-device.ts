@@ -1,5 +1,6 @@
 /** OpenAI's device-code sign-in: ask for a code, wait until the user has entered it, exchange it, refresh, revoke. */
 import { BuddyError } from "../lib/errors.ts";
+import { isLoopback } from "../lib/is-loopback.ts";
 import { pause } from "../lib/pause.ts";
 import { proxyFor, proxyLabel } from "../lib/proxy.ts";
 import { isToken, LAST_DATE, type SignIn } from "./store.ts";
@@ -10,7 +11,7 @@ export class OpenAiDevice {
   /** BUDDY_AUTH_ISSUER points it elsewhere; tokens go over TLS, except to this machine itself. */
   constructor(issuer: string = DEFAULT_ISSUER) {
     const url = URL.parse(issuer);
-    const local = url !== null && /^(127\.0\.0\.1|localhost|\[::1\])$/.test(url.hostname);
+    const local = url !== null && isLoopback(url.hostname);
     if (url === null || !(url.protocol === "https:" || (url.protocol === "http:" && local)))
       throw new BuddyError("auth", `the sign-in address ${JSON.stringify(issuer)} is not an https URL`, {
         hint: "Unset BUDDY_AUTH_ISSUER to use OpenAI's own.",

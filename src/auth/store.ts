@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { writeFileAtomic } from "../lib/atomic-file.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileTrouble } from "../lib/file-trouble.ts";
+import { isRecord } from "../lib/is-record.ts";
 import { type KernelLock, lock } from "../lib/kernel-lock.ts";
 
 export class AuthStore {
@@ -152,7 +153,3 @@ export function isToken(value: unknown): value is string {
 
 /** The last moment a Date can hold. */
 export const LAST_DATE = 8.64e15;
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

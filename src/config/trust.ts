@@ -1,6 +1,7 @@
 /** A configuration file that merely lies in the working directory may not weaken safety or redirect credentials. */
 import { readFileSync } from "node:fs";
 import { writeFileAtomic } from "../lib/atomic-file.ts";
+import { isLoopback } from "../lib/is-loopback.ts";
 import { type ConfigFile, buddyVariable, type Place } from "./find-file.ts";
 import { isLocal } from "./keys.ts";
 import { buddyPaths } from "./paths.ts";
@@ -125,7 +126,7 @@ function redirects(profile: ReadonlyMap<string, FoundValue>, keyGiven: boolean):
 /** Whether requests would leave this machine without any key of the user's. */
 function usable(address: string, hasKey: boolean): boolean {
   const host = URL.parse(address)?.hostname;
-  if (host === undefined || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host)) return false;
+  if (host === undefined || isLoopback(host)) return false;
   return hasKey || isLocal(address);
 }
 

@@ -1,4 +1,8 @@
 /** Templates that are embedded as text. */
+declare module "*.sh" {
+  const text: string;
+  export default text;
+}
 declare module "*.bash" {
   const text: string;
   export default text;

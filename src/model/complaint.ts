@@ -1,5 +1,5 @@
 /** What a provider said went wrong, in whatever shape it said it, and answers that have no shape at all. */
-import { isObject } from "./protocols/protocol.ts";
+import { isRecord } from "../lib/is-record.ts";
 
 export class Complaint extends Error {
   readonly code: string | undefined;
@@ -10,7 +10,7 @@ export class Complaint extends Error {
 
   constructor(raw: unknown) {
     super(wordsOf(raw));
-    const source = isObject(raw) ? (isObject(raw["error"]) ? raw["error"] : raw) : {};
+    const source = isRecord(raw) ? (isRecord(raw["error"]) ? raw["error"] : raw) : {};
     const code = source["code"] ?? source["type"];
     this.name = "Complaint";
     this.code = typeof code === "string" ? code : undefined;
@@ -43,11 +43,11 @@ function findWords(raw: unknown, depth: number): string | undefined {
   if (typeof raw === "string") return raw;
   if (depth > 4) return undefined;
   if (Array.isArray(raw)) return findWords(raw[0], depth + 1);
-  if (!isObject(raw)) return undefined;
+  if (!isRecord(raw)) return undefined;
   for (const key of ["error", "message", "detail", "msg", "title"]) {
     const words = raw[key] === undefined ? undefined : findWords(raw[key], depth + 1);
     if (words === undefined) continue;
-    const upstream = isObject(raw["metadata"]) ? raw["metadata"]["raw"] : undefined;
+    const upstream = isRecord(raw["metadata"]) ? raw["metadata"]["raw"] : undefined;
     return typeof upstream === "string" && upstream !== words ? `${words}: ${upstream}` : words;
   }
   return undefined;
@@ -57,7 +57,7 @@ function findWords(raw: unknown, depth: number): string | undefined {
 function locationOf(source: Readonly<Record<string, unknown>>): string | undefined {
   const details = source["detail"] ?? source["message"];
   const first: unknown = Array.isArray(details) ? details[0] : undefined;
-  const path = isObject(first) && Array.isArray(first["loc"]) ? first["loc"] : [];
+  const path = isRecord(first) && Array.isArray(first["loc"]) ? first["loc"] : [];
   return path.filter((part) => part !== "body").join(".") || undefined;
 }
 

@@ -1,5 +1,5 @@
 /** Looks for model servers on this machine: Ollama, LM Studio, llama.cpp on their usual ports, and what models they offer. */
-import { isObject } from "./protocols/protocol.ts";
+import { isRecord } from "../lib/is-record.ts";
 
 export interface LocalServer {
   readonly name: string;
@@ -57,9 +57,9 @@ async function probe(candidate: Candidate, signal: AbortSignal): Promise<LocalSe
     chunks.push(chunk);
   }
   const list: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
-  if (!isObject(list) || !Array.isArray(list["data"])) return undefined;
+  if (!isRecord(list) || !Array.isArray(list["data"])) return undefined;
   const models = list["data"].flatMap((entry) =>
-    isObject(entry) && typeof entry["id"] === "string" ? entry["id"] : [],
+    isRecord(entry) && typeof entry["id"] === "string" ? entry["id"] : [],
   );
   return { ...candidate, models };
 }

@@ -1,9 +1,9 @@
 /** Asks an endpoint what models it offers: a cheap way to find out whether address and key are right. */
+import { isRecord } from "../lib/is-record.ts";
 import type { ModelOptions } from "./client.ts";
 import { Complaint, Malformed } from "./complaint.ts";
 import { cancelled, ModelError } from "./errors.ts";
 import { explain, explainComplaint, type Situation } from "./explain.ts";
-import { isObject } from "./protocols/protocol.ts";
 import { proxyFor } from "../lib/proxy.ts";
 import { redactor } from "./redact.ts";
 
@@ -41,9 +41,9 @@ export async function probeEndpoint(options: ModelOptions, signal: AbortSignal, 
     } as BunFetchRequestInit);
     const answer: unknown = await response.json().catch(() => undefined);
     if (!response.ok) throw explainComplaint(new Complaint(answer), response.status, undefined, situation);
-    if (!isObject(answer) || !Array.isArray(answer["data"])) throw new Malformed("this is not a list of models");
+    if (!isRecord(answer) || !Array.isArray(answer["data"])) throw new Malformed("this is not a list of models");
     const models = answer["data"].flatMap((entry) =>
-      isObject(entry) && typeof entry["id"] === "string" ? entry["id"] : [],
+      isRecord(entry) && typeof entry["id"] === "string" ? entry["id"] : [],
     );
     return { models, listed: models.includes(options.model) };
   } catch (error) {

@@ -1,5 +1,6 @@
 /** Whether a parsed line of a log is an event that the rest of buddy can read: damage may leave valid JSON behind. */
 import { type AgentEvent, EVENT_VERSION } from "../agent/events.ts";
+import { isRecord } from "../lib/is-record.ts";
 
 export function isEvent(value: unknown): value is AgentEvent {
   if (!isRecord(value) || typeof value.v !== "number" || typeof value.type !== "string") return false;
@@ -36,7 +37,3 @@ const FIELDS = {
   error: { message: text },
   done: { status: text },
 } as const satisfies Partial<Record<AgentEvent["type"], Record<string, (value: unknown) => boolean>>>;
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

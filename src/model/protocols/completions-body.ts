@@ -1,11 +1,12 @@
 /** The body of a chat-completions request. */
+import { isRecord } from "../../lib/is-record.ts";
 import type {
   ChatCompletionCreateParamsNonStreaming,
   ChatCompletionMessageParam,
   ChatCompletionMessageToolCall,
 } from "openai/resources/chat/completions";
 import type { Message, ModelRequest, ToolCall } from "../types.ts";
-import { isObject, wireArguments, wireName, type BodySettings, type Droppable } from "./protocol.ts";
+import { wireArguments, wireName, type BodySettings, type Droppable } from "./protocol.ts";
 
 export function completionsBody(request: ModelRequest, settings: BodySettings): object {
   const drop = settings.without;
@@ -75,6 +76,6 @@ function wireCall(call: ToolCall, without: ReadonlySet<Droppable>): ChatCompleti
     ...extra,
     id,
     type: "function",
-    function: { ...(isObject(own) && own), name: wireName(name), arguments: wireArguments(text, without) },
+    function: { ...(isRecord(own) && own), name: wireName(name), arguments: wireArguments(text, without) },
   };
 }

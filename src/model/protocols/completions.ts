@@ -1,4 +1,5 @@
 /** Chat completions: `POST {base}/chat/completions`. */
+import { isRecord } from "../../lib/is-record.ts";
 import { Complaint, Malformed } from "../complaint.ts";
 import type { AssistantMessage } from "../types.ts";
 import { completionsBody } from "./completions-body.ts";
@@ -6,7 +7,6 @@ import { mergeDelta } from "./deltas.ts";
 import {
   DONE,
   count,
-  isObject,
   textOf,
   type Emit,
   type Finish,
@@ -37,7 +37,7 @@ export const completions: Protocol<CompletionsState> = {
       state.marker = true;
       return;
     }
-    if (!isObject(event)) return;
+    if (!isRecord(event)) return;
     if (event["error"]) throw new Complaint(event["error"]);
     takeUsage(state, event["usage"]);
     const choice = firstChoice(event);
@@ -46,14 +46,14 @@ export const completions: Protocol<CompletionsState> = {
     takeUsage(state, choice["usage"]);
     // A few servers put a whole `message` where a delta belongs.
     const delta = choice["delta"] ?? choice["message"];
-    if (isObject(delta)) takeDelta(state, delta, emit);
+    if (isRecord(delta)) takeDelta(state, delta, emit);
     takeFinish(state, choice["finish_reason"]);
   },
 
   onlyText: (event) => {
-    if (!isObject(event) || event["usage"] || event["error"] || !Array.isArray(event["choices"])) return undefined;
+    if (!isRecord(event) || event["usage"] || event["error"] || !Array.isArray(event["choices"])) return undefined;
     const choice = event["choices"].length === 1 ? firstChoice(event) : undefined;
-    if (!choice || choice["finish_reason"] || choice["error"] || choice["usage"] || !isObject(choice["delta"]))
+    if (!choice || choice["finish_reason"] || choice["error"] || choice["usage"] || !isRecord(choice["delta"]))
       return undefined;
     const { delta } = choice;
     for (const key in delta) if (key !== "content" && key !== "role") return undefined;
@@ -68,10 +68,10 @@ export const completions: Protocol<CompletionsState> = {
   },
 
   whole: (state, answer, emit) => {
-    if (!isObject(answer)) throw new Malformed("the answer is not a JSON object");
+    if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
     if (answer["error"]) throw new Complaint(answer["error"]);
     const choice = firstChoice(answer);
-    if (!choice || !isObject(choice["message"]))
+    if (!choice || !isRecord(choice["message"]))
       throw new Malformed("the answer has no `choices[0].message`: it does not look like chat completions");
     takeUsage(state, answer["usage"]);
     takeDelta(state, choice["message"], emit);
@@ -116,7 +116,7 @@ const REASONING = ["reasoning_content", "reasoning", "thinking"] as const;
 function firstChoice(event: Json): Json | undefined {
   const choices = event["choices"];
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
-  return isObject(choice) ? choice : undefined;
+  return isRecord(choice) ? choice : undefined;
 }
 
 function takeDelta(state: CompletionsState, delta: Json, emit: Emit): void {
@@ -140,7 +140,7 @@ function takeDelta(state: CompletionsState, delta: Json, emit: Emit): void {
   }
   if (Array.isArray(delta["tool_calls"])) {
     for (const call of delta["tool_calls"]) {
-      if (isObject(call)) emit({ type: "tool-call", ...state.calls.add(call) });
+      if (isRecord(call)) emit({ type: "tool-call", ...state.calls.add(call) });
     }
   }
   mergeDelta(state.extra, delta, HANDLED);
@@ -149,7 +149,7 @@ function takeDelta(state: CompletionsState, delta: Json, emit: Emit): void {
 /** Mistral puts reasoning into the content, as parts of their own. */
 function takeThinking(state: CompletionsState, parts: readonly unknown[], emit: Emit): void {
   for (const part of parts) {
-    const delta = isObject(part) && part["type"] === "thinking" ? textOf(part["thinking"]) : "";
+    const delta = isRecord(part) && part["type"] === "thinking" ? textOf(part["thinking"]) : "";
     if (delta === "") continue;
     state.reasoning += delta;
     emit({ type: "reasoning", delta });
@@ -172,9 +172,9 @@ const FINISH: Readonly<Record<string, Finish>> = {
 
 /** The last usage given counts: some servers send it with every chunk, growing. */
 function takeUsage(state: CompletionsState, usage: unknown): void {
-  if (!isObject(usage)) return;
-  const input = isObject(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
-  const output = isObject(usage["completion_tokens_details"]) ? usage["completion_tokens_details"] : {};
+  if (!isRecord(usage)) return;
+  const input = isRecord(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
+  const output = isRecord(usage["completion_tokens_details"]) ? usage["completion_tokens_details"] : {};
   state.usage = {
     input: count(usage["prompt_tokens"]),
     output: count(usage["completion_tokens"]),

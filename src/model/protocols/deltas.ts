@@ -1,5 +1,6 @@
 /** Puts a field together that arrives in pieces: strings grow, objects merge, list items meet by their `index`. */
-import { isObject, type Json } from "./protocol.ts";
+import { isRecord } from "../../lib/is-record.ts";
+import { type Json } from "./protocol.ts";
 
 /** Adds the unknown fields of a delta to what is known so far. */
 export function mergeDelta(into: Json, delta: Json, handled: ReadonlySet<string>): void {
@@ -18,7 +19,7 @@ function joined(key: string, before: unknown, piece: unknown): unknown {
   if (piece === undefined || piece === null) return before;
   if (typeof before === "string" && typeof piece === "string") return REPEATED.has(key) ? piece : before + piece;
   if (Array.isArray(before) && Array.isArray(piece)) return joinedLists(before, piece);
-  if (isObject(before) && isObject(piece)) {
+  if (isRecord(before) && isRecord(piece)) {
     const merged = { ...before };
     mergeDelta(merged, piece, NOTHING);
     return merged;
@@ -30,8 +31,8 @@ function joinedLists(before: readonly unknown[], pieces: readonly unknown[]): un
   const list = [...before];
   for (const piece of pieces) {
     const at =
-      isObject(piece) && typeof piece["index"] === "number"
-        ? list.findIndex((item) => isObject(item) && item["index"] === piece["index"] && item["type"] === piece["type"])
+      isRecord(piece) && typeof piece["index"] === "number"
+        ? list.findIndex((item) => isRecord(item) && item["index"] === piece["index"] && item["type"] === piece["type"])
         : -1;
     if (at < 0) list.push(piece);
     else list[at] = joined("", list[at], piece);

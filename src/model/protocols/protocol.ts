@@ -1,4 +1,5 @@
 /** What a wire protocol is: a body builder, and a fold over parsed stream events that does no input or output of its own. */
+import { isRecord } from "../../lib/is-record.ts";
 import type { AssistantMessage, ModelEvent, ModelRequest } from "../types.ts";
 
 export interface Protocol<State = unknown> {
@@ -73,14 +74,10 @@ export interface ReportedUsage {
 
 export type Json = Record<string, unknown>;
 
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   if (!Array.isArray(value)) return "";
-  return value.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("");
+  return value.map((part) => (isRecord(part) && typeof part["text"] === "string" ? part["text"] : "")).join("");
 }
 
 export function count(value: unknown): number | undefined {

@@ -1,8 +1,9 @@
 /** The body of a Responses request: instructions, items in order, and what the server is asked to include. */
+import { isRecord } from "../../lib/is-record.ts";
 import type { ResponseCreateParamsNonStreaming, ResponseInputItem } from "openai/resources/responses/responses";
 import type { ReasoningEffort } from "openai/resources/shared";
 import type { Message, ModelRequest } from "../types.ts";
-import { isObject, wireArguments, wireName, type BodySettings, type Droppable, type Json } from "./protocol.ts";
+import { wireArguments, wireName, type BodySettings, type Droppable, type Json } from "./protocol.ts";
 
 export function responsesBody(request: ModelRequest, settings: BodySettings): object {
   const drop = settings.without;
@@ -63,7 +64,7 @@ function wireItems(
     case "assistant": {
       if (!message.content && message.toolCalls.length === 0) return [];
       if (message.items) {
-        const items = message.items.filter(isObject).map((item) => sendable(item, without));
+        const items = message.items.filter(isRecord).map((item) => sendable(item, without));
         // They go back as they came, whatever the types know of them.
         return (without.has("reasoning_items")
           ? items.flatMap(withoutReasoning)

@@ -1,9 +1,9 @@
 /** Responses: `POST {base}/responses`, always with `store: false`; reasoning travels encrypted inside the items. */
+import { isRecord } from "../../lib/is-record.ts";
 import { Complaint, Malformed } from "../complaint.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import {
   count,
-  isObject,
   isWholeJson,
   textOf,
   uniqueId,
@@ -23,7 +23,7 @@ export const responses: Protocol<ResponsesState> = {
   begin: () => ({ items: [], final: undefined, finish: undefined, usage: undefined, summaryParts: 0 }),
 
   step: (state, event, name, emit) => {
-    if (!isObject(event)) return;
+    if (!isRecord(event)) return;
     const type = typeof event["type"] === "string" ? event["type"] : name;
     switch (type) {
       case "response.output_text.delta":
@@ -55,7 +55,7 @@ export const responses: Protocol<ResponsesState> = {
   },
 
   whole: (state, answer, emit) => {
-    if (!isObject(answer)) throw new Malformed("the answer is not a JSON object");
+    if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
     if (answer["error"]) throw new Complaint(answer["error"]);
     if (!Array.isArray(answer["output"]))
       throw new Malformed("the answer has no `output`: it does not look like the Responses protocol");
@@ -163,7 +163,7 @@ function takeArguments(state: ResponsesState, event: Json, emit: Emit): void {
 
 function takeItem(state: ResponsesState, event: Json, done: boolean, emit: Emit): void {
   const { item } = event;
-  if (!isObject(item)) return;
+  if (!isRecord(item)) return;
   const type = typeof item["type"] === "string" ? item["type"] : "message";
   // An item without an index belongs to the one of its id, or opens the next place.
   const known = typeof event["output_index"] === "number" ? event : { item_id: item["id"] };
@@ -176,22 +176,22 @@ function takeItem(state: ResponsesState, event: Json, done: boolean, emit: Emit)
 }
 
 function takeEnd(state: ResponsesState, raw: unknown, type: string): void {
-  const response = isObject(raw) ? raw : {};
+  const response = isRecord(raw) ? raw : {};
   const status =
     type === "response.done" && typeof response["status"] === "string" ? `response.${response["status"]}` : type;
   if (status === "response.failed") throw new Complaint(response["error"] ?? "the provider reports a failed response");
-  if (Array.isArray(response["output"])) state.final = response["output"].filter(isObject);
+  if (Array.isArray(response["output"])) state.final = response["output"].filter(isRecord);
   takeUsage(state, response["usage"]);
   const details = response["incomplete_details"];
-  const why = isObject(details) ? details["reason"] : undefined;
+  const why = isRecord(details) ? details["reason"] : undefined;
   if (status === "response.incomplete") state.finish = why === "content_filter" ? "content-filter" : "length";
   else state.finish = "stop";
 }
 
 function takeUsage(state: ResponsesState, usage: unknown): void {
-  if (!isObject(usage)) return;
-  const input = isObject(usage["input_tokens_details"]) ? usage["input_tokens_details"] : {};
-  const output = isObject(usage["output_tokens_details"]) ? usage["output_tokens_details"] : {};
+  if (!isRecord(usage)) return;
+  const input = isRecord(usage["input_tokens_details"]) ? usage["input_tokens_details"] : {};
+  const output = isRecord(usage["output_tokens_details"]) ? usage["output_tokens_details"] : {};
   state.usage = {
     input: count(usage["input_tokens"]),
     output: count(usage["output_tokens"]),
@@ -228,7 +228,7 @@ function toolCall(item: Json, taken: Set<string>): ToolCall {
   return {
     id: uniqueId(typeof given === "string" ? given : undefined, taken),
     name: nameOf(item),
-    arguments: typeof text === "string" ? text : isObject(text) ? JSON.stringify(text) : "",
+    arguments: typeof text === "string" ? text : isRecord(text) ? JSON.stringify(text) : "",
   };
 }
 
@@ -240,7 +240,7 @@ function messageText(item: Json): string {
   const { content } = item;
   if (!Array.isArray(content)) return textOf(content);
   return content
-    .map((part) => (isObject(part) && typeof part["refusal"] === "string" ? part["refusal"] : textOf([part])))
+    .map((part) => (isRecord(part) && typeof part["refusal"] === "string" ? part["refusal"] : textOf([part])))
     .join("");
 }
 

@@ -1,7 +1,8 @@
 /** Puts streamed chat-completions tool calls together, also from servers that leave out `index` or `id`, or give every call index 0. */
+import { isRecord } from "../../lib/is-record.ts";
 import type { ToolCall } from "../types.ts";
 import { mergeDelta } from "./deltas.ts";
-import { isObject, isWholeJson, uniqueId, type Json } from "./protocol.ts";
+import { isWholeJson, uniqueId, type Json } from "./protocol.ts";
 
 export class ToolCallSlots {
   #slots: Slot[] = [];
@@ -12,14 +13,14 @@ export class ToolCallSlots {
 
   /** Adds one delta; returns the name and the length so far of the call it belongs to. */
   add(delta: Json): { name: string; bytes: number } {
-    const fn = isObject(delta["function"]) ? delta["function"] : {};
+    const fn = isRecord(delta["function"]) ? delta["function"] : {};
     const name = typeof fn["name"] === "string" ? fn["name"] : "";
     const slot = this.#slotFor(delta, name);
     if (!slot.id && typeof delta["id"] === "string") slot.id = delta["id"];
     // A name comes whole, in pieces, or again with every piece of the arguments.
     if (name !== "" && name !== slot.name) slot.name += name;
     if (typeof fn["arguments"] === "string") slot.add(fn["arguments"]);
-    else if (isObject(fn["arguments"])) slot.add(JSON.stringify(fn["arguments"]));
+    else if (isRecord(fn["arguments"])) slot.add(JSON.stringify(fn["arguments"]));
     mergeDelta(slot.extra, delta, CALL_FIELDS);
     mergeDelta(slot.functionExtra, fn, FUNCTION_FIELDS);
     return { name: slot.name, bytes: slot.length };

@@ -1,5 +1,6 @@
 /** A request of either protocol in one neutral form, for playbooks and tests. */
-import { isObject, textOf, type Json } from "../protocols/protocol.ts";
+import { isRecord } from "../../lib/is-record.ts";
+import { textOf, type Json } from "../protocols/protocol.ts";
 
 export interface ScriptedRequest {
   readonly api: "completions" | "responses";
@@ -31,7 +32,7 @@ export interface SeenTool {
 
 export function readRequest(path: string, headers: Readonly<Record<string, string>>, text: string): ScriptedRequest {
   const parsed: unknown = JSON.parse(text);
-  const body = isObject(parsed) ? parsed : {};
+  const body = isRecord(parsed) ? parsed : {};
   const api = path.endsWith("/responses") ? "responses" : "completions";
   return {
     api,
@@ -42,13 +43,13 @@ export function readRequest(path: string, headers: Readonly<Record<string, strin
     stream: body["stream"] === true,
     model: typeof body["model"] === "string" ? body["model"] : "",
     messages: api === "responses" ? fromItems(body) : list(body["messages"]).map(fromMessage),
-    tools: list(body["tools"]).map((tool) => seenTool(isObject(tool["function"]) ? tool["function"] : tool)),
+    tools: list(body["tools"]).map((tool) => seenTool(isRecord(tool["function"]) ? tool["function"] : tool)),
     schema: schemaOf(body),
   };
 }
 
 function list(value: unknown): Json[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 function string(value: unknown): string {
@@ -59,13 +60,13 @@ function seenTool(tool: Json): SeenTool {
   return {
     name: string(tool["name"]),
     description: string(tool["description"]),
-    parameters: isObject(tool["parameters"]) ? tool["parameters"] : {},
+    parameters: isRecord(tool["parameters"]) ? tool["parameters"] : {},
   };
 }
 
 function fromMessage(message: Json): SeenMessage {
   const calls = list(message["tool_calls"]).map((call) => {
-    const fn = isObject(call["function"]) ? call["function"] : {};
+    const fn = isRecord(call["function"]) ? call["function"] : {};
     return { id: string(call["id"]), name: string(fn["name"]), arguments: string(fn["arguments"]) };
   });
   const seen = { role: message["role"] as SeenMessage["role"], content: textOf(message["content"]), calls };
@@ -98,12 +99,12 @@ function fromItems(body: Json): SeenMessage[] {
 }
 
 function schemaOf(body: Json): Json | undefined {
-  const format = isObject(body["response_format"])
+  const format = isRecord(body["response_format"])
     ? body["response_format"]
-    : isObject(body["text"])
+    : isRecord(body["text"])
       ? body["text"]["format"]
       : undefined;
-  if (!isObject(format) || format["type"] !== "json_schema") return undefined;
-  const holder = isObject(format["json_schema"]) ? format["json_schema"] : format;
-  return isObject(holder["schema"]) ? holder["schema"] : undefined;
+  if (!isRecord(format) || format["type"] !== "json_schema") return undefined;
+  const holder = isRecord(format["json_schema"]) ? format["json_schema"] : format;
+  return isRecord(holder["schema"]) ? holder["schema"] : undefined;
 }

@@ -1,12 +1,12 @@
 /** The smallest value that fits a JSON Schema, with the answer in its first text. */
-import { isObject } from "../../protocols/protocol.ts";
+import { isRecord } from "../../../lib/is-record.ts";
 
 export function exampleOf(schema: unknown, answer: string): unknown {
   let unused: string | undefined = answer;
   return build(schema, 0);
 
   function build(node: unknown, depth: number): unknown {
-    if (!isObject(node) || depth > 16) return null;
+    if (!isRecord(node) || depth > 16) return null;
     if ("const" in node) return node["const"];
     if (Array.isArray(node["enum"])) return node["enum"][0];
     const choice = [node["anyOf"], node["oneOf"], node["allOf"]].find(Array.isArray);
@@ -33,7 +33,7 @@ export function exampleOf(schema: unknown, answer: string): unknown {
   }
 
   function buildObject(node: Record<string, unknown>, depth: number): unknown {
-    const properties = isObject(node["properties"]) ? node["properties"] : {};
+    const properties = isRecord(node["properties"]) ? node["properties"] : {};
     const required = Array.isArray(node["required"]) ? node["required"].map(String) : [];
     const names = new Set([...required, ...Object.keys(properties)]);
     return Object.fromEntries([...names].map((name) => [name, build(properties[name] ?? {}, depth + 1)]));
@@ -50,7 +50,7 @@ export function exampleOf(schema: unknown, answer: string): unknown {
     return ref
       .split("/")
       .slice(1)
-      .reduce<unknown>((node, part) => (isObject(node) ? node[part] : undefined), schema);
+      .reduce<unknown>((node, part) => (isRecord(node) ? node[part] : undefined), schema);
   }
 }
 

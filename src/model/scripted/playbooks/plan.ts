@@ -1,5 +1,5 @@
 /** A plan is stages of tool calls and an answer made of their real results; where it stands is read off the conversation. */
-import { isObject } from "../../protocols/protocol.ts";
+import { isRecord } from "../../../lib/is-record.ts";
 import type { ScriptedCall, ScriptedReply } from "../playbook.ts";
 import type { ScriptedRequest, SeenTool } from "../read-request.ts";
 import type { Round } from "./rounds.ts";
@@ -49,7 +49,7 @@ function notOffered(tool: string): string {
 function toolCalls(calls: readonly Call[], tools: readonly SeenTool[]): ScriptedCall[] {
   return calls.map(({ tool, args }) => {
     const properties = tools.find((offered) => offered.name === tool)?.parameters["properties"];
-    const known = isObject(properties)
+    const known = isRecord(properties)
       ? Object.entries(args).filter(([name]) => name in properties)
       : Object.entries(args);
     return { name: tool, args: Object.fromEntries(known) };

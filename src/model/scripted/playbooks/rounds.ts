@@ -1,5 +1,5 @@
 /** What has happened since the operator's last message: the calls that were made and what the tools really said. */
-import { isObject } from "../../protocols/protocol.ts";
+import { isRecord } from "../../../lib/is-record.ts";
 import type { ScriptedRequest } from "../read-request.ts";
 
 export interface Round {
@@ -35,7 +35,7 @@ export function roundsOf(request: ScriptedRequest): Round[] {
 
 function object(text: string): Readonly<Record<string, unknown>> {
   const value = parsed(text);
-  return isObject(value) ? value : {};
+  return isRecord(value) ? value : {};
 }
 
 function parsed(text: string): unknown {
@@ -48,8 +48,8 @@ function parsed(text: string): unknown {
 
 function read(content: string): Pick<Round, "outcome" | "exitCode" | "text" | "value"> {
   const envelope = parsed(content);
-  const result = isObject(envelope) && "result" in envelope ? envelope["result"] : (envelope ?? content);
-  const value = isObject(result) ? result : {};
+  const result = isRecord(envelope) && "result" in envelope ? envelope["result"] : (envelope ?? content);
+  const value = isRecord(result) ? result : {};
   const whole = typeof result === "string" ? result : textIn(value);
   for (const [outcome, pattern] of OUTCOMES) {
     const found = pattern.exec(whole);
@@ -89,7 +89,7 @@ function textIn(value: Readonly<Record<string, unknown>>): string {
 }
 
 function lineOf(entry: unknown): string {
-  if (!isObject(entry)) return String(entry);
+  if (!isRecord(entry)) return String(entry);
   return (
     ["title", "url", "snippet"].flatMap((key) => (typeof entry[key] === "string" ? entry[key] : [])).join(" · ") ||
     JSON.stringify(entry)
