@@ -36,7 +36,8 @@ function prefixOf(words: readonly string[]): CommandPrefix {
   const name = program.slice(program.lastIndexOf("/") + 1);
   if (OPEN.has(name)) return { words: [program], open: true };
   const nested = SUBCOMMANDS[name];
-  if (nested === undefined || second === undefined || !isSubcommand(second)) return { words, open: false };
+  if (nested === undefined || second === undefined || !isSubcommand(second) || RUNNERS.has(second))
+    return { words, open: false };
   if (!nested.includes(second)) return { words: [program, second], open: true };
   return third !== undefined && isSubcommand(third)
     ? { words: [program, second, third], open: true }
@@ -47,6 +48,9 @@ const isSubcommand = (word: string) => /^[a-z][a-z0-9:_-]*$/i.test(word);
 
 /** Programs whose every use is of one kind: the name alone is the prefix. */
 const OPEN = new Set(["mkdir", "touch", "make", "ninja", "pytest", "tsc", "eslint", "prettier", "jest", "vitest"]);
+
+/** Subcommands that run or set whatever comes after them: only the very same words again. */
+const RUNNERS = new Set(["exec", "dlx", "x", "config", "debug", "attach", "cp", "filter-branch", "rebase"]);
 
 /** Programs with subcommands, and those of their subcommands that have subcommands again. */
 const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {

@@ -125,7 +125,7 @@ function embeddedAddress(text: string): Address | undefined {
 const LOOPBACK_NAME =
   /^(?:(?:.+\.)?localhost(?:[46]|\.localdomain[46]?)?|localhost[46]?\.localdomain[46]?|ip6-(?:localhost|loopback|localnet|mcastprefix|allnodes|allrouters|allhosts)|loopback|broadcasthost|(?:.+\.)?(?:localtest\.me|lvh\.me|vcap\.me|lacolhost\.com))$/;
 const METADATA_NAME =
-  /^(?:(?:.+\.)?metadata(?:\.google)?\.internal|metadata|instance-data|metadata\.(?:azure|tencentyun|packet)\..+)$/;
+  /^(?:(?:.+\.)?metadata(?:\.google)?\.internal|metadata|metadata\.goog|instance-data|metadata\.(?:azure|tencentyun|packet)\..+)$/;
 const LOCAL_SUFFIX =
   /\.(?:local|localdomain|localnet|internal|svc|consul|intranet|lan|home|corp|private|home\.arpa|in-addr\.arpa|ip6\.arpa)$/;
 /** Services that answer with the address written in the name. */

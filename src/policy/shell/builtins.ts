@@ -9,6 +9,7 @@ export function applyBuiltin(argv: readonly Field[], input: Input, by: Expansion
   const { scope } = by;
   const name = argv[0]?.value ?? "";
   const words = argv.slice(1).filter((word) => !word.value.startsWith("-") || word.value === "-");
+  evaluated(name, argv, by);
   switch (name) {
     case "cd":
     case "pushd":
@@ -29,6 +30,12 @@ export function applyBuiltin(argv: readonly Field[], input: Input, by: Expansion
       if (argv[1]?.value === "--") scope.positional = [argv.slice(2).map((word) => word.value)];
       else if (words.length > 0) scope.positional = [UNKNOWN];
       return;
+    case "unset":
+      // Without HOME, `~` is still a home directory; the others have a meaning of their own.
+      if (!argv.some((word) => /^-[a-z]*[fn]/.test(word.value)))
+        for (const { value } of words)
+          if (/^[A-Za-z_]\w*$/.test(value) && !/^(?:HOME|IFS|PWD)$/.test(value)) scope.set(value, [""]);
+      return;
     case "shift":
       scope.positional =
         argv.length === 1
@@ -44,6 +51,17 @@ export function applyBuiltin(argv: readonly Field[], input: Input, by: Expansion
       return;
     default:
       for (const read of readsInto(name, argv, input)) by.assign(read.name, read.values);
+  }
+}
+
+/** A name with a subscript, or a number: the shell evaluates the text and runs the substitutions in it. */
+function evaluated(name: string, argv: readonly Field[], by: Expansion): void {
+  const all = /^(?:let|getopts|wait|unset|read|mapfile|readarray|declare|typeset|export|readonly|local)$/.test(name);
+  if (!all && !/^(?:test|\[|printf)$/.test(name)) return;
+  for (const [index, { value }] of argv.entries()) {
+    if (!all && argv[index - 1]?.value !== "-v") continue;
+    const at = value.search(/\$\(|`/);
+    if (at > 0 && value.lastIndexOf("[", at) >= 0) by.reread(value.slice(at));
   }
 }
 

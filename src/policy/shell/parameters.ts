@@ -73,7 +73,11 @@ function operated(
     case "Transform":
       // @P expands prompt escapes and with them command substitutions held in the value.
       wordValues(operation.operand, by);
-      if (!/^[QELUuKk]$/.test(operation.operand.text)) by.uncertain("the value of a variable is expanded again (@P)");
+      if (!/^[QELUuKk]$/.test(operation.operand.text)) {
+        by.uncertain("the value of a variable is expanded again (@P)");
+        for (const value of values.flat())
+          if (/\$\(|`/.test(value)) by.runText(`: <<END_OF_PROMPT\n${value}\nEND_OF_PROMPT\n`);
+      }
       return [UNKNOWN];
     case "Names":
       return [UNKNOWN];

@@ -30,6 +30,7 @@ export class Scope {
 
   constructor(user: string | undefined) {
     this.#values.set("HOME", [HOME]);
+    this.#values.set("IFS", [" \t\n"]);
     if (user !== undefined) for (const name of ["USER", "LOGNAME"]) this.#values.set(name, [user]);
   }
 

@@ -133,7 +133,7 @@ class Walk implements Expansion {
   }
 
   reread(text: string): void {
-    this.uncertain("a substitution inside a replacement");
+    this.uncertain("text that is expanded once more");
     this.#inner({ text: `: ${text}`, own: true }, INHERITED);
   }
 

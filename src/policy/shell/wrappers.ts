@@ -1,11 +1,14 @@
 /** Programs that run another one named by their arguments or their input: what they would run. */
-import { type Field, field, isUnknown, programName } from "./field.ts";
+import { type Field, programName } from "./field.ts";
 import { findRuns } from "./find.ts";
-import { leadingOptions, type OptionShape } from "./options.ts";
+import { leadingOptions } from "./options.ts";
 import { screenRuns, tmuxRuns } from "./terminals.ts";
-import { assignments, type Input, joined, plain, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
+import { type Input, plain, rest, runs, type Wrapped, type Wrapper } from "./wrapped.ts";
 import { afterDashes, containers, ssh } from "./wrapped-elsewhere.ts";
+import { env } from "./wrapped-env.ts";
+import { callback, keyBinding } from "./wrapped-hooks.ts";
 import { crontab, evaluate, later, nixShell, shell, source, su, sudo, trap } from "./wrapped-shells.ts";
+import { flock, nice, scheduler, scriptCommand, timeout, watch } from "./wrapped-timed.ts";
 import { parallelRuns, xargsRuns } from "./xargs.ts";
 
 /** What the program would run; undefined: it is no wrapper. */
@@ -18,140 +21,6 @@ export function unwrap(argv: readonly Field[], input: Input): Wrapped | undefine
       : undefined;
   return wrapper?.(argv, input);
 }
-
-const env: Wrapper = (argv) => {
-  const shape: OptionShape = {
-    flags: "i0v",
-    values: "uCSa",
-    long: [
-      "ignore-environment",
-      "null",
-      "debug",
-      "list-signal-handling",
-      "help",
-      "version",
-      "block-signal",
-      "default-signal",
-      "ignore-signal",
-    ],
-    longValues: ["unset", "chdir", "split-string", "argv0"],
-  };
-  const words = argv.map((word) => (word.value === "-" ? field("-i") : word));
-  let uncertain: string | undefined;
-  // -S puts the words of its value where it stood, and options go on from there.
-  for (let i = 1, rounds = 0; i < words.length && rounds < 4; i++) {
-    const word = (words[i] as Field).value;
-    const match = /^(-[i0v]*S|--split-string=)([^]*)$/.exec(word);
-    const text = word === "--split-string" || match?.[2] === "" ? words[i + 1]?.value : match?.[2];
-    if (text === undefined) {
-      if (/^-[uC]$|^--(?:unset|chdir)$/.test(word)) i++;
-      else if (!word.startsWith("-")) break;
-      continue;
-    }
-    if (isUnknown(text)) uncertain = "what env -S splits cannot be known";
-    const split = text
-      .split(/[ \t\n]+/)
-      .filter((item) => item !== "")
-      .map((item) => field(item.replace(/^(['"])(.*)\1$/, "$2").replaceAll("\\_", " ")));
-    words.splice(i, match === null || match[2] === "" ? 2 : 1, ...split);
-    i--;
-    rounds++;
-  }
-  const options = leadingOptions(words, 1, shape);
-  const { at, assigns } = assignments(words, options.at);
-  const chdir = (options.seen.get("C") ?? options.seen.get("chdir"))?.value;
-  const inner = rest(words, at);
-  const same = argv.every((word, index) => word.value === words[index]?.value);
-  return {
-    harmless: true,
-    assigns,
-    ...(inner.length === 0 ? {} : { commands: [inner] }),
-    ...(same ? { at } : {}),
-    ...(chdir === undefined ? {} : { cwd: chdir }),
-    ...(uncertain !== undefined || options.odd
-      ? { uncertain: uncertain ?? "env with options that cannot be known" }
-      : {}),
-  };
-};
-
-const nice: Wrapper = (argv) => {
-  const first = argv[1]?.value ?? "";
-  if (/^-\d+$/.test(first) || /^--\d+$/.test(first)) return runs(argv, { at: 2, seen: new Map(), odd: false }, 2, true);
-  return plain(
-    { values: "n", longValues: ["adjustment"], long: ["help", "version"] },
-    0,
-    true,
-  )(argv, { kind: "inherited" });
-};
-
-const timeout: Wrapper = (argv) => {
-  const options = leadingOptions(argv, 1, {
-    flags: "vfp",
-    values: "ks",
-    longValues: ["kill-after", "signal"],
-    long: ["preserve-status", "foreground", "verbose", "help", "version"],
-  });
-  return runs(argv, options, options.at + 1, true);
-};
-
-/** With -p and friends they change a running process; with a command they only start it differently. */
-function scheduler(shape: OptionShape, operands: number, onPid: string): Wrapper {
-  return (argv) => {
-    const options = leadingOptions(argv, 1, shape);
-    if ([...options.seen.keys()].some((letter) => onPid.includes(letter) || letter === "pid"))
-      return { harmless: false };
-    return runs(argv, options, options.at + operands, true);
-  };
-}
-
-const watch: Wrapper = (argv) => {
-  const options = leadingOptions(argv, 1, {
-    flags: "bcCegtwxdrpfv",
-    values: "nqs",
-    longValues: ["interval", "equexit", "shotsdir"],
-    long: [
-      "beep",
-      "color",
-      "no-color",
-      "differences",
-      "errexit",
-      "chgexit",
-      "precise",
-      "no-title",
-      "no-wrap",
-      "exec",
-      "no-rerun",
-    ],
-  });
-  if (options.seen.has("x") || options.seen.has("exec")) return runs(argv, options, options.at, false);
-  return { harmless: false, scripts: [script(joined(rest(argv, options.at)))] };
-};
-
-const scriptCommand: Wrapper = (argv) => {
-  const options = leadingOptions(argv, 1, {
-    flags: "aefqr",
-    values: "cEIBOTmt",
-    longValues: ["command", "log-in", "log-out", "log-io", "log-timing", "echo", "output-limit", "logging-format"],
-    long: ["append", "flush", "quiet", "return", "force", "timing"],
-  });
-  const text =
-    options.seen.get("c") ??
-    options.seen.get("command") ??
-    argv.slice(options.at).find((_, i, list) => list[i - 1]?.value === "-c");
-  return { harmless: false, ...(text === undefined ? {} : { scripts: [script(text.value)] }) };
-};
-
-const flock: Wrapper = (argv) => {
-  const options = leadingOptions(argv, 1, {
-    flags: "sxenouFv",
-    values: "wE",
-    longValues: ["timeout", "wait", "conflict-exit-code"],
-    long: ["shared", "exclusive", "nonblock", "nb", "close", "unlock", "no-fork", "verbose"],
-  });
-  const next = argv[options.at + 1]?.value;
-  if (next === "-c" || next === "--command") return { harmless: false, scripts: [script(argv[options.at + 2]?.value)] };
-  return runs(argv, options, options.at + 1, false);
-};
 
 const commandBuiltin: Wrapper = (argv) => {
   const options = leadingOptions(argv, 1, { flags: "pvV" });
@@ -384,6 +253,11 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   source,
   ".": source,
   trap,
+  mapfile: callback,
+  readarray: callback,
+  compgen: callback,
+  complete: callback,
+  bind: keyBinding,
   noglob: plain({}, 0, true),
   nocorrect: plain({}, 0, true),
   busybox: applets,

@@ -82,8 +82,9 @@ function ownership(name: string, argv: readonly Field[], directories: readonly s
   if (!given.has("R", "recursive", 5)) return undefined;
   // The first operand is the mode or the owner, unless --reference stands for it.
   const paths = given.has("", "reference", 5) ? given.operands : given.operands.slice(1);
+  // The working directory itself is fair game, unless the text says that it is the root or a home.
   const what = firstCritical(
-    paths.filter((path) => !isHere(path)),
+    paths.flatMap((path) => (isHere(path) ? directories.filter((directory) => /^[/\uFDD3]/.test(directory)) : [path])),
     directories,
   );
   return what === undefined || /working directory|\.git/.test(what)

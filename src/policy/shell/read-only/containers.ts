@@ -28,6 +28,19 @@ const container: Readonly<Record<string, Proof>> = {
   diff: always,
 };
 const image: Readonly<Record<string, Proof>> = { ls: list, list, inspect, history: list };
+const compose = subcommands(
+  {
+    ps: list,
+    logs,
+    ls: list,
+    images: list,
+    top: always,
+    version: inspect,
+    port: always,
+    config: only({ short: "q", long: ["quiet", "services", "volumes", "images", "profiles", "no-interpolate"] }),
+  },
+  { values: "fp", longValues: ["file", "project-name"] },
+);
 
 export const CONTAINERS: readonly ReadOnlyRow[] = [
   {
@@ -44,12 +57,13 @@ export const CONTAINERS: readonly ReadOnlyRow[] = [
         volume: subcommands({ ls: list, inspect }),
         network: subcommands({ ls: list, inspect }),
         system: subcommands({ df: only({ short: "v", long: ["verbose"], longValues: ["format"] }), info: inspect }),
-        compose: subcommands(
-          { ps: list, logs, ls: list, images: list, top: always, version: inspect, port: always },
-          { values: "fp", longValues: ["file", "project-name"] },
-        ),
+        compose,
+        pod: subcommands({ ps: list, ls: list, list, inspect }),
       },
-      { long: ["debug", "version"], none: (args) => (args.includes("--version") ? undefined : "without a subcommand") },
+      {
+        long: ["debug", "version", "help"],
+        none: (args) => (args.includes("--version") || args.includes("--help") ? undefined : "without a subcommand"),
+      },
     ),
     yes: [
       "docker ps -a",
@@ -86,5 +100,11 @@ export const CONTAINERS: readonly ReadOnlyRow[] = [
       "docker $X",
       "docker",
     ],
+  },
+  {
+    programs: ["docker-compose"],
+    proof: compose,
+    yes: ["docker-compose ps", "docker-compose logs --tail=5 web", "docker-compose config -q"],
+    no: ["docker-compose up", "docker-compose config -o f", "docker-compose down"],
   },
 ];

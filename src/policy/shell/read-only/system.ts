@@ -21,6 +21,7 @@ const systemctlOptions = {
     "recursive",
     "with-dependencies",
     "legend",
+    "version",
   ],
   longValues: ["type", "state", "property", "lines", "output", "timestamp"],
 };
@@ -105,6 +106,124 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
       "vmstat 1 2",
     ],
     no: ["pkill nginx", "ps aux > f", "killall x"],
+  },
+  {
+    programs: ["sar"],
+    proof: without({ short: "o" }),
+    yes: ["sar", "sar -u 1 3", "sar -n DEV"],
+    no: ["sar -o f 1 1", "sar -Ao f", "sar $X"],
+  },
+  {
+    programs: ["getenforce", "sestatus", "aa-status", "atq", "hash"],
+    proof: (args) =>
+      args.length === 0 || (args.length === 1 && args[0] === "-v") ? undefined : "may change something",
+    yes: ["getenforce", "sestatus -v", "aa-status", "atq", "hash"],
+    no: ["setenforce 0", "hash -p /x ls", "hash -r", "aa-disable x"],
+  },
+  {
+    programs: ["systemd-cgls", "systemd-cgtop"],
+    proof: only({
+      short: "blak1",
+      values: "nd",
+      long: ["no-pager", "all", "full", "batch"],
+      longValues: ["iterations", "depth"],
+    }),
+    yes: ["systemd-cgls", "systemd-cgls --no-pager", "systemd-cgtop -b -n 1"],
+    no: ["systemd-cgls -M x", "systemd-cgtop -M x"],
+  },
+  {
+    programs: ["udevadm"],
+    proof: (args) =>
+      args[0] === "info"
+        ? only({
+            short: "aqx",
+            values: "npq",
+            long: ["attribute-walk", "export", "export-db"],
+            longValues: ["name", "path", "query"],
+          })(args.slice(1))
+        : "may change something",
+    yes: ["udevadm info /dev/sda", "udevadm info -a -n /dev/sda", "udevadm info --query=all --name=sda"],
+    no: ["udevadm trigger", "udevadm control -R", "udevadm info -c", "udevadm info --cleanup-db"],
+  },
+  {
+    programs: ["dmidecode"],
+    proof: only({ short: "qu", values: "ts", long: ["quiet", "version"], longValues: ["type", "string"], operands: 0 }),
+    yes: ["dmidecode -t memory", "dmidecode", "dmidecode -s bios-version"],
+    no: ["dmidecode --dump-bin f", "dmidecode -d f"],
+  },
+  {
+    programs: ["ethtool"],
+    proof: (args) =>
+      (args.length === 1 && /^[a-z][\w.@-]*$/.test(args[0] as string)) ||
+      (args.length === 2 &&
+        /^-(?:i|S|k|g|c|a|l|T|m|P|u|n|x)$/.test(args[0] as string) &&
+        /^[a-z][\w.@-]*$/.test(args[1] as string))
+        ? undefined
+        : "may change an interface",
+    yes: ["ethtool eth0", "ethtool -i eth0", "ethtool -S eth0"],
+    no: ["ethtool -s eth0 speed 10", "ethtool -K eth0 gro off", "ethtool -t eth0", "ethtool -p eth0"],
+  },
+  {
+    programs: ["nmcli"],
+    proof: (args) => {
+      const words = args.filter(
+        (word, index) => !/^-(?:t|p|f|g|c|m|e)$/.test(word) && !/^-[fgcme]$/.test(args[index - 1] ?? ""),
+      );
+      const [object = "", verb = "show", ...more] = words;
+      if (more.some((word) => /^(?:--rescan|-s|--show-secrets)$/.test(word)) || object.startsWith("-"))
+        return "with that option";
+      if (object === "" || /^(?:g|gen|general|n|networking|r|radio)$/.test(object))
+        return words.length <= 1 || (words.length === 2 && verb === "status") ? undefined : "may change the network";
+      return (/^(?:d|dev|device)$/.test(object) && /^(?:status|show)$/.test(verb)) ||
+        (/^(?:c|con|connection)$/.test(object) && verb === "show")
+        ? undefined
+        : "may change the network";
+    },
+    yes: ["nmcli", "nmcli device status", "nmcli con show", "nmcli -t -f NAME con show", "nmcli general status"],
+    no: [
+      "nmcli con up x",
+      "nmcli dev disconnect x",
+      "nmcli radio wifi off",
+      "nmcli networking off",
+      "nmcli dev wifi list",
+    ],
+  },
+  {
+    programs: ["firewall-cmd"],
+    proof: only({
+      long: [
+        "state",
+        "list-all",
+        "list-all-zones",
+        "list-services",
+        "list-ports",
+        "list-rich-rules",
+        "get-zones",
+        "get-default-zone",
+        "get-active-zones",
+        "permanent",
+      ],
+      longValues: ["zone"],
+      operands: 0,
+    }),
+    yes: ["firewall-cmd --state", "firewall-cmd --list-all", "firewall-cmd --zone=public --list-ports"],
+    no: ["firewall-cmd --reload", "firewall-cmd --add-port=1/tcp", "firewall-cmd --panic-on"],
+  },
+  {
+    programs: ["ldconfig"],
+    proof: (args) =>
+      args.length === 1 && /^(?:-p|--print-cache)$/.test(args[0] as string) ? undefined : "rebuilds the cache",
+    yes: ["ldconfig -p"],
+    no: ["ldconfig", "ldconfig -p -C f"],
+  },
+  {
+    programs: ["rfkill", "chronyc"],
+    proof: (args) =>
+      /^(?:list|-n (?:tracking|sources|sourcestats|activity)(?: -v)?)$/.test(args.join(" "))
+        ? undefined
+        : "may change something",
+    yes: ["rfkill list", "chronyc -n sources -v", "chronyc -n tracking"],
+    no: ["rfkill block all", "chronyc makestep", "chronyc sources"],
   },
   {
     programs: ["pidstat"],
@@ -306,7 +425,7 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
   {
     programs: ["netstat", "route", "arp"],
     proof: having(
-      /^-[a-zA-Z]*n|^--numeric$/,
+      /^-[a-zA-Z]*n|^--numeric$|^-[is]$/,
       "-n (names are asked for over the network)",
       only({
         short: "antulpeivorsgcWw46",
@@ -364,8 +483,13 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["mount"],
-    proof: (args) => (args.length === 0 || (args.length === 1 && args[0] === "-l") ? undefined : "mounts something"),
-    yes: ["mount", "mount -l"],
+    proof: (args) =>
+      args.length === 0 ||
+      (args.length === 1 && args[0] === "-l") ||
+      (args.length === 2 && args[0] === "-t" && /^[\w,.]+$/.test(args[1] as string))
+        ? undefined
+        : "mounts something",
+    yes: ["mount", "mount -l", "mount -t ext4"],
     no: ["mount /dev/sda1 /mnt", "mount -a", "mount -o remount,rw /"],
   },
   {

@@ -4,9 +4,12 @@ import { findPlan } from "../find.ts";
 import { AWK } from "./awk.ts";
 import { CONTAINERS } from "./containers.ts";
 import { GIT } from "./git.ts";
+import { MACOS } from "./macos.ts";
 import { always, having, only, type Proof, type ReadOnlyRow, without } from "./proof.ts";
 import { SED } from "./sed.ts";
+import { STORAGE } from "./storage.ts";
 import { SYSTEM } from "./system.ts";
+import { TOOLCHAINS } from "./toolchains.ts";
 
 const FILES: readonly ReadOnlyRow[] = [
   {
@@ -50,9 +53,6 @@ const FILES: readonly ReadOnlyRow[] = [
       "b2sum",
       "cksum",
       "sum",
-      "base64",
-      "base32",
-      "basenc",
       "grep",
       "egrep",
       "fgrep",
@@ -167,9 +167,20 @@ const FILES: readonly ReadOnlyRow[] = [
     no: ["shuf -o f f", "shuf --output=f f", "shuf -no f"],
   },
   {
+    programs: ["base64", "base32", "basenc"],
+    // macOS writes to a file with -o.
+    proof: without({ short: "o", long: ["output"] }),
+    yes: ["base64 f", "base64 -d f", "base64 -w 0 f"],
+    no: ["base64 -o f g", "base64 -i a -o b", "base64 --output f", "base64 -dof"],
+  },
+  {
     programs: ["xxd"],
-    proof: without({ short: "r", operands: 1, strict: true }),
-    yes: ["xxd f", "xxd -l64 f"],
+    // Its options with values take the next word; the second operand is a file to write.
+    proof: (args) =>
+      without({ short: "r", operands: 1, strict: true })(
+        args.filter((_, index) => !/^-[lscgo]$/.test(args[index - 1] ?? "") || /^-/.test(args[index] ?? "")),
+      ),
+    yes: ["xxd f", "xxd -l64 f", "xxd -l 64 f", "xxd -s 10 -l 20 f"],
     no: ["xxd a b", "xxd a -p", "xxd -r a", "xxd -r -p a b"],
   },
   {
@@ -571,7 +582,18 @@ const SHELL: readonly ReadOnlyRow[] = [
   },
 ];
 
-export const READ_ONLY: readonly ReadOnlyRow[] = [...FILES, ...SHELL, ...SED, ...AWK, ...GIT, ...SYSTEM, ...CONTAINERS];
+export const READ_ONLY: readonly ReadOnlyRow[] = [
+  ...FILES,
+  ...SHELL,
+  ...SED,
+  ...AWK,
+  ...GIT,
+  ...SYSTEM,
+  ...STORAGE,
+  ...MACOS,
+  ...TOOLCHAINS,
+  ...CONTAINERS,
+];
 
 const PROOFS = new Map<string, Proof[]>();
 for (const row of READ_ONLY)

@@ -1,0 +1,82 @@
+/** Programs that run another one at another priority, for a limited time, again and again, or one at a time. */
+import { leadingOptions, type OptionShape } from "./options.ts";
+import { joined, plain, rest, runs, script, type Wrapper } from "./wrapped.ts";
+
+export const nice: Wrapper = (argv) => {
+  const first = argv[1]?.value ?? "";
+  if (/^-\d+$/.test(first) || /^--\d+$/.test(first)) return runs(argv, { at: 2, seen: new Map(), odd: false }, 2, true);
+  return plain(
+    { values: "n", longValues: ["adjustment"], long: ["help", "version"] },
+    0,
+    true,
+  )(argv, { kind: "inherited" });
+};
+
+export const timeout: Wrapper = (argv) => {
+  const options = leadingOptions(argv, 1, {
+    flags: "vfp",
+    values: "ks",
+    longValues: ["kill-after", "signal"],
+    long: ["preserve-status", "foreground", "verbose", "help", "version"],
+  });
+  return runs(argv, options, options.at + 1, true);
+};
+
+/** With -p and friends they change a running process; with a command they only start it differently. */
+export function scheduler(shape: OptionShape, operands: number, onPid: string): Wrapper {
+  return (argv) => {
+    const options = leadingOptions(argv, 1, shape);
+    if ([...options.seen.keys()].some((letter) => onPid.includes(letter) || letter === "pid"))
+      return { harmless: false };
+    return runs(argv, options, options.at + operands, true);
+  };
+}
+
+export const watch: Wrapper = (argv) => {
+  const options = leadingOptions(argv, 1, {
+    flags: "bcCegtwxdrpfv",
+    values: "nqs",
+    longValues: ["interval", "equexit", "shotsdir"],
+    long: [
+      "beep",
+      "color",
+      "no-color",
+      "differences",
+      "errexit",
+      "chgexit",
+      "precise",
+      "no-title",
+      "no-wrap",
+      "exec",
+      "no-rerun",
+    ],
+  });
+  if (options.seen.has("x") || options.seen.has("exec")) return runs(argv, options, options.at, false);
+  return { harmless: false, scripts: [script(joined(rest(argv, options.at)))] };
+};
+
+export const scriptCommand: Wrapper = (argv) => {
+  const options = leadingOptions(argv, 1, {
+    flags: "aefqr",
+    values: "cEIBOTmt",
+    longValues: ["command", "log-in", "log-out", "log-io", "log-timing", "echo", "output-limit", "logging-format"],
+    long: ["append", "flush", "quiet", "return", "force", "timing"],
+  });
+  const text =
+    options.seen.get("c") ??
+    options.seen.get("command") ??
+    argv.slice(options.at).find((_, i, list) => list[i - 1]?.value === "-c");
+  return { harmless: false, ...(text === undefined ? {} : { scripts: [script(text.value)] }) };
+};
+
+export const flock: Wrapper = (argv) => {
+  const options = leadingOptions(argv, 1, {
+    flags: "sxenouFv",
+    values: "wE",
+    longValues: ["timeout", "wait", "conflict-exit-code"],
+    long: ["shared", "exclusive", "nonblock", "nb", "close", "unlock", "no-fork", "verbose"],
+  });
+  const next = argv[options.at + 1]?.value;
+  if (next === "-c" || next === "--command") return { harmless: false, scripts: [script(argv[options.at + 2]?.value)] };
+  return runs(argv, options, options.at + 1, false);
+};
