@@ -102,7 +102,7 @@ export const MACOS: readonly ReadOnlyRow[] = [
   {
     programs: ["top"],
     proof: (args) =>
-      args.some((word) => /^-l/.test(word))
+      args.some((word) => word.startsWith("-l"))
         ? only({ short: "FSr", values: "lnosiUp", words: ["-stats", "-pid"], operands: 1 })(args)
         : "without -l",
     yes: ["top -l 1", "top -l 1 -n 10 -o cpu"],

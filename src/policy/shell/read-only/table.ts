@@ -178,7 +178,7 @@ const FILES: readonly ReadOnlyRow[] = [
     // Its options with values take the next word; the second operand is a file to write.
     proof: (args) =>
       without({ short: "r", operands: 1, strict: true })(
-        args.filter((_, index) => !/^-[lscgo]$/.test(args[index - 1] ?? "") || /^-/.test(args[index] ?? "")),
+        args.filter((_, index) => !/^-[lscgo]$/.test(args[index - 1] ?? "") || args[index]?.startsWith("-") === true),
       ),
     yes: ["xxd f", "xxd -l64 f", "xxd -l 64 f", "xxd -s 10 -l 20 f"],
     no: ["xxd a b", "xxd a -p", "xxd -r a", "xxd -r -p a b"],
