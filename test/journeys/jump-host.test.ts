@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
@@ -7,6 +7,8 @@ import { type BareOptions, type BareRoot, bareRoot } from "../support/bare-root.
 import { buddyBinary } from "../support/buddy.ts";
 import { muslLibraries } from "../support/musl.ts";
 import { sshTarget } from "../support/sshd.ts";
+
+setDefaultTimeout(60_000);
 
 const onLinux = process.platform === "linux" && process.arch === "x64";
 
@@ -139,7 +141,7 @@ describe.if(onLinux)("the musl build beside a static busybox", () => {
     mkdirSync(join(root.dir, "lib"));
     muslLibraries(join(root.dir, "usr/lib"));
     copyFileSync("/lib/ld-musl-x86_64.so.1", join(root.dir, "lib/ld-musl-x86_64.so.1"));
-  }, 60_000);
+  });
   afterAll(() => root[Symbol.dispose]());
 
   worksIn(() => root, { env });
