@@ -84,7 +84,7 @@ export function localFacts(cwd: string): MachineFacts {
     programs,
     ...(programs["tmux"] === undefined
       ? {}
-      : tmuxVersion(Bun.spawnSync([programs["tmux"], "-V"], { env: {}, stderr: "ignore" }).stdout.toString())),
+      : tmuxVersion(Bun.spawnSync([programs["tmux"], "-V"], { env: locale(), stderr: "ignore" }).stdout.toString())),
   };
 }
 
@@ -102,6 +102,12 @@ function account(uid: number): [name: string, shell: string] {
 /** The account's shell may name a program that is not on this machine. */
 function startable(shell: string): string {
   return Bun.which(shell) === null ? "" : shell;
+}
+
+/** tmux does not even tell its version without a UTF-8 locale. */
+function locale(): Record<string, string> {
+  const { LANG = "", LC_ALL = "", LC_CTYPE = "" } = process.env;
+  return { LANG, LC_ALL, LC_CTYPE };
 }
 
 function tmuxVersion(said: string | undefined): { tmuxVersion?: string } {

@@ -17,7 +17,10 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   const notices = new Notices(options.onNotice);
   const tmuxMissing = (transport: Transport) => {
     const version = transport.facts.tmuxVersion;
-    if (version === undefined) return "tmux is not installed there";
+    if (version === undefined)
+      return transport.facts.programs["tmux"] === undefined
+        ? "tmux is not installed there"
+        : "tmux there does not start, usually for want of a UTF-8 locale (tmux -V tells)";
     return atLeast(version, 3, 2) ? undefined : `tmux ${version} there is too old: 3.2 is needed`;
   };
   if (options.tmux !== "never" && options.ssh === undefined && options.container === undefined)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { compile, downloadedRuntime } from "../../scripts/build.ts";
@@ -127,6 +127,15 @@ describe.if(onLinux)("the one binary on a small Debian", () => {
     expect(stdout).toMatch(/^pane=%\d+$/m);
     expect(stderr).toContain("tmux -L buddy attach -t buddy-");
     expect((await root.run(["/buddy", "--no-tmux", ...pane], { env })).stdout).toMatch(/^pane=$/m);
+  });
+
+  test("without any locale tmux does not start, and a shell does the work", async () => {
+    rmSync(join(root.dir, "usr/lib/locale"), { recursive: true });
+    const argv = ["/buddy", "exec", "-m", "demo", "--approve", "all", "run: echo $((40 + 2))"];
+    const { stdout, stderr, code } = await root.run(argv, { env });
+    expect(stderr).toContain("tmux there does not start, usually for want of a UTF-8 locale");
+    expect(stdout).toContain("42");
+    expect(code).toBe(0);
   });
 });
 
