@@ -248,6 +248,7 @@ export class TmuxPane implements Pane, PaneSink {
 
   /** Undefined when a command can be sent now; otherwise what to tell instead. */
   async #becomeFree(options: RunOptions): Promise<RunResult | undefined> {
+    const earlier = this.#current;
     const limit = this.#shell.phase === "starting" ? START_MS : FREE_MS;
     const end = performance.now() + Math.min(limit, options.waitMs ?? limit);
     const settled = () => this.#shell.phase === "ready" || this.#shell.phase === "continuation" || !this.#alive;
@@ -261,6 +262,8 @@ export class TmuxPane implements Pane, PaneSink {
     if (!this.#alive) return this.#notRun({ kind: "lost", why: "the pane was closed" }, []);
     if (this.#current === undefined && this.#shell.phase === "ready" && !this.#shell.unsure) return undefined;
     const seen = await this.#look(false);
+    // It ended while we looked: what was seen is the end of it, not a program of the operator's.
+    if (earlier !== undefined && this.#current === undefined) return this.#becomeFree(options);
     if (this.#current === undefined && this.#shell.unsure && seen.shellItself) {
       this.#shell.unsure = false;
       return undefined;
