@@ -14,14 +14,16 @@ const GREY = "#888a85";
 const home = mkdtempSync(join(tmpdir(), "buddy-picture-"));
 const screen = new Terminal({ cols: COLUMNS, rows: 60, scrollback: 1000, allowProposedApi: true });
 try {
+  // A tmux server of its own: the developer's may be at work.
+  const env = { HOME: home, PATH: process.env.PATH ?? "", TMUX_TMPDIR: home, TMPDIR: home };
   const child = Bun.spawn([buildHost(), "demo", "--yes"], {
     cwd: home,
-    env: { HOME: home, PATH: process.env.PATH ?? "", TERM: "xterm-256color", LANG: "C.UTF-8", TMPDIR: home },
+    env: { ...env, TERM: "xterm-256color", LANG: "C.UTF-8" },
     terminal: { cols: COLUMNS, rows: 60, data: (_, bytes) => screen.write(bytes) },
   });
   await child.exited;
   await new Promise<void>((written) => screen.write("", written));
-  Bun.spawnSync(["tmux", "-L", "buddy", "kill-server"], { env: { HOME: home, PATH: process.env.PATH ?? "" } });
+  Bun.spawnSync(["tmux", "-L", "buddy", "kill-server"], { env });
 } finally {
   rmSync(home, { recursive: true, force: true });
 }
