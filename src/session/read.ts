@@ -31,7 +31,7 @@ export function readEvents(path: string, visit: (event: AgentEvent) => boolean |
 
   const file = openSync(path, "r");
   try {
-    const chunk = Buffer.alloc(1 << 20);
+    const chunk = Buffer.allocUnsafe(1 << 20);
     let rest: Buffer[] = [];
     for (let count = 0; (count = readSync(file, chunk)) > 0;) {
       let from = 0;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { type Sandbox, sandbox } from "../support/buddy.ts";
@@ -89,4 +90,22 @@ describe("exec --resume", () => {
     expect((await box.run(["exec", "-m", "demo", "--resume", "zzzz", "x"])).stderr).toContain("no session");
     expect((await box.run(["exec", "-m", "demo", "--fork", "x"])).code).toBe(2);
   });
+});
+
+test("buddy sessions told times of another time zone, in columns that did not line up", async () => {
+  using box = sandbox();
+  const line = (target: string) =>
+    `${JSON.stringify({ v: 1, ts: "2026-01-01T00:00:00.000Z", session: "s", target, type: "session", profile: "p", model: "m", cwd: "/" })}\n`;
+  for (const [id, target] of [
+    ["aaaa-0000-0000-0001", "local"],
+    ["aaaa-0000-0000-0002", "ssh deploy@web1"],
+  ] as const) {
+    const path = box.write(`cwd/.buddyx/sessions/${id}.jsonl`, line(target));
+    utimesSync(path, new Date(), new Date("2026-01-02T03:04:05Z"));
+  }
+  const { stdout } = await box.run(["sessions"], { env: { TZ: "America/New_York" } });
+  expect(stdout.trimEnd().split("\n").sort()).toEqual([
+    "aaaa-0000-0000-0001  2026-01-01 22:04  local            m",
+    "aaaa-0000-0000-0002  2026-01-01 22:04  ssh deploy@web1  m",
+  ]);
 });

@@ -1,5 +1,6 @@
 /** `buddy sessions`: what is stored for this directory. */
 import { BuddyError, EXIT } from "../../lib/errors.ts";
+import { isTerminal } from "../../lib/is-terminal.ts";
 import { print } from "../../lib/output.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
 import { defineCommand } from "../command.ts";
@@ -75,14 +76,28 @@ async function listing(sessions: readonly StoredSession[], json: boolean): Promi
     )}\n`;
   if (sessions.length === 0) return "no stored sessions here\n";
   const { showText } = await import("../../policy/terminal-text.ts");
-  return sessions
-    .map(({ id, lastUsed, target, model, title, problem }) => {
-      const when = lastUsed.slice(0, 16).replace("T", " ");
-      const words = problem === undefined ? title : `(${problem})`;
-      const line = [id, when, target || "-", model || "-", words].join("  ");
-      return `${showText(line, { mode: "line" })}\n`;
-    })
+  const { clip } = await import("../../lib/graphemes.ts");
+  const shown = (text: string) => showText(text, { mode: "line" });
+  const rows = sessions.map(({ id, lastUsed, target, model, title, problem }) => ({
+    start: `${id}  ${localMinute(lastUsed)}`,
+    target: shown(target || "-"),
+    model: shown(model || "-"),
+    words: shown(problem === undefined ? title : `(${problem})`),
+  }));
+  const column = (texts: readonly string[]) => Math.min(24, Math.max(...texts.map((text) => text.length)));
+  const [target, model] = [column(rows.map((row) => row.target)), column(rows.map((row) => row.model))];
+  // In a pipe nothing is left out.
+  const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
+  return rows
+    .map((row) => `${row.start}  ${row.target.padEnd(target)}  ${row.model.padEnd(model)}  ${row.words}`.trimEnd())
+    .map((line) => `${columns === Infinity ? line : clip(line, columns)}\n`)
     .join("");
+}
+
+/** As the clock on the wall shows it. */
+function localMinute(iso: string): string {
+  const time = new Date(iso);
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16).replace("T", " ");
 }
 
 type StoredSession = import("../../session/list.ts").StoredSession;
