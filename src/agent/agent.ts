@@ -2,6 +2,7 @@
 import type { ModelClient, Message, Usage } from "../model/types.ts";
 import { estimateTokens } from "../model/usage.ts";
 import { BuddyError } from "../lib/errors.ts";
+import { HeldDeltas, type TextFilter } from "../lib/held-deltas.ts";
 import type { Registry } from "../tools/registry.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 import { EventQueue } from "./event-queue.ts";
@@ -23,6 +24,8 @@ export interface AgentOptions {
   instructions(facts: TargetFacts): string;
   /** Fields of the `session` event that the agent cannot know itself. */
   describe(): Omit<SessionEvent, "type" | "profile" | "model" | "api">;
+  /** For one streamed text: takes secrets out of it, also those that come in pieces. */
+  hideSecrets?(): TextFilter | undefined;
 }
 
 export interface Totals {
@@ -34,6 +37,7 @@ export interface Totals {
 export class Agent {
   readonly history = new History();
   readonly options: AgentOptions;
+  readonly #held: HeldDeltas<AgentEventBody>;
   readonly #listeners = new Set<(event: AgentEvent) => void>();
   #client: ModelClient;
   #totals: Totals = { input: 0, output: 0 };
@@ -45,6 +49,7 @@ export class Agent {
 
   constructor(options: AgentOptions) {
     this.options = options;
+    this.#held = new HeldDeltas(() => options.hideSecrets?.());
     this.#client = options.client;
   }
 
@@ -103,6 +108,10 @@ export class Agent {
   }
 
   publish(body: AgentEventBody): void {
+    for (const item of this.#held.through(body)) this.#send(item);
+  }
+
+  #send(body: AgentEventBody): void {
     const event = {
       ...body,
       v: EVENT_VERSION,

@@ -12,7 +12,7 @@ import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
-import { redactor } from "../policy/redact.ts";
+import { HiddenSecrets, RedactedStream, redactor, secretHider } from "../policy/redact.ts";
 import { newSessionId } from "../session/ids.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { TargetOptions } from "../targets/target.ts";
@@ -60,6 +60,10 @@ export interface Run extends AsyncDisposable {
   readonly operatorFiles: readonly OperatorFile[];
   /** Takes keys and tokens out of what is shown or stored. */
   readonly redact: (text: string) => string;
+  /** The same for text in pieces. */
+  readonly redactedStream: () => RedactedStream;
+  /** Takes buddy's own secrets out of an answer, and nothing else. */
+  readonly hideSecrets: (text: string) => string;
   /** Said of a resumed session: damaged lines, another target or model than before. */
   readonly notes: readonly string[];
   /** The options in effect: those of the command line, and the target of a resumed session. */
@@ -150,6 +154,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     client,
     registry,
     calls,
+    hideSecrets: () => (known.size === 0 ? undefined : new HiddenSecrets([...known])),
     session: () => recorder.id,
     maxIterations: options.maxIterations ?? config.agent.max_iterations,
     facts: () => target.facts(),
@@ -193,6 +198,8 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     session: () => recorder.id,
     operatorFiles: files,
     redact: (text) => redact(text),
+    redactedStream: () => new RedactedStream([...known]),
+    hideSecrets: (text) => secretHider([...known])(text),
     notes: resumed === undefined ? [] : [...note, ...adopt(resumed)],
     globals,
     prepareForTools() {

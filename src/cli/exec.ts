@@ -112,10 +112,11 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     rows: isatty(out.fd) && display.markdown ? await markdownRows(colorOf(globals, out, display.color)) : undefined,
     holdAnswer: schema !== undefined || options.json,
     redact: run.redact,
+    hideSecrets: run.hideSecrets,
   });
   problem = (message) => void printer.note(message, "warning");
   problems.forEach(problem);
-  const lines = options.json ? new JsonLines(out, run.redact) : undefined;
+  const lines = options.json ? new JsonLines(out, run.redact, run.redactedStream) : undefined;
   for (const note of run.notes) await printer.note(note);
   const limit = run.agent.contextLimit;
   const attached =
@@ -215,7 +216,7 @@ async function conclude(
     case "max_iterations":
       throw new BuddyError(codeOf(error?.code), error?.message ?? "the run failed", { hint: error?.hint });
   }
-  if (!shown && !options.json) await printer.answer(answer);
+  if (!shown && !options.json) await printer.answer(run.hideSecrets(answer));
   if (options.lastMessage !== undefined) await writeLastMessage(options.lastMessage, answer);
   if (run.target.error !== undefined) throw run.target.error;
   if (done.status === "answered") return EXIT.ok;

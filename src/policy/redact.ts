@@ -12,7 +12,38 @@ export function redactor(secrets: readonly string[]): (text: string) => string {
   };
 }
 
-/** The same for text that arrives in pieces: holds back what could still become a secret, up to a bound. */
+/** Only the given secrets: for the model's answers, in which a shape may be just what was asked for. */
+export function secretHider(secrets: readonly string[]): (text: string) => string {
+  const known = knownForms(secrets);
+  return (text) => (known === undefined ? text : text.replace(known, REDACTED));
+}
+
+/** The same for an answer that arrives in pieces: holds back only what a secret may begin with. */
+export class HiddenSecrets {
+  readonly #forms: readonly string[];
+  readonly #hide: (text: string) => string;
+  #pending = "";
+
+  constructor(secrets: readonly string[]) {
+    this.#forms = formsOf(secrets);
+    this.#hide = secretHider(secrets);
+  }
+
+  push(delta: string): string {
+    const text = this.#hide(this.#pending + delta);
+    const cut = Math.min(text.length, ...this.#forms.map((form) => startOfPrefix(text, form)));
+    this.#pending = text.slice(cut);
+    return text.slice(0, cut);
+  }
+
+  end(): string {
+    const rest = this.#pending;
+    this.#pending = "";
+    return rest;
+  }
+}
+
+/** The same as `redactor` for text that arrives in pieces: holds back what could still become a secret, up to a bound. */
 export class RedactedStream {
   readonly #redact: (text: string) => string;
   readonly #secrets: readonly string[];
@@ -62,6 +93,12 @@ const SHORTEST = 6;
 const MAX_HELD = 65_536;
 
 function knownForms(secrets: readonly string[]): RegExp | undefined {
+  const forms = formsOf(secrets);
+  return forms.length === 0 ? undefined : new RegExp(forms.map((form) => RegExp.escape(form)).join("|"), "g");
+}
+
+/** Longest first. */
+function formsOf(secrets: readonly string[]): readonly string[] {
   const forms = new Set<string>();
   for (const secret of secrets) {
     if (secret.length < SHORTEST) continue;
@@ -72,9 +109,7 @@ function knownForms(secrets: readonly string[]): RegExp | undefined {
     forms.add(JSON.stringify(inJson).slice(1, -1));
     if (secret.length >= 12) for (const form of encoded(secret)) forms.add(form);
   }
-  if (forms.size === 0) return undefined;
-  const longestFirst = [...forms].sort((a, b) => b.length - a.length);
-  return new RegExp(longestFirst.map((form) => RegExp.escape(form)).join("|"), "g");
+  return [...forms].sort((a, b) => b.length - a.length);
 }
 
 /** Hex, and base64 at each of the three alignments a secret can have inside a longer text (`user:key`). */

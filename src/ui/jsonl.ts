@@ -1,18 +1,24 @@
 /** `exec --json`: every event as one line of JSON, as it happens, without secrets. */
 import type { AgentEvent } from "../agent/events.ts";
+import { HeldDeltas, type TextFilter } from "../lib/held-deltas.ts";
 import type { Output } from "../lib/output.ts";
 
 export class JsonLines {
   readonly #out: Output;
   readonly #redact: (text: string) => string;
 
-  constructor(out: Output, redact: (text: string) => string) {
+  readonly #held: HeldDeltas<AgentEvent>;
+
+  /** `stream` makes the same filter for text that comes in pieces. */
+  constructor(out: Output, redact: (text: string) => string, stream: () => TextFilter) {
     this.#out = out;
     this.#redact = redact;
+    this.#held = new HeldDeltas(stream);
   }
 
-  show(event: AgentEvent): Promise<void> {
-    return this.#out.write(`${JSON.stringify(clean(event, this.#redact))}\n`);
+  async show(event: AgentEvent): Promise<void> {
+    for (const item of this.#held.through(event))
+      await this.#out.write(`${JSON.stringify(clean(item, this.#redact))}\n`);
   }
 }
 

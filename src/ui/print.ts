@@ -23,6 +23,8 @@ export interface PrintOptions {
   /** The answer is printed by the caller (after it was validated). */
   readonly holdAnswer: boolean;
   readonly redact: (text: string) => string;
+  /** For the answer itself: takes only buddy's own secrets out. */
+  readonly hideSecrets: (text: string) => string;
 }
 
 /** Text in, finished rows out. */
@@ -168,7 +170,7 @@ export class Printer {
     if (this.#options.stream && !this.#options.holdAnswer) return this.#closeStream();
     if (text.trim() === "") return;
     if (!final) return this.note(text);
-    if (!this.#options.holdAnswer) await this.answer(text);
+    if (!this.#options.holdAnswer) await this.answer(this.#options.hideSecrets(text));
   }
 
   async #closeStream(): Promise<void> {

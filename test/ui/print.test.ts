@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEvent, AgentEventBody } from "../../src/agent/events.ts";
 import { Output } from "../../src/lib/output.ts";
+import { RedactedStream } from "../../src/policy/redact.ts";
 import { JsonLines } from "../../src/ui/jsonl.ts";
 import { Printer, type PrintOptions } from "../../src/ui/print.ts";
 
@@ -28,6 +29,7 @@ async function shown(events: readonly unknown[], options: Partial<PrintOptions> 
       showTokens: false,
       holdAnswer: false,
       redact: (text) => text.replaceAll("s3cret", "***"),
+      hideSecrets: (text) => text,
       ...options,
     });
     for (const event of events) await printer.show(full(event));
@@ -203,7 +205,11 @@ describe("everything else", () => {
 test("--json: secrets are taken out of every text inside, at any depth", async () => {
   const dir = mkdtempSync(join(tmpdir(), "buddy-json-"));
   const fd = openSync(join(dir, "out"), "w");
-  const lines = new JsonLines(new Output(fd), (text) => text.replaceAll('k"ey', "***"));
+  const lines = new JsonLines(
+    new Output(fd),
+    (text) => text.replaceAll('k"ey', "***"),
+    () => new RedactedStream([]),
+  );
   await lines.show(full({ type: "tool_started", call: "1", tool: "t", title: 'k"ey', args: { a: ['k"ey', 1, null] } }));
   closeSync(fd);
   const [line = ""] = readFileSync(join(dir, "out"), "utf8").split("\n");
