@@ -67,6 +67,10 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     process.off("uncaughtException", crash);
     process.off("unhandledRejection", crash);
   });
+  if (ui.stuck) {
+    await run[Symbol.asyncDispose]();
+    process.exit(code);
+  }
   if (run.agent.turns > 0 && !globals.quiet)
     await new Output(1).write(`session ${run.session()}: buddy resume ${run.session()}\n`);
   return code;

@@ -124,6 +124,11 @@ export class PlainRepl implements CommandScreen, Asker {
     this.leave(EXIT.ok);
   }
 
+  /** Lines that nobody takes end with their reader (SIGPIPE, EIO). */
+  get stuck(): boolean {
+    return false;
+  }
+
   /** Nothing can be done without what failed: says so and leaves. */
   fatal(error: unknown, code: ExitCode): void {
     this.#report(error);

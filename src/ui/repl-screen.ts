@@ -14,6 +14,7 @@ export class ReplScreen {
   #asked: ReturnType<typeof setTimeout> | undefined;
   #waiters: (() => void)[] = [];
   #off = false;
+  #ending = false;
 
   constructor(terminal: Terminal, env: Readonly<Record<string, string | undefined>>, content: ScreenContent) {
     this.#terminal = terminal;
@@ -47,11 +48,17 @@ export class ReplScreen {
 
   /** Resolves when the lines that wait to be printed are few again; undefined when they are. */
   room(): Promise<void> | undefined {
-    if (this.#content.waiting() < BACKLOG) return undefined;
+    if (this.#ending || this.#content.waiting() < BACKLOG) return undefined;
     this.draw();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiters.push(resolve);
     return promise;
+  }
+
+  /** Nothing waits for the terminal any more: it may be the reason to leave. */
+  release(): void {
+    this.#ending = true;
+    for (const resolve of this.#waiters.splice(0)) resolve();
   }
 
   clear(): void {
@@ -95,7 +102,7 @@ export class ReplScreen {
     clearTimeout(this.#timer);
     clearTimeout(this.#asked);
     this.#off = true;
-    for (const resolve of this.#waiters.splice(0)) resolve();
+    this.release();
     if (this.#resized)
       this.#terminal.write(this.#area.eraseAfterResize(this.#terminal.columns, this.#reflows, undefined));
     this.#terminal.write(this.#area.erase());

@@ -143,6 +143,11 @@ export class Repl implements CommandScreen {
     this.leave(EXIT.ok);
   }
 
+  /** The terminal takes nothing any more: waiting for it would keep the process for ever. */
+  get stuck(): boolean {
+    return this.#leaving && this.#terminal.busy;
+  }
+
   /** Nothing can be done without what failed: says so and leaves. */
   fatal(error: unknown, code: ExitCode): void {
     this.#report(error);
@@ -427,6 +432,7 @@ export class Repl implements CommandScreen {
     clearTimeout(this.#hintTimer);
     this.#busyWork?.abort();
     this.#desk.close();
+    this.#screen.release();
     await this.#tasks.close();
     this.#editor.clear();
     await this.#screen.finish();

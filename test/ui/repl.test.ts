@@ -281,6 +281,21 @@ describe("output", () => {
     expect(rig.emulator.history()).toContain("line 29999\n\nEND");
   });
 
+  test("a terminal that takes nothing any more does not keep the process", async () => {
+    const rig = new ReplRig({
+      turn: async function* () {
+        for (let i = 0; i < 30_000; i++) yield { type: "text", delta: `line ${i}\n\n` };
+      },
+    });
+    await rig.until("/help");
+    rig.stalled = new Promise(() => {});
+    rig.send("flood\r");
+    await until(() => rig.repl.tasks.running !== undefined, "the task");
+    rig.repl.leave(143);
+    expect(await rig.done).toBe(143);
+    expect(rig.repl.stuck).toBe(true);
+  });
+
   test("news outside a task appear at once", async () => {
     await using rig = new ReplRig();
     rig.send("typing");

@@ -1,6 +1,7 @@
 /** The operator's terminal: raw keys in, frames out, and always given back as it was found. */
-import { writeSync } from "node:fs";
+import { write, writeSync } from "node:fs";
 import type { WriteStream } from "node:tty";
+import { atMost } from "../../lib/at-most.ts";
 import { KeyDecoder, type TerminalInput } from "./keys.ts";
 
 export class Terminal {
@@ -60,10 +61,12 @@ export class Terminal {
     if (!this.#active) return;
     this.#stopReading();
     this.write(MODES_OFF);
-    await this.drained();
+    // A terminal that takes nothing any more must not keep the process.
+    await atMost(DRAIN_MS, this.drained());
     this.#active = false;
     process.off("exit", this.#restoreNow);
-    this.#setCooked();
+    // Setting the mode waits until the terminal has taken everything.
+    if (!this.busy) this.#setCooked();
   }
 
   /** True while a frame is on its way: draw later, from the newest state. */
@@ -168,17 +171,38 @@ export interface TerminalOutput {
   writeNow(text: string): void;
 }
 
-/** process.stdout.write blocks on a TTY under Bun (measured: 1 s for 1 MB nobody reads); Bun.write does not. */
+/**
+ * Written by a thread: under Bun 1.4.4 process.stdout.write blocks on a TTY that nobody reads, and so does Bun.write
+ * for texts of a few kilobytes (it does not for a megabyte); then not even SIGTERM would be noticed.
+ */
 export function standardOutput(stdout: WriteStream): TerminalOutput {
   return {
     size: () => {
       const [columns, rows] = stdout.getWindowSize();
       return { columns, rows };
     },
-    write: (text) => Bun.write(Bun.stdout, text),
+    write: (text) => writeAll(1, Buffer.from(text)),
     writeNow: (text) => void writeSync(1, text),
   };
 }
+
+async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    write(fd, bytes, at, bytes.length - at, null, (error, count) => {
+      if (error === null) resolve(count);
+      else if (error.code === "EAGAIN") resolve(0);
+      else reject(error);
+    });
+    const count = await promise;
+    at += count;
+    // A terminal that was made non-blocking, by whoever shares it, and is full.
+    if (count === 0) await Bun.sleep(RETRY_MS);
+  }
+}
+
+const RETRY_MS = 4;
+const DRAIN_MS = 2000;
 
 /** How long a lone ESC may be the beginning of a sequence; slow links cut sequences in two. */
 const ESCAPE_WAIT_MS = 50;
