@@ -12,9 +12,10 @@ if [ -z "$__buddy_plain" ]; then
   [ -r ~/.bashrc ] && . ~/.bashrc
 fi
 IFS= read -r __buddy_key <"$__buddy_dir/key"
+IFS= read -r __buddy_run <"$__buddy_dir/run"
 __buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_shown= __buddy_ps1= __buddy_start=none
-if [ -r "$__buddy_dir/$__buddy_pane.cwd" ]; then
-  IFS= read -r -d '' __buddy_file <"$__buddy_dir/$__buddy_pane.cwd"
+if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
+  IFS= read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
   cd -- "$__buddy_file" 2>/dev/null
 fi
 
@@ -54,8 +55,8 @@ __buddy_take() {
     kill -INT $$
     return
   fi
-  { IFS= read -r tag; IFS= read -r -d '' line; } 2>/dev/null <"$__buddy_dir/$__buddy_pane.next"
-  : >|"$__buddy_dir/$__buddy_pane.next"
+  { IFS= read -r tag; IFS= read -r -d '' line; } 2>/dev/null <"$__buddy_run/$__buddy_pane.next"
+  : >|"$__buddy_run/$__buddy_pane.next"
   printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$tag" "${READLINE_LINE//[[:cntrl:]]/ }"
   case $line in
   ' '*)

@@ -6,8 +6,9 @@ set -g __buddy_id 0
 set -g __buddy_code 0
 set -g __buddy_tag 0
 read -g __buddy_key <$__buddy_dir/key
-if test -r $__buddy_dir/$__buddy_pane.cwd
-    read -z __buddy_file <$__buddy_dir/$__buddy_pane.cwd
+read -g __buddy_run <$__buddy_dir/run
+if test -r $__buddy_run/$__buddy_pane.cwd
+    read -z __buddy_file <$__buddy_run/$__buddy_pane.cwd
     builtin cd -- $__buddy_file 2>/dev/null
     set -e __buddy_file
 end
@@ -36,8 +37,8 @@ end
 function __buddy_take
     set -l aside (commandline -b | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
     set -l content ''
-    test -s $__buddy_dir/$__buddy_pane.next; and read -z content <$__buddy_dir/$__buddy_pane.next
-    echo -n >$__buddy_dir/$__buddy_pane.next
+    test -s $__buddy_run/$__buddy_pane.next; and read -z content <$__buddy_run/$__buddy_pane.next
+    echo -n >$__buddy_run/$__buddy_pane.next
     set -l parts (string split -m 1 \n -- $content)
     printf '\033]7771;%s;T;%s;%s\a' $__buddy_key $parts[1] "$aside"
     set -g __buddy_tag 0

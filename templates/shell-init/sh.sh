@@ -11,8 +11,9 @@ if [ -z "$__buddy_plain" ]; then
   [ -n "$__buddy_env" ] && [ -r "$__buddy_env" ] && . "$__buddy_env"
 fi
 IFS= read -r __buddy_key <"$__buddy_dir/key"
-if [ -r "$__buddy_dir/$__buddy_pane.cwd" ]; then
-  __buddy_cwd=$(cat "$__buddy_dir/$__buddy_pane.cwd"; printf x)
+IFS= read -r __buddy_run <"$__buddy_dir/run"
+if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
+  __buddy_cwd=$(cat "$__buddy_run/$__buddy_pane.cwd"; printf x)
   cd -- "${__buddy_cwd%x}" 2>/dev/null
 fi
 __buddy_id=0 __buddy_tag=0 __buddy_e=$(printf '\033') __buddy_b=$(printf '\a') __buddy_l= __buddy_r= __buddy_f=

@@ -5,7 +5,8 @@ __buddy_kind=$1 __buddy_login=$2 __buddy_plain=$3
 for __buddy_name in $(IFS=,; printf '%s ' $4); do unset "$__buddy_name"; done
 shift 4
 IFS= read -r __buddy_key <"$__buddy_dir/key"
-rm -f "$__buddy_dir/${TMUX_PANE#%}.cwd" "$__buddy_dir/${TMUX_PANE#%}.next"
+IFS= read -r __buddy_run <"$__buddy_dir/run"
+rm -f "$__buddy_run/${TMUX_PANE#%}.cwd" "$__buddy_run/${TMUX_PANE#%}.next"
 __buddy_quick=0
 trap : INT QUIT TSTP
 set -m

@@ -1,10 +1,11 @@
 # buddy: prompt marks for this pane, read after your own start-up files.
-typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_shown= __buddy_user=
+typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user=
 typeset -gi __buddy_id=0 __buddy_code=0 __buddy_tag=0
 unset BUDDY_DIR BUDDY_PLAIN
 IFS= read -r __buddy_key <$__buddy_dir/key
-if [[ -r $__buddy_dir/$__buddy_pane.cwd ]]; then
-  IFS= read -r -d '' __buddy_shown <$__buddy_dir/$__buddy_pane.cwd
+IFS= read -r __buddy_run <$__buddy_dir/run
+if [[ -r $__buddy_run/$__buddy_pane.cwd ]]; then
+  IFS= read -r -d '' __buddy_shown <$__buddy_run/$__buddy_pane.cwd
   cd -q -- $__buddy_shown 2>/dev/null
   __buddy_shown=
 fi
@@ -45,8 +46,8 @@ __buddy_take() {
     zle .send-break
     return
   fi
-  { IFS= read -r tag; IFS= read -r -d '' line } 2>/dev/null <$__buddy_dir/$__buddy_pane.next
-  : >|$__buddy_dir/$__buddy_pane.next
+  { IFS= read -r tag; IFS= read -r -d '' line } 2>/dev/null <$__buddy_run/$__buddy_pane.next
+  : >|$__buddy_run/$__buddy_pane.next
   printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${BUFFER//[[:cntrl:]]/ }"
   __buddy_tag=${tag:-0}
   __buddy_hook
@@ -55,7 +56,7 @@ __buddy_take() {
 }
 
 __buddy_history() {
-  [[ $1 != " . $__buddy_dir/"* ]]
+  [[ $1 != " . $__buddy_run/"* ]]
 }
 
 __buddy_hook() {

@@ -654,7 +654,7 @@ export const CASES: readonly Case[] = [
   },
   {
     name: "the files are cleaned away",
-    command: (p) => `rm -rf /tmp/buddy-*/${p.options.tmuxSocket}.*`,
+    command: (p) => `rm -rf /tmp/buddy-*/${p.options.tmuxSocket}.* /dev/shm/buddy-*/${p.options.tmuxSocket}.*`,
     in: pane,
     check: (r) => expect(kind(r)).toBe("exited"),
     after: async (p) => {

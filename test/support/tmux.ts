@@ -78,9 +78,9 @@ export async function openTestTarget(
     again: () => openTarget(options),
     async [Symbol.asyncDispose]() {
       if (options.tmux !== "never") {
-        const directory = `/tmp/buddy-${target.transport.facts.uid}/${options.tmuxSocket}.${target.identity.tmuxSession}`;
+        const directory = `buddy-${target.transport.facts.uid}/${options.tmuxSocket}.${target.identity.tmuxSession}`;
         await target.transport
-          .run('tmux -L "$1" kill-server; rm -rf "$2"', { args: [options.tmuxSocket, directory] })
+          .run('tmux -L "$1" kill-server; rm -rf "/tmp/$2" "/dev/shm/$2"', { args: [options.tmuxSocket, directory] })
           .catch(() => {});
       }
       await target[Symbol.asyncDispose]();

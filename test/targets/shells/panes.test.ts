@@ -329,7 +329,8 @@ describe("the operator", () => {
       const touched = join(home.path, `touched-${shell}`);
       await other.types(`touch ${touched} \\\n`);
       await until(async () => (await screen(other)).trimEnd().endsWith(">"), "the second prompt");
-      const file = `/tmp/buddy-${process.getuid?.()}/${other.options.tmuxSocket}.${other.target.identity.tmuxSession}/${pane.slice(1)}.next`;
+      const directory = `/tmp/buddy-${process.getuid?.()}/${other.options.tmuxSocket}.${other.target.identity.tmuxSession}`;
+      const file = `${readFileSync(`${directory}/run`, "utf8").trim()}/${pane.slice(1)}.next`;
       writeFileSync(file, "77\necho not now");
       const key = ["1b", "5b", "37", "37", "37", "31", "7e", ...(shell === "bash" ? ["0d"] : [])];
       await other.tmux("send-keys", "-t", pane, "-H", ...key);

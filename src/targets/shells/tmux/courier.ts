@@ -31,7 +31,7 @@ export class Courier {
 
   get place(): DeliveryPlace {
     const { session, shell, pane } = this.#options;
-    return { pane: pane(), directory: session.directory, shell: session.options.shell.kind, editor: shell.editor };
+    return { pane: pane(), directory: session.runDirectory, shell: session.options.shell.kind, editor: shell.editor };
   }
 
   send(command: RunningCommand, lines: readonly string[]): void {
@@ -41,7 +41,8 @@ export class Courier {
     if (!shell.editor) command.setAside(shell.typed);
     shell.forgetLine();
     // A shell that has to be started again starts here.
-    const cwd = shell.cwd === this.#savedCwd ? [] : putFile(`${session.directory}/${pane().slice(1)}.cwd`, shell.cwd);
+    const cwd =
+      shell.cwd === this.#savedCwd ? [] : putFile(`${session.runDirectory}/${pane().slice(1)}.cwd`, shell.cwd);
     this.#savedCwd = shell.cwd;
     session.send([...cwd, ...lines]).then(
       async (replies) => {

@@ -71,6 +71,7 @@ export class TmuxSession {
   #clientPid = 0;
   #key = "";
   #directory = "";
+  #runDirectory = "";
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #opening: Promise<boolean> | undefined;
   #reconnecting: Promise<void> | undefined;
@@ -87,6 +88,11 @@ export class TmuxSession {
 
   get directory(): string {
     return this.#directory;
+  }
+
+  /** For files of a moment: the line to take, the script to source. */
+  get runDirectory(): string {
+    return this.#runDirectory;
   }
 
   get connected(): boolean {
@@ -208,6 +214,7 @@ export class TmuxSession {
     }
     this.#key = key;
     this.#directory = directory;
+    this.#runDirectory = said.find((line) => line.startsWith("buddy-run "))?.slice("buddy-run ".length) ?? directory;
     return client;
   }
 
