@@ -58,7 +58,7 @@ describe("exec --resume", () => {
     await box.run(["exec", "-m", "two", "x"]);
     file(`[agent]\nmodel = "one"\n${profile("one", model.url)}`);
     const again = await box.run(["exec", "--resume", "last", "y"]);
-    expect(again.stderr).toContain("the profile of this session cannot be used");
+    expect(again.stderr).toContain("the profile of this session is no longer configured: two");
     expect([again.code, again.stdout]).toEqual([0, "b\n"]);
   });
 
