@@ -1,10 +1,13 @@
 /** `buddy exec` inside this process: what reaches stdout and stderr, the exit code, schemas, attachments, resumed sessions. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { call, shell } from "../support/calls.ts";
 import { eventsOf } from "../support/event-schema.ts";
+import { exec } from "../../src/cli/exec.ts";
+import { Output } from "../../src/lib/output.ts";
 import { Here } from "../support/in-process.ts";
+import { Pty } from "../support/pty.ts";
 
 const touch = shell("touch made", { mutation: true, risk: "medium" });
 
@@ -78,7 +81,49 @@ describe("stdout is the answer, stderr is everything else", () => {
   });
 });
 
+test("on a terminal the answer is rendered as it comes, in colour, and what it waits for is shown", async () => {
+  const text = "# Title\n\n- one **bold**\n- two\u001b]0;evil\u0007\n";
+  await using here = new Here([shell("sleep 1.3; echo slept"), { text, reasoning: "let me think" }]);
+  await using pty = new Pty(["sleep", "600"], { cols: 100 });
+  const tty = openSync(readlinkSync(`/proc/${pty.pid}/fd/0`), constants.O_RDWR | constants.O_NOCTTY);
+  const streams = { out: new Output(tty), err: new Output(tty) };
+  const stdin = { kind: "none", read: () => Promise.resolve(undefined) } as const;
+  const running = exec({ prompt: "hi", json: false }, here.globals({ "no-tmux": true, approve: "all" }), {
+    ...streams,
+    stdin,
+  });
+  await pty.until(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] run_shell 1s/);
+  expect(await running).toBe(0);
+  closeSync(tty);
+  const screen = await pty.until("two");
+  expect(screen).toContain("slept");
+  expect(screen).toContain("let me think");
+  expect(screen).not.toContain("**");
+  expect(screen).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/);
+});
+
 describe("exit codes", () => {
+  test("3: nobody could approve; the answer is printed, and stderr says what it was and how to allow it", async () => {
+    await using here = new Here([touch, { text: "I would have." }]);
+    const { code, stdout, stderr } = await here.exec({ prompt: "go" });
+    expect({ code, stdout }).toEqual({ code: 3, stdout: "I would have.\n" });
+    expect(stderr).toContain("an approval was needed and nobody could give it: touch made");
+    expect(stderr).toContain("--approve all");
+    expect(existsSync(join(here.cwd, "made"))).toBe(false);
+  });
+
+  test("0: the operator approves on the terminal, wherever stdin and stdout lead", async () => {
+    await using here = new Here([touch, { text: "made it" }]);
+    await using pty = new Pty(["sleep", "600"], { cols: 100 });
+    const tty = readlinkSync(`/proc/${pty.pid}/fd/0`);
+    const terminal = () => openSync(tty, constants.O_RDWR | constants.O_NOCTTY);
+    const running = here.exec({ prompt: "go", stdin: "n\nn\n", terminal });
+    await pty.until("touch made -- approve?");
+    pty.type("y");
+    expect(await running).toMatchObject({ code: 0, stdout: "made it\n" });
+    expect(existsSync(join(here.cwd, "made"))).toBe(true);
+  });
+
   test("0: --approve none refuses, and the answer is an answer", async () => {
     await using here = new Here([touch, { text: "I would have." }]);
     const { code, stdout, stderr } = await here.exec({ prompt: "go" }, { "no-tmux": true, approve: "none" });

@@ -19,6 +19,7 @@ import { exec, type ExecOptions } from "../../src/cli/exec.ts";
 import type { Stdin } from "../../src/cli/exec-input.ts";
 import { type GlobalOptions, readGlobalOptions } from "../../src/cli/options.ts";
 import { type LoadedConfig, loadConfig } from "../../src/config/load.ts";
+import * as controllingTerminal from "../../src/lib/controlling-terminal.ts";
 import { Output } from "../../src/lib/output.ts";
 import type { ScriptedRequest } from "../../src/model/scripted/read-request.ts";
 import type { Playbook, ScriptedReply, Turn } from "../../src/model/scripted/playbook.ts";
@@ -124,12 +125,13 @@ export class Here implements AsyncDisposable {
     return { run, events, results: this.results() };
   }
 
-  /** `buddy exec` in this process, with stdout and stderr as files. */
+  /** `buddy exec` in this process, with stdout and stderr as files; asks on `terminal`, and nobody without one. */
   async exec(
-    options: Partial<ExecOptions> & { stdin?: string },
+    options: Partial<ExecOptions> & { stdin?: string; terminal?: () => number },
     flags: Flags = { "no-tmux": true },
   ): Promise<{ code: number; stdout: string; stderr: string }> {
-    const { stdin, ...rest } = options;
+    const { stdin, terminal, ...rest } = options;
+    const spy = spyOn(controllingTerminal, "openTerminal").mockImplementation(() => terminal?.());
     const paths = ["stdout", "stderr"].map((name) => join(this.dir, name));
     const [out = -1, err = -1] = paths.map((path) => openSync(path, "w"));
     try {
@@ -140,6 +142,7 @@ export class Here implements AsyncDisposable {
       });
       return { code, stdout: this.read("stdout"), stderr: this.read("stderr") };
     } finally {
+      spy.mockRestore();
       closeSync(out);
       closeSync(err);
     }
