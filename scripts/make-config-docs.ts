@@ -52,7 +52,9 @@ else. Until you trust it, buddy ignores, with a warning, what in it would
   \`shell_denylist\` shorter than the default one, weaker levels in \`[safety]\`;
 - open what is closed: \`files_allowed_paths\`, \`fetch_allowed_domains\`;
 - send a credential where the file says: a profile with \`api_key_env\` or \`api_key_file\`, or with an \`api_base_url\` that
-  would get your sign-in, \`BUDDY_API_KEY\` or \`--api-key\`. Such a profile is ignored as a whole.
+  would get your sign-in, \`BUDDY_API_KEY\` or \`--api-key\`; or send your conversation to another machine: an
+  \`api_base_url\` with a key of the file's own, or one in your network that needs none. Such a profile is ignored as a
+  whole.
 
 On a terminal it shows these settings and asks; the answer is remembered in \`~/.config/buddy/trust.json\` for this content
 of this file, and asked again when it changes. Elsewhere nothing is asked. \`--config ./buddy.toml\` trusts the file for one

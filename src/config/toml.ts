@@ -31,10 +31,12 @@ async function parseWithPositions(source: string, file: string): Promise<Record<
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const what = (error.message.split("\n", 1)[0] ?? "").replace(/^Invalid TOML document: /, "");
-    const shown = source.split(/\r?\n/)[error.line - 1]?.trim().slice(0, 60) ?? "";
+    const line = source.split(/\r?\n/)[error.line - 1]?.trim().slice(0, 60) ?? "";
+    const shown = line.replace(/(\bapi_key["']?\s*=).*/, "$1 …");
     throw new BuddyError("config", `${file} line ${error.line}, column ${error.column}: ${what}`, {
       hint: [...(shown === "" ? [] : [`the line reads: ${shown}`]), "correct it; nothing was changed"].join("\n"),
-      cause: error,
+      // The parser's message quotes the lines around.
+      ...(source.includes("api_key") ? {} : { cause: error }),
     });
   }
 }

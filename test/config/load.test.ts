@@ -387,3 +387,14 @@ describe("hostile files", () => {
     expect((await failure(load())).message).toBe("./buddy.toml is too large for a configuration file");
   });
 });
+
+test("a key in a line that is no TOML was quoted, by buddy and in the details of the parser", async () => {
+  for (const text of [
+    '[models.x]\napi_key = "wordsonlysecret\n',
+    '[models.x]\napi_key = "wordsonlysecret"\nmodel = \n',
+  ]) {
+    const error = await failure(place({ "cwd/buddy.toml": text }).load());
+    expect(`${error.message} ${error.hint} ${Bun.inspect(error.cause)}`).not.toContain("wordsonlysecret");
+    expect(error.hint).toContain("the line reads:");
+  }
+});
