@@ -19,6 +19,12 @@ export interface OpenedTarget extends AsyncDisposable {
   again(): Promise<Target>;
 }
 
+/** The server, its socket and everything buddy keeps for its sessions. */
+const REMOVE = `
+tmux -L "$1" kill-server
+rm -rf "\${TMUX_TMPDIR:-/tmp}/tmux-$2/$1" "/tmp/buddy-$2/$1".* "/dev/shm/buddy-$2/$1".*
+`;
+
 let count = 0;
 
 /** A directory that serves as HOME of this process and its children until it is disposed. */
@@ -78,10 +84,8 @@ export async function openTestTarget(
     again: () => openTarget(options),
     async [Symbol.asyncDispose]() {
       if (options.tmux !== "never") {
-        const directory = `buddy-${target.transport.facts.uid}/${options.tmuxSocket}.${target.identity.tmuxSession}`;
-        await target.transport
-          .run('tmux -L "$1" kill-server; rm -rf "/tmp/$2" "/dev/shm/$2"', { args: [options.tmuxSocket, directory] })
-          .catch(() => {});
+        const args = [options.tmuxSocket, String(target.transport.facts.uid)];
+        await target.transport.run(REMOVE, { args }).catch(() => {});
       }
       await target[Symbol.asyncDispose]();
       await container?.[Symbol.asyncDispose]();

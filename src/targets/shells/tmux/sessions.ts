@@ -104,9 +104,11 @@ export class ManagedPanes implements Panes {
       pane.release();
       this.#panes.delete(key);
     }
-    await this.#sessions.get(full)?.close();
+    const session = this.#sessions.get(full);
     this.#sessions.delete(full);
+    await session?.close();
     await this.#session(this.#owner).ask(`kill-session -t ${tmuxQuote(`=${full}`)}`);
+    await session?.removeFiles();
   }
 
   async createPane(name: string, sessionName?: string): Promise<{ session: string; pane: string; created: boolean }> {

@@ -139,6 +139,13 @@ export class TmuxSession {
     }
   }
 
+  /** After the session itself is gone. */
+  async removeFiles(): Promise<void> {
+    const args = [this.#directory, this.#runDirectory];
+    if (args.every((one) => one.endsWith(`.${this.name}`)))
+      await this.options.transport.run('rm -rf "$1" "$2"', { args });
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#heartbeat);
