@@ -217,7 +217,7 @@ async function conclude(
       throw new BuddyError(codeOf(error?.code), error?.message ?? "the run failed", { hint: error?.hint });
   }
   if (!shown && !options.json) await printer.answer(run.hideSecrets(answer));
-  if (options.lastMessage !== undefined) await writeLastMessage(options.lastMessage, answer);
+  if (options.lastMessage !== undefined) await writeLastMessage(options.lastMessage, run.hideSecrets(answer));
   if (run.target.error !== undefined) throw run.target.error;
   if (done.status === "answered") return EXIT.ok;
   const wanted = run.calls.unapproved;

@@ -67,6 +67,7 @@ export function wordValues(word: Word, by: Expansion): readonly string[] {
       pieces[0] = [{ text: withHome(literal(part), by) }];
     first = false;
     const texts = pieces.map((piece) => piece.map((bit) => ("list" in bit ? bit.list.join(" ") : bit.text)).join(""));
+    by.spend((values.length * texts.length) / 2 + (texts[0]?.length ?? 0) / 128);
     if (values.length * texts.length > MOST_OUTCOMES) values = [UNKNOWN];
     else values = values.flatMap((value) => texts.map((text) => within(value + text)));
   }
@@ -80,9 +81,13 @@ type Bits = Bit[];
 
 /** A longer value is not kept: variables that double themselves would fill the memory. */
 const LONGEST_VALUE = 4_096;
+/** Unknown text after unknown text is unknown text. */
+const TWICE = UNKNOWN + UNKNOWN;
+const UNKNOWN_RUN = /\uFDD2{2,}/g;
 
 function within(value: string): string {
-  return value.length > LONGEST_VALUE ? UNKNOWN : value;
+  if (value.length > LONGEST_VALUE) return UNKNOWN;
+  return value.length > 1 && value.includes(TWICE) ? value.replace(UNKNOWN_RUN, UNKNOWN) : value;
 }
 
 function expandParts(parts: readonly WordPart[], source: string, by: Expansion): readonly Outcome[] {
@@ -108,8 +113,8 @@ function expandParts(parts: readonly WordPart[], source: string, by: Expansion):
       part.type === "LocaleString"
     )
       quoted ||= !(part.type === "DoubleQuoted" && part.parts.length === 1 && isListPart(part.parts[0]));
+    if (ways.length * values.length > 1) by.spend(ways.length * values.length);
     ways = followed(ways, values);
-    if (ways.length > 1) by.spend(ways.length / 2);
   }
   return ways.map((way) =>
     assembled(way, quoted, by).map((value) => (process ? { value, source, prints, process } : { value, source })),
