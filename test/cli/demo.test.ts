@@ -30,7 +30,6 @@ test("without tmux it says so and goes on, whatever the configuration says", asy
 
 test("with tmux the pane can be watched, and is taken away again", async () => {
   await using here = new Here();
-  process.env.TMUX_TMPDIR = here.dir;
   const { code, text } = await tour(here, { tmux: true });
   expect(code).toBe(0);
   expect(text).toMatch(/^ {4}tmux -L buddy attach -t buddy-demo$/m);

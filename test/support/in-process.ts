@@ -65,6 +65,9 @@ export class Here implements AsyncDisposable {
     );
     for (const name of Object.keys(process.env)) if (/^(BUDDY|AGENT|XDG)_|^TMUX/.test(name)) delete process.env[name];
     process.env.HOME = this.home;
+    // Sockets, spools and background shells end up below the directory and go with it.
+    process.env.TMPDIR = process.env.TMUX_TMPDIR = join(this.dir, "tmp");
+    mkdirSync(process.env.TMPDIR);
     process.chdir(this.cwd);
   }
 
@@ -154,20 +157,14 @@ export class Here implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const run of this.#runs) {
-      const session = run.target.opened?.identity.tmuxSession;
-      await run[Symbol.asyncDispose]();
-      if (session === undefined) continue;
-      Bun.spawnSync(["tmux", "-L", this.socket, "kill-server"], { stderr: "ignore", stdout: "ignore" });
-      const uid = process.getuid?.() ?? 0;
-      rmSync(`/tmp/buddy-${uid}/${this.socket}.${session}`, { recursive: true, force: true });
-      rmSync(`/tmp/tmux-${uid}/${this.socket}`, { force: true });
-    }
+    for (const run of this.#runs) await run[Symbol.asyncDispose]();
     await this.model[Symbol.asyncDispose]();
     for (const spy of this.#spies.toReversed()) spy.mockRestore();
     process.chdir(this.#before.cwd);
     for (const name of Object.keys(process.env)) if (!(name in this.#before.env)) delete process.env[name];
     Object.assign(process.env, this.#before.env);
+    const env = { ...process.env, TMUX_TMPDIR: join(this.dir, "tmp") };
+    Bun.spawnSync(["tmux", "-L", this.socket, "kill-server"], { env, stderr: "ignore", stdout: "ignore" });
     rmSync(this.dir, { recursive: true, force: true });
   }
 }
