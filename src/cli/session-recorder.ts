@@ -13,7 +13,7 @@ export interface RecorderOptions {
 }
 
 /**
- * The file is opened when the first request has left, and then every event is written as it comes. The lock and the
+ * The file is opened with the first event, and then every event is written as it comes. The lock and the
  * waiting for the disk follow when the first moments have passed or a tool runs: a short answer is over by then, and
  * nobody else can know its id yet.
  */
@@ -38,7 +38,7 @@ export class SessionRecorder {
     }
     if (this.#log !== undefined) return this.#log.append(event);
     this.#waiting.push(event);
-    if (this.#waiting.length === 1) setTimeout(() => void this.#open(), 0);
+    void this.#open();
   }
 
   async close(): Promise<void> {

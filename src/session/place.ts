@@ -49,6 +49,11 @@ function canHold(root: string, cwd: string): boolean {
   }
 }
 
+/** What cannot even be looked at is none. */
 function isDirectory(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  try {
+    return lstatSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }

@@ -178,6 +178,13 @@ describe("where sessions live", () => {
     expect(sessionPlace(join(cwd, "missing"), state).directory).toBe(join(state, "sessions"));
   });
 
+  test("a working directory that cannot be looked into crashed whatever needs sessions", () => {
+    // A name that is too long fails like a directory without permission, for root too.
+    const place = sessionPlace(join(cwd, "x".repeat(300)), state);
+    expect(place.directory).toBe(join(state, "sessions"));
+    expect(place.notice).toContain("sessions are stored in");
+  });
+
   test("a place where nothing can be written is told, and the work goes on", async () => {
     writeFileSync(join(cwd, "state"), "a file");
     symlinkSync("/etc", join(cwd, ".buddyx"));
