@@ -49,8 +49,7 @@ function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext
     case "shell-ended":
       return [
         `[the shell ended with exit code ${outcome.code}]`,
-        "The next command gets a new shell: variables and functions are lost" +
-          (shell === "direct" ? ", the working directory too." : "."),
+        `The next command gets a new shell in the same directory: ${shell === "direct" ? "variables that were not exported" : "variables"} and functions are lost.`,
       ];
     case "lost":
       return [

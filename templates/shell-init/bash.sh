@@ -13,7 +13,7 @@ if [ -z "$__buddy_plain" ]; then
 fi
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
-__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_shown= __buddy_ps1= __buddy_start=none
+__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_mend=
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   IFS= read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
   cd -- "$__buddy_file" 2>/dev/null
@@ -21,7 +21,10 @@ fi
 
 __buddy_before() {
   __buddy_code=$?
-  __buddy_id=$((__buddy_id + 1)) __buddy_more=0
+  __buddy_id=$((__buddy_id + 1)) __buddy_more=0 __buddy_mend=
+  # After `exec >file` or `exec 2>file` nobody would see prompts and marks: the terminal is put back.
+  [ -t 1 ] || exec >/dev/tty
+  [ -t 9 ] || __buddy_mend=__buddy_stderr
   local mark="$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$PWD"
   printf '\033]7;buddy;%s\a\033]7771;%s\a' "$mark" "$mark"
   __buddy_tag=0
@@ -31,6 +34,8 @@ __buddy_before() {
   fi
   return $__buddy_code
 }
+
+__buddy_stderr() { exec 2>/dev/tty; }
 
 # Your own PROMPT_COMMAND may have set PS1 anew: whatever it is now stays behind the visible prompt.
 __buddy_after() {
@@ -74,16 +79,21 @@ __buddy_head() {
   __buddy_tag=$1
   printf '\033]7;buddy;%s;C;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$__buddy_key" "$1"
 }
+# The prompt hooks do what the check does elsewhere.
+__buddy_check() { __buddy_code=$1; }
 __buddy_tail() { return $1; }
 
 __buddy_hook() {
+  # An expansion that is empty is no command: `set -x` has nothing to show.
+  local before='{ __buddy_before; } 9>&2 2>/dev/null'
+  local after='{ __buddy_after; } 2>/dev/null; ${__buddy_mend:+"$__buddy_mend"}'
   case "${PROMPT_COMMAND[*]-}" in *__buddy_before*__buddy_after*) return ;; esac
   if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 51 ]; then
-    PROMPT_COMMAND=('{ __buddy_before; } 2>/dev/null' "${PROMPT_COMMAND[@]}" '{ __buddy_after; } 2>/dev/null')
+    PROMPT_COMMAND=("$before" "${PROMPT_COMMAND[@]}" "$after")
   else
-    PROMPT_COMMAND="{ __buddy_before; } 2>/dev/null
+    PROMPT_COMMAND="$before
 ${PROMPT_COMMAND-}
-{ __buddy_after; } 2>/dev/null"
+$after"
   fi
 }
 

@@ -27,7 +27,16 @@ __buddy_ps1="$__buddy_f$__buddy_l$__buddy_ps1$__buddy_r"'[buddy $((__buddy_id+(_
 PS2="$__buddy_f$__buddy_l$__buddy_e]7771;$__buddy_key;I$__buddy_b$__buddy_r${PS2-> }"
 __buddy_end="$__buddy_l"'${__buddy_e}]7771;${__buddy_key};B${__buddy_b}'"$__buddy_r"
 
-# After each command: a PS1 that the command set stays behind the visible prompt.
+# After each command: `exec >file` or `exec 2>file` would hide prompts and marks, so the terminal is put back.
+__buddy_check() {
+  __buddy_code=$1 __buddy_mend=
+  [ -t 1 ] || exec >/dev/tty
+  [ -t 9 ] || __buddy_mend=__buddy_stderr
+  # What follows is not the command's: dash traces even an empty line.
+  printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag"
+}
+__buddy_stderr() { exec 2>/dev/tty; }
+# A PS1 that the command set stays behind the visible prompt.
 __buddy_tail() {
   case $PS1 in "$__buddy_ps1"*) ;; *) PS1=$__buddy_ps1$PS1$__buddy_end ;; esac
   return $1

@@ -16,6 +16,8 @@ __buddy_before() { {
   emulate -L zsh; setopt noxtrace
   __buddy_code=code
   (( __buddy_id++ ))
+  # After `exec >file` or `exec 2>file` nobody would see marks and output: the terminal is put back.
+  [[ -t 1 ]] || exec >/dev/tty
   local mark="$__buddy_key;P;$__buddy_id;$code;$__buddy_tag;$PWD"
   printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
   __buddy_tag=0
@@ -26,6 +28,7 @@ __buddy_before() { {
 
 __buddy_after() {
   emulate -L zsh; setopt noxtrace
+  [[ -t 2 ]] || exec 2>/dev/tty
   [[ $PROMPT == $__buddy_shown ]] || __buddy_user=$PROMPT
   __buddy_shown="[buddy $__buddy_id: $__buddy_code] $__buddy_user%{"$'\e'"]7771;$__buddy_key;B"$'\a'"%}"
   PROMPT=$__buddy_shown

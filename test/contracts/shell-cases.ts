@@ -1,5 +1,6 @@
 /** Awkward commands and what every shell must make of them. */
 import { expect } from "bun:test";
+import { randomInt } from "node:crypto";
 import type { RunOptions, RunResult } from "../../src/targets/target.ts";
 import type { OpenedTarget } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
@@ -319,6 +320,19 @@ export const CASES: readonly Case[] = [
     check: (r) => {
       expect(r.output.head).toBe("out\n");
       expect(r.stderr?.head).toBe("err\n");
+    },
+  },
+  {
+    name: "stdout and stderr sent elsewhere for good",
+    command: "exec >/dev/null 2>&1; echo gone",
+    in: (s) => s !== "fish",
+    check: exits(""),
+    after: async (p) => {
+      const { outcome, output, stderr } = await p.target.shell.run("echo out; echo err >&2; sh -c 'exit 3'");
+      expect({ outcome, output: output.head + (stderr?.head ?? "") }).toEqual({
+        outcome: { kind: "exited", code: 3 },
+        output: "out\nerr\n",
+      });
     },
   },
   { name: "stdin is empty", command: 'cat; read x; echo "got:$x"', in: direct, check: exits("got:\n") },
@@ -696,14 +710,16 @@ async function told(place: Place): Promise<void> {
 }
 
 /** Stopped on request, with nothing of it left running. */
+/** The `10xx` in the command becomes a number of this run's own: other runs on the machine are not looked at. */
 async function cancels(place: Place, command: string): Promise<void> {
   const stop = new AbortController();
-  const running = place.target.shell.run(command, { signal: stop.signal });
-  const number = /10\d\d/.exec(command)?.[0] ?? "";
+  const number = String(randomInt(1_000_000, 10_000_000));
+  const running = place.target.shell.run(command.replace(/\b10\d\d\b/g, number), { signal: stop.signal });
   const alive = async () => {
+    // The brackets keep the search from finding itself.
     const found = await place.target.transport.run(
-      'grep -ls "" /dev/null; for f in /proc/[0-9]*/cmdline; do tr "\\000" " " <"$f" 2>/dev/null | grep -qx "sleep $1 " && echo "$f"; done',
-      { args: [number] },
+      'for f in $(grep -ls "$1" /proc/[0-9]*/cmdline); do case $(tr "\\000" " " <"$f") in "sleep "*) echo "$f" ;; esac; done 2>/dev/null',
+      { args: [`[${number[0]}]${number.slice(1)}`] },
     );
     return found.stdout.toString().trim();
   };

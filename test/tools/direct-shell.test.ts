@@ -29,7 +29,7 @@ describe("run_shell on a direct shell", () => {
     expect(results[1]).toBe("kept in sub");
     expect(results[2]).toBe("(no output)");
     expect(results[3]).toStartWith("[the shell ended with exit code 3]\nThe next command gets a new shell");
-    expect(results[3]).toContain("the working directory too.");
+    expect(results[3]).toContain("in the same directory: variables that were not exported and functions are lost.");
     expect(results[3]).toContain("out\n[stderr]\nerr");
     expect(results[4]).toStartWith("[command failed: exit code 4]\n[stderr]\nbad");
     expect(results[5]).toStartWith("[command timed out after 200ms]\nIt and everything it started were ended.");

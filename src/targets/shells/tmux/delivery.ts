@@ -110,7 +110,9 @@ function typedScript(command: string, tag: number): string {
   // Typed lines can arrive twice when the first was slow: the second does nothing.
   const once = `case \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
   const head = `{ printf '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag}; } 2>/dev/null`;
-  return `${once}\n${head}\n${command}\n{ __buddy_tail $?; } 2>/dev/null\n`;
+  // An expansion that is empty is no command: `set -x` has nothing to show.
+  const mend = '{ __buddy_check $?; } 9>&2 2>/dev/null\n${__buddy_mend:+"$__buddy_mend"}';
+  return `${once}\n${head}\n${command}\n${mend}\n{ __buddy_tail $__buddy_code; } 2>/dev/null\n`;
 }
 
 function excerpt(command: string): string {

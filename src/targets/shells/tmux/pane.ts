@@ -45,6 +45,9 @@ const BEGUN_MS = 1000;
 const PRESS_MS = 400;
 const MAX_PRESSES = 10;
 
+/** Prompts in the middle of a command, printed or real, that are looked into. */
+const MAX_UNMARKED = 20;
+
 const MISSED = "Output was missed while the connection was down";
 const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
 
@@ -376,6 +379,10 @@ export class TmuxPane implements Pane, PaneSink {
   #onPromptWithoutMark(): boolean {
     const command = this.#current;
     if (command?.phase !== "started" || !this.#shell.editor) return false;
+    if (++command.promptsWithoutMark > MAX_UNMARKED) {
+      this.#finish({ kind: "lost", why: "the shell shows a prompt, but no longer tells how commands end" });
+      return false;
+    }
     void this.#restoreHooks(command).catch(() => {});
     return true;
   }
