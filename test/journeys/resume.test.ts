@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import { type Sandbox, sandbox } from "../support/buddy.ts";
+import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
 import { startModel } from "../support/model.ts";
 import { sshTarget } from "../support/sshd.ts";
 
@@ -109,3 +109,27 @@ test("buddy sessions told times of another time zone, in columns that did not li
     "aaaa-0000-0000-0002  2026-01-01 22:04  ssh deploy@web1  m",
   ]);
 });
+
+const READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && cd "$1" && shift && exec "$@"';
+const canMount =
+  Bun.which("unshare") !== null && Bun.spawnSync(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).success;
+
+test.if(canMount)(
+  "sessions of a directory that became read-only were gone; they are listed and go on as a copy",
+  async () => {
+    using box = sandbox();
+    await box.run(["exec", "-m", "demo", "first words"]);
+    const id = await idOf(box);
+    const there = async (...args: string[]) => {
+      const command = ["unshare", "-rm", "sh", "-c", READ_ONLY, "sh", box.cwd, await buddyBinary(), ...args];
+      const child = Bun.spawn(command, { env: box.env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+      const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+      return { stdout, stderr, code };
+    };
+    expect((await there("sessions")).stdout).toContain(`${id}  `);
+    const again = await there("exec", "-m", "demo", "--resume", id, "more");
+    expect(again.code).toBe(0);
+    expect(again.stderr).toContain(`session ${id} goes on as a copy`);
+    expect((await there("sessions")).stdout.match(/first words/g)).toHaveLength(2);
+  },
+);
