@@ -40,11 +40,14 @@ export async function exec(
   const signal = AbortSignal.any(limits);
   // `| head -1`: nobody reads any more, so there is no reason to go on.
   out.onBroken(() => ending.abort(new ReaderGone()));
+  // A reader that does not read must not keep a run that is to end.
+  signal.addEventListener("abort", () => setTimeout(() => [out, err].forEach((one) => one.giveUp()), LAST_WORDS_MS));
   try {
     const around = { signal, out, err, stdin, interrupt: () => signals.interrupt() };
     const code = await answerPrompt(options, globals, around);
     await out.flush();
     if (out.trouble !== undefined) throw out.trouble;
+    if (out.cut) throw asError(signal.reason, options);
     return code;
   } catch (error) {
     if (out.broken && out.trouble === undefined) return EXIT.ok;
@@ -60,6 +63,8 @@ export async function exec(
     await Promise.all([out.flush(), err.flush()]);
   }
 }
+
+const LAST_WORDS_MS = 300;
 
 export interface Streams {
   readonly out: Output;

@@ -2,17 +2,22 @@
 import { fstatSync, writeSync } from "node:fs";
 import { BuddyError } from "./errors.ts";
 import { fileTrouble } from "./file-trouble.ts";
+import { writeAll } from "./write-all.ts";
 
 /**
  * Measured on Bun 1.4.4: `process.stdout` costs 11 ms and truncates at exit; a `Bun.stdout.writer()` reports EPIPE as
- * an unhandled error; `fs.write` costs 3 ms for its first thread. `Bun.write` is right for pipes and terminals and does
- * not block signals while a reader is slow, but writes wrong lengths to files opened for appending: those never block.
+ * an unhandled error; `fs.write` costs 3 ms for its first thread; `Bun.write` blocks while a pipe is full, and writes
+ * wrong lengths to files opened for appending. So: the first bytes, which every pipe has room for, go by `Bun.write`,
+ * the rest by a thread; files never block.
  */
 export class Output {
   readonly fd: number;
   #isFile: boolean | undefined;
   #queue: Promise<void> = Promise.resolve();
+  #written = 0;
+  readonly #left = Promise.withResolvers<void>();
   #broken = false;
+  #cut = false;
   #trouble: BuddyError | undefined;
   #onBroken: (() => void) | undefined;
 
@@ -30,6 +35,11 @@ export class Output {
     return this.#trouble;
   }
 
+  /** Something was given up before the reader took it. */
+  get cut(): boolean {
+    return this.#cut;
+  }
+
   onBroken(listener: () => void): void {
     this.#onBroken = listener;
   }
@@ -44,12 +54,19 @@ export class Output {
     return this.#queue;
   }
 
+  /** The end has come and nobody reads: what still waits is not waited for. */
+  giveUp(): void {
+    this.#left.resolve();
+  }
+
   async #put(text: string): Promise<void> {
     if (this.#broken) return;
     try {
       this.#isFile ??= fstatSync(this.fd).isFile();
       if (this.#isFile) writeWhole(this.fd, Buffer.from(text));
-      else await Bun.write(Bun.file(this.fd), text);
+      else if ((this.#written += text.length) <= ROOM_IN_ANY_PIPE) await Bun.write(Bun.file(this.fd), text);
+      else
+        await Promise.race([writeAll(this.fd, Buffer.from(text)), this.#left.promise.then(() => (this.#cut = true))]);
     } catch (error) {
       this.#broken = true;
       // A reader that went away has had what it wanted; a file on a full disk has not.
@@ -62,6 +79,7 @@ export class Output {
   }
 }
 
+const ROOM_IN_ANY_PIPE = 4096;
 const NAMES: Readonly<Record<number, string>> = { 1: "standard output", 2: "standard error" };
 
 /** Everything on stdout, piece by piece; ends quietly when the reader goes away, and throws what else goes wrong. */

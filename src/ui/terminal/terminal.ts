@@ -1,8 +1,9 @@
 /** The operator's terminal: raw keys in, frames out, and always given back as it was found. */
-import { write, writeSync } from "node:fs";
+import { writeSync } from "node:fs";
 import type { WriteStream } from "node:tty";
 import { atMost } from "../../lib/at-most.ts";
 import { KeyDecoder, type TerminalInput } from "./keys.ts";
+import { writeAll } from "../../lib/write-all.ts";
 
 export class Terminal {
   readonly #stdin: RawInput;
@@ -186,22 +187,6 @@ export function standardOutput(stdout: WriteStream): TerminalOutput {
   };
 }
 
-async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) {
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
-    write(fd, bytes, at, bytes.length - at, null, (error, count) => {
-      if (error === null) resolve(count);
-      else if (error.code === "EAGAIN") resolve(0);
-      else reject(error);
-    });
-    const count = await promise;
-    at += count;
-    // A terminal that was made non-blocking, by whoever shares it, and is full.
-    if (count === 0) await Bun.sleep(RETRY_MS);
-  }
-}
-
-const RETRY_MS = 4;
 const DRAIN_MS = 2000;
 
 /** How long a lone ESC may be the beginning of a sequence; slow links cut sequences in two. */
