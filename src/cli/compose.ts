@@ -135,8 +135,9 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     target: () => target.get(),
     judgeShell: async (command) => {
       const { judgeShell } = await import("../policy/judge.ts");
-      const user = target.opened?.identity.user;
-      return judgeShell(command, shellRules(config), user === undefined ? {} : { user });
+      const facts = target.opened?.transport.facts;
+      const context = facts === undefined ? {} : { user: facts.user, home: facts.home };
+      return judgeShell(command, shellRules(config), context);
     },
     judgeWrite: async (path, asked) => {
       const { ownPaths, writeJudge } = await import("./judge-write.ts");
