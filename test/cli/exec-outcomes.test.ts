@@ -83,7 +83,7 @@ describe("stdout is the answer, stderr is everything else", () => {
 
 test("on a terminal the answer is rendered as it comes, in colour, and what it waits for is shown", async () => {
   const text = "# Title\n\n- one **bold**\n- two\u001b]0;evil\u0007\n";
-  await using here = new Here([shell("sleep 1.3; echo slept"), { text, reasoning: "let me think" }]);
+  await using here = new Here([shell("sleep 2.5; echo slept"), { text, reasoning: "let me think" }]);
   await using pty = new Pty(["sleep", "600"], { cols: 100 });
   const tty = openSync(readlinkSync(`/proc/${pty.pid}/fd/0`), constants.O_RDWR | constants.O_NOCTTY);
   const streams = { out: new Output(tty), err: new Output(tty) };
@@ -92,7 +92,7 @@ test("on a terminal the answer is rendered as it comes, in colour, and what it w
     ...streams,
     stdin,
   });
-  await pty.until(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] run_shell 1s/);
+  await pty.until(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] run_shell [12]s/);
   expect(await running).toBe(0);
   closeSync(tty);
   const screen = await pty.until("two");

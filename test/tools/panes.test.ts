@@ -38,7 +38,8 @@ describe("in the shared pane", () => {
     expect(text[0]).toBe("here");
     expect(text[1]).toBe("[command failed: exit code 6]");
     expect(text[2]).toStartWith("[command timed out after 1s]\nIt is still running in the pane.");
-    expect(text[3]).toStartWith("[not run: sleep is still running in the pane]\nNothing was typed.");
+    expect(text[3]).toMatch(/^\[not run: \S+ is still running in the pane\]\nNothing was typed\./);
+    expect(text[3]).toContain('an earlier command "sleep 300"');
     expect(text[4]).toStartWith("[command timed out after 100ms]");
     expect(text[5]).toBe("sent; see what it did with capture-pane");
     expect(text[6]).toStartWith("[command failed: exit code 130]");
@@ -64,7 +65,7 @@ describe("in the shared pane", () => {
   test("a password is the operator's to type: they are told where, the model is told not to ask", async () => {
     const prompt = "printf '[sudo] password for me: '; stty -echo; read -r secret; stty echo; echo";
     await using here = new Here([
-      shell(prompt, { wait: 2 }),
+      shell(prompt, { wait: 4 }),
       keys({ keys: ["C-c"] }),
       call("shell_output", { wait: 20 }),
       { text: "done" },
