@@ -8,7 +8,8 @@ import { rmDanger } from "./shell/dangers/rm.ts";
 import { isUnknown, readable, shown } from "./shell/field.ts";
 import { unproven } from "./shell/read-only/prove.ts";
 import { escalates, isHighRisk, onlyReads } from "./shell/risk.ts";
-import { type FoundCommand, type Walked, walkText } from "./shell/walk.ts";
+import type { FoundCommand, Walked } from "./shell/found-command.ts";
+import { walkText } from "./shell/walk.ts";
 import type { JudgedCommand, ShellJudgement, ShellRules, Verdict } from "./verdict.ts";
 
 /** `user` helps to know `$USER`; a home directory is one whatever its path is, `home` names it where it is unusual. */

@@ -1,7 +1,7 @@
 /** How much a command could harm, derived from its words: compared with what the model declared. */
 import { type Field, programName } from "./field.ts";
 import { criticalPath } from "./paths.ts";
-import type { FoundCommand } from "./walk.ts";
+import type { FoundCommand } from "./found-command.ts";
 import { isPrivileging } from "./wrappers.ts";
 
 export function isHighRisk(command: FoundCommand): boolean {

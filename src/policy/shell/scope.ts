@@ -105,3 +105,8 @@ function joined(a: readonly Value[] | undefined, b: readonly Value[] | undefined
 function bounded(values: readonly Value[]): readonly Value[] {
   return values.length <= MOST_VALUES ? values : [...values.slice(0, MOST_VALUES), UNKNOWN];
 }
+
+/** As one text. */
+export function flat(value: Value | undefined): string {
+  return typeof value === "string" ? value : (value?.join(" ") ?? "");
+}

@@ -6,6 +6,8 @@ import { leadingOptions, type Options, type OptionShape } from "./options.ts";
 export type Input =
   { readonly kind: "inherited" } | { readonly kind: "known"; readonly text: string } | { readonly kind: "unknown" };
 
+export const INHERITED: Input = { kind: "inherited" };
+
 export interface InnerScript {
   /** Undefined: only the running shell knows. */
   readonly text: string | undefined;

@@ -2,7 +2,7 @@
 import { assignmentEffect } from "../assignments.ts";
 import { isFixed, isGlob, programName, readable } from "../field.ts";
 import { isDeviceToRead } from "../paths.ts";
-import type { FoundCommand } from "../walk.ts";
+import type { FoundCommand } from "../found-command.ts";
 import { notReadOnly } from "./table.ts";
 
 /** Why it is not proven read-only; undefined: it is. */
