@@ -354,6 +354,13 @@ export const CASES: readonly Case[] = [
     after: (p) => p.target.shell.run("kill $!; wait $! 2>/dev/null; true", { waitMs: 5000 }),
   },
   {
+    name: "programs killed before they have begun",
+    command:
+      "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 1000 & kill $!; done; wait; echo done",
+    in: direct,
+    check: exits("done\n"),
+  },
+  {
     name: "output of a program left behind",
     command: "(until [ -e /tmp/buddy-go-$$ ]; do sleep 0.05; done; echo LATE) & echo now",
     in: posixPane,

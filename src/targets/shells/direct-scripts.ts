@@ -38,6 +38,8 @@ __buddy_next() {
   eval "$__buddy_line"
 }
 __buddy_exit() {
+  # A child of bash that is killed before it has become its program still has this trap: the shell itself goes on.
+  [ "\${BASHPID:-$$}" = $$ ] || return 0
   [ -O "$__buddy_file" ] && export -p >|"$__buddy_file"
   printf '\\033]7771;%s;P;0;%s;0;%s\\a' "$__buddy_key" "$1" "$PWD" >&8 || printf '\\033]7771;%s;P;0;%s;0;%s\\a' "$__buddy_key" "$1" "$PWD"
 }
