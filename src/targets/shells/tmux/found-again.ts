@@ -38,6 +38,13 @@ export function fillGap(command: RunningCommand, { lines, lineEnded }: PaneSnaps
     command.notes.push(`${why}; it was read back from the pane.`);
     return;
   }
+  // What stands above the command's own prompt belongs to others; below it is all that this one printed.
+  const own = sincePrompt(lines, command.promptId, lineEnded);
+  if (own.found) {
+    command.recording.insert(`\n[a part came out of order; all of it, as the pane shows it:]\n${own.text}`);
+    command.notes.push(`${why}; it was read back from the pane.`);
+    return;
+  }
   command.recording.insert(`\n[output is missing here]\n${missed.text}`);
   command.notes.push(`${why}, and the pane's scrollback does not reach back far enough: a part is missing.`);
 }
