@@ -78,6 +78,12 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope): str
   }
 }
 
+/** What printf makes of a format and its arguments. */
+export function printedByPrintf(argv: readonly Field[]): string | undefined {
+  const words = argv.map((word) => word.value);
+  return words.length === 0 || words.some(isGlob) ? undefined : formatted(words);
+}
+
 function echoed(words: readonly string[]): string {
   let at = 0;
   let escapes = false;

@@ -1,6 +1,7 @@
 /** Builtins that put input or output into variables: read, mapfile, printf -v, getopts. */
 import { type Field, UNKNOWN } from "./field.ts";
 import { leadingOptions } from "./options.ts";
+import { printedByPrintf } from "./printed.ts";
 import type { Value } from "./scope.ts";
 import type { Input } from "./wrapped.ts";
 
@@ -26,7 +27,9 @@ export function readsInto(
       return [{ name: argv[options.at]?.value ?? "MAPFILE", values: [lines ?? UNKNOWN] }];
     }
     case "printf":
-      return argv[1]?.value === "-v" && argv[2] !== undefined ? [{ name: argv[2].value, values: [UNKNOWN] }] : [];
+      return argv[1]?.value === "-v" && argv[2] !== undefined
+        ? [{ name: argv[2].value, values: [printedByPrintf(argv.slice(3)) ?? UNKNOWN] }]
+        : [];
     case "getopts":
       return argv[2] === undefined ? [] : [{ name: argv[2].value, values: [UNKNOWN] }];
     default:

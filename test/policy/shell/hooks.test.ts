@@ -22,6 +22,8 @@ for (const text of [
   "rm${IFS}-rf${IFS}/",
   "rm$IFS-rf$IFS/",
   'unset x; rm -rf "$x"/',
+  "printf -v x 'rm -rf /'; $x",
+  "printf -v x '%s -rf %s' rm /; eval $x",
   "unset HOME; rm -rf ~",
   "cd / && chmod -R 777 .",
   "cd ~ && chown -R kim .",
