@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.ts";
 import { prefixesOf } from "../policy/command-prefix.ts";
+import { holdsSecrets } from "../policy/secret-files.ts";
 import { outsideRoots } from "../policy/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ResolvedPath, Target } from "../targets/target.ts";
@@ -40,7 +41,7 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
   const { intent, input } = call;
   switch (intent.kind) {
     case "read":
-      return { kind: "run", input };
+      return intent.path === undefined ? { kind: "run", input } : permitRead(parts, call, intent.path);
     case "own":
       return parts.dryRun ? dryRun(`would do: ${intent.title}`, undefined) : { kind: "run", input };
     case "shell":
@@ -52,6 +53,26 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
     case "fetch":
       return permitFetch(parts, call, intent);
   }
+}
+
+/** Reading changes nothing and is not asked, except for files of keys, also behind a link. */
+async function permitRead(parts: PermitParts, call: PermitCall, path: string): Promise<Permission> {
+  const run: Permission = { kind: "run", input: call.input };
+  const target = await parts.target();
+  const resolved = await target.files.resolve(path).catch(() => undefined);
+  if (!parts.confirm.shell || !(holdsSecrets(path) || holdsSecrets(resolved?.path ?? ""))) return run;
+  const action = `read ${resolved?.path ?? path}`;
+  const decision = await decide(parts, call, target, {
+    action,
+    risk: "high",
+    mutation: false,
+    privesc: false,
+    why: "",
+    policy: "it shows keys to the model",
+    understated: false,
+    editable: false,
+  });
+  return decision.kind === "approved" ? run : refused(decision, action);
 }
 
 async function permitShell(

@@ -5,7 +5,8 @@ import { type Danger, FORK_BOMB } from "./shell/dangers/danger.ts";
 import { diskDanger, writeDanger } from "./shell/dangers/disk.ts";
 import { gitDanger } from "./shell/dangers/git.ts";
 import { rmDanger } from "./shell/dangers/rm.ts";
-import { isUnknown, readable, shown } from "./shell/field.ts";
+import { isUnknown, programName, readable, shown } from "./shell/field.ts";
+import { holdsSecretFiles, holdsSecrets } from "./secret-files.ts";
 import { unproven } from "./shell/read-only/prove.ts";
 import { escalates, isHighRisk, onlyReads } from "./shell/risk.ts";
 import type { FoundCommand, Walked } from "./shell/found-command.ts";
@@ -65,6 +66,9 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
     note(uncertain, `it may be “${denied.entry}” of the denylist`);
     return done("ask", `it may be “${denied.entry}” of the denylist`);
   }
+  const secret = why === undefined ? secretRead(found) : undefined;
+  if (secret !== undefined && allowedBy(found, rules.allow) === undefined)
+    return done("ask", `it shows ${secret} to the model, which holds keys`, true);
   if (why === undefined)
     return done(
       rules.autoApprove === "none" ? "ask" : "allow",
@@ -76,6 +80,26 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   if (rules.autoApprove === "developer" && allowedForDevelopers(found))
     return done("allow", "an everyday developer command");
   return done("ask", why);
+}
+
+/** Programs that print names and facts of files, never what is in them. */
+const NAMES_ONLY = new Set(
+  "ls stat du find test [ tree file realpath readlink dirname basename cd echo printf".split(" "),
+);
+const READS_DIRECTORIES = new Set("grep egrep fgrep rg ag zgrep".split(" "));
+
+function secretRead({ argv, directories }: FoundCommand): string | undefined {
+  const program = programName(argv[0]?.value ?? "");
+  if (NAMES_ONLY.has(program)) return undefined;
+  for (const word of argv.slice(1)) {
+    const path = readable(word.value);
+    const places = /^[/~]/.test(path)
+      ? [path]
+      : [path, ...directories.map((directory) => `${readable(directory)}/${path}`)];
+    if (places.some((place) => holdsSecrets(place) || (READS_DIRECTORIES.has(program) && holdsSecretFiles(place))))
+      return path;
+  }
+  return undefined;
 }
 
 function note(list: string[], why: string): void {

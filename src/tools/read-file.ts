@@ -17,6 +17,7 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
   intent: (args) => ({
     kind: "read",
     title: args.offset === undefined ? args.path : `${args.path} from line ${args.offset}`,
+    path: args.path,
   }),
   async run(args, context) {
     const target = await context.target();

@@ -43,7 +43,11 @@ export interface Declared {
 
 export type Intent =
   /** Changes nothing: no question, may run beside others. */
-  | { readonly kind: "read"; readonly title: string }
+  | {
+      readonly kind: "read";
+      readonly title: string;
+      /** Of a file, which may be one of keys. */ readonly path?: string;
+    }
   /** Changes only what buddy itself started: no question, but nothing happens in a dry run. */
   | { readonly kind: "own"; readonly title: string }
   | {
