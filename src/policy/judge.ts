@@ -143,6 +143,8 @@ function overall(
   if (asking !== undefined) return { kind: "ask", why: asking.command.why };
   const effect = walked.effects[0];
   if (effect !== undefined) return { kind: "ask", why: effect };
+  const read = [...text.matchAll(/<\s*["']?([^\s<>&|;()"']+)/g)].find(([, file = ""]) => holdsSecrets(file))?.[1];
+  if (read !== undefined) return { kind: "ask", why: `it shows ${read} to the model, which holds keys` };
   if (judged.length === 0 && rules.autoApprove === "none") return { kind: "ask", why: "shell_auto_approve is none" };
   return {
     kind: "allow",

@@ -1,5 +1,7 @@
 /** `buddy demo` inside this process: the tour runs on the real machine, answers its own question, and leaves nothing. */
-import { expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { afterEach, expect, test } from "bun:test";
+
 import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { demo } from "../../src/cli/demo.ts";
@@ -14,6 +16,9 @@ async function tour(here: Here, flags: Flags): Promise<{ code: number; text: str
     closeSync(fd);
   }
 }
+
+// The tour writes one file, named after the process.
+afterEach(() => rmSync(`/tmp/buddy-demo-${process.pid}.txt`, { force: true }));
 
 test("without tmux it says so and goes on, whatever the configuration says", async () => {
   await using here = new Here([], { config: "[tools]\nshell_enabled = false\n" });

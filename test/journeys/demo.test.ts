@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
 import { until } from "../support/until.ts";
@@ -16,6 +16,14 @@ const sessions = (env: Record<string, string>) =>
     stderr: "ignore",
   }).stdout.toString();
 
+/** What the tour wrote; taken away again. */
+function takeFile(stdout: string): string {
+  const file = /> (\S+buddy-demo\S*\.txt)/.exec(stdout)?.[1] ?? "";
+  const text = readFileSync(file, "utf8");
+  rmSync(file);
+  return text;
+}
+
 describe("buddy demo", () => {
   test("--yes: the whole tour, with real results, and nothing left but the file it says", async () => {
     using box = sandbox();
@@ -28,9 +36,7 @@ describe("buddy demo", () => {
     expect(stdout).toContain("Blocked: permission denied");
     expect(stdout).toMatch(/runs as pid \d+/);
     expect(stdout).toContain("What next");
-    const file = /> (\S+buddy-demo\S*\.txt)/.exec(stdout)?.[1] ?? "";
-    expect(readFileSync(file, "utf8")).toBe("written by buddy demo\n");
-    Bun.spawnSync(["rm", file]);
+    expect(takeFile(stdout)).toBe("written by buddy demo\n");
     expect(sessions(env)).toBe("");
     expect(readdirSync(box.cwd)).toEqual([]);
     expect(existsSync(join(box.home, ".config"))).toBe(false);
@@ -53,6 +59,7 @@ describe("buddy demo", () => {
     ))
       if (Bun.which(name) !== null) symlinkSync(Bun.which(name) ?? "", join(bin, name));
     const { code, stdout } = await box.run(["demo", "--yes"], { env: { ...surroundings(box), PATH: bin } });
+    takeFile(stdout);
     expect(stdout).toContain("There is no tmux here");
     expect(stdout).toContain("What next");
     expect(code).toBe(0);
@@ -62,7 +69,9 @@ describe("buddy demo", () => {
     using box = sandbox();
     box.write("home/.config/buddy/buddy.toml", "not [ toml");
     box.write("cwd/buddy.toml", "[tools]\nshell_enabled = false\n");
-    expect((await box.run(["demo", "--yes", "--no-tmux"], { env: surroundings(box) })).code).toBe(0);
+    const { code, stdout } = await box.run(["demo", "--yes", "--no-tmux"], { env: surroundings(box) });
+    takeFile(stdout);
+    expect(code).toBe(0);
   });
 
   test("on a terminal: Enter begins, the question comes when its text is shown, n declines, Ctrl-C leaves", async () => {

@@ -261,7 +261,7 @@ describe("tour", () => {
     expect(calls.map((call) => call.args["command"] ?? call.name)).toEqual([
       "uname -sr",
       "df -hP /",
-      expect.stringContaining("buddy-demo.txt"),
+      expect.stringContaining("/tmp/buddy-demo-"),
       "false && rm -rf /",
       expect.stringContaining("step"),
       "shell_output",

@@ -7,7 +7,7 @@ import { shellCall } from "./shell-call.ts";
 export const tour: Playbook = { reply: (request) => follow([PLAN], roundsOf(request), request) };
 
 /** Below the temporary directory, so that nothing of the operator's is touched. */
-const FILE = "/tmp/buddy-demo.txt";
+const FILE = `/tmp/buddy-demo-${process.pid}.txt`;
 
 /** Blocked by the policy for what stands in it; where somebody has switched that off, it still does nothing. */
 const FORBIDDEN = "false && rm -rf /";

@@ -1,0 +1,46 @@
+import { describe, expect, test } from "bun:test";
+import { judgeShell } from "../../src/policy/judge.ts";
+import { holdsSecretFiles, holdsSecrets } from "../../src/policy/secret-files.ts";
+import { RULES } from "./shell/rules.ts";
+
+describe("files of keys", () => {
+  test.each([
+    "cat ~/.config/buddy/auth.json",
+    "head -c 100 /home/me/.config/buddy/auth.json",
+    "grep -r token ~/.config/buddy",
+    "cat ~/.ssh/id_ed25519",
+    "cat ~/.ssh/*",
+    "cd ~/.ssh && cat id_rsa",
+    "tr '\\0' '\\n' < /dev/null; cat /proc/1234/environ",
+    "strings /proc/self/environ",
+    "base64 ~/.ssh//./id_rsa",
+    "cat /etc/shadow",
+    "cat < ~/.ssh/id_rsa",
+    "while read l; do echo $l; done < /home/me/.config/buddy/auth.json",
+  ])("%s asks, although it only reads", (command) => {
+    const { verdict, readOnly } = judgeShell(command, RULES);
+    expect([verdict.kind, readOnly]).toEqual(["ask", true]);
+    expect(verdict.why).toContain("holds keys");
+  });
+
+  test.each([
+    "ls -la ~/.ssh",
+    "stat ~/.config/buddy/auth.json",
+    "cat ~/.ssh/id_ed25519.pub",
+    "cat ~/.ssh/config",
+    "cat ~/.ssh/authorized_keys",
+    "cat /etc/passwd",
+    "echo ~/.ssh/id_rsa",
+    "cat auth.json",
+    "grep -r token src",
+  ])("%s does not", (command) => {
+    expect(judgeShell(command, RULES).verdict.kind).toBe("allow");
+  });
+
+  test("names", () => {
+    expect(holdsSecrets("/home/me/.ssh/deploy_rsa")).toBe(true);
+    expect(holdsSecrets("/home/me/project/id_rsa.md")).toBe(false);
+    expect(holdsSecretFiles("/home/me/.ssh/")).toBe(true);
+    expect(holdsSecretFiles("/home/me/ssh")).toBe(false);
+  });
+});
