@@ -1,8 +1,6 @@
 /** `buddy demo` inside this process: the tour runs on the real machine, answers its own question, and leaves nothing. */
-import { rmSync } from "node:fs";
 import { afterEach, expect, test } from "bun:test";
-
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { demo } from "../../src/cli/demo.ts";
 import { Output } from "../../src/lib/output.ts";
