@@ -37,11 +37,12 @@ __buddy_next() {
   IFS= read -r __buddy_line <&7 || { trap - EXIT; rm -rf "\${__buddy_file%/env}"; exit 0; }
   eval "$__buddy_line"
 }
+# A child of bash that is killed before it has become its program still runs this trap: the number tells it from the shell.
+# Only the expansion can: in that state bash takes a failed test for a true one.
 __buddy_exit() {
-  # A child of bash that is killed before it has become its program still has this trap: the shell itself goes on.
-  [ "\${BASHPID:-$$}" = $$ ] || return 0
   [ -O "$__buddy_file" ] && export -p >|"$__buddy_file"
-  printf '\\033]7771;%s;P;0;%s;0;%s\\a' "$__buddy_key" "$1" "$PWD" >&8 || printf '\\033]7771;%s;P;0;%s;0;%s\\a' "$__buddy_key" "$1" "$PWD"
+  set -- '\\033]7771;%s;P;%s;%s;0;%s\\a' "$__buddy_key" "$((\${BASHPID:-$$} != $$))" "$1" "$PWD"
+  printf "$@" >&8 || printf "$@"
 }
 trap '{ __buddy_exit $?; } 2>/dev/null' EXIT
 while :; do

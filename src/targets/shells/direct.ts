@@ -296,7 +296,7 @@ class LiveShell {
     if (mark.kind === "prompt" && mark.tag === this.#tag) {
       this.#code = { code: mark.code, cwd: mark.cwd };
       this.#settle();
-    } else if (mark.kind === "prompt" && mark.tag === 0) {
+    } else if (mark.kind === "prompt" && mark.tag === 0 && mark.id === 0) {
       this.#exit = { code: mark.code, cwd: mark.cwd };
       this.#gone(mark.code, false);
     }
