@@ -33,12 +33,13 @@ function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext
     case "running":
       return running(outcome, waitMs);
     case "stopped":
-      return outcome.by === "user"
-        ? ["operation cancelled by user"]
-        : [
-            `[command timed out after ${formatDuration(waitMs)}]`,
-            'It and everything it started were ended. For longer work give wait="30m" or use mode="background".',
-          ];
+      if (outcome.by === "user") return ["operation cancelled by user"];
+      return [
+        `[command timed out after ${formatDuration(waitMs)}]`,
+        shell === "tmux"
+          ? "It was not run: the pane was not free. Look with capture-pane, wait longer, or use another pane (tmux-create-pane)."
+          : 'It and everything it started were ended. For longer work give wait="30m" or use mode="background".',
+      ];
     case "waiting":
       return waiting(outcome, attach);
     case "incomplete":

@@ -54,7 +54,9 @@ export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
       ...delayed(args.delay),
       signal: context.signal,
     });
-    const shown = boundTail(text, context.budget, "narrow it with start and end");
+    // The rest of a screen that is not full would push what stands on it out of the budget.
+    const filled = args.preserve_trailing_spaces === true ? text : text.replace(/\n\s*$/, "");
+    const shown = boundTail(filled, context.budget, "narrow it with start and end");
     return {
       ok: true,
       outcome: "done",

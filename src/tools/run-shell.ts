@@ -50,14 +50,14 @@ const DESCRIPTION =
   "Waits up to {{wait}} (slow: {{slow}}). Write long scripts to a file first.";
 
 function intent({ command, mode, wait, risk, mutation, privesc, why }: RunShellInput): Intent {
-  const detached = mode === "background" || wait === false || wait === "false";
+  const detached = mode === "background" || isNoWait(wait);
   return { kind: "shell", title: command, command, declared: { risk, mutation, privesc, why }, detached };
 }
 
 async function run(args: RunShellInput, context: ToolContext, settings: ShellSettings): Promise<ToolResult> {
   const target = await context.target();
   if (args.mode === "background") return background(args, target, context);
-  const noWait = args.wait === false || args.wait === "false";
+  const noWait = isNoWait(args.wait);
   const shell = await shellFor(target, args);
   if (shell.kind === "direct" && noWait) {
     return failed('wait=false needs a tmux pane and this target has none. Use mode="background" and shell_output.');
@@ -95,6 +95,10 @@ function waitMillis(args: RunShellInput, settings: ShellSettings): number {
   if (typeof args.wait === "string" && args.wait !== "true")
     return Math.min(parseDuration(args.wait) ?? limit, LONGEST_WAIT);
   return limit;
+}
+
+function isNoWait(wait: RunShellInput["wait"]): boolean {
+  return wait === false || wait === "false" || wait === 0 || (typeof wait === "string" && parseDuration(wait) === 0);
 }
 
 function isWait(text: string): boolean {

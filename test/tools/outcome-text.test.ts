@@ -30,7 +30,7 @@ describe("outcomes", () => {
     [{ kind: "stopped", by: "user" }, /^operation cancelled by user$/, false],
     [
       { kind: "stopped", by: "deadline" },
-      /^\[command timed out after 2m\]\nIt and everything it started were ended\./,
+      /^\[command timed out after 2m\]\nIt was not run: the pane was not free\./,
       false,
     ],
     [{ kind: "waiting", for: "line", program: "apt" }, /^\[waiting for input: apt\]\nAnswer with send-keys/, false],

@@ -31,6 +31,9 @@ describe("in the shared pane", () => {
       call("shell_output", { wait: 20 }),
       shell("exit 9"),
       shell("pwd"),
+      shell("clear; echo zero", { wait: 0 }),
+      call("shell_output", { wait: 20 }),
+      call("capture-pane"),
       { text: "done" },
     ]);
     const { results, events } = await here.turn(ALL);
@@ -54,6 +57,9 @@ describe("in the shared pane", () => {
     expect(text[18]).toStartWith("[the shell ended with exit code 9]\n");
     expect(text[18]).toContain("variables and functions are lost.");
     expect(text[19]).toContain("/");
+    expect(text[20]).toStartWith("[command sent, not waited for]\n");
+    expect(text[21]).toBe("zero");
+    expect(text[22]).toMatch(/^zero\n\[buddy \d+: 0\] .*$/);
     const outcomes = ofType(events, "tool_finished").map(({ outcome }) => outcome);
     expect(outcomes.slice(0, 4)).toEqual(["exited", "exited", "running", "running"]);
     expect(outcomes[7]).toBe("waiting");
