@@ -112,6 +112,6 @@ export function labelOf({ ssh, container }: Pick<TargetOptions, "ssh" | "contain
   return ssh === undefined ? "local" : `ssh ${ssh}`;
 }
 
-const LONGEST_GOODBYE_MS = 3_000;
+const LONGEST_GOODBYE_MS = 1_500;
 /** What was being opened for nothing is ended by its guards, also when this process is gone. */
 const SHORT_GOODBYE_MS = 10;

@@ -75,6 +75,30 @@ test("no client of the lost connections stays attached", async () => {
   expect(text(await place.target.shell.run("echo fine"))).toBe("fine\n");
 });
 
+test("cancelled while the connection is down: nobody waits for it, and the interrupt goes there afterwards", async () => {
+  place.notices.length = 0;
+  let streamed = "";
+  const stop = new AbortController();
+  const running = place.target.shell.run("echo begun; sleep 1000", {
+    signal: stop.signal,
+    onOutput: (chunk) => (streamed += chunk.text),
+  });
+  await until(() => streamed.includes("begun"), "it runs");
+  proxy.refuse(true);
+  proxy.cut();
+  await until(() => place.notices.some((notice) => notice.kind === "reconnecting"), "the drop is noticed");
+  stop.abort();
+  const result = await running;
+  expect(result.outcome).toEqual({ kind: "stopped", by: "user" });
+  expect(result.notes.join(" ")).toContain("does not answer");
+  expect(place.notices.some((notice) => notice.kind === "reconnected")).toBe(false);
+  proxy.refuse(false);
+  await until(
+    async () => (await place.target.shell.run("echo free", { waitMs: 5000 })).outcome.kind === "exited",
+    "the pane is free",
+  );
+});
+
 test("a silent command is found again without anything else on its screen", async () => {
   const running = place.target.shell.run("sleep 0.7; echo only this");
   await until(async () => (await place.tmux("capture-pane", "-p")).includes("only this"), "it was sent");

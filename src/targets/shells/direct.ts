@@ -26,8 +26,9 @@ export interface DirectShellOptions {
   readonly notice: (notice: TargetNotice) => void;
 }
 
-/** How long a shell that was killed may take to be gone before it is given up. */
+/** How long ending what a command started may take, and then the shell itself, before they are given up. */
 const END_MS = 3000;
+const KILLED_MS = 500;
 const CLOSE_MS = 300;
 const LATE_CHARACTERS = 2000;
 
@@ -141,11 +142,14 @@ export class DirectShell implements Shell, AsyncDisposable {
     const ended = live.finished;
     const how = await waitFor(ended, options);
     if (how !== "ended") {
-      await this.#endTree(live).catch((error: unknown) =>
-        notes.push(`Ending its processes failed: ${(error as Error).message}`),
+      const tree = this.#endTree(live).then(
+        () => true,
+        (error: unknown) => notes.push(`Ending its processes failed: ${(error as Error).message}`),
       );
+      if ((await within(tree, END_MS)) === undefined)
+        notes.push("The target does not answer: its processes may still run there.");
       live.process.kill("SIGKILL");
-      await within(live.process.exited, END_MS);
+      await within(live.process.exited, KILLED_MS);
       live.release();
       this.#live = undefined;
       notes.push(RESTARTED);

@@ -1,5 +1,7 @@
 /** Waits for a command: its end, a question it asks, the time allowed, or the wish to stop it. */
 import type { RunOptions, RunOutcome } from "../../target.ts";
+import { unlessAborted } from "../../within.ts";
+import { within } from "../within.ts";
 import type { ForegroundState } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
 
@@ -27,6 +29,8 @@ const UNSTARTED_MS = 1500;
 /** From Ctrl-C to TERM, and between the KILLs that follow. */
 const INTERRUPT_MS = 350;
 const ROUNDS = 12;
+/** An answer takes a round trip or two; while a connection is being made again there is none. */
+const REACH_MS = 1000;
 
 export async function watchCommand(command: RunningCommand, options: RunOptions, hands: Hands): Promise<RunOutcome> {
   const deadline = options.waitMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.waitMs;
@@ -57,7 +61,9 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
       hands.abandonLine();
       continue;
     }
-    const seen = await hands.probe(command.recording.lastLine.trim() !== "").catch(() => undefined);
+    const seen = await unlessAborted(options.signal, hands.probe(command.recording.lastLine.trim() !== "")).catch(
+      () => undefined,
+    );
     if (command.outcome !== undefined) return command.outcome;
     const waiting = seen === undefined ? undefined : judge(seen, before, command);
     const first = before === undefined || before.doing !== seen?.doing;
@@ -134,17 +140,33 @@ async function atDeadline(command: RunningCommand, hands: Hands): Promise<RunOut
   return command.outcome ?? { kind: "running", why: "deadline" };
 }
 
-/** Ctrl-C, then TERM and KILL to whatever is in the foreground, until the prompt is back. */
+/** Ctrl-C, then TERM and KILL to whatever is in the foreground, until the prompt is back. A target that does not answer is not waited for. */
 async function stop(command: RunningCommand, hands: Hands): Promise<RunOutcome> {
   const stopped: RunOutcome = { kind: "stopped", by: "user" };
-  if (command.phase === "sent" && (await hands.withdraw().catch(() => false))) return stopped;
+  if (command.phase === "sent") {
+    const withdrawn = await reached(hands.withdraw());
+    if (withdrawn === true) return stopped;
+    if (withdrawn === "silent") return unreachable(command);
+  }
   for (let round = 0; round < ROUNDS && command.outcome === undefined; round++) {
-    if (round === 0 || round === 3) await hands.interrupt().catch(() => {});
-    else await hands.signal(round === 1 ? "TERM" : "KILL").catch(() => {});
+    const done =
+      round === 0 || round === 3 ? hands.interrupt() : hands.signal(round === 1 ? "TERM" : ("KILL" as const));
+    if ((await reached(done)) === "silent") return unreachable(command);
     await next(command, round === 0 ? INTERRUPT_MS : INTERRUPT_MS / 2, undefined);
   }
   if (command.outcome?.kind === "lost") return command.outcome;
   if (command.outcome === undefined)
     command.notes.push("The program could not be ended; it may still run in the pane.");
   return stopped;
+}
+
+async function reached<T>(act: Promise<T>): Promise<T | false | "silent"> {
+  const settled = act.catch(() => false as const).then((value) => ({ value }));
+  const answer = await within(settled, REACH_MS);
+  return answer === undefined ? "silent" : answer.value;
+}
+
+function unreachable(command: RunningCommand): RunOutcome {
+  if (command.outcome === undefined) command.notes.push("The target does not answer: the program may still run there.");
+  return { kind: "stopped", by: "user" };
 }
