@@ -210,10 +210,13 @@ async function remoteEntries(
   cwd: string,
   signal: AbortSignal,
 ): Promise<DirectoryEntry[]> {
-  const list = target.transport.spawn(["ls", "-1Ap", "--", path.startsWith("-") ? `./${path}` : path], { cwd, signal });
-  list.stdin.end();
-  const [text] = await Promise.all([new Response(list.stdout).text(), list.exited]);
-  return text
+  // On the standing helper: a process for every key typed would run into the server's limit of sessions.
+  const listed = await target.transport.run('cd "$1" && ls -1Ap -- "$2"', {
+    args: [cwd, path.startsWith("-") ? `./${path}` : path],
+    signal,
+  });
+  return listed.stdout
+    .toString()
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => ({ name: line.replace(/\/$/, ""), directory: line.endsWith("/") }));

@@ -93,9 +93,8 @@ test(
     await using repl = new ReplBinary([]);
     const pty = repl.spawn([await buddyBinary(), "--no-tmux"]);
     expect(await pty.exited).toBe(4);
-    const screen = pty.emulator.history();
     for (const words of ["not signed in", "buddy login", "BUDDY_API_KEY", "buddy --model demo"])
-      expect(screen).toContain(words);
+      await until(() => pty.emulator.history().includes(words), `${words} is on the screen`);
   },
   TIMEOUT,
 );
@@ -106,7 +105,8 @@ test(
     await using repl = new ReplBinary([]);
     const pty = await repl.start({ args: ["--ssh", "nobody@127.0.0.1:9", "--no-tmux"] });
     expect(await pty.exited).toBe(1);
-    expect(pty.emulator.history()).toContain("refused the connection");
+    // The last bytes of a program may come after word of its end.
+    await until(() => pty.emulator.history().includes("refused the connection"), "the error is on the screen");
   },
   TIMEOUT,
 );
@@ -117,7 +117,7 @@ test(
     await using repl = new ReplBinary([]);
     const pty = await repl.start({ args: ["--container", "no-such-container", "--no-tmux"] });
     expect(await pty.exited).toBe(1);
-    expect(pty.emulator.history()).toContain("no-such-container");
+    await until(() => pty.emulator.history().includes("no-such-container"), "the error is on the screen");
     expect(pty.emulator.raw).toContain("\x1b[?2004l");
   },
   TIMEOUT,
