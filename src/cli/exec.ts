@@ -237,15 +237,26 @@ async function conclude(
 
 async function writeLastMessage(path: string, answer: string): Promise<void> {
   const { writeFileAtomic } = await import("../lib/atomic-file.ts");
+  const text = answer.endsWith("\n") ? answer : `${answer}\n`;
   try {
+    const open = openAs(path);
+    if (open !== undefined) return void (await Bun.write(Bun.file(open), text));
     // A misspelt directory must not be made.
     accessSync(dirname(path));
-    writeFileAtomic(path, answer.endsWith("\n") ? answer : `${answer}\n`, 0o644);
+    writeFileAtomic(path, text, 0o644);
   } catch (cause) {
     throw new BuddyError("usage", `cannot write ${path}: ${fileTrouble(cause)}`, {
       cause,
     });
   }
+}
+
+/** A socket that stands behind such a name cannot be opened by it, only written to. */
+function openAs(path: string): number | undefined {
+  if (path === "/dev/stdout") return 1;
+  if (path === "/dev/stderr") return 2;
+  const number = /^\/(?:dev|proc\/self)\/fd\/(\d{1,6})$/.exec(path)?.[1];
+  return number === undefined ? undefined : Number(number);
 }
 
 /** What a cancelled signal means for the exit code. */

@@ -88,6 +88,20 @@ describe("the answer", () => {
     expect(run.stderr).toContain("trying again");
   });
 
+  test("--last-message to a stream that is open already, whatever stands behind it", async () => {
+    await using rig = execRig([{ text: "one" }, { text: "two" }]);
+    expect(await rig.exec(["--last-message", "/dev/stderr", "go"])).toEqual({
+      code: 0,
+      stdout: "one\n",
+      stderr: "one\n",
+    });
+    expect(await rig.exec(["--last-message", "/dev/stdout", "go"])).toEqual({
+      code: 0,
+      stdout: "two\ntwo\n",
+      stderr: "",
+    });
+  });
+
   test("--last-message keeps it in a file", async () => {
     await using rig = execRig([{ text: "kept" }]);
     const run = await rig.exec(["--last-message", "out.txt", "go"]);
