@@ -1,5 +1,5 @@
 /** Takes keys and tokens out of text before it is logged, stored, shown in an error or sent as an event. */
-import { IN_PLACE, SHAPES, UNFINISHED } from "./secret-shapes.ts";
+import { IN_PLACE, MAY_STAND_IN_PLACE, SHAPES, UNFINISHED } from "./secret-shapes.ts";
 
 const REDACTED = "[redacted]";
 
@@ -8,7 +8,10 @@ export function redactor(secrets: readonly string[]): (text: string) => string {
   const known = knownForms(secrets);
   return (text) => {
     const withoutKnown = known === undefined ? text : text.replace(known, REDACTED);
-    return withoutKnown.replace(SHAPES, REDACTED).replace(IN_PLACE, `$<lead>${REDACTED}`);
+    const withoutShapes = withoutKnown.replace(SHAPES, REDACTED);
+    return MAY_STAND_IN_PLACE.test(withoutShapes)
+      ? withoutShapes.replace(IN_PLACE, `$<lead>${REDACTED}`)
+      : withoutShapes;
   };
 }
 

@@ -85,6 +85,10 @@ const PLACES: readonly { readonly lead: string; readonly secret: string }[] = [
   },
 ];
 
+/** In every match of IN_PLACE, and found ten times as fast: most text has none of it. */
+export const MAY_STAND_IN_PLACE =
+  /auth|bearer|cookie|key|token|secret|passw|passphrase|credential|device_?code|code_?verifier|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@/i;
+
 /** Group `lead` stays. */
 export const IN_PLACE = new RegExp(PLACES.map(({ lead, secret }) => `(?<lead>${lead})${secret}`).join("|"), "gi");
 

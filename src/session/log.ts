@@ -61,6 +61,7 @@ export class SessionLog {
   }
 
   async close(): Promise<void> {
+    this.#live = true;
     this.#flush(true);
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
