@@ -33,7 +33,7 @@ export async function summarise(
   const request = {
     messages: [
       { role: "system", content: template.trim() },
-      { role: "user", content: boundText(transcript(older), room, () => "left out of this transcript") },
+      { role: "user", content: boundText(transcript(older, room), room, () => "left out of this transcript") },
     ] satisfies Message[],
     tools: [],
   };
@@ -104,23 +104,33 @@ function currentRequest(messages: readonly Message[], count: number): string | u
   return boundText(messages[lastUser]!.content ?? "", MOST_OF_A_PROMPT, () => "left out");
 }
 
-function transcript(messages: readonly Message[]): string {
+/** Written from both ends until there is more than the room: of a session of 50 MB, the middle is never put together. */
+function transcript(messages: readonly Message[], room: number): string {
+  const head: string[] = [];
+  const tail: string[] = [];
+  let first = 0;
+  let last = messages.length;
+  for (let size = 0; first < last && size <= room; first++)
+    size += head[head.push(written(messages[first]!)) - 1]!.length;
+  for (let size = 0; last > first && size <= room; last--)
+    size += tail[tail.push(written(messages[last - 1]!)) - 1]!.length;
+  const middle = first === last ? [] : [`[${last - first} messages left out here]`];
+  return [...head, ...middle, ...tail.reverse()].join("\n\n");
+}
+
+function written(message: Message): string {
   const short = (text: string) => boundText(text, MOST_OF_A_RESULT, () => "left out");
-  return messages
-    .map((message) => {
-      switch (message.role) {
-        case "system":
-        case "user":
-          return `## user\n${boundText(message.content, MOST_OF_A_PROMPT, () => "left out")}`;
-        case "assistant":
-          return [
-            "## assistant",
-            ...(message.content ? [message.content] : []),
-            ...message.toolCalls.map((call) => `calls ${call.name} ${short(call.arguments)}`),
-          ].join("\n");
-        case "tool":
-          return `## result of ${message.name}\n${short(message.content)}`;
-      }
-    })
-    .join("\n\n");
+  switch (message.role) {
+    case "system":
+    case "user":
+      return `## user\n${boundText(message.content, MOST_OF_A_PROMPT, () => "left out")}`;
+    case "assistant":
+      return [
+        "## assistant",
+        ...(message.content ? [message.content] : []),
+        ...message.toolCalls.map((call) => `calls ${call.name} ${short(call.arguments)}`),
+      ].join("\n");
+    case "tool":
+      return `## result of ${message.name}\n${short(message.content)}`;
+  }
 }
