@@ -115,7 +115,7 @@ function transcript(messages: readonly Message[], room: number): string {
   for (let size = 0; last > first && size <= room; last--)
     size += tail[tail.push(written(messages[last - 1]!)) - 1]!.length;
   const middle = first === last ? [] : [`[${last - first} messages left out here]`];
-  return [...head, ...middle, ...tail.reverse()].join("\n\n");
+  return [...head, ...middle, ...tail.toReversed()].join("\n\n");
 }
 
 function written(message: Message): string {
