@@ -351,7 +351,7 @@ export const CASES: readonly Case[] = [
       expect(kind(r)).toBe("exited");
       expect(whole(r)).toContain("started");
     },
-    after: (p) => p.target.shell.run("kill $!; wait $! 2>/dev/null; true", { waitMs: 5000 }),
+    after: (p) => p.target.shell.run("kill -9 $!", { waitMs: 5000 }),
   },
   {
     name: "programs killed before they have begun",
@@ -369,7 +369,11 @@ export const CASES: readonly Case[] = [
       expect(whole(r)).toContain("now");
       expect(whole(r)).not.toContain("LATE");
     },
-    after: (p) => p.target.shell.run("touch /tmp/buddy-go-$$; wait $!; rm /tmp/buddy-go-$$", { waitMs: 5000 }),
+    after: (p) =>
+      p.target.shell.run(
+        "touch /tmp/buddy-go-$$; while kill -0 $! 2>/dev/null; do sleep 0.05; done; rm /tmp/buddy-go-$$",
+        { waitMs: 5000 },
+      ),
   },
   { name: "a silent worker is waited for", command: "sleep 1; echo ok", check: exits("ok\n") },
   {
