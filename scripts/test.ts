@@ -8,6 +8,8 @@ import { readTestReport } from "./test-report.ts";
 const ROOT = join(import.meta.dir, "..");
 const REPORT = join(ROOT, "coverage/junit.xml");
 const COVERAGE_GOAL = 90;
+/** Of what a failed test said, again at the end, where it is looked for. */
+const WHY_LINES = 15;
 
 function run(title: string, command: string[]): boolean {
   console.log(`\n── ${title} ──`);
@@ -36,7 +38,7 @@ const testsOk = run("test", [
   ...patterns,
 ]);
 const report = readTestReport(REPORT);
-failures.push(...report.failed);
+failures.push(...report.failed.map(({ name, why }) => [name, ...why.split("\n").slice(0, WHY_LINES)].join("\n    ")));
 if (!testsOk && report.failed.length === 0) failures.push("bun test: a file could not be run, see above");
 
 const coverage = readCoverage(ROOT);

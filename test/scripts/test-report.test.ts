@@ -18,7 +18,7 @@ test("passed, failed and skipped cases, with their names", () => {
     file,
     `<testsuites><testsuite name="a"><testsuite name="g">
       <testcase name="one &lt;1&gt; &amp; &quot;two&quot;" classname="g" time="0" file="a.test.ts" />
-      <testcase name="bad" classname="g" file="a.test.ts"><failure type="AssertionError" /></testcase>
+      <testcase name="bad" classname="g" file="a.test.ts"><failure type="AssertionError" message="1 &lt; 2&#10;&#10;+ more" /></testcase>
       <testcase name="no docker" classname="" file="b.test.ts">
         <skipped />
       </testcase>
@@ -26,7 +26,7 @@ test("passed, failed and skipped cases, with their names", () => {
   );
   expect(readTestReport(file)).toEqual({
     passed: 1,
-    failed: ["a.test.ts > g > bad"],
+    failed: [{ name: "a.test.ts > g > bad", why: "1 < 2\n\n+ more" }],
     skipped: ["b.test.ts > no docker"],
   });
   expect(readTestReport(join(box.dir, "missing.xml"))).toEqual({ passed: 0, failed: [], skipped: [] });
