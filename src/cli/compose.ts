@@ -56,6 +56,8 @@ export interface Run extends AsyncDisposable {
   sessions(): Promise<SessionStore>;
   /** Id of the current session. */
   session(): string;
+  /** Resolves when the session log has every event so far. */
+  stored(): Promise<void>;
   /** AGENTS.md files in the prompt, for /status. */
   readonly operatorFiles: readonly OperatorFile[];
   /** Takes keys and tokens out of what is shown or stored. */
@@ -197,6 +199,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     calls,
     sessions,
     session: () => recorder.id,
+    stored: () => recorder.stored(),
     operatorFiles: files,
     redact: (text) => redact(text),
     redactedStream: () => new RedactedStream([...known]),

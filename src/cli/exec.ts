@@ -130,6 +130,8 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
       : boundText(input.attached, attachmentRoom(limit), () => "left out of the attached text");
   const prompt = attached === undefined ? input.prompt : withAttachment(input.prompt, attached);
   const show = async (event: AgentEvent) => {
+    // A reader may end us with the first line it gets: the log must have that event by then.
+    if (lines !== undefined) await run.stored();
     await lines?.show(event);
     await printer.show(event);
   };

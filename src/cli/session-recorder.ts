@@ -41,9 +41,14 @@ export class SessionRecorder {
     void this.#open();
   }
 
+  /** Resolves when everything so far is in the log, or was said not to be: whoever shows an event waits for it. */
+  async stored(): Promise<void> {
+    if (this.#waiting.length > 0) await this.#open();
+  }
+
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    if (this.#waiting.length > 0) await this.#open();
+    await this.stored();
     await this.#log?.close();
   }
 

@@ -22,13 +22,13 @@ const event = (body: AgentEventBody): AgentEvent => ({
   ...body,
 });
 
-function recorder() {
+function recorder(before?: Promise<void>) {
   const id = newSessionId();
   const options = { redact: (text: string) => text, problem: (message: string) => expect(message).toBe("") };
   const store = new SessionStore({ cwd, stateDirectory: undefined, ...options });
   const path = join(store.directory, `${id}.jsonl`);
   return {
-    one: new SessionRecorder({ id, ...options, store: async () => store }),
+    one: new SessionRecorder({ id, ...options, store: async () => (await before, store) }),
     types: () => (existsSync(path) ? readFileSync(path, "utf8").match(/(?<="type":")\w+/g) : []),
     held: () => existsSync(join(cwd, ".buddyx/locks", `${id}.holder`)),
   };
@@ -55,4 +55,17 @@ test("a run that is over at once is written whole, without a lock", async () => 
   expect(types()).toEqual(["turn", "done"]);
   expect(held()).toBe(false);
   expect(existsSync(join(cwd, ".buddyx/locks"))).toBe(false);
+});
+
+test("an event was shown before the log was open, and a kill lost it: stored waits until it is written", async () => {
+  const gate = Promise.withResolvers<void>();
+  const { one, types } = recorder(gate.promise);
+  await one.stored();
+  one.append(event({ type: "turn", turn: 1, prompt: "hello" }));
+  const seen = one.stored().then(types);
+  one.append(event({ type: "warning", message: "w" }));
+  expect(types()).toEqual([]);
+  gate.resolve();
+  expect(await seen).toEqual(["turn", "warning"]);
+  await one.close();
 });

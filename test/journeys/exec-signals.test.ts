@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { execRig, shell } from "../support/exec.ts";
 import { processesWith, uniqueSeconds } from "../support/processes.ts";
@@ -50,6 +50,28 @@ test("the cancelled call is in the stored session with its result, and the sessi
   expect(run).toMatchObject({ code: 0, stdout: "I see that it was cancelled.\n" });
   expect(rig.results()).toEqual(["operation cancelled by user"]);
 });
+
+test("kill -9 at the first line of --json: whatever was printed is in the log", async () => {
+  for (let round = 0; round < 5; round++) {
+    await using rig = execRig([{ fault: "silence" }]);
+    const child = await rig.box.spawn(["exec", "--no-tmux", "--json", "go"]);
+    child.stdin.end();
+    const reader = child.stdout.getReader();
+    const { value } = await reader.read();
+    child.kill("SIGKILL");
+    await child.exited;
+    const printed = new TextDecoder().decode(value).trimEnd().split("\n");
+    const { session } = JSON.parse(printed[0]!) as { session: string };
+    const log = readFileSync(join(rig.box.cwd, ".buddyx/sessions", `${session}.jsonl`), "utf8");
+    const kept = log.trimEnd().split("\n").map(typeAndTime);
+    expect(kept).toEqual(expect.arrayContaining(printed.map(typeAndTime)));
+  }
+});
+
+function typeAndTime(line: string): string {
+  const { type, ts } = JSON.parse(line) as { type: string; ts: string };
+  return `${ts} ${type}`;
+}
 
 test("Ctrl-C in the terminal: 130, and the terminal is as it was", async () => {
   const seconds = uniqueSeconds();
