@@ -16,7 +16,7 @@ export async function askOnTerminal(
   try {
     return await question(request, keys, terminal, options);
   } finally {
-    keys.close();
+    await keys.close();
   }
 }
 
@@ -138,6 +138,7 @@ class Keys {
   readonly #waiting: string[] = [];
   readonly #decoder = new TextDecoder();
   readonly #taken = Promise.withResolvers<undefined>();
+  #reading: Promise<unknown> = Promise.resolve();
 
   constructor(terminal: number, signal: AbortSignal) {
     this.#terminal = terminal;
@@ -202,11 +203,18 @@ class Keys {
     }
   }
 
-  close(): void {
+  /**
+   * A read that is still queued would take its bytes from whatever gets the number of the closed file next, or a line of
+   * the operator's from the restored terminal: it ends first. Without stty that takes until they press Enter.
+   */
+  async close(): Promise<void> {
     this.#signal.removeEventListener("abort", this.#takeBack);
-    process.removeListener("exit", this.#restore);
-    this.#restore();
-    closeSync(this.#terminal);
+    const closed = this.#reading.then(() => {
+      process.removeListener("exit", this.#restore);
+      this.#restore();
+      closeSync(this.#terminal);
+    });
+    if (this.#saved !== undefined) await closed;
   }
 
   readonly #takeBack = (): void => this.#taken.resolve(undefined);
@@ -218,13 +226,15 @@ class Keys {
   /** Empty when nothing was typed for a moment. */
   #read(): Promise<string | undefined> {
     const buffer = Buffer.alloc(4096);
-    return new Promise((resolve) => {
+    const text = new Promise<string | undefined>((resolve) => {
       read(this.#terminal, buffer, 0, buffer.length, null, (error, count) => {
         // Without stty the terminal stays in line mode, and no bytes mean its end.
         if (error !== null || (count === 0 && this.#saved === undefined)) resolve(undefined);
         else resolve(this.#decoder.decode(buffer.subarray(0, count), { stream: true }));
       });
     });
+    this.#reading = text;
+    return text;
   }
 }
 
