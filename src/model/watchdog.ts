@@ -7,6 +7,7 @@ export class Watchdog {
   readonly #onCaller = () => this.#controller.abort(this.#caller.reason);
   #idle: { ms: number; words: string } | undefined;
   #seen = 0;
+  #due = 0;
   #held = false;
   #end: number | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
@@ -26,8 +27,7 @@ export class Watchdog {
   expect(ms: number, words: string): void {
     this.#idle = { ms, words };
     this.alive();
-    clearTimeout(this.#idleTimer);
-    this.#idleTimer = setTimeout(this.#check, ms);
+    this.#wake(ms);
   }
 
   /** Only notes the time: re-arming a timer for each of 200 000 pieces would cost more than reading them. */
@@ -60,10 +60,19 @@ export class Watchdog {
 
   #check = (): void => {
     if (!this.#idle) return;
-    const left = this.#held ? this.#idle.ms : this.#idle.ms - (performance.now() - this.#seen);
+    const now = performance.now();
+    // After Ctrl-Z and `fg`, or on a machine with no time for us, the timer comes first and what was sent meanwhile second.
+    if (now - this.#due > this.#idle.ms / 4) this.#seen = now;
+    const left = this.#held ? this.#idle.ms : this.#idle.ms - (now - this.#seen);
     if (left <= 0) return this.#bite(this.#idle.words, true);
-    this.#idleTimer = setTimeout(this.#check, left);
+    this.#wake(left);
   };
+
+  #wake(ms: number): void {
+    clearTimeout(this.#idleTimer);
+    this.#due = performance.now() + ms;
+    this.#idleTimer = setTimeout(this.#check, ms);
+  }
 
   #bite(words: string, retryable: boolean): void {
     this.bitten ??= { words, retryable };

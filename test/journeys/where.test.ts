@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { containerTarget } from "../support/container.ts";
 import { DECLARED, call, execRig, shell } from "../support/exec.ts";
@@ -18,16 +18,21 @@ const WORK = [
 
 const APPROVED = ["--approve", "all"];
 
-function leftovers(): string[] {
-  const directory = `/tmp/buddy-${process.getuid?.() ?? 0}`;
-  return existsSync(directory) ? readdirSync(directory).filter((name) => /^[0-9a-f]{8}-\d+-/.test(name)) : [];
+/** Control sockets go here, and nobody else's. */
+function runtime(): { path: string; sockets(): string[] } & Disposable {
+  const path = mkdtempSync("/tmp/buddy-runtime-");
+  return {
+    path,
+    sockets: () => readdirSync(join(path, "buddy")),
+    [Symbol.dispose]: () => rmSync(path, { recursive: true }),
+  };
 }
 
 describe("the binary works where it is told to", () => {
   test.each([["--no-tmux"], ["--tmux"]])("over ssh %s", async (shellFlag) => {
     const { host, env, server } = await sshTarget();
-    const before = leftovers();
-    await using rig = execRig(WORK, { env: { PATH: env["PATH"] ?? "" } });
+    using sockets = runtime();
+    await using rig = execRig(WORK, { env: { PATH: env["PATH"] ?? "", XDG_RUNTIME_DIR: sockets.path } });
     const run = await rig.exec(["--ssh", host, "--cd", server.remoteHome, shellFlag, ...APPROVED, "go"]);
     expect(run).toMatchObject({ code: 0, stdout: "done\n" });
     const [said, , read, background] = rig.results().map((result) => JSON.stringify(result));
@@ -36,7 +41,7 @@ describe("the binary works where it is told to", () => {
     expect(background).toContain("sh-");
     expect(readFileSync(join(server.remoteHome, "note.txt"), "utf8")).toBe("left by buddy\n");
     expect(existsSync(join(rig.box.cwd, "note.txt"))).toBe(false);
-    await until(() => leftovers().length <= before.length, "no socket is left");
+    await until(() => sockets.sockets().length === 0, "no socket is left");
     expect(
       processesWith("ssh -M").filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(server.dir)),
     ).toEqual([]);
@@ -105,19 +110,20 @@ test.each(["SIGKILL", "SIGINT", "SIGTERM"] as const)(
   "%s in the middle of a command over ssh leaves nothing",
   async (signal) => {
     const { host, env, server } = await sshTarget();
-    const before = leftovers();
+    using sockets = runtime();
     const seconds = uniqueSeconds();
     await using rig = execRig([shell(`sleep ${seconds}`, DECLARED), { text: "done" }], {
       env: { PATH: env["PATH"] ?? "" },
     });
     const child = await rig.box.spawn(["exec", "--ssh", host, "--no-tmux", ...APPROVED, "go"], {
-      env: { PATH: env["PATH"] },
+      env: { PATH: env["PATH"], XDG_RUNTIME_DIR: sockets.path },
     });
     await until(() => processesWith(`sleep ${seconds}`).length > 0, "the command runs there");
+    expect(sockets.sockets()).not.toEqual([]);
     child.kill(signal);
     await child.exited;
     await until(() => processesWith(`sleep ${seconds}`).length === 0, "the command there is gone");
-    await until(() => leftovers().length <= before.length, "no socket is left");
+    await until(() => sockets.sockets().length === 0, "no socket is left");
     await until(() => server.connections().length === 0, "no connection is left");
   },
 );

@@ -295,12 +295,12 @@ describe.each(APIS)("%s", (api) => {
 
   test("a slow reader is not taken for a silent server", async () => {
     const reply = { text: TEXT, pieceChars: 4, delayMs: 5 };
-    await using model = startModel([reply, { text: "fine" }], { api, idleTimeoutMs: 150, retries: 0 });
+    await using model = startModel([reply, { text: "fine" }], { api, idleTimeoutMs: 500, retries: 0 });
     let text = "";
     for await (const event of model.client.stream(ask("go"), new AbortController().signal)) {
       if (event.type !== "text") continue;
       const since = performance.now();
-      if (text === "") await until(() => performance.now() - since > 400, "longer than the server may be silent");
+      if (text === "") await until(() => performance.now() - since > 1000, "longer than the server may be silent");
       text += event.delta;
     }
     expect(text).toBe(TEXT);

@@ -393,8 +393,12 @@ describe("the operator", () => {
 describe("a buddy that comes back", () => {
   test("finds pane, directory and the running command", async () => {
     await using first = await openTestTarget("local", { shell: "zsh" });
+    const go = join(home.path, "go-on");
     await first.target.shell.run("cd /usr; export MARK=kept");
-    await first.target.shell.run("echo before; sleep 0.6; echo after; sh -c 'exit 4'", { noWait: true });
+    await first.target.shell.run(
+      `echo before; sh -c 'until [ -e ${go} ]; do sleep 0.05; done'; echo after; sh -c 'exit 4'`,
+      { noWait: true },
+    );
     const before = (first.target.shell as Pane).id;
     const notices: string[] = [];
     await using second: Target = await openTarget({
@@ -405,8 +409,8 @@ describe("a buddy that comes back", () => {
     expect((await second.shell.run("echo too early")).outcome).toMatchObject({
       kind: "running",
       why: "busy",
-      program: "sleep",
     });
+    writeFileSync(go, "");
     const result = await second.shell.wait({ waitMs: 10_000 });
     expect(result.outcome).toEqual({ kind: "exited", code: 4 });
     expect(text(result)).toBe("before\nafter\n");
