@@ -59,6 +59,7 @@ describe("the session", () => {
 
   test("nothing was typed, printed or remembered at set-up", async () => {
     await using other = await openTestTarget("local", { shell: "bash" });
+    await until(async () => (await screen(other)).includes("[buddy 1: 0]"), "the prompt is drawn");
     expect((await screen(other)).trim()).toMatch(/^\[buddy 1: 0\] [^\n]*$/);
     expect(text(await other.target.shell.run("history"))).toBe("    1  history\n");
   });
