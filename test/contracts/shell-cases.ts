@@ -351,7 +351,8 @@ export const CASES: readonly Case[] = [
       expect(kind(r)).toBe("exited");
       expect(whole(r)).toContain("started");
     },
-    after: (p) => p.target.shell.run("kill -9 $!", { waitMs: 5000 }),
+    // TERM: bash tells of a child that was killed with KILL whenever it notices, in the output of a later command.
+    after: (p) => p.target.shell.run("kill $!; while kill -0 $! 2>/dev/null; do sleep 0.05; done", { waitMs: 5000 }),
   },
   {
     name: "programs killed before they have begun",
