@@ -28,17 +28,25 @@ export function findRuns(argv: readonly Field[]): Wrapped | undefined {
     const starts = plan.starts.length === 0 ? [field(".")] : plan.starts;
     for (const start of starts) {
       const below = `${start.value === "/" ? "" : start.value}/${UNKNOWN}`;
-      const found = !action.narrowed ? start.value : action.named === undefined ? below : `${below}/${action.named}`;
-      const words = action.argv.map((word) =>
-        word.value.includes("{}") ? field(word.value.replaceAll("{}", found), word.source) : word,
-      );
-      const name = words[0]?.value.replace(/^.*\//, "");
-      // find walks down by itself: what it runs on every file is as good as recursive.
-      const every = !action.narrowed && (name === "rm" || name === "chmod" || name === "chown" || name === "chgrp");
-      commands.push(every ? [words[0] as Field, field(name === "rm" ? "-r" : "-R", ""), ...words.slice(1)] : words);
+      const found = action.narrowed && action.named !== undefined ? `${below}/${action.named}` : below;
+      const on = (path: string) =>
+        action.argv.map((word) =>
+          word.value.includes("{}") ? field(word.value.replaceAll("{}", path), word.source) : word,
+        );
+      // A file's name may hold anything, also text that a shell would run.
+      commands.push(on(found));
+      if (!action.narrowed) commands.push(recursive(on(start.value)));
     }
   }
   return commands.length === 0 ? undefined : { harmless: true, commands, input: { kind: "inherited" } };
+}
+
+/** find walks down by itself: what it runs on every file is as good as recursive. */
+export function recursive(words: Field[]): Field[] {
+  const name = words[0]?.value.replace(/^.*\//, "");
+  return name === "rm" || name === "chmod" || name === "chown" || name === "chgrp"
+    ? [words[0] as Field, field(name === "rm" ? "-r" : "-R", ""), ...words.slice(1)]
+    : words;
 }
 
 /** Tests that leave out some files, options that take words, and actions. */

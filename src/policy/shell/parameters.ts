@@ -13,9 +13,13 @@ export function parameterValues(part: ParameterExpansionPart, by: Expansion): re
   let values = plainValues(part, by);
   if (prefix === "!") {
     if (operation?.type === "Names" || part.index !== undefined) return [UNKNOWN];
-    values = values.flatMap((value) =>
-      typeof value === "string" && /^[A-Za-z_]\w*$/.test(value) ? simpleValues(value, by) : [UNKNOWN],
-    );
+    const known = by.scope.get(part.parameter) !== undefined;
+    values = values.flatMap((value) => {
+      if (typeof value === "string" && /^[A-Za-z_]\w*$/.test(value)) return simpleValues(value, by);
+      // A value such as a[$(command)] is evaluated.
+      if (known) by.uncertain("the value of a variable is read as a name, and what stands in it may run");
+      return [UNKNOWN];
+    });
   }
   return operation === undefined ? values : operated(values, operation, part, by);
 }

@@ -26,6 +26,9 @@ export function parseText(text: string): Parsed {
     uncertain.push("it contains a NUL character");
     source = source.replaceAll("\0", "");
   }
+  // oxlint-disable-next-line no-control-regex
+  if (/[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]/.test(source)) uncertain.push("it contains control characters");
+  if (/(?<!\\)(?:\\\\)*\\$/.test(source.slice(-64))) uncertain.push("it ends in a backslash");
   if (source.length > MOST_TEXT) {
     uncertain.push(`it is too long to check in full (${text.length} characters)`);
     source = shortened(source);

@@ -27,8 +27,10 @@ export function readsInto(
       return [{ name: argv[options.at]?.value ?? "MAPFILE", values: [lines ?? UNKNOWN] }];
     }
     case "printf":
-      return argv[1]?.value === "-v" && argv[2] !== undefined
-        ? [{ name: argv[2].value, values: [printedByPrintf(argv.slice(3)) ?? UNKNOWN] }]
+      if (argv[1]?.value === "-v" && argv[2] !== undefined)
+        return [{ name: argv[2].value, values: [printedByPrintf(argv.slice(3)) ?? UNKNOWN] }];
+      return argv[1]?.value.startsWith("-v") === true
+        ? [{ name: argv[1].value.slice(2), values: [printedByPrintf(argv.slice(2)) ?? UNKNOWN] }]
         : [];
     case "getopts":
       return argv[2] === undefined ? [] : [{ name: argv[2].value, values: [UNKNOWN] }];

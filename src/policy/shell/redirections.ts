@@ -1,7 +1,7 @@
 /** Redirections: what a command reads as its input, and which files it writes. */
 import type { Redirection } from "unbash";
-import { isFixed } from "./field.ts";
-import { isDisk, isHarmlessSink } from "./paths.ts";
+import { isFixed, NUMBER } from "./field.ts";
+import { isDeviceToRead, isDisk, isHarmlessSink } from "./paths.ts";
 import { type Expansion, expandWord, wordValues } from "./words.ts";
 import type { Input } from "./wrapped.ts";
 
@@ -38,6 +38,8 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       continue;
     }
     const { operator, target } = node;
+    // `{name}< file` puts the descriptor's number into a variable.
+    if (node.descriptor?.type === "FileDescriptorVariable") by.assign(node.descriptor.name, [NUMBER]);
     if (target === undefined) {
       by.uncertain("a redirection without a target");
       continue;
@@ -54,7 +56,7 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       const isDescriptor = /^(?:\d+-?|-)$/.test(item.value);
       if (operator === "<") {
         if (isInput) now = { kind: "unknown" };
-        if (!isFixed(item.value) || /^\/dev\/(?:tcp|udp)\//.test(item.value)) by.uncertain(`input from ${item.source}`);
+        if (!isFixed(item.value) || isDeviceToRead(item.value)) by.uncertain(`input from ${item.source}`);
       } else if (operator === "<&" || (operator === ">&" && isDescriptor)) {
         if (!isDescriptor) by.uncertain(`input from ${item.source}`);
         if (operator === "<&" && isInput) now = { kind: "unknown" };

@@ -642,6 +642,17 @@ const CHANGES = [
 
 /** A command that writes, in every place where one can hide. */
 const HIDDEN = [
+  "cat {PATH}< file",
+  "cat < /dev/watchdog",
+  "head -c 1 < /dev/sda",
+  "cat /proc/kmsg",
+  "x='a[$(touch y)]'; echo \"${!x}\"",
+  'read x < f; echo "${!x}"',
+  "find . -exec bash -c 'cat {}' \\;",
+  "find . -exec sh -c 'eval \"$1\"' _ {} \\;",
+  "ls \\",
+  "ls \u0015touch y",
+  "ls \u001b[2K",
   ": ${x/$(ls /; touch z)/y}",
   ": ${x/a/$(ls /; touch z)}",
   ": ${x:$(echo a:b; touch z):1}",

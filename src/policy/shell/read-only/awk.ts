@@ -1,5 +1,6 @@
 /** awk: reads its program token by token and proves that it neither writes, pipes nor runs anything. */
 import { isFixed } from "../field.ts";
+import { bracketEnd } from "./bracket-end.ts";
 import type { Proof, ReadOnlyRow } from "./proof.ts";
 
 const awk: Proof = (args) => {
@@ -28,6 +29,7 @@ const awk: Proof = (args) => {
     )
   )
     return "with an option that cannot be known";
+  if (args.slice(at + 1).some((word) => word.startsWith("/inet"))) return "uses the network";
   // An assignment among the operands is no option; a file whose name starts with a dash is.
   return isHarmlessProgram(program) ? undefined : "with a program that may write or run something";
 };
@@ -41,9 +43,18 @@ export function isHarmlessProgram(program: string): boolean {
   /** What stands before: an operand (so `/` divides) or not. */
   let operand = false;
   let printing = false;
+  /** The last character that is neither blank nor comment: after some of them a line goes on. */
+  let last = "";
   while (at < program.length) {
     const character = program[at] as string;
-    if (character === "\n" || character === ";" || character === "}" || character === "{") {
+    if (character === "\n") {
+      operand = false;
+      if (!/[,&|?:]/.test(last)) printing = false;
+      at++;
+      continue;
+    }
+    if (!/[\s#]/.test(character)) last = character;
+    if (character === ";" || character === "}" || character === "{") {
       operand = false;
       printing = false;
       at++;
@@ -100,14 +111,16 @@ function closing(text: string, from: number, end: string): number {
 
 /** awks differ on a slash inside brackets: not proven then. */
 function closingRegExp(text: string, from: number): number {
-  let bracket = false;
   for (let at = from; at < text.length; at++) {
     const character = text[at];
     if (character === "\\") at++;
     else if (character === "\n") return -1;
-    else if (character === "[") bracket = true;
-    else if (character === "]") bracket = false;
-    else if (character === "/") return bracket ? -1 : at + 1;
+    else if (character === "/") return at + 1;
+    else if (character === "[") {
+      const end = bracketEnd(text, at);
+      if (end < 0 || /[/\n]/.test(text.slice(at, end))) return -1;
+      at = end;
+    }
   }
   return -1;
 }
@@ -131,6 +144,9 @@ export const AWK: readonly ReadOnlyRow[] = [
       "awk '$1 ~ /^a\\/b/' f",
       "awk 'BEGIN { print \"a > b | c\" }'",
       "awk -v x=\"$X\" '{print x}' f",
+      "awk '{ print $1,\n $2 }' f",
+      "awk '{ x = $1\n if (x > 5) print x }' f",
+      "awk '/[[:space:]]+[\"]/ {n++} END {print n}' f",
     ],
     no: [
       "awk '{print > \"f\"}' x",
@@ -149,6 +165,12 @@ export const AWK: readonly ReadOnlyRow[] = [
       "awk -l ext '{}'",
       "awk 'BEGIN { print 1 |& \"cat\" }'",
       "awk '{ print ($1) > \"f\" }'",
+      'awk \'BEGIN { print "a",\n"b" > "f" }\'',
+      "awk '{ print $1, # both\n $2 > \"f\" }' x",
+      "awk '{ print 1 &&\n 1 > \"f\" }' x",
+      'awk \'/[]/"]/ {system("id")} /"/\' f',
+      'awk \'/[[:alpha:]/"]/ {system("id")} /"/\' f',
+      "awk '{print}' /inet/tcp/0/host/80",
     ],
   },
 ];

@@ -28,7 +28,7 @@ const container: Readonly<Record<string, Proof>> = {
   diff: always,
 };
 const image: Readonly<Record<string, Proof>> = { ls: list, list, inspect, history: list };
-const compose = subcommands(
+const local = subcommands(
   {
     ps: list,
     logs,
@@ -41,6 +41,9 @@ const compose = subcommands(
   },
   { values: "fp", longValues: ["file", "project-name"] },
 );
+/** A compose file may be fetched. */
+const compose: Proof = (args) =>
+  args.some((word) => /:\/\/|^oci:|@.*:|\.git\b/.test(word)) ? "may use the network" : local(args);
 
 export const CONTAINERS: readonly ReadOnlyRow[] = [
   {
@@ -91,6 +94,8 @@ export const CONTAINERS: readonly ReadOnlyRow[] = [
       "docker -H tcp://x ps",
       "docker --context x ps",
       "docker compose up",
+      "docker compose -f https://x/y.git config",
+      "docker compose -f git@x:y.git ps",
       "docker system prune -f",
       "docker pull x",
       "docker cp a b",

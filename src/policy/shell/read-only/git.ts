@@ -1,11 +1,12 @@
 /** git: which subcommands with which options only look. */
 import { gitCall } from "../git.ts";
 import { field } from "../field.ts";
-import { always, only, type Proof, type ReadOnlyRow, without } from "./proof.ts";
+import { always, only, optionWords, type Proof, type ReadOnlyRow, without } from "./proof.ts";
 
 /** Options of the diff family that write a file or run a program. */
 const diff = without({ long: ["output", "output-directory", "ext-diff", "textconv", "show-signature"] });
-const listing = /^--(?:list|contains|no-contains|merged|no-merged|points-at)(?:=|$)|^-l$/;
+const listing = /^--(?:list|contains|no-contains|merged|no-merged|points-at)(?:=|$)/;
+const valued = ["sort", "format", "points-at", "type", "default"];
 
 const branch: Proof = (args) => {
   const options = only({
@@ -30,13 +31,15 @@ const branch: Proof = (args) => {
       "no-merged",
     ],
     longValues: ["sort", "format", "points-at"],
-    ...(args.some((word) => listing.test(word)) ? {} : { operands: 0 }),
+    // Before 2.19, `git branch -l name` made a branch.
+    ...(optionWords(args, valued).some((word) => listing.test(word)) ? {} : { operands: 0 }),
   })(args);
   return options === undefined ? undefined : `branch ${options}`;
 };
 
 const tag: Proof = (args) => {
-  const listed = args.length === 0 || args.some((word) => listing.test(word) || /^-n\d*$/.test(word));
+  const listed =
+    args.length === 0 || optionWords(args, valued).some((word) => listing.test(word) || /^-(?:l|n\d*)$/.test(word));
   if (!listed) return "tag creates or changes a tag";
   return only({
     short: "lni0123456789",
@@ -46,7 +49,9 @@ const tag: Proof = (args) => {
 };
 
 const config: Proof = (args) => {
-  const reads = args.some((word) => /^(?:--get|--get-all|--get-regexp|--get-urlmatch|--list|-l|get|list)$/.test(word));
+  const reads =
+    /^(?:get|list)$/.test(args[0] ?? "") ||
+    optionWords(args, valued).some((word) => /^(?:--get|--get-all|--get-regexp|--get-urlmatch|--list|-l)$/.test(word));
   const plain = only({
     short: "lz",
     long: [
@@ -160,6 +165,8 @@ const git: Proof = (args) => {
     return call.options.some((option) => /version|path$|^-v$/.test(option)) || args.length === 0
       ? undefined
       : "without a subcommand";
+  if (call.args[0]?.value === "--help") return `${subcommand} --help starts a viewer`;
+  if (call.args.some((word) => /%G|%\(signature/.test(word.value))) return "starts a program that checks signatures";
   const proof = Object.hasOwn(SUBCOMMANDS, subcommand) ? SUBCOMMANDS[subcommand] : undefined;
   return proof === undefined ? `${subcommand} may change something` : proof(call.args.map((word) => word.value));
 };
@@ -179,6 +186,8 @@ export const GIT: readonly ReadOnlyRow[] = [
       "git branch -vv",
       "git branch -a",
       "git branch --list 'feature/*'",
+      "git branch -l",
+      "git branch --format='%(refname)' --list 'x*'",
       "git branch --show-current",
       "git branch --contains abc",
       "git tag",
@@ -189,6 +198,8 @@ export const GIT: readonly ReadOnlyRow[] = [
       "git remote get-url origin",
       "git config --get user.name",
       "git config user.name",
+      "git config get user.name",
+      "git config list",
       "git config --list --show-origin",
       "git stash list",
       "git stash show -p stash@{0}",
@@ -227,13 +238,22 @@ export const GIT: readonly ReadOnlyRow[] = [
       "git branch --set-upstream-to=o/m",
       "git branch --edit-description",
       "git branch -v new",
+      "git branch -l new",
+      "git branch --format --list new",
+      "git branch --sort --list new",
+      "git branch -- --list new",
       "git tag v1",
       "git tag -d v1",
       "git tag -a v1 -m x",
+      "git tag --format --list v1",
+      "git tag -- -l v1",
       "git remote add o u",
       "git remote show origin",
       "git remote remove o",
       "git config user.name x",
+      "git config user.name list",
+      "git config user.name get",
+      "git config --default --get user.name x",
       "git config --unset a.b",
       "git config --global -e",
       "git config --global",
@@ -271,6 +291,10 @@ export const GIT: readonly ReadOnlyRow[] = [
       "git submodule foreach ls",
       "git bisect run make",
       "git help log",
+      "git log --help",
+      "git log --format=%G?",
+      "git show -s --format='%h %GS'",
+      "git for-each-ref --format='%(signature:grade)'",
       "git $X",
       "git $X status",
     ].filter((text) => text !== "git"),

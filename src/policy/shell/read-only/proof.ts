@@ -142,7 +142,31 @@ export function subcommands(
   };
 }
 
-/** At least one of these words must be there, and the rest must hold too. */
+/** At least one of these options must be there, and the rest must hold too. */
 export function having(pattern: RegExp, what: string, proof: Proof): Proof {
-  return (args) => (args.some((word) => pattern.test(word)) ? proof(args) : `without ${what}`);
+  return (args) => (optionWords(args).some((word) => pattern.test(word)) ? proof(args) : `without ${what}`);
+}
+
+/** The words a program reads as options: not those behind `--`, and not the values of long options that take the next word. */
+export function optionWords(args: readonly string[], longValues: readonly string[] = []): string[] {
+  const options: string[] = [];
+  for (let i = 0; i < args.length; i++) {
+    const word = args[i] as string;
+    if (word === "--") break;
+    if (!word.startsWith("-")) continue;
+    options.push(word);
+    if (word.startsWith("--") && longValues.includes(word.slice(2))) i++;
+  }
+  return options;
+}
+
+/** Options of one dash and many letters, as openssl has them: these words, these with a value in the next word, and operands. */
+export function dashWords(words: readonly string[], values: RegExp, operands: number): Proof {
+  return (args) => {
+    const rest: string[] = [];
+    for (let i = 0; i < args.length; i++)
+      if (values.test(args[i] as string)) i++;
+      else rest.push(args[i] as string);
+    return only({ words, operands })(rest);
+  };
 }

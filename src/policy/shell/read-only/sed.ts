@@ -1,5 +1,6 @@
 /** sed: reads its script and proves that no command of it writes a file or runs a program. */
 import { isUnknown } from "../field.ts";
+import { bracketEnd } from "./bracket-end.ts";
 import type { Proof, ReadOnlyRow } from "./proof.ts";
 
 const sed: Proof = (args) => {
@@ -51,13 +52,9 @@ export function isHarmlessScript(script: string): boolean {
       if (character === "\\") at++;
       else if (character === "\n" && end !== "\n") return false;
       else if (brackets && character === "[" && end !== "[") {
-        // A bracket expression: its first character may be ] or ^].
-        let close = at + 1;
-        if (script[close] === "^") close++;
-        if (script[close] === "]") close++;
-        while (close < script.length && script[close] !== "]") close++;
+        const close = bracketEnd(script, at);
         // sed versions differ on a delimiter inside brackets.
-        if (close >= script.length || script.slice(at, close).includes(end)) return false;
+        if (close < 0 || script.slice(at, close).includes(end)) return false;
         at = close;
       } else if (character === end) {
         at++;
@@ -96,7 +93,11 @@ export function isHarmlessScript(script: string): boolean {
     if ("{}=dDgGhHnNpPxzF".includes(command)) continue;
     if ("lqQL".includes(command)) skip(" 0123456789");
     else if ("bTt:".includes(command)) {
-      while (at < script.length && !";\n}".includes(script[at] as string)) at++;
+      skip(" \t");
+      while (at < script.length && !/[;}\s]/.test(script[at] as string)) at++;
+      // GNU sed reads on after the blank behind a label.
+      skip(" \t");
+      if (at < script.length && !";\n}".includes(script[at] as string)) return false;
     } else if (command === "#" || command === "r" || command === "R") {
       // A file name or comment runs to the end of the line.
       if (command !== "#" && /^\s*\/dev\/(?!stdin)/.test(script.slice(at))) return false;
@@ -138,6 +139,9 @@ export const SED: readonly ReadOnlyRow[] = [
       "sed -n '/x/{p;q}' f",
       "sed 's/[[:space:]]*$//' f",
       "sed --version",
+      "sed ':a;N;$!ba;s/\\n/ /g' f",
+      "sed -e ':a' -e 'N' -e '$!ba' f",
+      "sed 's/[^]]*]//' f",
     ],
     no: [
       "sed -i s/a/b/ f",
@@ -162,6 +166,9 @@ export const SED: readonly ReadOnlyRow[] = [
       "sed p *",
       "sed -E -i.bak p f",
       "sed '1{e ls\n}' f",
+      "sed 'b x w out' f",
+      "sed ':a w out' f",
+      "sed 's/[[:alpha:]/]/p;s/w /tmp/p' f",
     ],
   },
 ];

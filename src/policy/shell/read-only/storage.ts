@@ -47,18 +47,30 @@ export const STORAGE: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["smartctl"],
-    proof: only({
-      short: "iHcAaxv",
-      values: "ldTn",
-      long: ["scan", "info", "health", "all", "xall", "attributes", "json", "capabilities"],
-      longValues: ["log", "device"],
-    }),
-    yes: ["smartctl -a /dev/sda", "smartctl -H /dev/sda", "smartctl --scan", "smartctl -d sat -x /dev/sda"],
+    // -l scterc,70,70 and -l scttempint,5 set what they name.
+    proof: (args) =>
+      args.some((word) => /sct(?:erc|tempint),/.test(word))
+        ? "changes a setting of the disk"
+        : only({
+            short: "iHcAaxv",
+            values: "ldTn",
+            long: ["scan", "info", "health", "all", "xall", "attributes", "json", "capabilities"],
+            longValues: ["log", "device"],
+          })(args),
+    yes: [
+      "smartctl -a /dev/sda",
+      "smartctl -l error /dev/sda",
+      "smartctl -H /dev/sda",
+      "smartctl --scan",
+      "smartctl -d sat -x /dev/sda",
+    ],
     no: [
       "smartctl -t short /dev/sda",
       "smartctl -s on /dev/sda",
       "smartctl -X /dev/sda",
       "smartctl --smart=off /dev/sda",
+      "smartctl -l scterc,70,70 /dev/sda",
+      "smartctl --log=scttempint,5,p /dev/sda",
     ],
   },
   {

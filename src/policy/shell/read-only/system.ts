@@ -1,5 +1,5 @@
 /** Processes, services, logs, hardware, users, network state and packages of the machine. */
-import { always, having, only, type Proof, type ReadOnlyRow, subcommands, without } from "./proof.ts";
+import { always, having, only, type Proof, type ReadOnlyRow, type Refused, subcommands, without } from "./proof.ts";
 
 const systemctlOptions = {
   short: "alqr",
@@ -27,6 +27,11 @@ const systemctlOptions = {
 };
 const unitWords = only(systemctlOptions);
 
+/** Packages may be named by an address. */
+function offline(refused: Refused): Proof {
+  return (args) => (args.some((word) => word.includes("://")) ? "asks the network" : without(refused)(args));
+}
+
 const ip: Proof = (args) => {
   let at = 0;
   for (; at < args.length && (args[at] as string).startsWith("-"); at++)
@@ -44,7 +49,9 @@ const ip: Proof = (args) => {
     )
   )
     return `${object} may change something`;
-  if (verb === undefined || /^(?:show|list|lst|sh|ls|s)$/.test(verb)) return undefined;
+  if (verb === undefined || /^(?:show|list|lst|sh|ls)$/.test(verb)) return undefined;
+  // `ip link s` is set, `ip xfrm s` is state.
+  if (verb === "s" && !/^(?:l|x)/.test(object)) return undefined;
   return verb === "get" && object.startsWith("r") && rest.length > 0 ? undefined : `${verb} may change something`;
 };
 
@@ -87,7 +94,6 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
       "pwdx",
       "numastat",
       "ipcs",
-      "tput",
       "apropos",
       "whatis",
     ],
@@ -106,6 +112,13 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
       "vmstat 1 2",
     ],
     no: ["pkill nginx", "ps aux > f", "killall x"],
+  },
+  {
+    programs: ["tput"],
+    proof: (args) =>
+      args.some((word) => /^(?:init|reset|-S|[\uFDD0-\uFDD2])/.test(word)) ? "may change the terminal" : undefined,
+    yes: ["tput cols", "tput setaf 1"],
+    no: ["tput init", "tput reset", "tput -S", "tput $X"],
   },
   {
     programs: ["sar"],
@@ -451,9 +464,13 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
       "ip -4 neigh",
       "ip rule",
       "ip link ls",
+      "ip a s eth0",
+      "ip r s",
     ],
     no: [
       "ip link set eth0 down",
+      "ip l s eth0 down",
+      "ip xfrm s deleteall",
       "ip addr add 1.2.3.4/24 dev eth0",
       "ip route add x",
       "ip netns exec x ls",
@@ -558,9 +575,11 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
   {
     programs: ["getent"],
     proof: (args) =>
-      /^(?:passwd|group|shadow|services|protocols|rpc)$/.test(args[0] ?? "") ? undefined : "may ask the network",
+      /^(?:passwd|group|shadow|services|protocols|rpc)$/.test(args[0] ?? "") && only({})(args) === undefined
+        ? undefined
+        : "may ask the network",
     yes: ["getent passwd root", "getent group"],
-    no: ["getent hosts example.com", "getent ahosts x", "getent $X"],
+    no: ["getent hosts example.com", "getent ahosts x", "getent $X", "getent passwd -s x"],
   },
   {
     programs: ["stty"],
@@ -634,7 +653,7 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
     proof: having(
       /^-[a-z]*q|^--query$/,
       "-q",
-      without({
+      offline({
         short: "iUeFVD",
         long: [
           "define",
@@ -657,7 +676,14 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
       }),
     ),
     yes: ["rpm -qa", "rpm -ql bash", "rpm -q bash"],
-    no: ["rpm -i x", "rpm -e x", "rpm -q --pipe sh x", "rpm -q --define 'x %(id)' y", "rpm -qa --eval '%(id)'"],
+    no: [
+      "rpm -i x",
+      "rpm -e x",
+      "rpm -q --pipe sh x",
+      "rpm -q --define 'x %(id)' y",
+      "rpm -qa --eval '%(id)'",
+      "rpm -qp http://x/y.rpm",
+    ],
   },
   {
     programs: ["pacman"],
@@ -670,58 +696,15 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
     no: ["pacman -S x", "pacman -R x", "pacman -Q --hookdir=x", "pacman -Sy"],
   },
   {
-    programs: ["openssl"],
-    proof: (args) =>
-      args[0] === "version"
-        ? undefined
-        : args[0] === "x509"
-          ? only({
-              words: [
-                "-noout",
-                "-text",
-                "-subject",
-                "-issuer",
-                "-dates",
-                "-enddate",
-                "-startdate",
-                "-fingerprint",
-                "-serial",
-                "-sha256",
-                "-pubkey",
-                "-ext",
-                "-purpose",
-                "-modulus",
-                "-hash",
-              ],
-              operands: 3,
-            })(
-              args
-                .slice(1)
-                .filter(
-                  (word, index, list) =>
-                    !/^-(?:in|inform|checkend|nameopt)$/.test(word) &&
-                    !/^-(?:in|inform|checkend|nameopt)$/.test(list[index - 1] ?? ""),
-                ),
-            )
-          : "may write or use the network",
-    yes: ["openssl x509 -in c.pem -noout -text", "openssl x509 -in c.pem -noout -enddate", "openssl version"],
-    no: [
-      "openssl x509 -in c -out d",
-      "openssl s_client -connect x:443",
-      "openssl genrsa",
-      "openssl x509 -in c -engine x",
-    ],
-  },
-  {
     programs: ["ufw", "nft"],
     proof: (args) =>
       args.length >= 1 &&
       ((args[0] === "status" && args.slice(1).every((word) => /^(?:verbose|numbered)$/.test(word))) ||
-        (args[0] === "list" && args.length <= 5 && args.every((word) => /^[\w-]+$/.test(word))))
+        (args[0] === "list" && args.length <= 5 && args.every((word) => /^\w[\w-]*$/.test(word))))
         ? undefined
         : "may change the firewall",
     yes: ["ufw status", "ufw status verbose", "nft list ruleset"],
-    no: ["ufw enable", "ufw allow 22", "nft flush ruleset", "nft -f x"],
+    no: ["ufw enable", "ufw allow 22", "nft flush ruleset", "nft -f x", "nft list -f x"],
   },
   {
     programs: ["iptables", "ip6tables"],

@@ -176,18 +176,22 @@ const FILES: readonly ReadOnlyRow[] = [
   {
     programs: ["xxd"],
     // Its options with values take the next word; the second operand is a file to write.
-    proof: (args) =>
-      without({ short: "r", operands: 1, strict: true })(
-        args.filter((_, index) => !/^-[lscgo]$/.test(args[index - 1] ?? "") || args[index]?.startsWith("-") === true),
-      ),
-    yes: ["xxd f", "xxd -l64 f", "xxd -l 64 f", "xxd -s 10 -l 20 f"],
-    no: ["xxd a b", "xxd a -p", "xxd -r a", "xxd -r -p a b"],
+    proof: (args) => {
+      const rest: string[] = [];
+      for (let i = 0; i < args.length; i++)
+        if (/^-[lscgo]$/.test(args[i] as string) && /^[-+]?(?:0x)?[0-9a-fA-F]+$/.test(args[i + 1] ?? "")) i++;
+        else if (/^-[lscgo]$/.test(args[i] as string)) return "with what may be a file to write";
+        else rest.push(args[i] as string);
+      return without({ short: "rnR", operands: 1, strict: true })(rest);
+    },
+    yes: ["xxd f", "xxd -l64 f", "xxd -l 64 f", "xxd -s 10 -l 20 f", "xxd -s -16 f"],
+    no: ["xxd a b", "xxd a -p", "xxd -r a", "xxd -r -p a b", "xxd -l -s a b", "xxd -c -l a b"],
   },
   {
     programs: ["file"],
-    proof: without({ short: "CzZ", long: ["compile", "uncompress", "uncompress-noreport"] }),
+    proof: without({ short: "CzZp", long: ["compile", "uncompress", "uncompress-noreport", "preserve-date"] }),
     yes: ["file f", "file -b --mime-type f", "file ./*"],
-    no: ["file -C -m x", "file -z f", "file --compile", "file *"],
+    no: ["file -C -m x", "file -z f", "file --compile", "file *", "file -p f"],
   },
   {
     programs: ["tree"],
@@ -230,6 +234,7 @@ const FILES: readonly ReadOnlyRow[] = [
       "find . -fls out",
       "find . -ok ls {} \\;",
       "find . -exec sh -c 'rm x' \\;",
+      "find . -exec sh -c 'echo {}' \\;",
       "find $X",
       "find * -name x",
       "find . -execdir mv {} x \\;",
@@ -286,9 +291,20 @@ const FILES: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["unzip"],
-    proof: having(/^-[lvZtpc]/, "-l", only({ short: "lvZ1hsmtzTqpcCaai" })),
-    yes: ["unzip -l a.zip", "unzip -Z1 a.zip", "unzip -p a.zip f"],
-    no: ["unzip a.zip", "unzip -o a.zip", "unzip -l a.zip -d /x"],
+    // -T sets the archive's own date, except in the mode of -Z.
+    proof: (args) =>
+      args[0]?.startsWith("-Z") === true
+        ? only({ short: "Z12hsmlvtzTMC" })(args)
+        : having(/^-[qCaz]*[lvtpc]/, "-l", only({ short: "lvtzqpcCa" }))(args),
+    yes: ["unzip -l a.zip", "unzip -Z1 a.zip", "unzip -p a.zip f", "unzip -qc a.zip f", "unzip -ZT a.zip"],
+    no: [
+      "unzip a.zip",
+      "unzip -o a.zip",
+      "unzip -l a.zip -d /x",
+      "unzip -lT a.zip",
+      "unzip -- a.zip -l",
+      "unzip a.zip -- -p",
+    ],
   },
   {
     programs: ["gzip", "bzip2", "xz", "zstd", "gunzip", "bunzip2", "unxz", "unzstd"],
@@ -301,7 +317,7 @@ const FILES: readonly ReadOnlyRow[] = [
       }),
     ),
     yes: ["gzip -dc f.gz", "gunzip -c f", "xz -l f.xz", "gzip -l f"],
-    no: ["gzip f", "gunzip f.gz", "xz -d f", "zstd f", "gzip -c f -S x"],
+    no: ["gzip f", "gunzip f.gz", "xz -d f", "zstd f", "gzip -c f -S x", "gzip -- f -c", "xz -d -- -l"],
   },
   {
     programs: ["rg", "ripgrep"],
@@ -332,18 +348,32 @@ const FILES: readonly ReadOnlyRow[] = [
   },
 ];
 
-const tests: Proof = (args) =>
-  args.includes("-v") || args.includes("-R") ? "with -v evaluates a subscript" : undefined;
+/** Some shells evaluate a number like arithmetic, and run what stands in a subscript. */
+const holdsCode = (args: readonly string[]) => args.some((word) => /\[[^]*(?:\$\(|`)/.test(word));
 
-const prints: Proof = (args) =>
-  args[0]?.startsWith("-v") === true && !/^[A-Za-z_]\w*$/.test(args[0] === "-v" ? (args[1] ?? "") : args[0].slice(2))
-    ? "with -v evaluates a name"
-    : /^[\uFDD0-\uFDD2]/.test(args[0] ?? "")
-      ? "with what may be an option"
-      : undefined;
+const tests: Proof = (args) => {
+  if (args.includes("-v") || args.includes("-R")) return "with -v evaluates a subscript";
+  return holdsCode(args) && args.some((word) => /^-(?:eq|ne|lt|le|gt|ge|t)$/.test(word))
+    ? "evaluates a subscript"
+    : undefined;
+};
+
+const prints: Proof = (args) => {
+  const [first = ""] = args;
+  if (first.startsWith("-v") && !/^[A-Za-z_]\w*$/.test(first === "-v" ? (args[1] ?? "") : first.slice(2)))
+    return "with -v evaluates a name";
+  if (/^[\uFDD0-\uFDD2]/.test(first)) return "with what may be an option";
+  const format = args[first === "-v" ? 2 : first === "--" ? 1 : 0] ?? "";
+  if (/%[^%a-zA-Z]*n/.test(format.replaceAll("%%", ""))) return "with %n sets a variable";
+  return holdsCode(args.slice(1)) && /%[^%a-zA-Z]*[diouxXeEfFgGaAc]|%[^%a-zA-Z]*\*/.test(format)
+    ? "evaluates a number"
+    : undefined;
+};
+
+const counts: Proof = (args) => (holdsCode(args) ? "evaluates a number" : undefined);
 
 /** Words that become several do not matter to these: their options are only looked for where they were checked. */
-const ANY_WORDS: readonly Proof[] = [always, tests, prints];
+const ANY_WORDS: ReadonlySet<Proof> = new Set([always, tests, prints, counts]);
 
 const SHELL: readonly ReadOnlyRow[] = [
   {
@@ -362,10 +392,6 @@ const SHELL: readonly ReadOnlyRow[] = [
       "expr",
       "yes",
       "factor",
-      "break",
-      "continue",
-      "shift",
-      "return",
       "cd",
       "pushd",
       "popd",
@@ -406,16 +432,29 @@ const SHELL: readonly ReadOnlyRow[] = [
     ],
   },
   {
+    programs: ["break", "continue", "shift", "return"],
+    proof: counts,
+    yes: ["shift", "for x in a; do break; done", "while true; do continue 2; done"],
+    no: ["shift 'a[$(id)]'", "break 'a[`id`]'", "exit 0"],
+  },
+  {
     programs: ["test", "["],
     proof: tests,
     yes: ["test -f x", "[ -d /tmp ]", "[ $x = y ]", '[ "$a" = b ] && echo y'],
-    no: ["test -v 'a[$(id)]'", "[ -v 'a[$(id)]' ]"],
+    no: ["test -v 'a[$(id)]'", "[ -v 'a[$(id)]' ]", "[ 'a[$(id)]' -eq 1 ]"],
   },
   {
     programs: ["printf"],
     proof: prints,
     yes: ["printf '%s\\n' \"$x\"", "printf hello", "printf '%s\\n' $X", "printf -v name %s x"],
-    no: ["printf -v 'a[$(id)]' x", "printf $X y", "printf x > f"],
+    no: [
+      "printf -v 'a[$(id)]' x",
+      "printf $X y",
+      "printf x > f",
+      "printf -vPATH x",
+      "printf %n PATH",
+      "printf %d 'a[$(id)]'",
+    ],
   },
   {
     programs: ["read"],
@@ -433,10 +472,16 @@ const SHELL: readonly ReadOnlyRow[] = [
     no: ["jobs -x touch z", "jobs $X"],
   },
   {
-    programs: ["wait", "dirs"],
-    proof: only({ short: "lnpv", operands: /^[%+-]?[\w\uFDD2\uFDD4]+$/ }),
-    yes: ["wait", "wait $!", "dirs", "dirs -v"],
-    no: ["wait -p 'a[$(id)]'", "dirs -c"],
+    programs: ["wait"],
+    proof: only({ short: "nf", operands: /^[%+-]?[\w\uFDD2\uFDD4]+$/ }),
+    yes: ["wait", "wait $!", "wait -n"],
+    no: ["wait -p 'a[$(id)]'", "wait -p PATH"],
+  },
+  {
+    programs: ["dirs"],
+    proof: only({ short: "lpv", operands: /^[+-]\d+$/ }),
+    yes: ["dirs", "dirs -v"],
+    no: ["dirs -c", "dirs /x"],
   },
   {
     programs: ["mapfile", "readarray"],
@@ -607,7 +652,7 @@ export function notReadOnly(program: string, args: readonly string[]): string | 
   // A word that may become several may bring options and operands with it.
   const several = args.some((word) => word.includes(SPLIT));
   for (const proof of proofs) {
-    if (several && !ANY_WORDS.includes(proof)) {
+    if (several && !ANY_WORDS.has(proof)) {
       why ??= "with words that are only known when it runs";
       continue;
     }

@@ -1,5 +1,5 @@
 /** Package managers, languages and libraries: which versions are there, what a file holds. */
-import { having, only, type Proof, type ReadOnlyRow, subcommands, without } from "./proof.ts";
+import { dashWords, having, only, type Proof, type ReadOnlyRow, subcommands, without } from "./proof.ts";
 
 const npmList = only({
   short: "gal",
@@ -19,13 +19,16 @@ const pip = subcommands({
 
 /** Values that no option reads as a file to write. */
 function opensslInput(words: readonly string[], values: RegExp): Proof {
-  return (args) => {
-    const rest = args.slice(1).filter((word, index, list) => !values.test(word) && !values.test(list[index - 1] ?? ""));
-    return only({ words, operands: 1 })(rest);
-  };
+  const proof = dashWords(words, values, 1);
+  return (args) => proof(args.slice(1));
 }
 const SHOWN = ["-noout", "-text", "-subject", "-issuer", "-modulus", "-hash", "-verify", "-fingerprint", "-pubkey"];
 const OPENSSL: Readonly<Record<string, Proof>> = {
+  version: () => undefined,
+  x509: opensslInput(
+    [...SHOWN, "-dates", "-enddate", "-startdate", "-serial", "-sha256", "-purpose"],
+    /^-(?:in|inform|checkend|nameopt|ext)$/,
+  ),
   req: opensslInput(SHOWN, /^-(?:in|inform|nameopt)$/),
   crl: opensslInput([...SHOWN, "-lastupdate", "-nextupdate"], /^-(?:in|inform|CAfile)$/),
   rsa: having(/^-noout$/, "-noout", opensslInput([...SHOWN, "-check", "-pubin"], /^-(?:in|inform)$/)),
@@ -170,6 +173,10 @@ export const TOOLCHAINS: readonly ReadOnlyRow[] = [
       return proof === undefined ? "may write or use the network" : proof(args);
     },
     yes: [
+      "openssl version",
+      "openssl x509 -in c.pem -noout -text",
+      "openssl x509 -in c.pem -noout -enddate -ext subjectAltName",
+      "openssl x509 -in c.pem -noout -checkend 86400",
       "openssl req -in f -noout -text",
       "openssl rsa -in k -check -noout",
       "openssl dgst -sha256 f",
@@ -178,6 +185,12 @@ export const TOOLCHAINS: readonly ReadOnlyRow[] = [
       "openssl asn1parse -in f",
     ],
     no: [
+      "openssl x509 -in c -out d",
+      "openssl x509 -in -in -out d",
+      "openssl x509 -in http://x/c.pem -noout",
+      "openssl x509 -in c -engine x",
+      "openssl s_client -connect x:443",
+      "openssl genrsa",
       "openssl req -new",
       "openssl req -in f -out g",
       "openssl rsa -in k -out l",
@@ -230,9 +243,9 @@ export const TOOLCHAINS: readonly ReadOnlyRow[] = [
   },
   {
     programs: ["sdiff"],
-    proof: without({ short: "o", long: ["output"] }),
+    proof: without({ short: "o", long: ["output", "diff-program"] }),
     yes: ["sdiff a b", "sdiff -s a b"],
-    no: ["sdiff -o c a b", "sdiff --output=c a b"],
+    no: ["sdiff -o c a b", "sdiff --output=c a b", "sdiff --diff-program=x a b"],
   },
   {
     programs: ["kubectl"],
