@@ -29,7 +29,7 @@ fi
 `;
 
 /**
- * The last line of the output file, once, and then the sign that everything is written.
+ * `finish` writes the last line of the output file, once, and then the sign that everything is written; `verdict` sets what that line says.
  * Arguments: directory, 0 or what went wrong, anything to do it whoever else had begun to.
  */
 const FINISH = `
@@ -40,27 +40,31 @@ finish() {
     mkdir "$1/ended" 2>/dev/null
   fi
 }
+verdict() {
+  c='ended without an exit code'
+  if [ -f "$1/killed" ]; then read -r c <"$1/killed"
+  elif [ -f "$1/code" ]; then read -r c <"$1/code"; [ "$c" = 0 ] || c="exit code $c"; fi
+}
 `;
 
 /** `state DIR` sets status and code; closes the books of a shell that ended without a word (reboot, kill -9).
  * A command that has ended counts as running until its output is complete. */
 const STATE = `
-${FINISH}stillup() {
-  kill -0 "$pid" 2>/dev/null || return 1
-  [ -r "/proc/$pid/environ" ] || return 0
-  grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$pid/environ" && return
-  # Just started, it may not have its own environment yet; another process under its number never will.
-  sleep 0.1 2>/dev/null || sleep 1
-  grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$pid/environ"
+${FINISH}isup() {
+  kill -0 "$2" 2>/dev/null || return 1
+  # Another process under its number, or a dead one that nobody reaps, does not have the mark.
+  [ ! -r "/proc/$2/environ" ] || grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$2/environ"
+}
+stillup() {
+  isup "$1" "$pid" && return
+  # kill -9 of the runner leaves the command and what records it.
+  [ -f "$1/recorder" ] && read -r recorder <"$1/recorder" && isup "$1" "$recorder"
 }
 state() {
   code= pid= status=running
   if [ -f "$1/pid" ]; then read -r pid <"$1/pid"; fi
   if [ ! -d "$1/ended" ] && [ -n "$pid" ] && ! stillup "$1" && [ ! -d "$1/ended" ]; then
-    if [ -f "$1/killed" ]; then read -r c <"$1/killed"
-    elif [ -f "$1/code" ]; then read -r c <"$1/code"; if [ "$c" != 0 ]; then c="exit code $c"; fi
-    else c='ended without an exit code'; fi
-    finish "$1" "$c" now
+    verdict "$1"; finish "$1" "$c" now
   fi
   if [ -d "$1/ended" ]; then
     if [ -f "$1/code" ]; then read -r code <"$1/code"; fi
@@ -69,7 +73,10 @@ state() {
 }
 `;
 
-/** `members DIR` sets all: every process of the shell, also those that left its group, by the mark in their environment. */
+/**
+ * `members DIR` sets all: every process of the shell, also those that left its group, by the mark in their environment.
+ * `endtree DIR` ends them, except those named in spare, which have to outlive KILL themselves.
+ */
 const TREE = `
 members() {
   all=
@@ -91,8 +98,12 @@ members() {
   fi
 }
 zombie() { [ -r "/proc/$1/stat" ] && read -r st <"/proc/$1/stat" && case \${st##*) } in Z*) return 0 ;; esac; return 1; }
-signal() { kill "-$1" "-$pid" 2>/dev/null; for e in $all; do [ "$e" = "$self" ] || kill "-$1" "$e" 2>/dev/null; done; }
-living() { for e in $pid $all; do if [ "$e" != "$self" ] && kill -0 "$e" 2>/dev/null && ! zombie "$e"; then return 0; fi; done; return 1; }
+spared() { case " $spare " in *" $1 "*) ;; *) return 1 ;; esac; }
+signal() {
+  if [ "$1" != KILL ] || [ -z "$spare" ]; then kill "-$1" "-$pid" 2>/dev/null; fi
+  for e in $all; do spared "$e" || kill "-$1" "$e" 2>/dev/null; done
+}
+living() { for e in $pid $all; do if ! spared "$e" && kill -0 "$e" 2>/dev/null && ! zombie "$e"; then return 0; fi; done; return 1; }
 pause() { sleep 0.05 2>/dev/null || sleep 1; }
 endtree() {
   members "$1"; signal TERM
@@ -109,45 +120,67 @@ endtree() {
 const LATE = `
 ${FINISH}
 sleep 1
-read -r c <"$1/code"
-if [ "$c" != 0 ]; then c="exit code $c"; fi
-finish "$1" "$c"
+verdict "$1"; finish "$1" "$c"
 `;
 
-/** Runs beside buddy's connection: command, exit code, time limit, last line. Arguments: directory, seconds, shell. */
+/**
+ * Runs beside buddy's connection: command, exit code, time limit, last line. Arguments: directory, seconds, shell, and the process to leave.
+ * Its number is the one that is told, so a signal to it ends everything that belongs to the shell. A shell answers a signal at once
+ * only while it waits for something in the background; so another one, the recorder, runs the command and outlives a kill -9.
+ */
 const RUNNER = `
-d=$1 cap=$2 sh=$3 pid=$$ self=
-trap '' HUP
+d=$1 cap=$2 sh=$3 pid=$$ spare=$$
+SIGNALS='HUP INT QUIT TERM USR1 USR2 ALRM'
 ${STATE}${TREE}
-NL='
-'
+stop() {
+  trap '' $SIGNALS
+  if [ ! -f "$d/code" ] && [ ! -f "$d/killed" ]; then echo "$1" >"$d/killed"; fi
+  endtree "$d"
+  verdict "$d"; finish "$d" "$c"
+  kill -KILL "-$pid"
+}
+signalled() {
+  again=1
+  # Otherwise somebody ends it already.
+  if [ ! -f "$d/killed" ]; then stop "stopped by SIG$1"; exit 1; fi
+}
+for s in $SIGNALS; do trap "signalled $s" $s; done
+echo $$; exec >/dev/null
+kill -KILL "$4"
 (
   sleep "$cap" & s=$!
   trap 'kill $s; exit' TERM
   wait $s
-  trap '' TERM
-  self=$(exec sh -c 'echo $PPID')
-  echo "stopped after its time limit of $cap s" >"$d/killed"
-  members "$d"
-  kept=; for e in $all; do [ "$e" = "$self" ] || [ "$e" = $$ ] || kept="$kept $e"; done; all=$kept
-  for e in $all; do kill -TERM $e; done
-  i=0; while [ $i -lt 40 ]; do up=; for e in $all; do kill -0 $e && up=1; done; [ -n "$up" ] || break; sleep 0.05 || sleep 1; i=$((i + 1)); done
-  for e in $all; do kill -KILL $e; done
-  finish "$d" "stopped after its time limit of $cap s"
-) </dev/null >/dev/null 2>&1 &
+  spare="$pid $(exec sh -c 'echo $PPID')"
+  stop "stopped after its time limit of $cap s"
+) &
 watch=$!
+close() {
+  verdict "$d"; finish "$d" "$c"
+  kill -TERM $watch
+  if [ -f "$d/late" ]; then read -r l <"$d/late"; kill $l; fi
+}
 run() {
   "$sh" "$d/command" </dev/null
   echo $? >"$d/code.new"; mv "$d/code.new" "$d/code"
   sh -c ${quote(LATE)} buddy-background "$d" </dev/null >/dev/null 2>&1 & echo $! >"$d/late"
 }
-limited() { ulimit -f 2097152 2>/dev/null; exec tee -a "$1" "$d/output" >/dev/null; }
-{ { run 3>&-; } 2>&1 1>&3 | limited "$d/stderr" 3>&-; } 3>&1 | limited "$d/stdout"
-if [ -f "$d/killed" ]; then read -r c <"$d/killed"; else read -r c <"$d/code"; if [ "$c" != 0 ]; then c="exit code $c"; fi; fi
-finish "$d" "$c"
-kill -TERM $watch 2>/dev/null
-if [ -f "$d/late" ]; then read -r l <"$d/late"; kill $l; fi 2>/dev/null
+# What the command says while it ends is kept too.
+limited() { trap '' TERM; ulimit -f 2097152 2>/dev/null; exec tee -a "$1" "$d/output" >/dev/null; }
+(
+  trap '' HUP
+  trap : TERM
+  { { run 3>&-; } 2>&1 1>&3 | limited "$d/stderr" 3>&-; } 3>&1 | limited "$d/stdout"
+  isup "$d" "$pid" || close
+) &
+recorder=$!
+echo $recorder >"$d/recorder"
+again=1; while [ -n "$again" ]; do again=; wait $recorder; done
+close
 `;
+
+/** With `&` the runner could never catch INT and QUIT, so it is started in the foreground of a shell that it ends with its first steps. */
+const LAUNCH = '"$@" $$ </dev/null; :';
 
 /**
  * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds. The command on stdin.
@@ -163,14 +196,12 @@ if (umask 077; mkdir "$d") 2>/dev/null; then
   cd "$3" || { rm -rf "$d"; exit 7; }
   sh=$(command -v bash || command -v sh)
   BUDDY_SHELL=$2; export BUDDY_SHELL
-  if command -v setsid >/dev/null 2>&1; then
-    setsid sh -c ${quote(RUNNER)} buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
-  elif command -v perl >/dev/null 2>&1; then
-    perl -e 'use POSIX; POSIX::setsid(); exec @ARGV' sh -c ${quote(RUNNER)} buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
-  else
-    sh -c ${quote(RUNNER)} buddy-background "$d" "$4" "$sh" </dev/null >/dev/null 2>&1 &
-  fi
-  echo $! >"$d/pid.new"; mv "$d/pid.new" "$d/pid"
+  if command -v setsid >/dev/null 2>&1; then leave=setsid; trap - HUP
+  elif command -v perl >/dev/null 2>&1; then leave='perl -MPOSIX -e setsid();exec(@ARGV)'; trap - HUP
+  else leave=; fi
+  pid=$(exec sh -c ${quote(LAUNCH)} buddy-launch $leave sh -c ${quote(RUNNER)} buddy-background "$d" "$4" "$sh" 2>/dev/null) 2>/dev/null
+  [ -n "$pid" ] || exit 1
+  echo $pid >"$d/pid.new"; mv "$d/pid.new" "$d/pid"
 fi
 i=0; while [ ! -f "$d/pid" ] && [ $i -lt 40 ]; do sleep 0.05 || sleep 1; i=$((i + 1)); done
 read -r pid <"$d/pid" || exit 1
@@ -223,7 +254,7 @@ echo "$3 $4" >"$d/seen.$2.new" && mv "$d/seen.$2.new" "$d/seen.$2"
 /** Arguments: base, id. TERM, then KILL, to everything; prints the state. */
 export const KILL = `
 ${FIND}${TREE}${TELL}
-self=
+spare=
 state "$d"
 if [ $status = running ]; then echo killed >"$d/killed"; endtree "$d"; finish "$d" killed
 else

@@ -29,6 +29,20 @@ async function untilEnded(shells: BackgroundShells, id: string): Promise<Backgro
   return { ...last, stdout, stderr };
 }
 
+/** Also what left the group, and what hides behind another environment. */
+async function endsWholeTree(transport: Transport, shells: BackgroundShells, signal: string): Promise<void> {
+  const seconds = uniqueSeconds();
+  const { id, pid, outputFile } = await shells.start(
+    `setsid sleep ${seconds} & (env -i sleep ${seconds} &); sleep ${seconds}; echo never`,
+  );
+  await until(() => processesWith(`sleep ${seconds}`).length >= 3, "the tree is up");
+  await transport.run('kill "-$1" "$2"', { args: [signal, String(pid)] });
+  expect(await untilEnded(shells, id)).toMatchObject({ status: "killed", stdout: "" });
+  await until(() => processesWith(`sleep ${seconds}`).length === 0, "nothing is left of it");
+  expect(await text(transport, outputFile)).toBe(`[background process failed: stopped by SIG${signal}]\n`);
+  expect((await shells.kill(id)).status).toBe("killed");
+}
+
 let home: string;
 beforeAll(() => {
   home = realpathSync(mkdtempSync(join(tmpdir(), "buddy-background-")));
@@ -194,6 +208,48 @@ describe.each([...PLACES])("%s", (place) => {
     );
   });
 
+  test.each(["TERM", "INT", "HUP", "QUIT"])("SIG%s to the number that was told ends the whole tree", async (signal) => {
+    await endsWholeTree(opened.transport, shells, signal);
+  });
+
+  test("what ignores TERM is killed, and what is said meanwhile is kept", async () => {
+    const seconds = uniqueSeconds();
+    const { id, pid } = await shells.start(
+      `(trap '' TERM; sleep ${seconds}; sleep ${seconds}) & trap 'echo closing; exit 0' TERM; while :; do sleep 0.02; done`,
+    );
+    await until(() => processesWith(`sleep ${seconds}`).length > 0, "the tree is up");
+    await opened.transport.run('kill -TERM "$1"', { args: [String(pid)] });
+    expect(await untilEnded(shells, id)).toMatchObject({ status: "killed", stdout: "closing\n" });
+    expect(processesWith(`sleep ${seconds}`)).toEqual([]);
+  });
+
+  test("kill -9 of that number alone: it is still running, ends with its own exit code, and can be killed", async () => {
+    const gate = `/tmp/buddy-gate-${uniqueSeconds()}`;
+    const command = `echo up; while [ ! -e ${gate} ]; do sleep 0.02; done; echo through; exit 5`;
+    const [one, other] = [await shells.start(command), await shells.start(command)];
+    for (const { id, pid } of [one, other]) {
+      await until(async () => (await shells.output(id)).stdout === "up\n", "it runs");
+      await opened.transport.run('kill -KILL "$1"', { args: [String(pid)] });
+      expect((await shells.output(id)).status).toBe("running");
+    }
+    expect((await shells.kill(other.id)).status).toBe("killed");
+    expect((await shells.output(one.id)).status).toBe("running");
+    await opened.transport.run(': >"$1"', { args: [gate] });
+    expect(await untilEnded(shells, one.id)).toMatchObject({ status: "failed", exitCode: 5, stdout: "through\n" });
+    expect(await text(opened.transport, one.outputFile)).toEndWith("[background process failed: exit code 5]\n");
+    await opened.transport.run('rm "$1"', { args: [gate] });
+  });
+
+  test("a signal to one that has ended takes what it left behind, and changes nothing about how it ended", async () => {
+    const seconds = uniqueSeconds();
+    const { id, pid, outputFile } = await shells.start(`sleep ${seconds} & echo started`);
+    await until(async () => (await shells.output(id)).status === "completed", "it is completed");
+    await opened.transport.run('kill -TERM "$1"', { args: [String(pid)] });
+    await until(() => processesWith(`sleep ${seconds}`).length === 0, "what it left is gone");
+    expect((await shells.output(id)).status).toBe("completed");
+    expect(await text(opened.transport, outputFile)).toBe("started\n[background process completed]\n");
+  });
+
   test("unknown ids and empty commands are refused", async () => {
     await expect(shells.output("sh-none")).rejects.toThrow('no background shell "sh-none"');
     await expect(shells.kill("../../etc")).rejects.toThrow("no background shell");
@@ -226,6 +282,24 @@ test("a shell goes on when the connection and buddy are gone, and is found again
   expect((await untilEnded(backgroundShells(second, options), id)).stdout).toEndWith("after\n");
   await second[Symbol.asyncDispose]();
   rmSync(gate);
+});
+
+test.each([
+  ["bash", "bash"],
+  ["busybox", "busybox"],
+])("signals where sh is %s", async (_, program) => {
+  const bin = realpathSync(mkdtempSync(join(tmpdir(), "buddy-bin-")));
+  const before = process.env["PATH"];
+  symlinkSync(Bun.which(program) ?? "", join(bin, "sh"));
+  process.env["PATH"] = `${bin}:${before}`;
+  try {
+    await using transport = new LocalTransport({});
+    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000, scope: "other-sh" });
+    for (const signal of ["TERM", "INT", "HUP"]) await endsWholeTree(transport, shells, signal);
+  } finally {
+    process.env["PATH"] = before;
+    rmSync(bin, { recursive: true });
+  }
 });
 
 test.each([
