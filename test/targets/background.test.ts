@@ -215,7 +215,7 @@ describe.each([...PLACES])("%s", (place) => {
   test("what ignores TERM is killed, and what is said meanwhile is kept", async () => {
     const seconds = uniqueSeconds();
     const { id, pid } = await shells.start(
-      `(trap '' TERM; sleep ${seconds}; sleep ${seconds}) & trap 'echo closing; exit 0' TERM; while :; do sleep 0.02; done`,
+      `trap 'echo closing; exit 0' TERM; (trap '' TERM; sleep ${seconds}; sleep ${seconds}) & while :; do sleep 0.02; done`,
     );
     await until(() => processesWith(`sleep ${seconds}`).length > 0, "the tree is up");
     await opened.transport.run('kill -TERM "$1"', { args: [String(pid)] });
