@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile, hostTarget } from "../scripts/build.ts";
 import { buddyBinary } from "../test/support/buddy.ts";
+import { endTmux } from "../test/support/end-tmux.ts";
 import type { Pty } from "../test/support/pty.ts";
 import { ReplBinary } from "../test/support/repl-binary.ts";
 import { until } from "../test/support/until.ts";
@@ -37,7 +38,7 @@ async function startUp(): Promise<void> {
     }
     rows.push(["start of a compiled hello-world", ms(median(times.hello)), "~5 ms"]);
     rows.push(["start to usable prompt", ms(median(times.buddy)), "≤ 80 ms"]);
-    Bun.spawnSync(["tmux", "-L", "buddy", "kill-server"], { env, stderr: "ignore" });
+    endTmux("buddy", dir);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }

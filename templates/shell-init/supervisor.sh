@@ -6,6 +6,12 @@ for __buddy_name in $(IFS=,; printf '%s ' $4); do unset "$__buddy_name"; done
 shift 4
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
+# Whoever cleans up later sees by this whether a server still uses the directory.
+__buddy_server=${TMUX%,*}
+while IFS= read -r __buddy_name; do
+  if [ "$__buddy_name" = "$__buddy_server" ]; then __buddy_server=; fi
+done 2>/dev/null <"$__buddy_dir/servers"
+if [ -n "$__buddy_server" ]; then printf '%s\n' "$__buddy_server"; fi 2>/dev/null >>"$__buddy_dir/servers"
 rm -f "$__buddy_run/${TMUX_PANE#%}.cwd" "$__buddy_run/${TMUX_PANE#%}.next"
 __buddy_quick=0
 trap : INT QUIT TSTP

@@ -6,8 +6,8 @@ import { until } from "../support/until.ts";
 
 /** A tmux server of its own, and a place for the demo's file. */
 function surroundings(box: Sandbox): Record<string, string> {
-  for (const name of ["tmux", "tmp"]) mkdirSync(join(box.dir, name), { recursive: true });
-  return { TMUX_TMPDIR: join(box.dir, "tmux"), TMPDIR: join(box.dir, "tmp"), BUDDY_API_KEY: "" };
+  mkdirSync(join(box.dir, "tmp"), { recursive: true });
+  return { TMUX_TMPDIR: box.dir, TMPDIR: join(box.dir, "tmp"), BUDDY_API_KEY: "" };
 }
 
 const sessions = (env: Record<string, string>) =>

@@ -312,7 +312,7 @@ test("local, without tmux of its own, inside a pane of the operator's: that pane
   expect(offered).not.toContain("tmux-create-pane");
   await until(
     () =>
-      Bun.spawnSync([...tmux, "capture-pane", "-p", "-t", "op"])
+      Bun.spawnSync([...tmux, "capture-pane", "-p", "-t", "op"], { env: rig.box.env })
         .stdout.toString()
         .includes("typed-by-buddy"),
     "the keys to arrive",

@@ -1,7 +1,5 @@
 /** The compiled REPL inside tmux, on an ssh host, and with the shared pane. */
 import { expect, test } from "bun:test";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { buddyBinary } from "../support/buddy.ts";
 import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
 import { sshTarget } from "../support/sshd.ts";
@@ -18,46 +16,36 @@ test(
       { text: "it ran" },
     ]);
     repl.configure();
-    const sockets = join(repl.box.dir, "tmux");
-    mkdirSync(sockets, { mode: 0o700 });
-    const env = { ...repl.box.env, TMUX_TMPDIR: sockets };
+    const { env, cwd } = repl.box;
     const tmux = (...args: string[]): string =>
-      Bun.spawnSync(["tmux", "-L", "outer", "-f", "/dev/null", ...args], { env, cwd: repl.box.cwd }).stdout.toString();
+      Bun.spawnSync(["tmux", "-L", "outer", "-f", "/dev/null", ...args], { env, cwd }).stdout.toString();
     const screen = (): string => tmux("capture-pane", "-p", "-t", "outer:0.0");
     const shows = (wanted: RegExp): Promise<boolean> =>
       until(() => wanted.test(screen()), String(wanted)).catch((error: Error) => {
         throw new Error(`${error.message}\n${screen()}`);
       });
-    try {
-      tmux("new-session", "-d", "-s", "outer", "-x", "80", "-y", "24", await buddyBinary());
-      await shows(/watch +tmux -L buddy attach -t buddy-/);
-      tmux("send-keys", "-t", "outer", "hello", "Enter");
-      await shows(/(word ){10}[\s\S]*> *\n/);
-      const line = "a line that wraps when the window gets narrow, as it will";
-      tmux("send-keys", "-t", "outer", line);
-      await shows(/as it will/);
-      tmux("resize-window", "-t", "outer", "-x", "40", "-y", "12");
-      await until(() => screen().replace(/\n */g, "").includes("narrow, as it will"), "the wrapped line");
-      expect(screen().match(/a line that/g)).toHaveLength(1);
-      tmux("resize-window", "-t", "outer", "-x", "100", "-y", "30");
-      await shows(new RegExp(`> ${line}`));
-      expect(screen().match(/a line that/g)).toHaveLength(1);
-      tmux("send-keys", "-t", "outer", "C-u");
-      tmux("send-keys", "-t", "outer", "run it", "Enter");
-      await shows(/it ran|approve\?/);
-      if (screen().includes("approve?")) tmux("send-keys", "-t", "outer", "y");
-      await shows(/it ran/);
-      tmux("send-keys", "-t", "outer", "/attach", "Enter");
-      await shows(/opened in a split: tmux -L buddy attach/);
-      await until(() => tmux("list-panes", "-t", "outer").trim().split("\n").length === 2, "a second pane");
-      await until(
-        () => tmux("capture-pane", "-p", "-t", "outer:0.1").includes("from the pane"),
-        "the shared pane in it",
-      );
-    } finally {
-      for (const socket of ["outer", "buddy"])
-        Bun.spawnSync(["tmux", "-L", socket, "kill-server"], { env, stderr: "ignore" });
-    }
+    tmux("new-session", "-d", "-s", "outer", "-x", "80", "-y", "24", await buddyBinary());
+    await shows(/watch +tmux -L buddy attach -t buddy-/);
+    tmux("send-keys", "-t", "outer", "hello", "Enter");
+    await shows(/(word ){10}[\s\S]*> *\n/);
+    const line = "a line that wraps when the window gets narrow, as it will";
+    tmux("send-keys", "-t", "outer", line);
+    await shows(/as it will/);
+    tmux("resize-window", "-t", "outer", "-x", "40", "-y", "12");
+    await until(() => screen().replace(/\n */g, "").includes("narrow, as it will"), "the wrapped line");
+    expect(screen().match(/a line that/g)).toHaveLength(1);
+    tmux("resize-window", "-t", "outer", "-x", "100", "-y", "30");
+    await shows(new RegExp(`> ${line}`));
+    expect(screen().match(/a line that/g)).toHaveLength(1);
+    tmux("send-keys", "-t", "outer", "C-u");
+    tmux("send-keys", "-t", "outer", "run it", "Enter");
+    await shows(/it ran|approve\?/);
+    if (screen().includes("approve?")) tmux("send-keys", "-t", "outer", "y");
+    await shows(/it ran/);
+    tmux("send-keys", "-t", "outer", "/attach", "Enter");
+    await shows(/opened in a split: tmux -L buddy attach/);
+    await until(() => tmux("list-panes", "-t", "outer").trim().split("\n").length === 2, "a second pane");
+    await until(() => tmux("capture-pane", "-p", "-t", "outer:0.1").includes("from the pane"), "the shared pane in it");
   },
   TIMEOUT,
 );

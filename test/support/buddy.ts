@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { endTmuxIn } from "./end-tmux.ts";
 import { until } from "./until.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -60,6 +61,8 @@ export function sandbox(): Sandbox {
     TERM: "xterm-256color",
     USER: process.env.USER ?? "root",
     TMPDIR: tmpdir(),
+    // Also a run that was not told a socket must not meet the developer's own buddy.
+    TMUX_TMPDIR: dir,
   };
   const spawn = async (args: readonly string[], options: BuddyOptions = {}): Promise<BuddyChild> =>
     Bun.spawn([await buddyBinary(), ...args], {
@@ -97,7 +100,10 @@ export function sandbox(): Sandbox {
       return { code, stdout, stderr };
     },
     spawn,
-    [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }),
+    [Symbol.dispose]() {
+      endTmuxIn(dir);
+      rmSync(dir, { recursive: true, force: true });
+    },
   };
 }
 

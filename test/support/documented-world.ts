@@ -68,7 +68,6 @@ export async function documentedWorld(): Promise<World> {
       const env = {
         ...box.env,
         PATH: `${bin}:${sshEnv["PATH"]}`,
-        TMUX_TMPDIR: box.dir,
         BUDDY_AUTH_ISSUER: login.url,
         BUDDY_INSTALL_BASE_URL: release.url,
       };
@@ -89,7 +88,6 @@ export async function documentedWorld(): Promise<World> {
         },
         terminal: (line) => new Pty(["sh", "-c", line], { cols: 120, rows: 40, cwd: box.cwd, env }),
         [Symbol.asyncDispose]() {
-          Bun.spawnSync(["tmux", "-L", "buddy", "kill-server"], { env, stdout: "ignore", stderr: "ignore" });
           box[Symbol.dispose]();
           return Promise.resolve();
         },

@@ -1,9 +1,46 @@
-/** Ends a tmux server and removes its socket, which tmux leaves behind. */
-import { rmSync } from "node:fs";
+/** Ends tmux servers and removes what stays behind: their sockets, which tmux leaves, and what buddy keeps for their sessions. */
+import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-export function endTmux(socket: string): void {
-  Bun.spawnSync(["tmux", "-L", socket, "kill-server"], { stderr: "ignore", stdout: "ignore" });
-  const directory = process.env["TMUX_TMPDIR"] ?? "/tmp";
-  rmSync(join(directory, `tmux-${process.getuid?.() ?? 0}`, socket), { force: true });
+const uid = process.getuid?.() ?? 0;
+
+export function endTmux(socket: string, tmpdir = process.env["TMUX_TMPDIR"] ?? "/tmp"): void {
+  const path = join(tmpdir, `tmux-${uid}`, socket);
+  Bun.spawnSync(["tmux", "-S", path, "kill-server"], { stderr: "ignore", stdout: "ignore" });
+  rmSync(path, { force: true });
+  removeStates(`${path},`);
+}
+
+/** All servers that were started with this TMUX_TMPDIR. */
+export function endTmuxIn(tmpdir: string): void {
+  for (const socket of namesIn(join(tmpdir, `tmux-${uid}`))) endTmux(socket, tmpdir);
+  removeStates(`${tmpdir}/`);
+}
+
+/** Servers of the same name in other places share a directory: it goes with the last of them. */
+function removeStates(prefix: string): void {
+  const ended = (line: string) => line.startsWith(prefix) || !existsSync(line.slice(0, line.lastIndexOf(",")));
+  const states = `/tmp/buddy-${uid}`;
+  for (const name of namesIn(states)) {
+    const servers = linesOf(join(states, name, "servers"));
+    if (!servers.some((line) => line.startsWith(prefix)) || !servers.every(ended)) continue;
+    rmSync(join(states, name), { recursive: true, force: true });
+    rmSync(join(`/dev/shm/buddy-${uid}`, name), { recursive: true, force: true });
+  }
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+function linesOf(path: string): string[] {
+  try {
+    return readFileSync(path, "utf8").trimEnd().split("\n");
+  } catch {
+    return [];
+  }
 }

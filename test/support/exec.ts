@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import type { Playbook, Turn } from "../../src/model/scripted/playbook.ts";
 import type { ScriptedServer } from "../../src/model/scripted/server.ts";
 import { type BuddyOptions, type BuddyRun, buddyBinary, sandbox, type Sandbox } from "./buddy.ts";
-import { endTmux } from "./end-tmux.ts";
 import { eventsOf } from "./event-schema.ts";
 import { startModel } from "./model.ts";
 import { Pty } from "./pty.ts";
@@ -94,7 +93,6 @@ export function execRig(turns: readonly Turn[] | Playbook, options: RigOptions =
     },
     async [Symbol.asyncDispose]() {
       await model.server.close();
-      endTmux(socket);
       box[Symbol.dispose]();
     },
   };

@@ -25,6 +25,7 @@ import type { ScriptedRequest } from "../../src/model/scripted/read-request.ts";
 import type { Playbook, ScriptedReply, Turn } from "../../src/model/scripted/playbook.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../src/policy/approvals.ts";
 import { drain } from "./agent.ts";
+import { endTmuxIn } from "./end-tmux.ts";
 import { startModel, type TestModel } from "./model.ts";
 
 export type Flags = Readonly<Record<string, string | true>>;
@@ -163,8 +164,7 @@ export class Here implements AsyncDisposable {
     process.chdir(this.#before.cwd);
     for (const name of Object.keys(process.env)) if (!(name in this.#before.env)) delete process.env[name];
     Object.assign(process.env, this.#before.env);
-    const env = { ...process.env, TMUX_TMPDIR: join(this.dir, "tmp") };
-    Bun.spawnSync(["tmux", "-L", this.socket, "kill-server"], { env, stderr: "ignore", stdout: "ignore" });
+    endTmuxIn(join(this.dir, "tmp"));
     rmSync(this.dir, { recursive: true, force: true });
   }
 }

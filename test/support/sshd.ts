@@ -136,7 +136,9 @@ Host *
   ok([Bun.which("sshd") ?? "/usr/sbin/sshd", "-f", join(dir, "sshd_config"), "-E", join(dir, "sshd.log")]);
   const pid = Number(await until(() => readFileSync(join(dir, "sshd.pid"), "utf8").trim(), "sshd writes its pid"));
   warden().onDeath(
-    `kill ${pid}; for s in ${sockets}/*/*; do tmux -S "$s" kill-server; done; rm -rf ${dir}; sleep 0.2; rm -rf ${dir}`,
+    `kill ${pid}; for s in ${sockets}/*/*; do tmux -S "$s" kill-server; done; ` +
+      `grep -ls "^${sockets}/" /tmp/buddy-$(id -u)/*/servers | while read -r s; do s=\${s%/servers}; rm -rf "$s" "/dev/shm/\${s#/tmp/}"; done; ` +
+      `rm -rf ${dir}; sleep 0.2; rm -rf ${dir}`,
   );
   return {
     port,

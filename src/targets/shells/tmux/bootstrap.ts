@@ -58,6 +58,7 @@ const STAMP = Bun.hash(JSON.stringify(FILES)).toString(16);
  * Makes the private directory with the key and the start-up files: $1 name, $2 user id, $3 stamp, then name and text of each file;
  * $k is the key to use when there is none yet. A directory that belongs to somebody else is not used. What is written for every
  * command goes to memory where there is /dev/shm: rewriting a small file on ext4 is flushed to the disk each time (0.3 to 4 ms).
+ * The time of `opened` keeps a directory from being taken for a leftover while its server is about to start.
  */
 const PREPARE = `
 own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
@@ -77,6 +78,7 @@ else
   while [ "$1" != -- ]; do shift; done
 fi
 shift
+: >"$d/opened"
 IFS= read -r k <"$d/key"
 r=; [ -r "$d/run" ] && IFS= read -r r <"$d/run"
 for b in "$r" "/dev/shm/buddy-$u/$name" "$d"; do

@@ -4,6 +4,7 @@ import type { ManagedPane, Pane, PaneSelector, Panes } from "../../target.ts";
 import type { Spool } from "../output/spool.ts";
 import { paneCommand } from "./bootstrap.ts";
 import { ForeignPane } from "./foreign-pane.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import { NoPrompt, TmuxPane } from "./pane.ts";
 import { tmuxQuote } from "./tmux-quote.ts";
 import { markPane, type PaneRow, TmuxSession, type TmuxSessionOptions } from "./tmux-session.ts";
@@ -17,12 +18,15 @@ export interface ManagedPanesOptions {
 }
 
 const SHARED = "shared";
+/** By then the first command is under way. */
+const LEFTOVERS_AFTER_MS = 1000;
 
 export class ManagedPanes implements Panes {
   readonly #options: ManagedPanesOptions;
   readonly #owner: string;
   readonly #sessions = new Map<string, TmuxSession>();
   readonly #panes = new Map<string, TmuxPane>();
+  #leftovers: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: ManagedPanesOptions) {
     this.#options = options;
@@ -33,6 +37,11 @@ export class ManagedPanes implements Panes {
   async openShared(): Promise<TmuxPane> {
     const session = this.#session(this.#owner);
     const created = await session.open();
+    this.#leftovers = setTimeout(() => {
+      const { directory, options } = session;
+      removeLeftovers(options.transport, directory.slice(0, directory.lastIndexOf("/"))).catch(() => {});
+    }, LEFTOVERS_AFTER_MS);
+    this.#leftovers.unref();
     const row = await this.#sharedRow(session);
     try {
       return await this.#adopt(session, SHARED, row, created || row.fresh === true);
@@ -159,6 +168,7 @@ export class ManagedPanes implements Panes {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#leftovers);
     for (const pane of this.#panes.values()) pane.release();
     await Promise.all([...this.#sessions.values()].map((session) => session.close()));
   }
