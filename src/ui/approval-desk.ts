@@ -1,7 +1,7 @@
 /** Where questions wait for the operator: one at a time, and no key counts that was meant for something else. */
 import type { ApprovalAnswer, ApprovalRequest, Asker } from "../policy/approvals.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
-import type { TerminalInput } from "./terminal/keys.ts";
+import type { KeyInput, TerminalInput } from "./terminal/keys.ts";
 import type { Theme } from "./theme.ts";
 
 export class ApprovalDesk implements Asker {
@@ -17,6 +17,9 @@ export class ApprovalDesk implements Asker {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #strokes: number[] = [];
   #answeredAt = 0;
+  #askedAt = 0;
+  /** A key on a question that nobody can have read yet: an answer, unless a word follows. */
+  #held: { readonly input: KeyInput; readonly timer: ReturnType<typeof setTimeout> } | undefined;
 
   constructor(style: Theme, listener: DeskListener) {
     this.#style = style;
@@ -82,7 +85,9 @@ export class ApprovalDesk implements Asker {
 
   /** A frame with what `asks` said has left for the terminal. */
   painted(): void {
-    if (this.#state === "ready") this.#state = "armed";
+    if (this.#state !== "ready") return;
+    this.#state = "armed";
+    this.#askedAt = Date.now();
   }
 
   /** Every chunk of input passes here first; keys that count are handled and removed. */
@@ -94,6 +99,26 @@ export class ApprovalDesk implements Asker {
       if (this.#state === "waiting") this.#after(QUIET_MS);
       return this.#withoutEnter(inputs, now);
     }
+    const held = this.#takeHeld();
+    if (prompt.choosing && held !== undefined && typed([held, ...inputs]).length > 1)
+      return this.#backToLine([held, ...inputs]);
+    if (prompt.choosing && isSentence(typed(inputs))) return this.#backToLine(inputs);
+    if (held !== undefined) return this.#answers(prompt, [held, ...inputs], now);
+    const [only] = inputs;
+    if (
+      prompt.choosing &&
+      inputs.length === 1 &&
+      only?.kind === "key" &&
+      now - this.#askedAt < UNREAD_MS &&
+      holdable(only)
+    ) {
+      this.#hold(only);
+      return [];
+    }
+    return this.#answers(prompt, inputs, now);
+  }
+
+  #answers(prompt: ApprovalPrompt, inputs: readonly TerminalInput[], now: number): readonly TerminalInput[] {
     const others: TerminalInput[] = [];
     for (const [index, input] of inputs.entries()) {
       if (this.current !== prompt) return [...others, ...this.#withoutEnter(inputs.slice(index), now)];
@@ -112,6 +137,29 @@ export class ApprovalDesk implements Asker {
       else others.push(input);
     }
     return others;
+  }
+
+  /** Somebody writes a sentence: the question waits until the keys rest. */
+  #backToLine(inputs: readonly TerminalInput[]): readonly TerminalInput[] {
+    this.#state = "waiting";
+    this.#after(QUIET_MS);
+    return inputs;
+  }
+
+  #hold(input: KeyInput): void {
+    const timer = setTimeout(() => {
+      this.#takeHeld();
+      this.current?.handle(input);
+      this.#listener.changed();
+    }, WORD_MS);
+    this.#held = { input, timer };
+  }
+
+  #takeHeld(): KeyInput | undefined {
+    const held = this.#held;
+    clearTimeout(held?.timer);
+    this.#held = undefined;
+    return held?.input;
   }
 
   /** "y" and Enter, out of habit: that Enter must not send a half-typed line. */
@@ -147,8 +195,32 @@ export class ApprovalDesk implements Asker {
 
   #hide(): void {
     clearTimeout(this.#timer);
+    this.#takeHeld();
     this.#state = "hidden";
   }
+}
+
+/** The characters that a chunk of input begins with. */
+function typed(inputs: readonly TerminalInput[]): string {
+  const end = inputs.findIndex((input) => input.kind !== "key" || !isCharacter(input));
+  return inputs
+    .slice(0, end === -1 ? inputs.length : end)
+    .map((input) => (input as KeyInput).name)
+    .join("");
+}
+
+function isCharacter({ ctrl, alt, name }: KeyInput): boolean {
+  return !ctrl && !alt && [...name].length === 1;
+}
+
+/** n, e and / open a line of their own, which begins in the same chunk where a script writes it. */
+function isSentence(text: string): boolean {
+  return text.length > 1 && !/^(?:y+|yes|a+|always|[ne?/].*)$/is.test(text);
+}
+
+/** Keys that approve, or that a word may begin with. */
+function holdable(input: KeyInput): boolean {
+  return isCharacter(input) && !/[ne?/]/i.test(input.name);
 }
 
 export interface DeskListener {
@@ -164,3 +236,7 @@ const STROKES = 3;
 const TYPING_MS = 1500;
 const QUIET_MS = 500;
 const HABIT_MS = 800;
+/** A question as young as this is still unread. */
+const UNREAD_MS = 500;
+/** Keys of a word follow each other within this. */
+const WORD_MS = 250;

@@ -432,6 +432,24 @@ describe("approvals", () => {
     await rig.until(/> restary$/);
   });
 
+  test("a word begun just as the question appears is no answer", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.open("ask");
+    rig.send("1\r");
+    await rig.until("approve?");
+    for (const letter of "halya") rig.send(letter);
+    await rig.until((text) => text.includes("asks when you stop typing") && text.endsWith("> halya"));
+    await rig.until("approve?");
+    // Several letters at once, as over a slow link, are a word however old the question is.
+    rig.send(" and this");
+    await rig.until((text) => text.includes("asks when you stop typing") && text.endsWith("> halya and this"));
+    await rig.until("approve?");
+    rig.send("y");
+    rig.send("\r");
+    await rig.until((text) => text.includes('"approved"') && text.endsWith("> halya and this"));
+    expect(rig.prompts).toEqual(["1"]);
+  });
+
   test("a time-out and /kill take the question away; a long command is shown in full first", async () => {
     const long = Array.from({ length: 40 }, (_, i) => `echo step ${i}`).join("\n");
     await using rig = new ReplRig({
