@@ -12,8 +12,9 @@ import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
-import { HiddenSecrets, RedactedStream, redactor, secretHider } from "../policy/redact.ts";
+import { HiddenSecrets, RedactedStream, redactor, secretHider, secretMask } from "../policy/redact.ts";
 import { newSessionId } from "../session/ids.ts";
+import { outputsDirectory, prepareOutputs } from "../session/outputs.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { TargetOptions } from "../targets/target.ts";
 import { Registry } from "../tools/registry.ts";
@@ -83,14 +84,21 @@ export interface Run extends AsyncDisposable {
 export async function composeRun(options: ComposeOptions): Promise<Run> {
   const { loaded, problem } = options;
   const { config } = loaded;
+  const state = stateDirectory(loaded.env);
   const known = new Set<string>();
   let redact = redactor([]);
+  let mask = secretMask([]);
+  const learn = (secrets: readonly string[]): void => {
+    for (const secret of secrets) known.add(secret);
+    redact = redactor([...known]);
+    mask = secretMask([...known]);
+  };
   let opened: Promise<SessionStore> | undefined;
   const sessions = (): Promise<SessionStore> =>
     (opened ??= import("../session/store.ts").then(({ SessionStore }) => {
       const store = new SessionStore({
         cwd: loaded.cwd,
-        stateDirectory: stateDirectory(loaded.env),
+        stateDirectory: state,
         redact: (text) => redact(text),
         problem,
       });
@@ -112,15 +120,25 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     options.client === undefined
       ? await clientFor(loaded, options.globals, resumed)
       : { client: options.client, secrets: [], note: [] };
-  for (const secret of secrets) known.add(secret);
-  redact = redactor([...known]);
+  learn(secrets);
   let recorder = record(resumed);
   const approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
   const local = globals.ssh === undefined && globals.container === undefined;
   const files = operatorFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
   const target = new LazyTarget({
     open: options.open ?? (async (wanted) => (await import("../targets/open.ts")).openTarget(wanted)),
-    target: targetOptions(loaded, globals),
+    target: {
+      ...targetOptions(loaded, globals),
+      ...(state === undefined || options.record === false
+        ? {}
+        : {
+            outputs: {
+              directory: () => outputsDirectory(state, recorder.id),
+              prepare: prepareOutputs,
+              hide: (text) => mask(text),
+            },
+          }),
+    },
     onNotice: ({ kind, text }) => {
       agent.publish({ type: "notice", kind, message: text });
       if (kind !== "info") calls.tell(text);
@@ -223,8 +241,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     },
     async switchModel(selector) {
       const next = await modelClient(loaded, selector);
-      for (const secret of next.secrets) known.add(secret);
-      redact = redactor([...known]);
+      learn(next.secrets);
       agent.switchModel(next.client);
     },
     async [Symbol.asyncDispose]() {

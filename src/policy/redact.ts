@@ -21,6 +21,13 @@ export function secretHider(secrets: readonly string[]): (text: string) => strin
   return (text) => (known === undefined ? text : text.replace(known, REDACTED));
 }
 
+/** Only the given secrets, with as many bytes in their place: for stored text that is read by offset. */
+export function secretMask(secrets: readonly string[]): (text: string) => string {
+  const known = knownForms(secrets);
+  return (text) =>
+    known === undefined ? text : text.replace(known, (secret) => "*".repeat(Buffer.byteLength(secret)));
+}
+
 /** The same for an answer that arrives in pieces: holds back only what a secret may begin with. */
 export class HiddenSecrets {
   readonly #forms: readonly string[];

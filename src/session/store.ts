@@ -8,6 +8,7 @@ import { holdSession, SessionHeld, type SessionHold } from "./hold.ts";
 import { newSessionId } from "./ids.ts";
 import { listSessions, type StoredSession } from "./list.ts";
 import { SessionLog } from "./log.ts";
+import { copyOutputs, removeOutputs } from "./outputs.ts";
 import { prepare, sessionPlace } from "./place.ts";
 import { readEvents } from "./read.ts";
 import { Replay } from "./replay.ts";
@@ -113,7 +114,9 @@ export class SessionStore {
         cause: error,
       });
     }
-    return { log, ...restore(log.path) };
+    const { replay, notes } = restore(log.path);
+    const trouble = copyOutputs(this.#options.stateDirectory, original.id, log.id);
+    return { log, replay, notes: trouble === undefined ? notes : [...notes, trouble] };
   }
 
   async remove(name: string): Promise<StoredSession> {
@@ -121,6 +124,7 @@ export class SessionStore {
     const directory = dirname(session.path);
     const hold = await holdSession(directory, session.id);
     try {
+      removeOutputs(this.#options.stateDirectory, session.id);
       rmSync(session.path);
     } catch (error) {
       throw new BuddyError("session", `cannot remove ${session.path}: ${fileTrouble(error)}`, { cause: error });

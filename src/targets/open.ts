@@ -47,7 +47,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
 }
 
 async function openWithPane(transport: Transport, options: TargetOptions, notices: Notices): Promise<Target> {
-  const spool = new Spool();
+  const spool = openSpool(options, notices);
   const session = sessionName(options, transport);
   const shell = choosePaneShell(transport.facts, options.shell);
   const panes = new ManagedPanes({
@@ -92,7 +92,7 @@ async function enterDirectory(shell: Shell, options: TargetOptions, transport: T
 const ENTER_MS = 3_000;
 
 function openDirect(transport: Transport, options: TargetOptions, notices: Notices): Target {
-  const spool = new Spool();
+  const spool = openSpool(options, notices);
   const shell = new DirectShell({
     transport,
     spool,
@@ -112,6 +112,10 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
     ownPane: transport.kind === "local" ? ownPane() : undefined,
     close: async () => shell[Symbol.asyncDispose](),
   });
+}
+
+function openSpool({ outputs }: TargetOptions, notices: Notices): Spool {
+  return new Spool({ store: outputs, tell: (text) => notices.tell({ kind: "warning", text }) });
 }
 
 interface Parts {

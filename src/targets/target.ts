@@ -166,7 +166,7 @@ export interface Shell {
   run(command: string, options?: RunOptions): Promise<RunResult>;
   /** Waits again for the command that was left running or waiting; the result of the last one when it has ended since. */
   wait(options?: Omit<RunOptions, "noWait">): Promise<RunResult>;
-  /** Full text of an earlier command, until the session ends. */
+  /** Full text of an earlier command of this session, also from before buddy was started again. */
   readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage>;
 }
 
@@ -330,6 +330,17 @@ export interface TargetOptions {
   readonly backgroundTimeoutMs: number;
   /** Environment variables that hold secrets: no child ever sees them. */
   readonly secretEnv: readonly string[];
+  /** Where the full output of commands outlives this process; without it, it ends with the target. */
+  readonly outputs?: OutputStore;
   readonly signal?: AbortSignal;
   readonly onNotice?: (notice: TargetNotice) => void;
+}
+
+export interface OutputStore {
+  /** Of the current session: it may change, and need not exist yet. */
+  directory(): string;
+  /** Makes it, for its owner alone. */
+  prepare(directory: string): void;
+  /** Takes out what may not be stored; keeps the number of bytes. */
+  hide(text: string): string;
 }

@@ -2,6 +2,7 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { prepareOutputs } from "../../src/session/outputs.ts";
 import { openTarget } from "../../src/targets/open.ts";
 import type { Pane, Target, TargetNotice, TargetOptions } from "../../src/targets/target.ts";
 import { containerTarget, type Image } from "./container.ts";
@@ -51,6 +52,7 @@ export async function openTestTarget(
   prepend(server?.env.PATH);
   prepend(container?.env["PATH"]);
   const notices: TargetNotice[] = [];
+  const state = mkdtempSync(join(tmpdir(), "buddy-test-"));
   const options: TargetOptions = {
     tmux: "required",
     agentName: "",
@@ -60,11 +62,15 @@ export async function openTestTarget(
     backgroundTimeoutMs: 60_000,
     secretEnv: ["BUDDY_TEST_SECRET"],
     onNotice: (notice) => notices.push(notice),
+    outputs: { directory: () => join(state, "outputs"), prepare: prepareOutputs, hide: (text) => text },
     ...(server === undefined ? {} : { ssh: "lab" }),
     ...(container === undefined ? {} : { container: container.name }),
     ...more,
   };
-  const target = await openTarget(options);
+  const target = await openTarget(options).catch((error: unknown) => {
+    rmSync(state, { recursive: true, force: true });
+    throw error;
+  });
   const tmux = async (...args: string[]) => {
     const result = await target.transport.run('exec tmux "$@"', { args: ["-L", options.tmuxSocket, ...args] });
     if (result.code !== 0) throw new Error(`tmux ${args.join(" ")}: ${result.stderr}`);
@@ -89,6 +95,7 @@ export async function openTestTarget(
       }
       await target[Symbol.asyncDispose]();
       await container?.[Symbol.asyncDispose]();
+      rmSync(state, { recursive: true, force: true });
     },
   };
 }

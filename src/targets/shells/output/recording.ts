@@ -2,7 +2,7 @@
 import type { CapturedText, OutputPage, ReadOutputOptions, RunOptions } from "../../target.ts";
 import { HeadTail } from "./head-tail.ts";
 import { ScreenText } from "./screen-text.ts";
-import type { SpooledText } from "./spool.ts";
+import type { SpooledText } from "./spooled-text.ts";
 
 export const DEFAULT_KEEP = 30_000;
 /** A line that has not ended is shown after this much silence. */
@@ -26,6 +26,7 @@ export class Recording {
     this.#kept = new HeadTail(options.keep ?? DEFAULT_KEEP);
     this.#listener = options.onOutput;
     this.#screen = new ScreenText((text) => this.#commit(text));
+    spooled.pending = () => this.#screen.pending();
   }
 
   get id(): string {
@@ -52,6 +53,7 @@ export class Recording {
 
   write(bytes: Uint8Array): void {
     this.#screen.write(bytes);
+    this.#spooled.touched();
     if (this.#listener === undefined) return;
     this.#showLines();
     this.#timer ??= setTimeout(() => this.#showPartial(), PARTIAL_MS);
@@ -78,7 +80,7 @@ export class Recording {
   }
 
   read(options?: ReadOutputOptions): OutputPage {
-    return this.#spooled.read(options, this.#screen.pending());
+    return this.#spooled.read(options);
   }
 
   #commit(text: string): void {

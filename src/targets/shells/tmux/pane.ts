@@ -131,9 +131,6 @@ export class TmuxPane implements Pane, PaneSink {
   }
 
   async readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage> {
-    for (const command of [this.#current, this.#last]) {
-      if (command?.recording.id === id) return command.recording.read(options);
-    }
     return this.options.spool.find(id).read(options);
   }
 

@@ -1,7 +1,7 @@
 /** One command that buddy sent into a pane, from the keys to its end. */
 import type { RunOptions, RunOutcome } from "../../target.ts";
 import { Recording } from "../output/recording.ts";
-import type { SpooledText } from "../output/spool.ts";
+import type { SpooledText } from "../output/spooled-text.ts";
 
 /** Text between taking and starting is kept so far: where a shell finds a syntax error, it is all there is. */
 const MAX_BEFORE = 64 * 1024;
