@@ -108,7 +108,9 @@ function note(list: string[], why: string): void {
 
 function dangerOf(found: FoundCommand): Danger | undefined {
   const { argv, directories, writes } = found;
-  return gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv) ?? writeDanger(writes);
+  return (
+    gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv, directories) ?? writeDanger(writes)
+  );
 }
 
 function overall(

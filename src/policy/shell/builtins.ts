@@ -5,7 +5,12 @@ import type { Scope } from "./scope.ts";
 import type { Expansion } from "./words.ts";
 import type { Input } from "./wrapped.ts";
 
-export function applyBuiltin(argv: readonly Field[], input: Input, by: Expansion): void {
+export function applyBuiltin(
+  argv: readonly Field[],
+  input: Input,
+  by: Expansion,
+  assigns: readonly { readonly name: string; readonly value: string }[] = [],
+): void {
   const { scope } = by;
   const name = argv[0]?.value ?? "";
   const words = argv.slice(1).filter((word) => !word.value.startsWith("-") || word.value === "-");
@@ -50,7 +55,8 @@ export function applyBuiltin(argv: readonly Field[], input: Input, by: Expansion
       declared(name, argv, words, by);
       return;
     default:
-      for (const read of readsInto(name, argv, input)) by.assign(read.name, read.values);
+      for (const read of readsInto(name, argv, input, assigns.find((item) => item.name === "IFS")?.value))
+        by.assign(read.name, read.values);
   }
 }
 

@@ -48,6 +48,11 @@ export class CallGraph {
     callees.set(name, callees.get(name) === true || background > 0 || (forks > 0 && conditions === 0));
   }
 
+  /** `$FUNCNAME`: the function that is running. */
+  calledAgain(): void {
+    this.called((this.#stack.at(-1) as Frame).name);
+  }
+
   /** Some forking call leads back to the function it is made in. */
   isBomb(): boolean {
     for (const [caller, callees] of this.#edges)

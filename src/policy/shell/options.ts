@@ -5,6 +5,8 @@ export interface OptionShape {
   /** Letters that take no value, and letters that take one. */
   readonly flags?: string;
   readonly values?: string;
+  /** Letters that take the rest of their word, if there is one. */
+  readonly optional?: string;
   /** Long names, without the dashes. */
   readonly long?: readonly string[];
   readonly longValues?: readonly string[];
@@ -57,6 +59,11 @@ export function leadingOptions(argv: readonly Field[], from: number, shape: Opti
       if (shape.values?.includes(letter) === true) {
         const rest = word.slice(i + 1);
         seen.set(letter, rest === "" ? argv[at++] : { value: rest, source: rest });
+        break;
+      }
+      if (shape.optional?.includes(letter) === true) {
+        const rest = word.slice(i + 1);
+        seen.set(letter, rest === "" ? undefined : { value: rest, source: rest });
         break;
       }
       seen.set(letter, undefined);

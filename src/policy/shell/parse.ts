@@ -22,6 +22,10 @@ export function parseText(text: string): Parsed {
   const uncertain: string[] = [];
   let source = cleaned(text);
   if (source !== text) uncertain.push("it contains characters no shell text should contain");
+  if (/\r(?:\n|$)/.test(source)) {
+    uncertain.push("its lines end in carriage returns");
+    source = source.replace(/\r+(?=\n|$)/g, "");
+  }
   if (source.includes("\0")) {
     uncertain.push("it contains a NUL character");
     source = source.replaceAll("\0", "");

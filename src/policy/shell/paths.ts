@@ -1,5 +1,5 @@
 /** Which paths a recursive deletion must never be pointed at: root, homes, system directories, a repository, everything here. */
-import { HOME, isUnknown, STAR, UNKNOWN } from "./field.ts";
+import { HOME, isUnknown, SPLIT, STAR, UNKNOWN } from "./field.ts";
 import { globMatches, matchesEverything } from "./glob.ts";
 
 /** Why a path is critical, or undefined. `cwd` is "." when only the running shell knows it. */
@@ -15,8 +15,9 @@ export interface Path {
 }
 
 export function resolved(value: string, cwd: string): Path {
-  const absolute = value.startsWith("/") || value.startsWith(HOME);
-  const text = absolute || cwd === "." ? value : `${cwd}/${value}`;
+  const word = value.replaceAll(SPLIT, "");
+  const absolute = word.startsWith("/") || word.startsWith(HOME);
+  const text = absolute || cwd === "." ? word : `${cwd}/${word}`;
   let from: Path["from"] = text.startsWith("/") ? "/" : text.startsWith(HOME) ? "~" : ".";
   const parts: string[] = [];
   const pieces = (from === "~" ? text.slice(1) : text).split("/");
@@ -78,7 +79,7 @@ const SYSTEM = [
 ];
 const BELOW: Readonly<Record<string, readonly string[]>> = {
   usr: ["bin", "sbin", "lib", "lib32", "lib64", "libexec", "share", "local", "include", "src"],
-  var: ["lib"],
+  var: ["lib", "log", "spool", "mail", "db"],
   private: ["etc", "var"],
   System: ["Library"],
   Library: ["LaunchDaemons"],
@@ -116,8 +117,8 @@ function shownParts(parts: readonly string[]): string {
 }
 
 /** Below /dev and a disk, a partition, a volume or memory: writing there destroys a file system. */
-export function isDisk(value: string): boolean {
-  const path = resolved(value, ".");
+export function isDisk(value: string, cwd = "."): boolean {
+  const path = resolved(value, isUnknown(cwd) ? "." : cwd);
   if (path.from !== "/" || path.parts[0] !== "dev") return false;
   const [, name, inner] = path.parts;
   if (name === undefined) return false;

@@ -1,18 +1,38 @@
 /** What simple commands print, where the text alone tells it: so that what is piped into a shell can be read. */
-import { type Field, isFixed, isGlob, NUMBER, programName, UNKNOWN } from "./field.ts";
+import { type Field, HOME, isFixed, isGlob, NUMBER, programName, STAR, UNKNOWN } from "./field.ts";
 import { findPlan } from "./find.ts";
 import type { Scope } from "./scope.ts";
 import type { Input } from "./wrapped.ts";
 
 export function printed(argv: readonly Field[], input: Input, scope: Scope): string | undefined {
   const words = argv.slice(1).map((word) => word.value);
-  if (words.some(isGlob)) return undefined;
   const text = input.kind === "known" ? input.text : undefined;
-  switch (programName(argv[0]?.value ?? "")) {
+  const name = programName(argv[0]?.value ?? "");
+  // Names that match are printed: the pattern stands for them.
+  if (words.some(isGlob) && name !== "echo" && name !== "printf") return undefined;
+  switch (name) {
     case "echo":
       return echoed(words);
     case "printf":
       return words[0] === "-v" ? "" : formatted(words[0] === "--" ? words.slice(1) : words);
+    case "ls": {
+      const places = words.filter((word) => !word.startsWith("-"));
+      return words.every((word) => /^(?:-[1AaUtrSd]+|\.\/?|\/)$/.test(word)) && places.length <= 1
+        ? `${STAR}\n`
+        : undefined;
+    }
+    case "dirname":
+    case "basename":
+      return words.length === 1 && isFixed(words[0] as string) ? `${pathPart(name, words[0] as string)}\n` : undefined;
+    case "realpath":
+    case "readlink": {
+      const path = words.at(-1) ?? "";
+      return words.length <= 2 && words.slice(0, -1).every((word) => /^-[fem]$/.test(word)) && /^[/\uFDD3]/.test(path)
+        ? `${path}\n`
+        : undefined;
+    }
+    case "git":
+      return words.join(" ") === "rev-parse --show-toplevel" ? ".\n" : undefined;
     case "print":
       return undefined;
     case "true":
@@ -71,11 +91,22 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope): str
       )
         return undefined;
       const end = argv.some((word) => word.value === "-print0") ? "\0" : "\n";
-      return [...plan.starts.map((start) => start.value), UNKNOWN].map((path) => path + end).join("");
+      const starts = plan.starts.length === 0 ? ["."] : plan.starts.map((start) => start.value);
+      return [...starts.flatMap((start) => [start, `${start === "/" ? "" : start}/${UNKNOWN}`]), UNKNOWN]
+        .map((path) => path + end)
+        .join("");
     }
     default:
       return undefined;
   }
+}
+
+function pathPart(name: "dirname" | "basename", path: string): string {
+  const trimmed = path.replace(/(?<=.)\/+$/, "");
+  const slash = trimmed.lastIndexOf("/");
+  if (name === "basename") return trimmed === "/" ? "/" : trimmed.slice(slash + 1);
+  if (trimmed === HOME) return `${HOME}/..`;
+  return slash < 0 ? "." : slash === 0 ? "/" : trimmed.slice(0, slash).replace(/(?<=.)\/+$/, "");
 }
 
 /** What printf makes of a format and its arguments. */

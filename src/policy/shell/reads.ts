@@ -11,6 +11,7 @@ export function readsInto(
   name: string,
   argv: readonly Field[],
   input: Input,
+  ifs?: string,
 ): { name: string; values: readonly Value[] }[] {
   switch (name) {
     case "read": {
@@ -18,7 +19,7 @@ export function readsInto(
       const array = options.seen.get("a")?.value;
       const names = array === undefined ? argv.slice(options.at).map((word) => word.value) : [array];
       const lines = input.kind === "known" ? input.text.split("\n").filter((line) => line !== "") : undefined;
-      return valuesOf(names.length === 0 ? ["REPLY"] : names, lines, array !== undefined);
+      return valuesOf(names.length === 0 ? ["REPLY"] : names, lines, array !== undefined, ifs);
     }
     case "mapfile":
     case "readarray": {
@@ -43,9 +44,17 @@ function valuesOf(
   names: readonly string[],
   lines: readonly string[] | undefined,
   array: boolean,
+  ifs = " \t",
 ): { name: string; values: readonly Value[] }[] {
   if (lines === undefined || lines.length > MOST_LINES) return names.map((name) => ({ name, values: [UNKNOWN] }));
-  const split = lines.map((line) => line.trim().split(/[ \t]+/));
+  const split = lines.map((line) => {
+    if (ifs.trim() === "") return ifs === "" ? [line] : line.trim().split(/[ \t]+/);
+    const words: string[] = [""];
+    for (const character of line)
+      if (ifs.includes(character)) words.push("");
+      else words.push((words.pop() ?? "") + character);
+    return words;
+  });
   if (array) return [{ name: names[0] as string, values: split }];
   return names.map((name, index) => ({
     name,

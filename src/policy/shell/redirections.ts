@@ -64,7 +64,7 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       } else {
         if (descriptor !== 2) moved = true;
         if (node.descriptor?.type === "FileDescriptorVariable" || !isHarmlessSink(item.value))
-          writes.push({ file: item.value, disk: isDisk(item.value) });
+          writes.push({ file: item.value, disk: by.scope.directories().some((cwd) => isDisk(item.value, cwd)) });
       }
     }
     if (items.length !== 1) by.uncertain("a redirection to several or no files");

@@ -1,7 +1,7 @@
 /** Simple commands: their words, what a wrapper, an alias or a function makes of them, and texts that are run in turn. */
 import type { Assignment, Command, Function as FunctionNode, Script } from "unbash";
 import { applyBuiltin } from "./builtins.ts";
-import { type Field, field, HOME, isFixed, UNKNOWN } from "./field.ts";
+import { type Field, field, HOME, isFixed, isUnknown, UNKNOWN } from "./field.ts";
 import { CallGraph } from "./fork-bomb.ts";
 import type { FoundCommand, Printed } from "./found-command.ts";
 import { gitAliasRuns } from "./git.ts";
@@ -19,6 +19,8 @@ const MOST_COMBINATIONS = 48;
 export class Commands {
   /** Function bodies that are being walked. */
   readonly #active = new Set<object>();
+  /** Aliases whose text is being walked. */
+  readonly #expanding = new Set<string>();
   readonly #home: string | undefined;
 
   constructor(
@@ -109,13 +111,16 @@ export class Commands {
     const name = first.value;
     if (!isFixed(name)) {
       this.walk.uncertain(`the command ${first.source} is only known when it runs`);
-      this.walk.calls.called(first.source.replace(/["{}]/g, "") === "$0" ? CallGraph.ITSELF : name);
+      const source = first.source.replace(/["{}]|\[0\]/g, "");
+      if (source === "$FUNCNAME") this.walk.calls.calledAgain();
+      else this.walk.calls.called(source === "$0" ? CallGraph.ITSELF : name);
+      this.#withoutUnknown(argv, input, how);
     } else this.walk.calls.called(name);
     const body =
       how.by === undefined || how.by.command.argv[0]?.value !== "command"
         ? this.walk.scope.functions.get(name)
         : undefined;
-    const alias = first.source === name ? this.walk.scope.aliases.get(name) : undefined;
+    const alias = first.source === name && !this.#expanding.has(name) ? this.walk.scope.aliases.get(name) : undefined;
     const wrapped = body === undefined ? (unwrap(argv, input) ?? gitAliasRuns(argv)) : undefined;
     const command: FoundCommand = {
       argv,
@@ -127,21 +132,33 @@ export class Commands {
       defined: body !== undefined,
     };
     this.walk.add(command);
-    if (alias !== undefined && this.walk.depth < 20)
-      this.inner(
-        {
-          text: `${alias} ${argv
-            .slice(1)
-            .map((word) => quoted(word.value))
-            .join(" ")}`,
-          own: false,
-        },
-        input,
-      );
-    if (body !== undefined) return this.#call(name, body, argv.slice(1), input);
-    applyBuiltin(argv, input, this.walk);
+    if (alias !== undefined && this.walk.depth < 20) {
+      // An alias is not looked for in its own text.
+      this.#expanding.add(name);
+      const rest = argv.slice(1).map((word) => quoted(word.value));
+      this.inner({ text: `${alias} ${rest.join(" ")}`, own: false }, input);
+      this.#expanding.delete(name);
+    }
+    if (body !== undefined) {
+      let out: Printed;
+      this.walk.scope.during(how.assigns, () => {
+        out = this.#call(name, body, argv.slice(1), input);
+      });
+      return out;
+    }
+    applyBuiltin(argv, input, this.walk, how.assigns);
     if (wrapped !== undefined) return this.#wrapped(command, wrapped, input);
     return printed(argv, input, this.walk.scope);
+  }
+
+  /** `$SUDO rm`, `r$@m`: what it is if the unknown part is nothing, or what its name says. Already uncertain. */
+  #withoutUnknown(argv: readonly Field[], input: Input, how: Parameters<Commands["run"]>[2]): void {
+    const first = argv[0] as Field;
+    if (!isUnknown(first.value) || this.walk.depth > 20) return;
+    const left = first.value.replace(/[\uFDD2\uFDD4\uFDD5]/g, "");
+    if (left === "" ? !/sudo|doas/i.test(first.source) : !isFixed(left)) return;
+    const words = left === "" ? argv.slice(1) : [{ ...first, value: left }, ...argv.slice(1)];
+    if (words.length > 0) this.walk.deeper(() => void this.run(words, input, { ...how, by: undefined }));
   }
 
   /** The home directory written out is a home directory too, wherever it lies. */
@@ -178,7 +195,7 @@ export class Commands {
       return undefined;
     }
     this.walk.spend(10 + text.length / 2);
-    if (text.includes(UNKNOWN)) this.walk.uncertain("it runs text of which a part is only known when it runs");
+    if (!isFixed(text)) this.walk.uncertain("it runs text of which a part is only known when it runs");
     const parsed = parseInner(text);
     for (const why of parsed.uncertain) this.walk.uncertain(why);
     if (parsed.script === undefined) return undefined;

@@ -177,11 +177,12 @@ export class Lists {
           for (const given of this.walk.scope.positional) values.push(...(typeof given === "string" ? [given] : given));
         const name = node.name.value;
         this.walk.assign(name, values);
+        let out: Printed;
         this.#loop(() => {
           this.walk.scope.set(name, values.length === 0 ? [UNKNOWN] : values);
-          this.list(node.body.commands);
+          out = this.list(node.body.commands);
         });
-        return undefined;
+        return out === undefined || out === "" ? undefined : out + NOT_KNOWN;
       }
       case "ArithmeticFor":
         for (const part of [node.initialize, node.test, node.update])

@@ -148,7 +148,13 @@ function assembled(bits: Bits, quoted: boolean, by: Expansion): string[] {
       }
     } else if (bit.split === true && by.scope.ifsChanged && bit.text !== "") {
       by.uncertain("words are split in a way the text changes (IFS)");
-      current = `${current ?? ""}${UNKNOWN}${SPLIT}`;
+      const blanks = changedBlanks(by);
+      if (blanks === undefined) current = `${current ?? ""}${UNKNOWN}${SPLIT}`;
+      else
+        for (const [at, piece] of splitText(bit.text, blanks).entries()) {
+          if (at > 0) breakField();
+          current = (current ?? "") + piece;
+        }
     } else if (bit.split === true && /[\s]/.test(bit.text)) {
       const pieces = splitText(bit.text);
       if (/^\s/.test(bit.text) && current !== undefined && current !== "") breakField();
@@ -165,15 +171,23 @@ function assembled(bits: Bits, quoted: boolean, by: Expansion): string[] {
   return fields;
 }
 
+/** File names that a command printed may hold blanks, too. */
 function splittable(text: string): string {
-  return text.includes(UNKNOWN) ? text.replaceAll(UNKNOWN, UNKNOWN + SPLIT) : text;
+  return /[\uFDD0-\uFDD2]/.test(text) ? text.replace(/[\uFDD0-\uFDD2]/g, `$&${SPLIT}`) : text;
 }
 
-function splitText(text: string): string[] {
+function splitText(text: string, blanks: RegExp = /[ \t\n]+/): string[] {
   return splittable(text)
-    .split(/[ \t\n]+/)
+    .split(blanks)
     .filter((piece) => piece !== "")
     .map(activated);
+}
+
+/** Where a changed IFS splits; undefined: that is not known. */
+function changedBlanks(by: Expansion): RegExp | undefined {
+  const [value, ...others] = by.scope.get("IFS") ?? [];
+  if (others.length > 0 || typeof value !== "string" || value === "" || !isFixed(value)) return undefined;
+  return new RegExp(`[${value.replace(/[\\\]^-]/g, "\\$&")}]+`);
 }
 
 function isListPart(part: WordPart | undefined): boolean {

@@ -161,18 +161,21 @@ export const containers: Wrapper = (argv, input) => {
 };
 
 /** kubectl exec, lxc exec, incus exec, aws-vault exec, op run …: everything after `--`. */
-export function afterDashes(verb: string | undefined): Wrapper {
+export function afterDashes(verb: RegExp | undefined): Wrapper {
   return (argv) => {
-    if (verb !== undefined && !argv.slice(1, 8).some((word) => word.value === verb)) return undefined;
+    const verbAt =
+      verb === undefined ? 0 : argv.slice(0, 8).findIndex((word, index) => index > 0 && verb.test(word.value));
+    if (verbAt < 0) return undefined;
     const dashes = argv.findIndex((word) => word.value === "--");
     if (dashes > 0) return { harmless: false, commands: [rest(argv, dashes + 1)], at: dashes + 1 };
     // The old form without dashes: after the verb and the name; which words are options' values cannot be told.
-    const at = argv.findIndex((word) => word.value === verb) + 2;
-    return verb !== undefined && at > 1 && at < argv.length
+    const at = verbAt + 2;
+    const name = argv[verbAt]?.value ?? "";
+    return verb !== undefined && name !== "run" && name !== "debug" && at < argv.length
       ? {
           harmless: false,
           commands: [rest(argv, at)],
-          uncertain: `${programName(argv[0]?.value ?? "")} ${verb} without --`,
+          uncertain: `${programName(argv[0]?.value ?? "")} ${name} without --`,
         }
       : { harmless: false };
   };

@@ -6,7 +6,8 @@ import { assignments, rest, type Wrapper } from "./wrapped.ts";
 export const env: Wrapper = (argv) => {
   const shape: OptionShape = {
     flags: "i0v",
-    values: "uCSa",
+    // -P is where BSD looks for the program.
+    values: "uCSaP",
     long: [
       "ignore-environment",
       "null",
@@ -28,7 +29,7 @@ export const env: Wrapper = (argv) => {
     const match = /^(-[i0v]*S|--split-string=)([^]*)$/.exec(word);
     const text = word === "--split-string" || match?.[2] === "" ? words[i + 1]?.value : match?.[2];
     if (text === undefined) {
-      if (/^-[uC]$|^--(?:unset|chdir)$/.test(word)) i++;
+      if (/^-[uCP]$|^--(?:unset|chdir)$/.test(word)) i++;
       else if (!word.startsWith("-")) break;
       continue;
     }
@@ -52,7 +53,7 @@ export const env: Wrapper = (argv) => {
     ...(inner.length === 0 ? {} : { commands: [inner] }),
     ...(same ? { at } : {}),
     ...(chdir === undefined ? {} : { cwd: chdir }),
-    ...(uncertain !== undefined || options.odd
+    ...(uncertain !== undefined || options.odd || options.seen.has("P")
       ? { uncertain: uncertain ?? "env with options that cannot be known" }
       : {}),
   };

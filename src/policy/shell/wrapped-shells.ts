@@ -167,5 +167,5 @@ export const crontab: Wrapper = (argv, input) => {
 
 export const nixShell: Wrapper = (argv) => {
   const at = argv.findIndex((word) => word.value === "--run" || word.value === "--command" || word.value === "-c");
-  return at > 0 ? { harmless: false, scripts: [script(argv[at + 1]?.value)] } : { harmless: false };
+  return at > 0 ? { harmless: false, scripts: [script(joined(rest(argv, at + 1)))] } : { harmless: false };
 };

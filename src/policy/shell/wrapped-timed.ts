@@ -66,7 +66,10 @@ export const scriptCommand: Wrapper = (argv) => {
     options.seen.get("c") ??
     options.seen.get("command") ??
     argv.slice(options.at).find((_, i, list) => list[i - 1]?.value === "-c");
-  return { harmless: false, ...(text === undefined ? {} : { scripts: [script(text.value)] }) };
+  if (text !== undefined) return { harmless: false, scripts: [script(text.value)] };
+  // BSD: the command follows the file.
+  const inner = rest(argv, options.at + 1);
+  return { harmless: false, ...(inner.length === 0 ? {} : { commands: [inner] }) };
 };
 
 export const flock: Wrapper = (argv) => {

@@ -3,11 +3,12 @@ import { type Field, programName } from "./field.ts";
 import { findRuns } from "./find.ts";
 import { leadingOptions } from "./options.ts";
 import { screenRuns, tmuxRuns } from "./terminals.ts";
-import { type Input, plain, rest, runs, type Wrapped, type Wrapper } from "./wrapped.ts";
+import { type Input, plain, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
 import { afterDashes, containers, ssh } from "./wrapped-elsewhere.ts";
 import { env } from "./wrapped-env.ts";
 import { callback, keyBinding } from "./wrapped-hooks.ts";
 import { crontab, evaluate, later, nixShell, shell, source, su, sudo, trap } from "./wrapped-shells.ts";
+import { LOOSE } from "./wrapped-loosely.ts";
 import { flock, nice, scheduler, scriptCommand, timeout, watch } from "./wrapped-timed.ts";
 import { parallelRuns, xargsRuns } from "./xargs.ts";
 
@@ -16,9 +17,11 @@ export function unwrap(argv: readonly Field[], input: Input): Wrapped | undefine
   const name = programName(argv[0]?.value ?? "");
   const wrapper = Object.hasOwn(WRAPPERS, name)
     ? WRAPPERS[name]
-    : /^ld(-linux[\w-]*)?\.so(\.\d+)*$/.test(name)
-      ? plain({})
-      : undefined;
+    : Object.hasOwn(LOOSE, name)
+      ? LOOSE[name]
+      : /^ld(-linux[\w-]*)?\.so(\.\d+)*$/.test(name)
+        ? plain({})
+        : undefined;
   return wrapper?.(argv, input);
 }
 
@@ -34,6 +37,13 @@ const applets: Wrapper = (argv) => {
   if (first === "" || first.startsWith("--"))
     return { harmless: first === "--help" || first === "--list" || first === "" };
   return runs(argv, { at: 1, seen: new Map(), odd: false }, 1, true);
+};
+
+const entr: Wrapper = (argv) => {
+  const options = leadingOptions(argv, 1, { flags: "acdnprsxz" });
+  return options.seen.has("s")
+    ? { harmless: false, scripts: [script(argv[options.at]?.value)] }
+    : runs(argv, options, options.at, false);
 };
 
 const su1: Wrapper = plain({}, 1, false, { privileged: true });
@@ -180,7 +190,6 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   caffeinate: plain({ flags: "disu", values: "tw" }),
   strace: plain({ flags: "cCdDfFhikqrtTvVwxyYzZ", values: "abeEIoOpPsSuUX" }),
   ltrace: plain({ flags: "bcCdfhilLrStttV", values: "aeFlnopsuxw" }),
-  valgrind: plain({ flags: "dqv" }),
   nohup: plain({}),
   setsid: plain({ flags: "cfw", long: ["ctty", "fork", "wait"] }),
   stdbuf: plain({ values: "ioe", longValues: ["input", "output", "error"] }, 0, true),
@@ -236,15 +245,15 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   podman: containers,
   nerdctl: containers,
   "docker-compose": containers,
-  kubectl: afterDashes("exec"),
-  oc: afterDashes("exec"),
-  k3s: afterDashes("exec"),
-  lxc: afterDashes("exec"),
-  incus: afterDashes("exec"),
-  "aws-vault": afterDashes("exec"),
-  op: afterDashes("run"),
+  kubectl: afterDashes(/^(?:exec|run|debug)$/),
+  oc: afterDashes(/^(?:exec|rsh|run|debug)$/),
+  k3s: afterDashes(/^exec$/),
+  lxc: afterDashes(/^exec$/),
+  incus: afterDashes(/^exec$/),
+  "aws-vault": afterDashes(/^exec$/),
+  op: afterDashes(/^run$/),
   "lxc-attach": afterDashes(undefined),
-  machinectl: afterDashes("shell"),
+  machinectl: afterDashes(/^shell$/),
   direnv: (argv) => (argv[1]?.value === "exec" ? { harmless: false, commands: [rest(argv, 3)], at: 3 } : undefined),
   command: commandBuiltin,
   builtin: plain({}, 0, true),
@@ -269,7 +278,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   nix: nixShell,
   tmux: tmuxRuns,
   screen: screenRuns,
-  entr: plain({ flags: "acdnprsz" }),
+  entr,
 };
 
 export function isPrivileging(name: string): boolean {

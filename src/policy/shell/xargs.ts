@@ -1,5 +1,6 @@
 /** xargs and parallel: commands whose arguments come from input or from after `:::`. */
 import { type Field, field, UNKNOWN } from "./field.ts";
+import { recursive } from "./find.ts";
 import { leadingOptions } from "./options.ts";
 import type { Input, Wrapped } from "./wrapped.ts";
 
@@ -9,19 +10,21 @@ const MOST_ITEMS = 64;
 export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
   const options = leadingOptions(argv, 1, {
     flags: "0oprtx",
-    values: "adEIiLlnPsJRS",
-    longValues: [
-      "arg-file",
-      "delimiter",
+    values: "adEILnPsJRS",
+    optional: "ile",
+    longValues: ["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var"],
+    long: [
+      "null",
+      "open-tty",
+      "interactive",
+      "no-run-if-empty",
+      "verbose",
+      "exit",
+      "show-limits",
       "eof",
       "replace",
       "max-lines",
-      "max-args",
-      "max-procs",
-      "max-chars",
-      "process-slot-var",
     ],
-    long: ["null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit", "show-limits"],
   });
   const { seen } = options;
   const command = argv.slice(options.at);
@@ -29,7 +32,7 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
   const byFile = seen.has("a") || seen.has("arg-file");
   const replace =
     seen.has("I") || seen.has("i") || seen.has("J") || seen.has("replace")
-      ? ((seen.get("I") ?? seen.get("J") ?? seen.get("replace"))?.value ?? "{}")
+      ? ((seen.get("I") ?? seen.get("J") ?? seen.get("i") ?? seen.get("replace"))?.value ?? "{}")
       : undefined;
   const lines =
     seen.has("0") || seen.has("null")
@@ -41,10 +44,14 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
     byFile || input.kind !== "known"
       ? [UNKNOWN]
       : itemsOf(input.text, lines ?? (replace === undefined ? undefined : "\n"));
+  // What lists a whole tree names everything in it.
+  const tree = items.some((item) => items.includes(`${item === "/" ? "" : item}/${UNKNOWN}`));
   const commands =
     replace === undefined
-      ? [[...inner, ...items.map((item) => field(item))]]
-      : items.map((item) => inner.map((word) => field(word.value.replaceAll(replace, item), word.source)));
+      ? [[...(tree ? recursive(inner) : inner), ...items.map((item) => field(item))]]
+      : items.map((item) =>
+          (tree ? recursive(inner) : inner).map((word) => field(word.value.replaceAll(replace, item), word.source)),
+        );
   return {
     harmless: !options.odd && !["p", "o", "interactive", "open-tty", "process-slot-var"].some((name) => seen.has(name)),
     commands,
@@ -89,9 +96,9 @@ export function parallelRuns(argv: readonly Field[], input: Input): Wrapped {
       "load",
       "memfree",
       "nice",
-      "tag",
     ],
     long: [
+      "tag",
       "null",
       "keep-order",
       "dry-run",

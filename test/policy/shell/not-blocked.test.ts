@@ -80,6 +80,20 @@ const MENTIONS = [
 ];
 
 const NEIGHBOURS = [
+  "git add -p .",
+  "git add --interactive .",
+  "mkfs.ext4 disk.img",
+  "mkfs.vfat -C floppy.img 1440",
+  "mkfs.ext4 -n /dev/sda",
+  "wipefs -n -a /dev/sda",
+  "uv run pytest /",
+  "npm exec tsc -- rm",
+  "ls build | xargs -I{} rm -rf build/{}",
+  "ls *.log | xargs rm -f",
+  "tar tf /dev/sda",
+  "alias ls='ls --color'\nls /",
+  "rm -rf /var/log/app/old",
+  "ansible all -m debug -a 'msg=\"rm -rf /\"'",
   'rm -rf ""',
   'rm -rf "${X:-}"',
   "fact() { [ $1 -le 1 ] && echo 1 || echo $(( $1 * $(fact $(($1-1))) )); }; fact 5",

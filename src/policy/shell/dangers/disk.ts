@@ -1,5 +1,5 @@
 /** Writing to disks and formatting them. */
-import { type Field, programName } from "../field.ts";
+import { type Field, isUnknown, programName } from "../field.ts";
 import { isDisk } from "../paths.ts";
 import type { Write } from "../redirections.ts";
 import { type Danger, diskWrite } from "./danger.ts";
@@ -9,22 +9,46 @@ export function writeDanger(writes: readonly Write[]): Danger | undefined {
   return write === undefined ? undefined : diskWrite(`writing to ${shownPath(write.file)}`);
 }
 
-export function diskDanger(argv: readonly Field[]): Danger | undefined {
+export function diskDanger(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
   const name = programName(argv[0]?.value ?? "");
-  const words = argv.slice(1).map((word) => word.value);
+  const inDevices = directories.find((directory) => isDevices(directory));
+  // Names below /dev, where the text goes there first.
+  const words = argv.slice(1).map(({ value }) => (inDevices === undefined ? value : whole(value, inDevices)));
   if (words.some((word) => /^(?:--help|--version|-V|-\?)$/.test(word))) return undefined;
   const found = Object.hasOwn(CHECKS, name)
     ? CHECKS[name]
     : /^(?:mkfs\.|newfs_|mkfs$|newfs$)/.test(name)
-      ? () => true
+      ? formats(name)
       : undefined;
-  return found?.(words) === true ? diskWrite([name, ...words.slice(0, 4)].map(shownPath).join(" ")) : undefined;
+  return found?.(words) === true || writesTo(words).some((path) => isDisk(path))
+    ? diskWrite([name, ...words.slice(0, 4)].map(shownPath).join(" "))
+    : undefined;
 }
+
+const isDevices = (directory: string) => /^\/+dev\/*$/.test(directory);
+/** `sda` and `of=sda` with the directory they are in. */
+const whole = (word: string, directory: string) =>
+  word.startsWith("-") ? word : word.replace(/^((?:h?of|wipe)=)?(?=[a-z])/, `$1${directory}/`);
+
+/** Where any program is told to put its output. */
+function writesTo(words: readonly string[]): string[] {
+  return words.flatMap((word, index) => {
+    const glued = /^(?:h?of=|h?wipe=|--?(?:of|out|output|output-file|overwrite)=|-[oO](?=\/))([^]+)$/.exec(word)?.[1];
+    if (glued !== undefined) return [glued];
+    return /^(?:-o|-O|-of|-out|--out|--output|--output-file|--overwrite)$/.test(word) ? [words[index + 1] ?? ""] : [];
+  });
+}
+
+/** A file system in a regular file is no disk: an image by its name. mke2fs -n only tells what it would do. */
+const formats = (name: string) => (words: readonly string[]) =>
+  !(/^(?:mkfs\.ext[234]|mke2fs)$/.test(name) && words.includes("-n")) &&
+  !(words.some(isImage) && !words.some((word) => isDisk(word) || isUnknown(word)));
+const isImage = (word: string) => /^[^-].*\.(?:img|image|raw|iso|bin|ext[234]|qcow2)$/i.test(word);
 
 type Check = (words: readonly string[]) => boolean;
 
 const operands = (words: readonly string[]) => words.filter((word) => !word.startsWith("-"));
-const anyDisk: Check = (words) => operands(words).some(isDisk);
+const anyDisk: Check = (words) => operands(words).some((word) => isDisk(word));
 const lastDisk: Check = (words) => isDisk(operands(words).at(-1) ?? "");
 const has = (words: readonly string[], pattern: RegExp) => words.some((word) => pattern.test(word));
 /** The value of an option written in any of its forms. */
@@ -49,14 +73,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ddrescue: (words) => isDisk(operands(words)[1] ?? ""),
   tee: anyDisk,
   sponge: anyDisk,
-  cp: (words) => lastDisk(words) || given(words, "t", "target-directory").some(isDisk),
+  cp: (words) => lastDisk(words) || given(words, "t", "target-directory").some((path) => isDisk(path)),
   mv: lastDisk,
   install: lastDisk,
   rsync: lastDisk,
-  pv: (words) => given(words, "o", "output").some(isDisk),
-  curl: (words) => given(words, "o", "output").some(isDisk),
-  wget: (words) => given(words, "O", "output-document").some(isDisk),
-  sort: (words) => given(words, "o", "output").some(isDisk),
+  pv: (words) => given(words, "o", "output").some((path) => isDisk(path)),
+  curl: (words) => given(words, "o", "output").some((path) => isDisk(path)),
+  wget: (words) => given(words, "O", "output-document").some((path) => isDisk(path)),
+  sort: (words) => given(words, "o", "output").some((path) => isDisk(path)),
   truncate: anyDisk,
   fallocate: anyDisk,
   shred: anyDisk,
@@ -65,8 +89,27 @@ const CHECKS: Readonly<Record<string, Check>> = {
   nwipe: anyDisk,
   badblocks: (words) => anyDisk(words) && has(words, /^-[a-z]*w/),
   blkdiscard: anyDisk,
-  wipefs: (words) => anyDisk(words) && has(words, /^(?:-[a-zA-Z]*[ao]|--all|--offset)/),
-  mke2fs: (words) => !has(words, /^-n$/),
+  wipefs: (words) =>
+    anyDisk(words) &&
+    has(words, /^(?:-[a-zA-Z]*[ao]|--all|--offset)/) &&
+    !has(words, /^(?:-[a-zA-Z]*n[a-zA-Z]*|--no-act)$/),
+  mke2fs: formats("mke2fs"),
+  "qemu-img": (words) => /^(?:convert|dd|rebase)$/.test(words[0] ?? "") && lastDisk(words),
+  bmaptool: (words) => words[0] === "copy" && lastDisk(words),
+  xfs_copy: (words) =>
+    operands(words)
+      .slice(1)
+      .some((path) => isDisk(path)),
+  e2image: lastDisk,
+  tar: (words) =>
+    /^-?[a-zA-Z]*[cruA]/.test(words[0] ?? "") || has(words, /^(?:--create|--append|--update)$/)
+      ? [...given(words, "f", "file"), ...(/^[a-zA-Z]*f$/.test(words[0] ?? "") ? [words[1] ?? ""] : [])].some((path) =>
+          isDisk(path),
+        )
+      : false,
+  socat: (words) =>
+    /^(?:OPEN|CREATE|GOPEN|FILE)\w*:/i.test(words.at(-1) ?? "") &&
+    isDisk((words.at(-1) ?? "").replace(/^\w+:|,.*$/g, "")),
   mkdosfs: () => true,
   mkntfs: () => true,
   mkswap: anyDisk,
@@ -84,7 +127,6 @@ const CHECKS: Readonly<Record<string, Check>> = {
     ),
   parted: (words) =>
     anyDisk(words) && has(words, /^(?:mk\w+|rm|resizepart|set|disk_set|name|rescue|toggle|move|resize|cp)$/),
-  sgdiskx: anyDisk,
   diskutil: (words) =>
     has(words, /^(?:erase\w*|partitionDisk|zeroDisk|randomDisk|secureErase|reformat)$/i) ||
     (words[0] === "apfs" && has(words, /^(?:delete|erase)/i)),

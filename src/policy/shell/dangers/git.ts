@@ -30,6 +30,7 @@ function isBlindAdd(args: readonly Field[], directories: readonly string[]): boo
   let all = false;
   let update = false;
   let dry = false;
+  let asked = false;
   let excluded = false;
   const paths: string[] = [];
   let options = true;
@@ -40,16 +41,19 @@ function isBlindAdd(args: readonly Field[], directories: readonly string[]): boo
       if (isPrefix(word, "--all", 4) || isPrefix(word, "--no-ignore-removal", 8)) all = true;
       else if (isPrefix(word, "--update", 4)) update = true;
       else if (isPrefix(word, "--dry-run", 3)) dry = true;
+      else if (isPrefix(word, "--patch", 5) || isPrefix(word, "--interactive", 6)) asked = true;
       else if (word === "--chmod" || word === "--pathspec-from-file") i++;
       if (word.startsWith("--pathspec-from-file")) paths.push("named in a file");
     } else if (options && word.startsWith("-") && word.length > 1) {
       if (word.includes("A")) all = true;
       if (word.includes("u")) update = true;
       if (word.includes("n")) dry = true;
+      if (/[pi]/.test(word)) asked = true;
     } else if (/^:(?:!|\^|\(exclude\))/.test(word)) excluded = true;
     else paths.push(word);
   }
-  if (dry) return false;
+  // Who is asked about every change does not add blindly.
+  if (dry || asked) return false;
   if (all || (update && paths.length === 0) || (excluded && paths.length === 0)) return true;
   return paths.some((path) => isEverything(path, directories));
 }

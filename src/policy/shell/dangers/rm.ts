@@ -1,5 +1,5 @@
 /** Recursive deletion, moving away and re-owning of what must stay: root, homes, system directories, repositories, everything here. */
-import { type Field, isUnknown, programName } from "../field.ts";
+import { type Field, HOME, isUnknown, programName } from "../field.ts";
 import { findPlan } from "../find.ts";
 import { criticalPath } from "../paths.ts";
 import { type Danger, dangerousRm, dangerousTree } from "./danger.ts";
@@ -44,7 +44,8 @@ function words(argv: readonly Field[]): Words {
   const operands: string[] = [];
   const options: string[] = [];
   let dashes = false;
-  for (const { value } of argv.slice(1)) {
+  for (const word of argv.slice(1)) {
+    const value = ownHome(word);
     if (dashes || !value.startsWith("-") || value === "-") operands.push(value);
     else if (value === "--") dashes = true;
     else options.push(value);
@@ -58,6 +59,14 @@ function words(argv: readonly Field[]): Words {
           : [...letters].some((letter) => option.includes(letter)),
       ),
   };
+}
+
+/** `/home/$USER`: a home directory, whoever that is. */
+function ownHome({ value, source }: Field): string {
+  return /^\/(?:home|Users)\/\uFDD2\uFDD5?\/*$/.test(value) &&
+    /\$\{?(?:SUDO_)?(?:USER|LOGNAME)\b|whoami|logname|id -un/.test(source)
+    ? HOME
+    : value;
 }
 
 function firstCritical(paths: readonly string[], directories: readonly string[]): string | undefined {
@@ -81,7 +90,8 @@ function ownership(name: string, argv: readonly Field[], directories: readonly s
   const given = words(argv);
   if (!given.has("R", "recursive", 5)) return undefined;
   // The first operand is the mode or the owner, unless --reference stands for it.
-  const paths = given.has("", "reference", 5) ? given.operands : given.operands.slice(1);
+  const removes = name.endsWith("chmod") && argv.some((word) => /^-[rwxXstugoa,]+$/.test(word.value));
+  const paths = given.has("", "reference", 5) || removes ? given.operands : given.operands.slice(1);
   // The working directory itself is fair game, unless the text says that it is the root or a home.
   const what = firstCritical(
     paths.flatMap((path) => (isHere(path) ? directories.filter((directory) => /^[/\uFDD3]/.test(directory)) : [path])),

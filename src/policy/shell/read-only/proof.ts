@@ -1,5 +1,5 @@
 /** What a row of the read-only table is made of: a proof over a program's arguments, and the ways to build one. */
-import { isUnknown, maybeOption } from "../field.ts";
+import { isGlob, isUnknown, maybeOption } from "../field.ts";
 import { longOption } from "../options.ts";
 
 /** Undefined: proven to change nothing. Otherwise why not, to be read after the program's name. */
@@ -42,7 +42,7 @@ export function without(refused: Refused): Proof {
         const found = refusedOption(word, refused);
         if (found !== undefined) return `with ${found}`;
       } else {
-        operands++;
+        operands += isGlob(word) ? SEVERAL : 1;
         if (refused.strict === true) options = false;
       }
     }
@@ -51,6 +51,8 @@ export function without(refused: Refused): Proof {
 }
 
 const NOT_KNOWN = "with what may be";
+/** A pattern may become any number of words. */
+const SEVERAL = 1_000;
 
 function refusedOption(word: string, { short = "", long = [], words = [] }: Refused): string | undefined {
   if (words.includes(word)) return word;
@@ -107,7 +109,7 @@ export function only(allowed: Allowed): Proof {
           }
           if (!short.includes(letter)) return `with -${letter}`;
         }
-      } else if (typeof operands === "number" ? ++count > operands : !operands.test(word))
+      } else if (typeof operands === "number" ? (count += isGlob(word) ? SEVERAL : 1) > operands : !operands.test(word))
         return typeof operands === "number" ? "with that many arguments" : `with ${word}`;
     }
     return undefined;
