@@ -1,6 +1,6 @@
 /** Which configuration file counts: the first one found, and whether it lies in the working directory. */
 import { isUtf8 } from "node:buffer";
-import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
 import { fileTrouble } from "../lib/file-trouble.ts";
@@ -37,10 +37,24 @@ export function findConfigFile(flag: string | undefined, place: Place): ConfigFi
   const own = [buddyPaths(place.env)?.config, legacyConfig(place.env)].filter((path) => path !== undefined);
   for (const name of ["buddy.toml", "agent.toml"]) {
     const path = join(place.cwd, name);
-    if (existsSync(path)) return foundFile(path, !own.some((known) => sameFile(known, path)), place);
+    if (isThere(path, place)) return foundFile(path, !own.some((known) => sameFile(known, path)), place);
   }
-  const found = own.find((path) => existsSync(path));
+  const found = own.find((path) => isThere(path, place));
   return found === undefined ? undefined : foundFile(found, false, place);
+}
+
+/** A link that leads nowhere was put there by somebody: going on without the settings behind it would be worse than to stop. */
+function isThere(path: string, place: Place): boolean {
+  if (existsSync(path)) return true;
+  let target: string;
+  try {
+    target = readlinkSync(path);
+  } catch {
+    return false;
+  }
+  throw new BuddyError("config", `${shownPath(path, place)} is a link to ${target}, which cannot be reached`, {
+    hint: "correct or remove the link, or name another file with --config PATH",
+  });
 }
 
 /** Nobody named it, so it may be anything: a pipe in a hostile directory would never end. */
@@ -72,7 +86,10 @@ function read(path: string, place: Place): string {
     bytes = readFileSync(path);
   } catch (error) {
     throw new BuddyError("config", `cannot read ${shownPath(path, place)}: ${fileTrouble(error)}`, {
-      hint: "correct its permissions, or name another file with --config PATH",
+      hint:
+        (error as NodeJS.ErrnoException).code === "EISDIR"
+          ? "name a file with --config PATH"
+          : "correct its permissions, or name another file with --config PATH",
       cause: error,
     });
   }

@@ -76,6 +76,7 @@ function keyLines(text: string): Map<string, number> {
       table = keys;
       if (isArray) {
         const name = pathKey(keys);
+        setOnce(lines, name, line);
         const index = (arrays.get(name) ?? -1) + 1;
         arrays.set(name, index);
         table = [...keys, index];

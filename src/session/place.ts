@@ -1,12 +1,14 @@
 /** Where sessions are stored: in the working directory, or under home when that cannot be written. */
 import { accessSync, chmodSync, constants, lstatSync, mkdirSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 export interface SessionPlace {
   /** Holds one `<id>.jsonl` a session. */
   readonly directory: string;
   /** Why it is not the usual place. */
   readonly notice?: string;
+  /** Nothing can be written there either. */
+  readonly unwritable?: true;
   /** Sessions of the usual place, which can be read but not gone on with there. */
   readonly readOnly?: string;
 }
@@ -20,10 +22,16 @@ export function sessionPlace(cwd: string, stateDirectory: string | undefined): S
   if (canHold(root, cwd)) return { directory: join(root, "sessions") };
   const why = `${cwd} cannot hold ${root.slice(join(cwd, "/").length)}`;
   if (stateDirectory === undefined)
-    return { directory: join(root, "sessions"), notice: `${why} and HOME is not set: sessions are not stored` };
+    return {
+      directory: join(root, "sessions"),
+      notice: `${why} and HOME is not set: sessions are not stored`,
+      unwritable: true,
+    };
   const directory = join(stateDirectory, "sessions");
   const stored = join(root, "sessions");
   const readOnly = isDirectory(root) && isDirectory(stored) ? { readOnly: stored } : {};
+  if (!canBeMade(directory))
+    return { directory, notice: `${why}, nor can ${directory} be written: sessions are not stored`, unwritable: true };
   return { directory, notice: `${why}; sessions are stored in ${directory}`, ...readOnly };
 }
 
@@ -46,6 +54,17 @@ function canHold(root: string, cwd: string): boolean {
     return (itself?.isDirectory() ?? true) && (sessions?.isDirectory() ?? true);
   } catch {
     return false;
+  }
+}
+
+/** Whether it, or else the nearest directory above it that exists, can be written. */
+function canBeMade(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || directory === dirname(directory)) return false;
+    return canBeMade(dirname(directory));
   }
 }
 

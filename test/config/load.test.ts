@@ -1,6 +1,16 @@
 /** Layers, origins, search order, legacy names, and what is wrong with a file in words. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { explainSetting, type LoadedConfig, loadConfig, type LoadOptions } from "../../src/config/load.ts";
@@ -285,6 +295,26 @@ describe("wrong files", () => {
     rmSync(join(cwd, "buddy.toml"));
     mkdirSync(join(cwd, "buddy.toml"));
     expect((await failure(load())).message).toBe("cannot read ./buddy.toml: it is a directory");
+    expect((await failure(load())).hint).not.toContain("permissions");
+  });
+
+  test("a section written as a list is told with its line", async () => {
+    expect((await wrong('\n[[agent]]\nname = "x"\n')).message).toContain("line 2: agent must be a table, found a list");
+  });
+
+  test("a link that leads nowhere was passed over, and in the home replaced by the defaults", async () => {
+    const { load, cwd, home, write } = place();
+    symlinkSync("../dotfiles/buddy.toml", join(cwd, "buddy.toml"));
+    const here = await failure(load({ create: true }));
+    expect(here.message).toBe("./buddy.toml is a link to ../dotfiles/buddy.toml, which cannot be reached");
+    rmSync(join(cwd, "buddy.toml"));
+    mkdirSync(join(home, ".config/buddy"), { recursive: true });
+    const own = join(home, ".config/buddy/buddy.toml");
+    symlinkSync("buddy.toml", own);
+    expect((await failure(load({ create: true }))).message).toContain("buddy.toml is a link to buddy.toml");
+    rmSync(own);
+    symlinkSync(write("dotfiles/buddy.toml", '[agent]\nname = "linked"\n'), own);
+    expect((await load({ create: true })).config.agent.name).toBe("linked");
   });
 
   test("environment variables of the wrong form", async () => {

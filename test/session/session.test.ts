@@ -178,6 +178,13 @@ describe("where sessions live", () => {
     expect(sessionPlace(join(cwd, "missing"), state).directory).toBe(join(state, "sessions"));
   });
 
+  test("a state directory that cannot be made either was promised as the place of sessions", () => {
+    const place = sessionPlace(join(cwd, "missing"), join(cwd, "x".repeat(300), "buddy"));
+    expect(place.notice).toContain("sessions are not stored");
+    expect(place.unwritable).toBe(true);
+    expect(sessionPlace(join(cwd, "missing"), join(cwd, "not/yet/made")).unwritable).toBeUndefined();
+  });
+
   test("a working directory that cannot be looked into crashed whatever needs sessions", () => {
     // A name that is too long fails like a directory without permission, for root too.
     const place = sessionPlace(join(cwd, "x".repeat(300)), state);

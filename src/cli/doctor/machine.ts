@@ -113,10 +113,11 @@ function checkTerminal(): Finding {
 async function checkSessions(): Promise<Finding> {
   const { sessionPlace } = await import("../../session/place.ts");
   const state = stateDirectory();
-  const { directory, notice } = sessionPlace(process.cwd(), state);
+  const { directory, notice, unwritable } = sessionPlace(process.cwd(), state);
   if (notice === undefined) return { check: "sessions", status: "ok", text: `stored in ${directory}` };
-  if (state !== undefined) return { check: "sessions", status: "info", text: notice };
-  return { check: "sessions", status: "warning", text: notice, remedy: "set HOME or XDG_STATE_HOME" };
+  if (unwritable === undefined) return { check: "sessions", status: "info", text: notice };
+  const remedy = "set HOME or XDG_STATE_HOME to a directory of yours that can be written";
+  return { check: "sessions", status: "warning", text: notice, remedy };
 }
 
 function output(command: string[], stdin = ""): string {
