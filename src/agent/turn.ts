@@ -81,7 +81,7 @@ async function untilAnswer(
     if (message.toolCalls.length === 0 && (message.content ?? "").trim() === "") {
       agent.history.measure(done.usage, length);
       agent.spend(done.usage);
-      if (state.askedAgain) throw emptyAnswer(done.finish);
+      if (state.askedAgain || done.finish === "content-filter") throw emptyAnswer(done.finish);
       state.askedAgain = true;
       continue;
     }
@@ -234,6 +234,11 @@ function emptyAnswer(finish: Done["finish"]): BuddyError {
   if (finish === "length") {
     return new BuddyError("model", "the model used its whole output limit without an answer", {
       hint: "Lower reasoning_effort, ask for less at once, or use another model.",
+    });
+  }
+  if (finish === "content-filter") {
+    return new BuddyError("model", "the provider's content filter stopped the answer", {
+      hint: "Say it differently, or choose another profile with --model.",
     });
   }
   return new BuddyError("model", "the model gave an empty answer twice", {

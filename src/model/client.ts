@@ -1,4 +1,5 @@
 /** createModelClient: one interface over both wire protocols, with retries that the user can see. */
+import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { pause } from "../lib/pause.ts";
 import { infoFor, type CatalogRule } from "./catalog.ts";
@@ -242,7 +243,7 @@ function notSignedIn(profile: string): ModelError {
 
 /** The same failure, with the reason why nobody waits any longer. */
 function tooLong(error: ModelError, waitMs: number): ModelError {
-  return new ModelError(error.reason, `${error.message}; the next try would be in ${Math.ceil(waitMs / 1000)} s`, {
+  return new ModelError(error.reason, `${error.message}; the next try would be in ${formatDuration(waitMs)}`, {
     hint: "Try again later, or choose another profile with --model.",
     status: error.status,
     providerCode: error.providerCode,

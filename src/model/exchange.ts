@@ -118,11 +118,14 @@ async function drain(reader: BodyReader, watchdog: Watchdog): Promise<void> {
 async function refusal(response: Response, at: Situation): Promise<ModelError> {
   const { status, headers } = response;
   if (status >= 300 && status < 400) {
-    const to = URL.parse(headers.get("location") ?? "", at.baseUrl);
-    const where = to ? `${to.origin}${to.pathname}` : "another address";
-    return new ModelError("protocol", at.redact(`${at.host} redirects to ${where} (${status})`), {
+    const location = headers.get("location");
+    const to = location ? URL.parse(location, at.baseUrl) : null;
+    const where = to ? `redirects to ${to.origin}${to.pathname}` : "redirects without saying where";
+    return new ModelError("protocol", at.redact(`${at.host} ${where} (${status})`), {
       status,
-      hint: `Put the final address into api_base_url of profile "${at.profile}".`,
+      hint: to
+        ? `Put the final address into api_base_url of profile "${at.profile}".`
+        : `Check api_base_url (${at.baseUrl}) of profile "${at.profile}".`,
     });
   }
   const text = await boundedText(response);

@@ -58,6 +58,15 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
         true,
         "Check the network, a firewall, or HTTPS_PROXY.",
       );
+    case "ZlibError":
+    case "BrotliDecompressionError":
+    case "ZstdDecompressionError":
+      return fail(
+        "the answer cannot be decompressed",
+        `the answer of ${at.host} cannot be decompressed`,
+        true,
+        "The server or a proxy in between names a compression that it does not use, or breaks off.",
+      );
     case "EPROTO":
       return fail(
         "no TLS",

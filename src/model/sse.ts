@@ -59,6 +59,10 @@ export class SseParser {
       this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
     } else if (text.startsWith("event:", start)) {
       this.#event = text.slice(start + 6, end).trim();
+    } else if (text.startsWith("error:", start)) {
+      // llama.cpp breaks off with a field of its own: "error: {…}".
+      this.#event = "error";
+      this.#data = text.slice(start + 6, end).trim();
     }
     // Comments (":"), "id:", "retry:" and anything else carry nothing for us.
   }

@@ -203,7 +203,9 @@ export class Printer {
   async #toolStarted(event: AgentEvent & { type: "tool_started" }): Promise<void> {
     if (this.#options.quiet || !this.#options.showToolCalls) return;
     const title = clip(showText(this.#options.redact(event.title), { mode: "line" }), 200);
-    await this.#err(`${this.#paint("33", event.tool)} ${this.#dim(title)}\n`);
+    // A tool without arguments, and one that does not exist, has no title but its name.
+    const rest = title === event.tool ? "" : ` ${this.#dim(title)}`;
+    await this.#err(`${this.#paint("33", event.tool)}${rest}\n`);
   }
 
   /** By whole lines: a secret may arrive in two pieces, and calls that run side by side must not mix. */

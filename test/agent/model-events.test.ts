@@ -46,6 +46,9 @@ test("a content filter is a warning, an output limit without an answer an error 
   const filtered = await turnOf([{ text: "partly", finish: "content_filter" }]);
   expect(ofType(filtered.events, "warning")[0]?.message).toContain("content filter");
   expect(filtered.done.status).toBe("answered");
+  const nothing = await turnOf([{ text: "", finish: "content_filter" }]);
+  expect(nothing.done.status).toBe("failed");
+  expect(ofType(nothing.events, "error")[0]?.message).toBe("the provider's content filter stopped the answer");
   const empty = await turnOf([
     { text: "", finish: "length" },
     { text: "", finish: "length" },

@@ -121,6 +121,21 @@ describe.each(APIS)("%s", (api) => {
     await thenNormal(model);
   });
 
+  test("a redirect to nowhere is not said to lead back to the same address", async () => {
+    await using model = startModel([{ fault: { status: 302 } }, { text: "fine" }], { api });
+    const error = await failure(model.client);
+    expect(error.message).toContain("redirects without saying where (302)");
+    await thenNormal(model);
+  });
+
+  test("a body that is not compressed as its header says", async () => {
+    await using model = startModel([{ fault: { status: 200, headers: { "content-encoding": "gzip" } } }], {
+      api,
+      retries: 0,
+    });
+    expect((await failure(model.client)).message).toMatch(/^the answer of [^ ]+ cannot be decompressed$/);
+  });
+
   test("a web page with status 200 is called one", async () => {
     await using model = startModel([{ fault: "html" }, { text: "fine" }], { api });
     const error = await failure(model.client);

@@ -230,3 +230,13 @@ describe("complaints in every shape", () => {
     [{ code: 7 }, undefined],
   ])("%j has status %p", (raw, status) => expect(new Complaint(raw).status).toBe(status));
 });
+
+describe.each([
+  'event: error\ndata: {"message":"the backend exploded"}\n\n',
+  'error: {"code":500,"message":"the backend exploded","type":"server_error"}\n\n',
+  'data: {"error":{"message":"the backend exploded"}}\n\n',
+])("an error inside a stream, written %j", (text) => {
+  test.each(["completions", "responses"] as const)("is the provider's complaint (%s)", (api) => {
+    expect(() => fold(api, [Buffer.from(text)])).toThrow("the backend exploded");
+  });
+});

@@ -147,6 +147,11 @@ describe("everything else", () => {
     expect((await shown(events, { verbose: true, showReasoning: false })).err).toBe("");
   });
 
+  test("a tool whose title is its name is named once", async () => {
+    const events = [{ type: "tool_started", call: "1", tool: "time", title: "time", args: {} }, DONE];
+    expect((await shown(events)).err).toBe("time\n");
+  });
+
   test("tool calls in colour, results clipped; live output by whole lines without secrets", async () => {
     const events = [
       { type: "tool_started", call: "1", tool: "run_shell", title: `echo s3cret ${"x".repeat(300)}`, args: {} },

@@ -32,13 +32,13 @@ export const completions: Protocol<CompletionsState> = {
     marker: false,
   }),
 
-  step: (state, event, _name, emit) => {
+  step: (state, event, name, emit) => {
     if (event === DONE) {
       state.marker = true;
       return;
     }
     if (!isRecord(event)) return;
-    if (event["error"]) throw new Complaint(event["error"]);
+    if (event["error"] || name === "error") throw new Complaint(event["error"] ?? event);
     takeUsage(state, event["usage"]);
     const choice = firstChoice(event);
     if (!choice) return;

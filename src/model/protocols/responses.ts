@@ -24,7 +24,8 @@ export const responses: Protocol<ResponsesState> = {
 
   step: (state, event, name, emit) => {
     if (!isRecord(event)) return;
-    const type = typeof event["type"] === "string" ? event["type"] : name;
+    // The type in an error is the error's own.
+    const type = typeof event["type"] === "string" && name !== "error" ? event["type"] : name;
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
