@@ -62,8 +62,7 @@ export class ReplScreen {
   }
 
   clear(): void {
-    this.#area.forget();
-    this.#terminal.write("\x1b[H\x1b[2J");
+    this.#terminal.write(`${this.#area.erase()}\x1b[H\x1b[2J`);
     this.draw();
   }
 

@@ -37,11 +37,15 @@ test(
     tmux("resize-window", "-t", "outer", "-x", "100", "-y", "30");
     await shows(new RegExp(`> ${line}`));
     expect(screen().match(/a line that/g)).toHaveLength(1);
-    tmux("send-keys", "-t", "outer", "C-u");
-    tmux("send-keys", "-t", "outer", "run it", "Enter");
+    tmux("send-keys", "-t", "outer", "C-u", "C-l");
+    tmux("send-keys", "-t", "outer", "run it");
+    await shows(/^\n.*> run it\n/);
+    tmux("send-keys", "-t", "outer", "Enter");
     await shows(/it ran|approve\?/);
     if (screen().includes("approve?")) tmux("send-keys", "-t", "outer", "y");
     await shows(/it ran/);
+    // What is taken off the top of the screen must not go into tmux's history.
+    expect(tmux("capture-pane", "-p", "-S", "-", "-t", "outer:0.0").match(/> run it/g)).toHaveLength(1);
     tmux("send-keys", "-t", "outer", "/attach", "Enter");
     await shows(/opened in a split: tmux -L buddy attach/);
     await until(() => tmux("list-panes", "-t", "outer").trim().split("\n").length === 2, "a second pane");

@@ -18,7 +18,7 @@ export class LiveArea {
     const fresh = rows.map((row) => pinned(row));
     this.#columns = columns;
     if (lines.length > 0) {
-      out.push(this.#toTop(), "\x1b[J");
+      out.push(this.#toTop(), CLEAR_DOWN);
       for (const line of lines) out.push(line, "\r\n");
       this.#painted = [];
       this.#cursorRow = 0;
@@ -40,7 +40,7 @@ export class LiveArea {
 
   /** Takes the live rows away and leaves the cursor where they began. */
   erase(): string {
-    const out = this.#painted.length === 0 ? "" : `${this.#toTop()}\x1b[J`;
+    const out = this.#painted.length === 0 ? "" : this.#toTop() + CLEAR_DOWN;
     this.forget();
     return out;
   }
@@ -63,7 +63,7 @@ export class LiveArea {
       if (wrapped) up += Math.floor(this.#cursorCol / columns);
     }
     this.forget();
-    return `\r${up > 0 ? `\x1b[${up}A` : ""}\x1b[J`;
+    return `\r${up > 0 ? `\x1b[${up}A` : ""}${CLEAR_DOWN}`;
   }
 
   #toTop(): string {
@@ -149,6 +149,8 @@ const UNSURE =
   /[\u0590-\u109f\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff]|\p{M}|\p{Cf}|\p{Emoji_Presentation}|\p{Regional_Indicator}/u;
 const SEQUENCE = /(\x1b\[[0-9;:]*m|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\))/;
 
+/** From the start of a row: tmux takes CSI J at the very top of the screen for `clear` and moves the rows into its history. */
+const CLEAR_DOWN = "\x1b[K\x1b[C\x1b[J\r";
 const SYNC_ON = "\x1b[?2026h";
 const SYNC_OFF = "\x1b[?2026l";
 const HIDE = "\x1b[?25l";
