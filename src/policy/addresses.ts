@@ -37,6 +37,13 @@ export function contains(network: Network, address: Address): boolean {
   return network.value >> shift === address.value >> shift;
 }
 
+/** The IPv4 address that an IPv6 one carries in a well-known place. */
+export function innerAddress(address: Address): Address | undefined {
+  if (address.family === 4) return undefined;
+  const shift = CARRIERS.find(([network]) => contains(network, address))?.[1];
+  return shift === undefined ? undefined : { family: 4, value: (address.value >> shift) & 0xffffffffn };
+}
+
 function parse4(text: string): bigint | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
   if (match === null) return undefined;
@@ -87,6 +94,14 @@ function table(rows: readonly (readonly [network: string, what: string])[]): rea
     return [network, what];
   });
 }
+
+const CARRIERS = table([
+  ["::ffff:0:0/96", "mapped"],
+  ["::ffff:0:0:0/96", "translated"],
+  ["::/96", "compatible"],
+  ["64:ff9b::/96", "NAT64"],
+  ["2002::/16", "6to4"],
+]).map(([network, what]) => [network, what === "6to4" ? 80n : 0n] as const);
 
 const RESERVED_4 = table([
   ["169.254.169.254/32", "a cloud metadata address"],

@@ -1,5 +1,5 @@
 /** A list of hosts: names that cover their subdomains, `*.name` for the subdomains alone, addresses and networks. */
-import { type Address, type Network, contains, parseAddress, parseNetwork } from "./addresses.ts";
+import { type Address, type Network, contains, innerAddress, parseAddress, parseNetwork } from "./addresses.ts";
 
 export class DomainList {
   readonly #names: string[] = [];
@@ -23,6 +23,12 @@ export class DomainList {
 
   hasAddress(address: Address): boolean {
     return this.#everything || this.#networks.some((network) => contains(network, address));
+  }
+
+  /** Also where the address is an IPv4 one inside an IPv6 one. */
+  reaches(address: Address): boolean {
+    const inner = innerAddress(address);
+    return this.hasAddress(address) || (inner !== undefined && this.hasAddress(inner));
   }
 
   #add(entry: string): void {

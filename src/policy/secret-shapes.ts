@@ -74,6 +74,16 @@ const PLACES: readonly { readonly lead: string; readonly secret: string }[] = [
     secret: VALUE,
   },
   {
+    // password: …   token: '…'
+    lead: String.raw`${START}(?:[A-Za-z0-9]{1,40}[_-]){0,4}(?:${FIELD_NAME}|token):\s{1,4}(?:${QUOTE})?${TELLING}`,
+    secret: VALUE,
+  },
+  {
+    // sshpass -p …   mysql -p…   curl -u user:…
+    lead: String.raw`${START}(?:sshpass\s{1,4}-p\s{0,4}|mysql[a-z]{0,8}\s(?:[^\n;|&]{0,100}\s)?-p|curl\s(?:[^\n;|&]{0,100}\s)?(?:-u|--user)[= ](?:${QUOTE})?[^\s:"'$]{1,64}:)(?:${QUOTE})?`,
+    secret: String.raw`(?!\[redacted\]|\$)[^"'\s\\]{4,}`,
+  },
+  {
     // --password …
     lead: String.raw`${START}--(?:[a-z]{1,20}-){0,3}${FLAG_NAME}[ \t]{1,4}(?:${QUOTE})?(?!-)${TELLING}`,
     secret: VALUE,
@@ -87,13 +97,13 @@ const PLACES: readonly { readonly lead: string; readonly secret: string }[] = [
 
 /** In every match of IN_PLACE, and found ten times as fast: most text has none of it. */
 export const MAY_STAND_IN_PLACE =
-  /auth|bearer|cookie|key|token|secret|passw|passphrase|credential|device_?code|code_?verifier|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@/i;
+  /auth|bearer|cookie|key|token|secret|pass[wp]|sshpass|mysql|curl|credential|device_?code|code_?verifier|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@/i;
 
 /** Group `lead` stays. */
 export const IN_PLACE = new RegExp(PLACES.map(({ lead, secret }) => `(?<lead>${lead})${secret}`).join("|"), "gi");
 
 /** The end of a text after which a secret may still come. */
 export const UNFINISHED = new RegExp(
-  String.raw`(?:${HEADER_NAME}|\bbearer|\bcookie|${SETTING_NAME}|${FLAG_NAME})(?:${QUOTE})?\s{0,4}[:=,]?\s{0,4}(?:${QUOTE})?(?:${SCHEME}\s{0,4})?$`,
+  String.raw`(?:${HEADER_NAME}|\bbearer|\bcookie|${SETTING_NAME}|${FLAG_NAME}|\bsshpass\s{1,4}-p)(?:${QUOTE})?\s{0,4}[:=,]?\s{0,4}(?:${QUOTE})?(?:${SCHEME}\s{0,4})?$`,
   "i",
 );

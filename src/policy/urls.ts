@@ -58,7 +58,7 @@ function judgeName(given: string, lists: Lists): UrlVerdict {
   const shown = showText(host, { mode: "line" });
   if (host === "" || host.includes("..") || host.startsWith(".")) return deny("the host name is not a name");
   const address = parseAddress(host);
-  if (lists.deny.hasName(host) || (address !== undefined && lists.deny.hasAddress(address)))
+  if (lists.deny.hasName(host) || (address !== undefined && lists.deny.reaches(address)))
     return deny(`${shown} is in fetch_blocked_domains`);
   const listed = lists.allow.hasName(host) || (address !== undefined && lists.allow.hasAddress(address));
   const allowed: UrlVerdict = {
@@ -87,7 +87,7 @@ function judgeAddresses(byName: UrlVerdict & { kind: "allow" }, texts: readonly 
     const address = parseAddress(text);
     const shown = showText(text, { mode: "line" });
     if (address === undefined) return deny(`${host} resolves to ${shown}, which is not an address`);
-    if (lists.deny.hasAddress(address)) return deny(`${host} resolves to ${shown}, which is in fetch_blocked_domains`);
+    if (lists.deny.reaches(address)) return deny(`${host} resolves to ${shown}, which is in fetch_blocked_domains`);
     const listed = lists.allow.hasAddress(address);
     everyAddressListed &&= listed;
     const reason = nameListed || listed ? undefined : notPublic(address);

@@ -54,6 +54,11 @@ test.each([
   ["?access_token=abc123def456&x=1", "?access_token=[redacted]&x=1"],
   ['{"refresh_token":"abcdefgh","x":1}', '{"refresh_token":"[redacted]","x":1}'],
   ['api_key = "0123abcd4567"', 'api_key = "[redacted]"'],
+  ["password: hunter2x9", "password: [redacted]"],
+  ["  api_key: '0123abcd4567'", "  api_key: '[redacted]'"],
+  ["sshpass -p hunter2x9 ssh h", "sshpass -p [redacted] ssh h"],
+  ["mysql -u root -phunter2x9 db", "mysql -u root -p[redacted] db"],
+  ["curl -s -u bob:hunter2x9 https://h", "curl -s -u bob:[redacted] https://h"],
 ])("%j becomes %j", (text, out) => {
   expect(redact(text)).toBe(out);
   expect(redact(redact(text))).toBe(out);

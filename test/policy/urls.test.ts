@@ -398,3 +398,10 @@ test(
   },
   LONG,
 );
+
+test("a refused IPv4 address is refused inside an IPv6 one too, whatever is allowed", async () => {
+  const rules = { allow: ["b.example"], deny: ["6.6.6.6"] };
+  for (const address of ["6.6.6.6", "::ffff:6.6.6.6", "64:ff9b::606:606", "2002:606:606::1"])
+    expect((await judgeUrl("http://b.example/", rules, async () => [address])).kind).toBe("deny");
+  expect((await judgeUrl("http://b.example/", rules, async () => ["::ffff:6.6.6.7"])).kind).toBe("allow");
+});

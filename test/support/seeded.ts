@@ -31,4 +31,4 @@ export function cases(usual: number): number {
 }
 
 /** Milliseconds a property test may take: the long run on a busy machine. */
-export const LONG = 600_000;
+export const LONG = Math.max(600_000, 6 * cases(0));

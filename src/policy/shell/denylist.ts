@@ -43,7 +43,16 @@ function regexOf(entry: string): { body: string; flags: string } | undefined {
 function prefixMatch(command: FoundCommand, words: readonly string[]): Denied {
   if (words.length === 0) return "no";
   const given = command.argv.map((word) => word.value);
-  const forms = [given, given.filter((word, index) => index === 0 || !word.startsWith("-"))];
+  const isOption = (word: string | undefined) => word?.startsWith("-") === true;
+  const forms = [
+    given,
+    given.filter((word, index) => index === 0 || !isOption(word)),
+    // `-n prod`, `--context x`: options whose value is the next word.
+    given.filter((word, index) => {
+      const before = given[index - 1] ?? "";
+      return index === 0 || !(isOption(word) || (isOption(before) && !before.includes("=")));
+    }),
+  ];
   const git = gitCall(command.argv);
   if (git?.subcommand !== undefined) forms.push(["git", git.subcommand, ...git.args.map((word) => word.value)]);
   let best: Denied = "no";

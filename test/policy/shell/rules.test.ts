@@ -56,6 +56,7 @@ describe("denylist", () => {
       "sudo terraform destroy",
       "bash -c 'terraform destroy'",
       "terraform -chdir=x destroy",
+      "terraform -chdir x destroy",
       "/usr/bin/terraform destroy",
       "\"terraform\" 'destroy'",
       "t=terraform; $t destroy",
