@@ -1,5 +1,5 @@
 /** `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that tells how it went. */
-import { accessSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { isatty } from "node:tty";
 import type { AgentEvent } from "../agent/events.ts";
@@ -79,6 +79,7 @@ interface Surroundings extends Streams {
 
 async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around: Surroundings): Promise<ExitCode> {
   const { signal, out, err } = around;
+  if (options.lastMessage !== undefined) checkLastMessage(options.lastMessage);
   const schema =
     options.outputSchema === undefined
       ? undefined
@@ -185,23 +186,38 @@ async function validTurn(
   show: Show,
   schema: OutputSchema,
 ): Promise<Outcome> {
-  let outcome = await oneTurn(run, `${prompt}\n\n${schema.instruction}`, signal, show, schema);
+  let question = `${prompt}\n\n${schema.instruction}`;
   for (let round = 0; ; round++) {
-    if (outcome.done.status !== "answered" && outcome.done.status !== "approval_needed") return outcome;
-    const judged = schema.check(outcome.answer);
+    const found: { judged?: ReturnType<OutputSchema["check"]>; misfit?: BuddyError } = {};
+    // Who reads the events must find in `done` what is printed otherwise: the JSON alone, or a failure.
+    const judge: Show = async (event) => {
+      if (event.type !== "done" || !hasAnswer(event)) return show(event);
+      const judged = (found.judged = schema.check(event.text));
+      if (judged.ok) return show({ ...event, text: judged.json });
+      if (round < REPAIR_ROUNDS) return show(event);
+      const { v, ts, session, target } = event;
+      const { code, message, hint } = (found.misfit = unfit(judged.problem, event.text));
+      await show({ type: "error", code, message, ...(hint !== undefined && { hint }), v, ts, session, target });
+      return show({ ...event, status: "failed" });
+    };
+    const outcome = await oneTurn(run, question, signal, judge, schema);
+    const { judged, misfit } = found;
+    if (judged === undefined) return outcome;
     if (judged.ok) return { ...outcome, answer: judged.json, shown: false };
-    if (round === REPAIR_ROUNDS) {
-      throw new BuddyError(
-        "model",
-        `the answer does not fit the output schema after ${REPAIR_ROUNDS} repairs: ${judged.problem}`,
-        {
-          hint: `The last answer was: ${boundText(outcome.answer, 500, () => "left out")}`,
-        },
-      );
-    }
-    const repair = `Your answer is not valid: ${judged.problem}. Answer again with the corrected JSON only.`;
-    outcome = await oneTurn(run, repair, signal, show, schema);
+    if (misfit !== undefined) throw misfit;
+    question = `Your answer is not valid: ${judged.problem}. Answer again with the corrected JSON only.`;
   }
+}
+
+function hasAnswer({ status }: Outcome["done"]): boolean {
+  return status === "answered" || status === "approval_needed";
+}
+
+function unfit(problem: string, answer: string): BuddyError {
+  const message = `the answer does not fit the output schema after ${REPAIR_ROUNDS} repairs: ${problem}`;
+  return new BuddyError("model", message, {
+    hint: `The last answer was: ${boundText(answer, 500, () => "left out")}`,
+  });
 }
 
 async function conclude(
@@ -237,19 +253,35 @@ async function conclude(
   );
 }
 
+/** Before anything is asked: an answer that was paid for should have its place. */
+function checkLastMessage(path: string): void {
+  if (openAs(path) !== undefined) return;
+  try {
+    const there = statSync(path, { throwIfNoEntry: false });
+    if (there?.isDirectory()) throw unwritable(path, "it is a directory");
+    accessSync(there === undefined || there.isFile() ? dirname(path) : path, constants.W_OK);
+  } catch (cause) {
+    if (cause instanceof BuddyError) throw cause;
+    const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    throw unwritable(path, missing ? "its directory does not exist" : fileTrouble(cause), cause);
+  }
+}
+
+function unwritable(path: string, why: string, cause?: unknown): BuddyError {
+  return new BuddyError("usage", `cannot write ${path}: ${why}`, { cause });
+}
+
 async function writeLastMessage(path: string, answer: string): Promise<void> {
   const { writeFileAtomic } = await import("../lib/atomic-file.ts");
   const text = answer.endsWith("\n") ? answer : `${answer}\n`;
   try {
     const open = openAs(path);
     if (open !== undefined) return void (await Bun.write(Bun.file(open), text));
-    // A misspelt directory must not be made.
+    // A directory that was removed meanwhile must not be made again.
     accessSync(dirname(path));
     writeFileAtomic(path, text, 0o644);
   } catch (cause) {
-    throw new BuddyError("usage", `cannot write ${path}: ${fileTrouble(cause)}`, {
-      cause,
-    });
+    throw unwritable(path, fileTrouble(cause), cause);
   }
 }
 

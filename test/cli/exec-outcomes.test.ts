@@ -75,9 +75,23 @@ describe("stdout is the answer, stderr is everything else", () => {
     const path = join(here.dir, "last.txt");
     expect(await here.exec({ prompt: "hi", lastMessage: path })).toMatchObject({ code: 0, stdout: "the answer\n" });
     expect(here.read("last.txt")).toBe("the answer\n");
-    const bad = await here.exec({ prompt: "hi", lastMessage: join(path, "below-a-file") });
-    expect(bad).toMatchObject({ code: 2, stdout: "the answer\n" });
-    expect(bad.stderr).toContain("cannot write ");
+    const full = await here.exec({ prompt: "hi", lastMessage: "/dev/full" });
+    expect(full).toMatchObject({ code: 2, stdout: "the answer\n" });
+    expect(full.stderr).toContain("cannot write /dev/full: the disk is full");
+  });
+
+  test("a --last-message that cannot be written is told before anything is asked", async () => {
+    await using here = new Here([]);
+    for (const [path, why] of [
+      [join(here.write("file", "x"), "below-a-file"), "a part of the path is not a directory"],
+      [join(here.dir, "nowhere/last.txt"), "its directory does not exist"],
+      [here.dir, "it is a directory"],
+    ] as const) {
+      const { code, stdout, stderr } = await here.exec({ prompt: "hi", lastMessage: path });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain(`cannot write ${path}: ${why}`);
+    }
+    expect(here.model.requests).toHaveLength(0);
   });
 });
 
@@ -226,6 +240,23 @@ describe("--output-schema", () => {
     expect(prompts[0]).toContain("Answer with one JSON value only");
     expect(prompts[1]).toStartWith("Your answer is not valid: it is not JSON: ");
     expect(prompts[2]).toStartWith("Your answer is not valid: /n must be integer.");
+  });
+
+  test("in the events, `done` holds the JSON alone, or tells that the answer did not fit", async () => {
+    await using here = new Here(["3", '```json\n{"n":3}\n```', "none", "none", "none"].map((text) => ({ text })));
+    const outputSchema = here.write("schema.json", SCHEMA);
+    const events = (text: string) =>
+      text
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+    const good = await here.exec({ prompt: "how many?", outputSchema, json: true });
+    expect(events(good.stdout).at(-1)).toMatchObject({ type: "done", status: "answered", text: '{"n":3}' });
+    const bad = await here.exec({ prompt: "how many?", outputSchema, json: true });
+    const [error, done] = events(bad.stdout).slice(-2);
+    expect(error).toMatchObject({ type: "error", code: "model", message: expect.stringContaining("after 2 repairs") });
+    expect(done).toMatchObject({ type: "done", status: "failed", text: "none" });
+    expect(bad.code).toBe(1);
   });
 
   test("after two repairs it is an error that shows the last answer", async () => {
