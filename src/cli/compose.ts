@@ -20,7 +20,7 @@ import type { TargetOptions } from "../targets/target.ts";
 import { Registry } from "../tools/registry.ts";
 import type { WriteJudge } from "./judge-write.ts";
 import { LazyTarget } from "./lazy-target.ts";
-import { modelClient } from "./model-client.ts";
+import { modelClient, type ProfileClient } from "./model-client.ts";
 import type { ApproveMode, GlobalOptions } from "./options.ts";
 import { shellRules } from "./policy/shell-rules.ts";
 import { SessionRecorder } from "./session-recorder.ts";
@@ -235,9 +235,16 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     },
     async resumeSession(name) {
       const next = await (await sessions()).resume(name, recorder.id);
+      const { chosen, note } = await storedClient(loaded, globals, next);
       await recorder.close();
       recorder = record(next);
-      return adopt(next);
+      const { name: profile, model } = agent.client.profile;
+      if (chosen !== undefined && (chosen.profile.name !== profile || chosen.profile.model !== model)) {
+        learn(chosen.secrets);
+        agent.switchModel(chosen.client);
+        note.push(`back to the model of this session: ${chosen.profile.model} (${chosen.profile.name})`);
+      }
+      return [...note, ...adopt(next)];
     },
     async switchModel(selector) {
       const next = await modelClient(loaded, selector);
@@ -254,20 +261,27 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
 
 /** The client of the profile in effect; a resumed session brings its own, as long as the configuration still has it. */
 async function clientFor(loaded: LoadedConfig, globals: GlobalOptions, resumed: ResumedSession | undefined) {
-  if (resumed === undefined) return { ...(await modelClient(loaded)), note: [] };
-  const { profile } = resumed.replay;
-  const selector = storedModel(globals, resumed.replay, loaded.config.models[profile]?.model);
-  if (selector === undefined) return { ...(await modelClient(loaded)), note: [] };
+  const { chosen, note } = resumed === undefined ? { note: [] } : await storedClient(loaded, globals, resumed);
+  return { ...(chosen ?? (await modelClient(loaded))), note };
+}
+
+/** The client a stored session was run with; none when another was asked for or it cannot be had any more. */
+async function storedClient(
+  loaded: LoadedConfig,
+  globals: GlobalOptions,
+  { replay }: ResumedSession,
+): Promise<{ chosen?: ProfileClient; note: string[] }> {
+  const { profile } = replay;
+  const selector = storedModel(globals, replay, loaded.config.models[profile]?.model);
+  if (selector === undefined) return { note: [] };
   // Its name is not a name any more: before a colon it would be taken for a part of a model id.
-  if (!profileNames(loaded).includes(profile)) {
-    const note = [`the profile of this session is no longer configured: ${profile}`];
-    return { ...(await modelClient(loaded)), note };
-  }
+  if (!profileNames(loaded).includes(profile))
+    return { note: [`the profile of this session is no longer configured: ${profile}`] };
   try {
-    return { ...(await modelClient(loaded, selector)), note: [] };
+    return { chosen: await modelClient(loaded, selector), note: [] };
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
-    return { ...(await modelClient(loaded)), note: [`the profile of this session cannot be used: ${error.message}`] };
+    return { note: [`the profile of this session cannot be used: ${error.message}`] };
   }
 }
 

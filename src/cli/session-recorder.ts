@@ -13,8 +13,8 @@ export interface RecorderOptions {
 }
 
 /**
- * The file is opened with the first event, and then every event is written as it comes. The lock and the
- * waiting for the disk follow when the first moments have passed or a tool runs: a short answer is over by then, and
+ * The file is opened with the first prompt (a buddy that was only looked at leaves no session), and then every event is
+ * written as it comes. The lock and the waiting for the disk follow when the first moments have passed or a tool runs: a short answer is over by then, and
  * nobody else can know its id yet.
  */
 export class SessionRecorder {
@@ -23,15 +23,20 @@ export class SessionRecorder {
   #log: SessionLog | undefined;
   #opening: Promise<SessionLog> | undefined;
   #waiting: AgentEvent[] = [];
+  /** Somebody has asked for something: from here on there is a session to keep. */
+  #begun: boolean;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
     this.id = options.id;
     this.#log = options.resumed?.log;
+    this.#begun = this.#log !== undefined;
   }
 
   append(event: AgentEvent): void {
+    this.#begun ||= event.type === "turn" || this.#waiting.length >= MOST_BEFORE;
+    if (!this.#begun) return void this.#waiting.push(event);
     if (this.#options.resumed === undefined) {
       if (event.type === "tool_started") this.#goLive();
       else this.#timer ??= setTimeout(() => this.#goLive(), FIRST_MOMENTS_MS);
@@ -43,7 +48,7 @@ export class SessionRecorder {
 
   /** Resolves when everything so far is in the log, or was said not to be: whoever shows an event waits for it. */
   async stored(): Promise<void> {
-    if (this.#waiting.length > 0) await this.#open();
+    if (this.#begun && this.#waiting.length > 0) await this.#open();
   }
 
   async close(): Promise<void> {
@@ -70,3 +75,5 @@ export class SessionRecorder {
 }
 
 const FIRST_MOMENTS_MS = 300;
+/** Events before the first prompt (what the operator did in the pane meanwhile) that are kept in memory. */
+const MOST_BEFORE = 500;

@@ -1,7 +1,7 @@
 /** The commands that begin with a slash: one table for running, gating, help and completion. */
 import type { Task, Tasks } from "../agent/tasks.ts";
 import { closestMatch } from "../lib/closest-match.ts";
-import { formatDuration, parseDuration } from "../lib/durations.ts";
+import { formatDuration, LONGEST_DURATION_MS, parseDuration } from "../lib/durations.ts";
 import { clip } from "../lib/graphemes.ts";
 import { attach } from "./commands/attach.ts";
 import { approve } from "./commands/approve.ts";
@@ -177,10 +177,10 @@ function kill(screen: CommandScreen, args: string): void {
 function timeout(screen: CommandScreen, args: string): void {
   const [duration = "", which = ""] = args.split(/\s+/);
   const ms = parseDuration(duration);
-  if (ms === undefined || ms <= 0) {
+  if (ms === undefined || ms <= 0 || ms > LONGEST_DURATION_MS) {
     screen.fail(
-      `/timeout needs a duration, not "${oneLine(duration)}"`,
-      "for example /timeout 10m, or /timeout 90s 2 for task 2",
+      `/timeout needs a duration${duration === "" ? "" : `, not "${oneLine(duration)}"`}`,
+      "for example /timeout 10m, or /timeout 90s 2 for task 2; at most 24d",
     );
     return;
   }

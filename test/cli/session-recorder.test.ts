@@ -47,6 +47,19 @@ test("the first moments of a session were kept in memory, and a kill lost them; 
   expect(held()).toBe(false);
 });
 
+test("a buddy that was only started left an empty session, which `--last` then found", async () => {
+  const { one, types } = recorder();
+  one.append(event({ type: "session", buddy: "1", profile: "p", model: "m", api: "responses", cwd: "/" }));
+  await one.stored();
+  await one.close();
+  expect(existsSync(join(cwd, ".buddyx"))).toBe(false);
+  const { one: used, types: written } = recorder();
+  used.append(event({ type: "session", buddy: "1", profile: "p", model: "m", api: "responses", cwd: "/" }));
+  used.append(event({ type: "turn", turn: 1, prompt: "hello" }));
+  await used.close();
+  expect([types(), written()]).toEqual([[], ["session", "turn"]]);
+});
+
 test("a run that is over at once is written whole, without a lock", async () => {
   const { one, types, held } = recorder();
   one.append(event({ type: "turn", turn: 1, prompt: "hello" }));

@@ -336,8 +336,11 @@ describe("commands", () => {
       pty.type("/session\r");
       const listed = await pty.until(/\* [\w-]{19}.*second topic\n.*first topic/);
       const id = /^ {2}([\w-]{19}) .*first topic/m.exec(listed)?.[1] ?? "";
+      pty.type("/model demo\r");
+      await pty.until(idle("/model demo"));
       pty.type(`/session resume ${id.slice(0, 6)}\r`);
       await pty.until(`session ${id}, 1 turn so far`);
+      await pty.until("back to the model of this session: scripted-model (test)");
       pty.type("more\r");
       await pty.until(idle("You said: more"));
       expect(repl.prompts).toEqual(["first topic", "more"]);

@@ -142,6 +142,9 @@ describe("a task", () => {
     await rig.until("step 12");
     rig.send("/timeout soon\r");
     await rig.until('/timeout needs a duration, not "soon"');
+    rig.send("/timeout 99d\r/approve 99999999d\r");
+    await rig.until('/timeout needs a duration, not "99d"');
+    await rig.until('/approve takes ask, all, none or a duration, not "99999999d"');
     rig.send("/timeout 30ms\r");
     await rig.until("task 1 ran out of time");
     rig.send("two\r");

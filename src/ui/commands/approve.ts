@@ -1,5 +1,5 @@
 /** /approve: whether buddy asks, for how long it does not, and what is in force now. */
-import { parseDuration } from "../../lib/durations.ts";
+import { LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
 import type { ApprovalMode } from "../../policy/approvals.ts";
 import type { SlashCommand } from "../slash-commands.ts";
 import { oneLine } from "../tool-view.ts";
@@ -21,14 +21,17 @@ export const approve: SlashCommand = {
     if (args !== "") {
       const mode = parseMode(args);
       if (mode === undefined) {
-        screen.fail(`/approve takes ask, all, none or a duration, not "${oneLine(args)}"`, "for example /approve 10m");
+        screen.fail(
+          `/approve takes ask, all, none or a duration, not "${oneLine(args)}"`,
+          "for example /approve 10m; at most 24d",
+        );
         return;
       }
       approvals.setMode(mode);
     }
     const { mode } = approvals;
     const words = `approvals: ${approvalWords(mode, Date.now())}`;
-    const until = mode.kind === "until" ? ` (${new Date(mode.at).toTimeString().slice(0, 8)})` : "";
+    const until = mode.kind === "until" ? ` (${moment(mode.at)})` : "";
     screen.say([mode.kind === "all" || mode.kind === "until" ? screen.style.warning(words + until) : words]);
   },
 };
@@ -36,5 +39,12 @@ export const approve: SlashCommand = {
 function parseMode(text: string): ApprovalMode | undefined {
   if (text === "ask" || text === "all" || text === "none") return { kind: text };
   const ms = parseDuration(text);
-  return ms === undefined || ms <= 0 ? undefined : { kind: "until", at: Date.now() + ms };
+  return ms === undefined || ms <= 0 || ms > LONGEST_DURATION_MS ? undefined : { kind: "until", at: Date.now() + ms };
+}
+
+/** The time of day, with the date when that is another day. */
+function moment(at: number): string {
+  const time = new Date(at);
+  const today = time.toDateString() === new Date().toDateString();
+  return `${today ? "" : `${time.toDateString().slice(4, 10)} `}${time.toTimeString().slice(0, 8)}`;
 }

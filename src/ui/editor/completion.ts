@@ -45,7 +45,8 @@ export class DropDown {
       const label = clip(item.label, wide);
       const more =
         index === height - 1 && first + height < items.length ? ` (${items.length - first - height} more)` : "";
-      const hint = clip(item.hint + more, columns - wide - 4);
+      const room = columns - wide - 4;
+      const hint = clip(item.hint, room - textWidth(more)) + clip(more, room);
       const padding = hint === "" ? "" : " ".repeat(Math.max(0, wide - textWidth(label)) + 2);
       return `${active ? "› " : "  "}${active ? style.bold(label) : label}${padding}${style.grey(hint)}`;
     });
