@@ -36,6 +36,8 @@ const MOST_OUTCOMES = 32;
 /** Every way a word may come out. */
 export function expandWord(word: Word, by: Expansion): readonly Outcome[] {
   const { parts } = word;
+  if (word.text.includes("\\'") && endsInBackslash(word.text))
+    by.uncertain("a quoted text that ends in a backslash, which fish reads on");
   if (parts === undefined) {
     const value = cleanedOnce(word.value, word.text);
     return [[{ value: word.text.startsWith("~") ? withHome(value, by) : value, source: word.text }]];
@@ -50,6 +52,13 @@ export function expandWord(word: Word, by: Expansion): readonly Outcome[] {
     else outcomes = outcomes.flatMap((outcome) => ways.map((way) => outcome.concat(way)));
   }
   return outcomes;
+}
+
+/** Some text in single quotes has a backslash before its closing quote that is not escaped itself. */
+function endsInBackslash(text: string): boolean {
+  for (const [token] of text.matchAll(/\\[^]|"(?:[^"\\]|\\[^])*"|'[^']*'/g))
+    if (token.startsWith("'") && /(?<!\\)(?:\\\\)*\\'$/.test(token)) return true;
+  return false;
 }
 
 /** Every value a word may have where nothing is split: assignments, redirections, case words, here-strings. */

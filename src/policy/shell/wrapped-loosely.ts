@@ -94,7 +94,7 @@ const ansible: Wrapper = (argv) => {
   return loosely({ text: /^(?:-a|--args)$/, textOnly: true })(argv, { kind: "inherited" });
 };
 
-const RUN = /^(?:run|exec|x)$/;
+const RUN = /^(?:run|exec)$/;
 const COMMAND = /^(?:-c|--command|-e|--exec|-x)$/;
 const another = loosely({});
 const afterRun = loosely({ verb: RUN, project: true });
@@ -114,13 +114,14 @@ export const LOOSE: Readonly<Record<string, Wrapper>> = Object.fromEntries([
     another,
   ),
   ...words("envdir logsave faketime arch-chroot setuidgid s6-setuidgid s6-envdir", afterOne),
-  ...words("poetry uv pipenv conda mamba micromamba bundle pnpm yarn mise asdf rbenv pyenv hatch pdm rye", afterRun),
+  ...words("poetry uv pipenv conda mamba micromamba bundle pnpm yarn asdf rbenv pyenv hatch pdm rye", afterRun),
   ...words("doppler chamber teller infisical toolbox", afterRun),
   ...words("multipass crictl runc crun buildah nomad", inContainer),
   ...words("pwsh powershell xonsh nu elvish oksh", otherShell),
   ...words("pdsh pssh parallel-ssh clush dsh", onHosts),
   ...words("xterm konsole alacritty kitty gnome-terminal xfce4-terminal urxvt foot wezterm", terminal),
   ...words("scp sftp sshfs", remote),
+  ["mise", loosely({ verb: /^(?:exec|x)$/, project: true })],
   ["heroku", loosely({ verb: /^run(?::detached)?$/, shell: true })],
   ["adb", loosely({ verb: /^shell$/, shell: true })],
   ["perf", loosely({ verb: /^(?:stat|record|trace)$/ })],

@@ -642,6 +642,7 @@ const CHANGES = [
 
 /** A command that writes, in every place where one can hide. */
 const HIDDEN = [
+  "echo 'x\\' 'y; touch z; #'",
   "sort ./$(ls)",
   "uniq ./*",
   "xxd ./*",

@@ -74,6 +74,16 @@ export const STORAGE: readonly ReadOnlyRow[] = [
     ],
   },
   {
+    programs: ["losetup"],
+    proof: having(
+      /^(?:-[al]+|--all|--list)$/,
+      "-l",
+      only({ short: "aln", long: ["all", "list", "noheadings", "raw", "json"], longValues: ["output"], operands: 0 }),
+    ),
+    yes: ["losetup -a", "losetup -l", "losetup --list --json"],
+    no: ["losetup /dev/loop0 x", "losetup -f x", "losetup -d /dev/loop0", "losetup", "losetup -D"],
+  },
+  {
     programs: ["mdadm"],
     proof: having(
       /^(?:-D|--detail|-Q|--query|-E|--examine)$/,

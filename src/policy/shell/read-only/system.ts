@@ -723,6 +723,40 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
     no: ["iptables -F", "iptables -A INPUT -j DROP", "iptables -L", "iptables -L -n -Z", "iptables -nL -F"],
   },
   {
+    programs: ["iptables-save", "ip6tables-save"],
+    proof: only({ short: "c", values: "t", long: ["counters"], longValues: ["table"], operands: 0 }),
+    yes: ["iptables-save", "iptables-save -c -t nat"],
+    no: ["iptables-save -f out", "iptables-save -M prog", "iptables-restore"],
+  },
+  {
+    programs: ["snap", "flatpak"],
+    proof: (args) =>
+      /^(?:list|version|--version|services|changes)$/.test(args[0] ?? "") &&
+      args.slice(1).every((word) => /^[\w.@/-]+$/.test(word))
+        ? undefined
+        : "may change something",
+    yes: ["snap list", "flatpak list", "snap services"],
+    no: ["snap install x", "snap refresh", "flatpak run x", "snap set x a=b"],
+  },
+  {
+    programs: ["crictl"],
+    proof: subcommands(
+      Object.fromEntries(
+        ["ps", "pods", "images", "inspect", "inspecti", "inspectp", "logs", "stats", "info", "version"].map((verb) => [
+          verb,
+          only({
+            short: "aqfv",
+            values: "on",
+            long: ["all", "quiet", "follow", "no-trunc", "verbose"],
+            longValues: ["name", "output", "tail", "since", "state", "label", "pod"],
+          }),
+        ]),
+      ),
+    ),
+    yes: ["crictl ps -a", "crictl logs --tail 50 x", "crictl images", "crictl inspect x"],
+    no: ["crictl rm x", "crictl exec x ls", "crictl pull x", "crictl -r tcp://x ps"],
+  },
+  {
     programs: ["nvidia-smi"],
     proof: (args) =>
       args.every((word) => /^(?:-L|-q|--list-gpus|--query)$/.test(word)) ? undefined : "may change the device",

@@ -370,6 +370,8 @@ const prints: Proof = (args) => {
     : undefined;
 };
 
+const PLAIN_NAME = /^[A-Za-z_]\w*$/;
+
 const counts: Proof = (args) => (holdsCode(args) ? "evaluates a number" : undefined);
 
 /** Words that become several do not matter to these: their options are only looked for where they were checked. */
@@ -532,6 +534,27 @@ const SHELL: readonly ReadOnlyRow[] = [
       "unset x",
       "complete -C x y",
     ],
+  },
+  {
+    programs: ["declare", "typeset", "shopt", "trap"],
+    proof: (args) =>
+      /^-[pfF]$/.test(args[0] ?? "") && args.slice(1).every((word) => PLAIN_NAME.test(word))
+        ? undefined
+        : "changes the shell",
+    yes: ["declare -p PATH", "declare -F", "declare -f name", "shopt -p extglob", "trap -p EXIT"],
+    no: ["declare -x x=1", "shopt -s x", "declare -p 'a[$(id)]'", "declare -f x=1"],
+  },
+  {
+    programs: ["set"],
+    proof: (args) => (args.length === 1 && /^[-+]o$/.test(args[0] as string) ? undefined : "changes the shell"),
+    yes: ["set -o", "set +o"],
+    no: ["set -o vi", "set -f", "set x"],
+  },
+  {
+    programs: ["history"],
+    proof: (args) => (args.length === 1 && /^[0-9]+$/.test(args[0] as string) ? undefined : "changes the history"),
+    yes: ["history 20"],
+    no: ["history -c", "history -d 1"],
   },
   {
     programs: ["ulimit"],
