@@ -149,7 +149,11 @@ function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
       value: loaded.files.length === 0 ? "defaults" : loaded.files.map((file) => shownPath(file, loaded)).join("\n"),
     },
   ];
-  if (!info.known) rows.push({ label: "catalog", value: "the model is unknown: a window of 8192 tokens is assumed" });
+  if (!info.known && loaded.config.models[profile.name]?.context_limit === undefined)
+    rows.push({
+      label: "catalog",
+      value: `the model is unknown: a window of ${info.contextLimit} tokens is assumed; context_limit in its profile says better`,
+    });
   if (globals.verbose) rows.push({ label: "process", value: String(process.pid) });
   return rows;
 }

@@ -55,9 +55,13 @@ export async function runSlashCommand(line: string, screen: CommandScreen): Prom
   const command = findCommand(word);
   if (command === undefined) {
     const names = SLASH_COMMANDS.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
-    const near = closestMatch(word, names);
+    const near = word === "" ? undefined : closestMatch(word, names);
     screen.fail(
-      near === undefined ? `there is no /${oneLine(word)}` : `there is no /${oneLine(word)}; did you mean /${near}?`,
+      word === ""
+        ? "a slash alone is no command"
+        : near === undefined
+          ? `there is no /${oneLine(word)}`
+          : `there is no /${oneLine(word)}; did you mean /${near}?`,
       "/help lists the commands; a prompt that begins with / needs a blank before it",
     );
     return;

@@ -346,6 +346,11 @@ describe("commands", () => {
       expect(repl.prompts).toEqual(["first topic", "more"]);
       pty.type("/session resume nope\r");
       await pty.until('there is no session "nope"');
+      pty.type("/login demo\r");
+      await pty.until("the demo model needs neither a key nor a sign-in");
+      // Its profile says how large the window is, though no catalog knows the model.
+      pty.type("/status\r");
+      expect(await pty.until(/buddy +\d+\.\d+\.\d+\n/)).not.toContain("is assumed");
     },
     TIMEOUT,
   );

@@ -648,6 +648,8 @@ describe("slash commands", () => {
     await using rig = new ReplRig({ turn: ({ prompt }) => answer(`you said ${prompt}`) });
     rig.send("/staus\r");
     await rig.until("there is no /staus; did you mean /status?");
+    rig.send("/\r");
+    await rig.until("a slash alone is no command");
     rig.send("/zzz\r");
     await rig.until("there is no /zzz\n");
     rig.send("/etc/hosts is odd\r");

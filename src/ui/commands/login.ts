@@ -24,6 +24,10 @@ export const login: SlashCommand = {
       );
       return;
     }
+    if (profile?.name === "demo") {
+      screen.fail("the demo model needs neither a key nor a sign-in", "/login PROFILE signs in for another one");
+      return;
+    }
     if (profile !== undefined && profile.auth !== "login") {
       screen.fail(
         `profile ${profile.name} uses an API key, not a sign-in`,

@@ -36,10 +36,11 @@ export const model: SlashCommand = {
     const profile = profiles.find(({ name }) => name === wanted) ?? profiles[index];
     if (profile === undefined) {
       const names = profiles.map(({ name }) => name);
+      const wide = Math.max(...names.map((name) => name.length));
       const near = closestMatch(wanted, names);
       screen.fail(
         `there is no profile ${oneLine(wanted)}${near === undefined ? "" : `; did you mean ${near}?`}`,
-        profiles.map(({ name, model }, i) => `${i + 1} ${name}  ${model}`).join("\n"),
+        profiles.map(({ name, model }, i) => `${i + 1} ${name.padEnd(wide)}  ${model}`).join("\n"),
       );
       return;
     }
@@ -50,7 +51,7 @@ export const model: SlashCommand = {
     const before = profiles.find(({ active }) => active);
     const notes = [...(await host.switchModel(profile.name))];
     if (before !== undefined && before.api !== profile.api) notes.push(`protocol: ${before.api} → ${profile.api}`);
-    if (before !== undefined && before.auth !== profile.auth) {
+    if (before !== undefined && before.auth !== profile.auth && profile.name !== "demo") {
       notes.push(profile.auth === "login" ? `signs in with an account (/login ${profile.name})` : "uses an API key");
     }
     screen.say([
