@@ -1,5 +1,6 @@
 /** From the model's tool calls to their results: validate, get permission, run, bound, wrap; a failure is a result too. */
 import { BuddyError } from "../lib/errors.ts";
+import { unlessAborted } from "../lib/unless-aborted.ts";
 import type { ToolCall, ToolMessage } from "../model/types.ts";
 import { boundText } from "../tools/bound-output.ts";
 import { type BudgetKind, outputBudget } from "../tools/budget.ts";
@@ -108,15 +109,20 @@ export class CallRunner {
     const { tool } = ready;
     const kind = tool.budget ?? "file";
     const budget = outputBudget(kind, batch.contextLimit, this.#parts.limits[kind]);
+    // Opening it may take long; a call that is cancelled meanwhile does not wait for that.
+    const target = () => unlessAborted(batch.signal, this.#parts.target());
     const context: ToolContext = {
       signal: batch.signal,
-      target: () => this.#parts.target(),
+      target,
       emit: ({ stream, text }) => batch.publish({ type: "tool_output", call: call.id, stream, text }),
       budget,
       dryRun: this.#parts.dryRun,
     };
     try {
-      const permission = await permit(this.#parts, { ...ready, call: call.id, context, publish: batch.publish });
+      const permission = await permit(
+        { ...this.#parts, target },
+        { ...ready, call: call.id, context, publish: batch.publish },
+      );
       if (permission.kind === "result") {
         if (permission.nobody !== undefined) this.#unapproved.push(permission.nobody);
         return batch.signal.aborted ? CANCELLED : permission.result;

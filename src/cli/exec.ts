@@ -104,6 +104,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     fork: options.fork,
     problem: (message) => problem(message),
   });
+  signal.addEventListener("abort", () => void run.target.leaveIfSilent());
   const printer = new Printer({
     out,
     err,

@@ -68,9 +68,19 @@ export class LazyTarget implements AsyncDisposable {
     return { label, cwd: target.cwd ?? process.cwd(), tmux, ...(ownPane ? { ownPane } : {}) };
   }
 
+  /** The run is to end: what is opening is ended, and a machine that gives no answer is let go of, so that nobody has to wait for it. */
+  async leaveIfSilent(): Promise<void> {
+    this.#leave.abort();
+    const target = this.#opened;
+    if (target === undefined || (await target.transport.answers(SILENCE_MS))) return;
+    // First told, then cut: nothing tries to connect again.
+    void Promise.resolve(target[Symbol.asyncDispose]()).catch(() => undefined);
+    await target.transport.abandon();
+  }
+
   /** Ends what is opening, or closes what is open; waits only so long for a machine that does not answer, or that nobody asked. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#leave.abort();
+    this.leaveIfSilent().catch(() => undefined);
     if (this.#opening === undefined) return;
     const closing = this.#opening.then((target) => target[Symbol.asyncDispose]()).catch(() => undefined);
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -112,6 +122,7 @@ export function labelOf({ ssh, container }: Pick<TargetOptions, "ssh" | "contain
   return ssh === undefined ? "local" : `ssh ${ssh}`;
 }
 
+const SILENCE_MS = 500;
 const LONGEST_GOODBYE_MS = 1_500;
 /** What was being opened for nothing is ended by its guards, also when this process is gone. */
 const SHORT_GOODBYE_MS = 10;

@@ -1,9 +1,9 @@
 /** Commands that go on without us: started detached on the target, kept in a private directory there, found again later. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
+import { unlessAborted } from "../lib/unless-aborted.ts";
 import { KILL, LIST, LOOK, SEEN, START } from "./background-scripts.ts";
 import type { BackgroundOutput, BackgroundShell, BackgroundShells, ScriptResult, Transport } from "./target.ts";
-import { unlessAborted } from "./within.ts";
 
 const LOOK_BYTES = 1024 * 1024;
 const STATE_FIELDS = 6;

@@ -28,6 +28,7 @@ export class Foothold {
   readonly #keeper: Lane;
   readonly #channel: Channel;
   readonly #reaper: Reaper;
+  readonly #abandoned = Promise.withResolvers<void>();
 
   private constructor(options: FootholdOptions, keeper: Lane, facts: MachineFacts, ledger: string) {
     this.#options = options;
@@ -95,12 +96,15 @@ export class Foothold {
   abandon(why: string): void {
     this.#channel.reset(why);
     this.#keeper.destroy(new LaneLost(why));
+    this.#abandoned.resolve();
   }
 
   /** Ends everything started there and waits until that is done. */
   async close(): Promise<void> {
     this.#channel.close();
     this.#keeper.close();
-    await within(CLOSE_MS, undefined, this.#keeper.ended).catch(() => this.abandon("closed"));
+    // The keeper's pipes are open in the ssh master too: given up, it ends only after that.
+    const over = Promise.race([this.#keeper.ended, this.#abandoned.promise]);
+    await within(CLOSE_MS, undefined, over).catch(() => this.abandon("closed"));
   }
 }

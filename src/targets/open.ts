@@ -26,6 +26,8 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   if (options.tmux !== "never" && options.ssh === undefined && options.container === undefined)
     await insideManagedPane();
   const transport = await openTransport(options);
+  const abandon = () => void transport.abandon();
+  options.signal?.addEventListener("abort", abandon);
   try {
     const missing = options.tmux === "never" ? "" : tmuxMissing(transport);
     if (missing !== undefined && options.tmux === "required") {
@@ -43,6 +45,8 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   } catch (error) {
     await transport[Symbol.asyncDispose]();
     throw error;
+  } finally {
+    options.signal?.removeEventListener("abort", abandon);
   }
 }
 

@@ -20,6 +20,7 @@ function lazy(open: () => Promise<Target>, more: Partial<typeof options> = {}): 
 const machine = {
   identity: { label: "ssh op@web1", user: "op", host: "web1", os: "Linux", shellName: "bash", cwd: "/srv" },
   shell: { cwd: "/srv/now" },
+  transport: { answers: () => Promise.resolve(true) },
   [Symbol.asyncDispose]: () => Promise.resolve(),
 } as unknown as Target;
 
@@ -59,6 +60,25 @@ describe("a target that is opened when needed", () => {
     asked.start();
     expect(asked.error).toMatchObject({ message: "no route" });
   });
+
+  test.each([true, false])(
+    "when the run is to end, it is given up only if it is silent (answers: %p)",
+    async (answers) => {
+      const done: string[] = [];
+      const transport = {
+        answers: () => Promise.resolve(answers),
+        abandon: () => Promise.resolve(void done.push("abandoned")),
+      };
+      const dispose = () => Promise.resolve(void done.push("closed"));
+      const opened = { ...machine, transport, [Symbol.asyncDispose]: dispose } as unknown as Target;
+      const target = lazy(() => Promise.resolve(opened));
+      await target.get();
+      await target.leaveIfSilent();
+      expect(done).toEqual(answers ? [] : ["closed", "abandoned"]);
+      await target[Symbol.asyncDispose]();
+      expect(done).toContain("closed");
+    },
+  );
 
   test("one that never opens does not hold the exit", async () => {
     let aborted = false;

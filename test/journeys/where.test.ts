@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { containerTarget } from "../support/container.ts";
 import { DECLARED, call, execRig, shell } from "../support/exec.ts";
 import { processesWith, uniqueSeconds } from "../support/processes.ts";
+import { proxyTo } from "../support/proxy.ts";
 import { sshTarget } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
 
@@ -127,3 +128,27 @@ test.each(["SIGKILL", "SIGINT", "SIGTERM"] as const)(
     await until(() => server.connections().length === 0, "no connection is left");
   },
 );
+
+describe.each(["SIGINT", "SIGTERM"] as const)("%s when the line has become a black hole", (signal) => {
+  test.each(["opening", "running"])("while %s: nothing of it is left here when buddy has ended", async (when) => {
+    const { env, server } = await sshTarget();
+    using sockets = runtime();
+    await using proxy = await proxyTo(server.port);
+    const seconds = uniqueSeconds();
+    await using rig = execRig([shell(`sleep ${seconds}`, DECLARED), { text: "done" }]);
+    proxy.swallow(when === "opening");
+    const child = await rig.box.spawn(["exec", "--ssh", `127.0.0.1:${proxy.port}`, "--no-tmux", ...APPROVED, "go"], {
+      env: { PATH: env["PATH"], XDG_RUNTIME_DIR: sockets.path },
+    });
+    child.stdin.end();
+    if (when === "opening") await until(() => proxy.accepted > 0, "ssh connects");
+    else await until(() => processesWith(`sleep ${seconds}`).length > 0, "the command runs there");
+    proxy.swallow(true);
+    child.kill(signal);
+    expect(await child.exited).toBe(signal === "SIGINT" ? 130 : 143);
+    expect(processesWith(sockets.path)).toEqual([]);
+    expect(sockets.sockets()).toEqual([]);
+    proxy.cut();
+    await until(() => processesWith(`sleep ${seconds}`).length === 0, "the other side ends the command by itself");
+  });
+});

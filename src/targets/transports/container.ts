@@ -27,6 +27,7 @@ export class ContainerTransport implements Transport {
   readonly #name: string;
   #foothold: Foothold;
   readonly #mending: Mending;
+  #closing: Promise<void> | undefined;
 
   private constructor(options: ContainerOptions, container: FoundContainer, foothold: Foothold) {
     this.#name = options.name;
@@ -62,8 +63,21 @@ export class ContainerTransport implements Transport {
     return this.#mending.ensure(signal);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (!(await this.#mending.close())) return;
+  answers(timeoutMs: number): Promise<boolean> {
+    return this.#foothold.answers(timeoutMs);
+  }
+
+  async abandon(): Promise<void> {
+    this.#foothold.abandon("it was given up");
+    await Promise.all([this.base.abandon(), this[Symbol.asyncDispose]()]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    await this.#mending.close();
     await this.#foothold.close();
     await this.base[Symbol.asyncDispose]();
   }

@@ -88,6 +88,14 @@ export class LocalTransport implements Transport {
     return Promise.resolve();
   }
 
+  answers(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  abandon(): Promise<void> {
+    return this[Symbol.asyncDispose]();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#channel.close();
     await endGroups([...this.#groups.keys()].filter((pid) => !this.#clients.has(pid)));

@@ -1,7 +1,7 @@
 /** A connection that is put up again when it drops: one attempt for all who notice, until the transport is closed. */
 import { BuddyError } from "../../lib/errors.ts";
+import { unlessAborted } from "../../lib/unless-aborted.ts";
 import { runAgainAfterDrop } from "../channel.ts";
-import { unlessAborted } from "../within.ts";
 
 export class Mending {
   readonly #label: string;
@@ -33,11 +33,8 @@ export class Mending {
     return runAgainAfterDrop(this.#label, run, () => this.ensure(signal));
   }
 
-  /** False when it was closed before. */
-  async close(): Promise<boolean> {
-    if (this.closed) return false;
+  async close(): Promise<void> {
     this.#closing.abort(new BuddyError("target", `${this.#label} was closed`));
     await this.#running?.catch(() => {});
-    return true;
   }
 }

@@ -34,6 +34,7 @@ export class SshTransport implements Transport {
   readonly #local: LocalTransport;
   #line: Line;
   readonly #mending: Mending;
+  #closing: Promise<void> | undefined;
 
   private constructor(options: SshOptions, local: LocalTransport, line: Line) {
     this.#options = options;
@@ -75,8 +76,21 @@ export class SshTransport implements Transport {
     return this.#mending.ensure(signal);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (!(await this.#mending.close())) return;
+  answers(timeoutMs: number): Promise<boolean> {
+    return this.#line.foothold.answers(timeoutMs);
+  }
+
+  abandon(): Promise<void> {
+    this.#line.foothold.abandon("it was given up");
+    return this[Symbol.asyncDispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    await this.#mending.close();
     await this.#line.foothold.close();
     await this.#line.master[Symbol.asyncDispose]();
     await this.#local[Symbol.asyncDispose]();

@@ -1,6 +1,6 @@
 /** Waits for a command: its end, a question it asks, the time allowed, or the wish to stop it. */
+import { unlessAborted } from "../../../lib/unless-aborted.ts";
 import type { RunOptions, RunOutcome } from "../../target.ts";
-import { unlessAborted } from "../../within.ts";
 import { within } from "../within.ts";
 import type { ForegroundState } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
@@ -144,7 +144,7 @@ async function atDeadline(command: RunningCommand, hands: Hands): Promise<RunOut
 async function stop(command: RunningCommand, hands: Hands): Promise<RunOutcome> {
   const stopped: RunOutcome = { kind: "stopped", by: "user" };
   if (command.phase === "sent") {
-    const withdrawn = await reached(hands.withdraw());
+    const withdrawn = await reached(hands.withdraw().catch(() => false));
     if (withdrawn === true) return stopped;
     if (withdrawn === "silent") return unreachable(command);
   }
@@ -160,8 +160,11 @@ async function stop(command: RunningCommand, hands: Hands): Promise<RunOutcome> 
   return stopped;
 }
 
-async function reached<T>(act: Promise<T>): Promise<T | false | "silent"> {
-  const settled = act.catch(() => false as const).then((value) => ({ value }));
+async function reached<T>(act: Promise<T>): Promise<T | "silent"> {
+  const settled = act.then(
+    (value) => ({ value }),
+    () => undefined,
+  );
   const answer = await within(settled, REACH_MS);
   return answer === undefined ? "silent" : answer.value;
 }
