@@ -1,11 +1,13 @@
 /** `buddy demo`: the guided run. Real pane, real commands, real policy; only the model is a script. */
-import { openSync, readSync } from "node:fs";
+import { closeSync, read } from "node:fs";
 import { isatty, type WriteStream } from "node:tty";
 import { wantsColor } from "../lib/color.ts";
+import { openTerminal } from "../lib/controlling-terminal.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { Output } from "../lib/output.ts";
 import { pause } from "../lib/pause.ts";
 import { createDemoClient } from "../model/demo-client.ts";
+import { TOUR_FILE } from "../model/scripted/playbooks/tour.ts";
 import type { Asker } from "../policy/approvals.ts";
 import { theme, type Theme } from "../ui/theme.ts";
 import { Transcript } from "../ui/transcript.ts";
@@ -44,21 +46,24 @@ export async function demo(
   const asker: Asker = {
     ask: async (request, until) => {
       await reached(request.id).promise;
-      await say("");
       if (yes) {
+        await say("");
         await say(`${style.prompt(`${request.where}$`)} ${request.action} -- approve? ${style.ok("y")} (--yes)`);
         return { kind: "yes" };
       }
+      const terminal = openTerminal();
+      if (terminal === undefined) return { kind: "nobody" };
+      await say("");
       const { askOnTerminal } = await import("../ui/tty-question.ts");
-      return askOnTerminal(request, until, { color, interrupt: () => signals.interrupt() });
+      return askOnTerminal(request, until, { color, interrupt: () => signals.interrupt() }, terminal);
     },
   };
   await using run = await composeDemo(globals, asker, (message) => void say(`buddy: ${message}`));
-  await greet(run, say, style);
+  await greet(run, say, style, columns);
   const watching = isatty(0) && isatty(out.fd) && !yes;
-  if (watching && run.target.opened?.panes !== undefined) await waitForEnter(style);
   let failure: unknown;
   try {
+    if (watching && run.target.opened?.panes !== undefined) await waitForEnter(style, signal);
     for await (const event of run.agent.runTurn("show me around", signal)) {
       if (event.type === "turn" || event.type === "session" || event.type === "usage") continue;
       transcript.event(event);
@@ -69,7 +74,8 @@ export async function demo(
       if (watching && (event.type === "message" || event.type === "tool_finished")) await pause(PACE_MS, signal);
     }
   } finally {
-    await Promise.all([out.flush(), closePane(run)]);
+    // What a whole tour leaves, it tells of.
+    await Promise.all([out.flush(), closePane(run), signal.aborted && removeFile(run)]);
   }
   signal.throwIfAborted();
   if (failure !== undefined) throw failure;
@@ -104,24 +110,42 @@ async function composeDemo(globals: GlobalOptions, asker: Asker, problem: (messa
   });
 }
 
-async function greet(run: Run, say: (...lines: string[]) => Promise<void>, style: Theme): Promise<void> {
+async function greet(
+  run: Run,
+  say: (...lines: string[]) => Promise<void>,
+  style: Theme,
+  columns: number,
+): Promise<void> {
   const { identity, panes } = await run.target.get();
-  await say(
-    `${style.bold("buddy demo")} on ${identity.user}@${identity.host}: no key, no network, about half a minute`,
-  );
+  const wrapped = (text: string) => Bun.wrapAnsi(text, columns);
+  const where = `${identity.user}@${identity.host}`;
+  await say(wrapped(`${style.bold("buddy demo")} on ${where}: no key, no network, about half a minute`));
   if (panes !== undefined && identity.attach !== undefined) {
     await say("Watch it at work in a second terminal:", "", `    ${style.bold(identity.attach)}`, "");
     return;
   }
   const { howToInstall } = await import("./doctor/finding.ts");
   const remedy = run.globals.tmux === "never" ? "leave out --no-tmux" : howToInstall("tmux");
-  await say(`There is no tmux here, so there is no pane to watch; the rest works. To have one: ${remedy}`, "");
+  await say(wrapped(`There is no tmux here, so there is no pane to watch; the rest works. To have one: ${remedy}`), "");
 }
 
-async function waitForEnter(style: Theme): Promise<void> {
+/** Not a blocking read: a signal would wait for Enter, too. */
+async function waitForEnter(style: Theme, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const terminal = openTerminal();
+  if (terminal === undefined) return;
   await Bun.write(Bun.stdout, style.grey("Press Enter to begin. "));
-  const terminal = openSync("/dev/tty", "r");
-  readSync(terminal, Buffer.alloc(1024));
+  await new Promise<void>((resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    read(terminal, Buffer.alloc(1024), 0, 1024, null, () => resolve());
+  });
+  closeSync(terminal);
+}
+
+async function removeFile(run: Run): Promise<void> {
+  const child = run.target.opened?.transport.spawn(["rm", "-f", TOUR_FILE]);
+  child?.stdin.end();
+  await child?.exited;
 }
 
 /** The tour's own session is taken away again; the operator's are on another name or another server. */

@@ -74,6 +74,30 @@ describe("buddy demo", () => {
     expect(code).toBe(0);
   });
 
+  test("Ctrl-C was not heard before Enter; in the middle it takes away the pane and the file", async () => {
+    using box = sandbox();
+    const env = surroundings(box);
+    for (const keys of [["\u0003"], ["\r", "y", "\u0003"]]) {
+      let screen = "";
+      const decoder = new TextDecoder();
+      const child = Bun.spawn([await buddyBinary(), "demo"], {
+        cwd: box.cwd,
+        env: { ...box.env, ...env },
+        terminal: { cols: 40, rows: 40, data: (_, bytes) => void (screen += decoder.decode(bytes, { stream: true })) },
+      });
+      const moments = ["Press Enter to begin", "approve?", "In the background"];
+      for (const [index, key] of keys.entries()) {
+        await until(() => screen.includes(moments[index] ?? ""), `the screen shows ${moments[index]}`);
+        child.terminal?.write(key);
+      }
+      expect(await child.exited).toBe(130);
+      expect(screen).toContain("interrupted");
+      expect(Bun.stringWidth(screen.split("\r\n")[0] ?? "")).toBeLessThanOrEqual(40);
+      expect(sessions(env)).toBe("");
+      expect(existsSync(`/tmp/buddy-demo-${child.pid}.txt`)).toBe(false);
+    }
+  }, 60_000);
+
   test("on a terminal: Enter begins, the question comes when its text is shown, n declines, Ctrl-C leaves", async () => {
     using box = sandbox();
     const env = surroundings(box);

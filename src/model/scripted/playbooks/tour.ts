@@ -7,7 +7,7 @@ import { shellCall } from "./shell-call.ts";
 export const tour: Playbook = { reply: (request) => follow([PLAN], roundsOf(request), request) };
 
 /** Below the temporary directory, so that nothing of the operator's is touched. */
-const FILE = `/tmp/buddy-demo-${process.pid}.txt`;
+export const TOUR_FILE = `/tmp/buddy-demo-${process.pid}.txt`;
 
 /** Blocked by the policy for what stands in it; where somebody has switched that off, it still does nothing. */
 const FORBIDDEN = "false && rm -rf /";
@@ -21,7 +21,7 @@ const PLAN: Plan = {
     ([system, disk]) => ({
       say: `${lookAround(system, disk)}\n\n**2. A small change.** Anything that changes something is asked first. Answer \`y\` or \`n\`, or \`e\` to edit it.\n`,
       calls: [
-        shellCall(`echo "written by buddy demo" > ${FILE}`, "show how an approval works", {
+        shellCall(`echo "written by buddy demo" > ${TOUR_FILE}`, "show how an approval works", {
           risk: "medium",
           mutation: true,
         }),
@@ -46,7 +46,7 @@ const PLAN: Plan = {
       return { calls: typeof id === "string" ? [{ tool: "shell_output", args: { shell_id: id } }] : [] };
     },
     ([, , change]) => ({
-      calls: change?.outcome === "ok" ? [shellCall(`cat ${FILE}`, "check what was written")] : [],
+      calls: change?.outcome === "ok" ? [shellCall(`cat ${TOUR_FILE}`, "check what was written")] : [],
     }),
   ],
   answer: (seen) => `${backgroundWords(seen)}\n\n${cleanUp(seen)}${NEXT}`,
@@ -61,7 +61,7 @@ function lookAround(system: Round | undefined, disk: Round | undefined): string 
 function changeWords(round: Round | undefined): string {
   switch (round?.outcome) {
     case "ok":
-      return `You said yes: \`${FILE}\` is written.`;
+      return `You said yes: \`${TOUR_FILE}\` is written.`;
     case "refused":
       return "It was not approved, so nothing was written. That is all it takes.";
     case "dry-run":
@@ -92,7 +92,7 @@ function backgroundWords(seen: readonly Round[]): string {
 }
 
 function cleanUp(seen: readonly Round[]): string {
-  return seen[2]?.outcome === "ok" ? `The file of step 2 can go: \`rm ${FILE}\`.\n\n` : "";
+  return seen[2]?.outcome === "ok" ? `The file of step 2 can go: \`rm ${TOUR_FILE}\`.\n\n` : "";
 }
 
 const NEXT = `**What next**
