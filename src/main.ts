@@ -7,4 +7,8 @@ const argv = process.argv.slice(2);
 if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) console.log(`buddy ${VERSION}`);
 else if (argv.length === 1 && (argv[0] === "--help" || argv[0] === "-h" || argv[0] === "help")) {
   console.log((await import("./cli/help.ts")).rootHelp());
-} else process.exitCode = await (await import("./cli/run.ts")).run(argv);
+} else {
+  // The binary starts with a reluctant JIT (scripts/build.ts): what lasts longer than a short answer gets the usual one.
+  setTimeout(() => Bun.unsafe.setJITPolicy(1), 50).unref();
+  process.exitCode = await (await import("./cli/run.ts")).run(argv);
+}
