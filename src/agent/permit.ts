@@ -1,5 +1,4 @@
 /** May this call happen? Joins what the policy says, what the model declared, the dry run and the operator's answer into "run it" or a result for the model. */
-import { randomUUID } from "node:crypto";
 import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.ts";
 import { prefixesOf } from "../policy/command-prefix.ts";
 import { holdsSecrets } from "../policy/secret-files.ts";
@@ -220,7 +219,7 @@ async function decide(
 ): Promise<Decision> {
   const identity = target?.identity;
   const request: ApprovalRequest = {
-    id: randomUUID(),
+    id: crypto.randomUUID(),
     call: call.call,
     tool: call.tool.name,
     where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,

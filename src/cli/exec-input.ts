@@ -1,7 +1,7 @@
 /** The prompt of a one-shot run: the argument, standard input, or both. */
 import { fstatSync } from "node:fs";
-import { isatty } from "node:tty";
 import { BuddyError } from "../lib/errors.ts";
+import { isTerminal } from "../lib/is-terminal.ts";
 
 export interface ExecInput {
   readonly prompt: string;
@@ -46,7 +46,7 @@ export function processStdin(fd = 0): Stdin {
 }
 
 function kindOf(fd: number): Stdin["kind"] {
-  if (isatty(fd)) return "terminal";
+  if (isTerminal(fd)) return "terminal";
   try {
     const stat = fstatSync(fd);
     if (stat.isFile()) return "file";

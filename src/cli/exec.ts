@@ -1,11 +1,11 @@
 /** `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that tells how it went. */
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { isatty } from "node:tty";
 import type { AgentEvent } from "../agent/events.ts";
 import { wantsColor } from "../lib/color.ts";
 import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../lib/errors.ts";
 import { fileTrouble } from "../lib/file-trouble.ts";
+import { isTerminal } from "../lib/is-terminal.ts";
 import { Output } from "../lib/output.ts";
 import { boundText } from "../tools/bound-output.ts";
 import { JsonLines } from "../ui/jsonl.ts";
@@ -108,15 +108,15 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
   const printer = new Printer({
     out,
     err,
-    stream: isatty(out.fd) && !options.json,
-    live: isatty(err.fd),
+    stream: isTerminal(out.fd) && !options.json,
+    live: isTerminal(err.fd),
     color: errColor,
     quiet: globals.quiet,
     verbose: globals.verbose,
     showToolCalls: display.show_tool_calls,
     showReasoning: display.show_reasoning,
     showTokens: display.show_tokens,
-    rows: isatty(out.fd) && display.markdown ? await markdownRows(colorOf(globals, out, display.color)) : undefined,
+    rows: isTerminal(out.fd) && display.markdown ? await markdownRows(colorOf(globals, out, display.color)) : undefined,
     holdAnswer: schema !== undefined || options.json,
     redact: run.redact,
     hideSecrets: run.hideSecrets,
@@ -319,7 +319,7 @@ async function markdownRows(color: boolean): Promise<() => RowStream> {
 }
 
 function colorOf(globals: GlobalOptions, { fd }: Output, setting: "auto" | "always" | "never"): boolean {
-  return wantsColor({ flag: globals.color, env: process.env, isTty: isatty(fd), setting });
+  return wantsColor({ flag: globals.color, env: process.env, isTty: isTerminal(fd), setting });
 }
 
 /** Half of the window: the rest is for instructions, tools and the answer. */

@@ -1,6 +1,6 @@
 /**
  * argv → command, flags and positionals, strictly: what is unknown, doubled, incomplete or too much is an error.
- * citty's own parser lets all of that pass silently, so it only ever sees what went through here.
+ * citty's own parser lets all of that pass silently, so only its definitions are used.
  */
 import { resolve } from "node:path";
 import { closestMatch } from "../lib/closest-match.ts";

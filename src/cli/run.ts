@@ -1,12 +1,19 @@
-/** argv → exit code: finds the command, parses strictly, runs it through citty, and turns errors into words. */
+/** argv → exit code: finds the command, parses strictly, runs it, and turns errors into words. */
 import { resolve } from "node:path";
 import { closestMatch } from "../lib/closest-match.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { VERSION } from "../lib/version.ts";
-import type { Args, Command } from "./command.ts";
+import type { Args, Call, Command } from "./command.ts";
 import { COMMANDS, loadRepl } from "./commands.ts";
-import { type FlagValues, GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./options.ts";
-import { judgeTokens, takeCommand, type Token, tokenize, unknownOption } from "./parse-arguments.ts";
+import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./options.ts";
+import {
+  judgeTokens,
+  type ParsedArguments,
+  takeCommand,
+  type Token,
+  tokenize,
+  unknownOption,
+} from "./parse-arguments.ts";
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {
   // What nobody waits for must not end in a stack trace on the user's screen either.
@@ -46,7 +53,7 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   const parsed = judgeTokens(tokens, name ?? "", command.args, process.cwd());
   const globals = readGlobalOptions(parsed.globals);
   enterDirectory(globals);
-  return await runWithCitty(command, globals, parsed.own, parsed.positionals);
+  return await command.run({ args: argumentsFor(command, parsed), globals });
 }
 
 async function commandName(argv: readonly string[]): Promise<string | undefined> {
@@ -87,20 +94,11 @@ function has(tokens: readonly Token[], name: string): boolean {
   return tokens.some((token) => token.kind === "flag" && token.name === name);
 }
 
-/** citty reads what the strict parser let through, as `--name=value` and positionals behind `--`. */
-async function runWithCitty(
-  command: Command,
-  globals: GlobalOptions,
-  own: FlagValues,
-  positionals: readonly string[],
-): Promise<ExitCode> {
-  const { runCommand } = await import("citty");
-  const flags = [...own].map(([name, value]) => (value === true ? `--${name}` : `--${name}=${value}`));
-  const { result } = await runCommand(
-    { args: command.args, run: ({ args }) => command.run({ args, globals }) },
-    { rawArgs: [...flags, "--", ...positionals] },
-  );
-  return result as ExitCode;
+/** In citty's shape. Its own parser would only read again what was parsed already, and costs a start one millisecond. */
+function argumentsFor({ args }: Command, { own, positionals }: ParsedArguments): Call["args"] {
+  const slots = Object.keys(args).filter((name) => args[name]?.type === "positional");
+  const named = positionals.map((word, i) => [slots[i] ?? "", word] as const);
+  return { _: [...positionals], ...Object.fromEntries([...named, ...own]) } as Call["args"];
 }
 
 function unknownCommand(name: string): BuddyError {

@@ -1,5 +1,4 @@
 /** Which configuration file counts: the first one found, and whether it lies in the working directory. */
-import { isUtf8 } from "node:buffer";
 import { existsSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
@@ -100,7 +99,7 @@ function read(path: string, place: Place): string {
   }
   const text = bytes.toString("utf8");
   // The replacement character comes from broken bytes, or stands in the text itself; only then is a second look needed.
-  if (text.includes("\uFFFD") && !isUtf8(bytes)) {
+  if (text.includes("\uFFFD") && !process.getBuiltinModule("node:buffer").isUtf8(bytes)) {
     throw new BuddyError("config", `${shownPath(path, place)} is not UTF-8 text`, { hint: "save it as UTF-8" });
   }
   return text;

@@ -1,8 +1,7 @@
 /** Session ids: four groups of four hex digits from the system's random source. */
-import { randomBytes } from "node:crypto";
 
 export function newSessionId(): string {
-  return (randomBytes(8).toString("hex").match(/.{4}/g) ?? []).join("-");
+  return (crypto.getRandomValues(new Uint8Array(8)).toHex().match(/.{4}/g) ?? []).join("-");
 }
 
 export function isSessionId(text: string): boolean {
