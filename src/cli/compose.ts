@@ -93,18 +93,20 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     redact = redactor([...known]);
     mask = secretMask([...known]);
   };
+  const { cwd } = loaded;
+  let found: Promise<string> | undefined;
+  /** Where new sessions go; an unusual place is told once. The store knows it too, but a new session needs no store. */
+  const sessionDirectory = (): Promise<string> =>
+    (found ??= import("../session/place.ts").then(({ sessionPlace }) => {
+      const { directory, notice } = sessionPlace(cwd, state);
+      if (notice !== undefined && options.record !== false) problem(notice);
+      return directory;
+    }));
   let opened: Promise<SessionStore> | undefined;
   const sessions = (): Promise<SessionStore> =>
-    (opened ??= import("../session/store.ts").then(({ SessionStore }) => {
-      const store = new SessionStore({
-        cwd: loaded.cwd,
-        stateDirectory: state,
-        redact: (text) => redact(text),
-        problem,
-      });
-      if (store.notice !== undefined && options.record !== false) problem(store.notice);
-      return store;
-    }));
+    (opened ??= Promise.all([import("../session/store.ts"), sessionDirectory()]).then(
+      ([{ SessionStore }]) => new SessionStore({ cwd, stateDirectory: state, redact: (text) => redact(text), problem }),
+    ));
   const take = async (store: SessionStore, name: string) => (options.fork ? store.fork(name) : store.resume(name));
   const record = (resumed?: ResumedSession) =>
     new SessionRecorder({
@@ -112,7 +114,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
       resumed,
       redact: (text) => redact(text),
       problem,
-      store: sessions,
+      directory: sessionDirectory,
     });
   const resumed = options.resume === undefined ? undefined : await take(await sessions(), options.resume);
   const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);

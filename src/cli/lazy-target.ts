@@ -18,6 +18,8 @@ export class LazyTarget implements AsyncDisposable {
   #error: unknown;
   #failed = false;
   #asked = false;
+  /** Asked for with every event, and does not change in one run. */
+  #hasTmux: boolean | undefined;
 
   constructor(options: LazyTargetOptions) {
     this.#options = options;
@@ -63,7 +65,8 @@ export class LazyTarget implements AsyncDisposable {
       const tmux = target.tmux === "auto" ? undefined : target.tmux === "required";
       return { label, tmux, ...(target.cwd === undefined ? {} : { cwd: target.cwd }) };
     }
-    const tmux = target.tmux === "required" || (target.tmux === "auto" && Bun.which("tmux") !== null);
+    const tmux =
+      target.tmux === "required" || (target.tmux === "auto" && (this.#hasTmux ??= Bun.which("tmux") !== null));
     const ownPane = !tmux && Boolean(process.env["TMUX"] && process.env["TMUX_PANE"]);
     return { label, cwd: target.cwd ?? process.cwd(), tmux, ...(ownPane ? { ownPane } : {}) };
   }

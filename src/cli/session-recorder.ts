@@ -1,21 +1,22 @@
 /** Writes the events of a run to its session log, off the path of the first answer. */
 import type { AgentEvent } from "../agent/events.ts";
 import type { SessionLog } from "../session/log.ts";
-import type { ResumedSession, SessionStore } from "../session/store.ts";
+import type { ResumedSession } from "../session/store.ts";
 
 export interface RecorderOptions {
   readonly redact: (text: string) => string;
   readonly problem: (message: string) => void;
-  store(): Promise<SessionStore>;
+  /** Where a new log goes. */
+  directory(): Promise<string>;
   /** Of a session that is gone on with. */
   readonly resumed?: ResumedSession | undefined;
   readonly id: string;
 }
 
 /**
- * The file is opened with the first prompt (a buddy that was only looked at leaves no session), and then every event is
- * written as it comes. The lock and the waiting for the disk follow when the first moments have passed or a tool runs: a short answer is over by then, and
- * nobody else can know its id yet.
+ * The file is opened with the first prompt (a buddy that was only looked at leaves no session), as soon as the request has
+ * left, and then every event is written as it comes. The lock and the waiting for the disk follow when the first moments
+ * have passed or a tool runs: a short answer is over by then, and nobody else can know its id yet.
  */
 export class SessionRecorder {
   readonly id: string;
@@ -43,7 +44,7 @@ export class SessionRecorder {
     }
     if (this.#log !== undefined) return this.#log.append(event);
     this.#waiting.push(event);
-    void this.#open();
+    setImmediate(() => void this.#open());
   }
 
   /** Resolves when everything so far is in the log, or was said not to be: whoever shows an event waits for it. */
@@ -66,7 +67,7 @@ export class SessionRecorder {
   #open(): Promise<SessionLog> {
     return (this.#opening ??= (async () => {
       const { id, redact, problem } = this.#options;
-      const [{ SessionLog }, { directory }] = await Promise.all([import("../session/log.ts"), this.#options.store()]);
+      const [{ SessionLog }, directory] = await Promise.all([import("../session/log.ts"), this.#options.directory()]);
       const log = new SessionLog({ id, directory, redact, problem, live: false });
       for (const event of this.#waiting.splice(0)) log.append(event);
       return (this.#log = log);

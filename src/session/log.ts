@@ -14,7 +14,7 @@ import {
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
 import { fileTrouble } from "../lib/file-trouble.ts";
-import { holdSession, type SessionHold } from "./hold.ts";
+import type { SessionHold } from "./hold.ts";
 import { prepare } from "./place.ts";
 
 export class SessionLog {
@@ -103,10 +103,12 @@ export class SessionLog {
 
   /** A new id is nobody else's yet, so the lock need not hold up the first line. */
   #take(): void {
-    this.#hold ??= holdSession(this.directory, this.id).catch((error: Error) => {
-      this.#problem(error.message);
-      return undefined;
-    });
+    this.#hold ??= import("./hold.ts")
+      .then(({ holdSession }) => holdSession(this.directory, this.id))
+      .catch((error: Error) => {
+        this.#problem(error.message);
+        return undefined;
+      });
   }
 
   /** The directory was removed while we run: what the open file still holds is written anew. */

@@ -16,8 +16,6 @@ import { Replay } from "./replay.ts";
 export class SessionStore {
   /** Where new sessions go. */
   readonly directory: string;
-  /** Said once, when new sessions do not go to the working directory. */
-  readonly notice: string | undefined;
   readonly #directories: readonly string[];
   readonly #readOnly: string | undefined;
   readonly #options: SessionStoreOptions;
@@ -25,7 +23,6 @@ export class SessionStore {
   constructor(options: SessionStoreOptions) {
     const place = sessionPlace(options.cwd, options.stateDirectory);
     this.directory = place.directory;
-    this.notice = place.notice;
     const elsewhere = options.stateDirectory === undefined ? [] : [join(options.stateDirectory, "sessions")];
     this.#readOnly = place.readOnly;
     const readOnly = place.readOnly === undefined ? [] : [place.readOnly];
