@@ -39,6 +39,8 @@ function fromRoot(cwd: string): string[] {
 }
 
 function read(path: string, most: number, seen: Set<string>): OperatorFile | undefined {
+  // Nearly always missing, and an error that is thrown and caught takes longer than the look.
+  if (!existsSync(path)) return undefined;
   try {
     const real = realpathSync(path);
     const { size } = statSync(real);
@@ -48,7 +50,7 @@ function read(path: string, most: number, seen: Set<string>): OperatorFile | und
     if (text.includes("\0") || text.trim() === "") return undefined;
     return { path, bytes: size, text: boundText(text, most, () => `read the rest in ${path}`) };
   } catch {
-    // Missing, unreadable or a dangling link: no instructions there.
+    // Unreadable: no instructions there.
     return undefined;
   }
 }

@@ -8,7 +8,7 @@ import { envelope, withNote } from "../tools/envelope.ts";
 import { parseArguments, type Registry } from "../tools/registry.ts";
 import type { Intent, TargetFacts, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEventBody } from "./events.ts";
-import { permit, type PermitParts } from "./permit.ts";
+import type { PermitParts } from "./permit.ts";
 
 export interface CallParts extends PermitParts {
   readonly registry: Registry;
@@ -119,6 +119,7 @@ export class CallRunner {
       dryRun: this.#parts.dryRun,
     };
     try {
+      const { permit } = await import("./permit.ts");
       const permission = await permit(
         { ...this.#parts, target },
         { ...ready, call: call.id, context, publish: batch.publish },

@@ -4,7 +4,6 @@ import { DURATION_FORMAT } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileTrouble } from "../lib/file-trouble.ts";
 import { BUILT_IN_PROFILES } from "./built-in-profiles.ts";
-import { createConfigFile } from "./create.ts";
 import { buddyVariable, type ConfigFile, findConfigFile, type Place } from "./find-file.ts";
 import { describeOrigin, type Origin, shownPath } from "./origin.ts";
 import { type Env, requirePaths } from "./paths.ts";
@@ -12,7 +11,7 @@ import { type FileSettings, type FoundValue, readSettings } from "./read-setting
 import { type Config, type ModelRule, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import { parseToml } from "./toml.ts";
-import { type AskTrust, dropSettings, rememberAnswer, rememberedAnswer, weakSettings } from "./trust.ts";
+import type { AskTrust } from "./trust.ts";
 
 export interface LoadOptions {
   readonly flags?: ConfigFlags;
@@ -56,7 +55,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const created = file === undefined && options.create !== false;
   if (created) {
     const path = requirePaths(env, "~/.config/buddy/buddy.toml").config;
-    createConfigFile(path, { env, cwd });
+    (await import("./create.ts")).createConfigFile(path, { env, cwd });
     file = findConfigFile(path, { env, cwd });
   }
   const settings = file === undefined ? undefined : await readFile(file, options, warnings);
@@ -82,6 +81,7 @@ async function readFile(file: ConfigFile, { flags = {}, env, cwd, ask }: LoadOpt
   warnings.push(...settings.warnings);
   warnIfReadable(file, settings, shown, warnings);
   if (!file.foreign) return settings;
+  const { dropSettings, rememberAnswer, rememberedAnswer, weakSettings } = await import("./trust.ts");
   const weak = weakSettings(settings, { env, cwd }, flags);
   if (weak.length === 0) return settings;
   let trusted = rememberedAnswer(file, { env, cwd });

@@ -17,6 +17,9 @@ import {
 /** No tool puts more than this many characters into the conversation, whatever [limits] says. */
 const MOST_CHARACTERS = 128 * 1024;
 
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+
 const LEVELS = ["block", "ask", "off"] as const;
 const limit = (text: string) =>
   wholeNumber(0, MOST_CHARACTERS, 0, `characters ${text}; 0 scales with the model's context`);
@@ -60,9 +63,9 @@ export const SETTINGS = {
       "commands that never run: first words, or /regex/ for the raw text",
     ),
     shell_roots: texts([], "if set, commands run only below these directories"),
-    shell_timeout: duration("120s", "how long run_shell waits for a command"),
-    shell_timeout_slow: duration("15m", 'the same with mode = "slow"'),
-    background_timeout: duration("24h", "when a background shell is ended"),
+    shell_timeout: duration(120 * SECOND, "how long run_shell waits for a command"),
+    shell_timeout_slow: duration(15 * MINUTE, 'the same with mode = "slow"'),
+    background_timeout: duration(24 * 60 * MINUTE, "when a background shell is ended"),
     files_allowed_paths: texts([], "if set, files are written only below these directories"),
     fetch_allowed_domains: texts([], "if set, only these hosts are fetched, private ones too; subdomains included"),
     fetch_blocked_domains: texts([], "hosts that are never fetched; subdomains included"),
@@ -92,8 +95,8 @@ export const SETTINGS = {
     max_panes: wholeNumber(1, 64, 5, "managed panes of a session at most"),
   },
   network: {
-    api_timeout: duration("120s", "how long a model may stay silent"),
-    fetch_timeout: duration("20s", "how long fetching a page may take"),
+    api_timeout: duration(120 * SECOND, "how long a model may stay silent"),
+    fetch_timeout: duration(20 * SECOND, "how long fetching a page may take"),
     retries: wholeNumber(0, 20, 4, "how often a failed model request is repeated"),
   },
   display: {

@@ -34,7 +34,15 @@ export function textLike(pattern: RegExp, fallback: string, expects: string, tex
 
 export function oneOf<const T extends string>(words: readonly T[], fallback: NoInfer<T>, text: string): Setting<T> {
   const read = (raw: unknown) => words.find((word) => word === raw);
-  return { read, fallback, expects: `one of ${words.map(quoted).join(", ")}`, text, show: quoted };
+  return {
+    read,
+    fallback,
+    get expects() {
+      return `one of ${words.map(quoted).join(", ")}`;
+    },
+    text,
+    show: quoted,
+  };
 }
 
 export function wholeNumber(min: number, max: number, fallback: number, text: string): Setting<number> {
@@ -48,14 +56,14 @@ export function decimal(min: number, max: number, text: string): Setting<number 
 }
 
 /** Milliseconds to the program; `500ms 10s 5m 2h 1d` or a number of seconds in the file. */
-export function duration(fallback: string, text: string): Setting<number> {
+export function duration(fallback: number, text: string): Setting<number> {
   const read = (raw: unknown) => {
     const ms = typeof raw === "string" || typeof raw === "number" ? parseDuration(String(raw)) : undefined;
     return readNumber(ms, 1, LONGEST_DURATION_MS);
   };
   return {
     read,
-    fallback: parseDuration(fallback) ?? 0,
+    fallback,
     expects: `${DURATION_FORMAT} (a bare number is seconds; at most 24d)`,
     text,
     show: (ms) => quoted(formatDuration(ms)),

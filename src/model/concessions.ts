@@ -1,4 +1,5 @@
 /** What to leave out of the next request when a server names a parameter it does not know. */
+import { once } from "../lib/once.ts";
 import type { ModelError } from "./errors.ts";
 import type { Droppable } from "./protocols/protocol.ts";
 
@@ -7,7 +8,7 @@ export function droppableFor(error: ModelError, dropped: ReadonlySet<Droppable>)
   if (error.reason !== "refused" || (error.status !== undefined && ![400, 404, 415, 422, 501].includes(error.status)))
     return undefined;
   const text = error.providerText ?? "";
-  for (const [parameter, pattern] of RULES) if (!dropped.has(parameter) && pattern.test(text)) return parameter;
+  for (const [parameter, pattern] of rules()) if (!dropped.has(parameter) && pattern.test(text)) return parameter;
   return undefined;
 }
 
@@ -19,7 +20,7 @@ function refusing(name: string): RegExp {
   return new RegExp(`${name}\\b.{0,120}?${REFUSED}|${REFUSED}.{0,120}?\\b${name}`, "is");
 }
 
-const RULES: readonly (readonly [Droppable, RegExp])[] = [
+const rules = once((): readonly (readonly [Droppable, RegExp])[] => [
   [
     "reasoning_items",
     /invalid_encrypted_content|encrypted content .{0,60}(could not be|cannot be) (verified|decrypted)/i,
@@ -43,4 +44,4 @@ const RULES: readonly (readonly [Droppable, RegExp])[] = [
   ["reasoning_effort", refusing("reasoning_effort")],
   ["reasoning", refusing("reasoning(\\.summary|\\.effort)?")],
   ["stream", refusing("stream(ing)?")],
-];
+]);

@@ -1,4 +1,6 @@
 /** Which characters a person cannot see or tell apart on a screen, and how they are written so that they can. */
+import { once } from "../lib/once.ts";
+
 export function escaped(character: string): string {
   if (character === "\r") return "\\r";
   if (character === "\n") return "\\n";
@@ -7,12 +9,12 @@ export function escaped(character: string): string {
 }
 
 /** Runs that pass as they are in output: something to see, or a space. U+2800 is a braille cell without dots. */
-export const PLAIN_OUTPUT = /[[\p{L}\p{N}\p{P}\p{S}\p{Zs}\p{Co}]--[\p{DI}\u2800]]+/vy;
+export const plainOutput = once(() => /[[\p{L}\p{N}\p{P}\p{S}\p{Zs}\p{Co}]--[\p{DI}\u2800]]+/vy);
 
 /** Runs that pass as they are in a command: no space but U+0020 (a no-break space is no separator to a shell). */
-export const PLAIN_COMMAND = /[[\p{L}\p{N}\p{P}\p{S}\x20]--[\p{DI}\u2800]]+/vy;
+export const plainCommand = once(() => /[[\p{L}\p{N}\p{P}\p{S}\x20]--[\p{DI}\u2800]]+/vy);
 
-export const COMBINING = /^[\p{M}--\p{DI}]$/v;
+export const combining = once(() => /^[\p{M}--\p{DI}]$/v);
 
 /** The same text without what cannot be seen, compatibility forms folded: what a person would take it for. */
 export function asItLooks(text: string): string {
@@ -26,55 +28,59 @@ export function asItLooks(text: string): string {
 export function inLatin(text: string): string {
   return text.replace(
     /[\p{sc=Cyrl}\p{sc=Grek}\p{sc=Armn}\u0131\u0251\u0261]/gv,
-    (letter) => LOOKALIKES[letter] ?? letter,
+    (letter) => lookalikes()[letter] ?? letter,
   );
 }
 
-const LOOKALIKES: Readonly<Record<string, string>> = Object.fromEntries(
-  [
-    "aаαɑ",
-    "bЬ",
-    "cсϲ",
-    "dԁ",
-    "eе",
-    "gɡց",
-    "hһհ",
-    "iіιı",
-    "jјϳ",
-    "kκк",
-    "lӏ",
-    "nոп",
-    "oоοօ",
-    "pрρ",
-    "qԛ",
-    "rг",
-    "sѕ",
-    "tτт",
-    "uυս",
-    "vνѵ",
-    "wԝѡ",
-    "xхχ",
-    "yуγү",
-    "zᴢ",
-  ].flatMap(([latin = "", ...others]) => others.map((other) => [other, latin] as const)),
+const lookalikes = once((): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [
+      "aаαɑ",
+      "bЬ",
+      "cсϲ",
+      "dԁ",
+      "eе",
+      "gɡց",
+      "hһհ",
+      "iіιı",
+      "jјϳ",
+      "kκк",
+      "lӏ",
+      "nոп",
+      "oоοօ",
+      "pрρ",
+      "qԛ",
+      "rг",
+      "sѕ",
+      "tτт",
+      "uυս",
+      "vνѵ",
+      "wԝѡ",
+      "xхχ",
+      "yуγү",
+      "zᴢ",
+    ].flatMap(([latin = "", ...others]) => others.map((other) => [other, latin] as const)),
+  ),
 );
 
-const PICTURE_BEFORE = /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f)$/v;
-const PICTURE = /^\p{Extended_Pictographic}$/v;
-const JOINING =
-  /^[[\p{L}\p{M}]&&[\p{sc=Arab}\p{sc=Syrc}\p{sc=Mong}\p{sc=Nkoo}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}\p{sc=Mymr}\p{sc=Khmr}\p{sc=Thai}\p{sc=Laoo}\p{sc=Tibt}]]$/v;
+const pictureBefore = once(() => /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f)$/v);
+const picture = once(() => /^\p{Extended_Pictographic}$/v);
+const joining = once(
+  () =>
+    /^[[\p{L}\p{M}]&&[\p{sc=Arab}\p{sc=Syrc}\p{sc=Mong}\p{sc=Nkoo}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}\p{sc=Mymr}\p{sc=Khmr}\p{sc=Thai}\p{sc=Laoo}\p{sc=Tibt}]]$/v,
+);
 
 /** A joiner (U+200C, U+200D) has work to do between two pictures or two letters of a joining script, nowhere else. */
 export function joins(before: string, joiner: string, after: string): boolean {
-  if (joiner === "\u200d" && PICTURE_BEFORE.test(before) && PICTURE.test(after)) return true;
-  return JOINING.test(before) && JOINING.test(after);
+  if (joiner === "\u200d" && pictureBefore().test(before) && picture().test(after)) return true;
+  return joining().test(before) && joining().test(after);
 }
 
-const VARIANT_BASE = /^[[\p{Emoji}\p{S}\p{L}\p{P}]--[\x21-\x22\x24-\x29\x2b-\x2f\x3a-\x7e]]$/v;
+const variantBase = once(() => /^[[\p{Emoji}\p{S}\p{L}\p{P}]--[\x21-\x22\x24-\x29\x2b-\x2f\x3a-\x7e]]$/v);
 
 /** One variation selector after a character that has variants; more than that can smuggle bytes. */
 export function varies(base: string, selector: string): boolean {
   const code = selector.codePointAt(0) ?? 0;
-  if (code >= 0xfe00 && code <= 0xfe0f) return VARIANT_BASE.test(base);
+  if (code >= 0xfe00 && code <= 0xfe0f) return variantBase().test(base);
   return code >= 0xe0100 && code <= 0xe01ef && /^\p{Ideographic}$/v.test(base);
 }

@@ -1,5 +1,5 @@
 /** Takes keys and tokens out of text before it is logged, stored, shown in an error or sent as an event. */
-import { IN_PLACE, MAY_STAND_IN_PLACE, SHAPES, UNFINISHED } from "./secret-shapes.ts";
+import { inPlace, MAY_STAND_IN_PLACE, shapes, unfinished } from "./secret-shapes.ts";
 
 const REDACTED = "[redacted]";
 
@@ -8,9 +8,9 @@ export function redactor(secrets: readonly string[]): (text: string) => string {
   const known = knownForms(secrets);
   return (text) => {
     const withoutKnown = known === undefined ? text : text.replace(known, REDACTED);
-    const withoutShapes = withoutKnown.replace(SHAPES, REDACTED);
+    const withoutShapes = withoutKnown.replace(shapes(), REDACTED);
     return MAY_STAND_IN_PLACE.test(withoutShapes)
-      ? withoutShapes.replace(IN_PLACE, `$<lead>${REDACTED}`)
+      ? withoutShapes.replace(inPlace(), `$<lead>${REDACTED}`)
       : withoutShapes;
   };
 }
@@ -87,7 +87,7 @@ export class RedactedStream {
     // complete once the whole last line of the block lies before the cut
     if (key >= 0 && !/-----END [A-Z0-9 ]*-----/.test(text.slice(key, cut))) cut = Math.min(cut, key);
     // "Authorization: Bearer " and what follows belong together
-    const lead = UNFINISHED.exec(text.slice(Math.max(0, cut - 200), cut));
+    const lead = unfinished().exec(text.slice(Math.max(0, cut - 200), cut));
     if (lead !== null) cut -= lead[0].length;
     for (const secret of this.#secrets) {
       if (!/\s/.test(secret)) continue;

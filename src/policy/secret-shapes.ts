@@ -1,6 +1,7 @@
 /** What secrets look like when nobody told them: shapes of well-known keys, and values in places where secrets stand. */
+import { once } from "../lib/once.ts";
 
-const TOKEN_SHAPES = [
+const tokenShapes = () => [
   /(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}/, // Stripe
   /sk-(?:(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}|[A-Za-z_-]{20,})/, // OpenAI, OpenRouter, Anthropic, DeepSeek
   /gh[pousr]_[A-Za-z0-9]{20,}/,
@@ -38,9 +39,14 @@ const QUOTE = String.raw`\\{0,3}["']`;
 const PRIVATE_KEY = String.raw`-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-"]*(?:(?:-(?!----)|(?<=(?<!\\)\\)")[^-"]*)*-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|(?:(?:\s|\\{1,3}[nr])*[A-Za-z0-9+/=]{20,})+)`;
 
 /** Replaced whole. */
-export const SHAPES = new RegExp(
-  `${START}(?:${TOKEN_SHAPES.map((shape) => shape.source).join("|")})|${PRIVATE_KEY}`,
-  "g",
+export const shapes = once(
+  () =>
+    new RegExp(
+      `${START}(?:${tokenShapes()
+        .map((shape) => shape.source)
+        .join("|")})|${PRIVATE_KEY}`,
+      "g",
+    ),
 );
 
 const SCHEME = "(?:bearer|basic|token|digest|negotiate|apikey)";
@@ -95,15 +101,20 @@ const PLACES: readonly { readonly lead: string; readonly secret: string }[] = [
   },
 ];
 
-/** In every match of IN_PLACE, and found ten times as fast: most text has none of it. */
+/** In every match of `inPlace`, and found ten times as fast: most text has none of it. */
 export const MAY_STAND_IN_PLACE =
   /auth|bearer|cookie|key|token|secret|pass[wp]|sshpass|mysql|curl|credential|device_?code|code_?verifier|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@/i;
 
 /** Group `lead` stays. */
-export const IN_PLACE = new RegExp(PLACES.map(({ lead, secret }) => `(?<lead>${lead})${secret}`).join("|"), "gi");
+export const inPlace = once(
+  () => new RegExp(PLACES.map(({ lead, secret }) => `(?<lead>${lead})${secret}`).join("|"), "gi"),
+);
 
 /** The end of a text after which a secret may still come. */
-export const UNFINISHED = new RegExp(
-  String.raw`(?:${HEADER_NAME}|\bbearer|\bcookie|${SETTING_NAME}|${FLAG_NAME}|\bsshpass\s{1,4}-p)(?:${QUOTE})?\s{0,4}[:=,]?\s{0,4}(?:${QUOTE})?(?:${SCHEME}\s{0,4})?$`,
-  "i",
+export const unfinished = once(
+  () =>
+    new RegExp(
+      String.raw`(?:${HEADER_NAME}|\bbearer|\bcookie|${SETTING_NAME}|${FLAG_NAME}|\bsshpass\s{1,4}-p)(?:${QUOTE})?\s{0,4}[:=,]?\s{0,4}(?:${QUOTE})?(?:${SCHEME}\s{0,4})?$`,
+      "i",
+    ),
 );

@@ -1,6 +1,7 @@
 /** The one door through which text of a model, a tool or a page reaches the operator's screen. */
+import { once } from "../lib/once.ts";
 import { ColorState } from "./color-state.ts";
-import { COMBINING, PLAIN_COMMAND, PLAIN_OUTPUT, escaped, joins, varies } from "./invisible.ts";
+import { combining, escaped, joins, plainCommand, plainOutput, varies } from "./invisible.ts";
 
 /**
  * A filter for text that arrives in pieces; the result does not depend on where the pieces were cut.
@@ -37,7 +38,7 @@ export class TerminalText {
     const mode = options.mode ?? "output";
     this.#command = mode !== "output";
     this.#inline = mode === "line";
-    this.#plain = this.#command ? PLAIN_COMMAND : PLAIN_OUTPUT;
+    this.#plain = this.#command ? plainCommand() : plainOutput();
     this.#colors = options.color === true && !this.#command ? new ColorState() : undefined;
     // cutting a command would hide what is approved
     this.#maxLine = this.#command ? Number.POSITIVE_INFINITY : (options.maxLine ?? MAX_LINE);
@@ -115,7 +116,7 @@ export class TerminalText {
   #inCommand(character: string): void {
     if (character === "\n" && !this.#inline) this.#newLine();
     else if (character === "\t" && !this.#inline) this.#show(character);
-    else if (COMBINING.test(character) && this.#marks < MAX_MARKS) this.#mark(character);
+    else if (combining().test(character) && this.#marks < MAX_MARKS) this.#mark(character);
     else this.#show(isLoneSurrogate(character) ? "\ufffd" : escaped(character));
   }
 
@@ -128,10 +129,10 @@ export class TerminalText {
     else if (character === "\u2028" || character === "\u2029") this.#newLine();
     else if (character === "\u200c" || character === "\u200d") this.#held = character;
     else if (character === "\u00ad" || (first && character === "\ufeff")) return;
-    else if (COMBINING.test(character)) {
+    else if (combining().test(character)) {
       if (this.#marks < MAX_MARKS) this.#mark(character);
-    } else if (isLoneSurrogate(character) || NONCHARACTER.test(character)) this.#show("\ufffd");
-    else this.#show(varies(this.#before, character) || SEEN_FORMAT.test(character) ? character : escaped(character));
+    } else if (isLoneSurrogate(character) || noncharacter().test(character)) this.#show("\ufffd");
+    else this.#show(varies(this.#before, character) || seenFormat().test(character) ? character : escaped(character));
   }
 
   #mark(character: string): void {
@@ -270,8 +271,8 @@ const OPENERS_8BIT: Readonly<Record<string, State>> = {
 };
 
 /** Format characters that have a glyph (Arabic number signs and the like), and unassigned ones. */
-const SEEN_FORMAT = /^[[\p{Cf}\p{Cn}]--[\p{DI}\ufff9-\ufffb]]$/v;
-const NONCHARACTER = /^\p{Noncharacter_Code_Point}$/v;
+const seenFormat = once(() => /^[[\p{Cf}\p{Cn}]--[\p{DI}\ufff9-\ufffb]]$/v);
+const noncharacter = once(() => /^\p{Noncharacter_Code_Point}$/v);
 
 function firstOf(text: string): string {
   const code = text.codePointAt(0);
