@@ -434,6 +434,34 @@ describe("other terminals", () => {
 
 describe("signals", () => {
   test(
+    "a kill -9 or a crash left raw mode, bracketed paste and focus reports behind",
+    async () => {
+      await using repl = new ReplBinary(echo);
+      repl.configure();
+      const binary = await buddyBinary();
+      for (const signal of ["SIGKILL", "SIGQUIT"] as const) {
+        // sh does not set the terminal right by itself, as bash would.
+        const script = `"$0" --no-tmux; until stty -a | grep -q ' icanon'; do :; done; echo terminal is back; read line`;
+        const pty = repl.spawn(["sh", "-c", script, binary]);
+        await pty.until(/> *$/);
+        const children = (...args: string[]) =>
+          Bun.spawnSync(["pgrep", ...args])
+            .stdout.toString()
+            .trim();
+        const pid = Number(children("-f", `^${binary} --no-tmux`, "-P", String(pty.pid)));
+        expect(pid).toBeGreaterThan(0);
+        await until(() => children("-f", "buddy-terminal", "-P", String(pid)) !== "", "the guard");
+        process.kill(pid, signal);
+        await pty.until("terminal is back");
+        await until(() => pty.emulator.raw.includes("\x1b[?2004l\x1b[?1004l"), "the modes are off");
+        pty.key("enter");
+        await pty.exited;
+      }
+    },
+    TIMEOUT,
+  );
+
+  test(
     "SIGTERM, SIGHUP and a closed window end it with the right code and leave the terminal as it was",
     async () => {
       await using repl = new ReplBinary(echo);

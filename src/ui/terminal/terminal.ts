@@ -2,6 +2,7 @@
 import { writeSync } from "node:fs";
 import type { WriteStream } from "node:tty";
 import { atMost } from "../../lib/at-most.ts";
+import { guardTerminal } from "./guard.ts";
 import { KeyDecoder, type TerminalInput } from "./keys.ts";
 import { writeAll } from "../../lib/write-all.ts";
 
@@ -14,6 +15,7 @@ export class Terminal {
   #inFlight: Promise<void> | undefined;
   #queued = "";
   #broken = false;
+  #dismissGuard: (() => void) | undefined;
 
   /** One chunk of input may hold several keys: they come together, so that type-ahead can be told from an answer. */
   onInput: (inputs: readonly TerminalInput[]) => void = () => {};
@@ -48,6 +50,7 @@ export class Terminal {
     this.#stdin.on("error", this.#gone);
     this.#stdin.resume();
     this.write(MODES_ON);
+    this.#dismissGuard = this.#output.guard?.(MODES_OFF);
   }
 
   /** Sets the modes again after a stop that buddy did not choose: the shell has changed them. */
@@ -68,6 +71,7 @@ export class Terminal {
     process.off("exit", this.#restoreNow);
     // Setting the mode waits until the terminal has taken everything.
     if (!this.busy) this.#setCooked();
+    this.#dismissGuard?.();
   }
 
   /** True while a frame is on its way: draw later, from the newest state. */
@@ -170,6 +174,8 @@ export interface TerminalOutput {
   /** Resolves when the text has left the process. */
   write(text: string): Promise<unknown>;
   writeNow(text: string): void;
+  /** Writes these when the process dies without having called what this returns. */
+  guard?(modesOff: string): () => void;
 }
 
 /**
@@ -184,6 +190,7 @@ export function standardOutput(stdout: WriteStream): TerminalOutput {
     },
     write: (text) => writeAll(1, Buffer.from(text)),
     writeNow: (text) => void writeSync(1, text),
+    guard: guardTerminal,
   };
 }
 

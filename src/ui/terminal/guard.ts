@@ -1,0 +1,38 @@
+/** A small sh beside buddy that gives the terminal back when buddy was killed or crashed before it could do so itself. */
+export function guardTerminal(modesOff: string): () => void {
+  let child: ReturnType<typeof watcher> | undefined;
+  // Behind the first frame: a process costs more than a key.
+  const timer = setTimeout(() => (child = watcher(modesOff)), START_MS);
+  timer.unref();
+  return () => {
+    clearTimeout(timer);
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    void child.stdin.write("\n");
+    void child.stdin.end();
+  };
+}
+
+/**
+ * Its stdin ends with buddy. In a session of its own: no key and no job control reach it, and it may set the terminal.
+ * Whoever has taken the terminal meanwhile (the shell, at its prompt) has signals on and is left alone.
+ */
+const SCRIPT = `trap '' HUP INT QUIT TERM
+read -r _ && exit
+printf %s "$1"
+exec 3<&1
+case $(stty -a <&3) in *-isig*) stty sane <&3 ;; esac`;
+
+function watcher(modesOff: string) {
+  const child = Bun.spawn(["sh", "-c", SCRIPT, "buddy-terminal", modesOff], {
+    stdin: "pipe",
+    stdout: "inherit",
+    stderr: "ignore",
+    cwd: "/",
+    env: { PATH: process.env.PATH ?? "/usr/bin:/bin" },
+    detached: true,
+  });
+  child.unref();
+  return child;
+}
+
+const START_MS = 100;
