@@ -72,6 +72,7 @@ export function isHarmlessScript(script: string): boolean {
     }
     if (character !== "/" && character !== "\\") return true;
     const end = character === "/" ? "/" : (script[at + 1] ?? "\n");
+    if (end === "\n") return false;
     at += character === "/" ? 1 : 2;
     if (!delimited(end, true)) return false;
     skip("IM");
@@ -93,10 +94,10 @@ export function isHarmlessScript(script: string): boolean {
     if ("{}=dDgGhHnNpPxzF".includes(command)) continue;
     if ("lqQL".includes(command)) skip(" 0123456789");
     else if ("bTt:".includes(command)) {
-      skip(" \t");
-      while (at < script.length && !/[;}\s]/.test(script[at] as string)) at++;
-      // GNU sed reads on after the blank behind a label.
-      skip(" \t");
+      // GNU sed reads on after the blank behind a label, busybox takes a brace for a part of it.
+      const label = /^[ \t]*[\w.-]*[ \t]*(?=\}*(?:[;\s]|$))/.exec(script.slice(at, at + 256))?.[0];
+      if (label === undefined) return false;
+      at += label.length;
       if (at < script.length && !";\n}".includes(script[at] as string)) return false;
     } else if (command === "#" || command === "r" || command === "R") {
       // A file name or comment runs to the end of the line.
@@ -141,6 +142,7 @@ export const SED: readonly ReadOnlyRow[] = [
       "sed --version",
       "sed ':a;N;$!ba;s/\\n/ /g' f",
       "sed -e ':a' -e 'N' -e '$!ba' f",
+      "sed ':a;/x$/{N;ba}' f",
       "sed 's/[^]]*]//' f",
     ],
     no: [
@@ -168,6 +170,7 @@ export const SED: readonly ReadOnlyRow[] = [
       "sed '1{e ls\n}' f",
       "sed 'b x w out' f",
       "sed ':a w out' f",
+      "sed '/x/{b}# w out' f",
       "sed 's/[[:alpha:]/]/p;s/w /tmp/p' f",
     ],
   },
