@@ -9,7 +9,7 @@ import type { ReplHost } from "./host.ts";
 import type { Choice } from "./picker.ts";
 import { promptText } from "./prompt.ts";
 import { type CommandScreen, isSlashCommand, runSlashCommand } from "./slash-commands.ts";
-import { TaskScreen } from "./task-screen.ts";
+import { droppedWords, TaskScreen } from "./task-screen.ts";
 import { onSignals } from "./terminal/on-signals.ts";
 import { theme, type Theme } from "./theme.ts";
 import { oneLine } from "./tool-view.ts";
@@ -156,7 +156,10 @@ export class PlainRepl implements CommandScreen, Asker {
       ...choices.map(({ label, hint }, i) => `${i === selected ? "*" : " "} ${i + 1} ${label}  ${hint}`),
     ]);
     const answer = (await this.#ask("number (empty: none): ")).trim();
-    return choices[Number(answer) - 1] ?? choices.find(({ value }) => value === answer);
+    const chosen = choices[Number(answer) - 1] ?? choices.find(({ value }) => value === answer);
+    if (chosen === undefined && answer !== "")
+      this.fail(`${oneLine(answer)} is not in the list`, "nothing was changed");
+    return chosen;
   }
 
   doing(task: Task): string {
@@ -189,6 +192,11 @@ export class PlainRepl implements CommandScreen, Asker {
     while (given.length === 0) {
       const line = await this.#ask(prompt.plainLabel(), signal);
       if (signal.aborted || this.#leaving) return { kind: "cancelled" };
+      if (prompt.choosing && isSlashCommand(line.trim())) {
+        await runSlashCommand(line, this).catch((error: unknown) => this.#report(error));
+        if (signal.aborted) return { kind: "cancelled" };
+        continue;
+      }
       for (const said of prompt.plainAnswer(line)) this.say([said]);
     }
     return given[0]!;
@@ -238,8 +246,10 @@ export class PlainRepl implements CommandScreen, Asker {
   #interrupt(): void {
     this.#prompted = false;
     if (this.#busyWork !== undefined) this.#busyWork.abort(new DOMException("cancelled by the operator", "AbortError"));
-    else if (this.#tasks.stop() !== undefined) return;
-    else if (this.#interruptedAt > Date.now() - TWICE_MS) this.leave(EXIT.ok);
+    else if (this.tasks.running?.state.kind === "running") {
+      const dropped = this.#tasks.stop() ?? 0;
+      if (dropped > 0) this.say([droppedWords(dropped)]);
+    } else if (this.#interruptedAt > Date.now() - TWICE_MS) this.leave(EXIT.ok);
     else {
       this.#interruptedAt = Date.now();
       this.say(["press Ctrl-C again to leave"]);

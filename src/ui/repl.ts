@@ -17,7 +17,7 @@ import { layOut } from "./repl-view.ts";
 import { ReplScreen } from "./repl-screen.ts";
 import { type CommandScreen, isSlashCommand, runSlashCommand } from "./slash-commands.ts";
 import { FRAME_MS, statusLine } from "./status-line.ts";
-import { TaskScreen } from "./task-screen.ts";
+import { droppedWords, TaskScreen } from "./task-screen.ts";
 import type { KeyInput, TerminalInput } from "./terminal/keys.ts";
 import { onSignals } from "./terminal/on-signals.ts";
 import type { Terminal } from "./terminal/terminal.ts";
@@ -304,8 +304,7 @@ export class Repl implements CommandScreen {
     }
     const dropped = this.#tasks.stop();
     if (dropped !== undefined) {
-      if (dropped > 0)
-        this.#transcript.remark(`${dropped} queued prompt${dropped === 1 ? "" : "s"} dropped; Up recalls them`);
+      if (dropped > 0) this.#transcript.remark(`${droppedWords(dropped)}; Up recalls them`);
       return;
     }
     if (this.#interruptedAt > Date.now() - TWICE_MS) {

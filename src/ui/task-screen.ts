@@ -93,7 +93,8 @@ export class TaskScreen {
       this.#hooks.started(task, this.#echoes.get(task.id));
       this.#echoes.delete(task.id);
     }
-    void this.#hooks.printed();
+    // How it ended is said in a moment.
+    if (task.state.kind !== "over" || task.state.startedAt === undefined) void this.#hooks.printed();
   }
 
   #ended(task: Task, failure: unknown): void {
@@ -106,6 +107,10 @@ export class TaskScreen {
     if (words !== "") this.#transcript.remark(`task ${task.id} ${words} after ${seconds(endedAt - startedAt)}`);
     this.#hooks.ended(task, endedAt - startedAt, words === "" ? "is done" : words);
   }
+}
+
+export function droppedWords(count: number): string {
+  return `${count} queued prompt${count === 1 ? "" : "s"} dropped`;
 }
 
 export interface TaskHooks {

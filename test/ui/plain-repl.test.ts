@@ -108,7 +108,10 @@ describe("line mode", () => {
     await rig.until('"approved","by":"operator"');
     rig.send("4");
     await until(() => rig.said.split("approve?").length === 5, "asked a fourth time");
-    rig.repl.tasks.cancel(4);
+    rig.send("/status");
+    await rig.until("approvals");
+    await until(() => rig.said.endsWith("y, n, a, e or ?: "), "the question again");
+    rig.send("/kill 4");
     await rig.until(`"denied","by":"cancelled"`);
   });
 
@@ -117,6 +120,10 @@ describe("line mode", () => {
     await rig.until("(ssh deploy@web1)> ");
     rig.send("/model");
     await rig.until("number (empty: none): ");
+    rig.send("9");
+    await rig.until("9 is not in the list");
+    rig.send("/model");
+    await until(() => rig.said.split("number (empty").length === 3, "asked again");
     rig.send("2");
     await rig.until("model: model-y");
     rig.inner.news({ type: "notice", kind: "x", message: "it is back" });
@@ -133,8 +140,13 @@ describe("line mode", () => {
     expect(rig.said).toContain("· it is back");
     rig.send("task");
     await rig.until("· task 1: task");
+    rig.send("another");
+    await rig.until("queued as task 2");
+    const before = rig.said.length;
     process.emit("SIGINT", "SIGINT");
     await rig.until("task 1 was stopped");
+    await until(() => rig.said.endsWith("> "), "the prompt");
+    expect(rig.said.slice(before)).toMatch(/^1 queued prompt dropped\n· task 1 was stopped after \S+\n\S+ \S+> $/);
     rig.repl.targetOpened();
     process.emit("SIGTERM", "SIGTERM");
     expect(await rig.done).toBe(143);

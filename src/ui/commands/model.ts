@@ -22,7 +22,7 @@ export const model: SlashCommand = {
       const choices = profiles.map(({ name, model, api, auth, active }) => ({
         value: name,
         label: name,
-        hint: `${model} · ${api} · ${auth === "login" ? "sign-in" : "key"}${active ? " · active" : ""}`,
+        hint: `${model} · ${name === "demo" ? "built in" : `${api} · ${auth === "login" ? "sign-in" : "key"}`}${active ? " · active" : ""}`,
       }));
       const chosen = await screen.pick(
         "Model:",
