@@ -81,12 +81,15 @@ function included(pattern: string, home: string): string[] {
 }
 
 function containers(): string[] {
-  const engine = Bun.which("docker") ?? Bun.which("podman");
-  if (engine === null) return [];
-  // A daemon that does not answer must not hang the shell.
-  const listed = Bun.spawnSync([engine, "ps", "--format", "{{.Names}}\t{{.Image}}"], {
-    stderr: "ignore",
-    timeout: 2_000,
-  });
-  return listed.stdout.toString().split("\n").filter(Boolean);
+  for (const engine of ["docker", "podman"]) {
+    const path = Bun.which(engine);
+    if (path === null) continue;
+    // A daemon that does not answer must not hang the shell, nor hide the containers of the other engine.
+    const { stdout, exitCode } = Bun.spawnSync([path, "ps", "--format", "{{.Names}}\t{{.Image}}"], {
+      stderr: "ignore",
+      timeout: 2_000,
+    });
+    if (exitCode === 0) return stdout.toString().split("\n").filter(Boolean);
+  }
+  return [];
 }

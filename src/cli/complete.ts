@@ -21,11 +21,11 @@ async function candidates(words: readonly string[]): Promise<string[]> {
   const last = words.at(-1) ?? "";
   const line = await readLine(words.slice(0, -1));
   const inline = /^(--[a-z-]+)=(.*)$/s.exec(last);
-  if (line.pending !== undefined) return fitting(await ofFlag(line.pending, line), last);
+  if (line.pending !== undefined) return fitting(await ofFlag(line.pending, line, last), last);
   if (line.literal) return fitting(await ofPositional(line), last);
   if (inline !== null) {
     const [, flag = "", value = ""] = inline;
-    const found = await ofFlag(flag.slice(2), line);
+    const found = await ofFlag(flag.slice(2), line, value);
     return found[0]?.startsWith(":") ? found : fitting(found, value).map((candidate) => `${flag}=${candidate}`);
   }
   if (last.startsWith("-")) return fitting(flagNames(line.args), last);
@@ -92,10 +92,13 @@ const FLAG_SOURCES: Readonly<Record<string, Source>> = {
   "last-message": "files",
 };
 
-async function ofFlag(name: string, line: Line): Promise<string[]> {
+async function ofFlag(name: string, line: Line, typed: string): Promise<string[]> {
   const source = FLAG_SOURCES[name];
   // Containers of another host cannot be listed without connecting to it.
-  return source === undefined || (source === "containers" && line.elsewhere) ? [] : candidatesFor(source);
+  if (source === undefined || (source === "containers" && line.elsewhere)) return [];
+  const found = await candidatesFor(source);
+  const user = source === "hosts" ? (/^.*@/.exec(typed)?.[0] ?? "") : "";
+  return user === "" ? found : found.map((host) => `${user}${host}`);
 }
 
 async function ofPositional({ command, positionals }: Line): Promise<string[]> {

@@ -1,10 +1,10 @@
 # bash completion for buddy; in ~/.bashrc: eval "$(buddy completion bash)"
 _buddy() {
   local line words=() found=() i
-  # Words as typed: readline splits at = and :, which buddy wants whole.
+  # Words as typed: readline splits at =, : and @, which buddy wants whole.
   read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
   [[ ${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] && words+=("")
-  local current=${words[-1]}
+  local current=${words[${#words[@]}-1]}
   COMPREPLY=()
   while IFS= read -r line; do
     case $line in
@@ -14,8 +14,10 @@ _buddy() {
     esac
   done < <(command "${words[0]}" __complete "${words[@]:1}" 2>/dev/null)
   # What readline already took as a word of its own must not be repeated.
-  local prefix=${current%"${current##*[=:]}"}
-  [[ $COMP_WORDBREAKS == *:* && $prefix == *: || $prefix == *= ]] || prefix=
+  local prefix=${current%"${current##*[=:@]}"}
+  [[ -n $prefix && $COMP_WORDBREAKS == *"${prefix: -1}"* ]] || prefix=
+  # Of the three only the @ stays with what follows it.
+  prefix=${prefix%@}
   for ((i = 0; i < ${#found[@]}; i++)); do COMPREPLY+=("${found[i]#"$prefix"}"); done
 }
 complete -F _buddy buddy

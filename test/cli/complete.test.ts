@@ -34,6 +34,8 @@ test("commands, flags, values, hosts, containers, profiles, sessions and files",
   expect(await offered("--ssh", "")).toEqual(["quokka-1", "quokka-2"]);
   expect(await offered("--container", "web")).toEqual(["web-app", "web-db"]);
   expect(await offered("--ssh=quokka-1", "--container", "")).toEqual([]);
+  expect(await offered("--ssh", "deploy@qu")).toEqual(["deploy@quokka-1", "deploy@quokka-2"]);
+  expect(await offered("--ssh=deploy@qu")).toEqual(["--ssh=deploy@quokka-1", "--ssh=deploy@quokka-2"]);
   expect(await offered("--approve", "a")).toEqual(["ask", "all"]);
   expect(await offered("exec", "--resume", "la")).toEqual(["last"]);
   expect(await offered("sessions", "rm", id.slice(0, 4))).toEqual([id]);
@@ -47,6 +49,12 @@ test("commands, flags, values, hosts, containers, profiles, sessions and files",
   expect(await offered("exec", "--timeout", "")).toEqual([]);
   expect(await offered("exec", "--", "--js")).toEqual([]);
   expect((await offered("")).includes("doctor")).toBe(true);
+});
+
+test("a docker that does not answer hides no container of podman", async () => {
+  await using here = new Here();
+  here.programs({ docker: "exit 1", podman: "printf 'mine\\timage\\n'" });
+  expect(await offered("--container", "")).toEqual(["mine"]);
 });
 
 test("a broken configuration, no home and no engine offer nothing, quietly", async () => {

@@ -113,6 +113,8 @@ describe("in the shells", () => {
     ["buddy -m zeb", "-m zebra-large "],
     ["buddy exec --model=zeb", "--model=zebra-large"],
     ["buddy --ssh quokka-", "quokka-1"],
+    ["buddy --ssh deploy@quokka-1", "deploy@quokka-1 "],
+    ["buddy --ssh=deploy@quokka-2", "--ssh=deploy@quokka-2 "],
     ["buddy resume be", "beef-0000-1111-2222"],
     ["buddy exec --output-schema not", "notes-file.json"],
   ])("bash: %s", async (line, becomes) => {
