@@ -130,14 +130,19 @@ describe("reaching a host", () => {
 
   test("variables with secrets stay here", async () => {
     server.configure("Host leaky\n  SendEnv *\n  SetEnv OPEN=fine");
-    process.env["MY_SECRET"] = "s3cret";
-    const transport = await SshTransport.open({ destination: "lab", secretEnv: ["MY_SECRET"], interactive: false });
-    const clients = processesWith("-T -S").map((pid) => readFileSync(`/proc/${pid}/environ`, "latin1"));
-    expect(clients.length).toBeGreaterThan(0);
-    expect(clients.some((text) => text.includes("s3cret"))).toBe(false);
-    expect(readdirSync(socketDirectory()).length).toBeGreaterThan(0);
+    const secret = `s3cret-${process.pid}`;
+    process.env["MY_SECRET"] = secret;
+    await using _transport = await SshTransport.open({
+      destination: "lab",
+      secretEnv: ["MY_SECRET"],
+      interactive: false,
+    });
     delete process.env["MY_SECRET"];
-    await transport[Symbol.asyncDispose]();
+    const [socket = "", ...others] = mySockets();
+    expect(others).toEqual([]);
+    const clients = processesWith(`-T -S ${join(socketDirectory(), socket)}`);
+    expect(clients).not.toEqual([]);
+    for (const pid of clients) expect(readFileSync(`/proc/${pid}/environ`, "latin1")).not.toContain(secret);
   });
 
   test("an abort while connecting ends the attempt", async () => {
