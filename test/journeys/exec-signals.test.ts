@@ -96,4 +96,4 @@ test("a background job is not stopped by asking: it is refused", async () => {
   expect(existsSync(join(rig.box.cwd, "made"))).toBe(false);
 });
 
-afterAll(() => expect(processesWith("sleep 4000")).toEqual([]));
+afterAll(() => expect(processesWith(`sleep ${uniqueSeconds().slice(0, -3)}`)).toEqual([]));

@@ -1,13 +1,15 @@
 /** Looks for processes by what their command line contains: for tests that nothing is left behind. */
 import { readFileSync, readdirSync } from "node:fs";
 
-export function processesWith(text: string): number[] {
+/** Of all processes, or of the children of one. */
+export function processesWith(text: string, parent?: number): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
     .filter((name) => {
       try {
         const stat = readFileSync(`/proc/${name}/stat`, "utf8");
-        if (/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2))) return false;
+        const [state = "", ppid] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+        if (/^[ZX]/.test(state) || (parent !== undefined && Number(ppid) !== parent)) return false;
         return readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ").includes(text);
       } catch {
         return false;

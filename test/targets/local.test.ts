@@ -29,7 +29,9 @@ describe("secrets", () => {
     expect(text).not.toContain("s3cret");
     expect((await transport.run("env")).stdout.toString()).not.toContain("s3cret");
     warden();
-    for (const pid of processesWith("buddy-warden")) {
+    const wardens = processesWith("buddy-warden", process.pid);
+    expect(wardens).not.toEqual([]);
+    for (const pid of wardens) {
       expect(await Bun.file(`/proc/${pid}/environ`).text()).not.toContain("s3cret");
     }
   });
