@@ -132,12 +132,13 @@ describe("reaching a host", () => {
     server.configure("Host leaky\n  SendEnv *\n  SetEnv OPEN=fine");
     const secret = `s3cret-${process.pid}`;
     process.env["MY_SECRET"] = secret;
-    await using _transport = await SshTransport.open({
+    await using transport = await SshTransport.open({
       destination: "lab",
       secretEnv: ["MY_SECRET"],
       interactive: false,
     });
     delete process.env["MY_SECRET"];
+    expect(await output(transport, "env")).not.toContain(secret);
     const [socket = "", ...others] = mySockets();
     expect(others).toEqual([]);
     const clients = processesWith(`-T -S ${join(socketDirectory(), socket)}`);
