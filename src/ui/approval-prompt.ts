@@ -61,7 +61,13 @@ export class ApprovalPrompt {
     const keys = this.#help ? this.#helpRows() : [this.#style.grey(this.#keys(columns))];
     const body = [...question.rows];
     const cursor = { row: out.length + body.length - 1, col: question.col };
-    return { rows: [...out, ...body, ...keys.map((row) => clip(row, columns))], cursor };
+    const wrapped = keys.flatMap((row) => inRows(row, columns, Infinity));
+    // The command stays in sight; what `a` would remember is shown whole also on a small screen.
+    const fits = out.length + body.length + wrapped.length <= rows;
+    const small = keys.flatMap((row) =>
+      row.includes("  a  ") ? inRows(row, columns, Infinity) : [clip(row, columns)],
+    );
+    return { rows: [...out, ...body, ...(fits ? wrapped : small)], cursor };
   }
 
   /** Shown above the line while the operator is still typing. */
@@ -196,7 +202,7 @@ export class ApprovalPrompt {
     else if (request.policy !== "") rows.push(`  ${style.grey(oneLine(request.policy))}`);
     if (request.cwd !== undefined) rows.push(`  ${style.grey(`in ${showText(request.cwd, { mode: "line" })}`)}`);
     if (this.#note !== "") rows.push(`  ${style.warning(this.#note)}`);
-    return rows.map((row) => clip(row, columns));
+    return rows.flatMap((row) => inRows(row, columns, FACT_ROWS));
   }
 
   #command(): string {
@@ -276,6 +282,18 @@ export class ApprovalPrompt {
     };
   }
 }
+
+/** Wrapped with the rest set in a little, and cut behind so many rows. */
+function inRows(text: string, columns: number, most: number): string[] {
+  if (!Number.isFinite(columns) || Bun.stringWidth(text) <= columns) return [text];
+  const [first = "", ...rest] = Bun.wrapAnsi(text, Math.max(8, columns - 4), { hard: true, trim: false }).split("\n");
+  const rows = [first, ...rest.map((row) => `    ${row.replace(/^((?:\x1b\[[0-9;]*m)*) +/, "$1")}`)];
+  if (rows.length <= most) return rows;
+  return [...rows.slice(0, most - 1), clip(`${rows[most - 1]}…`, columns)];
+}
+
+/** Rows that each fact about a command may take. */
+const FACT_ROWS = 2;
 
 /** What the scrollback keeps of a question: the command, on one line, and what became of it. */
 export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, style: Theme): string {

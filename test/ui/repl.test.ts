@@ -453,6 +453,18 @@ describe("approvals", () => {
     expect(rig.prompts).toEqual(["1"]);
   });
 
+  test("on a small screen the facts are not cut at the edge, and the help hides neither command nor prefix", async () => {
+    await using rig = new ReplRig({ cols: 32, rows: 12, turn: asking });
+    rig.open("ask");
+    rig.send("1\r");
+    const asked = await rig.until("approve?");
+    expect(asked.replace(/\s+/g, " ")).toContain("high risk, changes something");
+    rig.send("?");
+    const help = await rig.until("run it, this once");
+    expect(help.replaceAll("\n", "")).toContain("ann@desk$ systemctl restart nginx -- approve?");
+    expect(help.replace(/\s+/g, " ")).toContain("everything like systemctl restart");
+  });
+
   test("a time-out and /kill take the question away; a long command is shown in full first", async () => {
     const long = Array.from({ length: 40 }, (_, i) => `echo step ${i}`).join("\n");
     await using rig = new ReplRig({
