@@ -60,11 +60,7 @@ export function readTranscript(path: string, id: string): Transcript {
       case "approval_answered": {
         const tool = tools.get(event.call);
         if (tool !== undefined)
-          tool.approval = [
-            `${event.decision} by ${event.by}`,
-            event.reason,
-            event.edited && `changed to: ${event.edited}`,
-          ]
+          tool.approval = [decisionWords(event), event.reason, event.edited && `changed to: ${event.edited}`]
             .filter(Boolean)
             .join("; ");
         break;
@@ -88,12 +84,28 @@ export function readTranscript(path: string, id: string): Transcript {
         entries.push({ kind: "note", at, text: event.message });
         break;
       case "done":
-        if (event.status !== "answered") entries.push({ kind: "note", at, text: `The turn ended: ${event.status}` });
+        if (event.status !== "answered")
+          entries.push({ kind: "note", at, text: `The turn ended: ${event.status.replace("_", " ")}` });
         break;
     }
   };
   const { damaged } = readEvents(path, add);
   return { id, ...about, damaged, entries };
+}
+
+function decisionWords({ decision, by }: AgentEvent & { type: "approval_answered" }): string {
+  switch (by) {
+    case "nobody":
+      return `${decision}: nobody could be asked`;
+    case "timeout":
+      return `${decision}: no answer in time`;
+    case "cancelled":
+      return `${decision}: stopped before it was answered`;
+    case "operator":
+    case "mode":
+    case "prefix":
+      return `${decision} by ${by}`;
+  }
 }
 
 function newEntry(call: ToolCall, where: string): ToolEntry {

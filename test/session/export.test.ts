@@ -54,6 +54,7 @@ const bodies: AgentEventBody[] = [
   { type: "approval_asked", approval: "1", call: "c1", action: "rm -r old", understated: false, ...asked },
   { type: "approval_answered", approval: "1", call: "c1", decision: "approved", by: "operator", edited: "rm -r ./old" },
   { type: "approval_answered", approval: "2", call: "c3", decision: "denied", by: "operator", reason: "not today" },
+  { type: "approval_answered", approval: "3", call: "c4", decision: "denied", by: "nobody" },
   {
     type: "tool_finished",
     call: "c1",
@@ -106,6 +107,7 @@ describe("export", () => {
     expect(text).toContain("````text\n$ rm -r old ```"); // the fence is longer than what it holds
     expect(text).toContain("> (reasoning) think first");
     expect(text).toContain("{broken");
+    expect(text).toContain("denied: nobody could be asked");
     expect(text).toContain("The turn ended: cancelled");
   });
 
