@@ -16,6 +16,12 @@ describe("files of keys", () => {
     "base64 ~/.ssh//./id_rsa",
     "cat /etc/shadow",
     "cat < ~/.ssh/id_rsa",
+    "cat ~/.s*/id_rsa",
+    "find ~/.ssh -exec cat {} +",
+    "find ~ -name id_ed25519 -exec cat {} \\;",
+    "cat /etc/ssh/ssh_host_ed25519_key",
+    "cat ~/.aws/credentials",
+    "cat /etc/ssl/private/host.key",
     "while read l; do echo $l; done < /home/me/.config/buddy/auth.json",
   ])("%s asks, although it only reads", (command) => {
     const { verdict, readOnly } = judgeShell(command, RULES);
@@ -35,6 +41,11 @@ describe("files of keys", () => {
     "grep -r token src",
   ])("%s does not", (command) => {
     expect(judgeShell(command, RULES).verdict.kind).toBe("allow");
+  });
+
+  test("a file that a variable names", () => {
+    expect(judgeShell("f=~/.ssh/id_rsa; cat < $f", RULES).verdict.kind).toBe("ask");
+    expect(judgeShell("f=~/.ssh/config; cat < $f", RULES).verdict.kind).toBe("allow");
   });
 
   test("names", () => {

@@ -1,8 +1,9 @@
 /** Redirections: what a command reads as its input, and which files it writes. */
 import type { Redirection } from "unbash";
-import { isFixed, NUMBER } from "./field.ts";
+import { isFixed, NUMBER, readable } from "./field.ts";
 import { isDeviceToRead, isDisk, isHarmlessSink } from "./paths.ts";
 import { type Expansion, expandWord, wordValues } from "./words.ts";
+import { holdsSecrets } from "../secret-files.ts";
 import type { Input } from "./wrapped.ts";
 
 /** A file that a redirection writes. */
@@ -57,6 +58,8 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       if (operator === "<") {
         if (isInput) now = { kind: "unknown" };
         if (!isFixed(item.value) || isDeviceToRead(item.value)) by.uncertain(`input from ${item.source}`);
+        else if (item.source.includes("$") && holdsSecrets(readable(item.value)))
+          by.uncertain(`it shows ${readable(item.value)} to the model, which holds keys`);
       } else if (operator === "<&" || (operator === ">&" && isDescriptor)) {
         if (!isDescriptor) by.uncertain(`input from ${item.source}`);
         if (operator === "<&" && isInput) now = { kind: "unknown" };

@@ -1,6 +1,6 @@
 /** git: which subcommands with which options only look. */
 import { gitCall } from "../git.ts";
-import { field } from "../field.ts";
+import { field, isGlob, isUnknown } from "../field.ts";
 import { always, only, optionWords, type Proof, type ReadOnlyRow, without } from "./proof.ts";
 
 /** Options of the diff family that write a file or run a program. */
@@ -48,43 +48,52 @@ const tag: Proof = (args) => {
   })(args);
 };
 
+/** Its options end at the first word that is none: `git config user.name --get` sets a name. */
 const config: Proof = (args) => {
-  const reads =
-    /^(?:get|list)$/.test(args[0] ?? "") ||
-    optionWords(args, valued).some((word) => /^(?:--get|--get-all|--get-regexp|--get-urlmatch|--list|-l)$/.test(word));
-  const plain = only({
-    short: "lz",
-    long: [
-      "get",
-      "get-all",
-      "get-regexp",
-      "get-urlmatch",
-      "list",
-      "global",
-      "local",
-      "system",
-      "worktree",
-      "show-origin",
-      "show-scope",
-      "null",
-      "name-only",
-      "includes",
-      "no-includes",
-      "bool",
-      "int",
-      "path",
-      "all",
-      "show-names",
-      "regexp",
-    ],
-    longValues: ["type", "default"],
-    ...(reads ? {} : { operands: 1 }),
-  })(args);
+  const verb = /^(?:get|list)$/.test(args[0] ?? "") ? 1 : 0;
+  let at = verb;
+  for (; at < args.length && (args[at] as string).startsWith("-"); at++)
+    if (valued.includes((args[at] as string).slice(2))) at++;
+  const options = args.slice(verb, at);
+  const words = args.slice(at);
+  const plain = configOptions(options);
   if (plain !== undefined) return `config ${plain}`;
-  return args.every((word) => word.startsWith("-") && word !== "-l" && word !== "--list")
-    ? "config without a key"
-    : undefined;
+  if (words.some((word) => isUnknown(word) || isGlob(word) || word.startsWith("-")))
+    return "config with words that may be options";
+  const given = optionWords(options, valued);
+  const lists = args[0] === "list" || given.some((word) => /^(?:--list|-l)$/.test(word));
+  const reads = verb === 1 || lists || given.some((word) => /^--get(?:-all|-regexp|-urlmatch)?$/.test(word));
+  if (words.length > 1 && !reads) return "config sets a value";
+  return words.length === 0 && !lists ? "config without a key" : undefined;
 };
+const configOptions = only({
+  short: "lz",
+  long: [
+    "get",
+    "get-all",
+    "get-regexp",
+    "get-urlmatch",
+    "list",
+    "global",
+    "local",
+    "system",
+    "worktree",
+    "show-origin",
+    "show-scope",
+    "null",
+    "name-only",
+    "includes",
+    "no-includes",
+    "bool",
+    "int",
+    "path",
+    "all",
+    "show-names",
+    "regexp",
+  ],
+  longValues: ["type", "default"],
+  operands: 0,
+});
 
 const SUBCOMMANDS: Readonly<Record<string, Proof>> = {
   status: always,
@@ -253,6 +262,8 @@ export const GIT: readonly ReadOnlyRow[] = [
       "git config user.name x",
       "git config user.name list",
       "git config user.name get",
+      "git config user.name --get",
+      "git config user.name get --list",
       "git config --default --get user.name x",
       "git config --unset a.b",
       "git config --global -e",

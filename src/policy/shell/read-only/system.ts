@@ -575,11 +575,11 @@ export const SYSTEM: readonly ReadOnlyRow[] = [
   {
     programs: ["getent"],
     proof: (args) =>
-      /^(?:passwd|group|shadow|services|protocols|rpc)$/.test(args[0] ?? "") && only({})(args) === undefined
+      /^(?:passwd|group|services|protocols|rpc)$/.test(args[0] ?? "") && only({})(args) === undefined
         ? undefined
         : "may ask the network",
     yes: ["getent passwd root", "getent group"],
-    no: ["getent hosts example.com", "getent ahosts x", "getent $X", "getent passwd -s x"],
+    no: ["getent hosts example.com", "getent ahosts x", "getent $X", "getent passwd -s x", "getent shadow"],
   },
   {
     programs: ["stty"],
