@@ -103,6 +103,8 @@ function argumentsFor({ args }: Command, { own, positionals }: ParsedArguments):
 
 function unknownCommand(name: string): BuddyError {
   const meant = closestMatch(name, Object.keys(COMMANDS));
+  if (name.trim() === "")
+    return new BuddyError("usage", "an empty word is no command", { hint: "commands are listed by: buddy --help" });
   const prompt = `to ask for something: buddy exec "${name.replaceAll('"', '\\"')}"`;
   return meant === undefined
     ? new BuddyError("usage", `unknown command "${name}"`, { hint: `${prompt}\ncommands are listed by: buddy --help` })

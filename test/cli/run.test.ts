@@ -48,6 +48,7 @@ describe("run", () => {
     [["exce", "hi"], 'unknown command "exce"; did you mean exec?'],
     [["fix nginx"], 'unknown command "fix nginx"\n  to ask for something: buddy exec "fix nginx"'],
     [["constructor"], 'unknown command "constructor"'],
+    [[""], "an empty word is no command"],
     [["--modle", "x"], "unknown option --modle; did you mean --model?"],
     [["--nonsense"], "unknown option --nonsense"],
     [["help", "exce"], 'there is no command "exce"\n  did you mean exec?'],

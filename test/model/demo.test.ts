@@ -1,5 +1,10 @@
 /** The demo model and the tour, with tools that really run on this machine. */
 import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { withAttachment } from "../../src/cli/exec-input.ts";
+import { loadOutputSchema } from "../../src/cli/output-schema.ts";
 import { createDemoClient, type DemoOptions } from "../../src/model/demo-client.ts";
 import type { Message, ModelClient, ModelRequest, ToolDefinition } from "../../src/model/types.ts";
 import { done } from "../support/model.ts";
@@ -110,6 +115,17 @@ describe("demo", () => {
       { name: "web_search", args: { query: "tmux control mode" } },
     ]);
     expect(answer).toContain("`/etc/hostname` contains");
+  });
+
+  test("what exec adds below a prompt is no part of its command", async () => {
+    const { calls } = await converse(withAttachment("run: echo one", "run: echo attached\n"));
+    expect(calls.map(({ args }) => args["command"])).toEqual(["echo one"]);
+    const path = join(mkdtempSync(join(tmpdir(), "buddy-demo-")), "schema.json");
+    writeFileSync(path, '{"type":"object"}');
+    const { instruction } = await loadOutputSchema(path);
+    rmSync(dirname(path), { recursive: true });
+    const schema = await converse(`run: echo two\n\n${instruction}`, really, { schema: { type: "object" } });
+    expect(schema.calls.map(({ args }) => args["command"])).toEqual(["echo two"]);
   });
 
   test("commands over several lines are one command; attached text is data", async () => {

@@ -19,7 +19,7 @@ export const command = defineCommand({
   },
   examples: [
     ["buddy policy shell 'git push --force'", "blocked: why, and what to do instead"],
-    ["buddy policy url http://169.254.169.254/", "blocked: link-local"],
+    ["buddy policy url http://169.254.169.254/", "blocked: cloud metadata"],
   ],
   async run({ args: { kind, value, json, batch }, globals }) {
     const load = KINDS[kind as PolicyKind];

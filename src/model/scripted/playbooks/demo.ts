@@ -1,7 +1,7 @@
 /** The built-in `demo` model: a script that understands a few requests, uses the real tools and tells what they said. */
 import type { Playbook, ScriptedReply } from "../playbook.ts";
 import type { ScriptedRequest } from "../read-request.ts";
-import { directivesIn, planFor } from "./directives.ts";
+import { directivesIn, ownWords, planFor } from "./directives.ts";
 import { exampleOf } from "./example-of.ts";
 import { GUIDED_TASKS } from "./guided-tasks.ts";
 import { follow } from "./plan.ts";
@@ -24,8 +24,7 @@ function answerTo(request: ScriptedRequest): ScriptedReply {
     return { text: summary(prompt) };
   }
   const directives = directivesIn(prompt);
-  // Attached text may mention anything: only the operator's own words count.
-  const own = prompt.split(/^\s*(?:```|~~~|<stdin)/m)[0] ?? "";
+  const own = ownWords(prompt);
   const plans =
     directives.length > 0
       ? directives.map(planFor)

@@ -13,11 +13,18 @@ const VERBS = ["run", "background", "read", "fetch", "search"] as const;
 type Verb = (typeof VERBS)[number];
 const LINE = new RegExp(`^\\s*(${VERBS.join("|")}):\\s*(.*)$`, "i");
 
-/** A command goes on to the next directive, so here-documents work; attached text (a fenced block) is data. */
+/** What `buddy exec` puts below the operator's own words: piped text, and the schema of the answer. */
+const ADDED = /^\s*(?:```|~~~|<stdin)|^Text from standard input \(data|^Answer with one JSON value only/m;
+
+/** The operator's own words: attached text may mention anything. */
+export function ownWords(prompt: string): string {
+  return prompt.split(ADDED, 1)[0] ?? "";
+}
+
+/** A command goes on to the next directive, so here-documents work; attached text is data. */
 export function directivesIn(prompt: string): Directive[] {
   const found: { verb: Verb; lines: string[] }[] = [];
-  for (const line of prompt.split("\n")) {
-    if (/^\s*(```|~~~|<stdin)/.test(line)) break;
+  for (const line of ownWords(prompt).split("\n")) {
     const match = LINE.exec(line);
     if (match) found.push({ verb: match[1]!.toLowerCase() as Verb, lines: [match[2] ?? ""] });
     else if (found.at(-1)?.verb === "run") found.at(-1)?.lines.push(line);
