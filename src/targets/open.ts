@@ -9,6 +9,7 @@ import { Spool } from "./shells/output/spool.ts";
 import { choosePaneShell } from "./shells/tmux/bootstrap.ts";
 import { insideManagedPane } from "./shells/tmux/inside.ts";
 import { ownPane } from "./shells/tmux/own-pane.ts";
+import { NoShell } from "./shells/tmux/pane.ts";
 import { ManagedPanes } from "./shells/tmux/sessions.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { openTransport } from "./transports/open.ts";
@@ -25,6 +26,10 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   };
   if (options.tmux !== "never" && options.ssh === undefined && options.container === undefined)
     await insideManagedPane();
+  const unusable = (error: unknown): string => {
+    if (!(error instanceof NoShell) || options.tmux === "required") throw error;
+    return `${error.message} (attach to see: it says what to do)`;
+  };
   const transport = await openTransport(options);
   const abandon = () => void transport.abandon();
   options.signal?.addEventListener("abort", abandon);
@@ -35,11 +40,12 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
         hint: "Install tmux 3.2 or newer there, or leave --tmux out.",
       });
     }
-    if (missing === undefined) return await openWithPane(transport, options, notices);
-    if (missing !== "")
+    const opened = missing === undefined ? await openWithPane(transport, options, notices).catch(unusable) : missing;
+    if (typeof opened !== "string") return opened;
+    if (opened !== "")
       notices.tell({
         kind: "info",
-        text: `${transport.label}: ${missing}; commands run in a direct shell without a pane to watch.`,
+        text: `${transport.label}: ${opened}; commands run in a direct shell without a pane to watch.`,
       });
     return openDirect(transport, options, notices);
   } catch (error) {

@@ -106,5 +106,6 @@ else
 fi
 PS2="\[\e]7771;$__buddy_key;I;\$((__buddy_more=1))\a\]${PS2-> }"
 declare +x PS0 PS1 PS2 PROMPT_COMMAND
+{ echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
 unset __buddy_file __buddy_login __buddy_plain
 __buddy_hook

@@ -69,3 +69,4 @@ for __buddy_mode in default insert
     bind -M $__buddy_mode \e\[7771\~ __buddy_take
 end
 set -e __buddy_mode
+echo up 2>/dev/null >$__buddy_run/$__buddy_pane.up

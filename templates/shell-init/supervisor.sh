@@ -13,11 +13,18 @@ while IFS= read -r __buddy_name; do
 done 2>/dev/null <"$__buddy_dir/servers"
 if [ -n "$__buddy_server" ]; then printf '%s\n' "$__buddy_server"; fi 2>/dev/null >>"$__buddy_dir/servers"
 rm -f "$__buddy_run/${TMUX_PANE#%}.cwd" "$__buddy_run/${TMUX_PANE#%}.next"
-__buddy_quick=0
+__buddy_up=$__buddy_run/${TMUX_PANE#%}.up
+__buddy_quick=0 __buddy_failed=0 __buddy_bare=$__buddy_plain
+__buddy_give_up() {
+  printf '\nbuddy: %s (exit code %s). Mend that, then press Enter here to try again.\n' "$1" "$__buddy_code"
+  printf '\033]7771;%s;G;%s\a\033]7;buddy;%s;G;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_key" "$__buddy_code"
+  read -r __buddy_name || sleep 1
+}
 trap : INT QUIT TSTP
 set -m
 while :; do
   __buddy_from=$(date +%s)
+  { true >"$__buddy_up"; } 2>/dev/null
   case $__buddy_kind in
   bash) BUDDY_DIR=$__buddy_dir BUDDY_LOGIN=$__buddy_login BUDDY_PLAIN=$__buddy_plain "$@" --rcfile "$__buddy_dir/bash.sh" -i ;;
   zsh)
@@ -30,7 +37,27 @@ while :; do
   esac
   __buddy_code=$?
   stty sane 2>/dev/null
-  printf '\033[?1049l\033[?25h\033[0m\033]7771;%s;X;%s\a\033]7;buddy;%s;X;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_key" "$__buddy_code"
-  if [ $(($(date +%s) - __buddy_from)) -lt 2 ]; then __buddy_quick=$((__buddy_quick + 1)); else __buddy_quick=0; fi
-  if [ $__buddy_quick -gt 5 ]; then sleep 1; fi
+  printf '\033[?1049l\033[?25h\033[0m'
+  # Without the file nothing is known: then it counts as one that came up.
+  if [ -s "$__buddy_up" ] || [ ! -f "$__buddy_up" ]; then
+    __buddy_failed=0 __buddy_plain=$__buddy_bare
+    printf '\033]7771;%s;X;%s\a\033]7;buddy;%s;X;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_key" "$__buddy_code"
+    if [ $(($(date +%s) - __buddy_from)) -lt 2 ]; then __buddy_quick=$((__buddy_quick + 1)); else __buddy_quick=0; fi
+    if [ $__buddy_quick -gt 8 ]; then
+      __buddy_quick=0
+      __buddy_give_up "${1##*/} ended again and again, as soon as it was there"
+    elif [ $__buddy_quick -gt 5 ]; then sleep 1; fi
+    continue
+  fi
+  __buddy_failed=$((__buddy_failed + 1))
+  [ $__buddy_failed -ge 3 ] || continue
+  __buddy_failed=0
+  if [ -z "$__buddy_plain" ]; then
+    __buddy_plain=1
+    printf '\nbuddy: %s ended before its first prompt, 3 times (exit code %s). It runs without your start-up files now: mend them, then type exit here.\n' "${1##*/}" "$__buddy_code"
+    printf '\033]7771;%s;L;%s\a' "$__buddy_key" "$__buddy_code"
+  else
+    __buddy_plain=$__buddy_bare
+    __buddy_give_up "${1##*/} ended before its first prompt, also without start-up files"
+  fi
 done

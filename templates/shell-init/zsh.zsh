@@ -80,3 +80,4 @@ zle -N __buddy_take
 for __buddy_map in emacs viins vicmd; do bindkey -M $__buddy_map '\e[7771~' __buddy_take; done
 unset __buddy_map
 PS2=$'%{\e]7771;'"$__buddy_key"$';I\a%}'"$PS2"
+{ print up >|$__buddy_run/$__buddy_pane.up } 2>/dev/null || :

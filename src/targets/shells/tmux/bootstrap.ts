@@ -78,7 +78,7 @@ else
   while [ "$1" != -- ]; do shift; done
 fi
 shift
-: >"$d/opened"
+true >"$d/opened"
 IFS= read -r k <"$d/key"
 r=; [ -r "$d/run" ] && IFS= read -r r <"$d/run"
 for b in "$r" "/dev/shm/buddy-$u/$name" "$d"; do

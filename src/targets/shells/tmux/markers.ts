@@ -15,7 +15,11 @@ export type Mark =
   | { readonly kind: "incomplete" }
   /** The shell's line editor cannot take lines from buddy (bash before 4.4): they are typed. */
   | { readonly kind: "no-editor" }
-  | { readonly kind: "shell-ended"; readonly code: number };
+  | { readonly kind: "shell-ended"; readonly code: number }
+  /** The shell never came to its prompt: from now on it is started without start-up files. */
+  | { readonly kind: "start-up-skipped"; readonly code: number }
+  /** No shell comes up at all: the pane waits for the operator. */
+  | { readonly kind: "gave-up"; readonly code: number };
 
 const START = "\u001b]7771;";
 const BEL = 7;
@@ -102,6 +106,10 @@ export function parseMark(text: string): Mark | undefined {
       return { kind: "no-editor" };
     case "X":
       return { kind: "shell-ended", code: Number(rest) || 0 };
+    case "L":
+      return { kind: "start-up-skipped", code: Number(rest) || 0 };
+    case "G":
+      return { kind: "gave-up", code: Number(rest) || 0 };
   }
   return undefined;
 }

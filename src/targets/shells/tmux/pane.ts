@@ -49,6 +49,8 @@ const MAX_PRESSES = 10;
 const MAX_UNMARKED = 20;
 
 const MISSED = "Output was missed while the connection was down";
+const MEND = "The pane says with which exit code; the operator mends that and presses Enter there.";
+const SKIPPED = "the pane runs without its start-up files now. The operator mends them and types exit in the pane.";
 const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
 
 export class TmuxPane implements Pane, PaneSink {
@@ -102,6 +104,7 @@ export class TmuxPane implements Pane, PaneSink {
     await this.#shell.changes.until(up, REPLACED_MS);
     if (!up() && created && (await this.#replaced())) await this.#shell.changes.until(up, REPLACED_MS / 2);
     else await this.#shell.changes.until(up, START_MS);
+    if (this.#shell.phase === "none") throw this.#noShell();
     if (this.#shell.phase === "starting" && created) {
       throw new NoPrompt("target", "the shell in the new pane did not come to a prompt", {
         hint: "Look at its start-up files; attach to the pane to see what it waits for.",
@@ -214,6 +217,7 @@ export class TmuxPane implements Pane, PaneSink {
       signal: (name) => signalForeground(transport, this.#row, name),
       withdraw: () => this.#withdraw(command),
       abandonLine: () => this.#abandonLine(),
+      gone: () => this.options.session.closed,
     });
     return this.#result(command, outcome);
   }
@@ -251,7 +255,7 @@ export class TmuxPane implements Pane, PaneSink {
     const earlier = this.#current;
     const limit = this.#shell.phase === "starting" ? START_MS : FREE_MS;
     const end = performance.now() + Math.min(limit, options.waitMs ?? limit);
-    const settled = () => this.#shell.phase === "ready" || this.#shell.phase === "continuation" || !this.#alive;
+    const settled = () => ["ready", "continuation", "none"].includes(this.#shell.phase) || !this.#alive;
     while (this.#current === undefined && performance.now() < end && options.signal?.aborted !== true) {
       await this.#shell.changes.until(settled, end - performance.now(), options.signal);
       if (this.#shell.phase !== "continuation") break;
@@ -260,6 +264,8 @@ export class TmuxPane implements Pane, PaneSink {
     }
     if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, []);
     if (!this.#alive) return this.#notRun({ kind: "lost", why: "the pane was closed" }, []);
+    if (this.#shell.phase === "none")
+      return this.#notRun({ kind: "lost", why: `${this.#noShell().message}. ${MEND}` }, []);
     if (this.#current === undefined && this.#shell.phase === "ready" && !this.#shell.unsure) return undefined;
     const seen = await this.#look(false);
     // It ended while we looked: what was seen is the end of it, not a program of the operator's.
@@ -300,8 +306,7 @@ export class TmuxPane implements Pane, PaneSink {
     this.#unfollow = this.options.session.follow(this.#row.id, this);
     await this.#shell.changes.until(() => this.#shell.phase !== "starting", START_MS);
     const text = "The pane was gone and has been made anew: its directory, variables and running programs are lost.";
-    this.#asides.push(text);
-    this.options.notice({ kind: "lost-state", text });
+    this.#tell("lost-state", text);
   }
 
   /** After nobody listened for a while. */
@@ -323,6 +328,8 @@ export class TmuxPane implements Pane, PaneSink {
       }
       this.#shell.cwd = snapshot.cwd || this.#shell.cwd;
       this.#shell.phase = "running";
+    } else if (mark?.kind === "gave-up") {
+      this.#onMark(mark);
     } else if (mark?.kind === "prompt") {
       this.#onMark(mark);
       this.#onMark({ kind: "ready" });
@@ -365,11 +372,33 @@ export class TmuxPane implements Pane, PaneSink {
       case "shell-ended":
         this.#onShellEnded(mark.code);
         break;
+      case "start-up-skipped":
+        this.#tell("warning", `${this.#shellName} ended before its first prompt (exit code ${mark.code}): ${SKIPPED}`);
+        break;
+      case "gave-up":
+        this.#finish({ kind: "lost", why: `${this.#noShell().message}. ${MEND}` });
+        break;
       case "ready":
       case "incomplete":
       case "no-editor":
         break;
     }
+  }
+
+  get #shellName(): string {
+    return this.options.session.options.shell.name;
+  }
+
+  #noShell(): NoShell {
+    return new NoShell("target", `${this.#shellName} does not come up in the pane: it ends before its first prompt`, {
+      hint: `${MEND} Or leave the pane out: --no-tmux.`,
+    });
+  }
+
+  /** To the operator, and to the model with its next command. */
+  #tell(kind: "warning" | "lost-state", text: string): void {
+    this.#asides.push(text);
+    this.options.notice({ kind, text });
   }
 
   /** The command removed the hooks, or only printed the prompt. */
@@ -420,8 +449,7 @@ export class TmuxPane implements Pane, PaneSink {
     const command = this.#current;
     const text = `The shell in the pane ended (exit code ${code}); a new one was started in ${this.cwd}: variables, functions and aliases are lost.`;
     if (command === undefined) {
-      this.#asides.push(text);
-      this.options.notice({ kind: "lost-state", text });
+      this.#tell("lost-state", text);
     } else if (command.phase !== "sent") {
       command.notes.push(text);
       this.#finish({ kind: "shell-ended", code });
@@ -483,6 +511,8 @@ export class TmuxPane implements Pane, PaneSink {
 }
 
 export class NoPrompt extends BuddyError {}
+/** Nothing that could be started in the pane stays. */
+export class NoShell extends BuddyError {}
 
 function clip(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;

@@ -5,7 +5,7 @@ import type { Spool } from "../output/spool.ts";
 import { paneCommand } from "./bootstrap.ts";
 import { ForeignPane } from "./foreign-pane.ts";
 import { removeLeftovers } from "./leftovers.ts";
-import { NoPrompt, TmuxPane } from "./pane.ts";
+import { NoPrompt, NoShell, TmuxPane } from "./pane.ts";
 import { tmuxQuote } from "./tmux-quote.ts";
 import { markPane, type PaneRow, TmuxSession, type TmuxSessionOptions } from "./tmux-session.ts";
 
@@ -43,23 +43,31 @@ export class ManagedPanes implements Panes {
     }, LEFTOVERS_AFTER_MS);
     this.#leftovers.unref();
     const row = await this.#sharedRow(session);
+    const isNew = created || row.fresh === true;
     try {
-      return await this.#adopt(session, SHARED, row, created || row.fresh === true);
+      return await this.#adopt(session, SHARED, row, isNew);
     } catch (error) {
-      if (!(error instanceof NoPrompt)) throw error;
-      return this.#withoutStartUpFiles(session, row);
+      if (error instanceof NoPrompt) return this.#withoutStartUpFiles(session, row);
+      // What was wrong when an earlier buddy was here may be mended by now.
+      if (error instanceof NoShell && !isNew) return this.#anew(session, row);
+      throw error;
     }
   }
 
   /** The user's start-up files never come to a prompt (`exec fish` in .bashrc, say): the pane is made again without them. */
   async #withoutStartUpFiles(session: TmuxSession, row: PaneRow): Promise<TmuxPane> {
-    this.#panes.get(`${session.name}/${SHARED}`)?.release();
-    const fresh = await this.#newPane(session, SHARED, true);
-    await session.ask(`kill-pane -t ${row.id}`);
+    const pane = await this.#anew(session, row, true);
     this.#options.session.notice({
       kind: "warning",
       text: `The start-up files of ${session.options.shell.name} did not come to a prompt; the pane runs without them.`,
     });
+    return pane;
+  }
+
+  async #anew(session: TmuxSession, row: PaneRow, plain = false): Promise<TmuxPane> {
+    this.#panes.get(`${session.name}/${SHARED}`)?.release();
+    const fresh = await this.#newPane(session, SHARED, plain);
+    await session.ask(`kill-pane -t ${row.id}`);
     return this.#adopt(session, SHARED, fresh, true);
   }
 

@@ -12,7 +12,9 @@ export type ShellPhase =
   | "ready"
   /** The operator is in the middle of a command of several lines. */
   | "continuation"
-  | "running";
+  | "running"
+  /** None comes up, and the pane waits for the operator. */
+  | "none";
 
 export interface ShellEvents {
   /** The prompt is drawn. */
@@ -84,7 +86,12 @@ export class ShellState {
       case "shell-ended":
         this.restart();
         break;
+      case "gave-up":
+        this.restart();
+        this.phase = "none";
+        break;
       case "taken":
+      case "start-up-skipped":
       case "shown":
       case "ended":
         break;

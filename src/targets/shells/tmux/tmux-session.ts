@@ -95,6 +95,10 @@ export class TmuxSession {
     return this.#runDirectory;
   }
 
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   get connected(): boolean {
     return this.#client !== undefined && !this.#client.closed;
   }

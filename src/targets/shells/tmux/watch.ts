@@ -13,6 +13,8 @@ export interface Hands {
   abandonLine(): void;
   /** True when the command had not started and never will. */
   withdraw(): Promise<boolean>;
+  /** The target was closed meanwhile. */
+  gone(): boolean;
 }
 
 type Waiting = RunOutcome & { kind: "waiting" };
@@ -144,14 +146,14 @@ async function atDeadline(command: RunningCommand, hands: Hands): Promise<RunOut
 async function stop(command: RunningCommand, hands: Hands): Promise<RunOutcome> {
   const stopped: RunOutcome = { kind: "stopped", by: "user" };
   if (command.phase === "sent") {
-    const withdrawn = await reached(hands.withdraw().catch(() => false));
+    const withdrawn = await reached(hands.withdraw());
     if (withdrawn === true) return stopped;
     if (withdrawn === "silent") return unreachable(command);
   }
   for (let round = 0; round < ROUNDS && command.outcome === undefined; round++) {
     const done =
       round === 0 || round === 3 ? hands.interrupt() : hands.signal(round === 1 ? "TERM" : ("KILL" as const));
-    if ((await reached(done)) === "silent") return unreachable(command);
+    if ((await reached(done)) === "silent" || hands.gone()) return unreachable(command);
     await next(command, round === 0 ? INTERRUPT_MS : INTERRUPT_MS / 2, undefined);
   }
   if (command.outcome?.kind === "lost") return command.outcome;
@@ -160,11 +162,8 @@ async function stop(command: RunningCommand, hands: Hands): Promise<RunOutcome> 
   return stopped;
 }
 
-async function reached<T>(act: Promise<T>): Promise<T | "silent"> {
-  const settled = act.then(
-    (value) => ({ value }),
-    () => undefined,
-  );
+async function reached<T>(act: Promise<T>): Promise<T | false | "silent"> {
+  const settled = act.catch(() => false as const).then((value) => ({ value }));
   const answer = await within(settled, REACH_MS);
   return answer === undefined ? "silent" : answer.value;
 }

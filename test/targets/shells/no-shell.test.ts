@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { RunResult } from "../../../src/targets/target.ts";
+import { endTmux } from "../../support/end-tmux.ts";
+import { openTestTarget, type OpenedTarget, temporaryHome } from "../../support/tmux.ts";
+import { until } from "../../support/until.ts";
+
+setDefaultTimeout(60_000);
+
+let home: ReturnType<typeof temporaryHome>;
+beforeAll(() => void (home = temporaryHome()));
+afterAll(() => home[Symbol.dispose]());
+
+const output = ({ output: { head } }: RunResult) => head;
+const told = ({ notices }: OpenedTarget) => notices.map(({ text }) => text).join("\n");
+const screen = async (place: OpenedTarget) => (await place.tmux("capture-pane", "-p", "-J", "-S", "-")).trimEnd();
+
+describe("start-up files that end the shell", () => {
+  const files: Record<string, string> = {
+    bash: ".bashrc",
+    zsh: ".zshrc",
+    fish: ".config/fish/config.fish",
+    dash: ".shrc",
+    mksh: ".mkshrc",
+  };
+  test.each(Object.entries(files))("%s comes up without them; once they are mended, with them", async (shell, file) => {
+    const path = join(home.path, file);
+    mkdirSync(dirname(path), { recursive: true });
+    // In fish exit ends only the file.
+    writeFileSync(path, shell === "fish" ? "exec sh -c 'exit 3'\n" : "exit 3\n");
+    const before = process.env["ENV"];
+    if (shell === "dash") process.env["ENV"] = path;
+    try {
+      await using place = await openTestTarget("local", { shell });
+      expect(told(place)).toContain(`${shell} ended before its first prompt (exit code 3): the pane runs without`);
+      expect(told(place)).not.toContain("a new one was started");
+      const first = await place.target.shell.run("echo works");
+      expect([first.outcome, output(first)]).toEqual([{ kind: "exited", code: 0 }, "works\n"]);
+      expect(first.notes.join()).toContain("types exit in the pane");
+      expect(await screen(place)).toContain(
+        `buddy: ${shell} ended before its first prompt, 3 times (exit code 3). It runs without your start-up files now`,
+      );
+      writeFileSync(path, shell === "fish" ? "set -g MENDED yes\n" : "MENDED=yes\n");
+      await place.types("exit\n");
+      await until(async () => output(await place.target.shell.run("echo $MENDED")) === "yes\n", "they are read again");
+    } finally {
+      if (before === undefined) delete process.env["ENV"];
+      else process.env["ENV"] = before;
+      rmSync(path);
+    }
+  });
+});
+
+describe("a shell program that is not there", () => {
+  test("is an error where a pane is required, and a direct shell with a word about it elsewhere", async () => {
+    const socket = `buddy-test-none-${process.pid}`;
+    const options = { shell: "/nowhere/bash", tmuxSocket: socket };
+    await expect(openTestTarget("local", options)).rejects.toThrow(
+      "bash does not come up in the pane: it ends before its first prompt",
+    );
+    // The pane of the first attempt is still there, waiting; it is not asked again.
+    await using place = await openTestTarget("local", { ...options, tmux: "auto" });
+    expect(place.target.shell.kind).toBe("direct");
+    expect(told(place)).toContain("bash does not come up in the pane");
+    expect(told(place)).toContain("commands run in a direct shell");
+    expect(output(await place.target.shell.run("echo works"))).toBe("works\n");
+    const panes = await place.tmux("list-panes", "-a", "-F", "#{pane_id}");
+    expect(panes.trim().split("\n")).toHaveLength(1);
+    expect(await screen(place)).toEndWith(
+      "buddy: bash ended before its first prompt, also without start-up files (exit code 127). Mend that, then press Enter here to try again.",
+    );
+    endTmux(socket);
+  });
+
+  test("any more: the pane waits, buddy says so, and Enter tries again", async () => {
+    const shell = join(home.path, "bash");
+    symlinkSync(Bun.which("bash") ?? "", shell);
+    await using place = await openTestTarget("local", { shell });
+    expect(output(await place.target.shell.run("echo works"))).toBe("works\n");
+    rmSync(shell);
+    expect((await place.target.shell.run("exit 4")).outcome).toEqual({ kind: "shell-ended", code: 4 });
+    for (const command of ["echo never", "echo never again"]) {
+      const { outcome } = await place.target.shell.run(command);
+      expect(outcome.kind === "lost" && outcome.why).toContain("presses Enter there");
+    }
+    symlinkSync(Bun.which("bash") ?? "", shell);
+    await place.types("\n");
+    await until(async () => output(await place.target.shell.run("echo back")) === "back\n", "it comes up again");
+  });
+
+  test("one that ends at every prompt is not started without end", async () => {
+    writeFileSync(join(home.path, ".bashrc"), "");
+    await using place = await openTestTarget("local", { shell: "bash" });
+    writeFileSync(join(home.path, ".bashrc"), "PROMPT_COMMAND='exit 5'\n");
+    await place.types("exit\n");
+    await until(
+      async () => (await screen(place)).includes("bash ended again and again, as soon as it was there (exit code 5)"),
+      "the pane says so",
+    );
+    expect((await place.target.shell.run("echo never")).outcome.kind).toBe("lost");
+    rmSync(join(home.path, ".bashrc"));
+  });
+});
