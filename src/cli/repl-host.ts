@@ -81,10 +81,10 @@ export function replHost(parts: ReplHostParts): ReplHost {
       resumed = true;
       return [`session ${run.session()}, ${agent.turns} turn${agent.turns === 1 ? "" : "s"} so far`, ...notes];
     },
-    async login(profile, say, signal) {
+    async login(profile, { say, waiting }, signal) {
       const [{ openSignIn }, { signIn }] = await Promise.all([import("./sign-in.ts"), import("../auth/sign-in.ts")]);
       const account = await openSignIn(profile, globals);
-      const screen = { say: (text: string) => text.split("\n").forEach(say), progress: () => {} };
+      const screen = { say: (text: string) => text.split("\n").forEach(say), progress: waiting };
       await signIn(account, screen, signal);
       say(`signed in; profile ${account.profile} is ready`);
     },

@@ -2,6 +2,7 @@
 import { isatty } from "node:tty";
 import type { SignInScreen } from "../auth/sign-in.ts";
 import { BuddyError } from "../lib/errors.ts";
+import { clip } from "../lib/graphemes.ts";
 import type { GlobalOptions } from "./options.ts";
 import { stderrLine } from "../lib/stderr-line.ts";
 
@@ -47,7 +48,8 @@ export function signInScreen(): SignInScreen {
   return {
     say: (text) => stderrLine(text),
     progress(text) {
-      if (live) put(text === undefined ? "\r\u001b[K" : `\r\u001b[K${text} (Ctrl-C to stop)`);
+      const columns = process.stderr.columns ?? 80;
+      if (live) put(`\r\u001b[K${text === undefined ? "" : clip(`${text} (Ctrl-C to stop)`, columns - 1)}`);
       else if (text !== undefined && text !== last) stderrLine(text);
       last = text ?? "";
     },

@@ -27,7 +27,7 @@ export interface ReplHost {
   /** Both return what to say, one line each. */
   newSession(): Promise<readonly string[]>;
   resumeSession(name: string): Promise<readonly string[]>;
-  login(profile: string | undefined, say: (line: string) => void, signal: AbortSignal): Promise<void>;
+  login(profile: string | undefined, screen: LoginScreen, signal: AbortSignal): Promise<void>;
   /** Takes keys and tokens out of what is shown. */
   redact(text: string): string;
   /** Entries of a directory of the target, for completing @paths. */
@@ -65,6 +65,12 @@ export interface ReplFacts {
   readonly contextUsed: number;
   readonly contextLimit: number;
   readonly dryRun: boolean;
+}
+
+export interface LoginScreen {
+  say(line: string): void;
+  /** What is waited for, again and again; undefined when it is over. */
+  waiting(text: string | undefined): void;
 }
 
 export interface ApprovalsView {

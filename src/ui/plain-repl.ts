@@ -33,6 +33,7 @@ export class PlainRepl implements CommandScreen, Asker {
   #interruptedAt = 0;
   #prompted = false;
   #saidAttach = false;
+  #saidWaiting = false;
   /** A task is about to start: no prompt in between. */
   #submitting = false;
   #leaving = false;
@@ -176,6 +177,12 @@ export class PlainRepl implements CommandScreen, Asker {
     } finally {
       this.#busyWork = undefined;
     }
+  }
+
+  /** Said once: what counts down would fill the screen. */
+  waiting(text: string | undefined): void {
+    if (text !== undefined && !this.#saidWaiting) this.say([`${text}; Ctrl-C stops`]);
+    this.#saidWaiting = text !== undefined;
   }
 
   targetOpened(): void {

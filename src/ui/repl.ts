@@ -41,6 +41,7 @@ export class Repl implements CommandScreen {
   #picker: Picker | undefined;
   #halfTyped: readonly Cell[] = [];
   #busyWork: AbortController | undefined;
+  #awaited: string | undefined;
   #spinner: ReturnType<typeof setInterval> | undefined;
   #hint = "";
   #hintTimer: ReturnType<typeof setTimeout> | undefined;
@@ -197,8 +198,15 @@ export class Repl implements CommandScreen {
       this.say([this.style.grey("stopped")]);
     } finally {
       this.#busyWork = undefined;
+      this.#awaited = undefined;
       this.tasks.release();
     }
+  }
+
+  waiting(text: string | undefined): void {
+    if (this.#awaited === text) return;
+    this.#awaited = text;
+    this.#screen.soon();
   }
 
   #input(inputs: readonly TerminalInput[]): void {
@@ -407,7 +415,7 @@ export class Repl implements CommandScreen {
         hint: this.#hint,
         statusLine:
           running === undefined || this.#desk.asks
-            ? undefined
+            ? this.#awaited && this.style.grey(`${this.#awaited} · Ctrl-C stops`)
             : statusLine(
                 {
                   task: running,

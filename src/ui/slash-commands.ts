@@ -32,6 +32,8 @@ export interface CommandScreen {
   quit(): void;
   /** Work that Ctrl-C can end while the input line waits (sign-in). */
   interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** What such work waits for; undefined when it is over. */
+  waiting(text: string | undefined): void;
 }
 
 export interface SlashCommand {

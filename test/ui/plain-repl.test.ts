@@ -159,8 +159,10 @@ describe("line mode", () => {
         throw new Error("boom");
       },
       host: {
-        login: async (_profile, say) => {
+        login: async (_profile, { say, waiting }) => {
           say("signing in");
+          for (const left of [15, 14]) waiting(`waiting, ${left} minutes left`);
+          waiting(undefined);
           throw new Error("no network");
         },
       },
@@ -169,5 +171,7 @@ describe("line mode", () => {
     await rig.until("error: boom");
     rig.send("/login spark");
     await rig.until("error: no network");
+    expect(rig.said).toContain("waiting, 15 minutes left; Ctrl-C stops\n");
+    expect(rig.said).not.toContain("14 minutes");
   });
 });

@@ -633,8 +633,9 @@ describe("slash commands", () => {
   test("/session lists, starts and resumes; /login; errors keep the REPL", async () => {
     await using rig = new ReplRig({
       host: {
-        login: async (profile, say, signal) => {
+        login: async (profile, { say, waiting }, signal) => {
           say(`open the page for ${profile}`);
+          waiting("waiting, 15 minutes left");
           await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
         },
         resumeSession: async () => {
@@ -652,8 +653,9 @@ describe("slash commands", () => {
     await rig.until("uses an API key, not a sign-in");
     rig.send("/login spark\r");
     await rig.until("open the page for spark");
+    await rig.until("waiting, 15 minutes left · Ctrl-C stops");
     rig.key("ctrl-c");
-    await rig.until("stopped");
+    await rig.until((text) => text.includes("stopped") && !text.includes("15 minutes"));
   });
 
   test("unknown ones name the closest; a path is a prompt", async () => {

@@ -35,6 +35,12 @@ export const login: SlashCommand = {
       );
       return;
     }
-    await screen.interruptible((signal) => screen.host.login(profile?.name, (line) => screen.say([line]), signal));
+    await screen.interruptible((signal) =>
+      screen.host.login(
+        profile?.name,
+        { say: (line) => screen.say([line]), waiting: (text) => screen.waiting(text) },
+        signal,
+      ),
+    );
   },
 };
