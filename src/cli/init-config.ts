@@ -44,7 +44,7 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
     lines: [
       ...(aside === undefined ? [] : [`kept the old file as ${shownPath(aside, { env, cwd })}`]),
       `wrote ${shown}`,
-      nextStep(answers?.profile ?? "gpt-codex"),
+      answers?.local === undefined ? nextStep(answers?.profile ?? "gpt-codex") : "next: buddy",
     ],
   };
 }
@@ -62,7 +62,22 @@ export function fillTemplate(answers: InitAnswers): string {
   if (answers.autoApprove !== "read-only") {
     set(/^# shell_auto_approve = /, `shell_auto_approve = ${JSON.stringify(answers.autoApprove)}`);
   }
+  if (answers.local !== undefined) setLocal(lines, answers.profile, answers.local);
   return lines.join("\n");
+}
+
+/** The server's own profile in the template, or one more behind the last. */
+function setLocal(lines: string[], profile: string, { baseUrl, model }: NonNullable<InitAnswers["local"]>): void {
+  const header = `[models.${profile}]`;
+  const keys = [`api_base_url = ${JSON.stringify(baseUrl)}`, 'api = "completions"', `model = ${JSON.stringify(model)}`];
+  const there = lines.findIndex((line) => line.startsWith(header));
+  if (there !== -1) {
+    lines.splice(there + 1, keys.length, ...keys);
+    return;
+  }
+  const last = lines.findLastIndex((line) => line.startsWith("[models."));
+  const end = lines.indexOf("", last);
+  lines.splice(end, 0, "", header, ...keys);
 }
 
 async function questions(): Promise<() => Promise<InitAnswers>> {

@@ -1,14 +1,19 @@
 /** The questions of `buddy init` on a terminal. */
 import * as clack from "@clack/prompts";
 import { BuddyError } from "../lib/errors.ts";
+import { printable } from "../lib/printable.ts";
+import { findLocalServers, type LocalServer } from "../model/local-servers.ts";
 
 export interface InitAnswers {
   readonly profile: string;
   readonly autoApprove: "none" | "read-only" | "developer";
   readonly name: string;
+  /** Of a model server on this machine. */
+  readonly local?: { readonly baseUrl: string; readonly model: string };
 }
 
 export async function askInitQuestions(): Promise<InitAnswers> {
+  const servers = (await findLocalServers()).filter(({ models }) => models.length > 0);
   clack.intro("buddy: a few questions, then the file is yours to edit");
   const profile = await answer(
     clack.select({
@@ -18,11 +23,20 @@ export async function askInitQuestions(): Promise<InitAnswers> {
         { value: "openai", label: "OpenAI, with an API key", hint: "OPENAI_API_KEY" },
         { value: "deepseek", label: "DeepSeek at OpenRouter", hint: "OPENROUTER_API_KEY" },
         { value: "glm", label: "GLM at OpenRouter", hint: "OPENROUTER_API_KEY" },
-        { value: "ollama", label: "Ollama on this machine", hint: "no key" },
+        ...servers.map((server) => ({
+          value: profileFor(server),
+          label: `${server.name} on this machine`,
+          hint: `it answers: ${printable(server.models.slice(0, 3).join(", "))}`,
+        })),
+        ...(servers.some((server) => profileFor(server) === "ollama")
+          ? []
+          : [{ value: "ollama", label: "Ollama on this machine", hint: "no key" }]),
         { value: "demo", label: "The built-in demo", hint: "no key, no network" },
       ],
     }),
   );
+  const server = servers.find((one) => profileFor(one) === profile);
+  const local = server === undefined ? undefined : { baseUrl: server.baseUrl, model: await modelOf(server) };
   const autoApprove = await answer(
     clack.select<InitAnswers["autoApprove"]>({
       message: "Which commands may run without a question?",
@@ -42,7 +56,23 @@ export async function askInitQuestions(): Promise<InitAnswers> {
     }),
   );
   clack.outro("thank you");
-  return { profile, autoApprove, name };
+  return { profile, autoApprove, name, ...(local === undefined ? {} : { local }) };
+}
+
+/** "LM Studio" → "lm-studio". */
+function profileFor({ name }: LocalServer): string {
+  return name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+}
+
+async function modelOf({ name, models }: LocalServer): Promise<string> {
+  if (models.length === 1) return models[0] ?? "";
+  return answer(
+    clack.select({
+      message: `Which model of ${name}?`,
+      options: models.map((value) => ({ value, label: printable(value) })),
+      maxItems: 10,
+    }),
+  );
 }
 
 /** Ctrl-C and Esc leave everything as it was. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
+import { localServers } from "../../src/cli/doctor/model.ts";
 import { checkTarget } from "../../src/cli/doctor/target.ts";
 import { Here } from "../support/in-process.ts";
 import { startLoginServer } from "../support/login-server.ts";
@@ -58,6 +59,25 @@ describe("the configuration", () => {
 });
 
 describe("the model", () => {
+  test("model servers of this machine are told with what they offer, except the one in use", async () => {
+    await using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => Response.json({ data: ["a", "b", "c", "d", "e", "f"].map((id) => ({ id })) }),
+    });
+    const baseUrl = `http://127.0.0.1:${server.port}/v1`;
+    const candidates = [{ name: "Ollama", baseUrl }];
+    expect(await localServers("https://api.openai.com/v1", candidates)).toEqual([
+      {
+        check: "local",
+        status: "info",
+        text: `Ollama answers at ${baseUrl}: a, b, c, d, e and 1 more`,
+        remedy: `buddy --base-url ${baseUrl} -m a uses it`,
+      },
+    ]);
+    expect(await localServers(baseUrl, candidates)).toEqual([]);
+  });
+
   test("that answers: key, endpoint and catalog are well, and the key is not shown", async () => {
     await using here = new Here();
     writeFileSync(here.config, `[agent]\nmodel = "mine"\n${remote(here.model.url)}`, { mode: 0o600 });

@@ -38,6 +38,23 @@ test.each([
   expect(config.tools.shell_auto_approve).toBe("none");
 });
 
+test.each([
+  ["ollama", "http://127.0.0.1:11434/v1", "gemma4:12b"],
+  ["lm-studio", "http://127.0.0.1:1234/v1", 'odd "name" \\ here'],
+  ["llama-cpp", "http://127.0.0.1:8080/v1", "gguf"],
+])("a server of this machine becomes the profile %s", async (profile, baseUrl, model) => {
+  const env = { HOME: home() };
+  const ask = async () => ({ profile, autoApprove: "read-only" as const, name: "", local: { baseUrl, model } });
+  const { lines } = await initConfig({ force: false, env, cwd: root, ask });
+  expect(lines).toEqual(["wrote ~/.config/buddy/buddy.toml", "next: buddy"]);
+  const { config, warnings } = await loadConfig({ env, cwd: root });
+  expect(warnings).toEqual([]);
+  expect(config.agent.model).toBe(profile);
+  expect(config.models[profile]).toMatchObject({ api_base_url: baseUrl, api: "completions", model, auth: "api-key" });
+  expect(config.models["glm"]?.model).toBe("z-ai/glm-5.3");
+  expect(config.safety.git_add).toBe("block");
+});
+
 test("the answers that are defaults change nothing but the model's line", () => {
   const filled = fillTemplate({ profile: "gpt-codex", autoApprove: "read-only", name: "" });
   const differing = filled.split("\n").filter((line, i) => line !== CONFIG_TEMPLATE.split("\n")[i]);

@@ -59,22 +59,27 @@ const SIGNS = { ok: ["ok", "32"], info: ["--", "90"], warning: ["! ", "33;1"], b
 function page(findings: readonly Finding[], globals: GlobalOptions): string {
   const color = wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1) });
   const width = Math.max(...findings.map(({ check }) => check.length));
+  const indent = " ".repeat(width + 5);
+  const columns = isatty(1) ? Math.max(process.stdout.columns || 80, 40) : Infinity;
   const lines = findings.flatMap(({ check, status, text, remedy }) => {
     const [sign, code] = SIGNS[status];
     const mark = color ? `\u001b[${code}m${sign}\u001b[0m` : sign;
-    const indent = " ".repeat(width + 5);
-    const shown = printable(text).split("\n").join(`\n${indent}`);
-    const todo =
-      remedy === undefined
-        ? []
-        : printable(remedy)
-            .split("\n")
-            .map((line) => `${indent}to do: ${line}`.trimEnd());
-    return [`${mark} ${check.padEnd(width)}  ${shown}`, ...todo];
+    const todo = remedy === undefined ? "" : `\n${indent}to do: ${rows(remedy, `${indent}       `, columns)}`;
+    return [`${mark} ${check.padEnd(width)}  ${rows(text, indent, columns)}${todo}`];
   });
   const bad = findings.filter(({ status }) => status === "broken").length;
   const warnings = findings.filter(({ status }) => status === "warning").length;
   const summary =
     bad > 0 ? `${bad} thing${bad === 1 ? "" : "s"} to mend` : warnings > 0 ? "it works, with warnings" : "all is well";
   return `${lines.join("\n")}\n\n${summary}\n`;
+}
+
+/** Below each other at the same indent, wrapped where a terminal would break words. */
+function rows(text: string, indent: string, columns: number): string {
+  return printable(text)
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .flatMap((line) => Bun.wrapAnsi(line, columns - indent.length, { trim: false }).split("\n"))
+    .map((line) => line.trimEnd())
+    .join(`\n${indent}`);
 }

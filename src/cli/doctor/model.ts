@@ -2,6 +2,7 @@
 import { BuddyError } from "../../lib/errors.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import type { ResolvedProfile } from "../../config/profiles.ts";
+import type { Candidate } from "../../model/local-servers.ts";
 import { broken } from "./configuration.ts";
 import type { Finding } from "./finding.ts";
 
@@ -27,8 +28,28 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
     access.finding,
     await checkEndpoint(loaded, profile, access.token),
     known,
+    ...(await localServers(baseUrl)),
   ];
 }
+
+/** Model servers of this machine that are not in use. */
+export async function localServers(inUse: string, candidates?: readonly Candidate[]): Promise<Finding[]> {
+  const { findLocalServers } = await import("../../model/local-servers.ts");
+  const found = (await findLocalServers(candidates)).filter(({ baseUrl }) => baseUrl !== inUse);
+  return found.map(({ name, baseUrl, models }) => ({
+    check: "local",
+    status: "info",
+    text: `${name} answers at ${baseUrl}${models.length === 0 ? ", and has no model yet" : `: ${someOf(models)}`}`,
+    remedy: `buddy --base-url ${baseUrl} -m ${models[0] ?? "MODEL"} uses it`,
+  }));
+}
+
+function someOf(models: readonly string[]): string {
+  const more = models.length - MOST_MODELS;
+  return `${models.slice(0, MOST_MODELS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+const MOST_MODELS = 5;
 
 async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding; token?: string }> {
   if (profile.key !== undefined)
