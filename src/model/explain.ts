@@ -50,11 +50,17 @@ export function explainComplaint(
     brief: at.redact(`${code === "" ? "error" : code}${words}`),
     retryable: kind.retryable,
     status,
-    retryAfterMs,
+    retryAfterMs: retryAfterMs ?? (kind.reason === "rate-limit" ? askedInWords(complaint.message) : undefined),
     providerCode: complaint.code,
     providerText: at.redact([complaint.param, complaint.code, complaint.message].filter(Boolean).join(" ")),
     hint: redactMaybe(hintFor(kind.reason, complaint, status, at), at),
   });
+}
+
+/** "Please try again in 1.2s": inside a stream there is no header to say it. */
+function askedInWords(message: string): number | undefined {
+  const [, amount, unit] = /try again in (\d+(?:\.\d+)?) ?(ms|s)\b/i.exec(message) ?? [];
+  return amount === undefined ? undefined : Number(amount) * (unit?.toLowerCase() === "ms" ? 1 : 1000);
 }
 
 interface Kind {

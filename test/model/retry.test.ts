@@ -59,6 +59,21 @@ describe("on the wire", () => {
     expect(event.waitMs).toBeLessThan(32_000);
   });
 
+  test.each([
+    ["Rate limit reached. Please try again in 11.5s.", 11_500],
+    ["Rate limit reached. Please try again in 5400ms.", 5_400],
+  ])("inside a stream, the provider's words are kept: %s", async (message, ms) => {
+    const body = `data: ${JSON.stringify({ error: { code: "rate_limit_exceeded", message } })}\n\n`;
+    await using model = startModel([{ raw: { body, type: "text/event-stream" } }]);
+    for await (const event of model.client.stream(ask("x"), new AbortController().signal)) {
+      expect(event).toMatchObject({ type: "retry" });
+      if (event.type !== "retry") continue;
+      expect(event.waitMs).toBeGreaterThanOrEqual(ms);
+      expect(event.waitMs).toBeLessThan(ms + 1000);
+      break;
+    }
+  });
+
   test("garbage is not", async () => expect((await firstRetry({ "retry-after": "whenever" })).waitMs).toBeLessThan(10));
 
   test("nobody waits an hour", async () => {
