@@ -76,7 +76,7 @@ export interface Run extends AsyncDisposable {
   /** Leaves the conversation; the next turn begins a new session. */
   newSession(): Promise<void>;
   /** Leaves the conversation for a stored one; returns what to say about it. Throws SessionHeld, and then nothing has changed. */
-  resumeSession(name: string): Promise<readonly string[]>;
+  resumeSession(name: string, how?: { readonly copy: boolean }): Promise<readonly string[]>;
   /** Goes on with another profile or model; the conversation stays. */
   switchModel(selector: string): Promise<void>;
 }
@@ -235,8 +235,9 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
       recorder = record();
       agent.restore({ messages: [] });
     },
-    async resumeSession(name) {
-      const next = await (await sessions()).resume(name, recorder.id);
+    async resumeSession(name, how) {
+      const store = await sessions();
+      const next = how?.copy === true ? store.fork(name) : await store.resume(name, recorder.id);
       const { chosen, note } = await storedClient(loaded, globals, next);
       await recorder.close();
       recorder = record(next);

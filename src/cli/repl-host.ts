@@ -76,8 +76,14 @@ export function replHost(parts: ReplHostParts): ReplHost {
       resumed = false;
       return [`new session ${run.session()}`];
     },
-    async resumeSession(name) {
-      const notes = await run.resumeSession(name);
+    async resumeSession(name, offerCopy) {
+      const notes = await run.resumeSession(name).catch(async (error: unknown) => {
+        const { SessionHeld } = await import("../session/hold.ts");
+        if (!(error instanceof SessionHeld)) throw error;
+        if (await offerCopy(error.message)) return run.resumeSession(error.id, { copy: true });
+        return undefined;
+      });
+      if (notes === undefined) return [`still session ${run.session()}`];
       resumed = true;
       return [`session ${run.session()}, ${agent.turns} turn${agent.turns === 1 ? "" : "s"} so far`, ...notes];
     },

@@ -13,6 +13,7 @@ import type { GlobalOptions } from "./options.ts";
 import { replHost } from "./repl-host.ts";
 import { watchSignals } from "./signals.ts";
 import { withWaysOut } from "./ways-out.ts";
+import { yesOnTerminal } from "./yes-on-terminal.ts";
 
 export interface ReplOptions {
   /** Id, unique start of one, or `last` of a stored session to go on with. */
@@ -30,13 +31,12 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   const loaded = await loadConfiguration(globals);
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
-  await using run = await composeRun({
-    globals,
-    loaded,
-    resume: options.resume,
-    fork: options.fork,
-    problem: (message) => problem(message),
-  }).catch(async (error: unknown) => {
+  const compose = (resume: string | undefined, fork: boolean | undefined) =>
+    composeRun({ globals, loaded, resume, fork, problem: (message) => problem(message) });
+  await using run = await compose(options.resume, options.fork).catch(async (error: unknown) => {
+    const { SessionHeld } = await import("../session/hold.ts");
+    if (error instanceof SessionHeld && (await yesOnTerminal(`${error.message}.\nGo on in a copy of it? [y/N] `)))
+      return compose(error.id, true);
     throw await withWaysOut(error);
   });
   await requireSignIn(loaded, run);

@@ -38,10 +38,13 @@ export async function holdSession(directory: string, id: string): Promise<Sessio
 }
 
 export class SessionHeld extends BuddyError {
+  readonly id: string;
+
   constructor(id: string, holder: string) {
     super("session", `session ${id} is in use by ${holder}`, {
       hint: `Leave that buddy first, or go on in a copy: buddy resume ${id} --fork, buddy exec --resume ${id} --fork`,
     });
+    this.id = id;
   }
 }
 

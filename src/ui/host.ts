@@ -26,7 +26,8 @@ export interface ReplHost {
   sessions(): Promise<readonly SessionRow[]>;
   /** Both return what to say, one line each. */
   newSession(): Promise<readonly string[]>;
-  resumeSession(name: string): Promise<readonly string[]>;
+  /** `offerCopy` asks whether to go on in a copy when another process has the session; false leaves everything as it is. */
+  resumeSession(name: string, offerCopy: (why: string) => Promise<boolean>): Promise<readonly string[]>;
   login(profile: string | undefined, screen: LoginScreen, signal: AbortSignal): Promise<void>;
   /** Takes keys and tokens out of what is shown. */
   redact(text: string): string;

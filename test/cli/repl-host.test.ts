@@ -48,6 +48,8 @@ class Rig implements AsyncDisposable {
   }
 }
 
+const never = () => Promise.reject(new Error("nothing had to be asked"));
+
 async function turn(host: ReplHost, prompt: string): Promise<string[]> {
   const types: string[] = [];
   for await (const event of host.runTurn(prompt, new AbortController().signal)) types.push(event.type);
@@ -94,10 +96,32 @@ describe("what the REPL sees of a run", () => {
     expect(host.facts().session).not.toBe(first);
     const stored = await host.sessions();
     expect(stored.map(({ id, title, current }) => [id, title, current])).toContainEqual([first, "remember me", false]);
-    expect((await host.resumeSession(first))[0]).toBe(`session ${first}, 1 turn so far`);
+    expect((await host.resumeSession(first, never))[0]).toBe(`session ${first}, 1 turn so far`);
     expect(host.facts()).toMatchObject({ session: first, resumed: true });
     expect(await turn(host, "again")).toContain("done");
     expect(rig.model.requests.at(-1)?.text).toContain("remember me");
+  });
+
+  test("a session that another process has is gone on with in a copy, if that is wanted", async () => {
+    await using rig = await new Rig().start();
+    const { host } = rig;
+    await turn(host, "remember me");
+    const first = host.facts().session;
+    await host.newSession();
+    const second = host.facts().session;
+    const other = await rig.run.sessions();
+    const { log } = await other.resume(first);
+    const asked: string[] = [];
+    const offer = (yes: boolean) => async (why: string) => (asked.push(why), yes);
+    expect(await host.resumeSession(first.slice(0, 9), offer(false))).toEqual([`still session ${second}`]);
+    const [said = ""] = await host.resumeSession("last", offer(true));
+    expect(asked).toEqual([expect.stringContaining(`session ${first} is in use`), asked[0]!]);
+    const copy = host.facts().session;
+    expect([first, second]).not.toContain(copy);
+    expect(said).toBe(`session ${copy}, 1 turn so far`);
+    await turn(host, "again");
+    expect(rig.model.requests.at(-1)?.text).toContain("remember me");
+    await log.close();
   });
 
   test("another model, directories, news", async () => {

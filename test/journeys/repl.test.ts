@@ -1,6 +1,6 @@
 /** The compiled REPL on a real pseudo-terminal with a real emulator. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, sandbox } from "../support/buddy.ts";
 import { startLoginServer } from "../support/login-server.ts";
@@ -80,6 +80,43 @@ describe("a conversation", () => {
       await until(() => repl.prompts.at(-1) === "one 2!", "the line that was found");
       pty.key("ctrl-l");
       await pty.until((screen) => !screen.includes("pqrs"));
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "a session that another buddy has: both ways to it offer a copy",
+    async () => {
+      await using repl = new ReplBinary(echo);
+      const one = await repl.start();
+      await one.until(/> *$/);
+      one.type("remember me\r");
+      await one.until((screen) => screen.includes("You said: remember me") && /> *$/.test(screen));
+      await until(
+        () => readdirSync(join(repl.box.cwd, ".buddyx/locks")).some((name) => name.endsWith(".holder")),
+        "held",
+      );
+      const two = await repl.start({ args: ["resume", "--last", "--no-tmux"] });
+      await two.until(/is in use by process \d+[\s\S]*Go on in a copy of it\? \[y\/N\] *$/);
+      two.type("y\r");
+      await two.until(/resumed[\s\S]*> *$/);
+      two.type("in the copy\r");
+      await two.until((screen) => screen.includes("You said: in the copy") && /> *$/.test(screen));
+      expect(repl.prompts).toEqual(["remember me", "in the copy"]);
+      const held = readdirSync(join(repl.box.cwd, ".buddyx/sessions")).map((name) => name.slice(0, 19));
+      expect(held).toHaveLength(2);
+      const three = await repl.start();
+      await three.until(/> *$/);
+      three.type(`/session resume ${held[0]}\r`);
+      await three.until(/is in use by[\s\S]*go on in a copy/);
+      three.type("\r");
+      await three.until(/turns? so far/);
+      await until(() => readdirSync(join(repl.box.cwd, ".buddyx/sessions")).length === 3, "a second copy");
+      const four = await repl.start({ args: ["resume", held[0]!, "--no-tmux"] });
+      await four.until(/\[y\/N\] *$/);
+      four.type("n\r");
+      await four.until("is in use");
+      expect(await four.exited).not.toBe(0);
     },
     TIMEOUT,
   );

@@ -1,6 +1,6 @@
 /** /session: the stored conversations here; start a new one, go on with an earlier one. */
 import { clip } from "../../lib/graphemes.ts";
-import type { SlashCommand } from "../slash-commands.ts";
+import type { CommandScreen, SlashCommand } from "../slash-commands.ts";
 import { oneLine } from "../tool-view.ts";
 import { ago } from "../words.ts";
 
@@ -40,7 +40,7 @@ export const session: SlashCommand = {
         screen.fail("which session? /session resume ID, or /session last", "/session lists them");
         return;
       }
-      screen.say(await host.resumeSession(word === "last" ? "last" : id));
+      screen.say(await host.resumeSession(word === "last" ? "last" : id, (why) => offerCopy(screen, why)));
       return;
     }
     if (word !== "") {
@@ -63,6 +63,18 @@ export const session: SlashCommand = {
     if (sessions.length > SHOWN) screen.say([style.grey(`…${sessions.length - SHOWN} more: buddy sessions`)]);
   },
 };
+
+async function offerCopy(screen: CommandScreen, why: string): Promise<boolean> {
+  const choices = [
+    {
+      value: "copy",
+      label: "go on in a copy",
+      hint: "under a new id; what the other one does from now on is not in it",
+    },
+    { value: "stay", label: "stay here", hint: "nothing is changed" },
+  ];
+  return (await screen.pick(`${oneLine(why)}:`, choices, 0))?.value === "copy";
+}
 
 const SHOWN = 15;
 const OFFERED = 20;
