@@ -118,6 +118,18 @@ describe("pastes", () => {
 });
 
 describe("history", () => {
+  test("a prompt of thousands of lines came back unfolded, and every key waited for it", () => {
+    const long = `see 👩‍👩‍👧 ${Array.from({ length: 10_000 }, (_, i) => `line ${i}`).join("\n")}`;
+    const rig = new Rig(undefined, [long, "x".repeat(30_000)]).type("[up][up]");
+    const shown = () => rig.editor.buffer.cells.map((cell) => (typeof cell === "string" ? cell : cell.shown)).join("");
+    expect(shown()).toBe("see 👩‍👩‍👧 line 0[9999 lines]");
+    expect(rig.editor.buffer.text).toBe(long);
+    rig.type("[down]");
+    expect(shown()).toBe(`${"x".repeat(40)}[29960 characters]`);
+    rig.type(" more[enter]");
+    expect(rig.last).toMatchObject({ kind: "submit", text: `${"x".repeat(30_000)} more` });
+  });
+
   const entries = ["first", "second one", "third\nline"];
 
   test("Up and Down walk through it and come back to what was typed", () => {

@@ -169,7 +169,7 @@ export class Editor {
       this.buffer.set(this.#draft);
     } else {
       this.#recalled = to;
-      this.buffer.setText(entries[to]!);
+      this.buffer.recall(entries[to]!);
     }
   }
 
@@ -185,7 +185,7 @@ export class Editor {
     this.#search = undefined;
     if (search === undefined || !take) return;
     const found = search.match;
-    if (found !== undefined) this.buffer.setText(found);
+    if (found !== undefined) this.buffer.recall(found);
   }
 
   #dropDownKey(list: DropDown, input: KeyInput): EditorAction | undefined {

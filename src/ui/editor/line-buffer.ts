@@ -41,6 +41,15 @@ export class LineBuffer {
     this.set(graphemes(text));
   }
 
+  /** An earlier prompt: what is too long to be changed by hand comes back folded behind its first words. */
+  recall(text: string): void {
+    if (text.length <= RECALL_CHARACTERS && text.split("\n").length <= RECALL_LINES) return this.setText(text);
+    const first = graphemes(text.slice(0, 20 * RECALL_SHOWN).split("\n")[0]!).slice(0, RECALL_SHOWN);
+    const rest = text.slice(first.join("").length);
+    const lines = rest.trim().split("\n").length;
+    this.set([...first, { text: rest, shown: lines > 1 ? `[${lines} lines]` : `[${rest.length} characters]` }]);
+  }
+
   /** Types text; a combining mark joins the character before it. */
   insert(text: string): void {
     this.#save(true);
@@ -205,6 +214,9 @@ export function textOf(cells: readonly Cell[]): string {
 
 export const FOLD_LINES = 12;
 export const FOLD_CHARACTERS = 4000;
+const RECALL_LINES = 100;
+const RECALL_CHARACTERS = 20_000;
+const RECALL_SHOWN = 40;
 const UNDO_STEPS = 100;
 
 function isWord(cell: Cell): boolean {
