@@ -97,7 +97,7 @@ function ownership(name: string, argv: readonly Field[], directories: readonly s
     paths.flatMap((path) => (isHere(path) ? directories.filter((directory) => /^[/\uFDD3]/.test(directory)) : [path])),
     directories,
   );
-  return what === undefined || /working directory|\.git/.test(what)
+  return what === undefined || /working directory|\.git|\/var\/(?:log|spool|mail|db)\b/.test(what)
     ? undefined
     : dangerousTree("disk", `${name} -R`, what);
 }
