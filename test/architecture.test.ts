@@ -91,6 +91,20 @@ describe("start-up", () => {
     );
     expect(touching).toEqual([]);
   });
+
+  // Measured in the binary: node:fs with node:path 1 ms, node:tty 2, node:util 1, node:crypto 0.7, node:buffer 0.2.
+  test.each(["src/cli/run.ts", "src/cli/exec.ts", "src/session/log.ts"])(
+    "an answer of `buddy exec` waits for no module of the runtime but node:fs and node:path, and for no package: %s",
+    (file) => {
+      const loaded = [...staticallyReachable(file)].filter(
+        ([to, path]) =>
+          !/^(src|templates)\/|^package\.json$|^node:(fs|path)$/.test(to) &&
+          // Run while the program is bundled.
+          !path.includes("src/tools/schemas.ts"),
+      );
+      expect(loaded.map(([, path]) => path.join(" → "))).toEqual([]);
+    },
+  );
 });
 
 describe("commands", () => {

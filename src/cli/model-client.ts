@@ -1,6 +1,7 @@
 /** A profile of the configuration → a client for its endpoint. */
 import type { LoadedConfig } from "../config/load.ts";
 import { type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
+import { createModelClient } from "../model/client.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 
@@ -17,7 +18,6 @@ export async function modelClient(loaded: LoadedConfig, selector?: string): Prom
     const { createDemoClient } = await import("../model/demo-client.ts");
     return { profile, client: createDemoClient(), secrets: [] };
   }
-  const { createModelClient } = await import("../model/client.ts");
   const { agent, network, model_rules: rules } = loaded.config;
   const login = profile.auth === "login" && profile.key === undefined ? await signIn() : undefined;
   const client = createModelClient({

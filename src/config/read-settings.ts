@@ -193,6 +193,7 @@ function isTable(value: unknown): value is Record<string, unknown> {
 
 /** Bun's parser makes Temporal objects of dates and times, smol-toml a Date; a table has no such name. */
 function isDate(value: object): boolean {
+  if (value.constructor === Object) return false;
   return (
     value instanceof Date || /^(Instant|Plain(Date|Time|DateTime)|ZonedDateTime)$/.test(value.constructor?.name ?? "")
   );
