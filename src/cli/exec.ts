@@ -122,7 +122,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     hideSecrets: run.hideSecrets,
   });
   problem = (message) => void printer.note(message, "warning");
-  problems.forEach(problem);
+  for (const message of problems) problem(message);
   const lines = options.json ? new JsonLines(out, run.redact, run.redactedStream) : undefined;
   for (const note of run.notes) await printer.note(note);
   const limit = run.agent.contextLimit;
@@ -330,4 +330,5 @@ function attachmentRoom(contextLimit: number): number {
 class ReaderGone extends Error {}
 
 const REPAIR_ROUNDS = 2;
-const OPEN_AFTER_MS = 30;
+/** Longer than an answer takes that is there at once, on a busy machine, too; shorter than any model thinks. */
+const OPEN_AFTER_MS = 100;

@@ -58,8 +58,10 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
 
 async function commandName(argv: readonly string[]): Promise<string | undefined> {
   const tokens = tokenizeUpToError(argv, GLOBAL_ARGS);
-  const before = tokens.slice(0, tokens.findIndex((token) => token.kind === "word") + 1);
-  if (!before.some((token) => token.kind === "unknown")) return takeCommand(tokens, isCommand).name;
+  // Without a word there is no command whose flag it could be.
+  const first = tokens.find(({ kind }) => kind !== "flag");
+  if (first?.kind !== "unknown" || !tokens.some(({ kind }) => kind === "word"))
+    return takeCommand(tokens, isCommand).name;
   // A command's own flags may stand before its name; then all commands have to be asked which of them take a value.
   const commands = await Promise.all(Object.values(COMMANDS).map(({ load }) => load()));
   const all: Args = Object.assign({}, ...commands.map(({ args }) => args), GLOBAL_ARGS);

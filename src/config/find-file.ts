@@ -1,5 +1,5 @@
 /** Which configuration file counts: the first one found, and whether it lies in the working directory. */
-import { existsSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
 import { fileTrouble } from "../lib/file-trouble.ts";
@@ -47,6 +47,8 @@ function isThere(path: string, place: Place): boolean {
   if (existsSync(path)) return true;
   let target: string;
   try {
+    // Nearly always there is nothing, and an error that is thrown and caught takes longer than the look.
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
     target = readlinkSync(path);
   } catch {
     return false;

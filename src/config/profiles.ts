@@ -44,10 +44,9 @@ export function profileNames(loaded: LoadedConfig): string[] {
 
 /** Environment variables that hold a key: no child process ever gets to see them. */
 export function secretVariables(loaded: LoadedConfig): string[] {
-  const named = Object.values(loaded.config.models).flatMap(({ api_key_env: name }) =>
-    name === undefined ? [] : [name],
-  );
-  return [...new Set(["BUDDY_API_KEY", "AGENT_API_KEY", ...named])];
+  const names = new Set(["BUDDY_API_KEY", "AGENT_API_KEY"]);
+  for (const { api_key_env: name } of Object.values(loaded.config.models)) if (name !== undefined) names.add(name);
+  return [...names];
 }
 
 const DEMO: ResolvedProfile = {

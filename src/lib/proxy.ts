@@ -10,8 +10,8 @@ export type ProxyChoice =
   | { readonly kind: "unusable"; readonly variable: string; readonly proxy: URL | null };
 
 export function chooseProxy(target: URL, env: Environment): ProxyChoice {
-  const names = target.protocol === "https:" ? ["HTTPS_PROXY", "ALL_PROXY"] : ["HTTP_PROXY", "ALL_PROXY"];
-  const variable = names.flatMap((name) => [name.toLowerCase(), name]).find((name) => env[name]?.trim());
+  const own = target.protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];
+  const variable = [...own, "all_proxy", "ALL_PROXY"].find((name) => env[name]?.trim());
   if (variable === undefined || isExcluded(target, env["no_proxy"] || env["NO_PROXY"] || "")) return { kind: "none" };
   const value = env[variable]?.trim() ?? "";
   const proxy = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`);

@@ -106,7 +106,8 @@ export function jsonOr<T>(text: string, otherwise: () => T): unknown {
 
 /** By the first byte that is neither space nor part of a byte order mark; the content type is too often wrong. */
 function formOf(bytes: Uint8Array): "unknown" | "events" | "document" {
-  for (const byte of bytes) {
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!;
     if (byte === 0x20 || (byte >= 0x09 && byte <= 0x0d) || byte === 0xef || byte === 0xbb || byte === 0xbf) continue;
     // A field name or a comment opens a stream; "{", "[", "<" and everything else do not.
     return byte === 0x3a || byte === 0x64 || byte === 0x65 || byte === 0x69 || byte === 0x72 ? "events" : "document";
