@@ -114,6 +114,9 @@ main() {
   version=${version#v}
 
   mkdir -p "$directory" 2>/dev/null || fail "cannot make the directory $directory" "Choose another with BUDDY_INSTALL_DIR."
+  # As PATH has it: absolute, without a slash at its end.
+  absolute=$(CDPATH='' cd -- "$directory" 2>/dev/null && pwd) || fail "cannot enter the directory $directory" "Choose another with BUDDY_INSTALL_DIR."
+  directory=$absolute
   staged=$directory/.buddy-install.$$
   (: >"$staged") 2>/dev/null || { staged=''; fail "cannot write to $directory" "Choose another directory with BUDDY_INSTALL_DIR."; }
   [ ! -d "$directory/buddy" ] || fail "$directory/buddy is a directory" "Move it away, or choose another with BUDDY_INSTALL_DIR."
@@ -141,7 +144,7 @@ main() {
   staged=''
   say "installed $shown as $directory/buddy"
   advise_path
-  say "Try it, without any key: buddy demo"
+  say "Try it, without any key: $try demo"
 }
 
 fetch_sums() {
@@ -168,9 +171,11 @@ fetch_binary() {
 }
 
 advise_path() {
+  try=buddy
   case ":${PATH:-}:" in
-    *":$directory:"*) ;;
+    *":$directory:"* | *":$directory/:"*) ;;
     *)
+      try=$directory/buddy
       say "$directory is not in your PATH. Add it, for example:"
       # shellcheck disable=SC2016 # the variable is for the reader's shell
       say "  echo 'export PATH=\"$directory:\$PATH\"' >> ~/.profile   and open a new shell"

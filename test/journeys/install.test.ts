@@ -210,6 +210,22 @@ describe("install.sh", () => {
   test("says nothing of PATH when it is there already", async () => {
     const { stderr } = await install({ PATH: `${bin()}:${process.env.PATH}` });
     expect(stderr).not.toContain("is not in your PATH");
+    expect(stderr).toContain("without any key: buddy demo");
+    const slash = await install({ PATH: `${bin()}:${process.env.PATH}`, BUDDY_INSTALL_DIR: `${bin()}/` });
+    expect(slash.stderr).toContain(`up to date: ${bin()}/buddy`);
+    expect(slash.stderr).not.toContain("is not in your PATH");
+  });
+
+  test("outside of PATH it tells where buddy is, also when the directory was given relative", async () => {
+    const { stderr } = await install({ BUDDY_INSTALL_DIR: "its own/bin", CDPATH: "/" }, [
+      "sh",
+      "-c",
+      'cd "$HOME" && exec sh "$0"',
+    ]);
+    const there = join(home, "its own/bin");
+    expect(stderr).toContain(`installed buddy 1.2.3 as ${there}/buddy`);
+    expect(stderr).toContain(`export PATH="${there}:$PATH"`);
+    expect(stderr).toContain(`without any key: ${there}/buddy demo`);
   });
 
   test("replaces a running binary without disturbing it", async () => {
