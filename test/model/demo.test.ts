@@ -158,6 +158,8 @@ describe("demo", () => {
     ["[dry run] would run: x", "dry run"],
     ["operation cancelled by user", "was cancelled"],
     ["error: unknown tool", "did not work: unknown tool"],
+    ["The search could not be made: no network. Go on.", "did not work: no network."],
+    ["DuckDuckGo blocked this search as automated (HTTP 202).", "did not work: DuckDuckGo blocked"],
   ])("result %j is told as %j", async (result, words) => {
     expect((await converse("run: x", () => result)).answer).toContain(words);
   });
@@ -211,7 +213,7 @@ describe("demo", () => {
   test("this repository: from the real git; and a directory without one", async () => {
     expect((await converse("What about this repository?")).answer).toMatch(/The branch is `.+` and/);
     const { answer } = await converse("repository", (_, args) =>
-      args["command"] === "ls" ? "a\nb" : "[command failed: exit code 128]\nfatal: not a git repository",
+      args["command"] === "ls -1" ? "a\nb" : "[command failed: exit code 128]\nfatal: not a git repository",
     );
     expect(answer).toContain("not a git repository");
     expect(answer).toContain("2 entries");

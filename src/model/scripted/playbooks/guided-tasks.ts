@@ -59,7 +59,7 @@ export const GUIDED_TASKS: readonly GuidedTask[] = [
           calls: [
             shellCall("git status --short --branch", "see the state of the repository"),
             shellCall("git log --oneline -n 5", "see the latest commits"),
-            shellCall("ls", "see what is here"),
+            shellCall("ls -1", "see what is here"),
           ],
         }),
       ],
@@ -136,8 +136,8 @@ function repositoryWords([status, log, files]: readonly Round[]): string {
   const named =
     entries.length === 0
       ? "The directory is empty."
-      : `${entries.length} entries here:\n\n${block(entries.join("\n"))}`;
-  const listing = files.outcome === "ok" ? named : told("`ls`", files);
+      : `${entries.length === 1 ? "One entry" : `${entries.length} entries`} here:\n\n${block(entries.join("\n"))}`;
+  const listing = files.outcome === "ok" ? named : told("`ls -1`", files);
   if (status.outcome === "failed") return `This directory is not a git repository. ${listing}`;
   if (status.outcome !== "ok") return told("`git status`", status);
   const [first = "", ...changes] = status.text.trimEnd().split("\n");

@@ -69,7 +69,8 @@ const OUTCOMES: readonly (readonly [Outcome, RegExp])[] = [
   ["cancelled", /^operation cancelled by user/],
   ["blocked", /^Not allowed\b/i],
   ["refused", /^(The operator refused|Refused\b|Nobody\b)/i],
-  ["error", /^(error|not fetched|not found|not read):/i],
+  ["error", /^(error|not fetched|not found|not read|the search could not be made):/i],
+  ["error", /^DuckDuckGo( blocked this|'s page no longer| answered with HTTP)/],
   // Waiting for input, lost, sent without waiting, a shell that ended: the tool's own words say it best.
   ["unfinished", /^\[(the shell ended|lost|waiting for|interactive|full-screen|command incomplete|command sent)/],
 ];
