@@ -5,7 +5,7 @@ import type { Reply } from "./control.ts";
 import { tmuxQuote } from "./tmux-quote.ts";
 
 /** Whatever takes tmux commands: a control client, or one process a command. */
-interface TmuxServer {
+export interface TmuxServer {
   send(lines: readonly string[]): Promise<Reply[]>;
   ask(line: string): Promise<readonly string[]>;
 }

@@ -1,7 +1,8 @@
 /** The pane of the operator's tmux that buddy itself was started in: it can be captured and typed into, nothing runs in it. */
 import { BuddyError } from "../../../lib/errors.ts";
-import type { CaptureOptions, KeysOptions, OutputPage, Pane, RunResult } from "../../target.ts";
-import { capturePane, sendKeys } from "./capture.ts";
+import type { Pane } from "../../target.ts";
+import { borrowedPane } from "./borrowed-pane.ts";
+import type { TmuxServer } from "./capture.ts";
 import type { Reply } from "./control.ts";
 
 /** Undefined where buddy was not started inside tmux. */
@@ -9,49 +10,19 @@ export function ownPane(env: Readonly<Record<string, string | undefined>> = proc
   const socket = env["TMUX"]?.split(",")[0];
   const id = env["TMUX_PANE"];
   if (!socket || !id || Bun.which("tmux") === null) return undefined;
-  return new OwnPane(new TmuxCommands(socket), id);
-}
-
-class OwnPane implements Pane {
-  readonly kind = "tmux";
-  readonly cwd = "";
-  readonly id: string;
-  readonly #tmux: TmuxCommands;
-
-  constructor(tmux: TmuxCommands, id: string) {
-    this.#tmux = tmux;
-    this.id = id;
-  }
-
-  capture(options: CaptureOptions = {}): Promise<{ text: string; notice?: string }> {
-    return capturePane(this.#tmux, this.id, options);
-  }
-
-  keys(options: KeysOptions): Promise<void> {
-    return sendKeys(this.#tmux, this.id, options);
-  }
-
-  run(): Promise<RunResult> {
-    return Promise.reject(this.#refusal());
-  }
-
-  wait(): Promise<RunResult> {
-    return Promise.reject(this.#refusal());
-  }
-
-  readOutput(): Promise<OutputPage> {
-    return Promise.reject(this.#refusal());
-  }
-
-  #refusal(): BuddyError {
-    return new BuddyError("tool", "no command can run in the pane that buddy was started in", {
-      hint: "Leave out session and pane.",
-    });
-  }
+  return borrowedPane({
+    tmux: new TmuxCommands(socket),
+    id,
+    mayType: true,
+    refusal: () =>
+      new BuddyError("tool", "no command can run in the pane that buddy was started in", {
+        hint: "Leave out session and pane.",
+      }),
+  });
 }
 
 /** One process a command: there is no control client on a server that is not buddy's. */
-class TmuxCommands {
+class TmuxCommands implements TmuxServer {
   readonly #socket: string;
 
   constructor(socket: string) {

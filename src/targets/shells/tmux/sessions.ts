@@ -3,7 +3,7 @@ import { BuddyError } from "../../../lib/errors.ts";
 import type { ManagedPane, Pane, PaneSelector, Panes } from "../../target.ts";
 import type { Spool } from "../output/spool.ts";
 import { paneCommand } from "./bootstrap.ts";
-import { ForeignPane } from "./foreign-pane.ts";
+import { borrowedPane } from "./borrowed-pane.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import { NoPrompt, NoShell, TmuxPane } from "./pane.ts";
 import { tmuxQuote } from "./tmux-quote.ts";
@@ -239,7 +239,15 @@ export class ManagedPanes implements Panes {
       });
     }
     if (owner === this.#owner && name !== "") return this.pane({ session: sessionName, pane: name });
-    return new ForeignPane(session, id);
+    return borrowedPane({
+      tmux: session,
+      id,
+      mayType: false,
+      refusal: () =>
+        new BuddyError("tool", `pane ${id} is not managed by buddy and is never changed`, {
+          hint: "Use the shared pane, or make one with tmux-create-pane.",
+        }),
+    });
   }
 
   async #opened(name?: string): Promise<TmuxSession> {
