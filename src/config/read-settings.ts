@@ -204,9 +204,13 @@ function dotted(path: Path): string {
 }
 
 function foundText(value: unknown): string {
-  if (Array.isArray(value)) return "found a list";
   if (isTable(value)) return "found a table";
+  if (Array.isArray(value))
+    return value.some(isTable) ? "found a list of tables" : `found ${clip(JSON.stringify(value), "…]")}`;
   if (typeof value === "object") return "found a date";
-  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
-  return `found ${text.length > 60 ? `${text.slice(0, 57)}…"` : text}`;
+  return `found ${clip(typeof value === "string" ? JSON.stringify(value) : String(value), '…"')}`;
+}
+
+function clip(text: string, end: string): string {
+  return text.length > 60 ? `${text.slice(0, 57)}${end}` : text;
 }

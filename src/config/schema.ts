@@ -6,6 +6,7 @@ import {
   duration,
   oneOf,
   optional,
+  patterns,
   type Setting,
   textLike,
   texts,
@@ -58,7 +59,7 @@ export const SETTINGS = {
       "commands that run without a question: none, those proven read-only, or also everyday build and git commands",
     ),
     shell_allow: texts([], 'commands that run without a question, by their first words: "systemctl status"'),
-    shell_denylist: texts(
+    shell_denylist: patterns(
       ["shutdown", "reboot", "halt", "poweroff", "systemctl poweroff", "systemctl reboot", "systemctl halt"],
       "commands that never run: first words, or /regex/ for the raw text",
     ),

@@ -76,6 +76,22 @@ export function texts(fallback: readonly string[], text: string): Setting<readon
   return { read, fallback, expects: "a list of texts", text, show: (list) => `[${list.map(quoted).join(", ")}]` };
 }
 
+/** Texts of which those in slashes are regular expressions. */
+export function patterns(fallback: readonly string[], text: string): Setting<readonly string[]> {
+  const list = texts(fallback, text);
+  const read = (raw: unknown) => (list.read(raw)?.every(isPattern) ? (raw as string[]) : undefined);
+  return { ...list, read, expects: "a list of texts, those in /slashes/ regular expressions" };
+}
+
+function isPattern(entry: string): boolean {
+  const [, body, flags] = /^\/([^]+)\/([imsu]*)$/.exec(entry.trim()) ?? [];
+  try {
+    return body === undefined || new RegExp(body, flags) instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
+
 /** A setting that may be left out; then it is undefined. */
 export function optional<T>(setting: Setting<T>): Setting<T | undefined> {
   const show = (value: T | undefined) => (value === undefined ? "(not set)" : setting.show(value));

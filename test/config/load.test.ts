@@ -245,7 +245,9 @@ describe("wrong files", () => {
     ["[tools]\nshell_timeout = '30d'", 'found "30d"'],
     ["[tools]\nshell_auto_approve = 'all'", 'must be one of "none", "read-only", "developer", found "all"'],
     ["[tools]\nshell_allow = 'ls'", 'tools.shell_allow must be a list of texts, found "ls"'],
-    ["[tools]\nshell_allow = [1]", "tools.shell_allow must be a list of texts, found a list"],
+    ["[tools]\nshell_allow = [1]", "tools.shell_allow must be a list of texts, found [1]"],
+    ["[tools]\nshell_allow = ['ls', '']", 'tools.shell_allow must be a list of texts, found ["ls",""]'],
+    ["[tools]\nshell_denylist = ['/(/']", 'those in /slashes/ regular expressions, found ["/(/"]'],
     ["[safety]\ndisk = true", 'safety.disk must be one of "block", "ask", "off", found true'],
     ["[limits]\nshell = 200000", "limits.shell must be a whole number from 0 to 131072, found 200000"],
     ["tools = 5", "./buddy.toml line 1: tools must be a table, found 5"],
@@ -299,7 +301,9 @@ describe("wrong files", () => {
   });
 
   test("a section written as a list is told with its line", async () => {
-    expect((await wrong('\n[[agent]]\nname = "x"\n')).message).toContain("line 2: agent must be a table, found a list");
+    expect((await wrong('\n[[agent]]\nname = "x"\n')).message).toContain(
+      "line 2: agent must be a table, found a list of tables",
+    );
   });
 
   test("a link that leads nowhere was passed over, and in the home replaced by the defaults", async () => {

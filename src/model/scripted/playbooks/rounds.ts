@@ -72,7 +72,10 @@ const OUTCOMES: readonly (readonly [Outcome, RegExp])[] = [
   ["error", /^(error|not fetched|not found|not read|the search could not be made):/i],
   ["error", /^DuckDuckGo( blocked this|'s page no longer| answered with HTTP)/],
   // Waiting for input, lost, sent without waiting, a shell that ended: the tool's own words say it best.
-  ["unfinished", /^\[(the shell ended|lost|waiting for|interactive|full-screen|command incomplete|command sent)/],
+  [
+    "unfinished",
+    /^\[(not run:|the shell ended|lost|waiting for|interactive|full-screen|command incomplete|command sent)/,
+  ],
 ];
 
 /** The readable part of a structured result, under the names tools use for it. */
