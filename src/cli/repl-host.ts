@@ -111,6 +111,7 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
   const kind = globals.container !== undefined ? "container" : globals.ssh !== undefined ? "ssh" : "local";
   const who = opened === undefined ? localWho(kind) : { user: opened.identity.user, host: opened.identity.host };
   const attach = opened?.identity.attach;
+  const last = agent.history.messages.findLast(({ role }) => role === "user")?.content ?? undefined;
   return {
     target: {
       kind,
@@ -124,6 +125,7 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
     model: profile.model,
     session: run.session(),
     resumed,
+    ...(last === undefined ? {} : { lastPrompt: last }),
     contextUsed: agent.contextUsed,
     contextLimit: agent.contextLimit,
     dryRun: globals.dryRun,

@@ -64,7 +64,10 @@ function describe(path: string, id: string, stat: Stats): StoredSession {
       return event.type !== "turn";
     });
   } catch (error) {
-    return { ...session, problem: error instanceof BuddyError ? error.message : fileTrouble(error) };
+    return {
+      ...session,
+      problem: error instanceof BuddyError ? error.message.replace(`${path} was `, "") : fileTrouble(error),
+    };
   }
   return session;
 }

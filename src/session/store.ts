@@ -65,7 +65,7 @@ export class SessionStore {
     const session = this.find(name, current);
     if (session.problem === undefined) return session;
     throw new BuddyError("session", `session ${session.id} cannot be read: ${session.problem}`, {
-      hint: `The file was left as it is: ${session.path}`,
+      hint: `The file was left as it is${session.problem.includes("newer buddy") ? "; update buddy to go on with it" : ""}: ${session.path}`,
     });
   }
 

@@ -63,6 +63,8 @@ export interface ReplFacts {
   readonly model: string;
   readonly session: string;
   readonly resumed: boolean;
+  /** What was asked last in this session. */
+  readonly lastPrompt?: string;
   readonly contextUsed: number;
   readonly contextLimit: number;
   readonly dryRun: boolean;

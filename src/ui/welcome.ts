@@ -15,13 +15,19 @@ export function welcome(host: ReplHost, columns: number, style: Theme): string[]
     row("target", oneLine(targetWords(facts))),
   ];
   if (facts.target.attach !== undefined) lines.push(...attachLines(facts.target.attach, columns, style));
-  if (facts.resumed) lines.push(row("session", `${facts.session}, resumed`));
+  if (facts.resumed) lines.push(row("session", `${facts.session}, resumed${lastWords(facts.lastPrompt, style)}`));
   if (facts.dryRun) lines.push(row("dry run", "nothing will be changed"));
   else if (mode.kind !== "ask")
     lines.push(clip(style.warning(`approvals: ${approvalWords(mode, Date.now())}`), columns));
   lines.push(clip(style.grey("Type a request. /help lists commands."), columns));
   return lines;
 }
+
+function lastWords(prompt: string | undefined, style: Theme): string {
+  return prompt === undefined ? "" : style.grey(` after “${clip(oneLine(prompt), LAST_WORDS)}”`);
+}
+
+const LAST_WORDS = 60;
 
 /** How to watch the shared pane: in one piece, to be copied. */
 export function attachLines(attach: string, columns: number, style: Theme): string[] {

@@ -377,6 +377,7 @@ describe("commands", () => {
       await pty.until(idle("/model demo"));
       pty.type(`/session resume ${id.slice(0, 6)}\r`);
       await pty.until(`session ${id}, 1 turn so far`);
+      await pty.until("the last prompt was “first topic”");
       await pty.until("back to the model of this session: scripted-model (test)");
       pty.type("more\r");
       await pty.until(idle("You said: more"));

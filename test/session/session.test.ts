@@ -289,7 +289,7 @@ describe("damage", () => {
       root()
         .list()
         .find((one) => one.id === newer.id)?.problem,
-    ).toContain("newer buddy");
+    ).toBe("written by a newer buddy (format 9)");
   });
 
   test("a tool call without a stored result gets a note in its place", async () => {

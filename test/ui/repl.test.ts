@@ -47,12 +47,12 @@ describe("the first screen", () => {
 
   test("the shared pane is told when it is known later; a resumed session and other approvals are said", async () => {
     let attach: string | undefined;
-    await using rig = new ReplRig({ facts: { resumed: true }, host: {} });
+    await using rig = new ReplRig({ facts: { resumed: true, lastPrompt: "is the\nweb up?" }, host: {} });
     const facts = rig.host.facts;
     Object.assign(rig.host, {
       facts: () => ({ ...facts(), target: { ...facts().target, ...(attach ? { attach } : {}) } }),
     });
-    await rig.until("aaaa-bbbb-cccc-dddd, resumed");
+    await rig.until("aaaa-bbbb-cccc-dddd, resumed after “is the web up?”");
     attach = "tmux attach -t x";
     rig.repl.targetOpened();
     await rig.until("watch    tmux attach -t x");

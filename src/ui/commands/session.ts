@@ -40,7 +40,11 @@ export const session: SlashCommand = {
         screen.fail("which session? /session resume ID, or /session last", "/session lists them");
         return;
       }
+      const before = host.facts().session;
       screen.say(await host.resumeSession(word === "last" ? "last" : id, (why) => offerCopy(screen, why)));
+      const { session: now, lastPrompt } = host.facts();
+      if (now !== before && lastPrompt !== undefined)
+        screen.say([clip(style.grey(`the last prompt was “${oneLine(lastPrompt)}”`), screen.columns)]);
       return;
     }
     if (word !== "") {
