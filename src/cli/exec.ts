@@ -6,10 +6,11 @@ import { wantsColor } from "../lib/color.ts";
 import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../lib/errors.ts";
 import { fileTrouble } from "../lib/file-trouble.ts";
 import { isTerminal } from "../lib/is-terminal.ts";
+import { once } from "../lib/once.ts";
 import { Output } from "../lib/output.ts";
 import { boundText } from "../tools/bound-output.ts";
 import { JsonLines } from "../ui/jsonl.ts";
-import { Printer, type RowStream } from "../ui/print.ts";
+import type { Printer, RowStream } from "../ui/print.ts";
 import { composeRun, type Run } from "./compose.ts";
 import { loadConfiguration } from "./configuration.ts";
 import { execInput, processStdin, type Stdin, withAttachment } from "./exec-input.ts";
@@ -105,26 +106,31 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     problem: (message) => problem(message),
   });
   signal.addEventListener("abort", () => void run.target.leaveIfSilent());
-  const printer = new Printer({
-    out,
-    err,
-    stream: isTerminal(out.fd) && !options.json,
-    live: isTerminal(err.fd),
-    color: errColor,
-    quiet: globals.quiet,
-    verbose: globals.verbose,
-    showToolCalls: display.show_tool_calls,
-    showReasoning: display.show_reasoning,
-    showTokens: display.show_tokens,
-    rows: isTerminal(out.fd) && display.markdown ? await markdownRows(colorOf(globals, out, display.color)) : undefined,
-    holdAnswer: schema !== undefined || options.json,
-    redact: run.redact,
-    hideSecrets: run.hideSecrets,
+  // Made for the first event: by then the request has left, and this fills the time until its answer.
+  const printer = once(async () => {
+    const { Printer } = await import("../ui/print.ts");
+    return new Printer({
+      out,
+      err,
+      stream: isTerminal(out.fd) && !options.json,
+      live: isTerminal(err.fd),
+      color: errColor,
+      quiet: globals.quiet,
+      verbose: globals.verbose,
+      showToolCalls: display.show_tool_calls,
+      showReasoning: display.show_reasoning,
+      showTokens: display.show_tokens,
+      rows:
+        isTerminal(out.fd) && display.markdown ? await markdownRows(colorOf(globals, out, display.color)) : undefined,
+      holdAnswer: schema !== undefined || options.json,
+      redact: run.redact,
+      hideSecrets: run.hideSecrets,
+    });
   });
-  problem = (message) => void printer.note(message, "warning");
+  problem = (message) => void printer().then((to) => to.note(message, "warning"));
   for (const message of problems) problem(message);
   const lines = options.json ? new JsonLines(out, run.redact, run.redactedStream) : undefined;
-  for (const note of run.notes) await printer.note(note);
+  for (const note of run.notes) await (await printer()).note(note);
   const limit = run.agent.contextLimit;
   const attached =
     input.attached === undefined
@@ -135,13 +141,13 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     // A reader may end us with the first line it gets: the log must have that event by then.
     if (lines !== undefined) await run.stored();
     await lines?.show(event);
-    await printer.show(event);
+    await (await printer()).show(event);
   };
   const outcome =
     schema === undefined
       ? await oneTurn(run, prompt, signal, show)
       : await validTurn(run, prompt, signal, show, schema);
-  return await conclude(outcome, options, run, printer, signal);
+  return await conclude(outcome, options, run, await printer(), signal);
 }
 
 interface Outcome {
