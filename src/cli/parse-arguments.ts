@@ -89,7 +89,9 @@ export function judgeTokens(tokens: readonly Token[], command: string, args: Arg
     }
     const def = args[token.name] ?? (GLOBAL_ARGS as Args)[token.name];
     const values = token.name in args ? own : globals;
-    if (values.has(token.name)) throw new BuddyError("usage", `--${token.name} is given twice`);
+    // A switch says the same twice, as in -vv or behind an alias; of two values one would be lost.
+    if (values.has(token.name) && (token.value !== true || values.get(token.name) !== true))
+      throw new BuddyError("usage", `--${token.name} is given twice`, { hint: "give it once" });
     if (typeof token.value === "string") def?.check?.(token.value, token.shown);
     values.set(
       token.name,

@@ -93,6 +93,10 @@ describe("flags", () => {
     expect(parse(["exec", ""]).positionals).toEqual([""]);
   });
 
+  test("a switch may be repeated", () => {
+    expect(parse(["-v", "exec", "-vv", "--verbose"]).globals.verbose).toBe(true);
+  });
+
   test.each([
     [["exec", "--modle", "x"], "unknown option --modle; did you mean --model?"],
     [["exec", "--jsno"], "unknown option --jsno; did you mean --json?"],
@@ -106,7 +110,7 @@ describe("flags", () => {
     [["exec", "--config", ""], "--config needs a value: --config PATH"],
     [["exec", "--dry-run=false"], "--dry-run takes no value"],
     [["exec", "-m", "a", "--model", "b"], "--model is given twice"],
-    [["exec", "--json", "--json"], "--json is given twice"],
+    [["exec", "--tmux=a", "--tmux"], "--tmux is given twice"],
     [["exec", "--tmux", "--no-tmux"], "--tmux and --no-tmux contradict each other"],
     [["exec", "-qv"], "--quiet and --verbose contradict each other"],
     [["exec", "a", "b"], 'too many arguments: "b"'],
