@@ -108,6 +108,8 @@ describe("the model", () => {
     });
     status = 404;
     expect((await examine()).find("endpoint")).toMatchObject({ status: "ok" });
+    const moved = await examine("--base-url", `http://127.0.0.1:${server.port}/v2`);
+    expect(moved.find("profile")?.text).toEndWith("/v2 (completions), the address from --base-url");
     write("http://127.0.0.1:9/v1", "");
     const gone = await examine();
     expect(gone.find("endpoint")).toMatchObject({

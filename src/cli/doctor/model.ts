@@ -21,10 +21,12 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
     return [
       { check: "profile", status: "ok", text: `${name}: a script built into buddy, no key and no network needed` },
     ];
+  const { describeOrigin } = await import("../../config/origin.ts");
+  const given = loaded.endpoint === undefined ? "" : `, the address ${describeOrigin(loaded.endpoint.origin, loaded)}`;
   const access = await checkAccess(profile);
   const known = await checkCatalog(loaded, profile);
   return [
-    { check: "profile", status: "ok", text: `${name}: ${model} at ${baseUrl} (${api})` },
+    { check: "profile", status: "ok", text: `${name}: ${model} at ${baseUrl} (${api})${given}` },
     access.finding,
     await checkEndpoint(loaded, profile, access.token),
     known,
