@@ -8,15 +8,23 @@ import type { Theme } from "./theme.ts";
 import { seconds } from "./words.ts";
 
 export class ToolView {
-  readonly #head: string;
+  readonly #name: string;
+  #head = "";
   readonly #options: ToolViewOptions;
   readonly #preview = new OutputPreview(PREVIEW_KEPT);
   readonly #streams = new Map<string, TerminalText>();
 
   constructor(name: string, title: string, options: ToolViewOptions) {
     this.#options = options;
-    const words = title === name ? "" : oneLine(options.redact(title));
-    this.#head = `${options.style.toolName(`● ${oneLine(name)}`)} ${options.style.grey(words)}`.trimEnd();
+    this.#name = name;
+    this.retitle(title);
+  }
+
+  /** The operator has changed the command: this one runs. */
+  retitle(title: string): void {
+    const { style, redact } = this.#options;
+    const words = title === this.#name ? "" : oneLine(redact(title));
+    this.#head = `${style.toolName(`● ${oneLine(this.#name)}`)} ${style.grey(words)}`.trimEnd();
   }
 
   push(stream: string, text: string): void {

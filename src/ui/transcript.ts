@@ -134,7 +134,9 @@ export class Transcript {
       case "session":
       case "turn":
       case "approval_asked":
+        return;
       case "approval_answered":
+        if (event.edited !== undefined) this.#tools.get(event.call)?.retitle(event.edited);
         return;
       default:
         event satisfies never;

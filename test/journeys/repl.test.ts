@@ -330,6 +330,7 @@ describe("approvals", () => {
       await pty.until((text) => text.includes("changed it") || text.includes("touch edited -- approve?"));
       if (pty.screen().includes("touch edited -- approve?")) pty.type("y");
       await pty.until("changed it");
+      expect(pty.emulator.history()).toMatch(/● run_shell touch edited\n/);
       expect(existsSync(join(repl.box.cwd, "edited"))).toBe(true);
       expect(existsSync(join(repl.box.cwd, "made-by-e"))).toBe(false);
     },
