@@ -157,6 +157,7 @@ describe("demo", () => {
     ["Not fetched: 127.0.0.1 is a loopback address.", "did not work: 127.0.0.1 is a loopback address."],
     ["[dry run] would run: x", "dry run"],
     ["operation cancelled by user", "was cancelled"],
+    ["nobody\n/home", "succeeded"],
     ["error: unknown tool", "did not work: unknown tool"],
     ["The search could not be made: no network. Go on.", "did not work: no network."],
     ["DuckDuckGo blocked this search as automated (HTTP 202).", "did not work: DuckDuckGo blocked"],

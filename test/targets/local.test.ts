@@ -164,5 +164,8 @@ test("without --ssh and --container it is this machine; an abort comes first", a
   await using transport = await openTransport(options);
   expect(transport.kind).toBe("local");
   await expect(openTransport({ ...options, signal: AbortSignal.abort(new Error("no")) })).rejects.toThrow("no");
+  await expect(openTransport({ ...options, cwd: import.meta.path })).rejects.toThrow(
+    `the directory ${import.meta.path} cannot be entered: a part of the path is not a directory`,
+  );
   expect(typeof canAsk()).toBe("boolean");
 });

@@ -1,4 +1,7 @@
 /** From options to a transport that has reached its machine: never another one than was asked for. */
+import { accessSync, constants } from "node:fs";
+import { BuddyError } from "../../lib/errors.ts";
+import { fileTrouble } from "../../lib/file-trouble.ts";
 import type { TargetOptions, Transport } from "../target.ts";
 import { LocalTransport } from "./local.ts";
 
@@ -13,7 +16,10 @@ export async function openTransport(options: TargetOptions): Promise<Transport> 
 }
 
 async function openHost(options: TargetOptions, cwd: { cwd?: string }): Promise<Transport> {
-  if (options.ssh === undefined) return new LocalTransport({ secretEnv: options.secretEnv, ...cwd });
+  if (options.ssh === undefined) {
+    checkEntry(cwd.cwd ?? process.cwd());
+    return new LocalTransport({ secretEnv: options.secretEnv, ...cwd });
+  }
   const [{ SshTransport }, { canAsk }] = await Promise.all([import("./ssh.ts"), import("./terminal.ts")]);
   return await SshTransport.open({
     destination: options.ssh,
@@ -22,4 +28,17 @@ async function openHost(options: TargetOptions, cwd: { cwd?: string }): Promise<
     ...cwd,
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
+}
+
+/** Nothing can be started from a directory without permission, whatever it is; one that is gone is told where it is used. */
+function checkEntry(directory: string): void {
+  try {
+    accessSync(`${directory}/.`, constants.X_OK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw new BuddyError("target", `the directory ${directory} cannot be entered: ${fileTrouble(error)}`, {
+      hint: "Start in another one, or name one with --cd DIR.",
+      cause: error,
+    });
+  }
 }

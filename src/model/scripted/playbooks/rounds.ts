@@ -67,8 +67,8 @@ const OUTCOMES: readonly (readonly [Outcome, RegExp])[] = [
   ["timed-out", /^\[command timed out after [^\]]*\]/],
   ["dry-run", /^\[dry run\]/],
   ["cancelled", /^operation cancelled by user/],
-  ["blocked", /^Not allowed\b/i],
-  ["refused", /^(The operator refused|Refused\b|Nobody\b)/i],
+  ["blocked", /^Not allowed: /],
+  ["refused", /^(The operator refused this|Refused: )/],
   ["error", /^(error|not fetched|not found|not read|the search could not be made):/i],
   ["error", /^DuckDuckGo( blocked this|'s page no longer| answered with HTTP)/],
   // Waiting for input, lost, sent without waiting, a shell that ended: the tool's own words say it best.
