@@ -1,7 +1,7 @@
 /** Where questions wait for the operator: one at a time, and no key counts that was meant for something else. */
 import type { ApprovalAnswer, ApprovalRequest, Asker } from "../policy/approvals.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
-import type { KeyInput, TerminalInput } from "./terminal/keys.ts";
+import { key, type KeyInput, type TerminalInput } from "./terminal/keys.ts";
 import type { Theme } from "./theme.ts";
 
 export class ApprovalDesk implements Asker {
@@ -16,7 +16,8 @@ export class ApprovalDesk implements Asker {
   #state: "hidden" | "waiting" | "ready" | "armed" | "aside" = "hidden";
   #timer: ReturnType<typeof setTimeout> | undefined;
   #strokes: number[] = [];
-  #answeredAt = 0;
+  /** An answer was just given: what remains of its word, and how much of that was typed since. */
+  #habit: { readonly rest: string; readonly typed: string; readonly at: number } | undefined;
   #askedAt = 0;
   /** A key on a question that nobody can have read yet: an answer, unless a word follows. */
   #held: { readonly input: KeyInput; readonly timer: ReturnType<typeof setTimeout> } | undefined;
@@ -65,7 +66,8 @@ export class ApprovalDesk implements Asker {
       const first = this.#waiting[0] === prompt;
       this.#waiting = this.#waiting.filter((other) => other !== prompt);
       if (first) this.#hide();
-      this.#answeredAt = answer.kind === "cancelled" ? 0 : Date.now();
+      const rest = answer.kind === "yes" ? "es" : answer.kind === "always" ? "lways" : "";
+      this.#habit = answer.kind === "cancelled" ? undefined : { rest, typed: "", at: Date.now() };
       this.#listener.answered(request, answer);
       resolve(answer);
       if (first && this.#waiting.length > 0) this.#present();
@@ -162,12 +164,21 @@ export class ApprovalDesk implements Asker {
     return held?.input;
   }
 
-  /** "y" and Enter, out of habit: that Enter must not send a half-typed line. */
+  /** "y" and Enter, or "yes" and Enter, out of habit: the rest of the word is taken back, and that Enter sends nothing. */
   #withoutEnter(inputs: readonly TerminalInput[], now: number): readonly TerminalInput[] {
-    const fresh = now - this.#answeredAt < HABIT_MS;
-    if (inputs.some((input) => input.kind === "key")) this.#answeredAt = 0;
-    const [first, ...rest] = inputs;
-    return fresh && first?.kind === "key" && first.name === "enter" ? rest : inputs;
+    return inputs.flatMap((input) => {
+      const habit = this.#habit;
+      if (habit === undefined || input.kind !== "key") return [input];
+      this.#habit = undefined;
+      if (now - habit.at >= HABIT_MS) return [input];
+      if (input.name === "enter") {
+        if (habit.typed === "") return [];
+        return habit.typed === habit.rest ? Array.from(habit.typed, () => key("backspace")) : [input];
+      }
+      const typed = habit.typed + input.name;
+      if (isCharacter(input) && habit.rest.startsWith(typed)) this.#habit = { ...habit, typed, at: now };
+      return [input];
+    });
   }
 
   /** Several single keys within a moment: a person in the middle of a sentence, not a script and not an answer. */

@@ -465,6 +465,24 @@ describe("approvals", () => {
     expect(help.replace(/\s+/g, " ")).toContain("everything like systemctl restart");
   });
 
+  test("the rest of a typed-out yes and its Enter sent a prompt", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.send("1\r");
+    rig.send("half");
+    await rig.until("> half");
+    rig.open("ask");
+    await rig.until("approve?");
+    rig.send("yes\r");
+    await rig.until((text) => text.includes('"approved"') && text.endsWith("> half"));
+    rig.send("2\r");
+    await rig.until((text) => text.split("approve?").length === 2 && text.includes("half2"));
+    rig.send("y");
+    await rig.until((text) => text.split('"approved"').length === 3);
+    for (const letter of "east\r") rig.send(letter);
+    await until(() => rig.prompts.length === 3, "the third prompt");
+    expect(rig.prompts).toEqual(["1", "half2", "east"]);
+  });
+
   test("a time-out and /kill take the question away; a long command is shown in full first", async () => {
     const long = Array.from({ length: 40 }, (_, i) => `echo step ${i}`).join("\n");
     await using rig = new ReplRig({
