@@ -66,6 +66,7 @@ const FILES: readonly (readonly [string, string])[] = [
   ["~/.config/buddy/AGENTS.md", "instructions for every session"],
   ["~/.config/buddy/history", "prompts typed in the REPL"],
   [".buddyx/sessions", "stored sessions of a working directory"],
+  ["~/.local/state/buddy/outputs", "what the commands of stored sessions printed, in full"],
 ];
 
 function section(command: Command): string[] {

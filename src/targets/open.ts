@@ -9,7 +9,7 @@ import { Spool } from "./shells/output/spool.ts";
 import { choosePaneShell } from "./shells/tmux/bootstrap.ts";
 import { insideManagedPane } from "./shells/tmux/inside.ts";
 import { ownPane } from "./shells/tmux/own-pane.ts";
-import { NoShell } from "./shells/tmux/pane.ts";
+import { NoShell } from "./shells/tmux/first-prompt.ts";
 import { ManagedPanes } from "./shells/tmux/sessions.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { openTransport } from "./transports/open.ts";

@@ -1,6 +1,7 @@
 /** Marks in a pane's stream, and visible prompts on a captured screen. */
 import { describe, expect, test } from "bun:test";
-import { linesAfter, sincePrompt } from "../../../src/targets/shells/tmux/gap.ts";
+import { linesAfter, sincePrompt, untilPrompt } from "../../../src/targets/shells/tmux/gap.ts";
+import { unfinishedEnd } from "../../../src/targets/shells/tmux/unfinished-end.ts";
 import {
   commandAfterPrompt,
   type Mark,
@@ -110,29 +111,74 @@ describe("visible prompts", () => {
 });
 
 describe("a gap", () => {
+  const screen = "tick 1\ntick 2\ntick 3\ntick 4\n";
+
   test("is filled behind the last lines seen", () => {
-    const screen = ["[buddy 1: 0] $ x", "tick 1", "tick 2", "tick 3", "tick 4", ""];
-    expect(linesAfter(["tick 1", "tick 2", ""], screen, true)).toEqual({ found: true, text: "tick 3\ntick 4\n" });
-    expect(linesAfter(["tick 1", "tic"], screen, false)).toEqual({ found: true, text: "k 2\ntick 3\ntick 4" });
-    expect(linesAfter(["tick 3", "tick 4", ""], screen, true)).toEqual({ found: true, text: "" });
+    expect(linesAfter(["tick 1", "tick 2", ""], screen)).toBe("tick 3\ntick 4\n");
+    expect(linesAfter(["tick 1", "tic"], screen)).toBe("k 2\ntick 3\ntick 4\n");
+    expect(linesAfter(["tick 3", "tick 4", ""], screen)).toBe("");
+    expect(linesAfter(["tick 3", "tick 4"], screen)).toBe("\n");
+  });
+
+  test("blank lines count, also at the end", () => {
+    expect(linesAfter(["a", "", ""], "a\n\n\n\nb")).toBe("\n\nb");
+    expect(linesAfter(["a", ""], "a\n\n")).toBe("\n");
+  });
+
+  test("lines that repeat themselves are told apart by their number", () => {
+    expect(linesAfter(["same", "same", ""], "same\n".repeat(5), 2)).toBe("same\nsame\nsame\n");
+    expect(linesAfter(["same", "same", ""], "same\n".repeat(5))).toBe("");
+    expect(linesAfter(["tick 1", "tick 2", ""], screen, 99)).toBe("tick 3\ntick 4\n");
+  });
+
+  test("tabs are on the screen as columns, and blanks at the end are not", () => {
+    expect(linesAfter(["a\tb  ", "é\tc\t", ""], "a       b\né       c\nd\n")).toBe("d\n");
+    expect(linesAfter(["x", "a\t"], "x\na       b\n")).toBe("b\n");
   });
 
   test("ends at the prompt", () => {
-    const screen = ["tick 1", "tick 2", "rest[buddy 2: 0] $ "];
-    expect(linesAfter(["tick 1", ""], screen, false)).toEqual({ found: true, text: "tick 2\nrest" });
+    expect(untilPrompt(["tick 1", "tick 2", "rest[buddy 2: 0] $ "], 1)).toBe("tick 1\ntick 2\nrest");
+    expect(untilPrompt(["tick 1", "[buddy 2: 0] $ other", "x", ""], 1)).toBe("tick 1\n");
+    expect(untilPrompt(["tick 1", ""], 1)).toBe("tick 1\n");
   });
 
   test("that reaches beyond the scrollback is told", () => {
-    expect(linesAfter(["far", "away", ""], ["tick 8", "tick 9"], true)).toEqual({
-      found: false,
-      text: "tick 8\ntick 9\n",
-    });
+    expect(linesAfter(["far", "away", ""], "tick 8\ntick 9\n")).toBeUndefined();
+    expect(linesAfter([""], "tick 8\ntick 9\n")).toBeUndefined();
   });
 
   test("before the first output begins at the prompt", () => {
-    expect(sincePrompt(["[buddy 1: 0] $ x", "a", "b", ""], 1, true)).toEqual({ found: true, text: "a\nb\n" });
-    expect(sincePrompt(["[buddy 1: 0] $ x", "a", "[buddy 2: 0] $ "], 1, false)).toEqual({ found: true, text: "a\n" });
-    expect(sincePrompt(["[buddy 1: 0] $ x"], 1, true)).toEqual({ found: true, text: "" });
-    expect(sincePrompt(["nothing"], 1, true)).toEqual({ found: false, text: "" });
+    expect(sincePrompt(["[buddy 1: 0] $ x", "a", "b", ""], 1)).toBe("a\nb\n");
+    expect(sincePrompt(["[buddy 1: 0] $ x", "a", "[buddy 2: 0] $ "], 1)).toBe("a\n");
+    expect(sincePrompt(["[buddy 1: 0] $ x"], 1)).toBe("");
+    expect(sincePrompt(["nothing"], 1)).toBeUndefined();
+  });
+});
+
+describe("text cut in two by a look at the screen", () => {
+  const end = (text: string | number[]) => unfinishedEnd(Buffer.from(text as string)).toString("latin1");
+
+  test("is kept from where a sequence or a character begins", () => {
+    for (const open of ["\u001b", "\u001b[", "\u001b[31", "\u001b]0;title", "\u001bP1$r", "\u001b("])
+      expect(end(`text${open}`)).toBe(open);
+    expect(end([65, 0xc3])).toBe("\u00c3");
+    expect(end([65, 0xf0, 0x9f, 0x98])).toBe("\u00f0\u009f\u0098");
+  });
+
+  test("nothing, when it is whole", () => {
+    for (const whole of [
+      "",
+      "text",
+      "é",
+      "😀",
+      "\u001b[31m",
+      "\u001b[0mtext",
+      "\u001b]0;t\u0007",
+      "\u001b]0;t\u001b\\",
+      "\u001b(B",
+      "\u001b7",
+      "\u001b=",
+    ])
+      expect(end(whole)).toBe("");
   });
 });

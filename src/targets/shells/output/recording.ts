@@ -7,6 +7,7 @@ import type { SpooledText } from "./spooled-text.ts";
 export const DEFAULT_KEEP = 30_000;
 /** A line that has not ended is shown after this much silence. */
 const PARTIAL_MS = 40;
+const COUNTABLE = 4 * 1024 * 1024;
 
 export class Recording {
   readonly #spooled: SpooledText;
@@ -57,6 +58,24 @@ export class Recording {
     if (this.#listener === undefined) return;
     this.#showLines();
     this.#timer ??= setTimeout(() => this.#showPartial(), PARTIAL_MS);
+  }
+
+  /** How many lines have ended; undefined when that would take long to find out. */
+  lineCount(): number | undefined {
+    if (this.#spooled.totalBytes > COUNTABLE) return undefined;
+    let count = 0;
+    for (let offset = 0, total = 1; offset < total;) {
+      const page = this.#spooled.read({ offset, limit: COUNTABLE });
+      for (let at = page.text.indexOf("\n"); at >= 0; at = page.text.indexOf("\n", at + 1)) count++;
+      offset = page.nextOffset;
+      total = page.totalBytes;
+    }
+    return count;
+  }
+
+  /** The stream had a gap. */
+  resync(alternate: boolean): void {
+    this.#screen.resync(alternate);
   }
 
   /** Text that did not come through the stream: filled in after a gap. */

@@ -14,7 +14,7 @@ const MAX_SEQUENCE = 64 * 1024;
 
 export class ScreenText {
   readonly #commit: (text: string) => void;
-  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   /** Plain mode: text whose last ROWS lines can still change. */
   #plain = "";
   /** Screen mode, entered when the cursor leaves the last line: the lines that can still change. */
@@ -39,6 +39,14 @@ export class ScreenText {
 
   write(bytes: Uint8Array): void {
     this.#take(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** Bytes are missing here: what they cut in two is dropped, and the screen is the one that is shown now. */
+  resync(alternate: boolean): void {
+    this.#decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    this.#carry = "";
+    this.#graphics = false;
+    if (alternate !== this.fullScreen) this.#take(alternate ? "\u001b[?1049h" : "\u001b[?1049l");
   }
 
   /** Text not yet committed, as it stands now. */

@@ -17,7 +17,7 @@ export interface ControlEvents {
 
 interface Pending {
   readonly resolve: (reply: Reply) => void;
-  readonly reject: (error: Error) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 const OUTPUT = Buffer.from("%output ");
@@ -62,10 +62,29 @@ export class ControlClient {
     return this.#closed;
   }
 
-  /** Sends the lines in one write and gives one reply for each. */
-  async send(lines: readonly string[]): Promise<Reply[]> {
+  /** Sends the lines in one write and gives one reply for each; to `taken` before anything that tmux sent after the last of them. */
+  async send(lines: readonly string[], taken?: (replies: readonly Reply[]) => void): Promise<Reply[]> {
     if (this.#closed) throw lostError(this.#exitReason);
-    const replies = lines.map(() => new Promise<Reply>((resolve, reject) => this.#pending.push({ resolve, reject })));
+    const got: Reply[] = [];
+    const take = (reply: Reply) => {
+      if (got.push(reply) === lines.length) taken?.(got);
+      return reply;
+    };
+    const replies = lines.map(
+      () =>
+        new Promise<Reply>((resolve, reject) =>
+          this.#pending.push({
+            resolve: (reply) => {
+              try {
+                resolve(take(reply));
+              } catch (error) {
+                reject(error);
+              }
+            },
+            reject,
+          }),
+        ),
+    );
     this.#process.stdin.write(`${lines.join("\n")}\n`);
     return Promise.all(replies);
   }

@@ -1,6 +1,7 @@
 /** A pane nobody listened to: tmux remembers its last mark, and the screen shows what was missed. */
 import type { Spool } from "../output/spool.ts";
-import { linesAfter, sincePrompt } from "./gap.ts";
+import type { Reply } from "./control.ts";
+import { linesAfter, sincePrompt, untilPrompt } from "./gap.ts";
 import { type Mark, parseRemembered, visiblePrompts } from "./markers.ts";
 import { RunningCommand } from "./running-command.ts";
 import type { TmuxSession } from "./tmux-session.ts";
@@ -8,45 +9,85 @@ import type { TmuxSession } from "./tmux-session.ts";
 export interface PaneSnapshot {
   readonly mark: Mark | undefined;
   readonly cwd: string;
+  /** History and screen; the last one is where the cursor stands. */
   readonly lines: readonly string[];
-  /** The cursor stands at the start of a line. */
-  readonly lineEnded: boolean;
+  /** Where in that line. */
+  readonly column: number;
+  /** A full-screen program has the screen: what is below it is not shown. */
+  readonly alternate: boolean;
 }
 
-export async function lookAtPane(session: TmuxSession, pane: string): Promise<PaneSnapshot> {
-  const [path, place, screen] = await session.send([
+/**
+ * `take` is called in the very moment of the reply. tmux sends replies and output through one queue (200 of 200 captures of a
+ * pane that printed as fast as it could ended with the last line that had come as output): what came before it is in the
+ * snapshot, what comes afterwards is not.
+ */
+export async function lookAtPane(
+  session: TmuxSession,
+  pane: string,
+  take: (snapshot: PaneSnapshot) => void,
+): Promise<void> {
+  const commands = [
     `display-message -p -t ${pane} '#{pane_path}'`,
-    `display-message -p -t ${pane} '#{cursor_x}|#{pane_current_path}'`,
+    `display-message -p -t ${pane} '#{cursor_x}|#{cursor_y}|#{pane_width}|#{pane_height}|#{alternate_on}|#{pane_current_path}'`,
     `capture-pane -p -J -t ${pane} -S - -E -`,
-  ]);
-  const [column, ...directory] = place?.lines[0]?.split("|") ?? [];
+  ];
+  await session.send(commands, (replies) => take(snapshotOf(replies, session.key)));
+}
+
+function snapshotOf([path, place, screen]: readonly Reply[], key: string): PaneSnapshot {
+  const [column, row, width, height, alternate, ...directory] = place?.lines[0]?.split("|") ?? [];
+  const lines = screen?.ok === true ? [...screen.lines] : [];
+  // Rows that nothing was written to yet.
+  for (let below = Number(height) - 1 - Number(row); below > 0 && lines.at(-1)?.trimEnd() === ""; below--) lines.pop();
   return {
-    mark: parseRemembered(path?.lines.join("\n") ?? "", session.key),
+    mark: parseRemembered(path?.lines.join("\n") ?? "", key),
     cwd: directory.join("|"),
-    lines: screen?.ok === true ? screen.lines : [],
-    lineEnded: column === "0",
+    lines,
+    // In a line that goes over several rows it is counted from the last of them.
+    column: Bun.stringWidth(lines.at(-1) ?? "") > Number(width) ? Number.POSITIVE_INFINITY : Number(column),
+    alternate: alternate === "1",
   };
 }
 
 /** Puts what the stream did not bring into the recording; `why` says how it came to be missed. */
-export function fillGap(command: RunningCommand, { lines, lineEnded }: PaneSnapshot, why: string): void {
-  const missed = command.recording.empty
-    ? sincePrompt(lines, command.promptId, lineEnded)
-    : linesAfter(command.recording.lastLines, lines, lineEnded);
-  if (missed.found) {
-    if (missed.text !== "") command.recording.insert(missed.text);
-    command.notes.push(`${why}; it was read back from the pane.`);
+export function fillGap(command: RunningCommand, snapshot: PaneSnapshot, why: string): void {
+  fill(command, snapshot, why);
+  const { column, lines } = snapshot;
+  if (snapshot.alternate || column >= Bun.stringWidth(lines.at(-1)?.trimEnd() ?? "")) return;
+  command.recording.write(Buffer.from(column === 0 ? "\r" : `\r\u001b[${column}C`));
+}
+
+function fill(command: RunningCommand, { lines, alternate }: PaneSnapshot, why: string): void {
+  const { recording, promptId } = command;
+  recording.resync(alternate);
+  if (alternate) return void command.note(`${why}; a full-screen program shows its last state.`);
+  const own = sincePrompt(lines, promptId);
+  const missed = recording.empty ? own : missedOf(recording.lastLines, recording.lineCount(), own, lines, promptId);
+  if (missed !== undefined) {
+    if (missed !== "") recording.insert(missed);
+    command.note(`${why}; it was read back from the pane.`);
     return;
   }
   // What stands above the command's own prompt belongs to others; below it is all that this one printed.
-  const own = sincePrompt(lines, command.promptId, lineEnded);
-  if (own.found) {
-    command.recording.insert(`\n[a part came out of order; all of it, as the pane shows it:]\n${own.text}`);
-    command.notes.push(`${why}; it was read back from the pane.`);
+  if (own !== undefined) {
+    recording.insert(`\n[a part came out of order; all of it, as the pane shows it:]\n${own}`);
+    command.note(`${why}; it was read back from the pane.`);
     return;
   }
-  command.recording.insert(`\n[output is missing here]\n${missed.text}`);
-  command.notes.push(`${why}, and the pane's scrollback does not reach back far enough: a part is missing.`);
+  recording.insert(`\n[output is missing here]\n${untilPrompt(lines, promptId)}`);
+  command.note(`${why}, and the pane's scrollback does not reach back far enough: a part is missing.`);
+}
+
+function missedOf(
+  seen: readonly string[],
+  count: number | undefined,
+  own: string | undefined,
+  lines: readonly string[],
+  promptId: number,
+): string | undefined {
+  if (own !== undefined) return linesAfter(seen, own, count);
+  return linesAfter(seen, untilPrompt(lines, promptId));
 }
 
 /** A command that a buddy before this one started and that still runs: it can be waited for. */
@@ -54,10 +95,10 @@ export function adoptCommand(tag: number, { lines }: PaneSnapshot, spool: Spool)
   const prompt = visiblePrompts(lines).at(-1);
   const typed = prompt === undefined ? "" : (lines[prompt.line]?.slice(prompt.end).trim() ?? "");
   const command = new RunningCommand(tag, typed || "(unknown)", spool.open(), {}, false);
+  command.promptId = prompt?.id ?? 0;
   command.started();
-  const body = prompt === undefined ? [] : lines.slice(prompt.line + 1);
-  while (body.at(-1) === "") body.pop();
-  if (body.length > 0) command.recording.insert(body.map((line) => `${line}\n`).join(""));
+  const body = prompt === undefined ? "" : lines.slice(prompt.line + 1).join("\n");
+  if (body !== "") command.recording.insert(body);
   command.notes.push("The command was started before buddy was; what it had printed was read from the pane.");
   return command;
 }

@@ -1,55 +1,47 @@
-/** Finds in a captured screen what was missed of the stream. */
-import { commandAfterPrompt } from "./markers.ts";
+/** Finds in a captured screen, which ends where the cursor stands, what was missed of the stream. */
+import { commandAfterPrompt, visiblePrompts } from "./markers.ts";
 
-/** What follows the last lines that were seen. */
-export function linesAfter(
-  seen: readonly string[],
-  screen: readonly string[],
-  /** The cursor stands at the start of a line: the last one on the screen has ended. */
-  ended: boolean,
-): { found: boolean; text: string } {
-  const body = (lines: readonly string[]) => withoutPrompt(lines, ended);
-  const lines = [...screen];
-  while (lines.at(-1) === "") lines.pop();
-  const last = seen.at(-1) ?? "";
-  const whole = seen.slice(0, -1);
-  if (whole.length === 0 && last === "") return { found: false, text: body(lines) };
-  for (let at = lines.length - 1; at >= 0; at--) {
+/**
+ * What follows the last lines that were seen; undefined when they are not on the screen. `count` is the number of lines that had
+ * ended before the last of them: where lines repeat themselves, only that tells which one it was.
+ */
+export function linesAfter(seen: readonly string[], screen: string, count?: number): string | undefined {
+  const lines = screen.split("\n");
+  const last = asDrawn(seen.at(-1) ?? "");
+  const whole = seen.slice(0, -1).map((line) => asDrawn(line).trimEnd());
+  if (whole.length === 0 && last === "") return undefined;
+  const isHere = (at: number) => {
     const start = at - whole.length;
-    if (start < 0) break;
-    if (!whole.every((line, index) => line.trimEnd() === lines[start + index]?.trimEnd())) continue;
-    const here = lines[at] ?? "";
-    if (!here.startsWith(last)) continue;
-    return { found: true, text: body([here.slice(last.length), ...lines.slice(at + 1)]) };
+    const line = lines[at] ?? "";
+    if (start < 0 || (!line.startsWith(last) && line.trimEnd() !== last.trimEnd())) return false;
+    return whole.every((one, index) => one === lines[start + index]?.trimEnd());
+  };
+  let at = lines.length - 1;
+  if (count !== undefined && count < lines.length && isHere(count)) at = count;
+  else while (at >= 0 && !isHere(at)) at--;
+  return at < 0 ? undefined : [lines[at]?.slice(last.length) ?? "", ...lines.slice(at + 1)].join("\n");
+}
+
+/** All that the command entered at this prompt has printed; undefined when the screen does not reach back so far. */
+export function sincePrompt(screen: readonly string[], promptId: number): string | undefined {
+  const seen = commandAfterPrompt(screen.join("\n"), promptId);
+  return seen.kind === "unclear" ? undefined : seen.output;
+}
+
+/** Without the prompt that ended the command, and what came after it. */
+export function untilPrompt(screen: readonly string[], promptId: number): string {
+  const end = visiblePrompts(screen).find((one) => one.id === promptId + 1);
+  if (end === undefined) return screen.join("\n");
+  return [...screen.slice(0, end.line), screen[end.line]?.slice(0, end.start) ?? ""].join("\n");
+}
+
+/** A screen has no tabs, only the columns they led to. */
+function asDrawn(line: string): string {
+  if (!line.includes("\t")) return line;
+  let drawn = "";
+  for (const [index, part] of line.split("\t").entries()) {
+    if (index > 0) drawn += " ".repeat(8 - (Bun.stringWidth(drawn) % 8));
+    drawn += part;
   }
-  if (whole.length > 0 && last === "" && endsWith(lines, whole)) return { found: true, text: "" };
-  return { found: false, text: body(lines) };
-}
-
-/** Without the prompt that the shell has drawn since. */
-function withoutPrompt(lines: readonly string[], ended: boolean): string {
-  const end = lines.findLastIndex((line) => /\[buddy \d+: \d+\] /.test(line));
-  const kept = end >= 0 && end >= lines.length - 2 ? lines.slice(0, end) : lines;
-  const partial =
-    end >= 0 && kept.length === end ? (lines[end] ?? "").replace(/\[buddy \d+: \d+\] .*$/, "") : undefined;
-  if (partial === undefined) return lines.every((line) => line === "") ? "" : kept.join("\n") + (ended ? "\n" : "");
-  return kept.map((line) => `${line}\n`).join("") + partial;
-}
-
-function endsWith(lines: readonly string[], tail: readonly string[]): boolean {
-  return tail.every((line, index) => lines[lines.length - tail.length + index]?.trimEnd() === line.trimEnd());
-}
-
-/** Nothing was seen yet: what follows the prompt where the command was entered. */
-export function sincePrompt(
-  screen: readonly string[],
-  promptId: number,
-  ended: boolean,
-): { found: boolean; text: string } {
-  const lines = [...screen];
-  while (lines.at(-1) === "") lines.pop();
-  const seen = commandAfterPrompt(lines.join("\n"), promptId);
-  if (seen.kind === "unclear") return { found: false, text: "" };
-  const open = seen.kind === "running" && seen.output !== "" && ended ? "\n" : "";
-  return { found: true, text: seen.output + open };
+  return drawn;
 }

@@ -15,12 +15,16 @@ import type {
 import type { Spool } from "../output/spool.ts";
 import { Turns } from "../turns.ts";
 import { within } from "../within.ts";
+import { BreakOff } from "./break-off.ts";
+import { busyOutcome, clip } from "./busy-outcome.ts";
 import { capturePane, sendKeys } from "./capture.ts";
 import { Courier } from "./courier.ts";
 import { deliver, isBlank } from "./delivery.ts";
-import { adoptCommand, fillGap, lookAtPane } from "./found-again.ts";
+import { firstPrompt, NoShell, START_MS } from "./first-prompt.ts";
+import { adoptCommand, type PaneSnapshot } from "./found-again.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
 import { type ForegroundState, probeForeground, signalForeground } from "./probe.ts";
+import { Recall } from "./recall.ts";
 import { RunningCommand } from "./running-command.ts";
 import { ShellState } from "./shell-state.ts";
 import type { PaneRow, PaneSink, TmuxSession } from "./tmux-session.ts";
@@ -37,14 +41,8 @@ export interface PaneOptions {
 
 /** How long a command waits for the pane to become free before it is told that it is not. */
 const FREE_MS = 1500;
-const START_MS = 10_000;
-const REPLACED_MS = 2000;
 /** How long a command that is not waited for may take to begin. */
 const BEGUN_MS = 1000;
-/** Between two presses of Ctrl-C at a line that is given up. */
-const PRESS_MS = 400;
-const MAX_PRESSES = 10;
-
 /** Prompts in the middle of a command, printed or real, that are looked into. */
 const MAX_UNMARKED = 20;
 
@@ -61,6 +59,8 @@ export class TmuxPane implements Pane, PaneSink {
   #unfollow: () => void;
   readonly #shell: ShellState;
   readonly #courier: Courier;
+  readonly #recall: Recall;
+  readonly #breakOff: BreakOff;
   #alive = true;
   #current: RunningCommand | undefined;
   #last: RunningCommand | undefined;
@@ -85,6 +85,19 @@ export class TmuxPane implements Pane, PaneSink {
       },
       paneGone: () => this.gone("its pane was closed"),
     });
+    this.#breakOff = new BreakOff({ session: options.session, shell: this.#shell, pane: () => this.id });
+    this.#recall = new Recall({
+      session: options.session,
+      shell: this.#shell,
+      pane: () => this.id,
+      current: () => this.#current,
+      text: (bytes) => this.#onText(bytes),
+      mark: (mark) => this.#onMark(mark),
+      finish: (outcome) => this.#finish(outcome),
+      adopt: (tag, snapshot) => this.#adopt(tag, snapshot),
+      withdraw: (command) => this.#withdrawUndelivered(command),
+      look: () => this.#look(true),
+    });
     this.#scanner = this.#newScanner();
     this.#unfollow = options.session.follow(row.id, this);
   }
@@ -99,24 +112,18 @@ export class TmuxPane implements Pane, PaneSink {
 
   /** Waits for the first prompt of a new pane, or reads the state of one that was there. */
   async start(created: boolean): Promise<void> {
-    if (!created) await this.#recall();
-    const up = () => this.#shell.phase !== "starting" || !this.#alive;
-    await this.#shell.changes.until(up, REPLACED_MS);
-    if (!up() && created && (await this.#replaced())) await this.#shell.changes.until(up, REPLACED_MS / 2);
-    else await this.#shell.changes.until(up, START_MS);
-    if (this.#shell.phase === "none") throw this.#noShell();
-    if (this.#shell.phase === "starting" && created) {
-      throw new NoPrompt("target", "the shell in the new pane did not come to a prompt", {
-        hint: "Look at its start-up files; attach to the pane to see what it waits for.",
-      });
+    if (!created) {
+      this.#interrupted(false);
+      await this.#recall.look(MISSED);
     }
-  }
-
-  /** Another shell than buddy's waits in the foreground: a start-up file ends with `exec`. */
-  async #replaced(): Promise<boolean> {
-    const { shell } = this.options.session.options;
-    const seen = await this.#look(true);
-    return seen.shellItself && seen.doing !== "working" && !shell.argv.some((word) => word.endsWith(seen.program));
+    await firstPrompt({
+      shell: this.#shell,
+      created,
+      alive: () => this.#alive,
+      look: () => this.#look(true),
+      argv: this.options.session.options.shell.argv,
+      noShell: () => this.#noShell(),
+    });
   }
 
   async run(command: string, options: RunOptions = {}): Promise<RunResult> {
@@ -164,18 +171,21 @@ export class TmuxPane implements Pane, PaneSink {
   }
 
   dropped(): void {
+    this.#interrupted(true);
     this.#courier.stop();
     this.#shell.stop();
   }
 
   reconnected(): void {
-    this.#current?.notes.push("The connection was lost while the command ran; the command was found again.");
-    this.#scanner = this.#newScanner();
-    void this.#recall().catch((error: unknown) => this.gone(error instanceof Error ? error.message : String(error)));
+    this.#current?.note("The connection was lost while the command ran; the command was found again.");
+    void this.#recall
+      .look(MISSED)
+      .catch((error: unknown) => this.gone(error instanceof Error ? error.message : String(error)));
   }
 
   gone(why: string): void {
     this.#alive = false;
+    this.#recall.forget();
     this.#courier.forget();
     this.#shell.restart();
     this.#unfollow();
@@ -185,7 +195,8 @@ export class TmuxPane implements Pane, PaneSink {
 
   /** tmux was told to go on already; what it left out is read from the screen. */
   paused(): void {
-    void this.#recall("tmux left out output that came faster than it could be taken").catch(() => {});
+    this.#interrupted(false);
+    void this.#recall.look("tmux left out output that came faster than it could be taken").catch(() => {});
   }
 
   /** Stops following; the pane itself stays. */
@@ -213,7 +224,7 @@ export class TmuxPane implements Pane, PaneSink {
     const { transport } = this.options.session.options;
     const outcome = await watchCommand(command, options, {
       probe: (prompting) => this.#look(prompting),
-      interrupt: () => this.#interrupt(),
+      interrupt: () => this.#breakOff.press(),
       signal: (name) => signalForeground(transport, this.#row, name),
       withdraw: () => this.#withdraw(command),
       abandonLine: () => this.#abandonLine(),
@@ -246,10 +257,6 @@ export class TmuxPane implements Pane, PaneSink {
     command.finish({ kind: "lost", why: "the connection was lost before the command was delivered; it did not run" });
   }
 
-  async #interrupt(): Promise<void> {
-    await this.options.session.send([`copy-mode -q -t ${this.id}`, `send-keys -t ${this.id} C-c`]);
-  }
-
   /** Undefined when a command can be sent now; otherwise what to tell instead. */
   async #becomeFree(options: RunOptions): Promise<RunResult | undefined> {
     const earlier = this.#current;
@@ -260,7 +267,7 @@ export class TmuxPane implements Pane, PaneSink {
       await this.#shell.changes.until(settled, end - performance.now(), options.signal);
       if (this.#shell.phase !== "continuation") break;
       this.#asides.push("The operator had begun a command of several lines; it was set aside.");
-      await this.#giveUpLine();
+      await this.#breakOff.line();
     }
     if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, []);
     if (!this.#alive) return this.#notRun({ kind: "lost", why: "the pane was closed" }, []);
@@ -274,27 +281,9 @@ export class TmuxPane implements Pane, PaneSink {
       this.#shell.unsure = false;
       return undefined;
     }
-    if (this.#current === undefined && (await this.#comesBack(seen))) return undefined;
-    const what = this.#current?.text ?? this.#shell.operatorCommand;
-    const by = this.#current === undefined ? "the operator's" : "an earlier";
-    const named = what === undefined ? `${by} program ${seen.program}` : `${by} command ${JSON.stringify(clip(what))}`;
-    const waitsFor = seen.doing === "raw" ? "repl" : seen.doing;
-    const screen = this.#current?.recording.fullScreen === true ? ("full-screen" as const) : waitsFor;
-    const outcome: RunOutcome =
-      screen === "working"
-        ? { kind: "running", why: "busy", program: seen.program }
-        : { kind: "waiting", for: screen, program: seen.program };
-    return this.#notRun(outcome, [`Nothing was typed: ${named} is still in the foreground of this pane.`]);
-  }
-
-  /** The shell reads a line although nothing told of a prompt: one Ctrl-C makes it draw another. */
-  async #comesBack(seen: ForegroundState): Promise<boolean> {
-    const { shell } = this.options.session.options;
-    const ours = seen.shellItself && shell.argv.some((word) => word.endsWith(seen.program));
-    if (!ours || seen.doing !== "raw" || this.#shell.operatorCommand !== undefined) return false;
-    await this.#interrupt();
-    await this.#shell.changes.until(() => this.#shell.phase === "ready", PRESS_MS);
-    return this.#shell.phase === "ready";
+    if (this.#current === undefined && (await this.#breakOff.promptUntold(seen))) return undefined;
+    const { outcome, note } = busyOutcome(seen, this.#current, this.#shell.operatorCommand);
+    return this.#notRun(outcome, [note]);
   }
 
   async #ensureAlive(): Promise<void> {
@@ -309,41 +298,20 @@ export class TmuxPane implements Pane, PaneSink {
     this.#tell("lost-state", text);
   }
 
-  /** After nobody listened for a while. */
-  async #recall(why = MISSED): Promise<void> {
-    const { session, spool } = this.options;
-    const snapshot = await lookAtPane(session, this.id);
-    const { mark } = snapshot;
-    const command = this.#current;
-    if (command?.phase === "sent") {
-      if (mark !== undefined && "tag" in mark && mark.tag === command.tag) command.started();
-      else await this.#withdrawUndelivered(command);
-    }
-    if (command?.phase === "started") fillGap(command, snapshot, why);
-    if (mark?.kind === "started") {
-      if (command === undefined && mark.tag !== 0) {
-        this.#current = adoptCommand(mark.tag, snapshot, spool);
-        const text = `A command from before still runs in the pane: ${clip(this.#current.text)}`;
-        this.options.notice({ kind: "info", text });
-      }
-      this.#shell.cwd = snapshot.cwd || this.#shell.cwd;
-      this.#shell.phase = "running";
-    } else if (mark?.kind === "gave-up") {
-      this.#onMark(mark);
-    } else if (mark?.kind === "prompt") {
-      this.#onMark(mark);
-      this.#onMark({ kind: "ready" });
-    } else if (this.#shell.phase === "starting" && mark === undefined) {
-      // Something else set the pane's path: a look at the foreground has to do.
-      const seen = await this.#look(true);
-      if (this.#shell.phase === "starting") {
-        this.#shell.phase = seen.shellItself && seen.doing !== "working" ? "ready" : "running";
-      }
-    }
-    this.#shell.changes.changed();
+  /** The stream has a gap here. */
+  #interrupted(dropped: boolean): void {
+    this.#recall.interrupt(dropped);
+    this.#scanner = this.#newScanner();
+  }
+
+  #adopt(tag: number, snapshot: PaneSnapshot): void {
+    this.#current = adoptCommand(tag, snapshot, this.options.spool);
+    const text = `A command from before still runs in the pane: ${clip(this.#current.text)}`;
+    this.options.notice({ kind: "info", text });
   }
 
   #onMark(mark: Mark): void {
+    if (this.#recall.interrupted) return this.#recall.keepMark(mark);
     const command = this.#current;
     const ours = command !== undefined && "tag" in mark && mark.tag === command.tag;
     if (mark.kind === "prompt") this.#courier.promptSeen();
@@ -424,25 +392,15 @@ export class TmuxPane implements Pane, PaneSink {
   #onIncomplete(): void {
     // fish tells before it runs anything and has emptied the line again; the others stand at their second prompt.
     if (this.options.session.options.shell.kind === "fish") this.#shell.phase = "ready";
-    else void this.#giveUpLine().catch(() => {});
+    else void this.#breakOff.line().catch(() => {});
     this.#finish({ kind: "incomplete", hint: INCOMPLETE });
     this.#shell.changes.changed();
   }
 
   #abandonLine(): void {
     if (this.#current?.phase !== "taken") return;
-    void this.#giveUpLine().catch(() => {});
+    void this.#breakOff.line().catch(() => {});
     this.#finish({ kind: "incomplete", hint: INCOMPLETE });
-  }
-
-  /** A Ctrl-C between two reads of the shell can get lost: it is pressed again until the prompt is back. */
-  async #giveUpLine(): Promise<void> {
-    this.#shell.phase = "running";
-    this.#shell.forgetLine();
-    for (let presses = 0; presses < MAX_PRESSES && this.#shell.phase === "running"; presses++) {
-      await this.#interrupt();
-      await this.#shell.changes.until(() => this.#shell.phase !== "running", PRESS_MS);
-    }
   }
 
   #onShellEnded(code: number): void {
@@ -505,15 +463,8 @@ export class TmuxPane implements Pane, PaneSink {
   }
 
   #onText(bytes: Buffer): void {
+    if (this.#recall.interrupted) return this.#recall.passText(bytes);
     this.#current?.output(bytes);
     this.#shell.text(bytes);
   }
-}
-
-export class NoPrompt extends BuddyError {}
-/** Nothing that could be started in the pane stays. */
-export class NoShell extends BuddyError {}
-
-function clip(text: string): string {
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

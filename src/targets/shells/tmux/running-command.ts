@@ -52,6 +52,11 @@ export class RunningCommand {
     this.#beforeBytes += bytes.length;
   }
 
+  /** Once, however often it happens. */
+  note(text: string): void {
+    if (!this.notes.includes(text)) this.notes.push(text);
+  }
+
   taken(aside: string): void {
     this.phase = "taken";
     this.setAside(aside);

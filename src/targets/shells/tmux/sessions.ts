@@ -4,8 +4,9 @@ import type { ManagedPane, Pane, PaneSelector, Panes } from "../../target.ts";
 import type { Spool } from "../output/spool.ts";
 import { paneCommand } from "./bootstrap.ts";
 import { borrowedPane } from "./borrowed-pane.ts";
+import { NoPrompt, NoShell } from "./first-prompt.ts";
 import { removeLeftovers } from "./leftovers.ts";
-import { NoPrompt, NoShell, TmuxPane } from "./pane.ts";
+import { TmuxPane } from "./pane.ts";
 import { tmuxQuote } from "./tmux-quote.ts";
 import { markPane, type PaneRow, TmuxSession, type TmuxSessionOptions } from "./tmux-session.ts";
 

@@ -46,6 +46,7 @@ export interface PaneSink {
 const HEARTBEAT_MS = 3000;
 /** Between attempts; the transport waits by itself within each. */
 const BACKOFF_MS = [0, 500, 2000, 5000, 15_000, 30_000];
+const LOCAL_BACKOFF_MS = [0, 100];
 const FORMAT = [
   "pane_id",
   "window_id",
@@ -109,9 +110,9 @@ export class TmuxSession {
     return this.#opening;
   }
 
-  async send(lines: readonly string[]): Promise<Reply[]> {
+  async send(lines: readonly string[], taken?: (replies: readonly Reply[]) => void): Promise<Reply[]> {
     await this.#reconnecting;
-    return this.#connectedClient().send(lines);
+    return this.#connectedClient().send(lines, taken);
   }
 
   async ask(line: string): Promise<readonly string[]> {
@@ -277,7 +278,11 @@ export class TmuxSession {
     clearInterval(this.#heartbeat);
     if (this.#closed) return;
     for (const sink of this.#sinks.values()) sink.dropped(why);
-    this.#reconnecting ??= this.#reconnect(why).finally(() => (this.#reconnecting = undefined));
+    this.#reconnecting ??= this.#reconnect(why).finally(() => {
+      this.#reconnecting = undefined;
+      // Dropped again before it was known to stand.
+      if (this.#client?.closed === true) this.#lost(why);
+    });
   }
 
   async #reconnect(why: string): Promise<void> {
@@ -286,7 +291,7 @@ export class TmuxSession {
     if (remote)
       notice({ kind: "reconnecting", text: `Connection to ${transport.label} lost (${why}); reconnecting …` });
     const stale = this.#clientPid;
-    for (const delay of remote ? BACKOFF_MS : [0]) {
+    for (const delay of remote ? BACKOFF_MS : LOCAL_BACKOFF_MS) {
       await Bun.sleep(delay);
       if (this.#closed) return;
       try {
@@ -301,13 +306,15 @@ export class TmuxSession {
         if (/no (server|sessions?)|can't find session|error connecting|server exited/.test(client.message)) break;
         continue;
       }
-      return this.#resume(client, stale, remote);
+      const resumed = await this.#resume(client, stale, remote).catch(() => false);
+      if (resumed !== false) return;
     }
     this.#giveUp(`the tmux session ${this.name} is gone`);
   }
 
   async #resume(client: ControlClient, stale: number, remote: boolean): Promise<void> {
     this.#client = client;
+    this.#watch();
     const [pid, panes] = await client.send([
       "display-message -p '#{client_pid}'",
       `list-panes -s -t ${tmuxQuote(`=${this.name}`)} -F '${FORMAT}'`,
@@ -316,7 +323,6 @@ export class TmuxSession {
     if (stale > 0 && stale !== this.#clientPid) {
       void this.options.transport.run('kill -9 "$1" 2>/dev/null; :', { args: [String(stale)] }).catch(() => {});
     }
-    this.#watch();
     this.#dropMissing(panes?.ok === true ? parsePanes(panes.lines) : []);
     for (const sink of this.#sinks.values()) sink.reconnected();
     if (remote)
