@@ -2,6 +2,7 @@
 import { DURATION_FORMAT, LONGEST_DURATION_MS, parseDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { Args } from "./command.ts";
+import { parseDestination } from "../targets/transports/ssh-destination.ts";
 
 /** In the order of `buddy --help`. */
 export const GLOBAL_ARGS = {
@@ -141,7 +142,10 @@ function requireHttpUrl(url: string): void {
 
 // A value that ssh would read as an option, or a newline in it, never reaches ssh's command line.
 function requireSshTarget(target: string): void {
-  if (/^[^\s-][^\s]*$/.test(target) && !target.includes("@-") && !target.endsWith("@")) return;
+  if (/^[^\s-][^\s]*$/.test(target) && !target.includes("@-") && !target.endsWith("@")) {
+    parseDestination(target);
+    return;
+  }
   throw new BuddyError("usage", `--ssh: "${target}" is no host`, {
     hint: "for example --ssh web1, --ssh deploy@web1 or --ssh deploy@web1:2222",
   });

@@ -126,6 +126,8 @@ describe("flags", () => {
     [["exec", "--base-url", "localhost:80"], '--base-url: "localhost:80" is no http or https address'],
     [["exec", "--base-url", "https://u:p@h"], "--base-url must not hold a user name or password"],
     [["exec", "--ssh", "a b"], '--ssh: "a b" is no host'],
+    [["exec", "--ssh", "web1:99999"], '--ssh "web1:99999": "99999" is not a port'],
+    [["exec", "--ssh", "web1:"], '--ssh "web1:": "" is not a port'],
     [["exec", "--ssh=-oProxyCommand=x"], '--ssh: "-oProxyCommand=x" is no host'],
     [["exec", "--ssh", "user@"], '--ssh: "user@" is no host'],
     [["exec", "--ssh", "u@-oProxyCommand=x"], "is no host"],
