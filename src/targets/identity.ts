@@ -32,7 +32,8 @@ printf '%s\\0' "\${D-}"
 export function parseFacts(result: ScriptResult, label: string, wanted?: string): MachineFacts & { ledger: string } {
   if (result.code === 3) {
     throw new BuddyError("target", `${label} has no directory ${wanted}`, {
-      hint: `${result.stderr.trim()}\nName another one with --cd.`,
+      // Of the shell's line only what it says of the directory, not where in our script.
+      hint: `${result.stderr.trim().replace(/^.*?\b\d+: (?=cd: )/s, "")}\nName another one with --cd.`,
     });
   }
   const fields = result.stdout.toString().split("\0");

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { BuddyError } from "../../src/lib/errors.ts";
 import { childEnv } from "../../src/targets/child-env.ts";
 import { FACTS_SCRIPT, localFacts, parseFacts } from "../../src/targets/identity.ts";
 import { LANE_ARGV, Lane } from "../../src/targets/lane.ts";
@@ -58,6 +59,12 @@ describe("who and where", () => {
     expect(transport.facts.cwd).toBe(realpathSync(process.env["HOME"] ?? "/"));
     const gone = await transport.run(FACTS_SCRIPT, { args: ["~/no/such/dir"] });
     expect(() => parseFacts(gone, "host", "~/no/such/dir")).toThrow("host has no directory ~/no/such/dir");
+    for (const shell of ["buddy-lane: 7: ", "/bin/bash: line 7: ", "sh: "]) {
+      const told = { code: 3, stdout: Buffer.from(""), stderr: `${shell}cd: can't cd to /x\n` };
+      expect(hintOf(() => parseFacts(told, "host", "/x"))).toBe(
+        `${shell === "sh: " ? shell : ""}cd: can't cd to /x\nName another one with --cd.`,
+      );
+    }
     const noise = { code: 0, stdout: Buffer.from("hello"), stderr: "" };
     expect(() => parseFacts(noise, "host")).toThrow("did not tell who and where it is");
   });
@@ -169,3 +176,12 @@ test("without --ssh and --container it is this machine; an abort comes first", a
   );
   expect(typeof canAsk()).toBe("boolean");
 });
+
+function hintOf(work: () => unknown): string | undefined {
+  try {
+    work();
+  } catch (error) {
+    return error instanceof BuddyError ? error.hint : undefined;
+  }
+  return undefined;
+}
