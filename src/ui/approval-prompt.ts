@@ -67,7 +67,8 @@ export class ApprovalPrompt {
     const small = keys.flatMap((row) =>
       row.includes("  a  ") ? inRows(row, columns, Infinity) : [clip(row, columns)],
     );
-    return { rows: [...out, ...body, ...(fits ? wrapped : small)], cursor };
+    const below = (fits ? wrapped : small).slice(0, Math.max(1, rows - body.length));
+    return { rows: [...out, ...body, ...below], cursor };
   }
 
   /** Shown above the line while the operator is still typing. */

@@ -463,6 +463,10 @@ describe("approvals", () => {
     const help = await rig.until("run it, this once");
     expect(help.replaceAll("\n", "")).toContain("ann@desk$ systemctl restart nginx -- approve?");
     expect(help.replace(/\s+/g, " ")).toContain("everything like systemctl restart");
+    rig.resize(60, 5);
+    await rig.until(
+      (text) => text.includes("ann@desk$ systemctl restart nginx -- approve?") && text.includes("run it,"),
+    );
   });
 
   test("the rest of a typed-out yes and its Enter sent a prompt", async () => {
