@@ -297,7 +297,8 @@ export class TmuxSession {
       try {
         await transport.ensure();
       } catch (error) {
-        if (error instanceof BuddyError && error.message.includes("another machine"))
+        // Nothing to wait for: it is not the same machine any more, or we are leaving while the pane is still being opened.
+        if (error instanceof BuddyError && /another machine|was closed$/.test(error.message))
           return this.#giveUp(error.message);
         continue;
       }
