@@ -7,8 +7,11 @@ export function guardTerminal(modesOff: string): () => void {
   return () => {
     clearTimeout(timer);
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    void child.stdin.write("\n");
-    void child.stdin.end();
+    const { stdin } = child;
+    // It may have been killed this very moment; then there is nobody to dismiss.
+    void Promise.try(() => stdin.write("\n"))
+      .then(() => stdin.end())
+      .catch(() => {});
   };
 }
 
@@ -23,16 +26,21 @@ exec 3<&1
 case $(stty -a <&3) in *-isig*) stty sane <&3 ;; esac`;
 
 function watcher(modesOff: string) {
-  const child = Bun.spawn(["sh", "-c", SCRIPT, "buddy-terminal", modesOff], {
-    stdin: "pipe",
-    stdout: "inherit",
-    stderr: "ignore",
-    cwd: "/",
-    env: { PATH: process.env.PATH ?? "/usr/bin:/bin" },
-    detached: true,
-  });
-  child.unref();
-  return child;
+  try {
+    const child = Bun.spawn(["sh", "-c", SCRIPT, "buddy-terminal", modesOff], {
+      stdin: "pipe",
+      stdout: "inherit",
+      stderr: "ignore",
+      cwd: "/",
+      env: { PATH: process.env.PATH ?? "/usr/bin:/bin" },
+      detached: true,
+    });
+    child.unref();
+    return child;
+  } catch {
+    // No sh, or no process to be had: everything else works without a guard.
+    return undefined;
+  }
 }
 
 const START_MS = 100;
