@@ -38,6 +38,7 @@ export function remoteProcess(
 
   let timer: ReturnType<typeof setTimeout> | undefined;
   let sent: NodeJS.Signals | undefined;
+  let givenUp = false;
   const kill = (signal?: NodeJS.Signals) => {
     sent = signal ?? "SIGTERM";
     if (reaper === undefined) return client.kill(signal);
@@ -46,7 +47,10 @@ export function remoteProcess(
       if (signal === undefined) reaper.signal(pid, "LATER-KILL");
     }, noop);
     if (signal !== undefined && signal !== "SIGKILL") return;
-    timer ??= setTimeout(() => client.kill(), CLIENT_GRACE_MS);
+    timer ??= setTimeout(() => {
+      givenUp = true;
+      client.kill();
+    }, CLIENT_GRACE_MS);
   };
   const abort = () => kill();
   options.signal?.addEventListener("abort", abort, { once: true });
@@ -55,8 +59,8 @@ export function remoteProcess(
     clearTimeout(timer);
     options.signal?.removeEventListener("abort", abort);
     void started.promise.then((pid) => reaper?.drop(pid), noop);
-    // ssh tells a death by signal only as 255, the same as a lost connection.
-    return code === 255 && sent !== undefined ? 128 + constants.signals[sent] : code;
+    // ssh tells a death by signal only as 255, the same as a lost connection; a client that we ended may tell anything.
+    return (code === 255 || givenUp) && sent !== undefined ? 128 + constants.signals[sent] : code;
   });
   return { pid: started.promise, stdin: client.stdin, stdout: out.rest, stderr: err.rest, exited, kill };
 }
