@@ -419,6 +419,31 @@ describe("a buddy that comes back", () => {
     expect(text(await second.shell.run("echo $PWD $MARK"))).toBe("/usr kept\n");
   });
 
+  test.each(["bash", "dash"])("goes on in its %s pane when something cleaned its files away", async (shell) => {
+    await using first = await openTestTarget("local", { shell });
+    await first.target.shell.run("MARK=kept");
+    const { tmuxSession } = first.target.identity;
+    await first.target[Symbol.asyncDispose]();
+    for (const place of ["/tmp", "/dev/shm"])
+      await Bun.$`rm -rf ${place}/buddy-${process.getuid?.()}/${first.options.tmuxSocket}.${tmuxSession}`.quiet();
+    await using second = await openTarget(first.options);
+    const result = await second.shell.run("echo $MARK", { waitMs: 10_000 });
+    expect(result).toMatchObject({ outcome: { kind: "exited", code: 0 }, output: { head: "kept\n" } });
+  });
+
+  test("tells of a shell that does not answer, instead of waiting for ever", async () => {
+    await using first = await openTestTarget("local", { shell: "bash" });
+    await first.target.shell.run("true");
+    const { tmuxSession = "" } = first.target.identity;
+    const directory = `/tmp/buddy-${process.getuid?.()}/${first.options.tmuxSocket}.${tmuxSession}`;
+    writeFileSync(join(directory, "key"), `${"0".repeat(32)}\n`);
+    await first.tmux("set-option", "-t", tmuxSession, "@buddy_key", "0".repeat(32));
+    await first.target[Symbol.asyncDispose]();
+    await using second = await openTarget(first.options);
+    const result = await second.shell.run("true");
+    expect(result.outcome).toMatchObject({ kind: "lost", why: expect.stringContaining("does not tell") });
+  });
+
   test("output that tmux left out is filled in from the screen", async () => {
     const shared = place.target.shell as Pane;
     const running = shared.run("for i in 1 2 3 4 5 6 7 8; do echo step $i; sleep 0.1; done");

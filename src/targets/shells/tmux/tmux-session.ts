@@ -139,9 +139,7 @@ export class TmuxSession {
     const { transport, socket } = this.options;
     const args = prepareArguments({ facts: transport.facts, socket, session: this.name });
     const result = await transport.run(RESTORE_FILES, { args, input: `${this.#key}\n` });
-    if (result.code !== 0) {
-      throw new BuddyError("target", `buddy's files on the target cannot be written: ${result.stderr.trim()}`);
-    }
+    if (result.code !== 0) throw cannotWrite(result.stderr);
   }
 
   /** After the session itself is gone. */
@@ -163,8 +161,9 @@ export class TmuxSession {
     const client = await this.#attach(true);
     this.#client = client;
     const target = tmuxQuote(`=${this.name}:`);
-    const [managed, panes, pid] = await client.send([
+    const [managed, key, panes, pid] = await client.send([
       `show-options -qv -t ${target} @buddy_managed`,
+      `show-options -qv -t ${target} @buddy_key`,
       `list-panes -s -t ${target} -F '${FORMAT}|#{pane_start_command}'`,
       "display-message -p '#{client_pid}'",
     ]);
@@ -178,14 +177,25 @@ export class TmuxSession {
       });
     }
     if (!isManaged) await this.#mark(client, target, parsePanes([first])[0]);
+    else if (key?.lines[0]) await this.#keepKey(key.lines[0]);
     this.#watch();
     return !isManaged;
+  }
+
+  /** Something cleaned the directory away, and the key made anew is not the one that the shells of this session know. */
+  async #keepKey(key: string): Promise<void> {
+    if (key === this.#key) return;
+    this.#key = key;
+    const script = 'IFS= read -r k && umask 077 && printf "%s\\n" "$k" >"$1/key"';
+    const result = await this.options.transport.run(script, { args: [this.#directory], input: `${key}\n` });
+    if (result.code !== 0) throw cannotWrite(result.stderr);
   }
 
   async #mark(client: ControlClient, target: string, pane: PaneRow | undefined): Promise<void> {
     const owner = tmuxQuote(this.options.owner);
     await client.send([
       `set-option -t ${target} @buddy_managed 1`,
+      `set-option -t ${target} @buddy_key ${this.#key}`,
       `set-option -t ${target} @buddy_owner ${owner}`,
       `set-option -t ${target} destroy-unattached off`,
       ...(pane === undefined ? [] : markPane(pane.id, "shared", this.options.owner)),
@@ -356,6 +366,10 @@ export class TmuxSession {
     }, every / 2);
     this.#heartbeat.unref();
   }
+}
+
+function cannotWrite(why: string): BuddyError {
+  return new BuddyError("target", `buddy's files on the target cannot be written: ${why.trim()}`);
 }
 
 export function markPane(pane: string, name: string, owner: string): string[] {

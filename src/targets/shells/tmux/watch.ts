@@ -28,6 +28,8 @@ const AGAIN_MS = 100;
 const FULL_SCREEN_MS = 1000;
 /** fish has no second prompt: it just waits for the rest of the line. */
 const UNSTARTED_MS = 1500;
+/** A shell that waits for a line all this time and has not taken the command will not take it any more. */
+const UNANSWERED_MS = 10_000;
 /** From Ctrl-C to TERM, and between the KILLs that follow. */
 const INTERRUPT_MS = 350;
 const ROUNDS = 12;
@@ -67,6 +69,11 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
       () => undefined,
     );
     if (command.outcome !== undefined) return command.outcome;
+    const idle = seen !== undefined && seen.shellItself && seen.doing !== "working";
+    if (command.phase === "sent" && idle && performance.now() - command.lastActivity > UNANSWERED_MS) {
+      if (await hands.withdraw().catch(() => false)) return { kind: "lost", why: UNANSWERED };
+      continue;
+    }
     const waiting = seen === undefined ? undefined : judge(seen, before, command);
     const first = before === undefined || before.doing !== seen?.doing;
     before = seen;
@@ -87,6 +94,9 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
     pause = MAX_QUIET_MS;
   }
 }
+
+const UNANSWERED =
+  "the shell in the pane does not tell what it does with commands; look at the pane before running it again, and close the pane to get a new one";
 
 function judge(
   seen: ForegroundState,
