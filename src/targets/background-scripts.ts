@@ -99,9 +99,12 @@ members() {
 }
 zombie() { [ -r "/proc/$1/stat" ] && read -r st <"/proc/$1/stat" && case \${st##*) } in Z*) return 0 ;; esac; return 1; }
 spared() { case " $spare " in *" $1 "*) ;; *) return 1 ;; esac; }
+ingroup() { [ -r "/proc/$1/stat" ] && read -r st <"/proc/$1/stat" && set -- \${st##*) } && [ "$3" = "$pid" ]; }
+# Once to each: a program may count them, or say goodbye twice.
 signal() {
-  if [ "$1" != KILL ] || [ -z "$spare" ]; then kill "-$1" "-$pid" 2>/dev/null; fi
-  for e in $all; do spared "$e" || kill "-$1" "$e" 2>/dev/null; done
+  group=
+  if [ "$1" != KILL ] || [ -z "$spare" ]; then kill "-$1" "-$pid" 2>/dev/null; group=1; fi
+  for e in $all; do spared "$e" || { [ -n "$group" ] && ingroup "$e"; } || kill "-$1" "$e" 2>/dev/null; done
 }
 living() { for e in $pid $all; do if ! spared "$e" && kill -0 "$e" 2>/dev/null && ! zombie "$e"; then return 0; fi; done; return 1; }
 pause() { sleep 0.05 2>/dev/null || sleep 1; }

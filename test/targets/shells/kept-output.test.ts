@@ -38,6 +38,8 @@ function open(options: Partial<SpoolOptions> = {}): Spool {
 
 /** As after kill -9: nothing was closed, only the files are there. */
 const afterCrash = () => open();
+/** A short text gets its file a moment after its end. */
+const stored = (id: string) => until(() => existsSync(join(directory(), `${id}@0.end`)), `${id} is stored`);
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => `line ${i}\n`).join("");
 
 beforeEach(() => {
@@ -52,7 +54,7 @@ afterEach(() => {
 });
 
 describe("found again", () => {
-  test("exactly, by offset and by filter, and new ids are new", () => {
+  test("exactly, by offset and by filter, and new ids are new", async () => {
     const whole = numbers(50_000);
     const before = open();
     const text = before.open();
@@ -61,6 +63,7 @@ describe("found again", () => {
     errors.add("only this\n");
     text.end();
     errors.end();
+    await stored("err-2");
     const after = afterCrash();
     expect(after.find("out-1").read({ limit: 4_000_000 })).toEqual({
       text: whole,
@@ -135,15 +138,18 @@ describe("found again", () => {
     expect(() => afterCrash().find("out-1")).toThrow("is no longer kept");
   });
 
-  test("another session in the same process has its own, with numbers that were not used", () => {
+  test("another session in the same process has its own, with numbers that were not used", async () => {
     const spool = open();
     const first = spool.open();
     first.add("of the first");
     first.end();
+    await stored("out-1");
     session = "aaaa-0000-0000-0002";
     const second = spool.open();
     second.add("of the second");
     second.end();
+    expect(spool.find("out-2").read().text).toBe("of the second");
+    await stored("out-2");
     expect(second.id).toBe("out-2");
     expect(files()).toEqual(["out-2@0.end"]);
     expect(spool.find("out-2").read().text).toBe("of the second");
@@ -154,10 +160,11 @@ describe("found again", () => {
 });
 
 describe("private", () => {
-  test("for the owner alone, and not to be found by a search for what was printed", () => {
+  test("for the owner alone, and not to be found by a search for what was printed", async () => {
     const text = open().open();
     text.add("a needle in a haystack\n");
     text.end();
+    await stored("out-1");
     expect(statSync(directory()).mode & 0o777).toBe(0o700);
     expect(statSync(join(state, "outputs")).mode & 0o777).toBe(0o700);
     const [name = ""] = files();
@@ -198,11 +205,12 @@ describe("no room", () => {
     expect(told[0]).toContain("it ends with this buddy");
   });
 
-  test("a directory that was removed meanwhile is made again", () => {
+  test("a directory that was removed meanwhile is made again", async () => {
     const spool = open();
     const first = spool.open();
     first.add("first");
     first.end();
+    await stored("out-1");
     removeOutputs(state, session);
     const second = spool.open();
     second.add("second");
@@ -284,7 +292,7 @@ describe("no room", () => {
 
 describe("copies and clean-up", () => {
   const put = (words: string) => {
-    const spool = open();
+    using spool = open();
     const text = spool.open();
     text.add(words);
     text.end();

@@ -4,6 +4,9 @@ import path from "node:path";
 import { FileSegment, parseName } from "./segment.ts";
 import { type Places, SpooledText } from "./spooled-text.ts";
 
+/** Short texts of commands that have ended wait so long for their files. */
+const LATER_MS = 250;
+const MOST_LATER = 200;
 /** Where no disk takes anything. */
 const MAX_MEMORY = 32 * 1024 * 1024;
 
@@ -25,6 +28,8 @@ export class Shelf implements Places {
   #highest: number | undefined;
   #prepared = false;
   #unchecked = 0;
+  #later: (() => void)[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: ShelfOptions) {
     this.#options = options;
@@ -63,7 +68,21 @@ export class Shelf implements Places {
     }
   }
 
+  later(act: () => void): void {
+    this.#later.push(act);
+    if (this.#later.length >= MOST_LATER) return this.#doNow();
+    this.#timer ??= setTimeout(() => this.#doNow(), LATER_MS);
+    this.#timer.unref();
+  }
+
+  #doNow(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const act of this.#later.splice(0)) act();
+  }
+
   close(): void {
+    this.#doNow();
     for (const text of this.#texts.values()) text.close();
     this.#texts.clear();
   }

@@ -11,6 +11,8 @@ export interface Places {
   failed(place: number, error: unknown, bytes: number): void;
   /** So many bytes came to it. */
   grown(bytes: number): void;
+  /** Does it soon, and before the end: making a file takes longer than many a command. */
+  later(act: () => void): void;
   /** Takes buddy's own secrets out; the number of bytes stays. */
   hide(text: string): string;
   readonly segmentBytes: number;
@@ -35,6 +37,7 @@ export class SpooledText {
   #buffered = 0;
   #total = 0;
   #ended = false;
+  #stored = false;
   /** Moves on when one takes no more; then what the first one keeps is not all. */
   #place = 0;
   /** It was still growing when the buddy that kept it ended. */
@@ -53,6 +56,7 @@ export class SpooledText {
     const last = text.#segments.at(-1);
     text.#total = last === undefined ? 0 : last.start + last.size;
     text.#ended = true;
+    text.#stored = true;
     text.#cut = !whole;
     return text;
   }
@@ -96,8 +100,15 @@ export class SpooledText {
   end(): void {
     this.#stopTimer();
     if (this.#ended) return;
-    this.#flush(true);
     this.#ended = true;
+    if (this.#segments.length === 0 && this.#places.lasting) this.#places.later(() => this.#store());
+    else this.#store();
+  }
+
+  #store(): void {
+    if (this.#stored) return;
+    this.#stored = true;
+    this.#flush(true);
     this.#segments.at(-1)?.close(this.#places.lasting && this.#place === 0);
   }
 
@@ -117,9 +128,11 @@ export class SpooledText {
 
   /** Leaves it as it is: the command may go on without this buddy. */
   close(): void {
+    if (this.#ended) return this.#store();
     this.save();
     this.#segments.at(-1)?.close(false);
     this.#ended = true;
+    this.#stored = true;
   }
 
   /** Gives up the oldest segment that is neither the first nor the last. */
