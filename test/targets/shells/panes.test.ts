@@ -423,7 +423,6 @@ describe("a buddy that comes back", () => {
     await using first = await openTestTarget("local", { shell });
     await first.target.shell.run("MARK=kept");
     const { tmuxSession } = first.target.identity;
-    await first.target[Symbol.asyncDispose]();
     for (const place of ["/tmp", "/dev/shm"])
       await Bun.$`rm -rf ${place}/buddy-${process.getuid?.()}/${first.options.tmuxSocket}.${tmuxSession}`.quiet();
     await using second = await openTarget(first.options);
@@ -438,7 +437,6 @@ describe("a buddy that comes back", () => {
     const directory = `/tmp/buddy-${process.getuid?.()}/${first.options.tmuxSocket}.${tmuxSession}`;
     writeFileSync(join(directory, "key"), `${"0".repeat(32)}\n`);
     await first.tmux("set-option", "-t", tmuxSession, "@buddy_key", "0".repeat(32));
-    await first.target[Symbol.asyncDispose]();
     await using second = await openTarget(first.options);
     const result = await second.shell.run("true");
     expect(result.outcome).toMatchObject({ kind: "lost", why: expect.stringContaining("does not tell") });
