@@ -143,8 +143,9 @@ export class Transcript {
     }
   }
 
-  /** Rows that still change, the newest last, at most `limit`. */
+  /** Rows that still change, the newest last, at most `limit`; none before what stands above them is printed. */
   live(limit: number): string[] {
+    if (this.#lines.length > 0) return [];
     const rows: string[] = [];
     if (this.#thought !== undefined) rows.push(...this.#liveThought(this.#thought));
     if (this.#answer !== undefined) {
