@@ -23,11 +23,12 @@ import { deliver, isBlank } from "./delivery.ts";
 import { firstPrompt, NoShell, START_MS } from "./first-prompt.ts";
 import { adoptCommand, type PaneSnapshot } from "./found-again.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
+import type { PaneRow } from "./pane-rows.ts";
 import { type ForegroundState, probeForeground, signalForeground } from "./probe.ts";
 import { Recall } from "./recall.ts";
 import { RunningCommand } from "./running-command.ts";
 import { ShellState } from "./shell-state.ts";
-import type { PaneRow, PaneSink, TmuxSession } from "./tmux-session.ts";
+import type { PaneSink, TmuxSession } from "./tmux-session.ts";
 import { watchCommand } from "./watch.ts";
 
 export interface PaneOptions {

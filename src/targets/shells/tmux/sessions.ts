@@ -7,8 +7,9 @@ import { borrowedPane } from "./borrowed-pane.ts";
 import { NoPrompt, NoShell } from "./first-prompt.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import { TmuxPane } from "./pane.ts";
+import { markPane, type PaneRow } from "./pane-rows.ts";
 import { tmuxQuote } from "./tmux-quote.ts";
-import { markPane, type PaneRow, TmuxSession, type TmuxSessionOptions } from "./tmux-session.ts";
+import { TmuxSession, type TmuxSessionOptions } from "./tmux-session.ts";
 
 export interface ManagedPanesOptions {
   /** For the default session; others are made alike. */

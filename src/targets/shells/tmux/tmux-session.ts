@@ -4,6 +4,7 @@ import { BuddyError } from "../../../lib/errors.ts";
 import type { TargetNotice, Transport } from "../../target.ts";
 import { attachArgv, type PaneShell, prepareArguments, RESTORE_FILES } from "./bootstrap.ts";
 import { ControlClient, type Reply } from "./control.ts";
+import { markPane, PANE_FORMAT, type PaneRow, parsePanes } from "./pane-rows.ts";
 import { tmuxQuote } from "./tmux-quote.ts";
 
 export interface TmuxSessionOptions {
@@ -17,18 +18,6 @@ export interface TmuxSessionOptions {
   readonly unset: readonly string[];
   readonly notice: (notice: TargetNotice) => void;
   readonly heartbeatMs?: number;
-}
-
-export interface PaneRow {
-  readonly id: string;
-  readonly window: string;
-  readonly tty: string;
-  readonly pid: number;
-  readonly dead: boolean;
-  /** The name buddy gave the pane; "" when the pane is not buddy's. */
-  readonly name: string;
-  readonly command: string;
-  readonly windowName: string;
 }
 
 /** Somebody who follows a pane. */
@@ -47,18 +36,6 @@ const HEARTBEAT_MS = 3000;
 /** Between attempts; the transport waits by itself within each. */
 const BACKOFF_MS = [0, 500, 2000, 5000, 15_000, 30_000];
 const LOCAL_BACKOFF_MS = [0, 100];
-const FORMAT = [
-  "pane_id",
-  "window_id",
-  "pane_tty",
-  "pane_pid",
-  "pane_dead",
-  "@buddy_pane",
-  "pane_current_command",
-  "window_name",
-]
-  .map((name) => `#{${name}}`)
-  .join("|");
 const EARLY_BYTES = 256 * 1024;
 const EARLY_PANES = 8;
 
@@ -121,7 +98,7 @@ export class TmuxSession {
   }
 
   async panes(): Promise<PaneRow[]> {
-    return parsePanes(await this.ask(`list-panes -s -t ${tmuxQuote(`=${this.name}`)} -F '${FORMAT}'`));
+    return parsePanes(await this.ask(`list-panes -s -t ${tmuxQuote(`=${this.name}`)} -F '${PANE_FORMAT}'`));
   }
 
   follow(pane: string, sink: PaneSink): () => void {
@@ -164,7 +141,7 @@ export class TmuxSession {
     const [managed, key, panes, pid] = await client.send([
       `show-options -qv -t ${target} @buddy_managed`,
       `show-options -qv -t ${target} @buddy_key`,
-      `list-panes -s -t ${target} -F '${FORMAT}|#{pane_start_command}'`,
+      `list-panes -s -t ${target} -F '${PANE_FORMAT}|#{pane_start_command}'`,
       "display-message -p '#{client_pid}'",
     ]);
     this.#clientPid = Number(pid?.lines[0]) || 0;
@@ -269,7 +246,7 @@ export class TmuxSession {
   async #checkPanes(): Promise<void> {
     if (this.#sinks.size === 0 || !this.connected) return;
     const [reply] = await this.#connectedClient()
-      .send([`list-panes -s -t ${tmuxQuote(`=${this.name}`)} -F '${FORMAT}'`])
+      .send([`list-panes -s -t ${tmuxQuote(`=${this.name}`)} -F '${PANE_FORMAT}'`])
       .catch(() => []);
     if (reply === undefined) return;
     this.#dropMissing(reply.ok ? parsePanes(reply.lines) : []);
@@ -328,7 +305,7 @@ export class TmuxSession {
     this.#watch();
     const [pid, panes] = await client.send([
       "display-message -p '#{client_pid}'",
-      `list-panes -s -t ${tmuxQuote(`=${this.name}`)} -F '${FORMAT}'`,
+      `list-panes -s -t ${tmuxQuote(`=${this.name}`)} -F '${PANE_FORMAT}'`,
     ]);
     this.#clientPid = Number(pid?.lines[0]) || 0;
     if (stale > 0 && stale !== this.#clientPid) {
@@ -370,23 +347,4 @@ export class TmuxSession {
 
 function cannotWrite(why: string): BuddyError {
   return new BuddyError("target", `buddy's files on the target cannot be written: ${why.trim()}`);
-}
-
-export function markPane(pane: string, name: string, owner: string): string[] {
-  return [
-    `set-option -p -t ${pane} @buddy_managed 1`,
-    `set-option -p -t ${pane} @buddy_owner ${tmuxQuote(owner)}`,
-    `set-option -p -t ${pane} @buddy_pane ${tmuxQuote(name)}`,
-    `set-option -w -t ${pane} automatic-rename off`,
-    `set-option -w -t ${pane} allow-rename off`,
-    `set-option -w -t ${pane} remain-on-exit off`,
-    `select-pane -t ${pane} -T ${tmuxQuote(name)}`,
-  ];
-}
-
-function parsePanes(lines: readonly string[]): PaneRow[] {
-  return lines.map((line) => {
-    const [id = "", window = "", tty = "", pid, dead, name = "", command = "", windowName = ""] = line.split("|");
-    return { id, window, tty, pid: Number(pid), dead: dead === "1", name, command, windowName };
-  });
 }
