@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { backgroundShells } from "../src/targets/background.ts";
 import { fileAccess } from "../src/targets/files.ts";
 import type { Transport } from "../src/targets/target.ts";
-import { SshTransport } from "../src/targets/transports/ssh.ts";
+import { SshTransport } from "../src/targets/connection/ssh.ts";
 import { proxyTo } from "../test/support/proxy.ts";
 import { useSshd } from "../test/support/sshd.ts";
 import { openPlace } from "../test/support/transports.ts";

@@ -1,5 +1,5 @@
 /** How long a verdict takes: everyday commands, long ones, and texts built to be slow to parse. */
-import { judgeShell } from "../src/policy/judge.ts";
+import { judgeShell } from "../src/policy/shell/judge.ts";
 import type { ShellRules } from "../src/policy/verdict.ts";
 
 const RULES: ShellRules = {

@@ -47,7 +47,7 @@ function fullConfig(): string {
 }
 
 const LOADING = `
-const { loadConfiguration } = await import(${JSON.stringify(join(import.meta.dir, "../src/cli/configuration.ts"))});
+const { loadConfiguration } = await import(${JSON.stringify(join(import.meta.dir, "../src/app/configuration.ts"))});
 const globals = { config: process.argv[2], tmux: "auto", dryRun: false, quiet: false, verbose: false };
 const { config } = await loadConfiguration(globals);
 console.log(config.agent.model);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { version } from "../package.json";
 import type { Args, Command } from "../src/cli/command.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
-import { GLOBAL_ARGS } from "../src/cli/options.ts";
+import { GLOBAL_ARGS } from "../src/cli/args/options.ts";
 import { EXIT } from "../src/lib/errors.ts";
 
 export const MAN_PAGE = join(import.meta.dir, "../docs/buddy.1");

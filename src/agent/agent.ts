@@ -9,7 +9,7 @@ import { EventQueue } from "./event-queue.ts";
 import { type AgentEvent, type AgentEventBody, EVENT_VERSION, type SessionEvent } from "./events.ts";
 import { History } from "./history.ts";
 import type { CallRunner } from "./tool-calls.ts";
-import { compactNow, turn, type TurnOptions } from "./turn.ts";
+import { compactNow, turn, type TurnOptions } from "./loop.ts";
 
 export interface AgentOptions {
   readonly client: ModelClient;

@@ -1,8 +1,8 @@
 /** May this call happen? Joins what the policy says, what the model declared, the dry run and the operator's answer into "run it" or a result for the model. */
 import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.ts";
-import { prefixesOf } from "../policy/command-prefix.ts";
+import { prefixesOf } from "../policy/shell/command-prefix.ts";
 import { holdsSecrets } from "../policy/secret-files.ts";
-import { outsideRoots } from "../policy/shell-roots.ts";
+import { outsideRoots } from "../policy/shell/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ResolvedPath, Target } from "../targets/target.ts";
 import { shellFor } from "../tools/select-shell.ts";

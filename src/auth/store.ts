@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, statSync } from "node:
 import { dirname } from "node:path";
 import { writeFileAtomic } from "../lib/atomic-file.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileTrouble } from "../lib/file-trouble.ts";
+import { fileError } from "../lib/file-error.ts";
 import { isRecord } from "../lib/is-record.ts";
 import { type KernelLock, lock } from "../lib/kernel-lock.ts";
 
@@ -66,7 +66,7 @@ export class AuthStore {
   }
 
   #unwritable(error: unknown): BuddyError {
-    return new AuthUnwritable("auth", `the sign-in cannot be stored in ${this.path}: ${fileTrouble(error)}`, {
+    return new AuthUnwritable("auth", `the sign-in cannot be stored in ${this.path}: ${fileError(error)}`, {
       hint: "Make its directory writable, or set HOME or XDG_CONFIG_HOME to one that is.",
       cause: error,
     });

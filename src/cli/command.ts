@@ -1,7 +1,7 @@
 /** The shape every subcommand file exports as `command`; argument definitions are citty's. */
 import type { ArgDef, ParsedArgs } from "citty";
 import type { ExitCode } from "../lib/errors.ts";
-import type { GlobalOptions } from "./options.ts";
+import type { GlobalOptions } from "./args/options.ts";
 
 /** citty's definition of an argument, and what the strict parser in front of it wants to know besides. */
 export type Arg = ArgDef & {

@@ -10,48 +10,48 @@ export interface CommandEntry {
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   exec: {
     summary: "answer one prompt: the answer on stdout, the rest on stderr",
-    load: async () => widen((await import("./commands/exec.ts")).command),
+    load: async () => widen((await import("./commands/exec/command.ts")).command),
   },
   resume: {
     summary: "go on with a stored session in the REPL",
-    load: async () => widen((await import("./commands/resume.ts")).command),
+    load: async () => widen((await import("./commands/resume/command.ts")).command),
   },
   sessions: {
     summary: "list, export or remove stored sessions",
-    load: async () => widen((await import("./commands/sessions.ts")).command),
+    load: async () => widen((await import("./commands/sessions/command.ts")).command),
   },
   login: {
     summary: 'sign in, for profiles with auth = "login"',
-    load: async () => widen((await import("./commands/login.ts")).command),
+    load: async () => widen((await import("./commands/login/command.ts")).command),
   },
   init: {
     summary: "write the configuration file",
-    load: async () => widen((await import("./commands/init.ts")).command),
+    load: async () => widen((await import("./commands/init/command.ts")).command),
   },
   doctor: {
     summary: "check configuration, key, model, tmux, ssh, containers",
-    load: async () => widen((await import("./commands/doctor.ts")).command),
+    load: async () => widen((await import("./commands/doctor/command.ts")).command),
   },
   demo: {
     summary: "a short guided run: no key, no network",
-    load: async () => widen((await import("./commands/demo.ts")).command),
+    load: async () => widen((await import("./commands/demo/command.ts")).command),
   },
   policy: {
     summary: "explain what the policy says, without doing anything",
-    load: async () => widen((await import("./commands/policy.ts")).command),
+    load: async () => widen((await import("./commands/policy/command.ts")).command),
   },
   completion: {
     summary: "print a completion script for bash, zsh or fish",
-    load: async () => widen((await import("./commands/completion.ts")).command),
+    load: async () => widen((await import("./commands/completion/command.ts")).command),
   },
   help: {
     summary: "show help for a command",
-    load: async () => widen((await import("./commands/help.ts")).command),
+    load: async () => widen((await import("./commands/help/command.ts")).command),
   },
 };
 
 export async function loadRepl(): Promise<Command> {
-  return widen((await import("./commands/repl.ts")).command);
+  return widen((await import("./commands/repl/command.ts")).command);
 }
 
 /** A command's `run` is called only with what its own `args` produced, which no type can say for a table of them. */

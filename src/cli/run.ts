@@ -5,7 +5,7 @@ import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { VERSION } from "../lib/version.ts";
 import type { Args, Call, Command } from "./command.ts";
 import { COMMANDS, loadRepl } from "./commands.ts";
-import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./options.ts";
+import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./args/options.ts";
 import {
   judgeTokens,
   type ParsedArguments,
@@ -13,7 +13,7 @@ import {
   type Token,
   tokenize,
   unknownOption,
-} from "./parse-arguments.ts";
+} from "./args/parse-arguments.ts";
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {
   // What nobody waits for must not end in a stack trace on the user's screen either.
@@ -39,7 +39,7 @@ async function report(error: unknown, argv: readonly string[]): Promise<ExitCode
 }
 
 async function dispatch(argv: readonly string[]): Promise<ExitCode> {
-  if (argv[0] === "__complete") return (await import("./complete.ts")).complete(argv.slice(1));
+  if (argv[0] === "__complete") return (await import("./args/complete.ts")).complete(argv.slice(1));
   const name = await commandName(argv);
   const entry = name === undefined || !isCommand(name) ? undefined : COMMANDS[name];
   if (name !== undefined && entry === undefined) throw unknownCommand(name);
@@ -47,7 +47,7 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   const tokens = takeCommand(tokenize(argv, { ...GLOBAL_ARGS, ...command.args }), isCommand).rest;
   if (has(tokens, "version")) return print(`buddy ${VERSION}`);
   if (has(tokens, "help")) {
-    const { commandHelp, rootHelp } = await import("./help.ts");
+    const { commandHelp, rootHelp } = await import("./args/help.ts");
     return print(entry === undefined ? rootHelp() : commandHelp(command));
   }
   const parsed = judgeTokens(tokens, name ?? "", command.args, process.cwd());

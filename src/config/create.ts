@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import template from "../../templates/buddy.toml" with { type: "text" };
 import { writeFileAtomic } from "../lib/atomic-file.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileTrouble } from "../lib/file-trouble.ts";
+import { fileError } from "../lib/file-error.ts";
 import type { Place } from "./find-file.ts";
 import { shownPath } from "./origin.ts";
 
@@ -29,7 +29,7 @@ export function createConfigFile(path: string, place: Place, text = CONFIG_TEMPL
 }
 
 function whyNot(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code === "ENOENT" ? "its directory cannot be made" : fileTrouble(error);
+  return (error as NodeJS.ErrnoException).code === "ENOENT" ? "its directory cannot be made" : fileError(error);
 }
 
 const REMEDY = "set HOME or XDG_CONFIG_HOME to a directory of yours that can be written, or use --config PATH";
@@ -43,7 +43,7 @@ export function setAside(path: string, place: Place): string {
     renameSync(path, aside);
     return aside;
   } catch (error) {
-    throw new BuddyError("config", `cannot keep the old file as ${shownPath(aside, place)}: ${fileTrouble(error)}`, {
+    throw new BuddyError("config", `cannot keep the old file as ${shownPath(aside, place)}: ${fileError(error)}`, {
       hint: `make ${shownPath(dirname(path), place)} writable; nothing was changed`,
       cause: error,
     });

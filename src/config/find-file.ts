@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
-import { fileTrouble } from "../lib/file-trouble.ts";
+import { fileError } from "../lib/file-error.ts";
 import { shownPath } from "./origin.ts";
 import { buddyPaths, type Env, expandHome, legacyConfig } from "./paths.ts";
 
@@ -86,7 +86,7 @@ function read(path: string, place: Place): string {
   try {
     bytes = readFileSync(path);
   } catch (error) {
-    throw new BuddyError("config", `cannot read ${shownPath(path, place)}: ${fileTrouble(error)}`, {
+    throw new BuddyError("config", `cannot read ${shownPath(path, place)}: ${fileError(error)}`, {
       hint:
         (error as NodeJS.ErrnoException).code === "EISDIR"
           ? "name a file with --config PATH"

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
-import { fileTrouble } from "../lib/file-trouble.ts";
+import { fileError } from "../lib/file-error.ts";
 import type { LoadedConfig } from "./load.ts";
 import { describeOrigin, type Origin, shownPath } from "./origin.ts";
 import { expandHome } from "./paths.ts";
@@ -73,7 +73,7 @@ function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where:
     if (stat.size > LARGEST_KEY_FILE) throw trouble("it is too large for a key");
     text = readFileSync(path, "utf8");
   } catch (error) {
-    throw error instanceof BuddyError ? error : trouble(fileTrouble(error), error);
+    throw error instanceof BuddyError ? error : trouble(fileError(error), error);
   }
   const value = text.replace(/^\uFEFF/, "").trim();
   if (value === "") throw trouble("it is empty");

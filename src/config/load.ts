@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import { DURATION_FORMAT } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileTrouble } from "../lib/file-trouble.ts";
+import { fileError } from "../lib/file-error.ts";
 import { BUILT_IN_PROFILES } from "./built-in-profiles.ts";
 import { buddyVariable, type ConfigFile, findConfigFile, type Place } from "./find-file.ts";
 import { describeOrigin, type Origin, shownPath } from "./origin.ts";
@@ -89,7 +89,7 @@ async function readFile(file: ConfigFile, { flags = {}, env, cwd, ask }: LoadOpt
     const lines = weak.map(({ shown, line, why }) => `${shown} (line ${line ?? "?"}): ${why}`);
     trusted = await ask({ file: shown, settings: lines });
     const trouble = trusted === undefined ? undefined : rememberAnswer(file, trusted, { env, cwd });
-    if (trouble !== undefined) warnings.push(`the answer cannot be remembered: ${fileTrouble(trouble)}`);
+    if (trouble !== undefined) warnings.push(`the answer cannot be remembered: ${fileError(trouble)}`);
   }
   if (trusted === true) return settings;
   dropSettings(settings, weak);

@@ -1,7 +1,7 @@
 /** Ordered writes to stdout or stderr: all of it arrives before the exit, and a reader that went away is a fact, not a crash. */
 import { fstatSync, writeSync } from "node:fs";
 import { BuddyError } from "./errors.ts";
-import { fileTrouble } from "./file-trouble.ts";
+import { fileError } from "./file-error.ts";
 import { writeAll } from "./write-all.ts";
 
 /**
@@ -71,7 +71,7 @@ export class Output {
       this.#broken = true;
       // A reader that went away has had what it wanted; a file on a full disk has not.
       if ((error as NodeJS.ErrnoException).code !== "EPIPE")
-        this.#trouble = new BuddyError("tool", `cannot write to ${NAMES[this.fd]}: ${fileTrouble(error)}`, {
+        this.#trouble = new BuddyError("tool", `cannot write to ${NAMES[this.fd]}: ${fileError(error)}`, {
           cause: error,
         });
       this.#onBroken?.();

@@ -1,7 +1,7 @@
 /** Turns what went wrong into a ModelError: which host, what happened, what to do about it, never a key. */
-import { Complaint, Malformed } from "./complaint.ts";
+import { ProviderError, Malformed } from "./provider-error.ts";
 import { ModelError, type ModelFailure } from "./errors.ts";
-import { explainNetworkError, PROXY_HINT } from "./network-errors.ts";
+import { explainNetworkError, PROXY_HINT } from "./http/network-errors.ts";
 
 /** What the words need to know of the profile. */
 export interface Situation {
@@ -20,7 +20,7 @@ export interface Situation {
 
 export function explain(error: unknown, at: Situation): ModelError {
   if (error instanceof ModelError) return error;
-  if (error instanceof Complaint) return explainComplaint(error, error.status, undefined, at);
+  if (error instanceof ProviderError) return explainProviderError(error, error.status, undefined, at);
   if (error instanceof Malformed) {
     return new ModelError("protocol", at.redact(`${at.host}: ${error.message}`), {
       brief: at.redact(error.message),
@@ -34,8 +34,8 @@ export function explain(error: unknown, at: Situation): ModelError {
 }
 
 /** A provider's complaint with the HTTP status it came with (none inside a stream). */
-export function explainComplaint(
-  complaint: Complaint,
+export function explainProviderError(
+  complaint: ProviderError,
   status: number | undefined,
   retryAfterMs: number | undefined,
   at: Situation,
@@ -108,7 +108,7 @@ const FILTER = /content[_ -]?(filter|policy|management)|responsible ?ai|safety s
 const QUOTA =
   /insufficient_quota|usage_limit_reached|usage_not_included|billing|exceeded your current quota|credit balance|out of credits/i;
 
-function classify(complaint: Complaint, status: number | undefined): Kind {
+function classify(complaint: ProviderError, status: number | undefined): Kind {
   const text = `${complaint.code ?? ""} ${complaint.message}`;
   if (status !== 429 && CONTEXT.test(text)) return { reason: "context-limit", retryable: false };
   if ((status === undefined || status === 400) && FILTER.test(text))
@@ -149,7 +149,7 @@ function classifyByWords(text: string): Kind {
 
 function hintFor(
   reason: ModelFailure,
-  complaint: Complaint,
+  complaint: ProviderError,
   status: number | undefined,
   at: Situation,
 ): string | undefined {

@@ -1,5 +1,5 @@
 /** The one broker of approvals: knows the mode, asks whoever can answer, one question at a time, and remembers what was allowed for the session. */
-import { type CommandPrefix, samePrefix } from "./command-prefix.ts";
+import { type CommandPrefix, samePrefix } from "./shell/command-prefix.ts";
 import type { ShellJudgement } from "./verdict.ts";
 
 export class Approvals {

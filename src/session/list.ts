@@ -2,7 +2,7 @@
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
-import { fileTrouble } from "../lib/file-trouble.ts";
+import { fileError } from "../lib/file-error.ts";
 import { isSessionId } from "./ids.ts";
 import { readEvents } from "./read.ts";
 
@@ -66,7 +66,7 @@ function describe(path: string, id: string, stat: Stats): StoredSession {
   } catch (error) {
     return {
       ...session,
-      problem: error instanceof BuddyError ? error.message.replace(`${path} was `, "") : fileTrouble(error),
+      problem: error instanceof BuddyError ? error.message.replace(`${path} was `, "") : fileError(error),
     };
   }
   return session;

@@ -13,9 +13,9 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
-import { fileTrouble } from "../lib/file-trouble.ts";
-import type { SessionHold } from "./hold.ts";
-import { prepare } from "./place.ts";
+import { fileError } from "../lib/file-error.ts";
+import type { SessionLock } from "./session-lock.ts";
+import { prepare } from "./session-directory.ts";
 
 export class SessionLog {
   readonly id: string;
@@ -24,7 +24,7 @@ export class SessionLog {
   readonly #redact: (text: string) => string;
   readonly #problem: (message: string) => void;
   #live: boolean;
-  #hold: Promise<SessionHold | undefined> | undefined;
+  #hold: Promise<SessionLock | undefined> | undefined;
   #file: number | undefined;
   /** Lines that could not be written (full disk); they go first once it works again. */
   #waiting: string[] = [];
@@ -84,7 +84,7 @@ export class SessionLog {
       if (this.#told) this.#problem(`the session is stored again in ${this.path}`);
       this.#told = false;
     } catch (error) {
-      if (!this.#told) this.#problem(`the session cannot be stored in ${this.path}: ${fileTrouble(error)}`);
+      if (!this.#told) this.#problem(`the session cannot be stored in ${this.path}: ${fileError(error)}`);
       this.#told = true;
     }
   }
@@ -103,8 +103,8 @@ export class SessionLog {
 
   /** A new id is nobody else's yet, so the lock need not hold up the first line. */
   #take(): void {
-    this.#hold ??= import("./hold.ts")
-      .then(({ holdSession }) => holdSession(this.directory, this.id))
+    this.#hold ??= import("./session-lock.ts")
+      .then(({ lockSession }) => lockSession(this.directory, this.id))
       .catch((error: Error) => {
         this.#problem(error.message);
         return undefined;
@@ -141,7 +141,7 @@ export interface SessionLogOptions {
   /** False until `goLive` for a run that may be over in a moment: the kernel has its lines, and nobody waits for the disk. */
   readonly live?: boolean;
   /** Of a session that existed before; a new one is held with its first line. Released with the log. */
-  readonly hold?: SessionHold | undefined;
+  readonly hold?: SessionLock | undefined;
 }
 
 const DURABLE: ReadonlySet<AgentEvent["type"]> = new Set([

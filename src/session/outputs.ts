@@ -1,7 +1,7 @@
 /** Where the full outputs of a session's commands are kept: in the state directory, for their owner alone. */
 import { chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { fileTrouble } from "../lib/file-trouble.ts";
+import { fileError } from "../lib/file-error.ts";
 import { isSessionId } from "./ids.ts";
 
 /** Outputs of a session that nobody has used for so long are given up. */
@@ -29,7 +29,7 @@ export function copyOutputs(stateDirectory: string | undefined, from: string, to
     for (const name of names) linkOrCopy(join(original, name), join(copy, name));
     return undefined;
   } catch (error) {
-    return `the outputs of before cannot be read in the copy: ${fileTrouble(error)}`;
+    return `the outputs of before cannot be read in the copy: ${fileError(error)}`;
   }
 }
 

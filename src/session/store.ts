@@ -3,13 +3,13 @@ import { constants, copyFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { closestMatch } from "../lib/closest-match.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileTrouble } from "../lib/file-trouble.ts";
-import { holdSession, SessionHeld, type SessionHold } from "./hold.ts";
+import { fileError } from "../lib/file-error.ts";
+import { lockSession, SessionHeld, type SessionLock } from "./session-lock.ts";
 import { newSessionId } from "./ids.ts";
 import { listSessions, type StoredSession } from "./list.ts";
 import { SessionLog } from "./log.ts";
 import { copyOutputs, removeOutputs } from "./outputs.ts";
-import { prepare, sessionPlace } from "./place.ts";
+import { prepare, sessionDirectory } from "./session-directory.ts";
 import { readEvents } from "./read.ts";
 import { Replay } from "./replay.ts";
 
@@ -21,7 +21,7 @@ export class SessionStore {
   readonly #options: SessionStoreOptions;
 
   constructor(options: SessionStoreOptions) {
-    const place = sessionPlace(options.cwd, options.stateDirectory);
+    const place = sessionDirectory(options.cwd, options.stateDirectory);
     this.directory = place.directory;
     const elsewhere = options.stateDirectory === undefined ? [] : [join(options.stateDirectory, "sessions")];
     this.#readOnly = place.readOnly;
@@ -84,7 +84,7 @@ export class SessionStore {
       const note = `${directory} cannot be written: session ${id} goes on as a copy, ${copy.log.id}`;
       return { ...copy, notes: [note, ...copy.notes] };
     }
-    const hold = await holdSession(directory, id).catch((error: BuddyError) => {
+    const hold = await lockSession(directory, id).catch((error: BuddyError) => {
       if (error instanceof SessionHeld) throw error;
       // No locks on this file system: said once, and the session goes on all the same.
       this.#options.problem(error.message);
@@ -106,7 +106,7 @@ export class SessionStore {
       prepare(log.directory);
       copyFileSync(original.path, log.path, constants.COPYFILE_EXCL);
     } catch (error) {
-      throw new BuddyError("session", `session ${original.id} cannot be copied to ${log.path}: ${fileTrouble(error)}`, {
+      throw new BuddyError("session", `session ${original.id} cannot be copied to ${log.path}: ${fileError(error)}`, {
         hint: "Make room or the directory writable, or start a new session.",
         cause: error,
       });
@@ -119,12 +119,12 @@ export class SessionStore {
   async remove(name: string): Promise<StoredSession> {
     const session = this.find(name);
     const directory = dirname(session.path);
-    const hold = await holdSession(directory, session.id);
+    const hold = await lockSession(directory, session.id);
     try {
       removeOutputs(this.#options.stateDirectory, session.id);
       rmSync(session.path);
     } catch (error) {
-      throw new BuddyError("session", `cannot remove ${session.path}: ${fileTrouble(error)}`, { cause: error });
+      throw new BuddyError("session", `cannot remove ${session.path}: ${fileError(error)}`, { cause: error });
     } finally {
       hold.release();
     }
@@ -133,7 +133,7 @@ export class SessionStore {
     return session;
   }
 
-  #log(id: string, directory: string, hold?: SessionHold): SessionLog {
+  #log(id: string, directory: string, hold?: SessionLock): SessionLog {
     const { redact, problem } = this.#options;
     return new SessionLog({ id, directory, redact, problem, hold });
   }

@@ -4,15 +4,15 @@ import { BuddyError } from "../lib/errors.ts";
 import { backgroundShells } from "./background.ts";
 import { fileAccess } from "./files.ts";
 import { quote } from "./quote.ts";
-import { DirectShell } from "./shells/direct.ts";
-import { Spool } from "./shells/output/spool.ts";
-import { choosePaneShell } from "./shells/tmux/bootstrap.ts";
-import { insideManagedPane } from "./shells/tmux/inside.ts";
-import { ownPane } from "./shells/tmux/own-pane.ts";
-import { NoShell } from "./shells/tmux/first-prompt.ts";
-import { ManagedPanes } from "./shells/tmux/sessions.ts";
+import { DirectShell } from "./direct/direct-shell.ts";
+import { OutputStore } from "./output/output-store.ts";
+import { choosePaneShell } from "./tmux/bootstrap.ts";
+import { insideManagedPane } from "./tmux/inside.ts";
+import { ownPane } from "./tmux/own-pane.ts";
+import { NoShell } from "./tmux/first-prompt.ts";
+import { ManagedPanes } from "./tmux/sessions.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
-import { openTransport } from "./transports/open.ts";
+import { openTransport } from "./connection/open-transport.ts";
 
 export async function openTarget(options: TargetOptions): Promise<Target> {
   const notices = new Notices(options.onNotice);
@@ -57,7 +57,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
 }
 
 async function openWithPane(transport: Transport, options: TargetOptions, notices: Notices): Promise<Target> {
-  const spool = openSpool(options, notices);
+  const outputStore = openOutputStore(options, notices);
   const session = sessionName(options, transport);
   const shell = choosePaneShell(transport.facts, options.shell);
   const panes = new ManagedPanes({
@@ -74,16 +74,25 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
     },
     maxSessions: options.maxSessions,
     maxPanes: options.maxPanes,
-    spool,
+    outputStore,
   });
   try {
     const shared = await panes.openShared();
     await enterDirectory(shared, options, transport, notices);
     const identity = identify(transport, shell.name, { session, attach: attachCommand(options, session, transport) });
-    return assemble({ transport, options, notices, spool, identity, shell: shared, panes, close: () => panes.close() });
+    return assemble({
+      transport,
+      options,
+      notices,
+      outputStore,
+      identity,
+      shell: shared,
+      panes,
+      close: () => panes.close(),
+    });
   } catch (error) {
     await panes.close();
-    spool[Symbol.dispose]();
+    outputStore[Symbol.dispose]();
     throw error;
   }
 }
@@ -102,10 +111,10 @@ async function enterDirectory(shell: Shell, options: TargetOptions, transport: T
 const ENTER_MS = 3_000;
 
 function openDirect(transport: Transport, options: TargetOptions, notices: Notices): Target {
-  const spool = openSpool(options, notices);
+  const outputStore = openOutputStore(options, notices);
   const shell = new DirectShell({
     transport,
-    spool,
+    outputStore,
     cwd: transport.facts.cwd,
     notice: (notice) => notices.tell(notice),
   });
@@ -116,7 +125,7 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
     transport,
     options,
     notices,
-    spool,
+    outputStore,
     identity,
     shell,
     ownPane: transport.kind === "local" ? ownPane() : undefined,
@@ -124,15 +133,15 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
   });
 }
 
-function openSpool({ outputs }: TargetOptions, notices: Notices): Spool {
-  return new Spool({ store: outputs, tell: (text) => notices.tell({ kind: "warning", text }) });
+function openOutputStore({ outputs }: TargetOptions, notices: Notices): OutputStore {
+  return new OutputStore({ store: outputs, tell: (text) => notices.tell({ kind: "warning", text }) });
 }
 
 interface Parts {
   readonly transport: Transport;
   readonly options: TargetOptions;
   readonly notices: Notices;
-  readonly spool: Spool;
+  readonly outputStore: OutputStore;
   readonly identity: TargetIdentity;
   readonly shell: Shell;
   readonly panes?: Panes;
@@ -140,11 +149,11 @@ interface Parts {
   readonly close: () => Promise<void>;
 }
 
-function assemble({ transport, options, notices, spool, identity, shell, panes, ownPane, close }: Parts): Target {
+function assemble({ transport, options, notices, outputStore, identity, shell, panes, ownPane, close }: Parts): Target {
   let closing: Promise<void> | undefined;
   const closeAll = async () => {
     await close();
-    spool[Symbol.dispose]();
+    outputStore[Symbol.dispose]();
     await transport[Symbol.asyncDispose]();
   };
   return {

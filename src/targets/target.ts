@@ -335,12 +335,12 @@ export interface TargetOptions {
   /** Environment variables that hold secrets: no child ever sees them. */
   readonly secretEnv: readonly string[];
   /** Where the full output of commands outlives this process; without it, it ends with the target. */
-  readonly outputs?: OutputStore;
+  readonly outputs?: OutputDirectory;
   readonly signal?: AbortSignal;
   readonly onNotice?: (notice: TargetNotice) => void;
 }
 
-export interface OutputStore {
+export interface OutputDirectory {
   /** Of the current session: it may change, and need not exist yet. */
   directory(): string;
   /** Makes it, for its owner alone. */

@@ -1,5 +1,5 @@
 /** Labels with what they mean beside them, or below them where the terminal is too narrow for that. */
-import type { StatusRow } from "./host.ts";
+import type { StatusRow } from "./repl/host.ts";
 
 export function labelled(rows: readonly StatusRow[], columns: number, label: (text: string) => string): string[] {
   const wide = Math.max(0, ...rows.map((row) => Bun.stringWidth(row.label)));

@@ -1,7 +1,7 @@
 /** From argv to exit code in this process: dispatch, help, errors in words. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { COMMANDS, loadRepl } from "../../src/cli/commands.ts";
-import { commandHelp, rootHelp } from "../../src/cli/help.ts";
+import { commandHelp, rootHelp } from "../../src/cli/args/help.ts";
 import { describeError, reportError } from "../../src/cli/report-error.ts";
 import { run } from "../../src/cli/run.ts";
 import { wantsColor } from "../../src/lib/color.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { describeOrigin, shownPath } from "../../src/config/origin.ts";
 import { buddyPaths, expandHome, requirePaths, shortenHome } from "../../src/config/paths.ts";
-import { fileTrouble } from "../../src/lib/file-trouble.ts";
+import { fileError } from "../../src/lib/file-error.ts";
 
 test("below XDG_CONFIG_HOME or ~/.config, or nowhere", () => {
   expect(buddyPaths({ HOME: "/home/u" })?.auth).toBe("/home/u/.config/buddy/auth.json");
@@ -32,7 +32,7 @@ test("origins end a sentence", () => {
 });
 
 test("why a file cannot be used, in words", () => {
-  expect(fileTrouble(Object.assign(new Error("x"), { code: "EROFS" }))).toBe("the file system is read-only");
-  expect(fileTrouble(new Error("odd"))).toBe("odd");
-  expect(fileTrouble("text")).toBe("text");
+  expect(fileError(Object.assign(new Error("x"), { code: "EROFS" }))).toBe("the file system is read-only");
+  expect(fileError(new Error("odd"))).toBe("odd");
+  expect(fileError("text")).toBe("text");
 });

@@ -3,10 +3,10 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageJson from "../../package.json";
 import { COMMANDS } from "../../src/cli/commands.ts";
-import { GLOBAL_ARGS } from "../../src/cli/options.ts";
+import { GLOBAL_ARGS } from "../../src/cli/args/options.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { builtinSchemas } from "../../src/tools/schemas.ts";
-import { findCommand } from "../../src/ui/slash-commands.ts";
+import { findCommand } from "../../src/ui/commands/slash-commands.ts";
 import { sandbox } from "../support/buddy.ts";
 import {
   anchors,

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Turn } from "../../src/model/scripted/playbook.ts";
+import type { Turn } from "../../src/demo/playbook.ts";
 import { buddyBinary } from "../support/buddy.ts";
 import { type Container, containerTarget } from "../support/container.ts";
 import { call, DECLARED, type ExecRig, execRig, shell } from "../support/exec.ts";
@@ -229,7 +229,7 @@ describe.each(KINDS.map((kind) => [kind.name, kind] as const))("%s", (_, kind) =
     ];
     await run(turns, (rig) => {
       const results = rig.results() as string[];
-      const offered = rig.requests.at(-1)!.tools.map((tool) => tool.name);
+      const offered = new Set(rig.requests.at(-1)!.tools.map((tool) => tool.name));
       const needTmux = [
         "capture-pane",
         "send-keys",
@@ -238,7 +238,7 @@ describe.each(KINDS.map((kind) => [kind.name, kind] as const))("%s", (_, kind) =
         "tmux-create-pane",
         "tmux-kill-pane",
       ];
-      expect(needTmux.filter((name) => offered.includes(name))).toEqual(kind.tmux ? needTmux : []);
+      expect(needTmux.filter((name) => offered.has(name))).toEqual(kind.tmux ? needTmux : []);
       expect(results.at(-1)).toContain("nothing to send");
       if (!kind.tmux) {
         for (const index of [1, 2, 3, 4]) expect(results[index]).toContain("no tmux");

@@ -1,16 +1,16 @@
 /** The fold over stream events on recorded, cut and damaged streams: a whole answer, or a clear refusal; never half a tool call. */
 import { describe, expect, test, setDefaultTimeout } from "bun:test";
-import { Answer } from "../../src/model/answer.ts";
-import { Complaint, excerpt, Malformed } from "../../src/model/complaint.ts";
+import { Answer } from "../../src/model/http/answer.ts";
+import { ProviderError, excerpt, Malformed } from "../../src/model/provider-error.ts";
 import { completions } from "../../src/model/protocols/completions.ts";
 import type { Protocol, Reply } from "../../src/model/protocols/protocol.ts";
 import { responses } from "../../src/model/protocols/responses.ts";
-import { bodyOf } from "../../src/model/scripted/faults.ts";
-import type { ScriptedReply } from "../../src/model/scripted/playbook.ts";
-import { readRequest } from "../../src/model/scripted/read-request.ts";
-import { renderCompletions } from "../../src/model/scripted/wire-completions.ts";
-import { renderResponses } from "../../src/model/scripted/wire-responses.ts";
-import { SseParser } from "../../src/model/sse.ts";
+import { bodyOf } from "../../src/demo/server/faults.ts";
+import type { ScriptedReply } from "../../src/demo/playbook.ts";
+import { readRequest } from "../../src/demo/server/read-request.ts";
+import { renderCompletions } from "../../src/demo/server/wire-completions.ts";
+import { renderResponses } from "../../src/demo/server/wire-responses.ts";
+import { SseParser } from "../../src/model/http/sse.ts";
 import type { ModelEvent } from "../../src/model/types.ts";
 import { cases, Seeded } from "../support/seeded.ts";
 
@@ -109,7 +109,7 @@ describe.each(["completions", "responses"] as const)("%s", (api) => {
         const { reply } = fold(api, cut(bytes, random, 400));
         for (const call of reply.message.toolCalls) expect(typeof call.arguments).toBe("string");
       } catch (error) {
-        expect(error instanceof Malformed || error instanceof Complaint).toBe(true);
+        expect(error instanceof Malformed || error instanceof ProviderError).toBe(true);
       }
     }
   });
@@ -150,7 +150,7 @@ describe.each(["completions", "responses"] as const)("%s", (api) => {
         if (random.below(5) === 0) whole(begin(), shape(4), () => {});
         reply(state);
       } catch (error) {
-        expect(error instanceof Malformed || error instanceof Complaint).toBe(true);
+        expect(error instanceof Malformed || error instanceof ProviderError).toBe(true);
       }
     }
   });
@@ -216,7 +216,7 @@ describe("complaints in every shape", () => {
       { error: { error: { error: { error: { error: { error: "deep" } } } } } },
       '{"error":{"error":{"error":{"error":{"error":{"error":"deep"}}}}}}',
     ],
-  ])("%j says %j", (raw, words) => expect(new Complaint(raw).message).toBe(words));
+  ])("%j says %j", (raw, words) => expect(new ProviderError(raw).message).toBe(words));
 
   test("control characters go, length is limited", () => {
     expect(excerpt("a\u001b[31mb\r\nc\u009b")).toBe("a [31mb c");
@@ -228,7 +228,7 @@ describe("complaints in every shape", () => {
     [{ error: { status: "503" } }, 503],
     [{ code: "rate_limit_exceeded" }, undefined],
     [{ code: 7 }, undefined],
-  ])("%j has status %p", (raw, status) => expect(new Complaint(raw).status).toBe(status));
+  ])("%j has status %p", (raw, status) => expect(new ProviderError(raw).status).toBe(status));
 });
 
 describe.each([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../src/policy/approvals.ts";
-import { describePrefix, prefixesOf } from "../../src/policy/command-prefix.ts";
-import { isBelow, outsideRoots } from "../../src/policy/shell-roots.ts";
+import { describePrefix, prefixesOf } from "../../src/policy/shell/command-prefix.ts";
+import { isBelow, outsideRoots } from "../../src/policy/shell/shell-roots.ts";
 import { judged } from "../support/agent.ts";
 
 const never = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { judgeShell } from "../../src/policy/judge.ts";
+import { judgeShell } from "../../src/policy/shell/judge.ts";
 import { holdsSecretFiles, holdsSecrets } from "../../src/policy/secret-files.ts";
 import { RULES } from "./shell/rules.ts";
 

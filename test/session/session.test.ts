@@ -18,7 +18,7 @@ import { join } from "node:path";
 import type { AgentEvent, AgentEventBody } from "../../src/agent/events.ts";
 import { isSessionId, newSessionId } from "../../src/session/ids.ts";
 import { SessionLog } from "../../src/session/log.ts";
-import { sessionPlace } from "../../src/session/place.ts";
+import { sessionDirectory } from "../../src/session/session-directory.ts";
 import { readEvents } from "../../src/session/read.ts";
 import { Replay } from "../../src/session/replay.ts";
 import { SessionStore } from "../../src/session/store.ts";
@@ -165,29 +165,29 @@ describe("the log", () => {
 describe("where sessions live", () => {
   test("legacy .agentx is used when it is there alone", () => {
     mkdirSync(join(cwd, ".agentx"));
-    expect(sessionPlace(cwd, state).directory).toBe(join(cwd, ".agentx/sessions"));
+    expect(sessionDirectory(cwd, state).directory).toBe(join(cwd, ".agentx/sessions"));
     mkdirSync(join(cwd, ".buddyx"));
-    expect(sessionPlace(cwd, state).directory).toBe(join(cwd, ".buddyx/sessions"));
+    expect(sessionDirectory(cwd, state).directory).toBe(join(cwd, ".buddyx/sessions"));
   });
 
   test("a link or file in its place, and a missing directory, lead to the state directory, said aloud", () => {
     symlinkSync("/etc", join(cwd, ".buddyx"));
-    const place = sessionPlace(cwd, state);
+    const place = sessionDirectory(cwd, state);
     expect(place.directory).toBe(join(state, "sessions"));
     expect(place.notice).toContain("sessions are stored in");
-    expect(sessionPlace(join(cwd, "missing"), state).directory).toBe(join(state, "sessions"));
+    expect(sessionDirectory(join(cwd, "missing"), state).directory).toBe(join(state, "sessions"));
   });
 
   test("a state directory that cannot be made either was promised as the place of sessions", () => {
-    const place = sessionPlace(join(cwd, "missing"), join(cwd, "x".repeat(300), "buddy"));
+    const place = sessionDirectory(join(cwd, "missing"), join(cwd, "x".repeat(300), "buddy"));
     expect(place.notice).toContain("sessions are not stored");
     expect(place.unwritable).toBe(true);
-    expect(sessionPlace(join(cwd, "missing"), join(cwd, "not/yet/made")).unwritable).toBeUndefined();
+    expect(sessionDirectory(join(cwd, "missing"), join(cwd, "not/yet/made")).unwritable).toBeUndefined();
   });
 
   test("a working directory that cannot be looked into crashed whatever needs sessions", () => {
     // A name that is too long fails like a directory without permission, for root too.
-    const place = sessionPlace(join(cwd, "x".repeat(300)), state);
+    const place = sessionDirectory(join(cwd, "x".repeat(300)), state);
     expect(place.directory).toBe(join(state, "sessions"));
     expect(place.notice).toContain("sessions are stored in");
   });

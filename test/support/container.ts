@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { warden } from "../../src/targets/warden.ts";
+import { exitCleanup } from "../../src/targets/connection/exit-cleanup.ts";
 import { until } from "./until.ts";
 
 export type Image = "busybox" | "tmux" | "empty";
@@ -33,7 +33,7 @@ export async function containerTarget(wish: ContainerWish = {}): Promise<Contain
   const { image = "busybox", engine = "podman" } = wish;
   await prepared(image);
   const name = wish.name ?? `buddy-test-${process.pid}-${++count}`;
-  const remove = warden().onDeath(`${CACHE}/podman rm -f -t 0 ${name}`);
+  const remove = exitCleanup().onDeath(`${CACHE}/podman rm -f -t 0 ${name}`);
   const command = image === "empty" ? ["/spin"] : ["sh", "-c", "exec sleep 1000000"];
   // Without CAP_SYS_RESOURCE the defaults of podman cannot be set: low limits are named.
   const limits = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"];
@@ -144,7 +144,7 @@ async function makeBin(engine: Engine): Promise<string> {
       detached: true,
     });
     service.unref();
-    warden().watch(service.pid);
+    exitCleanup().watch(service.pid);
     script("docker", `DOCKER_HOST=unix://${socket} exec ${Bun.which("docker") ?? "docker"} "$@"`);
     await until(() => existsSync(socket), "podman serves the docker API");
   } else if (engine === "podman") script("podman", `exec ${CACHE}/podman "$@"`);
@@ -155,7 +155,7 @@ async function makeBin(engine: Engine): Promise<string> {
 exec ${CACHE}/podman "$@"`,
     );
   }
-  warden().onDeath(`rm -rf ${dir}`);
+  exitCleanup().onDeath(`rm -rf ${dir}`);
   return bin;
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { COMMANDS, loadRepl } from "../../src/cli/commands.ts";
-import { rootHelp } from "../../src/cli/help.ts";
+import { rootHelp } from "../../src/cli/args/help.ts";
 
 export const ROOT = join(import.meta.dir, "../..");
 export const PAGES = [

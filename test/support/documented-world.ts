@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { hostTarget } from "../../scripts/build.ts";
-import type { Playbook } from "../../src/model/scripted/playbook.ts";
+import type { Playbook } from "../../src/demo/playbook.ts";
 import { buddyBinary, type Sandbox, sandbox } from "./buddy.ts";
 import { containerTarget } from "./container.ts";
 import { ROOT } from "./documentation.ts";

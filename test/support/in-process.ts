@@ -14,15 +14,15 @@ import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import { composeRun, type ComposeOptions, type Run } from "../../src/cli/compose.ts";
-import { exec, type ExecOptions } from "../../src/cli/exec.ts";
-import type { Stdin } from "../../src/cli/exec-input.ts";
-import { type GlobalOptions, readGlobalOptions } from "../../src/cli/options.ts";
+import { composeRun, type ComposeOptions, type Run } from "../../src/app/run.ts";
+import { exec, type ExecOptions } from "../../src/cli/commands/exec/run-exec.ts";
+import type { Stdin } from "../../src/cli/commands/exec/exec-input.ts";
+import { type GlobalOptions, readGlobalOptions } from "../../src/cli/args/options.ts";
 import { type LoadedConfig, loadConfig } from "../../src/config/load.ts";
 import * as controllingTerminal from "../../src/lib/controlling-terminal.ts";
 import { Output } from "../../src/lib/output.ts";
-import type { ScriptedRequest } from "../../src/model/scripted/read-request.ts";
-import type { Playbook, ScriptedReply, Turn } from "../../src/model/scripted/playbook.ts";
+import type { ScriptedRequest } from "../../src/demo/server/read-request.ts";
+import type { Playbook, ScriptedReply, Turn } from "../../src/demo/playbook.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../src/policy/approvals.ts";
 import { drain } from "./agent.ts";
 import { endTmuxIn } from "./end-tmux.ts";
@@ -66,7 +66,7 @@ export class Here implements AsyncDisposable {
     );
     for (const name of Object.keys(process.env)) if (/^(BUDDY|AGENT|XDG)_|^TMUX/.test(name)) delete process.env[name];
     process.env.HOME = this.home;
-    // Sockets, spools and background shells end up below the directory and go with it.
+    // Sockets, stores and background shells end up below the directory and go with it.
     process.env.TMPDIR = process.env.TMUX_TMPDIR = join(this.dir, "tmp");
     mkdirSync(process.env.TMPDIR);
     process.chdir(this.cwd);

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathS
 import net from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { warden } from "../../src/targets/warden.ts";
+import { exitCleanup } from "../../src/targets/connection/exit-cleanup.ts";
 import { until } from "./until.ts";
 
 export interface SshServer {
@@ -135,7 +135,7 @@ Host *
   mkdirSync("/run/sshd", { recursive: true });
   ok([Bun.which("sshd") ?? "/usr/sbin/sshd", "-f", join(dir, "sshd_config"), "-E", join(dir, "sshd.log")]);
   const pid = Number(await until(() => readFileSync(join(dir, "sshd.pid"), "utf8").trim(), "sshd writes its pid"));
-  warden().onDeath(
+  exitCleanup().onDeath(
     `kill ${pid}; for s in ${sockets}/*/*; do tmux -S "$s" kill-server; done; ` +
       `grep -ls "^${sockets}/" /tmp/buddy-$(id -u)/*/servers | while read -r s; do s=\${s%/servers}; rm -rf "$s" "/dev/shm/\${s#/tmp/}"; done; ` +
       `rm -rf ${dir}; sleep 0.2; rm -rf ${dir}`,

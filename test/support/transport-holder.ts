@@ -1,6 +1,6 @@
 /** Opens a transport, starts a group there and stays: for tests that kill it in every way. Arguments: options as JSON, seconds. */
 import type { TargetOptions } from "../../src/targets/target.ts";
-import { openTransport } from "../../src/targets/transports/open.ts";
+import { openTransport } from "../../src/targets/connection/open-transport.ts";
 
 const [options = "{}", seconds = "1000"] = process.argv.slice(2);
 const transport = await openTransport({ secretEnv: [], ...JSON.parse(options) } as TargetOptions);

@@ -1,6 +1,6 @@
 /** The four places where processes can start, for suites that hold everywhere. */
 import type { TargetOptions, Transport } from "../../src/targets/target.ts";
-import { openTransport } from "../../src/targets/transports/open.ts";
+import { openTransport } from "../../src/targets/connection/open-transport.ts";
 import { containerTarget, type Container, type ContainerWish } from "./container.ts";
 import { sshd } from "./sshd.ts";
 

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileAccess } from "../../src/targets/files.ts";
 import type { FileAccess, Transport } from "../../src/targets/target.ts";
-import { SshTransport } from "../../src/targets/transports/ssh.ts";
+import { SshTransport } from "../../src/targets/connection/ssh.ts";
 import { proxyTo } from "../support/proxy.ts";
 import { useSshd } from "../support/sshd.ts";
 import { PLACES, openPlace, type Opened } from "../support/transports.ts";

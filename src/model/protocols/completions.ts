@@ -1,6 +1,6 @@
 /** Chat completions: `POST {base}/chat/completions`. */
 import { isRecord } from "../../lib/is-record.ts";
-import { Complaint, Malformed } from "../complaint.ts";
+import { ProviderError, Malformed } from "../provider-error.ts";
 import type { AssistantMessage } from "../types.ts";
 import { completionsBody } from "./completions-body.ts";
 import { mergeDelta } from "./deltas.ts";
@@ -38,11 +38,11 @@ export const completions: Protocol<CompletionsState> = {
       return;
     }
     if (!isRecord(event)) return;
-    if (event["error"] || name === "error") throw new Complaint(event["error"] ?? event);
+    if (event["error"] || name === "error") throw new ProviderError(event["error"] ?? event);
     takeUsage(state, event["usage"]);
     const choice = firstChoice(event);
     if (!choice) return;
-    if (choice["error"]) throw new Complaint(choice["error"]);
+    if (choice["error"]) throw new ProviderError(choice["error"]);
     takeUsage(state, choice["usage"]);
     // A few servers put a whole `message` where a delta belongs.
     const delta = choice["delta"] ?? choice["message"];
@@ -69,7 +69,7 @@ export const completions: Protocol<CompletionsState> = {
 
   whole: (state, answer, emit) => {
     if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
-    if (answer["error"]) throw new Complaint(answer["error"]);
+    if (answer["error"]) throw new ProviderError(answer["error"]);
     const choice = firstChoice(answer);
     if (!choice || !isRecord(choice["message"]))
       throw new Malformed("the answer has no `choices[0].message`: it does not look like chat completions");
@@ -158,7 +158,7 @@ function takeThinking(state: CompletionsState, parts: readonly unknown[], emit: 
 
 function takeFinish(state: CompletionsState, reason: unknown): void {
   if (typeof reason !== "string" || reason === "") return;
-  if (reason === "error") throw new Complaint("the provider ended the answer with an error");
+  if (reason === "error") throw new ProviderError("the provider ended the answer with an error");
   state.finish = FINISH[reason] ?? "other";
 }
 

@@ -7,7 +7,7 @@ export interface Protocol<State = unknown> {
   readonly path: string;
   body(request: ModelRequest, settings: BodySettings): object;
   begin(): State;
-  /** One parsed event; `name` is the SSE event name, "" when there was none. Throws a Complaint for an error event. */
+  /** One parsed event; `name` is the SSE event name, "" when there was none. Throws a ProviderError for an error event. */
   step(state: State, event: unknown, name: string, emit: Emit): void;
   /** The text of an event that brings nothing else, and the same as `step` for it; see RepeatedText. */
   onlyText?(event: unknown): string | undefined;

@@ -1,6 +1,6 @@
 /** Responses: `POST {base}/responses`, always with `store: false`; reasoning travels encrypted inside the items. */
 import { isRecord } from "../../lib/is-record.ts";
-import { Complaint, Malformed } from "../complaint.ts";
+import { ProviderError, Malformed } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import {
   count,
@@ -48,16 +48,16 @@ export const responses: Protocol<ResponsesState> = {
       case "response.failed":
         return takeEnd(state, event["response"], type);
       case "error":
-        throw new Complaint(event["error"] ?? event);
+        throw new ProviderError(event["error"] ?? event);
       default:
         // Other events repeat or prepare what these bring; a bare `error` object comes from gateways.
-        if (event["error"] && !type.startsWith("response.")) throw new Complaint(event["error"]);
+        if (event["error"] && !type.startsWith("response.")) throw new ProviderError(event["error"]);
     }
   },
 
   whole: (state, answer, emit) => {
     if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
-    if (answer["error"]) throw new Complaint(answer["error"]);
+    if (answer["error"]) throw new ProviderError(answer["error"]);
     if (!Array.isArray(answer["output"]))
       throw new Malformed("the answer has no `output`: it does not look like the Responses protocol");
     takeEnd(state, answer, `response.${typeof answer["status"] === "string" ? answer["status"] : "completed"}`);
@@ -180,7 +180,8 @@ function takeEnd(state: ResponsesState, raw: unknown, type: string): void {
   const response = isRecord(raw) ? raw : {};
   const status =
     type === "response.done" && typeof response["status"] === "string" ? `response.${response["status"]}` : type;
-  if (status === "response.failed") throw new Complaint(response["error"] ?? "the provider reports a failed response");
+  if (status === "response.failed")
+    throw new ProviderError(response["error"] ?? "the provider reports a failed response");
   if (Array.isArray(response["output"])) state.final = response["output"].filter(isRecord);
   takeUsage(state, response["usage"]);
   const details = response["incomplete_details"];

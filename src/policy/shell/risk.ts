@@ -1,8 +1,8 @@
 /** How much a command could harm, derived from its words: compared with what the model declared. */
-import { type Field, programName } from "./field.ts";
-import { criticalPath } from "./paths.ts";
-import type { FoundCommand } from "./found-command.ts";
-import { isPrivileging } from "./wrappers.ts";
+import { type Field, programName } from "./syntax/field.ts";
+import { criticalPath } from "./dangers/protected-paths.ts";
+import type { FoundCommand } from "./syntax/found-command.ts";
+import { isPrivileging } from "./wrappers/wrappers.ts";
 
 export function isHighRisk(command: FoundCommand): boolean {
   const name = programName(command.argv[0]?.value ?? "");

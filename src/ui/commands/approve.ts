@@ -1,8 +1,8 @@
 /** /approve: whether buddy asks, for how long it does not, and what is in force now. */
 import { LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
 import type { ApprovalMode } from "../../policy/approvals.ts";
-import type { SlashCommand } from "../slash-commands.ts";
-import { oneLine } from "../tool-view.ts";
+import type { SlashCommand } from "./slash-commands.ts";
+import { oneLine } from "../transcript/tool-view.ts";
 import { approvalWords } from "./status.ts";
 
 export const approve: SlashCommand = {

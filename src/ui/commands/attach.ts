@@ -1,6 +1,6 @@
 /** /attach: how to watch the shared pane; inside tmux it opens beside this one. */
-import type { CommandScreen, SlashCommand } from "../slash-commands.ts";
-import { oneLine } from "../tool-view.ts";
+import type { CommandScreen, SlashCommand } from "./slash-commands.ts";
+import { oneLine } from "../transcript/tool-view.ts";
 
 export const attach: SlashCommand = {
   name: "attach",

@@ -1,6 +1,6 @@
 /** /login: sign in for a profile without leaving the REPL. */
-import type { SlashCommand } from "../slash-commands.ts";
-import { oneLine } from "../tool-view.ts";
+import type { SlashCommand } from "./slash-commands.ts";
+import { oneLine } from "../transcript/tool-view.ts";
 
 export const login: SlashCommand = {
   name: "login",

@@ -1,7 +1,7 @@
 /** /model: switch to another profile, by name, by number, or from a list. */
 import { closestMatch } from "../../lib/closest-match.ts";
-import type { SlashCommand } from "../slash-commands.ts";
-import { oneLine } from "../tool-view.ts";
+import type { SlashCommand } from "./slash-commands.ts";
+import { oneLine } from "../transcript/tool-view.ts";
 
 export const model: SlashCommand = {
   name: "model",

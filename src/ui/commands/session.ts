@@ -1,7 +1,7 @@
 /** /session: the stored conversations here; start a new one, go on with an earlier one. */
 import { clip } from "../../lib/graphemes.ts";
-import type { CommandScreen, SlashCommand } from "../slash-commands.ts";
-import { oneLine } from "../tool-view.ts";
+import type { CommandScreen, SlashCommand } from "./slash-commands.ts";
+import { oneLine } from "../transcript/tool-view.ts";
 import { ago } from "../words.ts";
 
 export const session: SlashCommand = {

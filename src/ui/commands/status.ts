@@ -1,10 +1,10 @@
 /** /status, /context and /tools: what buddy is connected to, how full the window is, what the model may use. */
 import type { ApprovalMode } from "../../policy/approvals.ts";
 import { clip } from "../../lib/graphemes.ts";
-import type { ReplFacts, StatusRow } from "../host.ts";
+import type { ReplFacts, StatusRow } from "../repl/host.ts";
 import { labelled } from "../labelled.ts";
-import type { CommandScreen } from "../slash-commands.ts";
-import { oneLine } from "../tool-view.ts";
+import type { CommandScreen } from "./slash-commands.ts";
+import { oneLine } from "../transcript/tool-view.ts";
 import { clock, compactNumber } from "../words.ts";
 
 export function status(screen: CommandScreen): void {

@@ -13,7 +13,7 @@ export class LiveArea {
    * The bytes that print `lines` above and show `rows` with the cursor at its place. Rows must be narrower than the
    * terminal (its last column is where CSI K would eat a character) and fewer than its height.
    */
-  frame(lines: readonly string[], rows: readonly string[], cursor: CursorPlace, columns: number): string {
+  frame(lines: readonly string[], rows: readonly string[], cursor: CursorPosition, columns: number): string {
     const out: string[] = [];
     const fresh = rows.map((row) => pinned(row));
     this.#columns = columns;
@@ -98,7 +98,7 @@ export class LiveArea {
     return out.join("");
   }
 
-  #place(cursor: CursorPlace): string {
+  #place(cursor: CursorPosition): string {
     const by = cursor.row - this.#cursorRow;
     const vertical = by < 0 ? `\x1b[${-by}A` : by > 0 ? `\x1b[${by}B` : "";
     this.#cursorRow = cursor.row;
@@ -107,7 +107,7 @@ export class LiveArea {
   }
 }
 
-export interface CursorPlace {
+export interface CursorPosition {
   readonly row: number;
   readonly col: number;
 }

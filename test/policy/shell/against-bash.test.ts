@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { judgeShell } from "../../../src/policy/judge.ts";
+import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { LONG, Seeded } from "../../support/seeded.ts";
 import { shellQuoted } from "./generate.ts";
 import { RULES } from "./rules.ts";

@@ -1,6 +1,6 @@
 /** Text that only mentions dangerous commands, and commands that merely look like them: a question at most. */
 import { expect, test } from "bun:test";
-import { judgeShell } from "../../../src/policy/judge.ts";
+import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { RULES, verdictOf } from "./rules.ts";
 
 const MENTIONS = [

@@ -1,6 +1,6 @@
 /** Every row of the read-only table against its own examples. */
 import { expect, test } from "bun:test";
-import { judgeShell } from "../../../src/policy/judge.ts";
+import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { READ_ONLY } from "../../../src/policy/shell/read-only/table.ts";
 import { RULES } from "./rules.ts";
 

@@ -1,5 +1,5 @@
 /** The rules a fresh configuration has, and short words for what the judge says. */
-import { judgeShell } from "../../../src/policy/judge.ts";
+import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import type { ShellRules } from "../../../src/policy/verdict.ts";
 
 export const RULES: ShellRules = {

@@ -1,7 +1,7 @@
 /** Writing to disks and formatting them. */
-import { type Field, isUnknown, programName } from "../field.ts";
-import { isDisk } from "../paths.ts";
-import type { Write } from "../redirections.ts";
+import { type Field, isUnknown, programName } from "../syntax/field.ts";
+import { isDisk } from "./protected-paths.ts";
+import type { Write } from "../syntax/redirections.ts";
 import { type Danger, diskWrite } from "./danger.ts";
 
 export function writeDanger(writes: readonly Write[]): Danger | undefined {

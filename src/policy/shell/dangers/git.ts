@@ -1,8 +1,8 @@
 /** Blind `git add` and forced `git push`. */
-import { type Field, HOME, isUnknown, STAR } from "../field.ts";
-import { gitCall } from "../git.ts";
-import { matchesEverything } from "../glob.ts";
-import { resolved } from "../paths.ts";
+import { type Field, HOME, isUnknown, STAR } from "../syntax/field.ts";
+import { gitCall } from "../wrappers/git.ts";
+import { matchesEverything } from "../syntax/glob.ts";
+import { resolved } from "./protected-paths.ts";
 import { BLIND_ADD, type Danger, FORCED_PUSH } from "./danger.ts";
 
 export function gitDanger(argv: readonly Field[], directories: readonly string[]): Danger | undefined {

@@ -1,7 +1,7 @@
 /** Recursive deletion, moving away and re-owning of what must stay: root, homes, system directories, repositories, everything here. */
-import { type Field, HOME, isUnknown, programName } from "../field.ts";
-import { findPlan } from "../find.ts";
-import { criticalPath } from "../paths.ts";
+import { type Field, HOME, isUnknown, programName } from "../syntax/field.ts";
+import { findPlan } from "../wrappers/find.ts";
+import { criticalPath } from "./protected-paths.ts";
 import { type Danger, dangerousRm, dangerousTree } from "./danger.ts";
 
 export function rmDanger(argv: readonly Field[], directories: readonly string[]): Danger | undefined {

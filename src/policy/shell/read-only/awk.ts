@@ -1,5 +1,5 @@
 /** awk: reads its program token by token and proves that it neither writes, pipes nor runs anything. */
-import { isFixed } from "../field.ts";
+import { isFixed } from "../syntax/field.ts";
 import { bracketEnd } from "./bracket-end.ts";
 import type { Proof, ReadOnlyRow } from "./proof.ts";
 

@@ -1,6 +1,6 @@
 /** git: which subcommands with which options only look. */
-import { gitCall } from "../git.ts";
-import { field, isGlob, isUnknown } from "../field.ts";
+import { gitCall } from "../wrappers/git.ts";
+import { field, isGlob, isUnknown } from "../syntax/field.ts";
 import { always, only, optionWords, type Proof, type ReadOnlyRow, without } from "./proof.ts";
 
 /** Options of the diff family that write a file or run a program. */

@@ -1,6 +1,6 @@
 /** What a row of the read-only table is made of: a proof over a program's arguments, and the ways to build one. */
-import { isGlob, isUnknown, maybeOption } from "../field.ts";
-import { longOption } from "../options.ts";
+import { isGlob, isUnknown, maybeOption } from "../syntax/field.ts";
+import { longOption } from "../wrappers/options.ts";
 
 /** Undefined: proven to change nothing. Otherwise why not, to be read after the program's name. */
 export type Proof = (args: readonly string[]) => string | undefined;

@@ -1,8 +1,8 @@
 /** Whether one found command can be proven to change nothing, by its own text. */
-import { assignmentEffect } from "../assignments.ts";
-import { isFixed, isGlob, programName, readable } from "../field.ts";
-import { isDeviceToRead } from "../paths.ts";
-import type { FoundCommand } from "../found-command.ts";
+import { assignmentEffect } from "../syntax/assignments.ts";
+import { isFixed, isGlob, programName, readable } from "../syntax/field.ts";
+import { isDeviceToRead } from "../dangers/protected-paths.ts";
+import type { FoundCommand } from "../syntax/found-command.ts";
 import { notReadOnly } from "./table.ts";
 
 /** Why it is not proven read-only; undefined: it is. */

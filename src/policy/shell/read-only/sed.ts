@@ -1,5 +1,5 @@
 /** sed: reads its script and proves that no command of it writes a file or runs a program. */
-import { isUnknown } from "../field.ts";
+import { isUnknown } from "../syntax/field.ts";
 import { bracketEnd } from "./bracket-end.ts";
 import type { Proof, ReadOnlyRow } from "./proof.ts";
 

@@ -1,6 +1,6 @@
 /** Programs that can be proven to change nothing, with the options for which that holds and examples of both. */
-import { field, isUnknown, SPLIT } from "../field.ts";
-import { findPlan } from "../find.ts";
+import { field, isUnknown, SPLIT } from "../syntax/field.ts";
+import { findPlan } from "../wrappers/find.ts";
 import { AWK } from "./awk.ts";
 import { CONTAINERS } from "./containers.ts";
 import { GIT } from "./git.ts";

@@ -1,0 +1,40 @@
+/** The system prompt: who buddy is, where it works, what it may use, and what the operator wants always. */
+import template from "../../templates/system-prompt.md" with { type: "text" };
+import type { TargetFacts } from "../tools/tool.ts";
+import type { OperatorFile } from "./instruction-files.ts";
+
+export interface Instructions {
+  readonly facts: TargetFacts;
+  readonly tools: readonly string[];
+  /** [agent] system_prompt. */
+  readonly operator: string;
+  /** AGENTS.md files, outermost first. */
+  readonly files: readonly OperatorFile[];
+  readonly dryRun: boolean;
+}
+
+export function systemPrompt({ facts, tools, operator, files, dryRun }: Instructions): string {
+  const target = [facts.label, facts.who, facts.system, facts.cwd === undefined ? undefined : `directory ${facts.cwd}`];
+  const parts = [
+    ...(operator.trim() === "" ? [] : [`Instructions of the operator:\n\n${operator.trim()}`]),
+    ...files.map((file) => `Instructions of the operator, from ${file.path}:\n\n${file.text.trim()}`),
+  ];
+  const values: Readonly<Record<string, string>> = {
+    target: target.filter((part) => part !== undefined).join(", "),
+    where: shellSentence(facts) + (dryRun ? "\nThis is a dry run: what would change something is only described." : ""),
+    tools: tools.join(", "),
+    operator: parts.map((part) => `\n${part}\n`).join(""),
+  };
+  return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => values[name] ?? "").trim();
+}
+
+function shellSentence(facts: TargetFacts): string {
+  switch (facts.tmux) {
+    case true:
+      return "Commands run in a tmux pane that the operator can watch and type into.";
+    case false:
+      return "Commands run in a persistent shell without a terminal (no tmux): nothing can be typed into a running command.";
+    case undefined:
+      return "Commands run in a persistent shell, in a tmux pane where there is tmux.";
+  }
+}

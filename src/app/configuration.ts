@@ -1,0 +1,57 @@
+/** The configuration for a command: loads it, asks about an untrusted file on the terminal, prints warnings. */
+import { type LoadedConfig, loadConfig } from "../config/load.ts";
+import { type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
+import type { TrustQuestion } from "../config/trust.ts";
+import { isTerminal } from "../lib/is-terminal.ts";
+import { printable } from "../lib/printable.ts";
+import { stderrLine } from "../lib/stderr-line.ts";
+import type { GlobalOptions } from "../cli/args/options.ts";
+
+export interface ConfigurationOptions {
+  /** False for commands that must never write a file by themselves, such as doctor. */
+  readonly create?: boolean;
+}
+
+export async function loadConfiguration(
+  globals: GlobalOptions,
+  options: ConfigurationOptions = {},
+): Promise<LoadedConfig> {
+  const loaded = await loadConfig({
+    flags: globals,
+    env: process.env,
+    cwd: process.cwd(),
+    // demo needs no configuration: it must run where none can be written.
+    create: options.create !== false && globals.model !== "demo",
+    ...(isTerminal(2) ? { ask: askOnTerminal } : {}),
+  });
+  if (!globals.quiet) {
+    if (loaded.created) stderrLine(`buddy: wrote ${loaded.files[0]} with the defaults`);
+    if (globals.apiKey !== undefined)
+      warn("--api-key can be seen by every user of this machine (ps); prefer BUDDY_API_KEY");
+    for (const warning of loaded.warnings) warn(warning);
+  }
+  return loaded;
+}
+
+/** The configuration and the profile in effect; without a usable one the error lists every way to a model. */
+export async function loadProfile(globals: GlobalOptions): Promise<{ loaded: LoadedConfig; profile: ResolvedProfile }> {
+  const loaded = await loadConfiguration(globals);
+  try {
+    return { loaded, profile: resolveProfile(loaded) };
+  } catch (error) {
+    throw await (await import("./no-model-hint.ts")).withNoModelHint(error);
+  }
+}
+
+function warn(text: string): void {
+  stderrLine(`buddy: warning: ${printable(text)}`);
+}
+
+async function askOnTerminal({ file, settings }: TrustQuestion): Promise<boolean | undefined> {
+  const lines = [
+    `${file} in this directory wants to change what keeps you safe:`,
+    ...settings.map((line) => `  ${line}`),
+  ];
+  const { yesOnTerminal } = await import("./confirm-on-terminal.ts");
+  return yesOnTerminal(`${printable(lines.join("\n"))}\nTrust this file? It is asked again when it changes. [y/N] `);
+}

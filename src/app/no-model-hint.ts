@@ -1,0 +1,21 @@
+/** What a user without a usable model can do: sign in, give a key, use a local server that answers, or try the demo. */
+import { BuddyError } from "../lib/errors.ts";
+import type { Candidate } from "../model/local-servers.ts";
+
+/** The same error with every way out in its hint; only for errors of code "auth", others come back as they are. */
+export async function withNoModelHint(error: unknown, servers?: readonly Candidate[]): Promise<unknown> {
+  if (!(error instanceof BuddyError) || error.code !== "auth") return error;
+  const { findLocalServers } = await import("../model/local-servers.ts");
+  const lines = [
+    ...(error.hint === undefined ? [] : [error.hint, ""]),
+    "ways to a model:",
+    '  buddy login                         sign in (profiles with auth = "login")',
+    "  export BUDDY_API_KEY=…              a key for the active profile",
+    "  buddy --model demo                  the built-in demo: no key, no network",
+    ...(await findLocalServers(servers)).map(
+      ({ name, baseUrl, models }) =>
+        `  buddy --base-url ${baseUrl} -m ${models[0] ?? "MODEL"}   ${name} answers on this machine`,
+    ),
+  ];
+  return new BuddyError("auth", error.message, { hint: lines.join("\n"), cause: error.cause });
+}

@@ -1,0 +1,235 @@
+/** What the REPL sees of a run: facts, models, sessions, tools, directories. */
+import { readdir } from "node:fs/promises";
+import { hostname } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { Tasks } from "../agent/tasks.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { shownPath } from "../config/origin.ts";
+import { buddyPaths } from "../config/paths.ts";
+import { profileNames, resolveProfile } from "../config/profiles.ts";
+import { BuddyError } from "../lib/errors.ts";
+import { VERSION } from "../lib/version.ts";
+import { describePrefix } from "../policy/shell/command-prefix.ts";
+import type { Target } from "../targets/target.ts";
+import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
+import type { Run } from "./run.ts";
+import type { GlobalOptions } from "../cli/args/options.ts";
+
+export interface ReplHostParts {
+  readonly run: Run;
+  readonly loaded: LoadedConfig;
+  readonly globals: GlobalOptions;
+  readonly display: Display;
+  readonly resumed: boolean;
+}
+
+export function replHost(parts: ReplHostParts): ReplHost {
+  const { run, loaded, globals, display } = parts;
+  const { agent, approvals } = run;
+  let { resumed } = parts;
+  return {
+    version: VERSION,
+    display,
+    historyPath: loaded.config.display.persist_history ? buddyPaths(loaded.env)?.history : undefined,
+    facts: () => facts(parts, resumed),
+    tasks: (listener) => new Tasks(listener),
+    runTurn: (prompt, signal) => agent.runTurn(prompt, signal),
+    compact: (signal) => agent.compact(signal),
+    onEvent: (listener) => agent.onEvent(listener),
+    approvals: {
+      get mode() {
+        return approvals.mode;
+      },
+      setMode: (mode) => approvals.setMode(mode),
+      setAsker: (asker) => approvals.setAsker(asker),
+      remembered: () => approvals.remembered(run.target.opened?.identity.machine ?? "").map(describePrefix),
+    },
+    status: () => status(parts),
+    tools: () => tools(parts),
+    profiles: () => profiles(parts),
+    async switchModel(name) {
+      await run.switchModel(name);
+      const { contextLimit } = agent;
+      const over = agent.contextUsed > contextLimit * 0.9;
+      return over ? [`its window is smaller (${contextLimit} tokens): /compact first`] : [];
+    },
+    async sessions() {
+      const current = run.session();
+      const stored = (await run.sessions()).list().map(({ id, lastUsed, title, target }) => ({
+        id,
+        lastUsed,
+        title,
+        target,
+        current: id === current,
+      }));
+      // The current one reaches the disk a moment after its first words.
+      const first = agent.history.messages.find(({ role }) => role === "user")?.content;
+      if (stored.some((session) => session.current) || typeof first !== "string") return stored;
+      const { label } = run.target.facts();
+      return [
+        { id: current, lastUsed: new Date().toISOString(), title: first, target: label, current: true },
+        ...stored,
+      ];
+    },
+    async newSession() {
+      await run.newSession();
+      resumed = false;
+      return [`new session ${run.session()}`];
+    },
+    async resumeSession(name, offerCopy) {
+      const notes = await run.resumeSession(name).catch(async (error: unknown) => {
+        const { SessionHeld } = await import("../session/session-lock.ts");
+        if (!(error instanceof SessionHeld)) throw error;
+        if (await offerCopy(error.message)) return run.resumeSession(error.id, { copy: true });
+        return undefined;
+      });
+      if (notes === undefined) return [`still session ${run.session()}`];
+      resumed = true;
+      return [`session ${run.session()}, ${agent.turns} turn${agent.turns === 1 ? "" : "s"} so far`, ...notes];
+    },
+    async login(profile, { say, waiting }, signal) {
+      const [{ openSignIn }, { signIn }] = await Promise.all([import("./sign-in.ts"), import("../auth/sign-in.ts")]);
+      const account = await openSignIn(profile, globals);
+      const screen = { say: (text: string) => text.split("\n").forEach(say), progress: waiting };
+      await signIn(account, screen, signal);
+      say(`signed in; profile ${account.profile} is ready`);
+    },
+    redact: (text) => run.redact(text),
+    listDirectory: async (path, signal) => {
+      const target = run.target.opened;
+      const cwd = target?.shell.cwd ?? loaded.cwd;
+      if (globals.ssh === undefined && globals.container === undefined) return await localEntries(path, cwd, loaded);
+      return target === undefined ? [] : await remoteEntries(target, path, cwd, signal);
+    },
+  };
+}
+
+function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplFacts {
+  const { agent, target } = run;
+  const { profile } = agent.client;
+  const opened = target.opened;
+  const kind = globals.container !== undefined ? "container" : globals.ssh !== undefined ? "ssh" : "local";
+  const who = opened === undefined ? localWho(kind) : { user: opened.identity.user, host: opened.identity.host };
+  const attach = opened?.identity.attach;
+  const last = agent.history.messages.findLast(({ role }) => role === "user")?.content ?? undefined;
+  return {
+    target: {
+      kind,
+      name: globals.container ?? globals.ssh ?? "local",
+      ...who,
+      cwd: opened?.shell.cwd ?? target.facts().cwd ?? loaded.cwd,
+      ...(attach === undefined ? {} : { attach }),
+      state: opened === undefined ? (target.error === undefined ? "opening" : "failed") : "open",
+    },
+    profile: profile.name,
+    model: profile.model,
+    session: run.session(),
+    resumed,
+    ...(last === undefined ? {} : { lastPrompt: last }),
+    contextUsed: agent.contextUsed,
+    contextLimit: agent.contextLimit,
+    dryRun: globals.dryRun,
+  };
+}
+
+/** This machine is known before its shell is open. */
+function localWho(kind: "local" | "ssh" | "container"): { user?: string; host?: string } {
+  if (kind !== "local") return {};
+  const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);
+  return { ...(user === undefined ? {} : { user }), host: hostname().replace(/\..*$/, "") };
+}
+
+function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
+  const { agent } = run;
+  const { profile, info } = agent.client;
+  const { input, output, costUsd } = agent.totals;
+  const files = run.operatorFiles.map(({ path }) => shownPath(path, loaded));
+  const rows: StatusRow[] = [
+    {
+      label: "endpoint",
+      value: `${profile.baseUrl === "" ? "built in" : profile.baseUrl} (${profile.api}, ${profile.auth === "login" ? "sign-in" : "key"})`,
+    },
+    { label: "tokens", value: `${input} in, ${output} out${costUsd === undefined ? "" : `, $${costUsd.toFixed(4)}`}` },
+    { label: "turns", value: String(agent.turns) },
+    { label: "instructions", value: files.length === 0 ? "none" : files.join("\n") },
+    {
+      label: "config",
+      value: loaded.files.length === 0 ? "defaults" : loaded.files.map((file) => shownPath(file, loaded)).join("\n"),
+    },
+  ];
+  if (!info.known && loaded.config.models[profile.name]?.context_limit === undefined)
+    rows.push({
+      label: "catalog",
+      value: `the model is unknown: a window of ${info.contextLimit} tokens is assumed; context_limit in its profile says better`,
+    });
+  if (globals.verbose) rows.push({ label: "process", value: String(process.pid) });
+  return rows;
+}
+
+function tools({ run, loaded }: ReplHostParts): ToolRow[] {
+  const now = run.target.facts();
+  const offered = run.registry.definitions(now);
+  const names = new Set(offered.map(({ name }) => name));
+  const withTmux = run.registry.definitions({ ...now, tmux: true }).filter(({ name }) => !names.has(name));
+  const settings = loaded.config.tools;
+  const off: ToolRow[] = (["shell_enabled", "files_enabled", "fetch_enabled", "search_enabled"] as const)
+    .filter((key) => !settings[key])
+    .map((key) => ({ name: key.replace("_enabled", " tools"), description: "", off: `[tools] ${key} = false` }));
+  return [
+    ...offered.map(({ name, description }) => ({ name, description: firstSentence(description) })),
+    ...withTmux.map(({ name }) => ({ name, description: "", off: "needs tmux on the target" })),
+    ...off,
+  ];
+}
+
+function firstSentence(text: string): string {
+  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
+}
+
+function profiles({ run, loaded }: ReplHostParts): ProfileRow[] {
+  const active = run.agent.client.profile;
+  const rows = profileNames(loaded).map((name): ProfileRow => {
+    const { model, api, auth } = described(loaded, name);
+    return { name, model, api, auth, active: name === active.name };
+  });
+  // A model that was chosen by its id belongs to a profile, but is not what the profile says.
+  const { model, api, auth } = active;
+  return rows.map((row) => (row.active ? { name: row.name, model, api, auth, active: true } : row));
+}
+
+/** What a profile says of itself, also when its key is missing. */
+function described(loaded: LoadedConfig, name: string): { model: string; api: string; auth: string } {
+  try {
+    return resolveProfile(loaded, name);
+  } catch (error) {
+    if (!(error instanceof BuddyError)) throw error;
+    const settings = loaded.config.models[name];
+    return { model: settings?.model ?? name, api: settings?.api ?? "", auth: settings?.auth ?? "" };
+  }
+}
+
+async function localEntries(path: string, cwd: string, loaded: LoadedConfig): Promise<DirectoryEntry[]> {
+  const home = loaded.env.HOME;
+  const expanded = home !== undefined && /^~(\/|$)/.test(path) ? join(home, path.slice(1)) : path;
+  const full = isAbsolute(expanded) ? expanded : join(cwd, expanded);
+  const entries = await readdir(full, { withFileTypes: true });
+  return entries.map((entry) => ({ name: entry.name, directory: entry.isDirectory() }));
+}
+
+async function remoteEntries(
+  target: Target,
+  path: string,
+  cwd: string,
+  signal: AbortSignal,
+): Promise<DirectoryEntry[]> {
+  // On the standing helper: a process for every key typed would run into the server's limit of sessions.
+  const listed = await target.transport.run('cd "$1" && ls -1Ap -- "$2"', {
+    args: [cwd, path.startsWith("-") ? `./${path}` : path],
+    signal,
+  });
+  return listed.stdout
+    .toString()
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => ({ name: line.replace(/\/$/, ""), directory: line.endsWith("/") }));
+}

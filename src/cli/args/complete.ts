@@ -1,0 +1,121 @@
+/** `buddy __complete WORD...`: what could stand where the last word is; called by the scripts of `buddy completion`. */
+import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
+import { print } from "../../lib/output.ts";
+import type { Arg, Args } from "../command.ts";
+import { COMMANDS, loadRepl } from "../commands.ts";
+import { candidatesFor, type Source } from "./completion-sources.ts";
+import { GLOBAL_ARGS } from "./options.ts";
+
+/** One candidate a line, `word<TAB>what it is`; a first line `:files` or `:directories` leaves it to the shell. */
+export async function complete(words: readonly string[]): Promise<ExitCode> {
+  const lines = await candidates(words).catch((error: unknown) => {
+    // A broken configuration is reported by the command itself, not in the middle of a command line.
+    if (error instanceof BuddyError) return [];
+    throw error;
+  });
+  if (lines.length > 0) await print([`${lines.join("\n")}\n`]);
+  return EXIT.ok;
+}
+
+async function candidates(words: readonly string[]): Promise<string[]> {
+  const last = words.at(-1) ?? "";
+  const line = await readLine(words.slice(0, -1));
+  const inline = /^(--[a-z-]+)=(.*)$/s.exec(last);
+  if (line.pending !== undefined) return fitting(await ofFlag(line.pending, line, last), last);
+  if (line.literal) return fitting(await ofPositional(line), last);
+  if (inline !== null) {
+    const [, flag = "", value = ""] = inline;
+    const found = await ofFlag(flag.slice(2), line, value);
+    return found[0]?.startsWith(":") ? found : fitting(found, value).map((candidate) => `${flag}=${candidate}`);
+  }
+  if (last.startsWith("-")) return fitting(flagNames(line.args), last);
+  return fitting(await ofPositional(line), last);
+}
+
+interface Line {
+  readonly command: string | undefined;
+  readonly args: Args;
+  readonly positionals: readonly string[];
+  /** The flag whose value is being typed. */
+  readonly pending: string | undefined;
+  /** Behind `--`. */
+  readonly literal: boolean;
+  /** --ssh was given. */
+  readonly elsewhere: boolean;
+}
+
+async function readLine(words: readonly string[]): Promise<Line> {
+  let command: string | undefined;
+  let args: Args = GLOBAL_ARGS;
+  let pending: string | undefined;
+  let literal = false;
+  const positionals: string[] = [];
+  for (const word of words) {
+    if (pending !== undefined) pending = undefined;
+    else if (literal) positionals.push(word);
+    else if (word === "--") literal = true;
+    else if (word.startsWith("-") && word !== "-") {
+      const [name, def] = flagOf(word, args) ?? [];
+      if (def !== undefined && def.type !== "boolean" && def.optionalValue !== true && !word.includes("="))
+        pending = name;
+    } else if (command === undefined && Object.hasOwn(COMMANDS, word)) {
+      command = word;
+      args = { ...GLOBAL_ARGS, ...(await COMMANDS[word]?.load())?.args };
+    } else positionals.push(word);
+  }
+  if (command === undefined) args = { ...args, ...(await loadRepl()).args };
+  const elsewhere = words.some((word) => word === "--ssh" || word.startsWith("--ssh="));
+  return { command, args, positionals, pending, literal, elsewhere };
+}
+
+function flagOf(word: string, args: Args): [string, Arg] | undefined {
+  return Object.entries(args).find(
+    ([name, def]) => word.split("=", 1)[0] === `--${name}` || ("alias" in def && word === `-${def.alias}`),
+  );
+}
+
+function flagNames(args: Args): string[] {
+  return Object.entries(args).flatMap(([name, def]) =>
+    def.type === "positional" ? [] : [`--${name}\t${def.description ?? ""}`],
+  );
+}
+
+const FLAG_SOURCES: Readonly<Record<string, Source>> = {
+  model: "profiles",
+  ssh: "hosts",
+  container: "containers",
+  approve: "approvals",
+  resume: "sessions",
+  cd: "directories",
+  config: "files",
+  "output-schema": "files",
+  "last-message": "files",
+};
+
+async function ofFlag(name: string, line: Line, typed: string): Promise<string[]> {
+  const source = FLAG_SOURCES[name];
+  // Containers of another host cannot be listed without connecting to it.
+  if (source === undefined || (source === "containers" && line.elsewhere)) return [];
+  const found = await candidatesFor(source);
+  const user = source === "hosts" ? (/^.*@/.exec(typed)?.[0] ?? "") : "";
+  return user === "" ? found : found.map((host) => `${user}${host}`);
+}
+
+async function ofPositional({ command, positionals }: Line): Promise<string[]> {
+  const at = positionals.length;
+  if (command === undefined || command === "help")
+    return at === 0 ? Object.entries(COMMANDS).map(([name, { summary }]) => `${name}\t${summary}`) : [];
+  const def = Object.values((await COMMANDS[command]?.load())?.args ?? {}).filter((arg) => arg.type === "positional")[
+    at
+  ];
+  if (def?.choices !== undefined) return [...def.choices];
+  if ((command === "resume" && at === 0) || (command === "sessions" && at === 1 && positionals[0] !== "list"))
+    return candidatesFor("sessions");
+  if (command === "login" && at === 0) return candidatesFor("profiles");
+  if (command === "policy" && positionals[0] === "path") return [":files"];
+  return [];
+}
+
+function fitting(lines: readonly string[], typed: string): string[] {
+  return lines.filter((line) => line.startsWith(":") || line.startsWith(typed));
+}

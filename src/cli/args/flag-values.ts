@@ -1,0 +1,19 @@
+/** Reads the values of flags that are more than a text; what is wrong with one is a usage error. */
+import { DURATION_FORMAT, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
+import { BuddyError } from "../../lib/errors.ts";
+
+/** Milliseconds, more than none. */
+export function readDuration(value: string, flag: string): number {
+  const ms = parseDuration(value);
+  if (ms === undefined || ms === 0 || ms > LONGEST_DURATION_MS) {
+    throw new BuddyError("usage", `${flag} must be ${DURATION_FORMAT}, at most 24d, not "${value}"`);
+  }
+  return ms;
+}
+
+/** A whole number from 1. */
+export function readCount(value: string, flag: string): number {
+  const count = /^\d{1,9}$/.test(value) ? Number(value) : 0;
+  if (count < 1) throw new BuddyError("usage", `${flag} must be a whole number from 1, not "${value}"`);
+  return count;
+}

@@ -1,0 +1,107 @@
+/** Help texts, made from the definitions of commands and options; at most 80 columns. */
+import type { Arg, Args, Command } from "../command.ts";
+import { COMMANDS } from "../commands.ts";
+import { GLOBAL_ARGS } from "./options.ts";
+
+const WIDTH = 80;
+
+export function rootHelp(): string {
+  const commands = Object.entries(COMMANDS).map(([name, { summary }]) => [name, summary] as const);
+  return [
+    "buddy: a terminal agent for people who run machines",
+    "",
+    "Usage: buddy [OPTIONS]               talk to it (REPL)",
+    "       buddy [OPTIONS] COMMAND …     see buddy COMMAND --help",
+    "",
+    "Commands:",
+    ...columns(commands),
+    "",
+    "Options, before or after the command:",
+    ...columns(flagRows(GLOBAL_ARGS)),
+    "",
+    ...wrap(
+      "The word after --tmux is taken as the session's name only if it looks like one and the command " +
+        'has no use for it: in buddy exec --tmux "uptime" it is the prompt. --tmux=NAME is always clear.',
+    ),
+    ...wrap("-- ends the options. Durations: 500ms 10s 5m 2h 1d; a bare number is seconds."),
+    "",
+    "Environment: BUDDY_API_KEY BUDDY_BASE_URL BUDDY_MODEL BUDDY_CONFIG",
+    "             BUDDY_API_TIMEOUT BUDDY_FETCH_TIMEOUT NO_COLOR FORCE_COLOR",
+    "",
+    "Examples:",
+    ...examples([
+      ["buddy --ssh deploy@web1", "work on web1, in a tmux pane you can attach to"],
+      ['buddy exec "why is the disk full?"', "one answer"],
+      ["journalctl -n 200 | buddy exec -q 'what failed?'", "ask about piped text"],
+    ]),
+  ].join("\n");
+}
+
+export function commandHelp(command: Command): string {
+  const positionals = Object.entries(command.args).filter(([, def]) => def.type === "positional");
+  const flags = Object.fromEntries(Object.entries(command.args).filter(([, def]) => def.type !== "positional"));
+  const usage = positionals.map(([name, def]) => {
+    const word = positionalWord(name, def);
+    return def.required === false ? `[${word}]` : word;
+  });
+  const lines = [
+    `buddy ${command.name}: ${command.summary}`,
+    "",
+    ["Usage: buddy", command.name, ...usage, "[OPTIONS]"].filter((part) => part !== "").join(" "),
+  ];
+  if (positionals.length > 0) {
+    const rows = positionals.map(([name, def]) => [positionalWord(name, def), def.description ?? ""] as const);
+    lines.push("", "Arguments:", ...columns(rows));
+  }
+  if (Object.keys(flags).length > 0) lines.push("", "Options:", ...columns(flagRows(flags)));
+  const globals = Object.entries(GLOBAL_ARGS).map(([name, def]) =>
+    "alias" in def ? `-${def.alias}/--${name}` : `--${name}`,
+  );
+  lines.push("", ...wrap(`Global options (see buddy --help): ${globals.join(" ")}`));
+  if (command.notes !== undefined) lines.push("", command.notes.trim());
+  lines.push("", command.examples.length === 1 ? "Example:" : "Examples:", ...examples(command.examples));
+  return lines.join("\n");
+}
+
+/** Name left, text right and wrapped below itself; a long name gets a line of its own. */
+function columns(rows: readonly (readonly [name: string, text: string])[]): string[] {
+  const left = Math.min(26, Math.max(...rows.map(([name]) => name.length)) + 4);
+  return rows.flatMap(([name, text]) => {
+    const [first = "", ...more] = wrap(text, WIDTH - left);
+    const indent = " ".repeat(left);
+    const head = `  ${name}`;
+    const start = head.length + 2 <= left ? [head.padEnd(left) + first] : [head, indent + first];
+    return [...start, ...more.map((line) => indent + line)];
+  });
+}
+
+function flagRows(flags: Args): (readonly [string, string])[] {
+  return Object.entries(flags).map(([name, def]) => {
+    const short = "alias" in def && typeof def.alias === "string" ? `-${def.alias}, ` : "";
+    const value = def.type === "boolean" ? "" : ` ${def.valueHint ?? "VALUE"}`;
+    return [`${short}--${name}${value}`, def.description ?? ""] as const;
+  });
+}
+
+function positionalWord(name: string, def: Arg): string {
+  return def.choices?.join("|") ?? name.toUpperCase();
+}
+
+function examples(rows: readonly (readonly [line: string, text: string])[]): string[] {
+  return rows.flatMap(([line, text]) => {
+    const oneLine = `  ${line.padEnd(36)}  # ${text}`;
+    return oneLine.length <= WIDTH ? [oneLine] : [`  # ${text}`, `  ${line}`];
+  });
+}
+
+function wrap(text: string, width = WIDTH): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}

@@ -1,0 +1,163 @@
+/** The options every command knows, and what they mean once they are read. */
+import { DURATION_FORMAT, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import type { Args } from "../command.ts";
+import { parseDestination } from "../../targets/connection/ssh-destination.ts";
+
+/** In the order of `buddy --help`. */
+export const GLOBAL_ARGS = {
+  config: { type: "string", valueHint: "PATH", path: true, description: "use this configuration file" },
+  model: {
+    type: "string",
+    alias: "m",
+    valueHint: "PROFILE-OR-MODEL",
+    description: "profile, PROFILE:MODEL, or a model id of the active profile's endpoint; `demo` is built in",
+  },
+  "base-url": { type: "string", valueHint: "URL", description: "use this endpoint instead of the profile's" },
+  "api-key": { type: "string", valueHint: "KEY", description: "key (visible in ps; prefer BUDDY_API_KEY)" },
+  ssh: {
+    type: "string",
+    valueHint: "[USER@]HOST[:PORT]",
+    description: "work on a host over ssh; names of ~/.ssh/config work",
+  },
+  container: {
+    type: "string",
+    valueHint: "NAME",
+    description: "work in a docker or podman container (with --ssh: on that host)",
+  },
+  tmux: {
+    type: "string",
+    valueHint: "[SESSION]",
+    optionalValue: true,
+    description: "require tmux; with a name, use that session (--tmux=NAME)",
+  },
+  "no-tmux": { type: "boolean", description: "do not use tmux" },
+  cd: { type: "string", alias: "C", valueHint: "DIR", description: "work in this directory of the target" },
+  "dry-run": { type: "boolean", description: "change nothing; say what would be done" },
+  approve: {
+    type: "string",
+    valueHint: "MODE",
+    description: "ask, all, none, or a duration (10m: all, then ask again)",
+  },
+  "no-color": { type: "boolean", description: "no colour (also NO_COLOR; FORCE_COLOR=1 for colour in a pipe)" },
+  quiet: { type: "boolean", alias: "q", description: "print only the answer, errors and questions" },
+  verbose: { type: "boolean", alias: "v", description: "say more; errors with details" },
+  help: { type: "boolean", alias: "h", description: "show help and exit" },
+  version: { type: "boolean", alias: "V", description: "show the version and exit" },
+} as const satisfies Args;
+
+/** What --approve says; a duration approves everything for that long and then asks again. */
+export type ApproveMode =
+  { readonly kind: "ask" | "all" | "none" } | { readonly kind: "duration"; readonly ms: number };
+
+export interface GlobalOptions {
+  readonly config?: string;
+  readonly model?: string;
+  readonly baseUrl?: string;
+  readonly apiKey?: string;
+  readonly ssh?: string;
+  readonly container?: string;
+  readonly tmux: "auto" | "required" | "never";
+  readonly tmuxSession?: string;
+  /** On a local target the process has changed to it already; elsewhere it is a directory of the target. */
+  readonly cd?: string;
+  readonly dryRun: boolean;
+  readonly approve?: ApproveMode;
+  /** False with --no-color; otherwise the environment and [display].color decide. */
+  readonly color?: false;
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+}
+
+/** Flag name → its text, or true for a flag without a value. */
+export type FlagValues = ReadonlyMap<string, string | true>;
+
+export function readGlobalOptions(values: FlagValues): GlobalOptions {
+  for (const [one, other] of [
+    ["tmux", "no-tmux"],
+    ["quiet", "verbose"],
+  ] as const) {
+    if (values.has(one) && values.has(other)) {
+      throw new BuddyError("usage", `--${one} and --${other} contradict each other`, { hint: "give one of them" });
+    }
+  }
+  const text = (name: string): string | undefined => {
+    const value = values.get(name);
+    return typeof value === "string" ? value : undefined;
+  };
+  const session = text("tmux");
+  if (session !== undefined) requireSessionName(session);
+  const baseUrl = text("base-url");
+  if (baseUrl !== undefined) requireHttpUrl(baseUrl);
+  const ssh = text("ssh");
+  if (ssh !== undefined) requireSshTarget(ssh);
+  const container = text("container");
+  if (container !== undefined) requireContainerName(container);
+  const approve = text("approve");
+  return {
+    ...defined({ config: text("config"), model: text("model"), baseUrl, apiKey: text("api-key"), ssh, container }),
+    ...defined({ cd: text("cd"), tmuxSession: session }),
+    ...(approve === undefined ? {} : { approve: parseApproveMode(approve) }),
+    ...(values.has("no-color") ? { color: false as const } : {}),
+    tmux: values.has("tmux") ? "required" : values.has("no-tmux") ? "never" : "auto",
+    dryRun: values.has("dry-run"),
+    quiet: values.has("quiet"),
+    verbose: values.has("verbose"),
+  };
+}
+
+/** `ask`, `all`, `none` or a duration; also the argument of /approve. */
+export function parseApproveMode(text: string, where = "--approve"): ApproveMode {
+  if (text === "ask" || text === "all" || text === "none") return { kind: text };
+  const ms = parseDuration(text);
+  if (ms === undefined || ms === 0 || ms > LONGEST_DURATION_MS) {
+    throw new BuddyError("usage", `${where} must be ask, all, none, or ${DURATION_FORMAT}, not "${text}"`);
+  }
+  return { kind: "duration", ms };
+}
+
+/** tmux itself reads `.` and `:` in a session name as separators. */
+export const SESSION_NAME = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
+
+function requireSessionName(name: string): void {
+  if (SESSION_NAME.test(name)) return;
+  throw new BuddyError("usage", `--tmux: "${name}" cannot be a session name`, {
+    hint: "letters, digits, - and _, at most 64, beginning with a letter, a digit or _",
+  });
+}
+
+function requireHttpUrl(url: string): void {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
+    throw new BuddyError("usage", `--base-url: "${url}" is no http or https address`, {
+      hint: "for example --base-url http://localhost:11434/v1",
+    });
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    throw new BuddyError("usage", "--base-url must not hold a user name or password", {
+      hint: "give the key with BUDDY_API_KEY",
+    });
+  }
+}
+
+// A value that ssh would read as an option, or a newline in it, never reaches ssh's command line.
+function requireSshTarget(target: string): void {
+  if (/^[^\s-][^\s]*$/.test(target) && !target.includes("@-") && !target.endsWith("@")) {
+    parseDestination(target);
+    return;
+  }
+  throw new BuddyError("usage", `--ssh: "${target}" is no host`, {
+    hint: "for example --ssh web1, --ssh deploy@web1 or --ssh deploy@web1:2222",
+  });
+}
+
+function requireContainerName(name: string): void {
+  if (/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) return;
+  throw new BuddyError("usage", `--container: "${name}" cannot be the name or id of a container`);
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function defined<T extends object>(values: T): Defined<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

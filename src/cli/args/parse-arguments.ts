@@ -1,0 +1,199 @@
+/**
+ * argv → command, flags and positionals, strictly: what is unknown, doubled, incomplete or too much is an error.
+ * citty's own parser lets all of that pass silently, so only its definitions are used.
+ */
+import { resolve } from "node:path";
+import { closestMatch } from "../../lib/closest-match.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import type { Args } from "../command.ts";
+import { type FlagValues, GLOBAL_ARGS, SESSION_NAME } from "./options.ts";
+
+export type Token =
+  | { readonly kind: "flag"; readonly name: string; readonly shown: string; readonly value: string | true }
+  | { readonly kind: "unknown"; readonly shown: string }
+  /** `maybeSession`: it follows a bare --tmux and could be its value. */
+  | { readonly kind: "word"; readonly text: string; readonly maybeSession: boolean };
+
+export interface ParsedArguments {
+  readonly globals: FlagValues;
+  readonly own: FlagValues;
+  readonly positionals: readonly string[];
+}
+
+/** Splits argv by a table of flags; nothing is judged yet except a value that is missing or not wanted. */
+export function tokenize(argv: readonly string[], table: Args): Token[] {
+  const tokens: Token[] = [];
+  const shorts = shortNames(table);
+  let afterTmux = false;
+  for (let i = 0; i < argv.length; i++) {
+    const arg = argv[i] ?? "";
+    const next = argv[i + 1];
+    if (arg === "--") {
+      for (const text of argv.slice(i + 1)) tokens.push({ kind: "word", text, maybeSession: false });
+      break;
+    }
+    if (!arg.startsWith("-") || arg === "-") {
+      tokens.push({ kind: "word", text: arg, maybeSession: afterTmux && SESSION_NAME.test(arg) });
+      afterTmux = false;
+      continue;
+    }
+    afterTmux = false;
+    if (!arg.startsWith("--")) {
+      if (readCluster(arg, next, shorts, table, tokens)) i++;
+      continue;
+    }
+    const [, name = "", inline] = /^--([^=]*)(?:=([\s\S]*))?$/.exec(arg) ?? [];
+    const def = table[name];
+    const shown = `--${name}`;
+    if (def === undefined) tokens.push({ kind: "unknown", shown });
+    else if (def.type === "boolean") {
+      if (inline !== undefined) throw new BuddyError("usage", `${shown} takes no value`);
+      tokens.push({ kind: "flag", name, shown, value: true });
+    } else if (def.optionalValue === true) {
+      tokens.push({ kind: "flag", name, shown, value: inline === undefined || inline === "" ? true : inline });
+      afterTmux = inline === undefined;
+    } else {
+      tokens.push({ kind: "flag", name, shown, value: requireValue(shown, inline ?? next, inline !== undefined, def) });
+      if (inline === undefined) i++;
+    }
+  }
+  return tokens;
+}
+
+/** Takes the command's name out of the tokens: the first word that is not the value of a bare --tmux. */
+export function takeCommand(
+  tokens: readonly Token[],
+  isCommand: (word: string) => boolean,
+): { readonly name: string | undefined; readonly rest: readonly Token[] } {
+  const rest: Token[] = [];
+  for (const [i, token] of tokens.entries()) {
+    if (token.kind !== "word") rest.push(token);
+    else if (token.maybeSession && !isCommand(token.text)) giveToTmux(rest, token.text);
+    else return { name: token.text, rest: [...rest, ...tokens.slice(i + 1)] };
+  }
+  return { name: undefined, rest };
+}
+
+/** Judges what is left of the command line once the command is known; `args` are the command's own arguments. */
+export function judgeTokens(tokens: readonly Token[], command: string, args: Args, startDir: string): ParsedArguments {
+  const globals = new Map<string, string | true>();
+  const own = new Map<string, string | true>();
+  const slots = Object.entries(args).filter(([, def]) => def.type === "positional");
+  const settled = settleSession(tokens, slots.length);
+  const words: string[] = [];
+  for (const token of settled) {
+    if (token.kind === "unknown") throw unknownOption(token.shown, command, args);
+    if (token.kind === "word") {
+      words.push(token.text);
+      continue;
+    }
+    const def = args[token.name] ?? (GLOBAL_ARGS as Args)[token.name];
+    const values = token.name in args ? own : globals;
+    // A switch says the same twice, as in -vv or behind an alias; of two values one would be lost.
+    if (values.has(token.name) && (token.value !== true || values.get(token.name) !== true))
+      throw new BuddyError("usage", `--${token.name} is given twice`, { hint: "give it once" });
+    if (typeof token.value === "string") def?.check?.(token.value, token.shown);
+    values.set(
+      token.name,
+      def?.path === true && typeof token.value === "string" ? resolve(startDir, token.value) : token.value,
+    );
+  }
+  return { globals, own, positionals: requirePositionals(words, slots, command) };
+}
+
+/** A bare --tmux takes the word after it only when the command has no use for that word: see `buddy --help`. */
+function settleSession(tokens: readonly Token[], slots: number): Token[] {
+  const words = tokens.filter((token) => token.kind === "word").length;
+  const settled: Token[] = [];
+  for (const token of tokens) {
+    if (token.kind === "word" && token.maybeSession && words > slots) giveToTmux(settled, token.text);
+    else settled.push(token);
+  }
+  return settled;
+}
+
+/** The last token is the bare --tmux that the word stands behind. */
+function giveToTmux(tokens: Token[], session: string): void {
+  const flag = tokens.pop();
+  if (flag?.kind === "flag") tokens.push({ ...flag, value: session });
+}
+
+function requirePositionals(words: readonly string[], slots: readonly [string, Args[string]][], command: string) {
+  const extra = words[slots.length];
+  if (extra !== undefined) {
+    const hint = slots.length > 0 ? "put text with spaces in quotes" : `buddy ${command} takes no arguments`;
+    throw new BuddyError("usage", `too many arguments: "${extra}"`, { hint });
+  }
+  for (const [i, [name, def]] of slots.entries()) {
+    const word = words[i];
+    if (word === undefined) {
+      if (def.required === false) continue;
+      const what = def.choices === undefined ? name.toUpperCase() : def.choices.join("|");
+      throw new BuddyError("usage", `buddy ${command} needs an argument: ${what}`, {
+        hint: `see: buddy ${command} --help`,
+      });
+    }
+    if (def.choices !== undefined && !def.choices.includes(word)) {
+      const meant = closestMatch(word, def.choices);
+      throw new BuddyError("usage", `"${word}" is not one of ${def.choices.join(", ")}`, {
+        hint: meant === undefined ? `see: buddy ${command} --help` : `did you mean ${meant}?`,
+      });
+    }
+  }
+  return words;
+}
+
+export function unknownOption(shown: string, command: string, args: Args): BuddyError {
+  const known = [...Object.entries(args), ...Object.entries(GLOBAL_ARGS)].flatMap(([name, def]) =>
+    def.type === "positional" ? [] : [`--${name}`],
+  );
+  const meant = shown.startsWith("--") ? closestMatch(shown, known) : undefined;
+  const help = command === "" ? "buddy --help" : `buddy ${command} --help`;
+  return new BuddyError(
+    "usage",
+    meant === undefined ? `unknown option ${shown}` : `unknown option ${shown}; did you mean ${meant}?`,
+    { hint: `options are listed by: ${help}; text that begins with - goes after --` },
+  );
+}
+
+/** `-q`, `-qv`, `-m NAME`, `-mNAME`, `-m=NAME`; true when the next argument was used as value. */
+function readCluster(
+  arg: string,
+  next: string | undefined,
+  shorts: ReadonlyMap<string, string>,
+  table: Args,
+  tokens: Token[],
+): boolean {
+  for (let i = 1; i < arg.length; i++) {
+    const shown = `-${arg[i]}`;
+    const name = shorts.get(arg[i] ?? "");
+    const def = name === undefined ? undefined : table[name];
+    if (name === undefined || def === undefined) {
+      tokens.push({ kind: "unknown", shown: i === 1 ? arg : shown });
+      return false;
+    }
+    if (def.type === "boolean") {
+      tokens.push({ kind: "flag", name, shown, value: true });
+      continue;
+    }
+    const rest = arg.slice(i + 1).replace(/^=/, "");
+    tokens.push({ kind: "flag", name, shown, value: requireValue(shown, rest || next, rest !== "", def) });
+    return rest === "";
+  }
+  return false;
+}
+
+function requireValue(shown: string, value: string | undefined, attached: boolean, def: Args[string]): string {
+  // A following flag is not a value: `--model --json` is a forgotten one. `-5` is a number, and judged as such.
+  const missing = value === undefined || value === "" || (!attached && /^-(?!\d|$)/.test(value));
+  if (!missing) return value;
+  throw new BuddyError("usage", `${shown} needs a value: ${shown} ${def.valueHint ?? "VALUE"}`);
+}
+
+function shortNames(table: Args): Map<string, string> {
+  const shorts = new Map<string, string>();
+  for (const [name, def] of Object.entries(table)) {
+    if ("alias" in def && typeof def.alias === "string") shorts.set(def.alias, name);
+  }
+  return shorts;
+}

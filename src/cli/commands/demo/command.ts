@@ -1,0 +1,23 @@
+/** `buddy demo`: a short guided run on the built-in scripted model. */
+import { defineCommand } from "../../command.ts";
+
+export const command = defineCommand({
+  name: "demo",
+  summary: "a short guided run: no key, no network",
+  args: {
+    yes: { type: "boolean", alias: "y", description: "answer every question with yes (for scripts)" },
+  },
+  examples: [
+    ["buddy demo", "real tmux, real commands, a scripted model"],
+    ["buddy demo --yes --no-tmux", "without questions and without a pane"],
+  ],
+  async run({ args, globals }) {
+    const { demo } = await import("./guided-run.ts");
+    const code = await demo({ yes: args.yes === true }, globals).catch(async (error: unknown) => {
+      const { reportError } = await import("../../report-error.ts");
+      return reportError(error, { verbose: globals.verbose, ...(globals.color === false ? { color: false } : {}) });
+    });
+    // A key that is waited for on the terminal must not hold the exit.
+    process.exit(code);
+  },
+});

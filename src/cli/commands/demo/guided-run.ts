@@ -1,0 +1,159 @@
+/** `buddy demo`: the guided run. Real pane, real commands, real policy; only the model is a script. */
+import { closeSync, read } from "node:fs";
+import { isatty, type WriteStream } from "node:tty";
+import { wantsColor } from "../../../lib/color.ts";
+import { openTerminal } from "../../../lib/controlling-terminal.ts";
+import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
+import { Output } from "../../../lib/output.ts";
+import { pause } from "../../../lib/pause.ts";
+import { createDemoClient } from "../../../demo/demo-client.ts";
+import { TOUR_FILE } from "../../../demo/playbooks/tour.ts";
+import type { Asker } from "../../../policy/approvals.ts";
+import { theme, type Theme } from "../../../ui/theme.ts";
+import { Transcript } from "../../../ui/transcript/transcript.ts";
+import { composeRun, type Run } from "../../../app/run.ts";
+import type { GlobalOptions } from "../../args/options.ts";
+import { watchSignals } from "../../signals.ts";
+
+export async function demo(
+  { yes }: { readonly yes: boolean },
+  globals: GlobalOptions,
+  out = new Output(1),
+): Promise<ExitCode> {
+  using signals = watchSignals();
+  const { signal } = signals;
+  const color = wantsColor({ flag: globals.color, env: process.env, isTty: isatty(out.fd) });
+  const style = theme(color);
+  const columns = Math.min(isatty(out.fd) ? ((process.stdout as WriteStream).columns ?? 80) : 80, 100);
+  const transcript = new Transcript({
+    style,
+    links: false,
+    markdown: true,
+    showTokens: false,
+    showToolCalls: true,
+    showReasoning: false,
+    redact: (text) => text,
+    width: () => columns,
+  });
+  const say = (...lines: string[]) => out.write(lines.map((line) => `${line}\n`).join(""));
+  // The loop runs ahead of what has been shown: a question waits until the reader has come to it.
+  const shown = new Map<string, PromiseWithResolvers<void>>();
+  const reached = (approval: string) => {
+    const known = shown.get(approval) ?? Promise.withResolvers<void>();
+    shown.set(approval, known);
+    return known;
+  };
+  const asker: Asker = {
+    ask: async (request, until) => {
+      await reached(request.id).promise;
+      if (yes) {
+        await say("");
+        await say(`${style.prompt(`${request.where}$`)} ${request.action} -- approve? ${style.ok("y")} (--yes)`);
+        return { kind: "yes" };
+      }
+      const terminal = openTerminal();
+      if (terminal === undefined) return { kind: "nobody" };
+      await say("");
+      const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
+      return askOnTerminal(request, until, { color, interrupt: () => signals.interrupt() }, terminal);
+    },
+  };
+  await using run = await composeDemo(globals, asker, (message) => void say(`buddy: ${message}`));
+  await greet(run, say, style, columns);
+  const watching = isatty(0) && isatty(out.fd) && !yes;
+  let failure: unknown;
+  try {
+    if (watching && run.target.opened?.panes !== undefined) await waitForEnter(style, signal);
+    for await (const event of run.agent.runTurn("show me around", signal)) {
+      if (event.type === "turn" || event.type === "session" || event.type === "usage") continue;
+      transcript.event(event);
+      if (event.type === "approval_asked") reached(event.approval).resolve();
+      if (event.type === "error") failure = new BuddyError("tool", event.message, { hint: event.hint });
+      if (transcript.waiting > 0) await say(...transcript.take(transcript.waiting));
+      // Read at the pace of a person; a script is not kept waiting.
+      if (watching && (event.type === "message" || event.type === "tool_finished")) await pause(PACE_MS, signal);
+    }
+  } finally {
+    // What a whole tour leaves, it tells of.
+    await Promise.all([out.flush(), closePane(run), signal.aborted && removeFile(run)]);
+  }
+  signal.throwIfAborted();
+  if (failure !== undefined) throw failure;
+  return EXIT.ok;
+}
+
+const PACE_MS = 700;
+const AGENT_NAME = "demo";
+const SOCKET = "buddy";
+
+/** Built-in defaults only: a configuration that is broken, or that switches tools off, must not spoil the first look. */
+async function composeDemo(globals: GlobalOptions, asker: Asker, problem: (message: string) => void): Promise<Run> {
+  const { loadConfig } = await import("../../../config/load.ts");
+  const loaded = await loadConfig({
+    flags: { config: globals.config ?? "/dev/null" },
+    env: process.env,
+    cwd: process.cwd(),
+    create: false,
+  });
+  const { config } = loaded;
+  const named = {
+    ...loaded,
+    config: { ...config, agent: { ...config.agent, name: AGENT_NAME }, tmux: { ...config.tmux, socket: SOCKET } },
+  };
+  return composeRun({
+    globals,
+    loaded: named,
+    asker,
+    client: createDemoClient({ playbook: "tour" }),
+    record: false,
+    problem,
+  });
+}
+
+async function greet(
+  run: Run,
+  say: (...lines: string[]) => Promise<void>,
+  style: Theme,
+  columns: number,
+): Promise<void> {
+  const { identity, panes } = await run.target.get();
+  const wrapped = (text: string) => Bun.wrapAnsi(text, columns);
+  const where = `${identity.user}@${identity.host}`;
+  await say(wrapped(`${style.bold("buddy demo")} on ${where}: no key, no network, about half a minute`));
+  if (panes !== undefined && identity.attach !== undefined) {
+    await say("Watch it at work in a second terminal:", "", `    ${style.bold(identity.attach)}`, "");
+    return;
+  }
+  const { howToInstall } = await import("../doctor/finding.ts");
+  const remedy = run.globals.tmux === "never" ? "leave out --no-tmux" : howToInstall("tmux");
+  await say(wrapped(`There is no tmux here, so there is no pane to watch; the rest works. To have one: ${remedy}`), "");
+}
+
+/** Not a blocking read: a signal would wait for Enter, too. */
+async function waitForEnter(style: Theme, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const terminal = openTerminal();
+  if (terminal === undefined) return;
+  await Bun.write(Bun.stdout, style.grey("Press Enter to begin. "));
+  await new Promise<void>((resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    read(terminal, Buffer.alloc(1024), 0, 1024, null, () => resolve());
+  });
+  closeSync(terminal);
+}
+
+async function removeFile(run: Run): Promise<void> {
+  const child = run.target.opened?.transport.spawn(["rm", "-f", TOUR_FILE]);
+  child?.stdin.end();
+  await child?.exited;
+}
+
+/** The tour's own session is taken away again; the operator's are on another name or another server. */
+async function closePane(run: Run): Promise<void> {
+  const target = run.target.opened;
+  const session = target?.identity.tmuxSession;
+  if (target === undefined || session === undefined || run.globals.tmuxSession !== undefined) return;
+  const child = target.transport.spawn(["tmux", "-L", SOCKET, "kill-session", "-t", `=${session}`]);
+  child.stdin.end();
+  await child.exited;
+}

@@ -1,0 +1,85 @@
+/** `buddy doctor`: what works on this machine, and what to do about the rest. */
+import { isatty } from "node:tty";
+import { wantsColor } from "../../../lib/color.ts";
+import { EXIT } from "../../../lib/errors.ts";
+import { printable } from "../../../lib/printable.ts";
+import { print } from "../../../lib/output.ts";
+import { defineCommand } from "../../command.ts";
+import type { Finding } from "./finding.ts";
+import type { GlobalOptions } from "../../args/options.ts";
+
+export const command = defineCommand({
+  name: "doctor",
+  summary: "check configuration, key, model, tmux, ssh, containers",
+  args: {
+    json: { type: "boolean", description: "print the findings as JSON" },
+  },
+  examples: [
+    ["buddy doctor", "this machine; exit code 1 if something needed is broken"],
+    ["buddy doctor --ssh web1", "also the host"],
+  ],
+  async run({ args, globals }) {
+    const findings = await examine(globals);
+    const ok = findings.every(({ status }) => status !== "broken");
+    await print([args.json ? `${JSON.stringify({ ok, findings }, null, 2)}\n` : page(findings, globals)]);
+    return ok ? EXIT.ok : EXIT.failure;
+  },
+});
+
+async function examine(globals: GlobalOptions): Promise<Finding[]> {
+  const [{ checkConfiguration }, { checkModel }, { checkMachine }] = await Promise.all([
+    import("./configuration.ts"),
+    import("./model.ts"),
+    import("./machine.ts"),
+  ]);
+  const { findings, loaded } = await checkConfiguration(globals);
+  if (loaded !== undefined) findings.push(...(await checkModel(loaded)));
+  findings.push(...(await checkMachine()));
+  if (globals.ssh === undefined && globals.container === undefined) return findings;
+  const { checkTarget } = await import("./target.ts");
+  const { secretVariables } = await import("../../../config/profiles.ts");
+  const { ssh, container, cd } = globals;
+  const target = await checkTarget({
+    ...(ssh === undefined ? {} : { ssh }),
+    ...(container === undefined ? {} : { container }),
+    ...(cd === undefined ? {} : { cwd: cd }),
+    tmux: "auto",
+    agentName: "",
+    tmuxSocket: "buddy",
+    maxSessions: 1,
+    maxPanes: 1,
+    backgroundTimeoutMs: 0,
+    secretEnv: loaded === undefined ? ["BUDDY_API_KEY"] : secretVariables(loaded),
+  });
+  return [...findings, ...target];
+}
+
+const SIGNS = { ok: ["ok", "32"], info: ["--", "90"], warning: ["! ", "33;1"], broken: ["NO", "31;1"] } as const;
+
+function page(findings: readonly Finding[], globals: GlobalOptions): string {
+  const color = wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1) });
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  const indent = " ".repeat(width + 5);
+  const columns = isatty(1) ? Math.max(process.stdout.columns || 80, 40) : Infinity;
+  const lines = findings.flatMap(({ check, status, text, remedy }) => {
+    const [sign, code] = SIGNS[status];
+    const mark = color ? `\u001b[${code}m${sign}\u001b[0m` : sign;
+    const todo = remedy === undefined ? "" : `\n${indent}to do: ${rows(remedy, `${indent}       `, columns)}`;
+    return [`${mark} ${check.padEnd(width)}  ${rows(text, indent, columns)}${todo}`];
+  });
+  const bad = findings.filter(({ status }) => status === "broken").length;
+  const warnings = findings.filter(({ status }) => status === "warning").length;
+  const summary =
+    bad > 0 ? `${bad} thing${bad === 1 ? "" : "s"} to mend` : warnings > 0 ? "it works, with warnings" : "all is well";
+  return `${lines.join("\n")}\n\n${summary}\n`;
+}
+
+/** Below each other at the same indent, wrapped where a terminal would break words. */
+function rows(text: string, indent: string, columns: number): string {
+  return printable(text)
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .flatMap((line) => Bun.wrapAnsi(line, columns - indent.length, { trim: false }).split("\n"))
+    .map((line) => line.trimEnd())
+    .join(`\n${indent}`);
+}

@@ -1,0 +1,73 @@
+/** The configuration in effect: which file, which values it changes, what is doubtful about it. */
+import { statSync } from "node:fs";
+import { BuddyError } from "../../../lib/errors.ts";
+import type { LoadedConfig } from "../../../config/load.ts";
+import type { GlobalOptions } from "../../args/options.ts";
+import type { Finding } from "./finding.ts";
+
+export async function checkConfiguration(
+  globals: GlobalOptions,
+): Promise<{ findings: Finding[]; loaded: LoadedConfig | undefined }> {
+  const { loadConfig, explainSetting } = await import("../../../config/load.ts");
+  const { SETTINGS } = await import("../../../config/schema.ts");
+  let loaded: LoadedConfig;
+  try {
+    loaded = await loadConfig({ flags: globals, env: process.env, cwd: process.cwd(), create: false });
+  } catch (error) {
+    if (!(error instanceof BuddyError)) throw error;
+    return { findings: [broken("config", error)], loaded: undefined };
+  }
+  const { shownPath } = await import("../../../config/origin.ts");
+  const findings: Finding[] = [];
+  const [file] = loaded.files;
+  findings.push(
+    file === undefined
+      ? {
+          check: "config",
+          status: "info",
+          text: "no configuration file; the defaults are used",
+          remedy: "buddy init writes one",
+        }
+      : { check: "config", status: "ok", text: `read ${shownPath(file, loaded)}` },
+  );
+  for (const key of loaded.origins.keys()) {
+    const [section = "", name = ""] = key.split(".");
+    const known = Object.hasOwn(SETTINGS, section) && Object.hasOwn(SETTINGS[section as keyof typeof SETTINGS], name);
+    if (known) findings.push({ check: "config", status: "info", text: explainSetting(loaded, key) });
+  }
+  for (const text of loaded.warnings)
+    findings.push({ check: "config", status: "warning", text, remedy: "change the file" });
+  findings.push(...(await permissions(loaded)));
+  return { findings, loaded };
+}
+
+/** Files with secrets must be the owner's alone. */
+async function permissions(loaded: LoadedConfig): Promise<Finding[]> {
+  const { buddyPaths } = await import("../../../config/paths.ts");
+  const paths = buddyPaths(loaded.env);
+  if (paths === undefined)
+    return [
+      {
+        check: "permissions",
+        status: "warning",
+        text: "HOME is not set: nothing can be remembered",
+        remedy: "set HOME",
+      },
+    ];
+  return [paths.auth, paths.history, paths.trust].flatMap((path): Finding[] => {
+    const mode = statSync(path, { throwIfNoEntry: false })?.mode;
+    if (mode === undefined || (mode & 0o077) === 0) return [];
+    return [
+      {
+        check: "permissions",
+        status: "warning",
+        text: `${path} can be read by other users`,
+        remedy: `chmod 600 '${path}'`,
+      },
+    ];
+  });
+}
+
+export function broken(check: string, error: BuddyError): Finding {
+  return { check, status: "broken", text: error.message, ...(error.hint === undefined ? {} : { remedy: error.hint }) };
+}

@@ -1,0 +1,131 @@
+/** This machine: tmux and its control mode, ssh, container engines, the terminal, where sessions go. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { isatty } from "node:tty";
+import { temporaryDirectory } from "../../../lib/temporary-directory.ts";
+import { stateDirectory } from "../../../lib/user-directories.ts";
+import { type Finding, howToInstall } from "./finding.ts";
+
+export async function checkMachine(): Promise<Finding[]> {
+  const [tmux, ...rest] = await Promise.all([checkTmux(), checkSsh(), checkEngine("docker"), checkEngine("podman")]);
+  return [tmux, ...rest.flat(), checkTerminal(), await checkSessions()];
+}
+
+/** Control mode is tried for real, on a socket of its own. */
+async function checkTmux(): Promise<Finding> {
+  const path = Bun.which("tmux");
+  if (path === null)
+    return {
+      check: "tmux",
+      status: "warning",
+      text: "not found: commands run in a shell you cannot attach to",
+      remedy: howToInstall("tmux"),
+    };
+  const version = output([path, "-V"]).trim();
+  // A path of its own rather than a name: tmux leaves the socket behind.
+  const directory = mkdtempSync(join(temporaryDirectory(), "buddy-doctor-"));
+  const start = ["-C", "new-session", "-x", "80", "-y", "24", "sleep 5"];
+  const tried = output([path, "-u", "-S", join(directory, "s"), "-f", "/dev/null", ...start], "kill-server\n");
+  rmSync(directory, { recursive: true, force: true });
+  const [, major = "0", minor = "0"] = /(\d+)\.(\d+)/.exec(version) ?? [];
+  if (!tried.includes("%begin"))
+    return {
+      check: "tmux",
+      status: "warning",
+      text: `${version} does not start in control mode`,
+      remedy: "update tmux to 3.2 or newer, or use --no-tmux",
+    };
+  if (Number(major) * 100 + Number(minor) < 302)
+    return {
+      check: "tmux",
+      status: "warning",
+      text: `${version} is older than 3.2: commands work, more slowly`,
+      remedy: "update tmux to 3.2 or newer",
+    };
+  return { check: "tmux", status: "ok", text: `${version}, control mode works` };
+}
+
+async function checkSsh(): Promise<Finding[]> {
+  const path = Bun.which("ssh");
+  if (path === null)
+    return [
+      { check: "ssh", status: "info", text: "not found: --ssh cannot be used", remedy: howToInstall("openssh-client") },
+    ];
+  const shown = Bun.spawnSync([path, "-V"], { stderr: "pipe" });
+  return [{ check: "ssh", status: "ok", text: (shown.stderr.toString() + shown.stdout.toString()).trim() }];
+}
+
+async function checkEngine(name: "docker" | "podman"): Promise<Finding[]> {
+  const path = Bun.which(name);
+  // One engine is enough, and most machines need none.
+  if (path === null) return name === "docker" && Bun.which("podman") === null ? [NO_ENGINE] : [];
+  const asked = Bun.spawnSync([path, "ps", "--format", "{{.Names}}"], { stderr: "pipe", timeout: 4_000 });
+  const first = asked.stderr.toString().trim().split("\n")[0] ?? "";
+  if (asked.exitCode !== 0)
+    return [
+      {
+        check: name,
+        status: "info",
+        text: `${name} does not answer: ${first || "no answer within 4 s"}`,
+        remedy: name === "docker" ? "start its daemon, or check that you may use its socket" : "run: podman info",
+      },
+    ];
+  const running = asked.stdout.toString().split("\n").filter(Boolean);
+  return [
+    {
+      check: name,
+      status: "ok",
+      text: running.length === 0 ? "no container is running" : `running: ${running.join(", ")}`,
+    },
+  ];
+}
+
+const NO_ENGINE: Finding = {
+  check: "containers",
+  status: "info",
+  text: "neither docker nor podman: --container cannot be used",
+  remedy: howToInstall("podman"),
+};
+
+function checkTerminal(): Finding {
+  const { TERM = "", LANG = "", LC_ALL = "", LC_CTYPE = "", COLORTERM = "" } = process.env;
+  if (!isatty(0) || !isatty(2))
+    return {
+      check: "terminal",
+      status: "info",
+      text: "not on a terminal: nothing can be approved here (see --approve)",
+    };
+  const locale = LC_ALL || LC_CTYPE || LANG;
+  const words = [TERM || "TERM is not set", COLORTERM, `${process.stderr.columns ?? 80} columns`]
+    .filter(Boolean)
+    .join(", ");
+  if (TERM === "" || TERM === "dumb") return { check: "terminal", status: "info", text: `${words}: plain line mode` };
+  if (!/utf-?8/i.test(locale))
+    return {
+      check: "terminal",
+      status: "warning",
+      text: `${words}; the locale is not UTF-8`,
+      remedy: "export LANG=C.UTF-8",
+    };
+  return { check: "terminal", status: "ok", text: words };
+}
+
+async function checkSessions(): Promise<Finding> {
+  const { sessionDirectory } = await import("../../../session/session-directory.ts");
+  const state = stateDirectory();
+  const { directory, notice, unwritable } = sessionDirectory(process.cwd(), state);
+  if (notice === undefined) return { check: "sessions", status: "ok", text: `stored in ${directory}` };
+  if (unwritable === undefined) return { check: "sessions", status: "info", text: notice };
+  const remedy = "set HOME or XDG_STATE_HOME to a directory of yours that can be written";
+  return { check: "sessions", status: "warning", text: notice, remedy };
+}
+
+function output(command: string[], stdin = ""): string {
+  const done = Bun.spawnSync(command, {
+    stdin: Buffer.from(stdin),
+    stderr: "ignore",
+    timeout: 4_000,
+    env: { PATH: process.env.PATH ?? "", TERM: "xterm", LANG: "C.UTF-8" },
+  });
+  return done.stdout.toString();
+}

@@ -1,0 +1,139 @@
+/** The model: profile, key or sign-in, whether its endpoint answers, whether the catalog knows it. */
+import { BuddyError } from "../../../lib/errors.ts";
+import type { LoadedConfig } from "../../../config/load.ts";
+import type { ResolvedProfile } from "../../../config/profiles.ts";
+import type { Candidate } from "../../../model/local-servers.ts";
+import { broken } from "./configuration.ts";
+import type { Finding } from "./finding.ts";
+
+export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
+  const { resolveProfile } = await import("../../../config/profiles.ts");
+  let profile: ResolvedProfile;
+  try {
+    profile = resolveProfile(loaded);
+  } catch (error) {
+    if (!(error instanceof BuddyError)) throw error;
+    const { withNoModelHint } = await import("../../../app/no-model-hint.ts");
+    return [broken("profile", (await withNoModelHint(error)) as BuddyError)];
+  }
+  const { name, model, api, baseUrl } = profile;
+  if (baseUrl === "")
+    return [
+      { check: "profile", status: "ok", text: `${name}: a script built into buddy, no key and no network needed` },
+    ];
+  const { describeOrigin } = await import("../../../config/origin.ts");
+  const given = loaded.endpoint === undefined ? "" : `, the address ${describeOrigin(loaded.endpoint.origin, loaded)}`;
+  const access = await checkAccess(profile);
+  const known = await checkCatalog(loaded, profile);
+  return [
+    { check: "profile", status: "ok", text: `${name}: ${model} at ${baseUrl} (${api})${given}` },
+    access.finding,
+    await checkEndpoint(loaded, profile, access.token),
+    known,
+    ...(await localServers(baseUrl)),
+  ];
+}
+
+/** Model servers of this machine that are not in use. */
+export async function localServers(inUse: string, candidates?: readonly Candidate[]): Promise<Finding[]> {
+  const { findLocalServers } = await import("../../../model/local-servers.ts");
+  const found = (await findLocalServers(candidates)).filter(({ baseUrl }) => baseUrl !== inUse);
+  return found.map(({ name, baseUrl, models }) => ({
+    check: "local",
+    status: "info",
+    text: `${name} answers at ${baseUrl}${models.length === 0 ? ", and has no model yet" : `: ${someOf(models)}`}`,
+    remedy: `buddy --base-url ${baseUrl} -m ${models[0] ?? "MODEL"} uses it`,
+  }));
+}
+
+function someOf(models: readonly string[]): string {
+  const more = models.length - MOST_MODELS;
+  return `${models.slice(0, MOST_MODELS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+const MOST_MODELS = 5;
+
+async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding; token?: string }> {
+  if (profile.key !== undefined)
+    return { finding: { check: "key", status: "ok", text: `from ${profile.key.source}` }, token: profile.key.value };
+  if (profile.auth !== "login")
+    return { finding: { check: "key", status: "ok", text: "none needed for a local server" } };
+  const { signInParts } = await import("../../../app/sign-in.ts");
+  const { describeSignIn } = await import("../../../auth/sign-in.ts");
+  const { tokenSource } = await import("../../../auth/token-source.ts");
+  const notes: string[] = [];
+  try {
+    const { store, device } = await signInParts((message) => notes.push(message));
+    if (store.read("openai") !== undefined) await tokenSource(store, device).token();
+    const { signedIn, text } = describeSignIn(store.read("openai"));
+    const finding = { check: "sign-in", text: [text, ...notes].join("; ") };
+    return {
+      finding: signedIn
+        ? { ...finding, status: "ok" }
+        : {
+            ...finding,
+            status: "broken",
+            remedy: "buddy login, or use another profile: buddy --model demo needs none",
+          },
+    };
+  } catch (error) {
+    if (!(error instanceof BuddyError)) throw error;
+    return { finding: broken("sign-in", error) };
+  }
+}
+
+/** Asks for the list of models: any answer shows that the endpoint is there, a refused key is told apart. */
+async function checkEndpoint(
+  loaded: LoadedConfig,
+  profile: ResolvedProfile,
+  key: string | undefined,
+): Promise<Finding> {
+  const { loginBaseUrl } = await import("../../../auth/login-endpoint.ts");
+  const { probeEndpoint } = await import("../../../model/list-models.ts");
+  const { name, api, auth, model, key: source } = profile;
+  const baseUrl = auth === "login" && source === undefined ? loginBaseUrl(profile.baseUrl) : profile.baseUrl;
+  const { host } = new URL(baseUrl);
+  const started = performance.now();
+  const options = { name, baseUrl, api, auth, model, key, keySource: source?.source, env: loaded.env };
+  try {
+    const { listed, models } = await probeEndpoint(options, new AbortController().signal, TIMEOUT_MS);
+    const text = `${host} answers in ${Math.round(performance.now() - started)} ms`;
+    const unlisted = models.length > 0 && !listed ? `; ${model} is not among the ${models.length} models it lists` : "";
+    return { check: "endpoint", status: "ok", text: text + unlisted };
+  } catch (error) {
+    if (!(error instanceof BuddyError)) throw error;
+    return endpointFinding(error, host, key !== undefined, Math.round(performance.now() - started));
+  }
+}
+
+function endpointFinding(error: BuddyError, host: string, withKey: boolean, ms: number): Finding {
+  const status = "status" in error ? Number(error.status) : 0;
+  const remedy = error.hint ?? "check the address, the network and HTTPS_PROXY";
+  if (withKey && (status === 401 || status === 403)) {
+    return { check: "endpoint", status: "broken", text: `${host} refuses the key (HTTP ${status})`, remedy };
+  }
+  if (status >= 500) {
+    const text = `${host} answers HTTP ${status}`;
+    return { check: "endpoint", status: "warning", text, remedy: "the service has trouble; try again later" };
+  }
+  // Not every endpoint lists its models, and some want a key or a sign-in even for that.
+  const there = status > 0 || ("reason" in error && error.reason === "protocol");
+  if (there) return { check: "endpoint", status: "ok", text: `${host} answers in ${ms} ms` };
+  const way = "buddy --model demo works without any";
+  return { check: "endpoint", status: "broken", text: error.message, remedy: `${remedy} (${way})` };
+}
+
+const TIMEOUT_MS = 5_000;
+
+async function checkCatalog(loaded: LoadedConfig, { model, contextLimit, name }: ResolvedProfile): Promise<Finding> {
+  const { infoFor } = await import("../../../model/catalog.ts");
+  const info = infoFor(model, { rules: loaded.config.model_rules, contextLimit });
+  if (info.known || contextLimit !== undefined)
+    return { check: "catalog", status: "ok", text: `${model}: ${info.contextLimit} tokens of context` };
+  return {
+    check: "catalog",
+    status: "warning",
+    text: `${model} is not in the catalog; ${info.contextLimit} tokens of context are assumed`,
+    remedy: `set context_limit in [models.${name}]`,
+  };
+}

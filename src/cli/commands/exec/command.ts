@@ -1,0 +1,73 @@
+/** `buddy exec`: one prompt, the answer on stdout, everything else on stderr. */
+import { BuddyError } from "../../../lib/errors.ts";
+import { defineCommand } from "../../command.ts";
+import { readCount, readDuration } from "../../args/flag-values.ts";
+
+export const command = defineCommand({
+  name: "exec",
+  summary: "answer one prompt: the answer on stdout, the rest on stderr",
+  args: {
+    prompt: {
+      type: "positional",
+      required: false,
+      description: "what to do; without it, or with -, read from stdin. Piped text is attached to the prompt",
+    },
+    json: { type: "boolean", description: "print events, one JSON object a line (docs/events.md)" },
+    "output-schema": {
+      type: "string",
+      valueHint: "FILE",
+      path: true,
+      description: "the answer is JSON valid against this JSON Schema",
+    },
+    "last-message": { type: "string", valueHint: "FILE", path: true, description: "write the answer to FILE, too" },
+    resume: { type: "string", valueHint: "ID|last", description: "go on with a stored session" },
+    fork: { type: "boolean", description: "with --resume: go on in a copy of the session" },
+    "max-iterations": {
+      type: "string",
+      valueHint: "N",
+      check: readCount,
+      description: "at most N model turns (default: agent.max_iterations, 50)",
+    },
+    timeout: {
+      type: "string",
+      valueHint: "DURATION",
+      check: readDuration,
+      description: "give up after this long, with exit code 124",
+    },
+  },
+  examples: [
+    ['buddy exec "what listens on port 80?"', "one answer"],
+    ["buddy exec --ssh web1 --approve 10m - < task.txt", "a longer task"],
+    ["cat app.log | buddy exec 'why does it crash?' | head -1", "in a pipeline"],
+  ],
+  notes: `
+Exit codes:
+    0  answered
+    1  model or tool-loop failure
+    2  usage or configuration
+    3  an approval was needed and nobody could give it
+    4  not signed in, or no key
+  124  --timeout
+  130  interrupted (129 hangup, 143 terminated)`,
+  async run({ args, globals }) {
+    if (args.fork && args.resume === undefined)
+      throw new BuddyError("usage", "--fork needs --resume: what is to be copied?");
+    const { exec } = await import("./run-exec.ts");
+    const code = await exec(
+      {
+        prompt: args.prompt,
+        json: args.json === true,
+        outputSchema: args["output-schema"],
+        lastMessage: args["last-message"],
+        resume: args.resume,
+        fork: args.fork === true,
+        maxIterations:
+          args["max-iterations"] === undefined ? undefined : readCount(args["max-iterations"], "--max-iterations"),
+        timeoutMs: args.timeout === undefined ? undefined : readDuration(args.timeout, "--timeout"),
+      },
+      globals,
+    );
+    // Everything is written; what is still open (a silent stdin, a connection kept alive) must not hold the exit.
+    process.exit(code);
+  },
+});

@@ -1,0 +1,340 @@
+/** `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that tells how it went. */
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { AgentEvent } from "../../../agent/events.ts";
+import { wantsColor } from "../../../lib/color.ts";
+import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
+import { fileError } from "../../../lib/file-error.ts";
+import { isTerminal } from "../../../lib/is-terminal.ts";
+import { once } from "../../../lib/once.ts";
+import { Output } from "../../../lib/output.ts";
+import { boundText } from "../../../tools/bound-output.ts";
+import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
+import type { Printer, RowStream } from "../../../ui/exec-output/print.ts";
+import { composeRun, type Run } from "../../../app/run.ts";
+import { loadConfiguration } from "../../../app/configuration.ts";
+import { execInput, processStdin, type Stdin, withAttachment } from "./exec-input.ts";
+import type { GlobalOptions } from "../../args/options.ts";
+import type { OutputSchema } from "./output-schema.ts";
+import { watchSignals } from "../../signals.ts";
+
+export interface ExecOptions {
+  readonly prompt?: string | undefined;
+  readonly json: boolean;
+  readonly outputSchema?: string | undefined;
+  readonly lastMessage?: string | undefined;
+  readonly resume?: string | undefined;
+  readonly fork?: boolean;
+  readonly maxIterations?: number | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+export async function exec(
+  options: ExecOptions,
+  globals: GlobalOptions,
+  { out, err, stdin }: Streams = { out: new Output(1), err: new Output(2), stdin: processStdin() },
+): Promise<ExitCode> {
+  using signals = watchSignals();
+  const ending = new AbortController();
+  const limits = [signals.signal, ending.signal];
+  if (options.timeoutMs !== undefined) limits.push(AbortSignal.timeout(options.timeoutMs));
+  const signal = AbortSignal.any(limits);
+  // `| head -1`: nobody reads any more, so there is no reason to go on.
+  out.onBroken(() => ending.abort(new ReaderGone()));
+  // A reader that does not read must not keep a run that is to end.
+  signal.addEventListener("abort", () => setTimeout(() => [out, err].forEach((one) => one.giveUp()), LAST_WORDS_MS));
+  try {
+    const around = { signal, out, err, stdin, interrupt: () => signals.interrupt() };
+    const code = await answerPrompt(options, globals, around);
+    await out.flush();
+    if (out.trouble !== undefined) throw out.trouble;
+    if (out.cut) throw asError(signal.reason, options);
+    return code;
+  } catch (error) {
+    if (out.broken && out.trouble === undefined) return EXIT.ok;
+    const [{ describeError }, { withNoModelHint }] = await Promise.all([
+      import("../../report-error.ts"),
+      import("../../../app/no-model-hint.ts"),
+    ]);
+    const cause = out.trouble ?? (signal.aborted ? asError(signal.reason, options) : await withNoModelHint(error));
+    const color = colorOf(globals, err, "auto");
+    await err.write(`${describeError(cause, { verbose: globals.verbose, color })}\n`);
+    return exitCodeOf(cause);
+  } finally {
+    await Promise.all([out.flush(), err.flush()]);
+  }
+}
+
+const LAST_WORDS_MS = 300;
+
+export interface Streams {
+  readonly out: Output;
+  readonly err: Output;
+  readonly stdin: Stdin;
+}
+
+interface Surroundings extends Streams {
+  readonly signal: AbortSignal;
+  interrupt(): void;
+}
+
+async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around: Surroundings): Promise<ExitCode> {
+  const { signal, out, err } = around;
+  if (options.lastMessage !== undefined) checkLastMessage(options.lastMessage);
+  const schema =
+    options.outputSchema === undefined
+      ? undefined
+      : await (await import("./output-schema.ts")).loadOutputSchema(options.outputSchema);
+  const input = await execInput(options.prompt, around.stdin, signal);
+  const loaded = await loadConfiguration(globals);
+  const { display } = loaded.config;
+  const errColor = colorOf(globals, err, display.color);
+  const problems: string[] = [];
+  let problem = (message: string): void => void problems.push(message);
+  await using run = await composeRun({
+    globals,
+    loaded,
+    asker: {
+      ask: async (request, until) => {
+        const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
+        return askOnTerminal(request, until, { color: errColor, interrupt: around.interrupt });
+      },
+    },
+    maxIterations: options.maxIterations,
+    resume: options.resume,
+    fork: options.fork,
+    problem: (message) => problem(message),
+  });
+  signal.addEventListener("abort", () => void run.target.leaveIfSilent());
+  // Made for the first event: by then the request has left, and this fills the time until its answer.
+  const printer = once(async () => {
+    const { Printer } = await import("../../../ui/exec-output/print.ts");
+    return new Printer({
+      out,
+      err,
+      stream: isTerminal(out.fd) && !options.json,
+      live: isTerminal(err.fd),
+      color: errColor,
+      quiet: globals.quiet,
+      verbose: globals.verbose,
+      showToolCalls: display.show_tool_calls,
+      showReasoning: display.show_reasoning,
+      showTokens: display.show_tokens,
+      rows:
+        isTerminal(out.fd) && display.markdown ? await markdownRows(colorOf(globals, out, display.color)) : undefined,
+      holdAnswer: schema !== undefined || options.json,
+      redact: run.redact,
+      hideSecrets: run.hideSecrets,
+    });
+  });
+  problem = (message) => void printer().then((to) => to.note(message, "warning"));
+  for (const message of problems) problem(message);
+  const lines = options.json ? new JsonLines(out, run.redact, run.redactedStream) : undefined;
+  for (const note of run.notes) await (await printer()).note(note);
+  const limit = run.agent.contextLimit;
+  const attached =
+    input.attached === undefined
+      ? undefined
+      : boundText(input.attached, attachmentRoom(limit), () => "left out of the attached text");
+  const prompt = attached === undefined ? input.prompt : withAttachment(input.prompt, attached);
+  const show = async (event: AgentEvent) => {
+    // A reader may end us with the first line it gets: the log must have that event by then.
+    if (lines !== undefined) await run.stored();
+    await lines?.show(event);
+    await (await printer()).show(event);
+  };
+  const outcome =
+    schema === undefined
+      ? await oneTurn(run, prompt, signal, show)
+      : await validTurn(run, prompt, signal, show, schema);
+  return await conclude(outcome, options, run, await printer(), signal);
+}
+
+interface Outcome {
+  readonly done: AgentEvent & { type: "done" };
+  readonly error?: AgentEvent & { type: "error" };
+  /** The answer as it is printed and stored: with a schema, the JSON alone. */
+  readonly answer: string;
+  /** Printed already, while it came. */
+  readonly shown: boolean;
+}
+
+type Show = (event: AgentEvent) => Promise<void>;
+
+async function oneTurn(
+  run: Run,
+  prompt: string,
+  signal: AbortSignal,
+  show: Show,
+  schema?: OutputSchema,
+): Promise<Outcome> {
+  let done: Outcome["done"] | undefined;
+  let error: Outcome["error"];
+  // The request leaves first; the target opens while the model thinks. An answer that is there by then needs no target.
+  const opening = setTimeout(() => run.prepareForTools(), OPEN_AFTER_MS);
+  try {
+    const options = schema === undefined ? {} : { outputSchema: schema.schema };
+    for await (const event of run.agent.runTurn(prompt, signal, options)) {
+      if (event.type === "done") done = event;
+      if (event.type === "error") error = event;
+      await show(event);
+    }
+  } finally {
+    clearTimeout(opening);
+  }
+  if (done === undefined) throw new BuddyError("internal", "the turn ended without an outcome");
+  return { done, ...(error === undefined ? {} : { error }), answer: done.text, shown: true };
+}
+
+async function validTurn(
+  run: Run,
+  prompt: string,
+  signal: AbortSignal,
+  show: Show,
+  schema: OutputSchema,
+): Promise<Outcome> {
+  let question = `${prompt}\n\n${schema.instruction}`;
+  for (let round = 0; ; round++) {
+    const found: { judged?: ReturnType<OutputSchema["check"]>; misfit?: BuddyError } = {};
+    // Who reads the events must find in `done` what is printed otherwise: the JSON alone, or a failure.
+    const judge: Show = async (event) => {
+      if (event.type !== "done" || !hasAnswer(event)) return show(event);
+      const judged = (found.judged = schema.check(event.text));
+      if (judged.ok) return show({ ...event, text: judged.json });
+      if (round < REPAIR_ROUNDS) return show(event);
+      const { v, ts, session, target } = event;
+      const { code, message, hint } = (found.misfit = unfit(judged.problem, event.text));
+      await show({ type: "error", code, message, ...(hint !== undefined && { hint }), v, ts, session, target });
+      return show({ ...event, status: "failed" });
+    };
+    const outcome = await oneTurn(run, question, signal, judge, schema);
+    const { judged, misfit } = found;
+    if (judged === undefined) return outcome;
+    if (judged.ok) return { ...outcome, answer: judged.json, shown: false };
+    if (misfit !== undefined) throw misfit;
+    question = `Your answer is not valid: ${judged.problem}. Answer again with the corrected JSON only.`;
+  }
+}
+
+function hasAnswer({ status }: Outcome["done"]): boolean {
+  return status === "answered" || status === "approval_needed";
+}
+
+function unfit(problem: string, answer: string): BuddyError {
+  const message = `the answer does not fit the output schema after ${REPAIR_ROUNDS} repairs: ${problem}`;
+  return new BuddyError("model", message, {
+    hint: `The last answer was: ${boundText(answer, 500, () => "left out")}`,
+  });
+}
+
+async function conclude(
+  outcome: Outcome,
+  options: ExecOptions,
+  run: Run,
+  printer: Printer,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const { done, error, answer, shown } = outcome;
+  switch (done.status) {
+    case "answered":
+    case "approval_needed":
+      break;
+    case "cancelled":
+    case "timeout":
+      throw asError(signal.reason, options);
+    case "failed":
+    case "max_iterations":
+      throw new BuddyError(codeOf(error?.code), error?.message ?? "the run failed", { hint: error?.hint });
+  }
+  if (!shown && !options.json) await printer.answer(run.hideSecrets(answer));
+  if (options.lastMessage !== undefined) await writeLastMessage(options.lastMessage, run.hideSecrets(answer));
+  if (run.target.error !== undefined) throw run.target.error;
+  if (done.status === "answered") return EXIT.ok;
+  const wanted = run.calls.unapproved;
+  throw new BuddyError(
+    "approval",
+    `an approval was needed and nobody could give it: ${wanted.map((action) => boundText(action, 200, () => "left out")).join("; ")}`,
+    {
+      hint: "Run it from a terminal, or allow it: --approve all, --approve 10m, or shell_allow in [tools] for single commands.",
+    },
+  );
+}
+
+/** Before anything is asked: an answer that was paid for should have its place. */
+function checkLastMessage(path: string): void {
+  if (openAs(path) !== undefined) return;
+  try {
+    const there = statSync(path, { throwIfNoEntry: false });
+    if (there?.isDirectory()) throw unwritable(path, "it is a directory");
+    accessSync(there === undefined || there.isFile() ? dirname(path) : path, constants.W_OK);
+  } catch (cause) {
+    if (cause instanceof BuddyError) throw cause;
+    const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    throw unwritable(path, missing ? "its directory does not exist" : fileError(cause), cause);
+  }
+}
+
+function unwritable(path: string, why: string, cause?: unknown): BuddyError {
+  return new BuddyError("usage", `cannot write ${path}: ${why}`, { cause });
+}
+
+async function writeLastMessage(path: string, answer: string): Promise<void> {
+  const { writeFileAtomic } = await import("../../../lib/atomic-file.ts");
+  const text = answer.endsWith("\n") ? answer : `${answer}\n`;
+  try {
+    const open = openAs(path);
+    if (open !== undefined) return void (await Bun.write(Bun.file(open), text));
+    // A directory that was removed meanwhile must not be made again.
+    accessSync(dirname(path));
+    writeFileAtomic(path, text, 0o644);
+  } catch (cause) {
+    throw unwritable(path, fileError(cause), cause);
+  }
+}
+
+/** A socket that stands behind such a name cannot be opened by it, only written to. */
+function openAs(path: string): number | undefined {
+  if (path === "/dev/stdout") return 1;
+  if (path === "/dev/stderr") return 2;
+  const number = /^\/(?:dev|proc\/self)\/fd\/(\d{1,6})$/.exec(path)?.[1];
+  return number === undefined ? undefined : Number(number);
+}
+
+/** What a cancelled signal means for the exit code. */
+function asError(reason: unknown, { timeoutMs }: ExecOptions): unknown {
+  if (reason instanceof BuddyError) return reason;
+  if (reason instanceof Error && reason.name === "TimeoutError") {
+    return new BuddyError("timeout", `no answer within --timeout (${(timeoutMs ?? 0) / 1000} s)`, {
+      hint: "Give it more time, or ask for less.",
+    });
+  }
+  return reason;
+}
+
+function codeOf(code: string | undefined): ErrorCode {
+  return (code ?? "tool") as ErrorCode;
+}
+
+async function markdownRows(color: boolean): Promise<() => RowStream> {
+  const [{ MarkdownStream }, { supportsLinks, theme }] = await Promise.all([
+    import("../../../ui/markdown/markdown-stream.ts"),
+    import("../../../ui/theme.ts"),
+  ]);
+  const style = theme(color);
+  return () => new MarkdownStream(style, supportsLinks(process.env, color), () => process.stdout.columns || 80);
+}
+
+function colorOf(globals: GlobalOptions, { fd }: Output, setting: "auto" | "always" | "never"): boolean {
+  return wantsColor({ flag: globals.color, env: process.env, isTty: isTerminal(fd), setting });
+}
+
+/** Half of the window: the rest is for instructions, tools and the answer. */
+function attachmentRoom(contextLimit: number): number {
+  return Math.max(8_000, Math.floor(contextLimit * 4 * 0.5));
+}
+
+class ReaderGone extends Error {}
+
+const REPAIR_ROUNDS = 2;
+/** Longer than an answer takes that is there at once, on a busy machine, too; shorter than any model thinks. */
+const OPEN_AFTER_MS = 100;

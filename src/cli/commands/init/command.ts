@@ -1,0 +1,23 @@
+/** `buddy init`: writes the configuration file, with a few questions on a terminal. */
+import { EXIT } from "../../../lib/errors.ts";
+import { defineCommand } from "../../command.ts";
+
+export const command = defineCommand({
+  name: "init",
+  summary: "write the configuration file",
+  args: {
+    force: { type: "boolean", description: "replace an existing file; it is kept as buddy.toml.SECONDS.bak" },
+  },
+  examples: [
+    ["buddy init", "asks a few questions in a terminal"],
+    ["buddy init --force < /dev/null", "the defaults, without questions"],
+  ],
+  notes: "The file is ~/.config/buddy/buddy.toml, or what --config names.",
+  async run({ args, globals }) {
+    const { initConfig } = await import("./init-config.ts");
+    const { env } = process;
+    const { lines } = await initConfig({ path: globals.config, force: args.force === true, env, cwd: process.cwd() });
+    for (const line of lines) console.log(line);
+    return EXIT.ok;
+  },
+});

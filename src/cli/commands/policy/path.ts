@@ -1,0 +1,63 @@
+/** `buddy policy path`: may this path be written? Resolved on this machine the way the tools resolve it. */
+import { BuddyError } from "../../../lib/errors.ts";
+import { showText } from "../../../policy/terminal-text.ts";
+import { fileAccess } from "../../../targets/files.ts";
+import type { FileAccess, ResolvedPath } from "../../../targets/target.ts";
+import { LocalTransport } from "../../../targets/connection/local.ts";
+import { loadConfiguration } from "../../../app/configuration.ts";
+import { type WriteRules, ownPaths, writeJudge } from "../../../app/judge-write.ts";
+import type { GlobalOptions } from "../../args/options.ts";
+import type { Explainer } from "./explainer.ts";
+
+export async function explainer(globals: GlobalOptions): Promise<Explainer> {
+  const loaded = await loadConfiguration(globals, { create: false });
+  const transport = new LocalTransport();
+  const files = fileAccess(transport, { cwd: () => process.cwd() });
+  const explain = pathExplainer(files, {
+    allowedPaths: loaded.config.tools.files_allowed_paths,
+    ownPaths: ownPaths(loaded),
+  });
+  return {
+    explain,
+    words(answer) {
+      const { verdict, why, resolved } = answer as PathExplanation;
+      return `${verdict}: ${why}\nresolved: ${showText(resolved, { mode: "line" })}`;
+    },
+    [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
+  };
+}
+
+export interface PathExplanation {
+  readonly verdict: "allow" | "ask" | "block";
+  readonly why: string;
+  readonly resolved: string;
+}
+
+/** One function for a whole batch: the allowed roots are resolved once. */
+export function pathExplainer(files: FileAccess, rules: WriteRules): (value: unknown) => Promise<PathExplanation> {
+  const judge = writeJudge(files, rules);
+  return async (value) => {
+    const path = pathOf(value);
+    let resolved: ResolvedPath;
+    try {
+      resolved = await files.resolve(path);
+    } catch (error) {
+      if (!(error instanceof BuddyError)) throw error;
+      return { verdict: "block", why: error.message, resolved: showText(path, { mode: "line" }) };
+    }
+    const verdict = await judge(resolved, path);
+    const instead = verdict.kind === "deny" && verdict.instead !== undefined ? `; ${verdict.instead}` : "";
+    return {
+      verdict: verdict.kind === "deny" ? "block" : verdict.kind,
+      why: verdict.why + instead,
+      resolved: resolved.path,
+    };
+  };
+}
+
+function pathOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "object" && value !== null && "path" in value && typeof value.path === "string")
+    return value.path;
+  throw new BuddyError("usage", 'a path is asked about as a string or as {"path": "…"}');
+}

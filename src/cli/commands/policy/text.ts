@@ -1,0 +1,29 @@
+/** `buddy policy text`: exactly what would reach the terminal of a text that a model or a tool sent. */
+import { BuddyError } from "../../../lib/errors.ts";
+import { wantsColor } from "../../../lib/color.ts";
+import { isTerminal } from "../../../lib/is-terminal.ts";
+import { showText } from "../../../policy/terminal-text.ts";
+import type { GlobalOptions } from "../../args/options.ts";
+import type { Explainer } from "./explainer.ts";
+
+export async function explainer(globals: GlobalOptions): Promise<Explainer> {
+  const color = wantsColor({ flag: globals.color, env: process.env, isTty: isTerminal(1) });
+  return {
+    explain: (value) => explainText(value, { color }),
+    words: (answer) => (answer as { shown: string }).shown,
+  };
+}
+
+/** `value`: a text, or `{text, command: true}` for one that is shown to be approved, `{text, color: …}` with or without colour. */
+export function explainText(value: unknown, options: { readonly color: boolean }): { readonly shown: string } {
+  if (typeof value === "string") return { shown: showText(value, { color: options.color }) };
+  if (typeof value !== "object" || value === null || !("text" in value) || typeof value.text !== "string")
+    throw new BuddyError("usage", 'a text is asked about as a string or as {"text": "…"}');
+  const { text, command, color } = value as { text: string; command?: unknown; color?: unknown };
+  return {
+    shown: showText(text, {
+      mode: command === true ? "command" : "output",
+      color: typeof color === "boolean" ? color : options.color,
+    }),
+  };
+}

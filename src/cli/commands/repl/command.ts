@@ -1,0 +1,13 @@
+/** `buddy` without a command: the REPL. */
+import { defineCommand } from "../../command.ts";
+
+export const command = defineCommand({
+  name: "",
+  summary: "talk to it",
+  args: {},
+  examples: [["buddy", "the REPL on this machine"]],
+  async run({ globals }) {
+    const { repl } = await import("./run-repl.ts");
+    return await repl({}, globals);
+  },
+});

@@ -1,0 +1,148 @@
+/** `buddy`: the REPL on a terminal, or line by line where the terminal cannot do more. */
+import { isatty, type ReadStream, type WriteStream } from "node:tty";
+import type { LoadedConfig } from "../../../config/load.ts";
+import { resolveProfile } from "../../../config/profiles.ts";
+import { wantsColor } from "../../../lib/color.ts";
+import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
+import { Output } from "../../../lib/output.ts";
+import type { Display } from "../../../ui/repl/host.ts";
+import type { LineInput } from "../../../ui/repl/plain-repl.ts";
+import { composeRun, type Run } from "../../../app/run.ts";
+import { loadConfiguration } from "../../../app/configuration.ts";
+import type { GlobalOptions } from "../../args/options.ts";
+import { replHost } from "../../../app/repl-host.ts";
+import { watchSignals } from "../../signals.ts";
+import { withNoModelHint } from "../../../app/no-model-hint.ts";
+import { yesOnTerminal } from "../../../app/confirm-on-terminal.ts";
+
+export interface ReplOptions {
+  /** Id, unique start of one, or `last` of a stored session to go on with. */
+  readonly resume?: string | undefined;
+  /** Go on in a copy of it. */
+  readonly fork?: boolean;
+}
+
+export async function repl(options: ReplOptions, globals: GlobalOptions): Promise<ExitCode> {
+  if (!isatty(0)) {
+    throw new BuddyError("usage", "the REPL reads from a terminal, and stdin is none", {
+      hint: 'for a pipe or a script: echo "…" | buddy exec',
+    });
+  }
+  const loaded = await loadConfiguration(globals);
+  const problems: string[] = [];
+  let problem = (message: string): void => void problems.push(message);
+  const compose = (resume: string | undefined, fork: boolean | undefined) =>
+    composeRun({ globals, loaded, resume, fork, problem: (message) => problem(message) });
+  await using run = await compose(options.resume, options.fork).catch(async (error: unknown) => {
+    const { SessionHeld } = await import("../../../session/session-lock.ts");
+    if (error instanceof SessionHeld && (await yesOnTerminal(`${error.message}.\nGo on in a copy of it? [y/N] `)))
+      return compose(error.id, true);
+    throw await withNoModelHint(error);
+  });
+  await requireSignIn(loaded, run);
+  // ssh may ask for a password or about a host key: it needs the terminal before the REPL takes it.
+  if (run.globals.ssh !== undefined) await openFirst(run);
+  const { display } = loaded.config;
+  const screen: Display = {
+    color: wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1), setting: display.color }),
+    showTokens: display.show_tokens,
+    showToolCalls: display.show_tool_calls,
+    showReasoning: display.show_reasoning,
+    markdown: display.markdown,
+    notify: display.notify,
+  };
+  const host = replHost({ run, loaded, globals: run.globals, display: screen, resumed: options.resume !== undefined });
+  const ui = await openUi(host, screen);
+  problem = (message) => ui.warn(message);
+  for (const message of [...problems, ...run.notes]) ui.warn(message);
+  // Bun prints what nobody caught and goes on: a REPL that is half broken, on a terminal in raw mode.
+  const crash = (error: unknown): void => ui.crash(error);
+  process.on("uncaughtException", crash);
+  process.on("unhandledRejection", crash);
+  const done = ui.run();
+  // Behind the first frame: opening must not hold up the prompt.
+  const opening = setTimeout(() => void openTarget(run, ui), 0);
+  const code = await done.finally(() => {
+    clearTimeout(opening);
+    process.off("uncaughtException", crash);
+    process.off("unhandledRejection", crash);
+  });
+  if (ui.stuck) {
+    await run[Symbol.asyncDispose]();
+    process.exit(code);
+  }
+  if (run.agent.turns > 0 && !globals.quiet)
+    await new Output(1).write(`session ${run.session()}: buddy resume ${run.session()}\n`);
+  return code;
+}
+
+/** Said before the first prompt, with the ways out, instead of after it. */
+async function requireSignIn(loaded: LoadedConfig, run: Run): Promise<void> {
+  const { name, auth } = run.agent.client.profile;
+  if (auth !== "login" || resolveProfile(loaded, name).key !== undefined) return;
+  const { PROVIDER, signInParts } = await import("../../../app/sign-in.ts");
+  const { store } = await signInParts();
+  if (store.read(PROVIDER) !== undefined) return;
+  throw await withNoModelHint(
+    new BuddyError("auth", `not signed in for profile ${name}`, { hint: `Sign in with: buddy login ${name}` }),
+  );
+}
+
+/** Ctrl-C ends the attempt and what it has started. */
+async function openFirst(run: Run): Promise<void> {
+  using signals = watchSignals();
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  signals.signal.addEventListener("abort", () => reject(signals.signal.reason));
+  await Promise.race([run.target.get(), stopped]);
+}
+
+type Ui = Awaited<ReturnType<typeof openUi>>;
+
+/** A machine that cannot be reached ends the REPL: nothing may happen elsewhere instead. */
+async function openTarget(run: Run, ui: Ui): Promise<void> {
+  try {
+    await run.target.get();
+    ui.targetOpened();
+  } catch (error) {
+    ui.fatal(error, exitCodeOf(error));
+  }
+}
+
+async function openUi(host: ReturnType<typeof replHost>, display: Display) {
+  if (!isatty(1) || process.env.TERM === "dumb" || plainWanted(process.env.BUDDY_PLAIN)) {
+    const { PlainRepl } = await import("../../../ui/repl/plain-repl.ts");
+    const columns = isatty(1) ? ((process.stdout as WriteStream).columns ?? 80) : 80;
+    const out = new Output(1);
+    const plain = new PlainRepl({ ...host, display }, lineInput(process.stdin), (text) => out.write(text), columns);
+    // `buddy | head`: nobody reads any more.
+    out.onBroken(() => plain.leave(EXIT.ok));
+    return plain;
+  }
+  const [{ Repl }, { Terminal, standardOutput }] = await Promise.all([
+    import("../../../ui/repl/repl.ts"),
+    import("../../../ui/terminal/terminal.ts"),
+  ]);
+  const terminal = new Terminal(process.stdin as ReadStream, standardOutput(process.stdout as WriteStream));
+  return new Repl(host, terminal, process.env);
+}
+
+function plainWanted(value: string | undefined): boolean {
+  return value !== undefined && value !== "" && value !== "0";
+}
+
+function lineInput(stdin: NodeJS.ReadStream): LineInput {
+  return {
+    start(line, end) {
+      const decoder = new TextDecoder();
+      let rest = "";
+      stdin.on("data", (chunk: Uint8Array) => {
+        const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+        rest = lines.pop() ?? "";
+        for (const text of lines) line(text.replace(/\r$/, ""));
+      });
+      stdin.on("end", end);
+      stdin.on("error", end);
+    },
+    stop: () => void stdin.pause(),
+  };
+}

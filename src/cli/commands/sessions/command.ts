@@ -1,0 +1,103 @@
+/** `buddy sessions`: what is stored for this directory. */
+import { BuddyError, EXIT } from "../../../lib/errors.ts";
+import { isTerminal } from "../../../lib/is-terminal.ts";
+import { print } from "../../../lib/output.ts";
+import { stateDirectory } from "../../../lib/user-directories.ts";
+import { defineCommand } from "../../command.ts";
+import { stderrLine } from "../../../lib/stderr-line.ts";
+
+export const command = defineCommand({
+  name: "sessions",
+  summary: "list, export or remove stored sessions",
+  args: {
+    action: {
+      type: "positional",
+      required: false,
+      choices: ["list", "export", "rm"],
+      description: "list (default), export as Markdown or HTML, or remove",
+    },
+    id: { type: "positional", required: false, description: "the session's id, the beginning of it, or last" },
+    json: { type: "boolean", description: "list as JSON" },
+    html: { type: "boolean", description: "export one self-contained HTML page instead of Markdown" },
+  },
+  examples: [
+    ["buddy sessions", "id, last used, target, model, first words"],
+    ["buddy sessions export 7b2f > run.md", "a readable transcript"],
+    ["buddy sessions rm 7b2f", "remove one"],
+  ],
+  async run({ args: { action = "list", id, json, html } }) {
+    const { SessionStore } = await import("../../../session/store.ts");
+    const store = new SessionStore({
+      cwd: process.cwd(),
+      stateDirectory: stateDirectory(),
+      redact: (text) => text,
+      problem: (message) => stderrLine(`buddy: ${message}`),
+    });
+    if (action === "list") {
+      if (id !== undefined) throw new BuddyError("usage", `too many arguments: "${id}"`);
+      await print([await listing(store.list(), json === true)]);
+      return EXIT.ok;
+    }
+    if (id === undefined)
+      throw new BuddyError("usage", `buddy sessions ${action} needs the id of a session`, {
+        hint: "List them with: buddy sessions",
+      });
+    if (action === "rm") {
+      stderrLine(`removed session ${(await store.remove(id)).id}`);
+      return EXIT.ok;
+    }
+    const session = store.readable(id);
+    const { readTranscript } = await import("../../../session/transcript.ts");
+    const transcript = readTranscript(session.path, session.id);
+    const pieces = html
+      ? (await import("../../../session/export-html.ts")).exportHtml(transcript)
+      : (await import("../../../session/export-markdown.ts")).exportMarkdown(transcript);
+    await print(pieces);
+    return EXIT.ok;
+  },
+});
+
+async function listing(sessions: readonly StoredSession[], json: boolean): Promise<string> {
+  if (json)
+    return `${JSON.stringify(
+      sessions.map(({ id, lastUsed, target, profile, model, title, bytes, path, problem }) => ({
+        id,
+        last_used: lastUsed,
+        target,
+        profile,
+        model,
+        title,
+        bytes,
+        path,
+        ...(problem === undefined ? {} : { problem }),
+      })),
+      null,
+      2,
+    )}\n`;
+  if (sessions.length === 0) return "no stored sessions here\n";
+  const { showText } = await import("../../../policy/terminal-text.ts");
+  const { clip } = await import("../../../lib/graphemes.ts");
+  const shown = (text: string) => showText(text, { mode: "line" });
+  const rows = sessions.map(({ id, lastUsed, target, model, title, problem }) => ({
+    start: `${id}  ${localMinute(lastUsed)}`,
+    target: shown(target || "-"),
+    model: shown(model || "-"),
+    words: shown(problem === undefined ? title : `(${problem})`),
+  }));
+  const column = (texts: readonly string[]) => Math.min(24, Math.max(...texts.map((text) => text.length)));
+  const [target, model] = [column(rows.map((row) => row.target)), column(rows.map((row) => row.model))];
+  // In a pipe nothing is left out.
+  const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
+  return rows
+    .map((row) => `${row.start}  ${row.target.padEnd(target)}  ${row.model.padEnd(model)}  ${row.words}`.trimEnd())
+    .map((line) => `${columns === Infinity ? line : clip(line, columns)}\n`)
+    .join("");
+}
+
+/** As the clock on the wall shows it. */
+function localMinute(iso: string): string {
+  const time = new Date(iso);
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16).replace("T", " ");
+}
+
+type StoredSession = import("../../../session/list.ts").StoredSession;

@@ -1,0 +1,124 @@
+/** Makes a reply of the bytes of one answer, whichever form it has: an event stream, one JSON document, or something else altogether. */
+import { excerpt, Malformed } from "../provider-error.ts";
+import { DONE, type Emit, type Protocol, type Reply } from "../protocols/protocol.ts";
+import { RepeatedText } from "../protocols/repeated-text.ts";
+import { SseParser } from "./sse.ts";
+import type { ModelEvent } from "../types.ts";
+
+export class Answer {
+  /** Events since the last `takeBatch`, deltas of one kind joined: 20 000 awaits cost more than the parsing. */
+  batch: Piece[] = [];
+  #protocol: Protocol;
+  #state: unknown;
+  #parser: SseParser;
+  #form: "unknown" | "events" | "document" = "unknown";
+  #early: Uint8Array[] = [];
+  #events = 0;
+  #repeated = new RepeatedText();
+
+  constructor(protocol: Protocol) {
+    this.#protocol = protocol;
+    this.#state = protocol.begin();
+    this.#parser = new SseParser((data, name) => {
+      this.#events++;
+      const text = protocol.text && this.#repeated.textIn(data);
+      if (text !== undefined) return protocol.text?.(this.#state, text, this.#emit);
+      const event = data === "[DONE]" ? DONE : this.#parsed(data);
+      protocol.step(this.#state, event, name, this.#emit);
+      const only = protocol.onlyText?.(event);
+      if (only !== undefined) this.#repeated.learn(data, only);
+    });
+  }
+
+  get finished(): boolean {
+    return this.#protocol.finished(this.#state);
+  }
+
+  get complete(): boolean {
+    return this.#protocol.complete(this.#state);
+  }
+
+  push(bytes: Uint8Array): void {
+    if (this.#form === "events") return this.#parser.push(bytes);
+    this.#early.push(bytes);
+    if (this.#form === "unknown") this.#form = formOf(bytes);
+    if (this.#form === "events") for (const early of this.#early.splice(0)) this.#parser.push(early);
+  }
+
+  takeBatch(): readonly ModelEvent[] {
+    const { batch } = this;
+    this.batch = [];
+    return batch;
+  }
+
+  /** The body has ended: the reply, or what is wrong with it. */
+  end(): Reply {
+    if (this.#form === "events") this.#parser.end();
+    else this.#takeDocument();
+    if (!this.finished) {
+      throw new Malformed(
+        this.#events > 0 ? "the stream ended in the middle of the answer" : "the answer is empty",
+        true,
+      );
+    }
+    return this.#protocol.reply(this.#state);
+  }
+
+  #takeDocument(): void {
+    const text = Buffer.concat(this.#early).toString("utf8").trim();
+    if (text === "") return;
+    const document = jsonOr(text, () => {
+      const cut = /^[{[]/.test(text);
+      throw new Malformed(
+        cut ? "the JSON answer is damaged or cut off" : `the answer is not a model's but ${pageWords(text)}`,
+        cut,
+      );
+    });
+    this.#protocol.whole(this.#state, document, this.#emit);
+  }
+
+  #parsed(data: string): unknown {
+    return jsonOr(data, () => {
+      // After the closing event rubbish can no longer spoil anything.
+      if (this.finished) return undefined;
+      throw new Malformed(`an event of the stream is not JSON: "${excerpt(data).slice(0, 60)}"`, true);
+    });
+  }
+
+  #emit: Emit = (event) => {
+    const last = this.batch.at(-1);
+    if (last?.type !== event.type) this.batch.push({ ...event });
+    else if (last.type !== "tool-call" && event.type !== "tool-call") last.delta += event.delta;
+    else this.batch[this.batch.length - 1] = { ...event };
+  };
+}
+
+type Piece = Mutable<Parameters<Emit>[0]>;
+type Mutable<T> = T extends unknown ? { -readonly [K in keyof T]: T[K] } : never;
+
+export function jsonOr<T>(text: string, otherwise: () => T): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return otherwise();
+  }
+}
+
+/** By the first byte that is neither space nor part of a byte order mark; the content type is too often wrong. */
+function formOf(bytes: Uint8Array): "unknown" | "events" | "document" {
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === 0x20 || (byte >= 0x09 && byte <= 0x0d) || byte === 0xef || byte === 0xbb || byte === 0xbf) continue;
+    // A field name or a comment opens a stream; "{", "[", "<" and everything else do not.
+    return byte === 0x3a || byte === 0x64 || byte === 0x65 || byte === 0x69 || byte === 0x72 ? "events" : "document";
+  }
+  return "unknown";
+}
+
+/** A page or a plain text in words: its title, or its first line. */
+export function pageWords(text: string): string {
+  const title = /<title[^>]*>([^<]*)<\/title>/i.exec(text)?.[1]?.trim();
+  if (title) return `a web page: "${excerpt(title).slice(0, 100)}"`;
+  if (/^\s*</.test(text)) return "a web page";
+  return text.trim() === "" ? "" : excerpt(text.slice(0, 2000)).slice(0, 200);
+}

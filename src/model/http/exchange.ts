@@ -1,0 +1,161 @@
+/** One HTTP exchange: the request goes out, events come back in batches, and every way to hang has a limit. */
+import { Answer, jsonOr, pageWords } from "./answer.ts";
+import { ProviderError, Malformed } from "../provider-error.ts";
+import { cancelled, ModelError } from "../errors.ts";
+import { explainProviderError, type Situation } from "../explain.ts";
+import type { Protocol, Reply } from "../protocols/protocol.ts";
+import { retryAfterMs } from "./retry.ts";
+import type { ModelEvent } from "../types.ts";
+import { Watchdog } from "./watchdog.ts";
+
+export interface Exchange {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly protocol: Protocol;
+  readonly limits: ExchangeLimits;
+  readonly situation: Situation;
+  /** A unix socket to use instead of the host of the URL. */
+  readonly unix?: string | undefined;
+}
+
+export interface ExchangeLimits {
+  /** Until the status line and headers are there. */
+  readonly headerMs: number;
+  /** Between two bytes; comments and pings count. */
+  readonly idleMs: number;
+  /** The whole answer. */
+  readonly totalMs: number;
+  readonly answerBytes: number;
+  /** After the server said it is finished, for a last usage event. */
+  readonly lingerMs: number;
+}
+
+export async function* exchange(
+  ask: Exchange,
+  signal: AbortSignal,
+): AsyncGenerator<readonly ModelEvent[], Reply, void> {
+  const { situation, limits, protocol } = ask;
+  const watchdog = new Watchdog(signal);
+  let rest: BodyReader | undefined;
+  try {
+    watchdog.expect(limits.headerMs, `no answer within ${seconds(limits.headerMs)}`);
+    const response = await fetch(ask.url, {
+      method: "POST",
+      headers: ask.headers,
+      body: ask.body,
+      signal: watchdog.signal,
+      redirect: "manual",
+      // Bun's own limit of five minutes would end long answers; ours are above.
+      timeout: false,
+      proxy: situation.proxy ?? false,
+      ...(ask.unix !== undefined && { unix: ask.unix }),
+    } as BunFetchRequestInit);
+    watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);
+    watchdog.endBy(limits.totalMs, `no end of the answer within ${seconds(limits.totalMs)}`);
+    if (!response.ok) {
+      watchdog.endBy(ERROR_BODY_MS, "");
+      throw await refusal(response, situation);
+    }
+
+    const answer = new Answer(protocol);
+    let bytes = 0;
+    const reader = response.body?.getReader();
+    for (;;) {
+      const piece = await reader?.read().catch((error: unknown) => {
+        // Whatever breaks after the closing event can no longer spoil the answer.
+        if (answer.finished && !signal.aborted) return undefined;
+        throw error;
+      });
+      if (!piece || piece.done) break;
+      bytes += piece.value.byteLength;
+      if (bytes > limits.answerBytes)
+        throw new Malformed(`the answer has no end (more than ${limits.answerBytes >> 20} MB)`);
+      watchdog.alive();
+      answer.push(piece.value);
+      if (answer.batch.length > 0) {
+        watchdog.hold();
+        yield answer.takeBatch();
+        watchdog.alive();
+      }
+      if (answer.complete) {
+        rest = reader;
+        break;
+      }
+      if (answer.finished) watchdog.endBy(limits.lingerMs, "");
+    }
+    const reply = answer.end();
+    if (answer.batch.length > 0) yield answer.takeBatch();
+    return reply;
+  } catch (error) {
+    if (signal.aborted) throw cancelled(signal);
+    if (!watchdog.bitten || error instanceof ModelError) throw error;
+    const { words, retryable } = watchdog.bitten;
+    throw new ModelError("timeout", `${situation.host}: ${words}`, {
+      brief: words,
+      retryable,
+      hint: "A slow model may need a larger api_timeout in [network].",
+    });
+  } finally {
+    if (rest) void drain(rest, watchdog);
+    else watchdog.release();
+  }
+}
+
+type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read">;
+
+/** Reads the few bytes after the closing event, so that the connection can be used again; a server that goes on is cut off. */
+async function drain(reader: BodyReader, watchdog: Watchdog): Promise<void> {
+  watchdog.endBy(250, "");
+  try {
+    while (!(await reader.read()).done);
+  } catch {
+    // The answer is complete: how the connection ends is of no interest any more.
+  }
+  watchdog.release();
+}
+
+async function refusal(response: Response, at: Situation): Promise<ModelError> {
+  const { status, headers } = response;
+  if (status >= 300 && status < 400) {
+    const location = headers.get("location");
+    const to = location ? URL.parse(location, at.baseUrl) : null;
+    const where = to ? `redirects to ${to.origin}${to.pathname}` : "redirects without saying where";
+    return new ModelError("protocol", at.redact(`${at.host} ${where} (${status})`), {
+      status,
+      hint: to
+        ? `Put the final address into api_base_url of profile "${at.profile}".`
+        : `Check api_base_url (${at.baseUrl}) of profile "${at.profile}".`,
+    });
+  }
+  const text = await boundedText(response);
+  const complaint = new ProviderError(jsonOr(text, () => pageWords(text)));
+  return explainProviderError(complaint, status, retryAfterMs(headers, Date.now()), at);
+}
+
+/** The status says the most; its words are not waited for any longer. */
+const ERROR_BODY_MS = 2_000;
+
+/** Error bodies are short; a longer one is not read to its end. A body that breaks off still has its beginning. */
+const MAX_ERROR_BYTES = 64 * 1024;
+
+async function boundedText(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  if (!reader) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    while (text.length < MAX_ERROR_BYTES) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += decoder.decode(value, { stream: true });
+    }
+  } catch {
+    return text;
+  }
+  return text;
+}
+
+function seconds(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${Math.round(ms / 100) / 10} s`;
+}

@@ -1,0 +1,101 @@
+/** Connection failures in words: the code the runtime gives, the host, and the usual cause. */
+import { ModelError } from "../errors.ts";
+import type { Situation } from "../explain.ts";
+import { proxyLabel } from "../../lib/proxy.ts";
+
+export function explainNetworkError(error: unknown, at: Situation): ModelError {
+  const code = codeOf(error);
+  const via = at.proxy === undefined ? "" : ` through the proxy ${proxyLabel(at.proxy)}`;
+  const fail = (brief: string, message: string, retryable: boolean, hint?: string) =>
+    new ModelError("network", at.redact(`${message}${via}`), {
+      brief: at.redact(`${brief}${via}`),
+      retryable,
+      hint: hint && at.redact(hint),
+      providerCode: code,
+    });
+
+  if (CERTIFICATE.test(code)) {
+    return fail(
+      "untrusted certificate",
+      `${at.host} shows a certificate that is not trusted here (${code})`,
+      false,
+      "If a company proxy or a private CA is in between, name its certificate file in NODE_EXTRA_CA_CERTS.",
+    );
+  }
+  const words = error instanceof Error ? error.message : String(error);
+  const tunnel = /^Proxy refused to open a tunnel: (.*)$/.exec(words)?.[1];
+  if (tunnel !== undefined) {
+    return fail(tunnel, `no connection to ${at.host}: ${tunnel}`, tunnel.startsWith("5"), PROXY_HINT);
+  }
+  switch (code) {
+    case "ECONNREFUSED":
+      return fail("connection refused", `cannot connect to ${at.host}: connection refused`, true, refusedHint(at));
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+    case "DNS_ENOTFOUND":
+      return fail(
+        "the name does not resolve",
+        `cannot find ${at.host}: the name does not resolve`,
+        true,
+        `Check api_base_url of profile "${at.profile}", the network and DNS.`,
+      );
+    case "ECONNRESET":
+    case "EPIPE":
+      return fail(
+        "connection broken",
+        `${at.host} broke the connection`,
+        true,
+        "Usually the network or the provider: try again.",
+      );
+    case "ENETUNREACH":
+    case "EHOSTUNREACH":
+    case "ENETDOWN":
+      return fail("no route", `no route to ${at.host}`, true, "Check the network connection.");
+    case "ETIMEDOUT":
+      return fail(
+        "timed out",
+        `connecting to ${at.host} timed out`,
+        true,
+        "Check the network, a firewall, or HTTPS_PROXY.",
+      );
+    case "ZlibError":
+    case "BrotliDecompressionError":
+    case "ZstdDecompressionError":
+      return fail(
+        "the answer cannot be decompressed",
+        `the answer of ${at.host} cannot be decompressed`,
+        true,
+        "The server or a proxy in between names a compression that it does not use, or breaks off.",
+      );
+    case "EPROTO":
+      return fail(
+        "no TLS",
+        `${at.host} does not speak TLS on this port`,
+        false,
+        `Check http:// or https:// in api_base_url (${at.baseUrl}).`,
+      );
+    default: {
+      const short = words.split(" For more information, pass")[0] ?? words;
+      // Without a code it did not come from the network: trying again would not help.
+      return fail(short, `the request to ${at.host} failed: ${short}`, code !== "");
+    }
+  }
+}
+
+/** Also for a 407 that came as an answer. */
+export const PROXY_HINT =
+  "The proxy refuses: check HTTPS_PROXY or HTTP_PROXY (http://user:password@host:port) and NO_PROXY.";
+
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH/;
+
+function codeOf(error: unknown): string {
+  const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+  return typeof code === "string" ? code : "";
+}
+
+function refusedHint(at: Situation): string {
+  if (at.proxy !== undefined) return "The proxy does not answer: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
+  return /^(localhost|127\.|\[?::1)/.test(at.host)
+    ? "Is the local model server running? (`ollama serve`, LM Studio, llama-server)"
+    : `Check api_base_url of profile "${at.profile}".`;
+}

@@ -1,0 +1,175 @@
+/** Which paths a recursive deletion must never be pointed at: root, homes, system directories, a repository, everything here. */
+import { HOME, isUnknown, SPLIT, STAR, UNKNOWN } from "../syntax/field.ts";
+import { globMatches, matchesEverything } from "../syntax/glob.ts";
+
+/** Why a path is critical, or undefined. `cwd` is "." when only the running shell knows it. */
+export function criticalPath(value: string, cwd: string): string | undefined {
+  // An empty argument names nothing.
+  return value === "" ? undefined : critical(resolved(value, cwd));
+}
+
+/** A path in parts: absolute, below a home, or relative to a directory nobody named. */
+export interface Path {
+  readonly from: "/" | "~" | ".";
+  readonly parts: readonly string[];
+}
+
+export function resolved(value: string, cwd: string): Path {
+  const word = value.replaceAll(SPLIT, "");
+  const absolute = word.startsWith("/") || word.startsWith(HOME);
+  const text = absolute || cwd === "." ? word : `${cwd}/${word}`;
+  let from: Path["from"] = text.startsWith("/") ? "/" : text.startsWith(HOME) ? "~" : ".";
+  const parts: string[] = [];
+  const pieces = (from === "~" ? text.slice(1) : text).split("/");
+  // `~user` and a home followed by text without a slash is no path below that home.
+  if (from === "~" && pieces[0] !== "") pieces[0] = pieces[0] as string;
+  for (const piece of pieces) {
+    if (piece === "" || piece === ".") continue;
+    if (piece !== "..") {
+      parts.push(piece);
+      continue;
+    }
+    const last = parts.at(-1);
+    if (last !== undefined && last !== "..") parts.pop();
+    else if (from === ".") parts.push("..");
+    else if (from === "~") {
+      from = "/";
+      parts.push("home");
+    }
+  }
+  if (from === "/" && parts[0] === "proc" && parts[2] === "root") parts.splice(0, 3);
+  if (from === "/" && parts[0] === "proc" && parts[2] === "cwd") {
+    from = ".";
+    parts.splice(0, 3);
+  }
+  return { from, parts };
+}
+
+/** Top-level directories of Linux and macOS; not /tmp. */
+const SYSTEM = [
+  "bin",
+  "boot",
+  "dev",
+  "etc",
+  "home",
+  "lib",
+  "lib32",
+  "lib64",
+  "libx32",
+  "media",
+  "mnt",
+  "nix",
+  "opt",
+  "proc",
+  "root",
+  "run",
+  "sbin",
+  "snap",
+  "srv",
+  "sys",
+  "usr",
+  "var",
+  "Applications",
+  "Library",
+  "System",
+  "Users",
+  "Volumes",
+  "private",
+  "cores",
+];
+const BELOW: Readonly<Record<string, readonly string[]>> = {
+  usr: ["bin", "sbin", "lib", "lib32", "lib64", "libexec", "share", "local", "include", "src"],
+  var: ["lib", "log", "spool", "mail", "db"],
+  private: ["etc", "var"],
+  System: ["Library"],
+  Library: ["LaunchDaemons"],
+};
+const HOMES = ["home", "Users"];
+
+function critical(path: Path): string | undefined {
+  const { from, parts } = path;
+  const last = parts.at(-1);
+  if (last === undefined)
+    return from === "/" ? "the root directory" : from === "~" ? "a home directory" : "the working directory";
+  if (parts.every((part) => part === "..") && from === ".") return "a parent of the working directory";
+  if (matchesEverything(last)) {
+    const above = critical({ from, parts: parts.slice(0, -1) });
+    if (above !== undefined) return `everything in ${above}`;
+  }
+  if (parts.length === 1 && from === "~" && isUnknown(last)) return undefined;
+  if (last === ".git" || (last.startsWith(".") && globMatches(last, ".git"))) return "a git repository (.git)";
+  if (from !== "/") return undefined;
+  const top = parts[0] as string;
+  if (isUnknown(top)) return undefined;
+  if (parts.length === 1 && SYSTEM.some((name) => globMatches(top, name)))
+    return `a system directory (${shownParts(parts)})`;
+  if (parts.length === 2) {
+    if (HOMES.some((name) => globMatches(top, name)) && !isUnknown(last)) return "a home directory";
+    for (const [name, below] of Object.entries(BELOW))
+      if (globMatches(top, name) && below.some((inner) => globMatches(last, inner)))
+        return `a system directory (${shownParts(parts)})`;
+  }
+  return undefined;
+}
+
+function shownParts(parts: readonly string[]): string {
+  return `/${parts.join("/")}`.replace(/[\uFDD0\uFDD1]/g, "*").replaceAll(UNKNOWN, "…");
+}
+
+/** Below /dev and a disk, a partition, a volume or memory: writing there destroys a file system. */
+export function isDisk(value: string, cwd = "."): boolean {
+  const path = resolved(value, isUnknown(cwd) ? "." : cwd);
+  if (path.from !== "/" || path.parts[0] !== "dev") return false;
+  const [, name, inner] = path.parts;
+  if (name === undefined) return false;
+  if (DISK.test(name)) return true;
+  if (inner === undefined) return name.startsWith(STAR);
+  return name === "disk" || name === "mapper" || name === "block" || name === "zvol" || !NOT_VOLUME_GROUPS.has(name);
+}
+
+const DISK =
+  /^(?:sd|hd|vd|xvd|nvme|mmcblk|loop|md|dm-|r?disk\d|sr\d|sg\d|cdrom|nbd|zram|ram\d|pmem|bcache|drbd|rbd|ubi|mtd|dasd|ada\d|da\d|mem$|kmem$|port$)/;
+const NOT_VOLUME_GROUPS = new Set([
+  "shm",
+  "pts",
+  "fd",
+  "dri",
+  "input",
+  "snd",
+  "net",
+  "char",
+  "bus",
+  "cpu",
+  "serial",
+  "tcp",
+  "udp",
+  "mqueue",
+  "hugepages",
+  "v4l",
+  "usb",
+  "bsg",
+  "infiniband",
+  "vfio",
+  "stdin",
+  "stdout",
+  "stderr",
+  "null",
+  "tty",
+  "dma_heap",
+  "accel",
+]);
+
+/** Writing here changes no file. */
+export function isHarmlessSink(value: string): boolean {
+  return /^\/dev\/(?:null|stdout|stderr|tty|fd\/[0-9]+)$/.test(value);
+}
+
+/** A device file whose reading may block, drain or disturb something; plain sources of bytes are not. */
+export function isDeviceToRead(value: string): boolean {
+  const path = resolved(value, ".");
+  if (path.from === "/" && /^(?:proc\/kmsg|sys\/.*trace_pipe)$/.test(path.parts.join("/"))) return true;
+  if (path.from !== "/" || path.parts[0] !== "dev" || path.parts.length < 2) return false;
+  return !/^\/dev\/(?:null|zero|full|u?random|stdin|stdout|stderr|tty|fd\/[0-9]+|shm\/.*)$/.test(
+    `/${path.parts.join("/")}`,
+  );
+}

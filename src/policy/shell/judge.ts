@@ -1,0 +1,155 @@
+/** What the policy says of a shell command. Import it lazily: it brings the bash parser with it. */
+import { allowedBy, allowedForDevelopers } from "./allow.ts";
+import { deniedBy, textDeniedBy } from "./denylist.ts";
+import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
+import { diskDanger, writeDanger } from "./dangers/disk.ts";
+import { gitDanger } from "./dangers/git.ts";
+import { rmDanger } from "./dangers/rm.ts";
+import { isUnknown, programName, readable, shown } from "./syntax/field.ts";
+import { holdsSecretFiles, holdsSecrets } from "../secret-files.ts";
+import { unproven } from "./read-only/prove.ts";
+import { escalates, isHighRisk, onlyReads } from "./risk.ts";
+import type { FoundCommand, Walked } from "./syntax/found-command.ts";
+import { walkText } from "./syntax/walk.ts";
+import type { JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
+
+/** `user` helps to know `$USER`; a home directory is one whatever its path is, `home` names it where it is unusual. */
+export function judgeShell(
+  command: string,
+  rules: ShellRules,
+  context: { home?: string; user?: string } = {},
+): ShellJudgement {
+  const walked = walkText(command, context);
+  const uncertain = [...walked.uncertain];
+  const judged = walked.commands.map((found) => judgeCommand(found, rules, uncertain));
+  const commands = judged.map((item) => item.command);
+  const plain = walked.effects.length === 0 && walked.writes.length === 0 && uncertain.length === 0;
+  const readOnly = plain && commands.every((item) => item.readOnly);
+  const verdict = overall(command, walked, judged, uncertain, rules, readOnly);
+  const danger =
+    judged.some((item) => item.danger !== undefined) || walked.forkBomb || writeDanger(walked.writes) !== undefined;
+  return {
+    verdict,
+    readOnly,
+    risk: readOnly ? "low" : danger || walked.commands.some(isHighRisk) ? "high" : "medium",
+    mutation:
+      !readOnly &&
+      !(plain && walked.commands.every((found, index) => commands[index]?.readOnly === true || onlyReads(found))),
+    privesc: walked.commands.some(escalates),
+    commands,
+    uncertain,
+  };
+}
+
+interface Judged {
+  readonly command: JudgedCommand;
+  readonly danger: Danger | undefined;
+  readonly denied: string | undefined;
+}
+
+function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[]): Judged {
+  const words = found.argv.filter((word) => word.source !== "" || word.value === "").map(shown);
+  const danger = dangerOf(found);
+  const denied = deniedBy(found, rules.denylist);
+  const done = (kind: Verdict["kind"], why: string, readOnly = false): Judged => ({
+    command: { words, verdict: kind, why, readOnly },
+    danger,
+    denied: denied?.certain === true ? denied.entry : undefined,
+  });
+  if (danger !== undefined && rules.safety[danger.check] === "block") return done("deny", danger.why);
+  if (denied?.certain === true) return done("deny", `the denylist has “${denied.entry}”`);
+  const why = unproven(found);
+  if (why !== undefined && found.argv.some((word) => isUnknown(word.value)))
+    note(uncertain, `what ${words[0] ?? ""} gets is only known when it runs`);
+  if (danger !== undefined && rules.safety[danger.check] === "ask") return done("ask", danger.why);
+  if (denied !== undefined) {
+    note(uncertain, `it may be “${denied.entry}” of the denylist`);
+    return done("ask", `it may be “${denied.entry}” of the denylist`);
+  }
+  const secret = why === undefined ? secretRead(found) : undefined;
+  if (secret !== undefined && allowedBy(found, rules.allow) === undefined)
+    return done("ask", `it shows ${secret} to the model, which holds keys`, true);
+  if (why === undefined)
+    return done(
+      rules.autoApprove === "none" ? "ask" : "allow",
+      rules.autoApprove === "none" ? "read-only, but shell_auto_approve is none" : "read-only",
+      true,
+    );
+  const entry = allowedBy(found, rules.allow);
+  if (entry !== undefined) return done("allow", `shell_allow has “${entry}”`);
+  if (rules.autoApprove === "developer" && allowedForDevelopers(found))
+    return done("allow", "an everyday developer command");
+  return done("ask", why);
+}
+
+/** Programs that print names and facts of files, never what is in them. */
+const NAMES_ONLY = new Set(
+  "ls stat du find test [ tree file realpath readlink dirname basename cd echo printf".split(" "),
+);
+const READS_DIRECTORIES = new Set("grep egrep fgrep rg ag zgrep".split(" "));
+
+function secretRead({ argv, directories }: FoundCommand): string | undefined {
+  const program = programName(argv[0]?.value ?? "");
+  if (NAMES_ONLY.has(program)) return undefined;
+  for (const word of argv.slice(1)) {
+    const path = readable(word.value);
+    const places = /^[/~]/.test(path)
+      ? [path]
+      : [path, ...directories.map((directory) => `${readable(directory)}/${path}`)];
+    if (places.some((place) => holdsSecrets(place) || (READS_DIRECTORIES.has(program) && holdsSecretFiles(place))))
+      return path;
+  }
+  return undefined;
+}
+
+function note(list: string[], why: string): void {
+  if (list.length < 20 && !list.includes(why)) list.push(why);
+}
+
+function dangerOf(found: FoundCommand): Danger | undefined {
+  const { argv, directories, writes } = found;
+  return (
+    gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv, directories) ?? writeDanger(writes)
+  );
+}
+
+function overall(
+  text: string,
+  walked: Walked,
+  judged: readonly Judged[],
+  uncertain: readonly string[],
+  rules: ShellRules,
+  readOnly: boolean,
+): Verdict {
+  const dangers = judged.flatMap((item) => (item.danger === undefined ? [] : [item.danger]));
+  const loose = writeDanger(walked.writes);
+  if (loose !== undefined) dangers.push(loose);
+  if (walked.forkBomb) dangers.push(FORK_BOMB);
+  const blocked = dangers.find((danger) => rules.safety[danger.check] === "block");
+  if (blocked !== undefined) return { kind: "deny", why: blocked.why, instead: blocked.instead };
+  const denied = judged.find((item) => item.denied !== undefined)?.denied;
+  const raw = textDeniedBy(text, rules.denylist);
+  if (denied !== undefined || raw?.broken === false)
+    return {
+      kind: "deny",
+      why: `permission denied: shell_denylist has “${denied ?? raw?.entry}”`,
+      instead: "Do it another way, or let the operator do it by hand.",
+    };
+  if (raw !== undefined) return { kind: "ask", why: `shell_denylist has “${raw.entry}”, which is no valid expression` };
+  const asked = dangers.find((danger) => rules.safety[danger.check] === "ask");
+  if (asked !== undefined) return { kind: "ask", why: asked.why.replace(/^permission denied: /, "") };
+  if (uncertain.length > 0) return { kind: "ask", why: `cannot be judged beforehand: ${uncertain[0]}` };
+  const write = walked.writes[0];
+  if (write !== undefined) return { kind: "ask", why: `it writes to ${readable(write.file)}` };
+  const asking = judged.find((item) => item.command.verdict !== "allow");
+  if (asking !== undefined) return { kind: "ask", why: asking.command.why };
+  const effect = walked.effects[0];
+  if (effect !== undefined) return { kind: "ask", why: effect };
+  const read = [...text.matchAll(/<\s*["']?([^\s<>&|;()"']+)/g)].find(([, file = ""]) => holdsSecrets(file))?.[1];
+  if (read !== undefined) return { kind: "ask", why: `it shows ${read} to the model, which holds keys` };
+  if (judged.length === 0 && rules.autoApprove === "none") return { kind: "ask", why: "shell_auto_approve is none" };
+  return {
+    kind: "allow",
+    why: readOnly ? "read-only" : (judged.find((item) => !item.command.readOnly)?.command.why ?? "read-only"),
+  };
+}

@@ -1,0 +1,92 @@
+/** Builtins that change what later words mean: directories, aliases, positional parameters, declarations, reading. */
+import { type Field, HOME, isFixed, UNKNOWN } from "./field.ts";
+import { readsInto } from "./reads.ts";
+import type { Scope } from "./scope.ts";
+import type { Expansion } from "./words.ts";
+import type { Input } from "../wrappers/wrapped.ts";
+
+export function applyBuiltin(
+  argv: readonly Field[],
+  input: Input,
+  by: Expansion,
+  assigns: readonly { readonly name: string; readonly value: string }[] = [],
+): void {
+  const { scope } = by;
+  const name = argv[0]?.value ?? "";
+  const words = argv.slice(1).filter((word) => !word.value.startsWith("-") || word.value === "-");
+  evaluated(name, argv, by);
+  switch (name) {
+    case "cd":
+    case "pushd":
+      scope.cwd = destination(name, words[0]?.value, scope);
+      return;
+    case "popd":
+      scope.cwd = UNKNOWN;
+      return;
+    case "alias":
+      for (const word of words) {
+        const match = /^([^=]+)=([^]*)$/.exec(word.value);
+        if (match === null) continue;
+        scope.aliases.set(match[1] as string, match[2] as string);
+        by.runText(match[2] as string);
+      }
+      return;
+    case "set":
+      if (argv[1]?.value === "--") scope.positional = [argv.slice(2).map((word) => word.value)];
+      else if (words.length > 0) scope.positional = [UNKNOWN];
+      return;
+    case "unset":
+      // Without HOME, `~` is still a home directory; the others have a meaning of their own.
+      if (!argv.some((word) => /^-[a-z]*[fn]/.test(word.value)))
+        for (const { value } of words)
+          if (/^[A-Za-z_]\w*$/.test(value) && !/^(?:HOME|IFS|PWD)$/.test(value)) scope.set(value, [""]);
+      return;
+    case "shift":
+      scope.positional =
+        argv.length === 1
+          ? scope.positional.map((given) => (typeof given === "string" ? given : given.slice(1)))
+          : [UNKNOWN];
+      return;
+    case "declare":
+    case "typeset":
+    case "export":
+    case "readonly":
+    case "local":
+      declared(name, argv, words, by);
+      return;
+    default:
+      for (const read of readsInto(name, argv, input, assigns.find((item) => item.name === "IFS")?.value))
+        by.assign(read.name, read.values);
+  }
+}
+
+/** A name with a subscript, or a number: the shell evaluates the text and runs the substitutions in it. */
+function evaluated(name: string, argv: readonly Field[], by: Expansion): void {
+  const all = /^(?:let|getopts|wait|unset|read|mapfile|readarray|declare|typeset|export|readonly|local)$/.test(name);
+  if (!all && !/^(?:test|\[|printf)$/.test(name)) return;
+  for (const [index, { value }] of argv.entries()) {
+    if (!all && argv[index - 1]?.value !== "-v") continue;
+    const at = value.search(/\$\(|`/);
+    if (at > 0 && value.lastIndexOf("[", at) >= 0) by.reread(value.slice(at));
+  }
+}
+
+function destination(name: string, to: string | undefined, scope: Scope): string {
+  if (to === undefined) return name === "cd" ? HOME : UNKNOWN;
+  if (to === "-" || !isFixed(to)) return UNKNOWN;
+  return to.startsWith("/") || to.startsWith(HOME) || scope.cwd === "." ? to : `${scope.cwd}/${to}`;
+}
+
+/** Values written as assignments are in the scope already; here are those that came out of quotes and expansions. */
+function declared(name: string, argv: readonly Field[], words: readonly Field[], by: Expansion): void {
+  for (const word of words) {
+    const match = /^([A-Za-z_]\w*)(?:\+?=([^]*))?$/.exec(word.value);
+    if (match === null) by.uncertain(`${name} with a word that is no plain name`);
+    else if (
+      match[2] !== undefined &&
+      by.scope.get(match[1] as string)?.some((value) => typeof value !== "string") !== true
+    )
+      by.assign(match[1] as string, [match[2]]);
+  }
+  if (argv.some((word) => /^-[a-zA-Z]*n/.test(word.value))) by.uncertain("a variable that names another one");
+}

@@ -1,0 +1,183 @@
+/** What simple commands print, where the text alone tells it: so that what is piped into a shell can be read. */
+import { type Field, HOME, isFixed, isGlob, NUMBER, programName, STAR, UNKNOWN } from "./field.ts";
+import { findPlan } from "../wrappers/find.ts";
+import type { Scope } from "./scope.ts";
+import type { Input } from "../wrappers/wrapped.ts";
+
+export function printed(argv: readonly Field[], input: Input, scope: Scope): string | undefined {
+  const words = argv.slice(1).map((word) => word.value);
+  const text = input.kind === "known" ? input.text : undefined;
+  const name = programName(argv[0]?.value ?? "");
+  // Names that match are printed: the pattern stands for them.
+  if (words.some(isGlob) && name !== "echo" && name !== "printf") return undefined;
+  switch (name) {
+    case "echo":
+      return echoed(words);
+    case "printf":
+      return words[0] === "-v" ? "" : formatted(words[0] === "--" ? words.slice(1) : words);
+    case "ls": {
+      const places = words.filter((word) => !word.startsWith("-"));
+      return words.every((word) => /^(?:-[1AaUtrSd]+|\.\/?|\/)$/.test(word)) && places.length <= 1
+        ? `${STAR}\n`
+        : undefined;
+    }
+    case "dirname":
+    case "basename":
+      return words.length === 1 && isFixed(words[0] as string) ? `${pathPart(name, words[0] as string)}\n` : undefined;
+    case "realpath":
+    case "readlink": {
+      const path = words.at(-1) ?? "";
+      return words.length <= 2 && words.slice(0, -1).every((word) => /^-[fem]$/.test(word)) && /^[/\uFDD3]/.test(path)
+        ? `${path}\n`
+        : undefined;
+    }
+    case "git":
+      return words.join(" ") === "rev-parse --show-toplevel" ? ".\n" : undefined;
+    case "print":
+      return undefined;
+    case "true":
+    case ":":
+    case "cd":
+    case "sleep":
+      return "";
+    case "pwd":
+      return `${scope.cwd}\n`;
+    case "which":
+    case "type":
+      return words.length === 1 && !words[0]?.startsWith("-") ? `${words[0]}\n` : undefined;
+    case "cat":
+    case "tee":
+      if (argv.length === 2 && argv[1]?.process === true) return argv[1].prints;
+      return words.length === 0 ||
+        (words.length === 1 && words[0] === "-") ||
+        programName(argv[0]?.value ?? "") === "tee"
+        ? text
+        : undefined;
+    case "nproc":
+    case "wc":
+      // One figure where the input is a pipe and one thing is counted.
+      return words.length <= 1 &&
+        (words.length === 0 ? programName(argv[0]?.value ?? "") === "nproc" : /^-[lwcm]$/.test(words[0] as string))
+        ? `${NUMBER}\n`
+        : undefined;
+    case "date":
+      return words.length === 1 && /^\+%[sYmdHMSjuw]$/.test(words[0] as string) ? `${NUMBER}\n` : undefined;
+    case "id":
+      return words.length === 1 && /^-[ug]$/.test(words[0] as string) ? `${NUMBER}\n` : undefined;
+    case "grep":
+      return words[0] === "-c" && words.length <= 3 ? `${NUMBER}\n` : undefined;
+    case "base64":
+      if (
+        text === undefined ||
+        !words.every((word) => /^(?:-d|-D|-i|-di|--decode|--ignore-garbage)$/.test(word)) ||
+        words.length === 0
+      )
+        return undefined;
+      return isFixed(text) ? decoded(text) : undefined;
+    case "rev":
+      return text !== undefined && words.length === 0
+        ? text
+            .split("\n")
+            .map((line) => [...line].toReversed().join(""))
+            .join("\n")
+        : undefined;
+    case "find": {
+      // At least its starting points, if nothing is left out.
+      const plan = findPlan(argv);
+      if (
+        plan.odd ||
+        plan.actions.length > 0 ||
+        argv.some((word) => /^-i?(?:name|path|regex|mtime|size|newer|mmin|empty|user)/.test(word.value))
+      )
+        return undefined;
+      const end = argv.some((word) => word.value === "-print0") ? "\0" : "\n";
+      const starts = plan.starts.length === 0 ? ["."] : plan.starts.map((start) => start.value);
+      return [...starts.flatMap((start) => [start, `${start === "/" ? "" : start}/${UNKNOWN}`]), UNKNOWN]
+        .map((path) => path + end)
+        .join("");
+    }
+    default:
+      return undefined;
+  }
+}
+
+function pathPart(name: "dirname" | "basename", path: string): string {
+  const trimmed = path.replace(/(?<=.)\/+$/, "");
+  const slash = trimmed.lastIndexOf("/");
+  if (name === "basename") return trimmed === "/" ? "/" : trimmed.slice(slash + 1);
+  if (trimmed === HOME) return `${HOME}/..`;
+  return slash < 0 ? "." : slash === 0 ? "/" : trimmed.slice(0, slash).replace(/(?<=.)\/+$/, "");
+}
+
+/** What printf makes of a format and its arguments. */
+export function printedByPrintf(argv: readonly Field[]): string | undefined {
+  const words = argv.map((word) => word.value);
+  return words.length === 0 || words.some(isGlob) ? undefined : formatted(words);
+}
+
+function echoed(words: readonly string[]): string {
+  let at = 0;
+  let escapes = false;
+  let newline = true;
+  for (; at < words.length && /^-[neE]+$/.test(words[at] as string); at++) {
+    if (words[at]?.includes("e") === true) escapes = true;
+    if (words[at]?.includes("n") === true) newline = false;
+  }
+  const text = words.slice(at).join(" ");
+  return (escapes ? unescaped(text) : text) + (newline ? "\n" : "");
+}
+
+function formatted(words: readonly string[]): string | undefined {
+  const format = words[0];
+  if (format === undefined || format.length > 8192) return undefined;
+  const args = words.slice(1);
+  let out = "";
+  let used = 0;
+  do {
+    const before = used;
+    let known = true;
+    out += unescaped(format).replace(
+      /%(%|[-+ #0]*\d*(?:\.\d+)?([sbdciqux]))/g,
+      (_, whole: string, kind: string | undefined) => {
+        if (whole === "%") return "%";
+        const value = args[used++] ?? "";
+        if (kind !== "s" && kind !== "b" && kind !== "d" && kind !== "q" && kind !== "i") known = false;
+        return kind === "b" ? unescaped(value) : value;
+      },
+    );
+    if (!known) return undefined;
+    if (used === before) break;
+  } while (used < args.length && out.length < 65_536);
+  return out;
+}
+
+function unescaped(text: string): string {
+  return text.replace(
+    /\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|(.))/g,
+    (whole, hex?: string, octal?: string, other?: string) => {
+      if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
+      if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8) & 255);
+      return ESCAPES[other as string] ?? whole;
+    },
+  );
+}
+const ESCAPES: Readonly<Record<string, string>> = {
+  n: "\n",
+  t: "\t",
+  r: "\r",
+  a: "\x07",
+  b: "\b",
+  e: "\x1b",
+  f: "\f",
+  v: "\v",
+  "\\": "\\",
+  '"': '"',
+  "'": "'",
+};
+
+function decoded(text: string): string | undefined {
+  const compact = text.replace(/\s+/g, "");
+  if (!/^[A-Za-z0-9+/]*=*$/.test(compact)) return undefined;
+  const bytes = Buffer.from(compact, "base64").toString("utf8");
+  return bytes.includes("\uFFFD") || /[\uFDD0-\uFDEF]/.test(bytes) ? undefined : bytes;
+}

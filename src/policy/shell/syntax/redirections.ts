@@ -1,0 +1,88 @@
+/** Redirections: what a command reads as its input, and which files it writes. */
+import type { Redirection } from "unbash";
+import { isFixed, NUMBER, readable } from "./field.ts";
+import { isDeviceToRead, isDisk, isHarmlessSink } from "../dangers/protected-paths.ts";
+import { type Expansion, expandWord, wordValues } from "./words.ts";
+import { holdsSecrets } from "../../secret-files.ts";
+import type { Input } from "../wrappers/wrapped.ts";
+
+/** A file that a redirection writes. */
+export interface Write {
+  readonly file: string;
+  readonly disk: boolean;
+}
+
+export interface Redirected {
+  readonly input: Input;
+  readonly writes: Write[];
+  /** The output no longer goes where it went. */
+  readonly moved: boolean;
+}
+
+export function redirected(nodes: readonly Redirection[], input: Input, by: Expansion): Redirected {
+  const writes: Write[] = [];
+  let moved = false;
+  let now = input;
+  for (const node of nodes) {
+    const descriptor = node.descriptor?.type === "FileDescriptor" ? node.descriptor.value : undefined;
+    const isInput = node.descriptor === undefined || descriptor === 0;
+    if (node.type === "HereString") {
+      const values = node.target === undefined ? [] : wordValues(node.target, by);
+      if (isInput) now = known(values, "\n");
+      continue;
+    }
+    if (node.type === "HereDoc") {
+      if (node.closing === undefined) by.uncertain("a here-document without its end");
+      const text =
+        node.delimiter?.quoted === true || node.body.parts === undefined ? [node.body.text] : heredocValues(node, by);
+      if (isInput) now = known(text, "");
+      continue;
+    }
+    const { operator, target } = node;
+    // `{name}< file` puts the descriptor's number into a variable.
+    if (node.descriptor?.type === "FileDescriptorVariable") by.assign(node.descriptor.name, [NUMBER]);
+    if (target === undefined) {
+      by.uncertain("a redirection without a target");
+      continue;
+    }
+    const outcomes = expandWord(target, by);
+    const items = outcomes.flat();
+    for (const item of items) {
+      if (item.process === true) {
+        if (operator.startsWith("<") && isInput)
+          now = item.prints === undefined ? { kind: "unknown" } : { kind: "known", text: item.prints };
+        else moved = true;
+        continue;
+      }
+      const isDescriptor = /^(?:\d+-?|-)$/.test(item.value);
+      if (operator === "<") {
+        if (isInput) now = { kind: "unknown" };
+        if (!isFixed(item.value) || isDeviceToRead(item.value)) by.uncertain(`input from ${item.source}`);
+        else if (item.source.includes("$") && holdsSecrets(readable(item.value)))
+          by.uncertain(`it shows ${readable(item.value)} to the model, which holds keys`);
+      } else if (operator === "<&" || (operator === ">&" && isDescriptor)) {
+        if (!isDescriptor) by.uncertain(`input from ${item.source}`);
+        if (operator === "<&" && isInput) now = { kind: "unknown" };
+        if (operator === ">&" && descriptor !== 2) moved = true;
+      } else {
+        if (descriptor !== 2) moved = true;
+        if (node.descriptor?.type === "FileDescriptorVariable" || !isHarmlessSink(item.value))
+          writes.push({ file: item.value, disk: by.scope.directories().some((cwd) => isDisk(item.value, cwd)) });
+      }
+    }
+    if (items.length !== 1) by.uncertain("a redirection to several or no files");
+  }
+  return { input: now, writes, moved };
+}
+
+function known(values: readonly string[], end: string): Input {
+  // Several possible texts: all of them, one after the other, are looked at.
+  return values.length === 0
+    ? { kind: "unknown" }
+    : { kind: "known", text: values.map((value) => value + end).join("\n") };
+}
+
+function heredocValues(node: Redirection & { type: "HereDoc" }, by: Expansion): readonly string[] {
+  const { body } = node;
+  return wordValues({ type: "Word", text: "", value: body.text, pos: 0, end: 0, parts: body.parts }, by);
+}

@@ -1,0 +1,238 @@
+/** Scripts, lists, pipelines and compound commands, in the order a shell would run them. */
+import {
+  type CommandNode,
+  type CompoundList,
+  forEachChild,
+  type Pipeline,
+  type Script,
+  type Statement,
+  type SyntaxNode,
+} from "unbash";
+import { UNKNOWN } from "./field.ts";
+import type { Printed } from "./found-command.ts";
+import { OutOfWork } from "./out-of-work.ts";
+import { redirected } from "./redirections.ts";
+import type { Value } from "./scope.ts";
+import type { Walk } from "./walk.ts";
+import { expandWord, wordValues } from "./words.ts";
+import { INHERITED, type Input } from "../wrappers/wrapped.ts";
+
+export class Lists {
+  #loops = 0;
+
+  constructor(readonly walk: Walk) {}
+
+  /** A parsed text of its own, as opposed to a part of one. */
+  text(script: Script, source: string, input: Input = INHERITED): Printed {
+    const before = this.walk.source;
+    this.walk.source = source;
+    try {
+      // unbash 6.0.3 drops an opening parenthesis at the end of a command without a word.
+      const end = script.commands.at(-1)?.end;
+      if (end !== undefined && /^[ \t]*\(/.test(source.slice(end, end + 64)))
+        this.walk.uncertain("it cannot be parsed: an unexpected parenthesis");
+      const out = this.script(script, input);
+      this.#complete(script, 0);
+      return out;
+    } finally {
+      this.walk.source = before;
+    }
+  }
+
+  /** A second, plain pass over the tree: a substitution that was not walked is a construct this walk does not know. */
+  #complete(node: SyntaxNode, depth: number): void {
+    this.walk.spend(0.1);
+    if (depth > 400) throw new OutOfWork();
+    if (
+      (node.type === "CommandExpansion" ||
+        node.type === "ProcessSubstitution" ||
+        node.type === "ArithmeticCommandExpansion") &&
+      node.script !== undefined &&
+      !this.walk.seen.has(node.script)
+    )
+      this.walk.uncertain("a substitution in a place that is not looked at");
+    forEachChild(node, (child) => this.#complete(child, depth + 1));
+  }
+
+  script(script: Script, input: Input): Printed {
+    // Backticks have their own, unescaped text.
+    if (script.source !== undefined && script.source !== this.walk.source)
+      return this.text({ ...script, source: script.source }, script.source, input);
+    if ("errors" in script && Array.isArray(script.errors) && script.errors.length > 0)
+      this.walk.uncertain("a part of it cannot be parsed");
+    return this.walk.deeper(() => this.walk.withInput(input, () => this.list(script.commands)));
+  }
+
+  list(statements: readonly Statement[]): Printed {
+    let out: Printed = "";
+    let known = false;
+    let previous: Statement | undefined;
+    for (const statement of statements) {
+      let printed: Printed;
+      // Two commands with nothing between them: the parser recovered from something.
+      if (
+        previous !== undefined &&
+        previous.background !== true &&
+        !/[;&\n]/.test(this.walk.source.slice(previous.end, statement.pos))
+      )
+        this.walk.uncertain("it cannot be parsed: two commands without a separator");
+      previous = statement;
+      if (statement.background === true) {
+        this.walk.effect("it starts something in the background");
+        this.walk.scope.maybe(() => {
+          this.walk.calls.inBackground(() => {
+            printed = this.#statement(statement);
+          });
+        });
+      } else printed = this.#statement(statement);
+      // What is known of the output stays known beside what is not.
+      if (printed !== undefined || out !== undefined) out = (out ?? NOT_KNOWN) + (printed ?? NOT_KNOWN);
+      known ||= printed !== undefined && printed !== "";
+    }
+    return known || statements.length === 0 || out === "" ? out : undefined;
+  }
+
+  #statement(statement: Statement): Printed {
+    const { command } = statement;
+    if (command.type !== "AndOr") return this.#node(command);
+    const [first, ...others] = command.commands;
+    if (first !== undefined) this.#node(first);
+    this.walk.calls.conditionally(() =>
+      this.walk.scope.maybe(() => {
+        for (const [index, item] of others.entries()) {
+          if (command.operators[index] === "&&") this.#node(item);
+          else this.walk.scope.maybe(() => void this.#node(item));
+        }
+      }),
+    );
+    return undefined;
+  }
+
+  #node(node: CommandNode | Pipeline): Printed {
+    this.walk.spend(6);
+    return node.type === "Pipeline" ? this.#pipeline(node) : this.command(node, this.walk.input);
+  }
+
+  #pipeline(node: Pipeline): Printed {
+    const { commands } = node;
+    if (commands.length === 0) this.walk.uncertain("it cannot be parsed: an empty command");
+    if (commands.length === 1) return this.command(commands[0] as CommandNode, this.walk.input);
+    let input = this.walk.input;
+    let out: Printed;
+    this.walk.calls.forking(() => {
+      for (const command of commands) {
+        this.walk.scope.maybe(() => {
+          out = this.walk.withInput(input, () => this.command(command, input));
+        });
+        input = out === undefined ? { kind: "unknown" } : { kind: "known", text: out };
+      }
+    });
+    return out;
+  }
+
+  command(node: CommandNode, input: Input): Printed {
+    switch (node.type) {
+      case "Command":
+        return this.walk.commands.simple(node, input);
+      case "Redirected": {
+        const io = redirected(node.redirects, input, this.walk);
+        this.walk.writes.push(...io.writes);
+        const out = this.walk.withInput(io.input, () => this.command(node.command, io.input));
+        return io.writes.length > 0 || io.moved ? undefined : out;
+      }
+      case "Function":
+        this.walk.commands.define(node.name.value, node.body);
+        return "";
+      case "Coproc":
+        this.walk.effect("it starts a coprocess");
+        this.walk.calls.forking(() => {
+          if (node.body.type === "CompoundList") this.list(node.body.commands);
+          else this.command(node.body, { kind: "unknown" });
+        });
+        return undefined;
+      case "Subshell":
+        return this.#subshell(node.body);
+      case "BraceGroup":
+        return this.list(node.body.commands);
+      case "If":
+        this.list(node.clause.commands);
+        this.#branches([
+          node.then,
+          ...node.elif.flatMap((branch) => [branch.clause, branch.then]),
+          ...(node.else === undefined ? [] : [node.else]),
+        ]);
+        return undefined;
+      case "While":
+        this.#loop(() => {
+          this.list(node.clause.commands);
+          this.list(node.body.commands);
+        });
+        return undefined;
+      case "For":
+      case "Select": {
+        const values: Value[] = [];
+        for (const word of node.wordlist ?? [])
+          for (const outcome of expandWord(word, this.walk)) for (const item of outcome) values.push(item.value);
+        if (node.wordlist === undefined)
+          for (const given of this.walk.scope.positional) values.push(...(typeof given === "string" ? [given] : given));
+        const name = node.name.value;
+        this.walk.assign(name, values);
+        let out: Printed;
+        this.#loop(() => {
+          this.walk.scope.set(name, values.length === 0 ? [UNKNOWN] : values);
+          out = this.list(node.body.commands);
+        });
+        return out === undefined || out === "" ? undefined : out + NOT_KNOWN;
+      }
+      case "ArithmeticFor":
+        for (const part of [node.initialize, node.test, node.update])
+          if (part !== undefined) this.walk.evaluation.expression(part);
+        this.#loop(() => void this.list(node.body.commands));
+        return undefined;
+      case "Case":
+        wordValues(node.word, this.walk);
+        for (const item of node.items) for (const pattern of item.pattern) wordValues(pattern, this.walk);
+        this.#branches(node.items.map((item) => item.body));
+        return undefined;
+      case "TestCommand":
+        this.walk.evaluation.test(node.expression);
+        return "";
+      case "ArithmeticCommand":
+        if (node.expression !== undefined) this.walk.evaluation.expression(node.expression);
+        else if (node.body.trim() !== "") this.walk.uncertain("arithmetic this parser does not know");
+        // A shell without (( )) reads two subshells, and `>` as a redirection.
+        if (/[^<>=!]>[^=>]|^\s*[A-Za-z_]\w*\s+[\w-]/.test(node.body))
+          this.walk.uncertain("(( )) that another shell would read as commands");
+        return "";
+    }
+  }
+
+  #subshell(body: CompoundList): Printed {
+    const { cwd } = this.walk.scope;
+    let out: Printed;
+    this.walk.scope.maybe(() => {
+      out = this.list(body.commands);
+    });
+    this.walk.scope.cwd = cwd;
+    return out;
+  }
+
+  #branches(bodies: readonly CompoundList[]): void {
+    this.walk.calls.conditionally(() => {
+      for (const body of bodies) this.walk.scope.maybe(() => void this.list(body.commands));
+    });
+  }
+
+  /** Twice, so that what the end of the body assigns is known at its start. */
+  #loop(body: () => void): void {
+    this.#loops++;
+    this.walk.calls.conditionally(() => {
+      const assigned = this.walk.scope.maybe(body);
+      if (assigned && this.#loops <= 3) this.walk.scope.maybe(body);
+    });
+    this.#loops--;
+  }
+}
+
+/** Output of a command that is only known when it runs. */
+const NOT_KNOWN = `${UNKNOWN}\n`;

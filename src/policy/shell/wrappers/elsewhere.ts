@@ -1,0 +1,182 @@
+/** Commands that run on another machine or in a container. */
+import { programName } from "../syntax/field.ts";
+import { leadingOptions } from "./options.ts";
+import { fromInput, joined, rest, script, type Wrapper } from "./wrapped.ts";
+
+export const ssh: Wrapper = (argv, input) => {
+  const options = leadingOptions(argv, 1, { flags: "46AaCfGgKkMNnqsTtVvXxYy", values: "BbcDEeFIiJLlmOopQRSWw" });
+  const after = leadingOptions(argv, options.at + 1, {
+    flags: "46AaCfGgKkMNnqsTtVvXxYy",
+    values: "BbcDEeFIiJLlmOopQRSWw",
+  });
+  const command = rest(argv, after.at);
+  const proxy = options.seen.get("o")?.value ?? "";
+  const local = /^(?:ProxyCommand|LocalCommand)[= ]([^]+)$/i.exec(proxy);
+  const scripts = local === null ? [] : [script(local[1])];
+  if (command.length === 0) {
+    if (options.odd && argv[options.at] !== undefined) scripts.push(script(joined(rest(argv, options.at))));
+    return {
+      harmless: false,
+      ...fromInput(input),
+      ...(scripts.length > 0 ? { scripts } : {}),
+      ...(options.odd ? { uncertain: "what ssh runs depends on a word that cannot be known" } : {}),
+    };
+  }
+  // An unknown word may be an option or the host: the command is looked for after both.
+  if (options.odd && argv[options.at] !== undefined) scripts.push(script(joined(rest(argv, options.at))));
+  return {
+    harmless: false,
+    scripts: [...scripts, script(joined(command))],
+    ...(options.odd ? { uncertain: "what ssh runs depends on a word that cannot be known" } : {}),
+  };
+};
+
+/** docker, podman, nerdctl: exec and run; the command follows the container or image. */
+export const containers: Wrapper = (argv, input) => {
+  const global = leadingOptions(argv, 1, {
+    flags: "Dv",
+    values: "Hlc",
+    longValues: [
+      "host",
+      "log-level",
+      "context",
+      "config",
+      "connection",
+      "url",
+      "root",
+      "runroot",
+      "namespace",
+      "tlscacert",
+      "tlscert",
+      "tlskey",
+    ],
+    long: ["debug", "tls", "tlsverify", "remote", "version", "help"],
+  });
+  let at = global.at;
+  let verb = argv[at]?.value;
+  if (verb === "container" || verb === "compose") {
+    const group = leadingOptions(argv, at + 1, {
+      values: "fp",
+      longValues: ["file", "project-name", "profile", "env-file", "project-directory", "ansi", "progress", "parallel"],
+    });
+    at = group.at;
+    verb = argv[at]?.value;
+  }
+  if (verb !== "exec" && verb !== "run") return undefined;
+  const options = leadingOptions(argv, at + 1, {
+    flags: "ditTPq",
+    values: "euwvpmhlac",
+    longValues: [
+      "env",
+      "env-file",
+      "user",
+      "workdir",
+      "volume",
+      "publish",
+      "name",
+      "network",
+      "memory",
+      "cpus",
+      "hostname",
+      "label",
+      "mount",
+      "detach-keys",
+      "entrypoint",
+      "add-host",
+      "cap-add",
+      "cap-drop",
+      "cgroupns",
+      "device",
+      "dns",
+      "gpus",
+      "group-add",
+      "ip",
+      "ipc",
+      "link",
+      "log-driver",
+      "log-opt",
+      "mac-address",
+      "pid",
+      "pids-limit",
+      "platform",
+      "pull",
+      "restart",
+      "runtime",
+      "security-opt",
+      "shm-size",
+      "stop-signal",
+      "stop-timeout",
+      "storage-opt",
+      "sysctl",
+      "tmpfs",
+      "ulimit",
+      "userns",
+      "uts",
+      "volumes-from",
+      "volume-driver",
+      "expose",
+      "health-cmd",
+      "cidfile",
+      "index",
+      "annotation",
+      "cpuset-cpus",
+      "arch",
+      "os",
+    ],
+    long: [
+      "detach",
+      "interactive",
+      "tty",
+      "privileged",
+      "rm",
+      "init",
+      "no-healthcheck",
+      "oom-kill-disable",
+      "publish-all",
+      "read-only",
+      "sig-proxy",
+      "quiet",
+      "no-deps",
+      "service-ports",
+      "use-aliases",
+      "build",
+      "remove-orphans",
+      "latest",
+      "replace",
+      "no-hosts",
+    ],
+  });
+  const entry = options.seen.get("entrypoint");
+  const inner = rest(argv, options.at + 1);
+  const privileged = options.seen.has("privileged") ? { privileged: true } : {};
+  if (entry !== undefined) return { harmless: false, commands: [[entry, ...inner]], ...privileged };
+  if (inner.length === 0) return { harmless: false, ...(verb === "run" ? {} : fromInput(input)), ...privileged };
+  return {
+    harmless: false,
+    commands: [inner],
+    at: options.at + 1,
+    ...privileged,
+    ...(options.odd ? { uncertain: "a container option that cannot be known" } : {}),
+  };
+};
+
+/** kubectl exec, lxc exec, incus exec, aws-vault exec, op run …: everything after `--`. */
+export function afterDashes(verb: RegExp | undefined): Wrapper {
+  return (argv) => {
+    const verbAt =
+      verb === undefined ? 0 : argv.slice(0, 8).findIndex((word, index) => index > 0 && verb.test(word.value));
+    if (verbAt < 0) return undefined;
+    const dashes = argv.findIndex((word) => word.value === "--");
+    if (dashes > 0) return { harmless: false, commands: [rest(argv, dashes + 1)], at: dashes + 1 };
+    // The old form without dashes: after the verb and the name; which words are options' values cannot be told.
+    const at = verbAt + 2;
+    const name = argv[verbAt]?.value ?? "";
+    return verb !== undefined && name !== "run" && name !== "debug" && at < argv.length
+      ? {
+          harmless: false,
+          commands: [rest(argv, at)],
+          uncertain: `${programName(argv[0]?.value ?? "")} ${name} without --`,
+        }
+      : { harmless: false };
+  };
+}

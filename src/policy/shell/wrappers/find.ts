@@ -1,0 +1,164 @@
+/** find: what its actions run or delete, and whether a test narrows that down. */
+import { type Field, field, isFixed, matchesAll, UNKNOWN } from "../syntax/field.ts";
+import type { Wrapped } from "./wrapped.ts";
+
+export interface FindPlan {
+  readonly starts: readonly Field[];
+  readonly actions: readonly FindAction[];
+  /** A word the parser does not know: what follows may mean anything. */
+  readonly odd: boolean;
+}
+
+export type FindAction =
+  | { readonly kind: "delete"; readonly narrowed: boolean }
+  /** `named`: the only name the files have that it runs on. */
+  | {
+      readonly kind: "run";
+      readonly argv: readonly Field[];
+      readonly narrowed: boolean;
+      readonly named: string | undefined;
+    }
+  | { readonly kind: "write"; readonly file: Field | undefined };
+
+export function findRuns(argv: readonly Field[]): Wrapped | undefined {
+  const plan = findPlan(argv);
+  const commands: Field[][] = [];
+  for (const action of plan.actions) {
+    if (action.kind !== "run") continue;
+    const starts = plan.starts.length === 0 ? [field(".")] : plan.starts;
+    for (const start of starts) {
+      const below = `${start.value === "/" ? "" : start.value}/${UNKNOWN}`;
+      const found = action.narrowed && action.named !== undefined ? `${below}/${action.named}` : below;
+      const on = (path: string) =>
+        action.argv.map((word) =>
+          word.value.includes("{}") ? field(word.value.replaceAll("{}", path), word.source) : word,
+        );
+      // A file's name may hold anything, also text that a shell would run.
+      commands.push(on(found));
+      if (!action.narrowed) commands.push(recursive(on(start.value)));
+    }
+  }
+  return commands.length === 0 ? undefined : { harmless: true, commands, input: { kind: "inherited" } };
+}
+
+/** find walks down by itself: what it runs on every file is as good as recursive. */
+export function recursive(words: Field[]): Field[] {
+  const name = words[0]?.value.replace(/^.*\//, "");
+  return name === "rm" || name === "chmod" || name === "chown" || name === "chgrp"
+    ? [words[0] as Field, field(name === "rm" ? "-r" : "-R", ""), ...words.slice(1)]
+    : words;
+}
+
+/** Tests that leave out some files, options that take words, and actions. */
+const NARROWING =
+  /^-(?:i?name|i?path|i?wholename|i?regex|i?lname|[acm]time|[acm]min|newer.*|anewer|cnewer|size|empty|user|group|uid|gid|nouser|nogroup|inum|samefile|perm|links|fstype|used|false)$/;
+const ONE_WORD =
+  /^-(?:i?name|i?path|i?wholename|i?regex|i?lname|[acm]time|[acm]min|newer..|newer|anewer|cnewer|size|user|group|uid|gid|inum|samefile|perm|links|fstype|used|type|xtype|maxdepth|mindepth|regextype|context|printf|D|files0-from)$/;
+const NO_WORD =
+  /^-(?:empty|nouser|nogroup|readable|writable|executable|true|false|daystart|depth|d|follow|ignore_readdir_race|noignore_readdir_race|mount|xdev|noleaf|warn|nowarn|print|print0|ls|prune|quit|delete|help|-help|version|-version|X|E|x|s|H|L|P|O[0-3])$/;
+
+export function findPlan(argv: readonly Field[]): FindPlan {
+  let at = 1;
+  while (at < argv.length && /^-(?:H|L|P|E|X|d|s|x|O[0-3])$/.test(argv[at]?.value ?? "")) at++;
+  if (argv[at]?.value === "-D") at += 2;
+  const starts: Field[] = [];
+  for (; at < argv.length; at++) {
+    const word = (argv[at] as Field).value;
+    if (/^-./.test(word) || word === "(" || word === "!" || word === ")" || word === ",") break;
+    starts.push(argv[at] as Field);
+  }
+  const parser = new Expression(argv, at);
+  parser.or(false);
+  return { starts, actions: parser.actions, odd: parser.odd || parser.at < argv.length };
+}
+
+/** find's own grammar: `,` and `-o` separate, everything else is and-ed; a test before an action narrows it. */
+class Expression {
+  readonly actions: FindAction[] = [];
+  odd = false;
+  #named: string | undefined;
+
+  constructor(
+    readonly argv: readonly Field[],
+    public at: number,
+  ) {}
+
+  /** Whether the whole is a test that leaves out some files. */
+  or(outer: boolean, depth = 0): boolean {
+    let all = true;
+    for (;;) {
+      if (!this.and(outer, depth)) all = false;
+      const word = this.argv[this.at]?.value;
+      if (word !== "-o" && word !== "-or" && word !== ",") return all;
+      this.at++;
+    }
+  }
+
+  and(outer: boolean, depth: number): boolean {
+    let narrowed = outer;
+    let own = false;
+    if (!outer) this.#named = undefined;
+    while (this.at < this.argv.length) {
+      const word = (this.argv[this.at] as Field).value;
+      if (word === "-o" || word === "-or" || word === "," || word === ")") break;
+      this.at++;
+      if (word === "-a" || word === "-and") continue;
+      const narrows = this.primary(word, narrowed, depth);
+      narrowed ||= narrows;
+      own ||= narrows;
+    }
+    return own;
+  }
+
+  primary(word: string, narrowed: boolean, depth: number): boolean {
+    if (word === "!" || word === "-not") {
+      const next = this.argv[this.at++]?.value;
+      if (next !== undefined) this.primary(next, narrowed, depth);
+      return false;
+    }
+    if (word === "(") {
+      if (depth > 40) {
+        this.odd = true;
+        this.at = this.argv.length;
+        return false;
+      }
+      const narrows = this.or(narrowed, depth + 1);
+      if (this.argv[this.at]?.value === ")") this.at++;
+      else this.odd = true;
+      return narrows;
+    }
+    if (/^-(?:exec|execdir|ok|okdir)$/.test(word)) {
+      const from = this.at;
+      while (this.at < this.argv.length && !this.endsRun()) this.at++;
+      this.actions.push({ kind: "run", argv: this.argv.slice(from, this.at), narrowed, named: this.#named });
+      this.at++;
+      return false;
+    }
+    if (/^-(?:fprint0?|fls)$/.test(word)) {
+      this.actions.push({ kind: "write", file: this.argv[this.at++] });
+      return false;
+    }
+    if (word === "-fprintf") {
+      this.actions.push({ kind: "write", file: this.argv[this.at] });
+      this.at += 2;
+      return false;
+    }
+    if (word === "-delete") {
+      this.actions.push({ kind: "delete", narrowed });
+      return false;
+    }
+    if (ONE_WORD.test(word)) {
+      const value = this.argv[this.at++]?.value ?? "";
+      if (word === "-name" && isFixed(value) && !/[*?[\\]/.test(value)) this.#named = value;
+      if (word === "-maxdepth") return false;
+      return NARROWING.test(word) && !matchesAll(value);
+    }
+    if (!NO_WORD.test(word)) this.odd = true;
+    return NARROWING.test(word);
+  }
+
+  endsRun(): boolean {
+    const word = this.argv[this.at]?.value;
+    return word === ";" || (word === "+" && this.argv[this.at - 1]?.value === "{}");
+  }
+}

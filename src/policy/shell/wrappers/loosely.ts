@@ -1,0 +1,156 @@
+/** Programs that run another one and whose options need not be known: the command is looked for wherever it may begin. */
+import { type Field, programName } from "../syntax/field.ts";
+import { leadingOptions } from "./options.ts";
+import { fromInput, joined, rest, runs, script, type Wrapper } from "./wrapped.ts";
+
+interface Loose {
+  /** Runs something only behind this word. */
+  readonly verb?: RegExp;
+  /** Words between the options and the command. */
+  readonly operands?: number;
+  /** Options whose value is shell text, in the next word or behind `=`. */
+  readonly text?: RegExp;
+  /** Only the text of these options is run. */
+  readonly textOnly?: boolean;
+  /** The words are put together and given to a shell. */
+  readonly shell?: boolean;
+  /** Usually runs programs of a project, which are its own affair: only the system's are looked at. */
+  readonly project?: boolean;
+}
+
+const OF_THE_SYSTEM =
+  /^(?:git|rm|dd|mkfs.*|mke2fs|wipefs|shred|tee|mv|cp|chmod|chown|chgrp|find|rsync|(?:ba|da|z|k|mk|a|c|tc)?sh|fish|busybox|sudo|doas|su|env|exec|eval|xargs|parallel|nice|nohup|timeout|time|stdbuf|setsid|ssh|docker|podman|kubectl)$/;
+
+function loosely({ verb, operands = 0, text, textOnly = false, shell = false, project = false }: Loose): Wrapper {
+  return (argv) => {
+    const verbAt = verb === undefined ? 0 : argv.findIndex((word, index) => index > 0 && verb.test(word.value));
+    if (verbAt < 0) return undefined;
+    const from = verbAt + 1;
+    const scripts = text === undefined ? [] : textsOf(argv, from, text).map((item) => script(item));
+    if (textOnly) return scripts.length === 0 ? undefined : { harmless: false, scripts };
+    if (scripts.length > 0) return { harmless: false, scripts };
+    const dashes = argv.findIndex((word, index) => index >= from && word.value === "--");
+    const options = leadingOptions(argv, from, {});
+    const at = dashes < 0 ? options.at + operands : dashes + 1;
+    if (shell) {
+      // Behind an option that is not known, the command may begin one word later.
+      const begins = options.odd && dashes < 0 ? [at, at + 1, at + 2, at + 3] : [at];
+      return {
+        harmless: false,
+        scripts: begins.filter((begin) => begin < argv.length).map((begin) => script(joined(rest(argv, begin)))),
+        ...(options.odd ? { uncertain: `where the command of ${argv[0]?.source ?? ""} begins` } : {}),
+      };
+    }
+    if (project && !rest(argv, from).some((word) => OF_THE_SYSTEM.test(programName(word.value)))) return undefined;
+    // An entry of shell_allow that names the verb covers what is behind it.
+    if (dashes >= 0) return { harmless: false, commands: [rest(argv, at)], at: verbAt === 0 ? at : verbAt };
+    return runs(argv, options, at, false, verbAt === 0 ? {} : { at: verbAt });
+  };
+}
+
+function textsOf(argv: readonly Field[], from: number, option: RegExp): (string | undefined)[] {
+  return argv.flatMap((word, index) => {
+    if (index < from || !word.value.startsWith("-")) return [];
+    const equals = word.value.indexOf("=");
+    if (equals > 0 && option.test(word.value.slice(0, equals))) return [word.value.slice(equals + 1)];
+    return option.test(word.value) ? [argv[index + 1]?.value] : [];
+  });
+}
+
+/** ssh's relatives: programs that their options name. */
+const remote: Wrapper = (argv) => {
+  const scripts = argv.flatMap((word, index) => {
+    const before = argv[index - 1]?.value ?? "";
+    const command = /^(?:-o)?(?:ProxyCommand|LocalCommand)[= ]([^]+)$/i.exec(word.value)?.[1];
+    if (command !== undefined) return [script(command)];
+    if (before === "-S") return [script(word.value)];
+    return [];
+  });
+  return scripts.length === 0 ? undefined : { harmless: false, scripts };
+};
+
+/** `--exec /bin/program -- its arguments`. */
+const startStop: Wrapper = (argv) => {
+  const at = argv.findIndex((word) => /^(?:-x|-a|--exec|--startas)$/.test(word.value));
+  const dashes = argv.findIndex((word) => word.value === "--");
+  const program = argv[at + 1];
+  return at < 0 || program === undefined
+    ? undefined
+    : { harmless: false, commands: [[program, ...(dashes < 0 ? [] : rest(argv, dashes + 1))]] };
+};
+
+/** `EXEC:command` and `SYSTEM:text` among the addresses. */
+const socat: Wrapper = (argv) => {
+  const scripts = argv.flatMap((word) => {
+    const text = /^(?:EXEC|SYSTEM|SHELL):([^]+)$/i.exec(word.value)?.[1];
+    return text === undefined ? [] : [script(text)];
+  });
+  return scripts.length === 0 ? undefined : { harmless: false, scripts };
+};
+
+const ansible: Wrapper = (argv) => {
+  const module = argv.findIndex((word) => /^(?:-m|--module-name)$/.test(word.value));
+  if (module > 0 && !/(?:^|\.)(?:shell|command|raw)$/.test(argv[module + 1]?.value ?? "")) return undefined;
+  return loosely({ text: /^(?:-a|--args)$/, textOnly: true })(argv, { kind: "inherited" });
+};
+
+const RUN = /^(?:run|exec)$/;
+const COMMAND = /^(?:-c|--command|-e|--exec|-x)$/;
+const another = loosely({});
+const afterRun = loosely({ verb: RUN, project: true });
+const afterOne = loosely({ operands: 1 });
+const onHosts = loosely({ shell: true });
+const otherShell = loosely({ text: /^(?:-c|-Command|-command|--command|--commands|-EncodedCommand)$/, textOnly: true });
+const terminal = loosely({ verb: /^(?:-e|-x|--command|--execute|--)$/, shell: true });
+const inContainer = loosely({ verb: RUN, operands: 1 });
+
+const words = (text: string, wrapper: Wrapper) => text.split(" ").map((name) => [name, wrapper] as const);
+
+export const LOOSE: Readonly<Record<string, Wrapper>> = Object.fromEntries([
+  ...words("firejail proot catchsegv tini dumb-init chpst softlimit linux32 linux64 i386 x86_64 chronic ifne", another),
+  ...words("tsp nq systemd-cat eatmydata cgexec choom dtach watchexec dotenv bwrap flatpak-spawn runcon", another),
+  ...words(
+    "distrobox-host-exec host-spawn systemd-nspawn uftrace valgrind heaptrack setarch sem annotate-output",
+    another,
+  ),
+  ...words("envdir logsave faketime arch-chroot setuidgid s6-setuidgid s6-envdir", afterOne),
+  ...words("poetry uv pipenv conda mamba micromamba bundle yarn asdf rbenv pyenv hatch pdm rye", afterRun),
+  ...words("doppler chamber teller infisical toolbox", afterRun),
+  ...words("multipass crictl runc crun buildah nomad", inContainer),
+  ...words("pwsh powershell xonsh nu elvish oksh", otherShell),
+  ...words("pdsh pssh parallel-ssh clush dsh", onHosts),
+  ...words("xterm konsole alacritty kitty gnome-terminal xfce4-terminal urxvt foot wezterm", terminal),
+  ...words("scp sftp sshfs", remote),
+  ["mise", loosely({ verb: /^(?:exec|x)$/, project: true })],
+  ["heroku", loosely({ verb: /^run(?::detached)?$/, shell: true })],
+  ["adb", loosely({ verb: /^shell$/, shell: true })],
+  ["perf", loosely({ verb: /^(?:stat|record|trace)$/ })],
+  ["rr", loosely({ verb: /^record$/ })],
+  ["gdb", loosely({ verb: /^--args$/ })],
+  ["lldb", loosely({ verb: /^--$/ })],
+  ["npm", loosely({ verb: /^exec$/, text: /^(?:-c|--call)$/, project: true })],
+  ["pnpm", loosely({ verb: /^exec$/, project: true })],
+  ["npx", loosely({ text: /^(?:-c|--call)$/, project: true })],
+  ["pueue", loosely({ verb: /^add$/, shell: true })],
+  ["guix", loosely({ verb: /^(?:shell|environment)$/ })],
+  ["distrobox", loosely({ verb: /^enter$/ })],
+  ["snap", loosely({ verb: /^run$/, text: /^-c$/, textOnly: true })],
+  ["vagrant", loosely({ verb: /^ssh$/, text: /^(?:-c|--command)$/ })],
+  ["gcloud", loosely({ verb: /^ssh$/, text: /^--command$/ })],
+  ["fly", loosely({ verb: /^ssh$/, text: /^(?:-C|--command)$/, textOnly: true })],
+  ["flyctl", loosely({ verb: /^ssh$/, text: /^(?:-C|--command)$/, textOnly: true })],
+  ["salt", loosely({ verb: /^cmd\.(?:run|shell|run_all)$/, shell: true })],
+  ["salt-call", loosely({ verb: /^cmd\.(?:run|shell|run_all)$/, shell: true })],
+  ["nodemon", loosely({ text: COMMAND, textOnly: true })],
+  ["hyperfine", loosely({ shell: true })],
+  ["capsh", loosely({ text: /^-c$/, textOnly: true })],
+  ["fd", loosely({ verb: /^(?:-[a-zA-Z]*[xX]|--exec|--exec-batch)$/ })],
+  ["fdfind", loosely({ verb: /^(?:-[a-zA-Z]*[xX]|--exec|--exec-batch)$/ })],
+  ["rsync", loosely({ text: /^(?:-[a-zA-Z]*e|--rsh)$/, textOnly: true })],
+  ["ncat", loosely({ text: /^(?:-e|-c|--exec|--sh-exec)$/, textOnly: true })],
+  ["nc", loosely({ text: /^(?:-e|-c)$/, textOnly: true })],
+  ["start-stop-daemon", startStop],
+  ["socat", socat],
+  ["ansible", ansible],
+  ["newgrp", (_argv, input) => ({ harmless: false, privileged: true, ...fromInput(input) })],
+]);

@@ -1,0 +1,104 @@
+/** What a program that runs another one would run, and the pieces such programs are described with. */
+import { type Field, programName } from "../syntax/field.ts";
+import { leadingOptions, type Options, type OptionShape } from "./options.ts";
+
+/** What a program's standard input is: the terminal's, known text, or something only the running shell knows. */
+export type Input =
+  { readonly kind: "inherited" } | { readonly kind: "known"; readonly text: string } | { readonly kind: "unknown" };
+
+export const INHERITED: Input = { kind: "inherited" };
+
+export interface InnerScript {
+  /** Undefined: only the running shell knows. */
+  readonly text: string | undefined;
+  /** `$0` and the words after it. */
+  readonly positional?: readonly string[];
+  /** Runs in a shell of its own: what it assigns is gone afterwards. */
+  readonly own: boolean;
+}
+
+/** What a wrapper runs. Empty: the program is one, but this use of it runs nothing. */
+export interface Wrapped {
+  /** The wrapper itself changes nothing; undefined: its row in the read-only table decides. */
+  readonly harmless: boolean;
+  readonly commands?: readonly (readonly Field[])[];
+  /** Index in the wrapper's own words where the inner command starts. */
+  readonly at?: number;
+  readonly scripts?: readonly InnerScript[];
+  readonly assigns?: readonly { readonly name: string; readonly value: string }[];
+  readonly uncertain?: string;
+  /** Another user's rights. */
+  readonly privileged?: boolean;
+  /** The command's input is not the wrapper's. */
+  readonly input?: Input;
+  /** The inner command starts in this directory. */
+  readonly cwd?: string;
+}
+
+export type Wrapper = (argv: readonly Field[], input: Input) => Wrapped | undefined;
+
+export const rest = (argv: readonly Field[], at: number) => argv.slice(at);
+
+export function runs(
+  argv: readonly Field[],
+  options: Options,
+  at: number,
+  harmless: boolean,
+  more: Partial<Wrapped> = {},
+): Wrapped {
+  const inner = rest(argv, at);
+  if (!options.odd)
+    return inner.length === 0 ? { harmless: false, ...more } : { harmless, commands: [inner], at, ...more };
+  // Any word from here on may be where the command begins; all of these are looked at.
+  const uncertain = `what ${programName(argv[0]?.value ?? "")} runs depends on a word that cannot be known`;
+  const begins = argv.flatMap((word, index) => (index > 0 && /^[\w./]/.test(word.value) ? [index] : [])).slice(0, 8);
+  return {
+    harmless: false,
+    commands: [...new Set([at, ...begins])].filter((index) => index < argv.length).map((index) => rest(argv, index)),
+    uncertain,
+    ...more,
+  };
+}
+
+/** `prog [options] [operands] command …`. */
+export function plain(shape: OptionShape, operands = 0, harmless = false, more: Partial<Wrapped> = {}): Wrapper {
+  return (argv) => {
+    const options = leadingOptions(argv, 1, shape);
+    return runs(argv, options, options.at + operands, harmless, more);
+  };
+}
+
+/** Skips `NAME=value` words, as env and sudo take them. */
+export function assignments(
+  argv: readonly Field[],
+  from: number,
+): { at: number; assigns: { name: string; value: string }[] } {
+  const assigns: { name: string; value: string }[] = [];
+  let at = from;
+  for (; at < argv.length; at++) {
+    const match = /^([A-Za-z_]\w*)=([^]*)$/.exec((argv[at] as Field).value);
+    if (match === null) break;
+    assigns.push({ name: match[1] as string, value: match[2] as string });
+  }
+  return { at, assigns };
+}
+
+export function script(text: string | undefined, own = true, positional?: readonly string[]): InnerScript {
+  return { text, own, ...(positional === undefined ? {} : { positional }) };
+}
+
+/** A shell that reads what to do from its input. */
+export function fromInput(input: Input): Partial<Wrapped> {
+  switch (input.kind) {
+    case "known":
+      return { scripts: [script(input.text)], input: { kind: "unknown" } };
+    case "unknown":
+      return { scripts: [script(undefined)] };
+    case "inherited":
+      return {};
+  }
+}
+
+export function joined(words: readonly Field[]): string {
+  return words.map((word) => word.value).join(" ");
+}

@@ -1,0 +1,287 @@
+/** Programs that run another one named by their arguments or their input: what they would run. */
+import { type Field, programName } from "../syntax/field.ts";
+import { findRuns } from "./find.ts";
+import { leadingOptions } from "./options.ts";
+import { screenRuns, tmuxRuns } from "./terminals.ts";
+import { type Input, plain, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
+import { afterDashes, containers, ssh } from "./elsewhere.ts";
+import { env } from "./env.ts";
+import { callback, keyBinding } from "./hooks.ts";
+import { crontab, evaluate, later, nixShell, shell, source, su, sudo, trap } from "./shells.ts";
+import { LOOSE } from "./loosely.ts";
+import { flock, nice, scheduler, scriptCommand, timeout, watch } from "./timed.ts";
+import { parallelRuns, xargsRuns } from "./xargs.ts";
+
+/** What the program would run; undefined: it is no wrapper. */
+export function unwrap(argv: readonly Field[], input: Input): Wrapped | undefined {
+  const name = programName(argv[0]?.value ?? "");
+  const wrapper = Object.hasOwn(WRAPPERS, name)
+    ? WRAPPERS[name]
+    : Object.hasOwn(LOOSE, name)
+      ? LOOSE[name]
+      : /^ld(-linux[\w-]*)?\.so(\.\d+)*$/.test(name)
+        ? plain({})
+        : undefined;
+  return wrapper?.(argv, input);
+}
+
+const commandBuiltin: Wrapper = (argv) => {
+  const options = leadingOptions(argv, 1, { flags: "pvV" });
+  if (options.seen.has("v") || options.seen.has("V")) return { harmless: true };
+  // -p looks programs up in the system's own path: the same program by name.
+  return runs(argv, options, options.at, true);
+};
+
+const applets: Wrapper = (argv) => {
+  const first = argv[1]?.value ?? "";
+  if (first === "" || first.startsWith("--"))
+    return { harmless: first === "--help" || first === "--list" || first === "" };
+  return runs(argv, { at: 1, seen: new Map(), odd: false }, 1, true);
+};
+
+const entr: Wrapper = (argv) => {
+  const options = leadingOptions(argv, 1, { flags: "acdnprsxz" });
+  return options.seen.has("s")
+    ? { harmless: false, scripts: [script(argv[options.at]?.value)] }
+    : runs(argv, options, options.at, false);
+};
+
+const su1: Wrapper = plain({}, 1, false, { privileged: true });
+
+const WRAPPERS: Readonly<Record<string, Wrapper>> = {
+  bash: shell,
+  sh: shell,
+  dash: shell,
+  zsh: shell,
+  ksh: shell,
+  ksh93: shell,
+  mksh: shell,
+  ash: shell,
+  rbash: shell,
+  fish: shell,
+  yash: shell,
+  lksh: shell,
+  posh: shell,
+  csh: shell,
+  tcsh: shell,
+  sudo,
+  doas: plain({ flags: "Lns", values: "aCu" }, 0, false, { privileged: true }),
+  su,
+  runuser: su,
+  sg: su,
+  pkexec: plain({ longValues: ["user"], long: ["disable-internal-agent", "keep-cwd"] }, 0, false, { privileged: true }),
+  run0: plain(
+    {
+      flags: "n",
+      values: "ugDE",
+      longValues: ["user", "group", "chdir", "setenv", "background", "unit", "nice"],
+      long: ["pipe", "pty"],
+    },
+    0,
+    false,
+    { privileged: true },
+  ),
+  gosu: su1,
+  "su-exec": su1,
+  setpriv: plain(
+    {
+      longValues: [
+        "reuid",
+        "regid",
+        "groups",
+        "inh-caps",
+        "ambient-caps",
+        "bounding-set",
+        "securebits",
+        "pdeathsig",
+        "selinux-label",
+        "apparmor-profile",
+      ],
+      long: ["clear-groups", "keep-groups", "init-groups", "reset-env", "no-new-privs", "nnp"],
+    },
+    0,
+    false,
+    { privileged: true },
+  ),
+  chroot: plain({ longValues: ["userspec", "groups"], long: ["skip-chdir"] }, 1, false, { privileged: true }),
+  nsenter: plain(
+    {
+      flags: "ZFeamnpuiUCT",
+      values: "tSGrw",
+      longValues: ["target", "setuid", "setgid", "root", "wd"],
+      long: ["all", "mount", "uts", "ipc", "net", "pid", "user", "cgroup", "time", "no-fork", "preserve-credentials"],
+    },
+    0,
+    false,
+    { privileged: true },
+  ),
+  unshare: plain({
+    flags: "muinpUCTfrc",
+    values: "RwSG",
+    longValues: ["root", "wd", "setuid", "setgid", "propagation"],
+    long: [
+      "mount",
+      "uts",
+      "ipc",
+      "net",
+      "pid",
+      "user",
+      "cgroup",
+      "time",
+      "fork",
+      "map-root-user",
+      "map-current-user",
+      "mount-proc",
+      "keep-caps",
+      "kill-child",
+    ],
+  }),
+  "systemd-run": plain({
+    flags: "qdGtPSrC",
+    values: "pMHuE",
+    longValues: [
+      "property",
+      "machine",
+      "host",
+      "unit",
+      "description",
+      "slice",
+      "service-type",
+      "uid",
+      "gid",
+      "nice",
+      "working-directory",
+      "setenv",
+      "on-active",
+      "on-boot",
+      "on-calendar",
+      "timer-property",
+    ],
+    long: [
+      "user",
+      "system",
+      "scope",
+      "remain-after-exit",
+      "send-sighup",
+      "no-block",
+      "wait",
+      "pty",
+      "pipe",
+      "quiet",
+      "collect",
+      "shell",
+      "same-dir",
+    ],
+  }),
+  "systemd-inhibit": plain({ longValues: ["what", "who", "why", "mode"], long: ["list"] }),
+  "dbus-run-session": plain({ longValues: ["config-file", "dbus-daemon"] }),
+  fakeroot: plain({ flags: "uhv", values: "lsibf" }),
+  unbuffer: plain({ flags: "p" }),
+  "xvfb-run": plain({
+    flags: "al",
+    values: "efnps",
+    longValues: ["server-args", "server-num", "auth-file", "error-file", "xauth-protocol"],
+    long: ["auto-servernum", "listen-tcp"],
+  }),
+  torsocks: plain({}),
+  proxychains: plain({ flags: "q", values: "f" }),
+  proxychains4: plain({ flags: "q", values: "f" }),
+  rlwrap: plain({ flags: "acimnrRvz" }),
+  caffeinate: plain({ flags: "disu", values: "tw" }),
+  strace: plain({ flags: "cCdDfFhikqrtTvVwxyYzZ", values: "abeEIoOpPsSuUX" }),
+  ltrace: plain({ flags: "bcCdfhilLrStttV", values: "aeFlnopsuxw" }),
+  nohup: plain({}),
+  setsid: plain({ flags: "cfw", long: ["ctty", "fork", "wait"] }),
+  stdbuf: plain({ values: "ioe", longValues: ["input", "output", "error"] }, 0, true),
+  nice,
+  timeout,
+  ionice: scheduler(
+    { flags: "t", values: "cnpPu", longValues: ["class", "classdata", "pid", "pgid", "uid"], long: ["ignore"] },
+    0,
+    "pPu",
+  ),
+  chrt: scheduler(
+    {
+      flags: "abdfimorvR",
+      values: "pTPD",
+      longValues: ["pid"],
+      long: ["batch", "deadline", "fifo", "idle", "max", "other", "rr"],
+    },
+    1,
+    "p",
+  ),
+  taskset: scheduler({ flags: "ac", values: "p", longValues: ["pid"], long: ["all-tasks", "cpu-list"] }, 1, "p"),
+  numactl: plain({
+    flags: "asH",
+    values: "imNCp",
+    longValues: ["interleave", "membind", "cpunodebind", "physcpubind", "preferred"],
+    long: ["localalloc", "all", "show", "hardware"],
+  }),
+  prlimit: plain({}),
+  cpulimit: plain({ values: "leP", flags: "fizv" }),
+  time: plain(
+    {
+      flags: "apvqV",
+      values: "fo",
+      longValues: ["format", "output"],
+      long: ["append", "portability", "quiet", "verbose"],
+    },
+    0,
+    false,
+  ),
+  watch,
+  script: scriptCommand,
+  flock,
+  ssh,
+  autossh: ssh,
+  mosh: afterDashes(undefined),
+  sshpass: plain({ flags: "ev", values: "fdpP" }),
+  env,
+  xargs: xargsRuns,
+  parallel: parallelRuns,
+  find: findRuns,
+  gfind: findRuns,
+  docker: containers,
+  podman: containers,
+  nerdctl: containers,
+  "docker-compose": containers,
+  kubectl: afterDashes(/^(?:exec|run|debug)$/),
+  oc: afterDashes(/^(?:exec|rsh|run|debug)$/),
+  k3s: afterDashes(/^exec$/),
+  lxc: afterDashes(/^exec$/),
+  incus: afterDashes(/^exec$/),
+  "aws-vault": afterDashes(/^exec$/),
+  op: afterDashes(/^run$/),
+  "lxc-attach": afterDashes(undefined),
+  machinectl: afterDashes(/^shell$/),
+  direnv: (argv) => (argv[1]?.value === "exec" ? { harmless: false, commands: [rest(argv, 3)], at: 3 } : undefined),
+  command: commandBuiltin,
+  builtin: plain({}, 0, true),
+  exec: plain({ flags: "cl", values: "a" }),
+  eval: evaluate,
+  source,
+  ".": source,
+  trap,
+  mapfile: callback,
+  readarray: callback,
+  compgen: callback,
+  complete: callback,
+  bind: keyBinding,
+  noglob: plain({}, 0, true),
+  nocorrect: plain({}, 0, true),
+  busybox: applets,
+  toybox: applets,
+  at: later,
+  batch: later,
+  crontab,
+  "nix-shell": nixShell,
+  nix: nixShell,
+  tmux: tmuxRuns,
+  screen: screenRuns,
+  entr,
+};
+
+export function isPrivileging(name: string): boolean {
+  return PRIVILEGING.has(name);
+}
+const PRIVILEGING = new Set(["sudoedit", "visudo", "vipw", "vigr", "newgrp", "kdesu", "gksu", "gksudo", "setcap"]);

@@ -1,0 +1,138 @@
+/** xargs and parallel: commands whose arguments come from input or from after `:::`. */
+import { type Field, field, UNKNOWN } from "../syntax/field.ts";
+import { recursive } from "./find.ts";
+import { leadingOptions } from "./options.ts";
+import type { Input, Wrapped } from "./wrapped.ts";
+
+/** Items that are looked at one by one; the rest is unknown. */
+const MOST_ITEMS = 64;
+
+export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
+  const options = leadingOptions(argv, 1, {
+    flags: "0oprtx",
+    values: "adEILnPsJRS",
+    optional: "ile",
+    longValues: ["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var"],
+    long: [
+      "null",
+      "open-tty",
+      "interactive",
+      "no-run-if-empty",
+      "verbose",
+      "exit",
+      "show-limits",
+      "eof",
+      "replace",
+      "max-lines",
+    ],
+  });
+  const { seen } = options;
+  const command = argv.slice(options.at);
+  const inner = command.length === 0 ? [field("echo")] : command;
+  const byFile = seen.has("a") || seen.has("arg-file");
+  const replace =
+    seen.has("I") || seen.has("i") || seen.has("J") || seen.has("replace")
+      ? ((seen.get("I") ?? seen.get("J") ?? seen.get("i") ?? seen.get("replace"))?.value ?? "{}")
+      : undefined;
+  const lines =
+    seen.has("0") || seen.has("null")
+      ? "\0"
+      : seen.has("d") || seen.has("delimiter")
+        ? (seen.get("d") ?? seen.get("delimiter"))?.value
+        : undefined;
+  const items =
+    byFile || input.kind !== "known"
+      ? [UNKNOWN]
+      : itemsOf(input.text, lines ?? (replace === undefined ? undefined : "\n"));
+  // What lists a whole tree names everything in it.
+  const tree = items.some((item) => items.includes(`${item === "/" ? "" : item}/${UNKNOWN}`));
+  const commands =
+    replace === undefined
+      ? [[...(tree ? recursive(inner) : inner), ...items.map((item) => field(item))]]
+      : items.map((item) =>
+          (tree ? recursive(inner) : inner).map((word) => field(word.value.replaceAll(replace, item), word.source)),
+        );
+  return {
+    harmless: !options.odd && !["p", "o", "interactive", "open-tty", "process-slot-var"].some((name) => seen.has(name)),
+    commands,
+    at: options.at,
+    input: { kind: "inherited" },
+    ...(options.odd ? { uncertain: "xargs with options that cannot be known" } : {}),
+  };
+}
+
+function itemsOf(text: string, separator: string | undefined): string[] {
+  const decoded = separator === "\\n" ? "\n" : separator === "\\0" ? "\0" : separator;
+  const all = (decoded === undefined ? text.split(/[ \t\n]+/).map(unquoted) : text.split(decoded)).filter(
+    (item) => item !== "" && item !== "\n",
+  );
+  return all.length > MOST_ITEMS ? [...all.slice(0, MOST_ITEMS), UNKNOWN] : all;
+}
+
+function unquoted(item: string): string {
+  return item.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, "$1$2$3");
+}
+
+/** GNU parallel gives the words, put together, to a shell. */
+export function parallelRuns(argv: readonly Field[], input: Input): Wrapped {
+  const options = leadingOptions(argv, 1, {
+    flags: "0kmqtuvXhV",
+    values: "jSaInNlLdEsPTC",
+    longValues: [
+      "jobs",
+      "sshlogin",
+      "arg-file",
+      "max-args",
+      "delay",
+      "timeout",
+      "colsep",
+      "joblog",
+      "results",
+      "retries",
+      "delimiter",
+      "tmpdir",
+      "workdir",
+      "halt",
+      "load",
+      "memfree",
+      "nice",
+    ],
+    long: [
+      "tag",
+      "null",
+      "keep-order",
+      "dry-run",
+      "bar",
+      "eta",
+      "progress",
+      "ungroup",
+      "group",
+      "line-buffer",
+      "verbose",
+      "quote",
+      "shuf",
+      "pipe",
+      "will-cite",
+      "no-notice",
+      "xargs",
+      "citation",
+      "lb",
+      "no-run-if-empty",
+    ],
+  });
+  const words = argv.slice(options.at).map((word) => word.value);
+  const marks = words.findIndex((word) => /^:::[:+]?\+?$/.test(word));
+  const command = (marks < 0 ? words : words.slice(0, marks)).join(" ");
+  const given = marks < 0 ? [] : words.slice(marks + 1).filter((word) => !word.startsWith(":::"));
+  const items =
+    given.length > 0 ? given.slice(0, MOST_ITEMS) : input.kind === "known" ? itemsOf(input.text, "\n") : [UNKNOWN];
+  if (command === "")
+    return {
+      harmless: false,
+      scripts: items.map((text) => ({ text: text === UNKNOWN ? undefined : text, own: true })),
+    };
+  const texts = items.map((item) =>
+    /\{[^}\s]*\}/.test(command) ? command.replace(/\{[^}\s]*\}/g, () => item) : `${command} ${item}`,
+  );
+  return { harmless: false, scripts: texts.map((text) => ({ text, own: true })) };
+}

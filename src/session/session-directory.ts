@@ -1,0 +1,78 @@
+/** Where sessions are stored: in the working directory, or under home when that cannot be written. */
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+export interface SessionDirectory {
+  /** Holds one `<id>.jsonl` a session. */
+  readonly directory: string;
+  /** Why it is not the usual place. */
+  readonly notice?: string;
+  /** Nothing can be written there either. */
+  readonly unwritable?: true;
+  /** Sessions of the usual place, which can be read but not gone on with there. */
+  readonly readOnly?: string;
+}
+
+/** Looks only; `prepare` makes the directory when the first line is written. */
+export function sessionDirectory(cwd: string, stateDirectory: string | undefined): SessionDirectory {
+  const current = join(cwd, ".buddyx");
+  const legacy = join(cwd, ".agentx");
+  const root = !isDirectory(current) && isDirectory(legacy) ? legacy : current;
+  // A link put there by somebody else could lead the log anywhere.
+  if (canHold(root, cwd)) return { directory: join(root, "sessions") };
+  const why = `${cwd} cannot hold ${root.slice(join(cwd, "/").length)}`;
+  if (stateDirectory === undefined)
+    return {
+      directory: join(root, "sessions"),
+      notice: `${why} and HOME is not set: sessions are not stored`,
+      unwritable: true,
+    };
+  const directory = join(stateDirectory, "sessions");
+  const stored = join(root, "sessions");
+  const readOnly = isDirectory(root) && isDirectory(stored) ? { readOnly: stored } : {};
+  if (!canBeMade(directory))
+    return { directory, notice: `${why}, nor can ${directory} be written: sessions are not stored`, unwritable: true };
+  return { directory, notice: `${why}; sessions are stored in ${directory}`, ...readOnly };
+}
+
+/** Makes the directory for its owner alone, with a .gitignore so that no session is ever committed. */
+export function prepare(directory: string): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  if ((statSync(directory).mode & 0o077) !== 0) chmodSync(directory, 0o700);
+  try {
+    writeFileSync(join(directory, "..", ".gitignore"), "*\n", { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+function canHold(root: string, cwd: string): boolean {
+  try {
+    accessSync(isDirectory(root) ? root : cwd, constants.W_OK);
+    const sessions = lstatSync(join(root, "sessions"), { throwIfNoEntry: false });
+    const itself = lstatSync(root, { throwIfNoEntry: false });
+    return (itself?.isDirectory() ?? true) && (sessions?.isDirectory() ?? true);
+  } catch {
+    return false;
+  }
+}
+
+/** Whether it, or else the nearest directory above it that exists, can be written. */
+function canBeMade(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || directory === dirname(directory)) return false;
+    return canBeMade(dirname(directory));
+  }
+}
+
+/** What cannot even be looked at is none. */
+function isDirectory(path: string): boolean {
+  try {
+    return lstatSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,136 @@
+/** Who and where: what a machine says of itself, asked in one round trip. */
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import os from "node:os";
+import { BuddyError } from "../../lib/errors.ts";
+import { homeDirectory } from "../../lib/home-directory.ts";
+import type { MachineFacts, ScriptResult } from "../target.ts";
+
+const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
+
+/** Arguments: the directory to work in, or ""; anything when it is no matter that it is gone. The last field is the keeper's ledger. */
+export const FACTS_SCRIPT = `
+case \${1-} in
+'') ;;
+'~') cd "$HOME" ;;
+'~/'*) cd "$HOME/\${1#'~/'}" ;;
+/*) cd "$1" ;;
+*) cd "./$1" ;;
+esac || [ -n "\${2-}" ] || exit 3
+u=$(id -un 2>/dev/null) || u=$(id -u)
+e=$(getent passwd "$u" 2>/dev/null) || e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
+s=\${e##*:}; s=\${s:-\${SHELL-}}; [ -x "$s" ] || s=
+h=\${HOME-}
+if [ -z "$h" ]; then e=\${e%:*}; h=\${e##*:}; fi
+m=; if [ -r /etc/machine-id ]; then read -r m </etc/machine-id; fi
+if [ -z "$m" ] && [ "$(uname -s)" = Darwin ]; then m=$(sysctl -n kern.uuid 2>/dev/null); fi
+n=$(if [ -r /etc/os-release ]; then . /etc/os-release; printf %s "\${PRETTY_NAME-}"; fi)
+printf '%s\\0' "$u" "$(id -u)" "$(uname -n)" "$m" "\${n:+$n, }$(uname -sr)" "$(pwd)" "\${h:-/}" "$s" "$(tmux -V 2>/dev/null)"
+for p in ${PROGRAMS.join(" ")}; do printf '%s\\0' "$(command -v $p 2>/dev/null)"; done
+printf '%s\\0' "\${D-}"
+`;
+
+export function parseFacts(result: ScriptResult, label: string, wanted?: string): MachineFacts & { ledger: string } {
+  if (result.code === 3) {
+    throw new BuddyError("target", `${label} has no directory ${wanted}`, {
+      // Of the shell's line only what it says of the directory, not where in our script.
+      hint: `${result.stderr.trim().replace(/^.*?\b\d+: (?=cd: )/s, "")}\nName another one with --cd.`,
+    });
+  }
+  const fields = result.stdout.toString().split("\0");
+  const [user, uid, host, machine, system, cwd, home, loginShell, tmux] = fields;
+  if (result.code !== 0 || !user || !host || !cwd?.startsWith("/") || fields.length < 10 + PROGRAMS.length) {
+    throw new BuddyError("target", `${label} did not tell who and where it is`, {
+      hint: result.stderr.trim() || "It needs a POSIX sh with id, uname and pwd.",
+    });
+  }
+  const programs: Record<string, string> = {};
+  PROGRAMS.forEach((name, at) => {
+    const path = fields[9 + at];
+    if (path) programs[name] = path;
+  });
+  return {
+    user,
+    uid: Number(uid),
+    host,
+    machine: machine || host,
+    os: system ?? "",
+    cwd,
+    home: home ?? "/",
+    loginShell: loginShell ?? "",
+    programs,
+    ...tmuxVersion(tmux),
+    ledger: fields[9 + PROGRAMS.length] ?? "",
+  };
+}
+
+/** The same from the runtime: no process is started, except to ask tmux for its version. */
+export function localFacts(cwd: string): MachineFacts {
+  const uid = process.getuid?.() ?? 0;
+  const [username, shell] = account(uid);
+  const programs: Record<string, string> = {};
+  for (const name of PROGRAMS) {
+    const path = Bun.which(name, { PATH: process.env["PATH"] ?? "" });
+    if (path !== null) programs[name] = path;
+  }
+  const name = /^PRETTY_NAME="?(.*?)"?$/m.exec(firstText("/etc/os-release"))?.[1];
+  return {
+    user: username,
+    uid,
+    host: os.hostname(),
+    machine: firstText("/etc/machine-id").trim() || os.hostname(),
+    os: `${name === undefined ? "" : `${name}, `}${os.type()} ${os.release()}`,
+    cwd: directory(cwd),
+    home: homeDirectory(),
+    loginShell: shell,
+    programs,
+    ...(programs["tmux"] === undefined
+      ? {}
+      : tmuxVersion(Bun.spawnSync([programs["tmux"], "-V"], { env: locale(), stderr: "ignore" }).stdout.toString())),
+  };
+}
+
+/** Not from os.userInfo(), which believes the environment. */
+function account(uid: number): [name: string, shell: string] {
+  for (const line of firstText("/etc/passwd").split("\n")) {
+    const [name = "", , id, , , , shell = ""] = line.split(":");
+    if (id === String(uid)) return [name, startable(shell)];
+  }
+  const id = Bun.which("id");
+  const asked = id === null ? "" : Bun.spawnSync([id, "-un"], { env: {}, stderr: "ignore" }).stdout.toString().trim();
+  return [asked || String(uid), startable(process.env["SHELL"] ?? "")];
+}
+
+/** The account's shell may name a program that is not on this machine. */
+function startable(shell: string): string {
+  return Bun.which(shell) === null ? "" : shell;
+}
+
+/** tmux does not even tell its version without a UTF-8 locale. */
+function locale(): Record<string, string> {
+  const { LANG = "", LC_ALL = "", LC_CTYPE = "" } = process.env;
+  return { LANG, LC_ALL, LC_CTYPE };
+}
+
+function tmuxVersion(said: string | undefined): { tmuxVersion?: string } {
+  const version = /^tmux (?:next-)?(\S+)/.exec(said ?? "")?.[1];
+  return version === undefined ? {} : { tmuxVersion: version };
+}
+
+function directory(path: string): string {
+  const home = homeDirectory();
+  const full = path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
+  try {
+    if (statSync(full).isDirectory()) return realpathSync(full);
+  } catch {
+    // Told below, like a file that is no directory.
+  }
+  throw new BuddyError("target", `this machine has no directory ${path}`, { hint: "Name another one with --cd." });
+}
+
+function firstText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,159 @@
+/** Processes on this machine: each its own session and group, ended with buddy. */
+import { existsSync } from "node:fs";
+import { Channel, runAgainAfterDrop } from "./script-runners.ts";
+import { childEnv } from "./child-env.ts";
+import { endGroups, signalGroup } from "./end-groups.ts";
+import { localFacts } from "./identity.ts";
+import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
+import { exitCleanup } from "./exit-cleanup.ts";
+import { within } from "../within.ts";
+
+const TERM_TO_KILL_MS = 1000;
+const CLIENT_GRACE_MS = 1000;
+
+export interface LocalOptions {
+  readonly secretEnv?: readonly string[];
+  readonly cwd?: string;
+}
+
+export class LocalTransport implements Transport {
+  readonly kind = "local";
+  readonly label = "local";
+  readonly facts: MachineFacts;
+  readonly #secretEnv: readonly string[];
+  readonly #groups = new Map<number, () => void>();
+  /** Those among them that end by themselves. */
+  readonly #clients = new Map<number, Promise<unknown>>();
+  readonly #channel: Channel;
+
+  constructor(options: LocalOptions = {}) {
+    this.#secretEnv = options.secretEnv ?? [];
+    this.facts = localFacts(options.cwd ?? process.cwd());
+    this.#channel = new Channel({
+      spawn: (argv) => this.spawn(argv, { isClient: true }),
+      label: "this machine",
+    });
+  }
+
+  spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
+    options.signal?.throwIfAborted();
+    this.#forgetEnded();
+    let child: Bun.Subprocess<"pipe", "pipe", "pipe">;
+    try {
+      child = Bun.spawn([...argv], {
+        stdin: "pipe",
+        stdout: "pipe",
+        stderr: "pipe",
+        cwd: options.cwd ?? this.facts.cwd,
+        env: childEnv(this.#secretEnv, options.env),
+        detached: true,
+      });
+    } catch (error) {
+      return notStarted(error, argv, options.cwd ?? this.facts.cwd);
+    }
+    this.#groups.set(child.pid, exitCleanup().watch(child.pid, options.isClient));
+    const kill = (signal?: NodeJS.Signals) => {
+      signalGroup(child.pid, signal ?? "SIGTERM");
+      if (signal !== undefined) return;
+      const timer = setTimeout(() => signalGroup(child.pid, "SIGKILL"), TERM_TO_KILL_MS);
+      timer.unref();
+    };
+    const abort = () => kill();
+    options.signal?.addEventListener("abort", abort, { once: true });
+    const exited = child.exited.then((code) => {
+      options.signal?.removeEventListener("abort", abort);
+      if (options.isClient || !signalGroup(child.pid, 0)) this.#forget(child.pid);
+      return code;
+    });
+    if (options.isClient) this.#clients.set(child.pid, exited);
+    return {
+      pid: Promise.resolve(child.pid),
+      stdin: stdinOf(child.stdin),
+      stdout: child.stdout,
+      stderr: child.stderr,
+      exited,
+      kill,
+    };
+  }
+
+  run(script: string, options?: ScriptOptions): Promise<ScriptResult> {
+    return runAgainAfterDrop(
+      this.label,
+      () => this.#channel.run(script, options),
+      () => this.ensure(),
+    );
+  }
+
+  ensure(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  answers(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  abandon(): Promise<void> {
+    return this[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#channel.close();
+    await endGroups([...this.#groups.keys()].filter((pid) => !this.#clients.has(pid)));
+    await within(CLIENT_GRACE_MS, undefined, Promise.all(this.#clients.values())).catch(() => {});
+    await endGroups([...this.#groups.keys()]);
+    for (const pid of this.#groups.keys()) this.#forget(pid);
+  }
+
+  #forget(pid: number): void {
+    this.#groups.get(pid)?.();
+    this.#groups.delete(pid);
+    this.#clients.delete(pid);
+  }
+
+  /** A group id cannot be used again while the group has members, so only empty ones are let go. */
+  #forgetEnded(): void {
+    for (const pid of this.#groups.keys()) if (!signalGroup(pid, 0)) this.#forget(pid);
+  }
+}
+
+/** Writing to a process that is gone is no error here: its exit code tells. */
+function stdinOf(sink: Bun.FileSink): Process["stdin"] {
+  let open = true;
+  const quietly = (act: () => unknown) => {
+    try {
+      const result = act();
+      if (result instanceof Promise) result.catch(() => (open = false));
+    } catch {
+      open = false;
+    }
+  };
+  return {
+    write(data) {
+      if (!open) return;
+      quietly(() => sink.write(data));
+      quietly(() => sink.flush());
+    },
+    end() {
+      if (!open) return;
+      open = false;
+      quietly(() => sink.end());
+    },
+  };
+}
+
+/** As a shell would tell it: 127 and a line on stderr, so that every transport answers alike. */
+function notStarted(error: unknown, argv: readonly string[], cwd: string): Process {
+  const code = (error as NodeJS.ErrnoException).code;
+  const why = existsSync(cwd)
+    ? `${argv[0]}: ${code === "ENOENT" ? "not found" : String((error as Error).message)}`
+    : `cd: ${cwd}: no such directory`;
+  const text = new Response(`${why}\n`).body as ReadableStream<Uint8Array>;
+  return {
+    pid: Promise.resolve(0),
+    stdin: { write() {}, end() {} },
+    stdout: new Response("").body ?? new ReadableStream(),
+    stderr: text,
+    exited: Promise.resolve(code === "EACCES" ? 126 : 127),
+    kill() {},
+  };
+}

@@ -1,0 +1,152 @@
+/** A process started through a client (ssh, docker exec) that knows its number over there and dies over there too. */
+import { randomBytes } from "node:crypto";
+import { constants } from "node:os";
+import { BuddyError } from "../../lib/errors.ts";
+import { loaderLine, quote, quoteAll } from "../quote.ts";
+import type { Process, SpawnOptions } from "../target.ts";
+
+/** Ends what the client cannot: killing ssh or `docker exec` leaves the process inside running. */
+export interface ProcessEnder {
+  /** Directory there in which a process signs before it starts; "" where none could be made. */
+  readonly ledger: string;
+  keep(group: number, isClient: boolean): void;
+  drop(group: number): void;
+  signal(group: number, signal: string): void;
+}
+
+const CLIENT_GRACE_MS = 3000;
+const MAX_NOISE = 16 * 1024;
+
+/** `client` runs LOADER there and has been given nothing yet. */
+export function remoteProcess(
+  client: Process,
+  argv: readonly string[],
+  options: SpawnOptions & { readonly softCwd?: string },
+  reaper: ProcessEnder | undefined,
+): Process {
+  const nonce = randomBytes(12).toString("hex");
+  const sign = reaper?.ledger ? `${reaper.ledger}/${options.isClient ? "c" : "g"}` : "";
+  client.stdin.write(loaderLine(startScript(argv, options, nonce, sign)));
+  const started = Promise.withResolvers<number>();
+  started.promise.catch(() => {});
+  const out = afterMark(client.stdout, `\u001e${nonce}\u001e`);
+  const err = afterMark(client.stderr, `\u001e${nonce} `, "\u001e");
+  void err.mark.then(({ found, text }) => {
+    if (found) started.resolve(Number(text));
+    else started.reject(new BuddyError("target", `${argv[0]} was not started: ${lastLine(text)}`));
+  });
+
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let sent: NodeJS.Signals | undefined;
+  let givenUp = false;
+  const kill = (signal?: NodeJS.Signals) => {
+    sent = signal ?? "SIGTERM";
+    if (reaper === undefined) return client.kill(signal);
+    void started.promise.then((pid) => {
+      reaper.signal(pid, (signal ?? "SIGTERM").slice(3));
+      if (signal === undefined) reaper.signal(pid, "LATER-KILL");
+    }, noop);
+    if (signal !== undefined && signal !== "SIGKILL") return;
+    timer ??= setTimeout(() => {
+      givenUp = true;
+      client.kill();
+    }, CLIENT_GRACE_MS);
+  };
+  const abort = () => kill();
+  options.signal?.addEventListener("abort", abort, { once: true });
+  if (reaper !== undefined) void started.promise.then((pid) => reaper.keep(pid, options.isClient ?? false), noop);
+  const exited = client.exited.then((code) => {
+    clearTimeout(timer);
+    options.signal?.removeEventListener("abort", abort);
+    void started.promise.then((pid) => reaper?.drop(pid), noop);
+    // ssh tells a death by signal only as 255, the same as a lost connection; a client that we ended may tell anything.
+    return (code === 255 || givenUp) && sent !== undefined ? 128 + constants.signals[sent] : code;
+  });
+  return { pid: started.promise, stdin: client.stdin, stdout: out.rest, stderr: err.rest, exited, kill };
+}
+
+function startScript(
+  argv: readonly string[],
+  options: SpawnOptions & { readonly softCwd?: string },
+  nonce: string,
+  sign: string,
+): string {
+  const steps = [];
+  if (sign !== "") steps.push(`(: >${quote(sign)}$$) 2>/dev/null`);
+  steps.push(`printf '\\036%s\\036' ${nonce}; printf '\\036%s %s\\036' ${nonce} $$ >&2`);
+  if (options.cwd !== undefined) steps.push(`cd ${quote(atDirectory(options.cwd))} || exit 126`);
+  else if (options.softCwd !== undefined) steps.push(`cd ${quote(atDirectory(options.softCwd))} 2>/dev/null`);
+  for (const [name, value] of Object.entries(options.env ?? {})) {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw new TypeError(`not a variable name: ${name}`);
+    steps.push(`export ${name}=${quote(value)}`);
+  }
+  steps.push("unset l NL", `exec ${quoteAll(argv)}`);
+  return steps.join("\n");
+}
+
+function atDirectory(path: string): string {
+  return path.startsWith("/") ? path : `./${path}`;
+}
+
+interface Marked {
+  readonly rest: ReadableStream<Uint8Array>;
+  /** What stood in the mark; or, when it never came, everything that was said instead. */
+  readonly mark: Promise<{ found: boolean; text: string }>;
+}
+
+/** Drops greetings of login shells, banners and engine notices before the mark; afterwards the stream is passed on as it is. */
+function afterMark(stream: ReadableStream<Uint8Array>, start: string, end = ""): Marked {
+  const reader = stream.getReader();
+  const mark = Promise.withResolvers<{ found: boolean; text: string }>();
+  let noise = Buffer.alloc(0);
+  let found = false;
+  const look = (): Uint8Array | undefined => {
+    const from = noise.indexOf(start);
+    if (from < 0) return undefined;
+    const textFrom = from + start.length;
+    const to = end === "" ? textFrom : noise.indexOf(end, textFrom);
+    if (to < 0) return undefined;
+    found = true;
+    mark.resolve({ found, text: noise.toString("latin1", textFrom, to) });
+    return noise.subarray(to + end.length);
+  };
+  const rest = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        for (;;) {
+          const { value, done } = await reader.read().catch((error: unknown) => {
+            mark.resolve({ found, text: String(error) });
+            throw error;
+          });
+          if (done) {
+            if (!found) {
+              mark.resolve({ found, text: noise.toString() });
+              if (noise.length > 0) controller.enqueue(noise);
+            }
+            return controller.close();
+          }
+          if (found) return controller.enqueue(value);
+          noise = Buffer.concat([noise, value]);
+          const remainder = look();
+          if (remainder === undefined) {
+            noise = noise.subarray(-MAX_NOISE);
+            continue;
+          }
+          noise = Buffer.alloc(0);
+          if (remainder.length === 0) continue;
+          return controller.enqueue(remainder);
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    // One chunk is asked for ahead: the mark is seen also where nobody reads stderr.
+    { highWaterMark: 1 },
+  );
+  return { rest, mark: mark.promise };
+}
+
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1) || "the connection is gone";
+}
+
+function noop(): void {}

@@ -1,0 +1,285 @@
+/** One standing `sh` on the target that runs small scripts one after another: one round trip each, bytes in and out. */
+import { randomBytes } from "node:crypto";
+import { BuddyError } from "../../lib/errors.ts";
+import { END_GROUPS } from "./end-groups.ts";
+import { quoteOnOneLine } from "../quote.ts";
+import type { Process, ScriptResult } from "../target.ts";
+
+/**
+ * Requests are single lines that begin with a secret: should stdin ever get out of step (a killed `head`), file contents
+ * are not taken for commands but end the loop. `read` takes byte by byte, so what follows a line is left for `head -c`.
+ * Groups named by `keep`, or by a file in the ledger, are ended when stdin ends: when the connection, the engine's client
+ * or buddy itself is gone. The ledger is a private directory that started processes sign by themselves: a `keep` would
+ * arrive a round trip later, or never when the line breaks right then.
+ */
+const LOOP = `
+trap '' HUP
+NL='
+'
+H= G= L= D=
+IFS= read -r K || exit 0
+h() { case $(printf ab | head -c 1 2>/dev/null) in a) H=1 ;; *) H=0 ;; esac; }
+x() { [ -n "$H" ] || h; t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
+take() { if [ "$H" = 1 ]; then head -c "$1"; else dd ibs=1 obs=65536 count="$1" 2>/dev/null; fi; }
+d() {
+  [ -n "$H" ] || h
+  t=$1 n=$2; shift 2
+  take "$n" | ( ( "$@" ); c=$?; cat >/dev/null 2>&1; exit $c )
+  printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2
+}
+keep() { G="$G $1"; }
+keepclient() { L="$L $1"; }
+without() { for g in $2; do [ "$g" = "$1" ] || printf ' %s' "$g"; done; }
+drop() {
+  kill -0 "-$1" 2>/dev/null && return
+  G=$(without "$1" "$G") L=$(without "$1" "$L")
+  if [ -n "$D" ]; then rm -f "$D/g$1" "$D/c$1"; fi
+}
+ledger() {
+  D=\${TMPDIR:-/tmp}/buddy-$(id -u)
+  (umask 077; mkdir "$D") 2>/dev/null
+  if [ -L "$D" ] || [ ! -d "$D" ] || [ ! -O "$D" ] || [ ! -w "$D" ]; then D=; return; fi
+  for g in "$D"/run.*; do if [ -d "$g" ] && ! kill -0 "\${g##*.}" 2>/dev/null; then rm -rf "$g"; fi; done
+  D=$D/run.$$
+  (umask 077; mkdir "$D") 2>/dev/null || D=
+}
+before_kill() { :; }
+while IFS= read -r l; do
+  case $l in "$K "*) eval "\${l#"$K "}" ;; *) exit 70 ;; esac
+done
+exec </dev/null >/dev/null 2>&1
+if [ -n "$D" ]; then
+  for g in "$D"/g[0-9]*; do G="$G \${g#"$D"/g}"; done
+  for g in "$D"/c[0-9]*; do L="$L \${g#"$D"/c}"; done
+  rm -rf "$D"
+fi
+${END_GROUPS}`;
+
+export const SCRIPT_RUNNER_ARGV: readonly string[] = ["sh", "-c", LOOP, "buddy-lane"];
+
+const MAX_RESPONSE = 96 * 1024 * 1024;
+const MAX_STDERR = 64 * 1024;
+const MAX_LAST_WORDS = 1000;
+const SLOW_LINE_BYTES_PER_MS = 50;
+
+interface Pending {
+  readonly token: Buffer;
+  readonly exclusive: boolean;
+  readonly bytes: number;
+  readonly resolve: (result: ScriptResult) => void;
+  readonly reject: (error: Error) => void;
+  out: { code: number; bytes: Buffer } | undefined;
+  err: string | undefined;
+}
+
+export class ScriptRunner {
+  /** Resolves when the process is gone, with what it said last on stderr. */
+  readonly ended: Promise<string>;
+  readonly process: Process;
+  #secret = randomBytes(16).toString("hex");
+  #names = new Map<string, string>();
+  #pending: Pending[] = [];
+  #waiting: (() => void)[] = [];
+  #out = new Splitter(MAX_RESPONSE);
+  #err = new Splitter(MAX_STDERR);
+  #dead: Error | undefined;
+  #lastByte = performance.now();
+
+  constructor(process: Process) {
+    this.process = process;
+    process.stdin.write(`${this.#secret}\n`);
+    this.ended = Promise.all([
+      this.#pump(process.stdout, (chunk) => this.#onStdout(chunk)),
+      this.#pump(process.stderr, (chunk) => this.#onStderr(chunk)),
+      process.exited,
+    ]).then(() => {
+      const said = this.#err.rest().toString().trim() || this.#out.rest().toString().trim();
+      const lastWords = said.slice(-MAX_LAST_WORDS);
+      this.#die(new ScriptRunnerLost(lastWords));
+      return lastWords;
+    });
+  }
+
+  get alive(): boolean {
+    return this.#dead === undefined;
+  }
+
+  get load(): number {
+    return this.#pending.length + this.#waiting.length;
+  }
+
+  /** Milliseconds since something should have come back: data that is still on its way there has time to arrive. */
+  get silence(): number {
+    const upload = this.#pending.reduce((sum, one) => sum + one.bytes, 0) / SLOW_LINE_BYTES_PER_MS;
+    return performance.now() - this.#lastByte - upload;
+  }
+
+  /** Changes the lane's own state: `keep`, `drop` and signals to groups; nothing comes back. */
+  tell(line: string): void {
+    if (this.#dead === undefined) this.#whenFree(() => this.process.stdin.write(`${this.#secret} ${line}\n`));
+  }
+
+  run(script: string, args: readonly string[] = [], input?: Uint8Array): Promise<ScriptResult> {
+    return new Promise((resolve, reject) => {
+      if (this.#dead !== undefined) return reject(this.#dead);
+      this.#whenFree(() => {
+        if (this.#dead !== undefined) return reject(this.#dead);
+        const token = randomBytes(16).toString("hex");
+        const call = [this.#name(script), ...args.map(quoteOnOneLine)].join(" ");
+        const line = input === undefined ? `x ${token} ${call}` : `d ${token} ${input.byteLength} ${call}`;
+        this.#pending.push({
+          token: Buffer.from(token),
+          exclusive: input !== undefined,
+          bytes: input?.byteLength ?? 0,
+          resolve,
+          reject,
+          out: undefined,
+          err: undefined,
+        });
+        this.#lastByte = performance.now();
+        this.process.stdin.write(`${this.#secret} ${this.#definition(script)}${line}\n`);
+        if (input !== undefined && input.byteLength > 0) this.process.stdin.write(input);
+      });
+    });
+  }
+
+  close(): void {
+    this.process.stdin.end();
+  }
+
+  destroy(error: Error): void {
+    this.#die(error);
+    this.process.stdin.end();
+    this.process.kill();
+  }
+
+  /** busybox `head -c` reads ahead: nothing may be sent behind a request with data until it is answered. */
+  #whenFree(send: () => void): void {
+    if (this.#waiting.length > 0 || this.#pending.some((one) => one.exclusive)) this.#waiting.push(send);
+    else send();
+  }
+
+  #name(script: string): string {
+    return this.#names.get(script) ?? `f${this.#names.size}`;
+  }
+
+  #definition(script: string): string {
+    if (this.#names.has(script)) return "";
+    const name = this.#name(script);
+    this.#names.set(script, name);
+    return `eval ${quoteOnOneLine(`${name}() {\n${script}\n}`)}; `;
+  }
+
+  async #pump(stream: ReadableStream<Uint8Array>, take: (chunk: Buffer) => void): Promise<void> {
+    try {
+      for await (const chunk of stream) {
+        this.#lastByte = performance.now();
+        take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+      }
+    } catch (error) {
+      if (this.#dead === undefined) this.destroy(new ScriptRunnerLost(String(error)));
+    }
+  }
+
+  #onStdout(chunk: Buffer): void {
+    if (!this.#out.push(chunk)) {
+      return this.destroy(new BuddyError("target", "the target sent more than can be taken at once"));
+    }
+    for (const one of this.#pending) {
+      if (one.out !== undefined) continue;
+      const found = this.#out.upTo(one.token, 1);
+      if (found === undefined) return;
+      one.out = { bytes: found.before, code: Number.parseInt(found.after, 10) };
+    }
+    this.#settle();
+  }
+
+  #onStderr(chunk: Buffer): void {
+    if (!this.#err.push(chunk)) this.#err = this.#err.newer(chunk);
+    for (const one of this.#pending) {
+      if (one.err !== undefined) continue;
+      const found = this.#err.upTo(one.token, 0);
+      if (found === undefined) break;
+      one.err = found.before.toString();
+    }
+    this.#settle();
+  }
+
+  #settle(): void {
+    for (let first = this.#pending[0]; first?.out !== undefined && first.err !== undefined; first = this.#pending[0]) {
+      this.#pending.shift();
+      first.resolve({ code: first.out.code, stdout: first.out.bytes, stderr: first.err });
+    }
+    while (this.#waiting.length > 0 && !this.#pending.some((one) => one.exclusive)) this.#waiting.shift()?.();
+  }
+
+  #die(error: Error): void {
+    this.#dead ??= error;
+    const pending = this.#pending.splice(0);
+    for (const one of pending) one.reject(this.#dead);
+    for (const send of this.#waiting.splice(0)) send();
+  }
+}
+
+/** The lane's process ended: connection, container or shell gone. */
+export class ScriptRunnerLost extends Error {
+  override name = "ScriptRunnerLost";
+}
+
+/** Bytes so far, and the cut at a token followed by the rest of its line; never searches the same bytes twice. */
+class Splitter {
+  #bytes: Buffer = Buffer.alloc(0);
+  #used = 0;
+  #searched = 0;
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  push(chunk: Buffer): boolean {
+    const need = this.#used + chunk.length;
+    if (need > this.#limit) return false;
+    if (need > this.#bytes.length) {
+      const grown = Buffer.allocUnsafe(Math.max(need, Math.min(this.#limit, this.#bytes.length * 2), 4096));
+      this.#bytes.copy(grown, 0, 0, this.#used);
+      this.#bytes = grown;
+    }
+    chunk.copy(this.#bytes, this.#used);
+    this.#used = need;
+    return true;
+  }
+
+  upTo(token: Buffer, fields: 0 | 1): { before: Buffer; after: string } | undefined {
+    const view = this.#bytes.subarray(0, this.#used);
+    const at = view.indexOf(token, this.#searched);
+    if (at < 0) {
+      this.#searched = Math.max(0, this.#used - token.length);
+      return undefined;
+    }
+    const end = view.indexOf(10, at + token.length);
+    if (end < 0) {
+      this.#searched = at;
+      return undefined;
+    }
+    const before = Buffer.from(view.subarray(0, at));
+    const after = fields === 0 ? "" : view.toString("latin1", at + token.length, end).trim();
+    const rest = Buffer.from(view.subarray(end + 1));
+    this.#bytes = rest;
+    this.#used = rest.length;
+    this.#searched = 0;
+    return { before, after };
+  }
+
+  /** For text that may be lost: the newer half goes on. */
+  newer(chunk: Buffer): Splitter {
+    const next = new Splitter(this.#limit);
+    next.push(this.rest().subarray(-this.#limit / 2));
+    next.push(chunk.subarray(-this.#limit / 2));
+    return next;
+  }
+
+  rest(): Buffer {
+    return this.#bytes.subarray(0, this.#used);
+  }
+}

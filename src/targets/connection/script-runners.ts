@@ -1,0 +1,125 @@
+/** The standing helpers on one connection: a keeper that ends what was started there, and script runners that run small scripts. */
+import { BuddyError } from "../../lib/errors.ts";
+import { SCRIPT_RUNNER_ARGV, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
+import type { Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
+
+/** More script runners than this would eat into sshd's MaxSessions (10 by default), which panes and shells need. */
+const MAX_LANES = 3;
+const TIMEOUT_MS = 30_000;
+
+export interface ChannelOptions {
+  /** Starts a process there, unguarded. */
+  readonly spawn: (argv: readonly string[], options?: SpawnOptions) => Process;
+  /** How the target is called in messages. */
+  readonly label: string;
+}
+
+export class Channel {
+  readonly #options: ChannelOptions;
+  #scriptRunners: ScriptRunner[] = [];
+  #slow = new WeakSet<ScriptRunner>();
+  #closed = false;
+
+  constructor(options: ChannelOptions) {
+    this.#options = options;
+  }
+
+  /** Opens the first lane ahead of need. */
+  warm(): void {
+    this.#scriptRunner(false);
+  }
+
+  async run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
+    options.signal?.throwIfAborted();
+    return await this.#within(this.#scriptRunner(options.slow ?? false), script, options);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const scriptRunner of this.#scriptRunners.splice(0)) scriptRunner.close();
+  }
+
+  /** Gives up on every lane, because the connection below is known to be gone. */
+  reset(why: string): void {
+    for (const scriptRunner of this.#scriptRunners.splice(0)) scriptRunner.destroy(new ScriptRunnerLost(why));
+  }
+
+  #scriptRunner(slow: boolean): ScriptRunner {
+    if (this.#closed) throw new BuddyError("target", `${this.#options.label} was closed`);
+    this.#scriptRunners = this.#scriptRunners.filter((scriptRunner) => scriptRunner.alive);
+    const usable = this.#scriptRunners.filter(
+      (scriptRunner) => !this.#slow.has(scriptRunner) || scriptRunner.load === 0,
+    );
+    const idle = usable.find((scriptRunner) => scriptRunner.load === 0);
+    let scriptRunner = idle ?? (slow ? undefined : usable.toSorted((a, b) => a.load - b.load)[0]);
+    if (scriptRunner === undefined) {
+      if (this.#scriptRunners.length >= MAX_LANES)
+        scriptRunner = this.#scriptRunners.toSorted((a, b) => a.load - b.load)[0];
+      scriptRunner ??= this.#open();
+    }
+    if (slow) this.#slow.add(scriptRunner);
+    else this.#slow.delete(scriptRunner);
+    return scriptRunner;
+  }
+
+  #open(): ScriptRunner {
+    const scriptRunner = new ScriptRunner(this.#options.spawn(SCRIPT_RUNNER_ARGV));
+    this.#scriptRunners.push(scriptRunner);
+    return scriptRunner;
+  }
+
+  #within(scriptRunner: ScriptRunner, script: string, options: ScriptOptions): Promise<ScriptResult> {
+    const { promise, resolve, reject } = Promise.withResolvers<ScriptResult>();
+    const limit = options.timeoutMs ?? TIMEOUT_MS;
+    const check = () => {
+      if (scriptRunner.silence < limit) timer = setTimeout(check, limit - scriptRunner.silence);
+      else {
+        scriptRunner.destroy(new ScriptRunnerLost("no answer"));
+        reject(
+          new BuddyError("target", `${this.#options.label} did not answer within ${Math.round(limit / 1000)} s`, {
+            hint: "The line may be down, or a file system there hangs.",
+          }),
+        );
+      }
+    };
+    let timer = setTimeout(check, limit);
+    const abort = () => reject(options.signal?.reason ?? new Error("aborted"));
+    options.signal?.addEventListener("abort", abort, { once: true });
+    scriptRunner.run(script, options.args, toBytes(options.input)).then(resolve, reject);
+    return promise.finally(() => {
+      clearTimeout(timer);
+      options.signal?.removeEventListener("abort", abort);
+    });
+  }
+}
+
+/** Once, and once more after a reconnect when the lane was lost. */
+export async function runAgainAfterDrop<T>(
+  label: string,
+  run: () => Promise<T>,
+  ensure: () => Promise<void>,
+): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof ScriptRunnerLost)) throw error;
+  }
+  await ensure();
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof ScriptRunnerLost)) throw error;
+    const why = error.message === "" ? "" : `: ${error.message.split("\n").at(-1)}`;
+    const full = /session request failed|open failed|refused by peer/i.test(why);
+    throw new BuddyError("target", `lost ${label}${why}`, {
+      hint: full
+        ? "The sshd there allows too few sessions a connection: raise MaxSessions (10 is its default)."
+        : undefined,
+      cause: error,
+    });
+  }
+}
+
+function toBytes(input: string | Uint8Array | undefined): Uint8Array | undefined {
+  return typeof input === "string" ? Buffer.from(input) : input;
+}

@@ -1,0 +1,330 @@
+/** A persistent sh over pipes on any transport: stdout and stderr apart, ends exactly marked, state kept between commands. */
+import { randomBytes } from "node:crypto";
+import { BuddyError } from "../../lib/errors.ts";
+import type {
+  OutputPage,
+  Process,
+  ReadOutputOptions,
+  RunOptions,
+  RunOutcome,
+  RunResult,
+  Shell,
+  TargetNotice,
+  Transport,
+} from "../target.ts";
+import { DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
+import { Recording } from "../output/recording.ts";
+import type { OutputStore } from "../output/output-store.ts";
+import { Turns } from "../turns.ts";
+import { within } from "../value-within.ts";
+import { type Mark, MarkScanner } from "../tmux/markers.ts";
+
+export interface DirectShellOptions {
+  readonly transport: Transport;
+  readonly outputStore: OutputStore;
+  readonly cwd: string;
+  readonly notice: (notice: TargetNotice) => void;
+}
+
+/** How long ending what a command started may take, and then the shell itself, before they are given up. */
+const END_MS = 3000;
+const KILLED_MS = 500;
+const CLOSE_MS = 300;
+const LATE_CHARACTERS = 2000;
+
+export class DirectShell implements Shell, AsyncDisposable {
+  readonly kind = "direct";
+  readonly #options: DirectShellOptions;
+  /** Where the exported variables are kept for a shell that has to be started again. */
+  readonly #directory: string;
+  #live: LiveShell | undefined;
+  #cwd: string;
+  #used = false;
+  #last: { result: RunResult; stdout: Recording; stderr: Recording } | undefined;
+  readonly #turns = new Turns();
+  #tag = 0;
+  #closed = false;
+
+  constructor(options: DirectShellOptions) {
+    this.#options = options;
+    this.#cwd = options.cwd;
+    this.#directory = `/tmp/buddy-${options.transport.facts.uid}/direct-${randomBytes(6).toString("hex")}`;
+  }
+
+  get cwd(): string {
+    return this.#cwd;
+  }
+
+  /** Starts the shell ahead of the first command. */
+  warm(): void {
+    this.#live ??= this.#start();
+  }
+
+  async run(command: string, options: RunOptions = {}): Promise<RunResult> {
+    if (options.noWait === true) {
+      throw new BuddyError("tool", "a direct shell cannot leave a command running", {
+        hint: "Wait for it, or start it in the background.",
+      });
+    }
+    if (command.includes("\0")) throw new BuddyError("tool", "a command cannot contain a NUL byte");
+    const result = await this.#turns.take(() => this.#run(command, options), options.signal);
+    return (
+      result ?? {
+        outcome: { kind: "stopped", by: "user" },
+        output: NOTHING,
+        cwd: this.#cwd,
+        notes: ["It had not begun."],
+        durationMs: 0,
+      }
+    );
+  }
+
+  async wait(): Promise<RunResult> {
+    await this.#turns.idle();
+    if (this.#last !== undefined) return this.#last.result;
+    throw new BuddyError("tool", "no command has been run in this shell yet", { hint: "Run one first." });
+  }
+
+  async readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage> {
+    return this.#options.outputStore.find(id).read(options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    const live = this.#live;
+    this.#live = undefined;
+    if (live === undefined || live.ended !== undefined) return;
+    // The loop ends with its stdin and takes its directory along.
+    live.process.stdin.end();
+    const over = await within(live.process.exited, CLOSE_MS);
+    if (over === undefined) await this.#endTree(live).catch(() => {});
+    live.process.kill("SIGKILL");
+  }
+
+  async #run(command: string, options: RunOptions): Promise<RunResult> {
+    const startedAt = performance.now();
+    const stdout = new Recording(this.#options.outputStore.open(), options, "stdout");
+    const stderr = new Recording(this.#options.outputStore.open("err"), options, "stderr");
+    const notes: string[] = [];
+    const outcome = await this.#execute(command, options, { stdout, stderr }, notes);
+    stdout.end();
+    stderr.end();
+    const result: RunResult = {
+      outcome,
+      output: stdout.captured(),
+      stderr: stderr.captured(),
+      cwd: this.#cwd,
+      outputId: stdout.id,
+      stderrId: stderr.id,
+      notes,
+      durationMs: performance.now() - startedAt,
+    };
+    this.#last = { result, stdout, stderr };
+    return result;
+  }
+
+  async #execute(command: string, options: RunOptions, into: Recordings, notes: string[]): Promise<RunOutcome> {
+    if (this.#live?.ended !== undefined) this.#live = undefined;
+    if (this.#live === undefined) {
+      try {
+        await this.#options.transport.ensure(options.signal);
+      } catch (error) {
+        return { kind: "lost", why: (error as Error).message };
+      }
+      this.#live = this.#start();
+    }
+    const live = this.#live;
+    const tag = ++this.#tag;
+    const late = live.begin(tag, into);
+    if (late !== "") notes.push(`Programs left in the background printed meanwhile: ${JSON.stringify(late)}`);
+    this.#used = true;
+    live.process.stdin.write(request(command, tag));
+    const ended = live.finished;
+    const how = await waitFor(ended, options);
+    if (how !== "ended") {
+      const tree = this.#endTree(live).then(
+        () => true,
+        (error: unknown) => notes.push(`Ending its processes failed: ${(error as Error).message}`),
+      );
+      if ((await within(tree, END_MS)) === undefined)
+        notes.push("The target does not answer: its processes may still run there.");
+      live.process.kill("SIGKILL");
+      await within(live.process.exited, KILLED_MS);
+      live.release();
+      this.#live = undefined;
+      notes.push(RESTARTED);
+      return { kind: "stopped", by: how === "aborted" ? "user" : "deadline" };
+    }
+    const end = await ended;
+    if (end.kind === "exited") {
+      this.#cwd = end.cwd || this.#cwd;
+      return { kind: "exited", code: end.code };
+    }
+    this.#live = undefined;
+    live.release();
+    if (end.cwd !== "") this.#cwd = end.cwd;
+    if (this.#closed) return { kind: "lost", why: "closed" };
+    this.#options.notice({ kind: "lost-state", text: RESTARTED });
+    if (end.lost && !(await this.#answers()))
+      return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
+    notes.push(RESTARTED);
+    return { kind: "shell-ended", code: end.code };
+  }
+
+  #start(): LiveShell {
+    const { transport } = this.#options;
+    const bash = transport.facts.programs["bash"];
+    const job = randomBytes(8).toString("hex");
+    const shell = bash === undefined ? [transport.facts.programs["sh"] ?? "sh"] : [bash, "--noprofile", "--norc"];
+    const argv = [...shell, "-c", DIRECT_LOOP, "buddy-shell", this.#directory, this.#used ? "1" : "", this.#cwd, job];
+    const process = transport.spawn(argv, {
+      cwd: this.#options.cwd,
+      env: { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat" },
+    });
+    const key = randomBytes(16).toString("hex");
+    process.stdin.write(`${key}\n`);
+    return new LiveShell(process, key, job, transport.kind !== "local");
+  }
+
+  /** ssh reports a shell that was killed like a lost connection: only another process tells them apart. */
+  async #answers(): Promise<boolean> {
+    const code = this.#options.transport.spawn(["true"]).exited.catch(() => 255);
+    return (await within(code, END_MS)) === 0;
+  }
+
+  async #endTree(live: LiveShell): Promise<void> {
+    const pid = await live.process.pid;
+    await this.#options.transport.run(END_TREE, { args: [String(pid), live.job], slow: true, timeoutMs: 5000 });
+  }
+}
+
+const NOTHING = { head: "", tail: "", omittedBytes: 0, totalBytes: 0 };
+const RESTARTED =
+  "The shell ended and a new one is started in the same directory with the same exported variables; functions, aliases and other variables are lost.";
+
+interface Recordings {
+  readonly stdout: Recording;
+  readonly stderr: Recording;
+}
+
+type End = { kind: "exited"; code: number; cwd: string } | { kind: "gone"; code: number; cwd: string; lost: boolean };
+
+async function waitFor(ended: Promise<unknown>, options: RunOptions): Promise<"ended" | "aborted" | "deadline"> {
+  const { promise, resolve } = Promise.withResolvers<"ended" | "aborted" | "deadline">();
+  const timer = options.waitMs === undefined ? undefined : setTimeout(() => resolve("deadline"), options.waitMs);
+  const abort = () => resolve("aborted");
+  options.signal?.addEventListener("abort", abort, { once: true });
+  void ended.then(() => resolve("ended"));
+  const how = await promise;
+  clearTimeout(timer);
+  options.signal?.removeEventListener("abort", abort);
+  return how;
+}
+
+/** One shell process and the command it is at. */
+class LiveShell {
+  readonly process: Process;
+  /** Every process started from this shell carries it in its environment. */
+  readonly job: string;
+  ended: End | undefined;
+  #into: Recordings | undefined;
+  #tag = 0;
+  #code: { code: number; cwd: string } | undefined;
+  #stderrDone = false;
+  #late = "";
+  #end = Promise.withResolvers<End>();
+  #exit: { code: number; cwd: string } | undefined;
+  #released = false;
+
+  constructor(process: Process, key: string, job: string, remote: boolean) {
+    this.job = job;
+    this.process = process;
+    void this.#pump(
+      process.stdout,
+      new MarkScanner(
+        key,
+        (bytes) => this.#text("stdout", bytes),
+        (mark) => this.#stdoutMark(mark),
+      ),
+    );
+    void this.#pump(
+      process.stderr,
+      new MarkScanner(
+        key,
+        (bytes) => this.#text("stderr", bytes),
+        (mark) => this.#stderrMark(mark),
+      ),
+    );
+    void process.exited.then((code) => this.#gone(code, remote && code === 255));
+  }
+
+  get finished(): Promise<End> {
+    return this.#end.promise;
+  }
+
+  /** Gives what came since the last command from programs that it left behind. */
+  begin(tag: number, into: Recordings): string {
+    this.#tag = tag;
+    this.#into = into;
+    this.#code = undefined;
+    this.#stderrDone = false;
+    this.#end = Promise.withResolvers<End>();
+    if (this.ended !== undefined) this.#end.resolve(this.ended);
+    const late = this.#late;
+    this.#late = "";
+    return late;
+  }
+
+  release(): void {
+    this.#into = undefined;
+    this.#released = true;
+  }
+
+  async #pump(stream: ReadableStream<Uint8Array>, scanner: MarkScanner): Promise<void> {
+    try {
+      for await (const chunk of stream) {
+        if (this.#released) return;
+        scanner.feed(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+      }
+    } catch {
+      // The exit of the process tells.
+    }
+  }
+
+  #text(stream: "stdout" | "stderr", bytes: Buffer): void {
+    if (this.#into !== undefined) this.#into[stream].write(bytes);
+    else if (this.#late.length < LATE_CHARACTERS) this.#late += bytes.toString("utf8").slice(0, LATE_CHARACTERS);
+  }
+
+  #stdoutMark(mark: Mark): void {
+    if (mark.kind === "prompt" && mark.tag === this.#tag) {
+      this.#code = { code: mark.code, cwd: mark.cwd };
+      this.#settle();
+    } else if (mark.kind === "prompt" && mark.tag === 0 && mark.id === 0) {
+      this.#exit = { code: mark.code, cwd: mark.cwd };
+      this.#gone(mark.code, false);
+    }
+  }
+
+  #stderrMark(mark: Mark): void {
+    if (mark.kind === "ended" && mark.tag === this.#tag) {
+      this.#stderrDone = true;
+      this.#settle();
+    }
+  }
+
+  #settle(): void {
+    if (this.#code === undefined || !this.#stderrDone) return;
+    this.#into = undefined;
+    this.#end.resolve({ kind: "exited", ...this.#code });
+  }
+
+  /** A moment for output that is still in the pipes: programs left behind keep them open, so their end is not waited for. */
+  async #gone(code: number, lost: boolean): Promise<void> {
+    if (this.ended !== undefined) return;
+    await Bun.sleep(10);
+    const { code: told, cwd } = this.#exit ?? { code, cwd: "" };
+    this.ended ??= { kind: "gone", code: told, cwd, lost: lost && this.#exit === undefined };
+    this.#end.resolve(this.ended);
+  }
+}

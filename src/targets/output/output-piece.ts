@@ -1,0 +1,153 @@
+/** A piece of a text: in a file as long as some disk takes it, otherwise in memory. */
+import fs from "node:fs";
+import path from "node:path";
+
+export interface OutputPiece {
+  /** Offset of its first byte in the text. */
+  readonly start: number;
+  readonly size: number;
+  readonly inMemory: boolean;
+  /** All or nothing; throws when there is no room. */
+  write(bytes: Buffer): void;
+  /** Puts what may still change behind what will not; the next one, or `write`, takes its place. */
+  draft(bytes: Buffer): void;
+  /** Undefined when it is gone. */
+  read(at: number, length: number): Buffer | undefined;
+  remove(): void;
+  /** Nothing more comes; `whole` when this is the end of a text that is stored from its beginning. */
+  close(whole: boolean): void;
+}
+
+const WHOLE = ".end";
+
+/** Tells which text a file belongs to, where in it, and whether the text ends there: `out-3@0`, `out-3@33554432.end`. */
+export function parseName(name: string): { id: string; number: number; start: number; whole: boolean } | undefined {
+  const [, id, number, start, end] = /^(\w+-(\d{1,9}))@(\d{1,15})(\.end)?$/.exec(name) ?? [];
+  if (id === undefined) return undefined;
+  return { id, number: Number(number), start: Number(start), whole: end !== undefined };
+}
+
+export class FilePiece implements OutputPiece {
+  readonly start: number;
+  readonly inMemory = false;
+  size = 0;
+  #file: string;
+  #fd: number | undefined;
+  #drafted = 0;
+
+  private constructor(file: string, start: number) {
+    this.#file = file;
+    this.start = start;
+  }
+
+  /** `whole`: the text begins and ends in it. */
+  static create(directory: string, id: string, start: number, whole: boolean): FilePiece {
+    const segment = new FilePiece(path.join(directory, `${id}@${start}${whole ? WHOLE : ""}`), start);
+    segment.#fd = fs.openSync(segment.#file, "wx", 0o600);
+    return segment;
+  }
+
+  static found(file: string, start: number): FilePiece {
+    const segment = new FilePiece(file, start);
+    segment.size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    return segment;
+  }
+
+  write(bytes: Buffer): void {
+    this.#put(bytes);
+    this.size += bytes.length;
+  }
+
+  draft(bytes: Buffer): void {
+    this.#put(bytes);
+    this.#drafted = bytes.length;
+  }
+
+  read(at: number, length: number): Buffer | undefined {
+    const data = Buffer.allocUnsafe(Math.min(length, this.size - at));
+    try {
+      const fd = fs.openSync(this.#file, "r");
+      try {
+        return inverted(data.subarray(0, fs.readSync(fd, data, 0, data.length, at)));
+      } finally {
+        fs.closeSync(fd);
+      }
+    } catch {
+      return undefined;
+    }
+  }
+
+  remove(): void {
+    this.#closeFile();
+    fs.rmSync(this.#file, { force: true });
+  }
+
+  close(whole: boolean): void {
+    this.#closeFile();
+    if (!whole || this.#file.endsWith(WHOLE)) return;
+    try {
+      fs.renameSync(this.#file, this.#file + WHOLE);
+      this.#file += WHOLE;
+    } catch {
+      // Somebody removed it: there is nothing to mark.
+    }
+  }
+
+  #put(bytes: Buffer): void {
+    const fd = (this.#fd ??= fs.openSync(this.#file, "r+"));
+    if (this.#drafted > 0) fs.ftruncateSync(fd, this.size);
+    this.#drafted = 0;
+    const data = inverted(Buffer.from(bytes));
+    try {
+      for (let done = 0; done < data.length;)
+        done += fs.writeSync(fd, data, done, data.length - done, this.size + done);
+    } catch (error) {
+      fs.ftruncateSync(fd, this.size);
+      throw error;
+    }
+  }
+
+  #closeFile(): void {
+    if (this.#fd !== undefined) fs.closeSync(this.#fd);
+    this.#fd = undefined;
+  }
+}
+
+export class MemoryPiece implements OutputPiece {
+  readonly start: number;
+  readonly inMemory = true;
+  #data: Buffer | undefined = Buffer.alloc(0);
+
+  constructor(start: number) {
+    this.start = start;
+  }
+
+  get size(): number {
+    return this.#data?.length ?? 0;
+  }
+
+  write(bytes: Buffer): void {
+    this.#data = Buffer.concat([this.#data ?? Buffer.alloc(0), bytes]);
+  }
+
+  draft(): void {}
+
+  read(at: number, length: number): Buffer | undefined {
+    return this.#data?.subarray(at, at + length);
+  }
+
+  remove(): void {
+    this.#data = undefined;
+  }
+
+  close(): void {}
+}
+
+/**
+ * Every bit turned round. A plain file would be found by a `grep -r` through the home, whose own output goes into it: what
+ * it finds it prints, and finds again, without end.
+ */
+function inverted(bytes: Buffer): Buffer {
+  for (let at = 0; at < bytes.length; at++) bytes[at] = ~(bytes[at] as number);
+  return bytes;
+}

@@ -1,0 +1,129 @@
+/**
+ * The full text of every command as long as its session is kept: private files beside the sessions, bounded. Not on the
+ * target: every byte has crossed the wire already, so reading costs no round trip, works while the connection is down, and
+ * fills no disk of a machine that is not ours.
+ */
+import fs from "node:fs";
+import path from "node:path";
+import { BuddyError } from "../../lib/errors.ts";
+import { fileError } from "../../lib/file-error.ts";
+import { isAlive } from "../../lib/is-alive.ts";
+import { temporaryDirectory } from "../../lib/temporary-directory.ts";
+import type { OutputDirectory } from "../target.ts";
+import { numberOf, SessionOutputs } from "./session-outputs.ts";
+import type { StoredOutput } from "./stored-output.ts";
+
+/** One segment is the unit in which old text is given up when the bound is reached. */
+const SEGMENT_BYTES = 32 * 1024 * 1024;
+/** `yes` for a minute writes 2 GB: past this the middle of the largest output goes, then the oldest outputs. */
+const MAX_BYTES = 1024 * 1024 * 1024;
+/** Shorter texts are in the conversation anyway: nobody misses the file. */
+const WORTH_TELLING = 16 * 1024;
+const TOUCH_MS = 12 * 3600 * 1000;
+const PREFIX = "buddy-output-";
+
+export interface OutputStoreOptions {
+  readonly segmentBytes: number;
+  readonly maxBytes: number;
+  /** Where texts outlive this process; without it they end with it. */
+  readonly store: OutputDirectory | undefined;
+  readonly tell: (warning: string) => void;
+}
+
+export class OutputStore implements Disposable {
+  readonly #options: OutputStoreOptions;
+  readonly #sessions = new Map<string, SessionOutputs>();
+  readonly #touch: ReturnType<typeof setInterval> | undefined;
+  /** Never the same number twice in one process, also when the session changes. */
+  #next = 1;
+  #temporary: string | undefined;
+  #told = false;
+
+  constructor(options: Partial<OutputStoreOptions> = {}) {
+    this.#options = {
+      segmentBytes: SEGMENT_BYTES,
+      maxBytes: MAX_BYTES,
+      store: undefined,
+      tell: () => {},
+      ...options,
+    };
+    if (options.store === undefined) return;
+    // Outputs of a session that nobody uses are given up after some time: this one is in use.
+    this.#touch = setInterval(() => this.#outputs().touch(), TOUCH_MS);
+    this.#touch.unref();
+  }
+
+  open(prefix = "out"): StoredOutput {
+    const outputs = this.#outputs();
+    this.#next = Math.max(this.#next, outputs.highest + 1);
+    return outputs.open(`${prefix}-${this.#next++}`);
+  }
+
+  find(id: string): StoredOutput {
+    const current = this.#outputs();
+    const text = current.find(id) ?? [...this.#sessions.values()].map((outputs) => outputs.opened(id)).find(Boolean);
+    if (text !== undefined && !text.givenUp) return text;
+    if (text !== undefined || numberOf(id) <= current.highest)
+      throw new BuddyError("tool", `the output ${JSON.stringify(id)} is no longer kept`, {
+        hint: "The oldest outputs go first when there are too many, and those of a session not used for two weeks. Run the command again.",
+      });
+    throw new BuddyError("tool", `no output is kept under ${JSON.stringify(id)}`, {
+      hint: "Output can be read by the id that its result named, as long as its session is kept.",
+    });
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#touch);
+    for (const outputs of this.#sessions.values()) outputs.close();
+    this.#sessions.clear();
+    if (this.#temporary !== undefined) fs.rmSync(this.#temporary, { recursive: true, force: true });
+    this.#temporary = undefined;
+  }
+
+  #outputs(): SessionOutputs {
+    const { store, segmentBytes, maxBytes } = this.#options;
+    const directory = store?.directory();
+    const known = this.#sessions.get(directory ?? "");
+    if (known !== undefined) return known;
+    const outputs = new SessionOutputs({
+      directory,
+      prepare: (wanted) => store?.prepare(wanted),
+      temporary: () => this.#home(),
+      hide: (text) => store?.hide(text) ?? text,
+      failed: (error, bytes) => this.#failed(error, bytes),
+      segmentBytes,
+      maxBytes,
+    });
+    this.#sessions.set(directory ?? "", outputs);
+    return outputs;
+  }
+
+  #failed(error: unknown, bytes: number): void {
+    if (this.#told || this.#options.store === undefined || bytes < WORTH_TELLING) return;
+    this.#told = true;
+    const why = fileError(error);
+    this.#options.tell(
+      `The full output of commands cannot be kept with the session (${why}): it ends with this buddy.`,
+    );
+  }
+
+  #home(): string {
+    if (this.#temporary !== undefined && fs.existsSync(this.#temporary)) return this.#temporary;
+    const place = temporaryDirectory();
+    removeLeftovers(place);
+    return (this.#temporary = fs.mkdtempSync(path.join(place, `${PREFIX}${process.pid}-`)));
+  }
+}
+
+/** What a crashed buddy left: its process id is in the name. */
+function removeLeftovers(place: string): void {
+  for (const name of fs.readdirSync(place)) {
+    const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
+    if (pid === undefined || Number(pid) === process.pid || isAlive(Number(pid))) continue;
+    try {
+      fs.rmSync(path.join(place, name), { recursive: true, force: true });
+    } catch {
+      // Another user's directory: not ours to remove.
+    }
+  }
+}

@@ -1,0 +1,138 @@
+/** What one command prints: rendered, streamed, kept as head and tail, and spooled in full. */
+import type { CapturedText, OutputPage, ReadOutputOptions, RunOptions } from "../target.ts";
+import { HeadTail } from "./head-tail.ts";
+import { ScreenText } from "./screen-text.ts";
+import type { StoredOutput } from "./stored-output.ts";
+
+export const DEFAULT_KEEP = 30_000;
+/** A line that has not ended is shown after this much silence. */
+const PARTIAL_MS = 40;
+const COUNTABLE = 4 * 1024 * 1024;
+
+export class Recording {
+  readonly #spooled: StoredOutput;
+  readonly #screen: ScreenText;
+  readonly #stream: "stdout" | "stderr";
+  #kept: HeadTail;
+  #listener: RunOptions["onOutput"];
+  #committed = 0;
+  /** Characters shown as whole lines, and what was shown of the line that follows: that one may still change. */
+  #shown = 0;
+  #partial = "";
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(spooled: StoredOutput, options: Pick<RunOptions, "keep" | "onOutput">, stream: "stdout" | "stderr") {
+    this.#spooled = spooled;
+    this.#stream = stream;
+    this.#kept = new HeadTail(options.keep ?? DEFAULT_KEEP);
+    this.#listener = options.onOutput;
+    this.#screen = new ScreenText((text) => this.#commit(text));
+    spooled.pending = () => this.#screen.pending();
+  }
+
+  get id(): string {
+    return this.#spooled.id;
+  }
+
+  get fullScreen(): boolean {
+    return this.#screen.fullScreen;
+  }
+
+  /** The line the cursor is in, as far as it is known: a prompt, when a program waits. */
+  get lastLine(): string {
+    return this.#screen.pending().split("\n").at(-1) ?? "";
+  }
+
+  get empty(): boolean {
+    return this.#committed === 0 && this.#screen.pending() === "";
+  }
+
+  /** The last lines so far, the unfinished one last: to find the place again after a gap. */
+  get lastLines(): readonly string[] {
+    return this.#screen.pending().split("\n").slice(-6);
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#screen.write(bytes);
+    this.#spooled.touched();
+    if (this.#listener === undefined) return;
+    this.#showLines();
+    this.#timer ??= setTimeout(() => this.#showPartial(), PARTIAL_MS);
+  }
+
+  /** How many lines have ended; undefined when that would take long to find out. */
+  lineCount(): number | undefined {
+    if (this.#spooled.totalBytes > COUNTABLE) return undefined;
+    let count = 0;
+    for (let offset = 0, total = 1; offset < total;) {
+      const page = this.#spooled.read({ offset, limit: COUNTABLE });
+      for (let at = page.text.indexOf("\n"); at >= 0; at = page.text.indexOf("\n", at + 1)) count++;
+      offset = page.nextOffset;
+      total = page.totalBytes;
+    }
+    return count;
+  }
+
+  /** The stream had a gap. */
+  resync(alternate: boolean): void {
+    this.#screen.resync(alternate);
+  }
+
+  /** Text that did not come through the stream: filled in after a gap. */
+  insert(text: string): void {
+    this.write(Buffer.from(text.replaceAll("\n", "\r\n")));
+  }
+
+  listen(listener: RunOptions["onOutput"]): void {
+    this.#listener = listener;
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#screen.end();
+    this.#spooled.end();
+  }
+
+  captured(): CapturedText {
+    return this.#kept.captured(this.#screen.pending());
+  }
+
+  read(options?: ReadOutputOptions): OutputPage {
+    return this.#spooled.read(options);
+  }
+
+  #commit(text: string): void {
+    this.#kept.add(text);
+    this.#spooled.add(text);
+    if (this.#listener !== undefined) this.#show(text, text.length);
+    this.#committed += text.length;
+    this.#shown = Math.max(this.#shown, this.#committed - this.#partial.length);
+  }
+
+  /** Whole lines go out as they come: final, unless a program moves the cursor up, which only costs a repetition. */
+  #showLines(): void {
+    if (this.#screen.fullScreen) return;
+    const pending = this.#screen.pending();
+    const end = pending.lastIndexOf("\n") + 1;
+    if (end > this.#shown - this.#committed) this.#show(pending, end);
+  }
+
+  #showPartial(): void {
+    this.#timer = undefined;
+    if (this.#screen.fullScreen) return;
+    const pending = this.#screen.pending();
+    this.#show(pending, pending.length);
+  }
+
+  #show(text: string, upTo: number): void {
+    const from = Math.max(0, this.#shown - this.#committed);
+    if (upTo <= from) return;
+    const fresh = text.slice(from, upTo);
+    const out = fresh.startsWith(this.#partial) ? fresh.slice(this.#partial.length) : `\n${fresh}`;
+    const lines = fresh.lastIndexOf("\n") + 1;
+    this.#shown = this.#committed + from + lines;
+    this.#partial = fresh.slice(lines);
+    if (out !== "") this.#listener?.({ stream: this.#stream, text: out });
+  }
+}

@@ -1,0 +1,322 @@
+/** The full text of one command: added to while it runs, readable by offset and by regular expression at any time. */
+import { BuddyError } from "../../lib/errors.ts";
+import type { OutputPage, ReadOutputOptions } from "../target.ts";
+import { type FilePiece, MemoryPiece, type OutputPiece } from "./output-piece.ts";
+
+/** Where the pieces of a text go. */
+export interface Places {
+  /** A new file in the first place, the second, ...; undefined when there are no more. Throws when it takes none. */
+  create(place: number, id: string, start: number, whole: boolean): FilePiece | undefined;
+  /** A place took no more of a text that is at least so long. */
+  failed(place: number, error: unknown, bytes: number): void;
+  /** So many bytes came to it. */
+  grown(bytes: number): void;
+  /** Does it soon, and before the end: making a file takes longer than many a command. */
+  later(act: () => void): void;
+  /** Takes buddy's own secrets out; the number of bytes stays. */
+  hide(text: string): string;
+  readonly segmentBytes: number;
+  /** Files of this process go with it: then nothing is gained by writing early. */
+  readonly lasting: boolean;
+}
+
+const FLUSH_AT = 64 * 1024;
+const MEMORY_SEGMENT = 1024 * 1024;
+/** What has been printed so long ago is on the disk, also if buddy is killed now. */
+const SAVE_MS = 500;
+const PAGE_BYTES = 64 * 1024;
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+
+export class StoredOutput {
+  readonly id: string;
+  /** The end that may still change. */
+  pending: () => string = () => "";
+  readonly #places: Places;
+  #segments: OutputPiece[] = [];
+  #buffer: string[] = [];
+  #buffered = 0;
+  #total = 0;
+  #ended = false;
+  #stored = false;
+  /** Moves on when one takes no more; then what the first one keeps is not all. */
+  #place = 0;
+  /** It was still growing when the buddy that kept it ended. */
+  #cut = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(id: string, places: Places) {
+    this.id = id;
+    this.#places = places;
+  }
+
+  /** One that an earlier buddy has left. */
+  static found(id: string, places: Places, segments: readonly OutputPiece[], whole: boolean): StoredOutput {
+    const text = new StoredOutput(id, places);
+    text.#segments = [...segments].sort((a, b) => a.start - b.start);
+    const last = text.#segments.at(-1);
+    text.#total = last === undefined ? 0 : last.start + last.size;
+    text.#ended = true;
+    text.#stored = true;
+    text.#cut = !whole;
+    return text;
+  }
+
+  get totalBytes(): number {
+    return this.#total;
+  }
+
+  get keptBytes(): number {
+    return this.#segments.reduce((sum, one) => sum + one.size, 0);
+  }
+
+  get memoryBytes(): number {
+    return this.#segments.reduce((sum, one) => (one.inMemory ? sum + one.size : sum), 0);
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** There was text, and nothing of it is left. */
+  get givenUp(): boolean {
+    return this.#ended && this.keptBytes === 0 && (this.#total > 0 || this.#segments.length > 0);
+  }
+
+  add(text: string): void {
+    if (text === "") return;
+    this.#buffer.push(text);
+    this.#buffered += text.length;
+    if (this.#buffered > FLUSH_AT) this.#flush(false);
+  }
+
+  /** Something came, if only to what may still change. */
+  touched(): void {
+    if (!this.#places.lasting || this.#timer !== undefined || this.#ended) return;
+    this.#timer = setTimeout(() => this.save(), SAVE_MS);
+    this.#timer.unref();
+  }
+
+  /** Nothing more will be added; can be read all the same. */
+  end(): void {
+    this.#stopTimer();
+    if (this.#ended) return;
+    this.#ended = true;
+    if (this.#segments.length === 0 && this.#places.lasting) this.#places.later(() => this.#store());
+    else this.#store();
+  }
+
+  #store(): void {
+    if (this.#stored) return;
+    this.#stored = true;
+    this.#flush(true);
+    this.#segments.at(-1)?.close(this.#places.lasting && this.#place === 0);
+  }
+
+  /** Puts all there is so far on the disk. */
+  save(): void {
+    this.#stopTimer();
+    if (this.#ended) return;
+    this.#flush(false);
+    const rest = this.#buffer.join("") + this.pending();
+    if (rest === "") return;
+    try {
+      this.#open(false, rest.length).draft(Buffer.from(this.#places.hide(rest)));
+    } catch {
+      // It is still in memory, and told when it has to be written for good.
+    }
+  }
+
+  /** Leaves it as it is: the command may go on without this buddy. */
+  close(): void {
+    if (this.#ended) return this.#store();
+    this.save();
+    this.#segments.at(-1)?.close(false);
+    this.#ended = true;
+    this.#stored = true;
+  }
+
+  /** Gives up the oldest segment that is neither the first nor the last. */
+  dropMiddle(): number {
+    const [middle] = this.#segments.splice(1, Math.min(1, Math.max(0, this.#segments.length - 2)));
+    middle?.remove();
+    return middle?.size ?? 0;
+  }
+
+  drop(): number {
+    const bytes = this.keptBytes;
+    for (const segment of this.#segments.splice(0)) segment.remove();
+    return bytes;
+  }
+
+  read(options: ReadOutputOptions = {}): OutputPage {
+    const limit = Math.min(Math.max(1, options.limit ?? PAGE_BYTES), MAX_PAGE_BYTES);
+    const tail = Buffer.from(this.#places.hide(this.#buffer.join("") + this.pending()));
+    const totalBytes = this.#total + tail.length;
+    const offset = Math.min(Math.max(0, options.offset ?? 0), totalBytes);
+    const page =
+      options.filter === undefined
+        ? this.#page(offset, limit, tail, totalBytes)
+        : this.#matching(offset, limit, tail, totalBytes, compile(options.filter));
+    return this.#cut && page.done ? { ...page, text: page.text + CUT } : page;
+  }
+
+  #page(offset: number, limit: number, tail: Buffer, totalBytes: number): OutputPage {
+    const { data, skipped } = this.#bytes(offset, limit, tail);
+    const whole = wholeUtf8(data, offset + skipped + data.length >= totalBytes);
+    const nextOffset = offset + skipped + whole.length;
+    return {
+      text: gap(skipped) + whole.toString(),
+      nextOffset,
+      totalBytes,
+      done: this.#ended && nextOffset >= totalBytes,
+    };
+  }
+
+  #matching(offset: number, limit: number, tail: Buffer, totalBytes: number, filter: RegExp): OutputPage {
+    const found: string[] = [];
+    let size = 0;
+    let at = offset;
+    let carry = Buffer.alloc(0);
+    while (at < totalBytes) {
+      const chunk = this.#bytes(at, 1024 * 1024, tail);
+      if (chunk.skipped > 0) {
+        found.push(gap(chunk.skipped));
+        carry = Buffer.alloc(0);
+      }
+      const data = carry.length === 0 ? chunk.data : Buffer.concat([carry, chunk.data]);
+      let lineStart = at + chunk.skipped - carry.length;
+      at += chunk.skipped + chunk.data.length;
+      let from = 0;
+      for (;;) {
+        let end = data.indexOf(10, from);
+        if (end < 0 && at >= totalBytes && from < data.length) end = data.length;
+        if (end < 0) break;
+        const line = data.toString("utf8", from, end);
+        if (filter.test(line)) {
+          if (size > 0 && size + line.length > limit) {
+            return { text: found.join(""), nextOffset: lineStart, totalBytes, done: false };
+          }
+          found.push(`${line}\n`);
+          size += line.length + 1;
+        }
+        lineStart += end + 1 - from;
+        from = end + 1;
+        if (from >= data.length) break;
+      }
+      carry = Buffer.from(data.subarray(Math.min(from, data.length)));
+      if (chunk.data.length === 0) break;
+    }
+    return { text: found.join(""), nextOffset: totalBytes, totalBytes, done: this.#ended };
+  }
+
+  /** What is kept from `offset` on, up to the next gap; `skipped` bytes before it are given up. */
+  #bytes(offset: number, length: number, tail: Buffer): { data: Buffer; skipped: number } {
+    const parts: Buffer[] = [];
+    let from = offset;
+    let got = 0;
+    const at = () => from + got;
+    for (const segment of this.#segments) {
+      const end = segment.start + segment.size;
+      if (end <= at()) continue;
+      if (segment.start > at() && got > 0) break;
+      const start = Math.max(segment.start, at());
+      const piece = segment.read(start - segment.start, Math.min(length - got, end - start));
+      if (piece === undefined || piece.length === 0) continue;
+      if (got === 0) from = start;
+      parts.push(piece);
+      got += piece.length;
+      if (got >= length) break;
+    }
+    if (got === 0 && from < this.#total) from = this.#total;
+    if (at() >= this.#total && got < length)
+      parts.push(tail.subarray(at() - this.#total, at() - this.#total + length - got));
+    return { data: parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts), skipped: from - offset };
+  }
+
+  #flush(whole: boolean): void {
+    if (this.#buffered === 0) return;
+    const all = this.#buffer.join("");
+    // A secret must not be cut in two: lines stay together.
+    const cut = whole ? all.length : all.lastIndexOf("\n") + 1 || (all.length > FLUSH_AT ? all.length : 0);
+    if (cut === 0) return;
+    this.#buffer = cut === all.length ? [] : [all.slice(cut)];
+    this.#buffered = all.length - cut;
+    this.#write(Buffer.from(this.#places.hide(cut === all.length ? all : all.slice(0, cut))), whole);
+  }
+
+  #write(bytes: Buffer, whole: boolean): void {
+    for (;;) {
+      try {
+        this.#open(whole, bytes.length).write(bytes);
+        break;
+      } catch (error) {
+        this.#giveWay(error, bytes.length);
+      }
+    }
+    this.#total += bytes.length;
+    this.#places.grown(bytes.length);
+  }
+
+  /** The segment that is written to. `whole`: nothing was written yet and this is all. */
+  #open(whole: boolean, bytes: number): OutputPiece {
+    const last = this.#segments.at(-1);
+    if (last !== undefined && last.size < (last.inMemory ? MEMORY_SEGMENT : this.#places.segmentBytes)) return last;
+    last?.close(false);
+    return this.#begin(whole && last === undefined, bytes);
+  }
+
+  #begin(whole: boolean, bytes: number): OutputPiece {
+    let segment: OutputPiece | undefined;
+    while (segment === undefined) {
+      try {
+        segment = this.#places.create(this.#place, this.id, this.#total, whole) ?? new MemoryPiece(this.#total);
+      } catch (error) {
+        this.#places.failed(this.#place++, error, this.#total + bytes);
+      }
+    }
+    this.#segments.push(segment);
+    return segment;
+  }
+
+  /** The place of the last segment is full. */
+  #giveWay(error: unknown, bytes: number): void {
+    this.#places.failed(this.#place++, error, this.#total + bytes);
+    const last = this.#segments.at(-1);
+    last?.close(false);
+    if (last?.size === 0) this.#segments.pop()?.remove();
+    this.#begin(false, bytes);
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+const CUT = "\n[nothing is kept after this: buddy ended while the command ran, or its disk was full]\n";
+
+function gap(bytes: number): string {
+  return bytes > 0 ? `[${bytes} bytes are no longer kept]\n` : "";
+}
+
+function compile(filter: string): RegExp {
+  try {
+    return new RegExp(filter);
+  } catch (error) {
+    throw new BuddyError("tool", `filter is not a regular expression: ${(error as Error).message}`);
+  }
+}
+
+/** Up to the last whole character, unless the text ends here anyway. */
+function wholeUtf8(bytes: Buffer, last: boolean): Buffer {
+  if (last) return bytes;
+  let at = bytes.length;
+  for (let back = 1; back <= 3 && at - back >= 0; back++) {
+    const byte = bytes[at - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const need = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    if (need > back) at -= back;
+    break;
+  }
+  return bytes.subarray(0, at === 0 ? bytes.length : at);
+}

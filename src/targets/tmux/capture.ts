@@ -1,0 +1,70 @@
+/** Reads a pane's screen and presses keys in it. */
+import { BuddyError } from "../../lib/errors.ts";
+import type { CaptureOptions, KeysOptions } from "../target.ts";
+import type { Reply } from "./control.ts";
+import { tmuxQuote } from "./tmux-quote.ts";
+
+/** Whatever takes tmux commands: a control client, or one process a command. */
+export interface TmuxServer {
+  send(lines: readonly string[]): Promise<Reply[]>;
+  ask(line: string): Promise<readonly string[]>;
+}
+
+export async function capturePane(
+  session: TmuxServer,
+  pane: string,
+  options: CaptureOptions,
+): Promise<{ text: string; notice?: string }> {
+  await pause(options.delayMs, options.signal);
+  const target = tmuxQuote(pane);
+  const flags = [
+    ...(options.joinWrappedLines === true ? ["-J"] : []),
+    ...(options.preserveTrailingSpaces === true ? ["-N"] : []),
+    ...(options.includeEscapeSequences === true ? ["-e"] : []),
+    ...(options.escapeNonPrintable === true ? ["-C"] : []),
+    ...(options.start === undefined ? [] : ["-S", String(options.start)]),
+    ...(options.end === undefined ? [] : ["-E", String(options.end)]),
+  ].join(" ");
+  const command = (alternate: string) => `capture-pane -p ${alternate} ${flags} -t ${target}`;
+  if (options.includeAlternateScreen === true) {
+    const [reply] = await session.send([command("-a")]);
+    if (reply?.ok === true) return { text: reply.lines.join("\n") };
+    const text = (await session.ask(command(""))).join("\n");
+    return { text, notice: "The pane has no alternate screen; this is its normal one." };
+  }
+  return { text: (await session.ask(command(""))).join("\n") };
+}
+
+export async function sendKeys(session: TmuxServer, pane: string, options: KeysOptions): Promise<void> {
+  const keys = options.keys ?? [];
+  const text = options.literalText ?? "";
+  if (keys.length === 0 && text === "" && options.enter !== true) {
+    throw new BuddyError("tool", "nothing to send", { hint: "Give keys, literal_text or enter." });
+  }
+  await pause(options.delayMs, options.signal);
+  const target = tmuxQuote(pane);
+  const lines = [`copy-mode -q -t ${target}`];
+  // tmux eats a trailing semicolon even with -l, and takes an unknown key name for text: bytes for text, -- for names.
+  if (text !== "") lines.push(`send-keys -t ${target} -H ${hex(text)}`);
+  for (const key of keys)
+    lines.push(`send-keys -t ${target} -- ${tmuxQuote(key.endsWith(";") ? `${key.slice(0, -1)}\\;` : key)}`);
+  if (options.enter === true) lines.push(`send-keys -t ${target} Enter`);
+  const replies = await session.send(lines);
+  const failed = replies.slice(1).find((reply) => !reply.ok);
+  if (failed !== undefined) throw new BuddyError("tool", `tmux did not take the keys: ${failed.lines.join(" ")}`);
+}
+
+function hex(text: string): string {
+  return Buffer.from(text.replaceAll("\n", "\r")).toString("hex").replace(/../g, "$& ").trim();
+}
+
+async function pause(ms: number | undefined, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  if (ms === undefined || ms <= 0) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  signal?.addEventListener("abort", () => resolve(), { once: true });
+  await promise;
+  clearTimeout(timer);
+  signal?.throwIfAborted();
+}

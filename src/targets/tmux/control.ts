@@ -1,0 +1,256 @@
+/** A tmux control-mode client on plain pipes: commands in, replies and every byte of the panes out. */
+import { BuddyError } from "../../lib/errors.ts";
+import type { Process } from "../target.ts";
+import { within } from "../value-within.ts";
+
+export interface Reply {
+  readonly ok: boolean;
+  readonly lines: readonly string[];
+}
+
+export interface ControlEvents {
+  output(pane: string, bytes: Buffer): void;
+  /** Every other notification, e.g. `%window-close @3`. */
+  event(line: string): void;
+  closed(why: string): void;
+}
+
+interface Pending {
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const OUTPUT = Buffer.from("%output ");
+const EXTENDED = Buffer.from("%extended-output ");
+const PERCENT = 0x25;
+const SPACE = 0x20;
+const NEWLINE = 10;
+const BACKSLASH = 0x5c;
+const CLOSE_MS = 1000;
+/** A line of the protocol holds one read of a pane (some KiB) or one line of a reply. */
+const MAX_LINE = 64 * 1024 * 1024;
+
+export class ControlClient {
+  /** Lines before the protocol began: what the start-up script had to say. */
+  readonly preamble: Promise<readonly string[]>;
+  readonly #process: Process;
+  readonly #events: ControlEvents;
+  readonly #pending: Pending[] = [];
+  readonly #before: string[] = [];
+  readonly #gone = Promise.withResolvers<void>();
+  readonly #ready = Promise.withResolvers<readonly string[]>();
+  #reply: { readonly lines: string[]; readonly mark: string } | undefined;
+  #carry: Buffer[] = [];
+  #carried = 0;
+  #begun = false;
+  #closed = false;
+  #exitReason = "";
+  #stderr = "";
+  /** When anything last came from tmux. */
+  lastHeard = performance.now();
+
+  constructor(process: Process, events: ControlEvents) {
+    this.#process = process;
+    this.#events = events;
+    this.preamble = this.#ready.promise;
+    this.preamble.catch(() => {});
+    void this.#pump();
+    void this.#pumpErrors();
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Sends the lines in one write and gives one reply for each; to `taken` before anything that tmux sent after the last of them. */
+  async send(lines: readonly string[], taken?: (replies: readonly Reply[]) => void): Promise<Reply[]> {
+    if (this.#closed) throw lostError(this.#exitReason);
+    const got: Reply[] = [];
+    const take = (reply: Reply) => {
+      if (got.push(reply) === lines.length) taken?.(got);
+      return reply;
+    };
+    const replies = lines.map(
+      () =>
+        new Promise<Reply>((resolve, reject) =>
+          this.#pending.push({
+            resolve: (reply) => {
+              try {
+                resolve(take(reply));
+              } catch (error) {
+                reject(error);
+              }
+            },
+            reject,
+          }),
+        ),
+    );
+    this.#process.stdin.write(`${lines.join("\n")}\n`);
+    return Promise.all(replies);
+  }
+
+  /** One command that must succeed; gives its lines. */
+  async ask(line: string): Promise<readonly string[]> {
+    const [reply] = await this.send([line]);
+    if (reply?.ok === true) return reply.lines;
+    throw new BuddyError("target", `tmux refused: ${reply?.lines.join(" ") ?? "no reply"}`, {
+      hint: `The tmux command was: ${line.slice(0, 200)}`,
+    });
+  }
+
+  /** Detaches; the session stays. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#process.stdin.end();
+    await within(this.#gone.promise, CLOSE_MS);
+    this.#process.kill();
+    this.#end("closed");
+  }
+
+  /** Gives up on a connection that does not answer. */
+  abandon(why: string): void {
+    this.#exitReason = why;
+    this.#process.kill();
+    this.#end(why);
+  }
+
+  #end(why: string): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#gone.resolve();
+    this.#exitReason ||= why;
+    const error = lostError(why);
+    for (const pending of this.#pending.splice(0)) pending.reject(error);
+    this.#ready.reject(error);
+    this.#events.closed(why);
+  }
+
+  async #pump(): Promise<void> {
+    try {
+      for await (const chunk of this.#process.stdout) {
+        this.lastHeard = performance.now();
+        this.#take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+        if (this.#closed) return;
+      }
+    } catch (error) {
+      this.#exitReason ||= String(error);
+    }
+    if (this.#closed) return;
+    const code = await within(this.#process.exited, 200);
+    this.#end(this.#exitReason || this.#stderr.trim() || `tmux client ended${code === undefined ? "" : ` (${code})`}`);
+  }
+
+  /** The start-up script says that its tmux has ended: with its key, as a captured screen could show such a line too. */
+  #exited(text: string): void {
+    const code = text.split(" ")[2];
+    this.#process.stdin.end();
+    // What tmux said on stderr comes on another pipe.
+    setTimeout(() => {
+      this.#end(this.#exitReason || this.#stderr.trim() || `tmux client ended (${code})`);
+      this.#process.kill();
+    }, 5);
+  }
+
+  async #pumpErrors(): Promise<void> {
+    const decoder = new TextDecoder();
+    try {
+      for await (const chunk of this.#process.stderr) {
+        this.#stderr = (this.#stderr + decoder.decode(chunk, { stream: true })).slice(-4096);
+      }
+    } catch {
+      // The end of stdout tells what there is to tell.
+    }
+  }
+
+  #take(chunk: Buffer): void {
+    let from = 0;
+    for (;;) {
+      const end = chunk.indexOf(NEWLINE, from);
+      if (end < 0) break;
+      if (this.#carried > 0) {
+        this.#carry.push(chunk.subarray(from, end));
+        const line = Buffer.concat(this.#carry);
+        this.#carry = [];
+        this.#carried = 0;
+        this.#line(line);
+      } else this.#line(chunk.subarray(from, end));
+      from = end + 1;
+    }
+    if (from >= chunk.length) return;
+    this.#carry.push(Buffer.from(chunk.subarray(from)));
+    this.#carried += chunk.length - from;
+    if (this.#carried > MAX_LINE) this.abandon("tmux sent a line without end");
+  }
+
+  #line(line: Buffer): void {
+    // Output stays bytes: a UTF-8 sequence may be split over two lines.
+    if (this.#reply === undefined && line[0] === PERCENT && this.#begun) {
+      if (startsWith(line, OUTPUT)) {
+        const end = line.indexOf(SPACE, OUTPUT.length);
+        return this.#events.output(line.toString("latin1", OUTPUT.length, end), unescape(line, end + 1));
+      }
+      if (startsWith(line, EXTENDED)) {
+        const end = line.indexOf(SPACE, EXTENDED.length);
+        const data = line.indexOf(" : ", end);
+        return this.#events.output(line.toString("latin1", EXTENDED.length, end), unescape(line, data + 3));
+      }
+    }
+    this.#text(line.toString("utf8"));
+  }
+
+  #text(text: string): void {
+    if (text.startsWith("buddy-exit ") && this.#before.some((line) => line.split(" ")[1] === text.split(" ")[1])) {
+      return this.#exited(text);
+    }
+    if (this.#reply !== undefined) {
+      const end = /^%(end|error) (.*)$/.exec(text);
+      if (end === null || end[2] !== this.#reply.mark) {
+        this.#reply.lines.push(text);
+        return;
+      }
+      const { lines, mark } = this.#reply;
+      this.#reply = undefined;
+      // Flag 1: a reply to us; otherwise to the command on tmux's own command line, before anything of ours.
+      if (mark.endsWith(" 1")) this.#pending.shift()?.resolve({ ok: end[1] === "end", lines });
+      else if (end[1] === "error") this.#exitReason = lines.join(" ");
+      else this.#ready.resolve(this.#before);
+      return;
+    }
+    if (text.startsWith("%begin ")) {
+      this.#begun = true;
+      this.#reply = { lines: [], mark: text.slice("%begin ".length) };
+    } else if (!this.#begun) this.#before.push(text);
+    else {
+      if (text.startsWith("%exit")) this.#exitReason ||= text.slice("%exit".length).trim() || "detached";
+      this.#events.event(text);
+    }
+  }
+}
+
+function lostError(why: string): BuddyError {
+  return new BuddyError("target", `the connection to tmux is gone${why === "" ? "" : `: ${why}`}`);
+}
+
+function startsWith(line: Buffer, prefix: Buffer): boolean {
+  return line.length > prefix.length && line.compare(prefix, 0, prefix.length, 0, prefix.length) === 0;
+}
+
+/** `\ooo` becomes the byte; everything else is itself. */
+function unescape(line: Buffer, from: number): Buffer {
+  const first = line.indexOf(BACKSLASH, from);
+  if (first < 0) return Buffer.from(line.subarray(from));
+  const out = Buffer.allocUnsafe(line.length - from);
+  let size = line.copy(out, 0, from, first);
+  for (let at = first; at < line.length; at++) {
+    const byte = line[at] as number;
+    if (byte !== BACKSLASH || at + 3 >= line.length) out[size++] = byte;
+    else {
+      out[size++] =
+        (((line[at + 1] as number) - 48) << 6) |
+        (((line[at + 2] as number) - 48) << 3) |
+        ((line[at + 3] as number) - 48);
+      at += 3;
+    }
+  }
+  return out.subarray(0, size);
+}

@@ -1,0 +1,133 @@
+/** How a command gets into a pane's shell: through its line editor where it has hooks, by a typed line otherwise. */
+import { quote } from "../quote.ts";
+import type { PaneShell } from "./bootstrap.ts";
+import { tmuxQuote } from "./tmux-quote.ts";
+
+export interface Delivery {
+  /** Lines for the control client, to be sent in one write. */
+  readonly lines: readonly string[];
+  /** Output begins at the mark behind the text shown to the operator, not at the start of the command. */
+  readonly shown: boolean;
+}
+
+export interface DeliveryTarget {
+  readonly pane: string;
+  readonly directory: string;
+  readonly shell: PaneShell["kind"];
+  /** The shell answers buddy's key; otherwise lines are typed. */
+  readonly editor: boolean;
+}
+
+/** `ESC [7771~`, bound in templates/shell-init, and Enter where the binding cannot accept the line itself. */
+const KEY = "1b 5b 37 37 37 31 7e";
+const ENTER = "0d";
+/** Goes to the end of what is typed and erases it, in canonical mode too. */
+const CLEAR = "05 15";
+const MAX_TYPED = 1000;
+const MAX_SHOWN = 2000;
+const MAX_SHOWN_LINES = 40;
+
+export function deliver(command: string, tag: number, place: DeliveryTarget): Delivery {
+  const number = place.pane.slice(1);
+  const next = `${place.directory}/${number}.next`;
+  const script = `${place.directory}/${number}.sh`;
+  const leaveMode = `copy-mode -q -t ${place.pane}`;
+  const source = ` . ${quote(script)}`;
+  if (!place.editor) {
+    const typed = hex(Buffer.from(source));
+    return {
+      lines: [
+        ...putFile(script, typedScript(command, tag)),
+        leaveMode,
+        `send-keys -t ${place.pane} -H ${CLEAR} ${typed} ${ENTER}`,
+      ],
+      shown: false,
+    };
+  }
+  const keys = `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`;
+  if (fitsOneLine(command, place.shell)) {
+    return { lines: [...putFile(next, `${tag}\n${command}`), leaveMode, keys], shown: false };
+  }
+  return {
+    lines: [
+      ...putFile(script, sourcedScript(command, tag, place.shell)),
+      ...putFile(next, `${tag}\n${source}`),
+      leaveMode,
+      keys,
+    ],
+    shown: true,
+  };
+}
+
+/** Takes the command back: a key or line that arrives late finds nothing to do. */
+export function withdraw(place: DeliveryTarget): string[] {
+  const number = place.pane.slice(1);
+  return [...putFile(`${place.directory}/${number}.next`, ""), ...putFile(`${place.directory}/${number}.sh`, ":\n")];
+}
+
+/** Only comments and blanks: nothing a shell would run or give an exit code for. */
+export function isBlank(command: string): boolean {
+  return command.split("\n").every((line) => /^\s*(#.*)?$/.test(line));
+}
+
+/** tmux writes the file on its own machine, in the same order as the keys that follow. */
+export function putFile(path: string, text: string): string[] {
+  // An empty buffer cannot be made: an empty file is a newline.
+  return [
+    `set-buffer -b buddy-line ${tmuxQuote(text === "" ? "\n" : text)}`,
+    `save-buffer -b buddy-line ${tmuxQuote(path)}`,
+    "delete-buffer -b buddy-line",
+  ];
+}
+
+/** History expansion in bash and zsh, comments in zsh: read differently from a line than from a file. */
+function fitsOneLine(command: string, shell: PaneShell["kind"]): boolean {
+  // oxlint-disable-next-line no-control-regex
+  if (command.length > MAX_TYPED || /[\0-\x1f\x7f]/.test(command) || command.startsWith(" ")) return false;
+  if (shell !== "fish" && command.includes("!")) return false;
+  return !(shell === "zsh" && command.includes("#"));
+}
+
+function sourcedScript(command: string, tag: number, shell: PaneShell["kind"]): string {
+  const shown = quote(excerpt(command));
+  switch (shell) {
+    case "fish":
+      return [
+        `printf '%s\\n' ${fishQuote(excerpt(command))}; printf '\\033]7771;%s;S;%s\\a' $__buddy_key ${tag}`,
+        command,
+        "",
+      ].join("\n");
+    case "zsh":
+      return `{ print -sr -- ${quote(command)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' $__buddy_key ${tag} } 2>/dev/null\n${command}\n`;
+    case "bash":
+    case "sh":
+      return `{ history -s -- ${quote(command)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}; } 2>/dev/null\n${command}\n`;
+  }
+}
+
+/** The frame marks start and end, as the shell has no hooks of its own. */
+function typedScript(command: string, tag: number): string {
+  // Typed lines can arrive twice when the first was slow: the second does nothing.
+  const once = `case \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
+  const head = `{ printf '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag}; } 2>/dev/null`;
+  // An expansion that is empty is no command: `set -x` has nothing to show.
+  const mend = '{ __buddy_check $?; } 9>&2 2>/dev/null\n${__buddy_mend:+"$__buddy_mend"}';
+  return `${once}\n${head}\n${command}\n${mend}\n{ __buddy_tail $__buddy_code; } 2>/dev/null\n`;
+}
+
+function excerpt(command: string): string {
+  const lines = command.trimEnd().split("\n");
+  let text = lines.slice(0, MAX_SHOWN_LINES).join("\n");
+  if (text.length > MAX_SHOWN) text = `${text.slice(0, MAX_SHOWN)} …`;
+  const more = lines.length - MAX_SHOWN_LINES;
+  // oxlint-disable-next-line no-control-regex
+  return (more > 0 ? `${text}\n… ${more} more lines` : text).replace(/[\0-\x08\x0b-\x1f\x7f]/g, "?");
+}
+
+function fishQuote(text: string): string {
+  return `'${text.replace(/[\\']/g, (char) => `\\${char}`)}'`;
+}
+
+function hex(bytes: Buffer): string {
+  return bytes.toString("hex").replace(/../g, "$& ").trim();
+}

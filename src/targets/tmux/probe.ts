@@ -1,0 +1,102 @@
+/** What a silent pane is doing: working, or waiting for somebody to type. */
+import type { Transport } from "../target.ts";
+
+export interface ForegroundState {
+  readonly doing: "working" | "password" | "line" | "raw";
+  /** Name of the program in the foreground. */
+  readonly program: string;
+  /** Its CPU time so far, to tell a busy program from one that waits. */
+  readonly cpu: number;
+  /** The pane's own shell is in the foreground, not a program started from it. */
+  readonly shellItself: boolean;
+}
+
+/** $1 process id of the pane's supervisor, $2 its terminal. One line of terminal flags, then one for each process in the foreground. */
+const SCRIPT = `
+set -f
+mode=line echo=on
+for w in $(stty -a <"$2" 2>/dev/null); do
+  case $w in -icanon*) mode=raw ;; -echo|'-echo;') echo=off ;; esac
+done
+set +f
+if [ -r "/proc/$1/stat" ]; then
+  IFS= read -r l <"/proc/$1/stat"; set -- "$1" "$2" \${l##*) }
+  own=$5 g=$8
+  echo "$mode $echo $g $own"
+  for f in /proc/[0-9]*/stat; do
+    IFS= read -r l 2>/dev/null <"$f" || continue
+    n=\${l#*(}; n=\${n%)*}
+    set -- "$1" "$2" \${l##*) }
+    [ "$5" = "$g" ] || continue
+    p=\${f#/proc/}; p=\${p%/stat}
+    w=?; { IFS= read -r w <"/proc/$p/wchan"; } 2>/dev/null
+    s=0
+    case $w in *wait_woken*|0|'?') case $(ls -l "/proc/$p/fd" 2>/dev/null) in *'-> socket:'*) s=1 ;; *"-> $2"*|*'-> /dev/tty'*) ;; '') s='?' ;; *) s=2 ;; esac ;; esac
+    echo "$p $4 $3 \${w:-?} $s $((\${14} + \${15})) $n"
+  done
+else
+  ps -t "\${2#/dev/}" -o pid=,ppid=,pgid=,tpgid=,stat=,wchan=,comm= 2>/dev/null | while read -r p pp pg tg st w n; do
+    if [ -n "$mode" ]; then echo "$mode $echo $tg 0"; mode=; fi
+    [ "$pg" = "$tg" ] && echo "$p $pp $st $w ? 0 $n"
+  done
+fi
+`;
+
+export async function probeForeground(
+  transport: Transport,
+  pane: { readonly pid: number; readonly tty: string },
+  prompting: boolean,
+): Promise<ForegroundState> {
+  const result = await transport.run(SCRIPT, { args: [String(pane.pid), pane.tty], timeoutMs: 5000 });
+  return readProbe(result.stdout.toString(), pane.pid, prompting);
+}
+
+/** `prompting`: the last line on the screen has no end, as a question has. */
+export function readProbe(text: string, supervisor: number, prompting: boolean): ForegroundState {
+  const [first = "", ...rest] = text.split("\n").filter((line) => line !== "");
+  const [mode, echo, group] = first.split(" ");
+  const processes = rest.map((line) => {
+    const [pid, parent, state, wchan, files, cpu, ...name] = line.split(" ");
+    return { pid, parent, state, wchan: wchan ?? "?", files, cpu: Number(cpu) || 0, name: name.join(" ") };
+  });
+  const leader = processes.find((one) => one.pid === group) ?? processes.at(-1);
+  const reading =
+    processes.find((one) => isReading(one.wchan, one.files, prompting)) ??
+    // busybox reads a line with poll: a shell that polls, and nothing else in the foreground, reads.
+    processes.find((one) => processes.length === 1 && one.parent === String(supervisor) && /poll/.test(one.wchan));
+  const subject = reading ?? leader;
+  const program = (subject?.name ?? "").replace(/^.*\//, "") || "unknown";
+  const cpu = processes.reduce((sum, one) => sum + one.cpu, 0);
+  const shellItself = subject !== undefined && subject.parent === String(supervisor);
+  const unreadable = processes.length > 0 && processes.every((one) => one.wchan === "?" || one.wchan === "0");
+  if (mode === "raw") return { doing: "raw", program, cpu, shellItself };
+  if (echo === "off" && (reading !== undefined || unreadable)) return { doing: "password", program, cpu, shellItself };
+  return { doing: reading === undefined ? "working" : "line", program, cpu, shellItself };
+}
+
+/** `wait_woken` is also a blocking read from a socket: only with the terminal open, and no socket or a question on the screen. */
+function isReading(wchan: string, files: string | undefined, prompting: boolean): boolean {
+  if (/n_tty_read|tty_read|ttyin|ttread/.test(wchan)) return true;
+  if (wchan === "wait_woken") return files === "0" || (files === "1" && prompting);
+  return wchan === "?" && prompting;
+}
+
+/** $1 process id of the supervisor, $2 signal: to the group in the foreground, never to the supervisor's own. */
+const SIGNAL = `
+s=$2
+if [ -r "/proc/$1/stat" ]; then
+  IFS= read -r l <"/proc/$1/stat"; set -- \${l##*) }
+  own=$3 g=$6
+else
+  own=$(ps -o pgid= -p "$1") g=$(ps -o tpgid= -p "$1")
+fi
+[ "\${g:-0}" -gt 1 ] && [ "$g" != "$own" ] && kill "-$s" "-$g"
+`;
+
+export async function signalForeground(
+  transport: Transport,
+  pane: { readonly pid: number },
+  signal: string,
+): Promise<void> {
+  await transport.run(SIGNAL, { args: [String(pane.pid), signal], timeoutMs: 5000 });
+}

@@ -1,0 +1,107 @@
+/** One command that buddy sent into a pane, from the keys to its end. */
+import type { RunOptions, RunOutcome } from "../target.ts";
+import { Recording } from "../output/recording.ts";
+import type { StoredOutput } from "../output/stored-output.ts";
+
+/** Text between taking and starting is kept so far: where a shell finds a syntax error, it is all there is. */
+const MAX_BEFORE = 64 * 1024;
+
+export class RunningCommand {
+  readonly tag: number;
+  readonly text: string;
+  readonly recording: Recording;
+  readonly notes: string[] = [];
+  readonly startedAt = performance.now();
+  readonly ended: Promise<RunOutcome>;
+  /** Moves on when the shell took the line, or started it. */
+  readonly begun = Promise.withResolvers<void>();
+  phase: "sent" | "taken" | "started" | "over" = "sent";
+  outcome: RunOutcome | undefined;
+  endedAt = 0;
+  /** Deliveries that the shell did not take. */
+  attempts = 0;
+  /** Number in the visible prompt where it was entered. */
+  promptId = 0;
+  /** Prompts that were drawn while it ran and told no end. */
+  promptsWithoutMark = 0;
+  lastActivity = performance.now();
+  /** Output begins behind the text that is shown to the operator. */
+  readonly #shown: boolean;
+  readonly #finish: (outcome: RunOutcome) => void;
+  #before: Buffer[] = [];
+  #beforeBytes = 0;
+  #open = false;
+  #frozen = false;
+
+  constructor(tag: number, text: string, spooled: StoredOutput, options: RunOptions, shown: boolean) {
+    this.tag = tag;
+    this.text = text;
+    this.#shown = shown;
+    this.recording = new Recording(spooled, options, "stdout");
+    const { promise, resolve } = Promise.withResolvers<RunOutcome>();
+    this.ended = promise;
+    this.#finish = resolve;
+  }
+
+  output(bytes: Buffer): void {
+    this.lastActivity = performance.now();
+    if (this.#frozen || this.phase === "sent") return;
+    if (this.#open) return this.recording.write(bytes);
+    if (this.#beforeBytes > MAX_BEFORE) return;
+    this.#before.push(Buffer.from(bytes));
+    this.#beforeBytes += bytes.length;
+  }
+
+  /** Once, however often it happens. */
+  note(text: string): void {
+    if (!this.notes.includes(text)) this.notes.push(text);
+  }
+
+  taken(aside: string): void {
+    this.phase = "taken";
+    this.setAside(aside);
+    this.begun.resolve();
+  }
+
+  /** What the operator had typed when the command came: given back as text. */
+  setAside(line: string): void {
+    if (line.trim() === "") return;
+    this.notes.push(`The operator had typed ${JSON.stringify(line)} without running it; it was set aside.`);
+  }
+
+  started(): void {
+    this.phase = "started";
+    this.#before = [];
+    this.#beforeBytes = 0;
+    if (!this.#shown) this.#open = true;
+    this.begun.resolve();
+  }
+
+  outputBegins(): void {
+    this.#before = [];
+    this.#open = true;
+  }
+
+  /** What follows is the shell's, not the command's. */
+  freeze(): void {
+    this.#frozen = true;
+  }
+
+  finish(outcome: RunOutcome): void {
+    if (this.outcome !== undefined) return;
+    if (!this.#open) this.#keepBefore();
+    this.phase = "over";
+    this.outcome = outcome;
+    this.endedAt = performance.now();
+    this.recording.end();
+    this.begun.resolve();
+    this.#finish(outcome);
+  }
+
+  /** Never started: what came after the line itself is the shell's complaint. */
+  #keepBefore(): void {
+    const all = Buffer.concat(this.#before);
+    const line = all.indexOf(10);
+    if (line >= 0) this.recording.write(all.subarray(line + 1));
+  }
+}

@@ -1,0 +1,301 @@
+/** The tmux objects buddy manages on a target: sessions and panes that carry its mark, within limits, nothing else. */
+import { BuddyError } from "../../lib/errors.ts";
+import type { ManagedPane, Pane, PaneSelector, Panes } from "../target.ts";
+import type { OutputStore } from "../output/output-store.ts";
+import { paneCommand } from "./bootstrap.ts";
+import { borrowedPane } from "./borrowed-pane.ts";
+import { NoPrompt, NoShell } from "./first-prompt.ts";
+import { removeLeftovers } from "./leftovers.ts";
+import { TmuxPane } from "./pane.ts";
+import { markPane, type PaneRow } from "./pane-rows.ts";
+import { tmuxQuote } from "./tmux-quote.ts";
+import { TmuxSession, type TmuxSessionOptions } from "./tmux-session.ts";
+
+export interface ManagedPanesOptions {
+  /** For the default session; others are made alike. */
+  readonly session: TmuxSessionOptions;
+  readonly maxSessions: number;
+  readonly maxPanes: number;
+  readonly outputStore: OutputStore;
+}
+
+const SHARED = "shared";
+/** By then the first command is under way. */
+const LEFTOVERS_AFTER_MS = 1000;
+
+export class ManagedPanes implements Panes {
+  readonly #options: ManagedPanesOptions;
+  readonly #owner: string;
+  readonly #sessions = new Map<string, TmuxSession>();
+  readonly #panes = new Map<string, TmuxPane>();
+  #leftovers: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: ManagedPanesOptions) {
+    this.#options = options;
+    this.#owner = options.session.session;
+  }
+
+  /** The shared pane of the default session, ready for commands. */
+  async openShared(): Promise<TmuxPane> {
+    const session = this.#session(this.#owner);
+    const created = await session.open();
+    this.#leftovers = setTimeout(() => {
+      const { directory, options } = session;
+      removeLeftovers(options.transport, directory.slice(0, directory.lastIndexOf("/"))).catch(() => {});
+    }, LEFTOVERS_AFTER_MS);
+    this.#leftovers.unref();
+    const row = await this.#sharedRow(session);
+    const isNew = created || row.fresh === true;
+    try {
+      return await this.#adopt(session, SHARED, row, isNew);
+    } catch (error) {
+      if (error instanceof NoPrompt) return this.#withoutStartUpFiles(session, row);
+      // What was wrong when an earlier buddy was here may be mended by now.
+      if (error instanceof NoShell && !isNew) return this.#anew(session, row);
+      throw error;
+    }
+  }
+
+  /** The user's start-up files never come to a prompt (`exec fish` in .bashrc, say): the pane is made again without them. */
+  async #withoutStartUpFiles(session: TmuxSession, row: PaneRow): Promise<TmuxPane> {
+    const pane = await this.#anew(session, row, true);
+    this.#options.session.notice({
+      kind: "warning",
+      text: `The start-up files of ${session.options.shell.name} did not come to a prompt; the pane runs without them.`,
+    });
+    return pane;
+  }
+
+  async #anew(session: TmuxSession, row: PaneRow, plain = false): Promise<TmuxPane> {
+    this.#panes.get(`${session.name}/${SHARED}`)?.release();
+    const fresh = await this.#newPane(session, SHARED, plain);
+    await session.ask(`kill-pane -t ${row.id}`);
+    return this.#adopt(session, SHARED, fresh, true);
+  }
+
+  async pane(selector: PaneSelector = {}): Promise<Pane> {
+    if (selector.target !== undefined) return this.#byTarget(selector.target);
+    const session = await this.#opened(selector.session);
+    const name = paneName(selector.pane ?? SHARED);
+    const known = this.#panes.get(`${session.name}/${name}`);
+    if (known !== undefined) return known;
+    const row = (await session.panes()).find((one) => one.name === name);
+    if (row !== undefined) return this.#adopt(session, name, row, false);
+    if (name === SHARED) return this.#adopt(session, name, await this.#sharedRow(session), true);
+    throw new BuddyError("tool", `there is no managed pane ${JSON.stringify(name)} in ${session.name}`, {
+      hint: `Managed panes: ${(await this.list()).map((one) => `${one.session}/${one.pane}`).join(", ")}. Make one with tmux-create-pane.`,
+    });
+  }
+
+  async createSession(name: string): Promise<{ session: string; created: boolean }> {
+    const full = this.#fullName(name);
+    const existing = await this.#managedSessions();
+    if (existing.includes(full)) return { session: full, created: false };
+    if (existing.length >= this.#options.maxSessions) {
+      throw new BuddyError(
+        "tool",
+        `there are ${existing.length} managed sessions already, the limit is ${this.#options.maxSessions}`,
+        {
+          hint: "End one with tmux-kill-session, use another pane, or raise [tmux].max_sessions.",
+        },
+      );
+    }
+    const session = this.#session(full);
+    await session.open();
+    await this.#adopt(session, SHARED, await this.#sharedRow(session), true);
+    return { session: full, created: true };
+  }
+
+  async killSession(name: string): Promise<void> {
+    const full = this.#fullName(name);
+    if (full === this.#owner) {
+      throw new BuddyError("tool", `${full} is the default session and stays`, {
+        hint: "Only sessions made by tmux-create-session can be ended.",
+      });
+    }
+    if (!(await this.#managedSessions()).includes(full)) {
+      throw new BuddyError("tool", `${JSON.stringify(name)} is no session that buddy manages`, {
+        hint: `Managed sessions: ${(await this.#managedSessions()).join(", ")}.`,
+      });
+    }
+    for (const [key, pane] of this.#panes) {
+      if (!key.startsWith(`${full}/`)) continue;
+      pane.release();
+      this.#panes.delete(key);
+    }
+    const session = this.#sessions.get(full);
+    this.#sessions.delete(full);
+    await session?.close();
+    await this.#session(this.#owner).ask(`kill-session -t ${tmuxQuote(`=${full}`)}`);
+    await session?.removeFiles();
+  }
+
+  async createPane(name: string, sessionName?: string): Promise<{ session: string; pane: string; created: boolean }> {
+    const session = await this.#opened(sessionName);
+    const pane = paneName(name);
+    const rows = (await session.panes()).filter((row) => row.name !== "");
+    if (rows.some((row) => row.name === pane)) return { session: session.name, pane, created: false };
+    if (rows.length >= this.#options.maxPanes) {
+      throw new BuddyError(
+        "tool",
+        `${session.name} has ${rows.length} managed panes already, the limit is ${this.#options.maxPanes}`,
+        {
+          hint: "End one with tmux-kill-pane, or raise [tmux].max_panes.",
+        },
+      );
+    }
+    await this.#adopt(session, pane, await this.#newPane(session, pane), true);
+    return { session: session.name, pane, created: true };
+  }
+
+  async killPane(name: string, sessionName?: string): Promise<void> {
+    const session = await this.#opened(sessionName);
+    const pane = paneName(name);
+    if (pane === SHARED) {
+      throw new BuddyError("tool", "the shared pane is where operator and buddy meet; it stays", {
+        hint: "Only panes made by tmux-create-pane can be ended.",
+      });
+    }
+    const row = (await session.panes()).find((one) => one.name === pane);
+    if (row === undefined) {
+      throw new BuddyError("tool", `there is no managed pane ${JSON.stringify(name)} in ${session.name}`);
+    }
+    this.#panes.get(`${session.name}/${pane}`)?.release();
+    this.#panes.delete(`${session.name}/${pane}`);
+    await session.ask(`kill-pane -t ${row.id}`);
+  }
+
+  async list(): Promise<readonly ManagedPane[]> {
+    const found: ManagedPane[] = [];
+    for (const name of await this.#managedSessions()) {
+      const session = await this.#opened(name);
+      for (const row of await session.panes()) {
+        if (row.name === "") continue;
+        found.push({ session: name, pane: row.name, id: row.id, shared: row.name === SHARED, command: row.command });
+      }
+    }
+    return found;
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#leftovers);
+    for (const pane of this.#panes.values()) pane.release();
+    await Promise.all([...this.#sessions.values()].map((session) => session.close()));
+  }
+
+  async #adopt(session: TmuxSession, name: string, row: PaneRow, created: boolean): Promise<TmuxPane> {
+    const pane = new TmuxPane(row, {
+      session,
+      name,
+      outputStore: this.#options.outputStore,
+      notice: this.#options.session.notice,
+      revive: () => this.#revive(session, name),
+    });
+    this.#panes.set(`${session.name}/${name}`, pane);
+    await pane.start(created);
+    return pane;
+  }
+
+  async #revive(session: TmuxSession, name: string): Promise<PaneRow> {
+    if (!session.connected) await session.open();
+    if (name === SHARED) return this.#sharedRow(session);
+    return (await session.panes()).find((row) => row.name === name) ?? this.#newPane(session, name);
+  }
+
+  /** The pane marked `shared`; one of an older buddy (window `shared`) counts; otherwise a new one. */
+  async #sharedRow(session: TmuxSession): Promise<PaneRow & { readonly fresh?: boolean }> {
+    const rows = (await session.panes()).filter((row) => !row.dead);
+    const row = rows.find((one) => one.name === SHARED);
+    return row ?? { ...(await this.#newPane(session, SHARED)), fresh: true };
+  }
+
+  async #newPane(session: TmuxSession, name: string, plain = false): Promise<PaneRow> {
+    const { options } = session;
+    const command = paneCommand(
+      { shell: options.shell, login: options.transport.kind === "ssh", plain, unset: options.unset },
+      session.directory,
+    );
+    const window = name === SHARED ? "buddy-shared" : name;
+    const words = command.map(tmuxQuote).join(" ");
+    const made = await session.ask(
+      `new-window -d -P -F '#{pane_id}' -t ${tmuxQuote(`=${session.name}:`)} -n ${tmuxQuote(window)} -c ${tmuxQuote(options.cwd)} ${words}`,
+    );
+    const id = made[0] ?? "";
+    await session.send(markPane(id, name, this.#owner));
+    const row = (await session.panes()).find((one) => one.id === id);
+    if (row === undefined) throw new BuddyError("target", "the new pane ended at once", { hint: made.join("\n") });
+    return row;
+  }
+
+  async #byTarget(target: string): Promise<Pane> {
+    const session = await this.#opened();
+    const [id = "", owner = "", name = "", sessionName = ""] =
+      (
+        await session.ask(
+          `display-message -p -t ${tmuxQuote(target)} '#{pane_id}|#{@buddy_owner}|#{@buddy_pane}|#{session_name}'`,
+        )
+      )[0]?.split("|") ?? [];
+    if (!id.startsWith("%")) {
+      throw new BuddyError("tool", `tmux knows no pane ${JSON.stringify(target)}`, {
+        hint: "Name a managed session and pane instead.",
+      });
+    }
+    if (owner === this.#owner && name !== "") return this.pane({ session: sessionName, pane: name });
+    return borrowedPane({
+      tmux: session,
+      id,
+      mayType: false,
+      refusal: () =>
+        new BuddyError("tool", `pane ${id} is not managed by buddy and is never changed`, {
+          hint: "Use the shared pane, or make one with tmux-create-pane.",
+        }),
+    });
+  }
+
+  async #opened(name?: string): Promise<TmuxSession> {
+    const full = name === undefined ? this.#owner : this.#fullName(name);
+    const session = this.#sessions.get(full);
+    if (session !== undefined && session.connected) return session;
+    if (full !== this.#owner && !(await this.#managedSessions()).includes(full)) {
+      throw new BuddyError("tool", `${JSON.stringify(name)} is no session that buddy manages`, {
+        hint: `Managed sessions: ${(await this.#managedSessions()).join(", ")}.`,
+      });
+    }
+    const fresh = this.#session(full);
+    await fresh.open();
+    return fresh;
+  }
+
+  async #managedSessions(): Promise<string[]> {
+    const session = await this.#opened();
+    const lines = await session.ask("list-sessions -F '#{session_name}|#{@buddy_managed}|#{@buddy_owner}'");
+    return lines
+      .map((line) => line.split("|"))
+      .filter(([, managed, owner]) => managed === "1" && owner === this.#owner)
+      .map(([name]) => name ?? "");
+  }
+
+  #session(name: string): TmuxSession {
+    const known = this.#sessions.get(name);
+    if (known !== undefined) return known;
+    const session = new TmuxSession({ ...this.#options.session, session: name });
+    this.#sessions.set(name, session);
+    return session;
+  }
+
+  #fullName(name: string): string {
+    if (!/^[\w-]{1,64}$/.test(name)) {
+      throw new BuddyError("tool", `${JSON.stringify(name)} cannot name a session`, {
+        hint: "Letters, digits, - and _ only.",
+      });
+    }
+    return name === this.#owner || name.startsWith(`${this.#owner}-`) ? name : `${this.#owner}-${name}`;
+  }
+}
+
+function paneName(name: string): string {
+  if (/^[\w-]{1,64}$/.test(name)) return name;
+  throw new BuddyError("tool", `${JSON.stringify(name)} cannot name a pane`, {
+    hint: "Letters, digits, - and _ only.",
+  });
+}

@@ -1,0 +1,188 @@
+/** Waits for a command: its end, a question it asks, the time allowed, or the wish to stop it. */
+import { unlessAborted } from "../../lib/unless-aborted.ts";
+import type { RunOptions, RunOutcome } from "../target.ts";
+import { within } from "../value-within.ts";
+import type { ForegroundState } from "./probe.ts";
+import type { RunningCommand } from "./running-command.ts";
+
+export interface PaneControls {
+  probe(prompting: boolean): Promise<ForegroundState>;
+  interrupt(): Promise<void>;
+  signal(name: "TERM" | "KILL" | "CONT"): Promise<void>;
+  /** The shell took the line but does not run it: it wants more. */
+  abandonLine(): void;
+  /** True when the command had not started and never will. */
+  withdraw(): Promise<boolean>;
+  /** The target was closed meanwhile. */
+  gone(): boolean;
+}
+
+type Waiting = RunOutcome & { kind: "waiting" };
+
+/** A program that says nothing for this long is looked at; a busy one less and less often. */
+const QUIET_MS = 300;
+const MAX_QUIET_MS = 1200;
+/** Between two looks that have to agree. */
+const AGAIN_MS = 100;
+/** A full-screen program is told after this even when it keeps drawing. */
+const FULL_SCREEN_MS = 1000;
+/** fish has no second prompt: it just waits for the rest of the line. */
+const UNSTARTED_MS = 1500;
+/** A shell that waits for a line all this time and has not taken the command will not take it any more. */
+const UNANSWERED_MS = 10_000;
+/** From Ctrl-C to TERM, and between the KILLs that follow. */
+const INTERRUPT_MS = 350;
+const ROUNDS = 12;
+/** An answer takes a round trip or two; while a connection is being made again there is none. */
+const REACH_MS = 1000;
+
+export async function watchCommand(
+  command: RunningCommand,
+  options: RunOptions,
+  controls: PaneControls,
+): Promise<RunOutcome> {
+  const deadline = options.waitMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.waitMs;
+  let pause = QUIET_MS;
+  let looked = 0;
+  let before: ForegroundState | undefined;
+  let fullScreenSince = 0;
+  let told: string | undefined;
+  for (;;) {
+    const now = performance.now();
+    const look = command.recording.fullScreen ? now + QUIET_MS : Math.max(command.lastActivity, looked) + pause;
+    const event = await next(command, Math.min(look, deadline) - now, options.signal);
+    if (command.outcome !== undefined) return command.outcome;
+    if (event === "aborted") return stop(command, controls);
+    if (performance.now() >= deadline) {
+      return told === undefined ? atDeadline(command, controls) : { kind: "waiting", for: "password", program: told };
+    }
+    const silence = performance.now() - command.lastActivity;
+    if (command.recording.fullScreen) {
+      fullScreenSince ||= now;
+      if (performance.now() - fullScreenSince < FULL_SCREEN_MS && silence < QUIET_MS) continue;
+    } else {
+      fullScreenSince = 0;
+      if (command.lastActivity > looked) pause = QUIET_MS;
+      if (silence < pause - 1) continue;
+    }
+    if (command.phase === "taken" && performance.now() - command.lastActivity > UNSTARTED_MS) {
+      controls.abandonLine();
+      continue;
+    }
+    const seen = await unlessAborted(options.signal, controls.probe(command.recording.lastLine.trim() !== "")).catch(
+      () => undefined,
+    );
+    if (command.outcome !== undefined) return command.outcome;
+    const idle = seen !== undefined && seen.shellItself && seen.doing !== "working";
+    if (command.phase === "sent" && idle && performance.now() - command.lastActivity > UNANSWERED_MS) {
+      if (await controls.withdraw().catch(() => false)) return { kind: "lost", why: UNANSWERED };
+      continue;
+    }
+    const waiting = seen === undefined ? undefined : judge(seen, before, command);
+    const first = before === undefined || before.doing !== seen?.doing;
+    before = seen;
+    looked = performance.now();
+    if (waiting === undefined) {
+      const doubtful = first && (seen?.doing === "line" || seen?.doing === "raw");
+      pause = doubtful ? AGAIN_MS : Math.min(Math.max(pause, QUIET_MS) * 1.5, MAX_QUIET_MS);
+      if (seen?.doing === "working") told = undefined;
+      continue;
+    }
+    if (waiting.for !== "password") {
+      options.onWaiting?.(waiting);
+      return waiting;
+    }
+    // Nothing is typed and nothing is read: the operator answers in the pane, and the command goes on.
+    if (told !== waiting.program) options.onWaiting?.(waiting);
+    told = waiting.program;
+    pause = MAX_QUIET_MS;
+  }
+}
+
+const UNANSWERED =
+  "the shell in the pane does not tell what it does with commands; look at the pane before running it again, and close the pane to get a new one";
+
+function judge(
+  seen: ForegroundState,
+  before: ForegroundState | undefined,
+  command: RunningCommand,
+): Waiting | undefined {
+  const { program } = seen;
+  if (command.phase === "sent") return undefined;
+  if (command.recording.fullScreen) return { kind: "waiting", for: "full-screen", program };
+  switch (seen.doing) {
+    case "working":
+      return undefined;
+    case "password":
+      return { kind: "waiting", for: "password", program };
+    case "line":
+      // A command that has just ended leaves its shell reading, a moment before the mark of its end arrives.
+      if (seen.shellItself && before?.doing !== "line") return undefined;
+      return { kind: "waiting", for: INTERPRETERS.test(program) && !seen.shellItself ? "repl" : "line", program };
+    case "raw":
+      if (/pass(word|phrase)|\bPIN\b/i.test(command.recording.lastLine))
+        return { kind: "waiting", for: "password", program };
+      // Raw mode alone does not mean waiting: only twice in a row, without work in between.
+      if (before?.doing !== "raw" || before.program !== program || before.cpu !== seen.cpu) return undefined;
+      return { kind: "waiting", for: "repl", program };
+  }
+}
+
+const INTERPRETERS =
+  /^(ba|z|fi|da|a|mk|k)?sh$|^(python|node|bun|irb|ruby|psql|mysql|sqlite|lua|ghci|bc|gdb|ftp|sftp|telnet)/;
+
+async function next(
+  command: RunningCommand,
+  ms: number,
+  signal: AbortSignal | undefined,
+): Promise<"event" | "aborted"> {
+  if (signal?.aborted === true) return "aborted";
+  const { promise, resolve } = Promise.withResolvers<"event" | "aborted">();
+  const timer = Number.isFinite(ms) ? setTimeout(() => resolve("event"), Math.max(1, ms)) : undefined;
+  const abort = () => resolve("aborted");
+  signal?.addEventListener("abort", abort, { once: true });
+  void command.ended.then(() => resolve("event"));
+  const event = await promise;
+  clearTimeout(timer);
+  signal?.removeEventListener("abort", abort);
+  return event;
+}
+
+async function atDeadline(command: RunningCommand, controls: PaneControls): Promise<RunOutcome> {
+  if (command.phase === "sent" && (await controls.withdraw().catch(() => false))) {
+    command.notes.push("The command was not started: something else held the pane all the time. It was taken back.");
+    return { kind: "stopped", by: "deadline" };
+  }
+  return command.outcome ?? { kind: "running", why: "deadline" };
+}
+
+/** Ctrl-C, then TERM and KILL to whatever is in the foreground, until the prompt is back. A target that does not answer is not waited for. */
+async function stop(command: RunningCommand, controls: PaneControls): Promise<RunOutcome> {
+  const stopped: RunOutcome = { kind: "stopped", by: "user" };
+  if (command.phase === "sent") {
+    const withdrawn = await reached(controls.withdraw());
+    if (withdrawn === true) return stopped;
+    if (withdrawn === "silent") return unreachable(command);
+  }
+  for (let round = 0; round < ROUNDS && command.outcome === undefined; round++) {
+    const done =
+      round === 0 || round === 3 ? controls.interrupt() : controls.signal(round === 1 ? "TERM" : ("KILL" as const));
+    if ((await reached(done)) === "silent" || controls.gone()) return unreachable(command);
+    await next(command, round === 0 ? INTERRUPT_MS : INTERRUPT_MS / 2, undefined);
+  }
+  if (command.outcome?.kind === "lost") return command.outcome;
+  if (command.outcome === undefined)
+    command.notes.push("The program could not be ended; it may still run in the pane.");
+  return stopped;
+}
+
+async function reached<T>(act: Promise<T>): Promise<T | false | "silent"> {
+  const settled = act.catch(() => false as const).then((value) => ({ value }));
+  const answer = await within(settled, REACH_MS);
+  return answer === undefined ? "silent" : answer.value;
+}
+
+function unreachable(command: RunningCommand): RunOutcome {
+  if (command.outcome === undefined) command.notes.push("The target does not answer: the program may still run there.");
+  return { kind: "stopped", by: "user" };
+}

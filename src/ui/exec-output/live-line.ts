@@ -1,0 +1,51 @@
+/** One line on a terminal that says what is being waited for and for how long; gone before anything else is written. */
+import { formatDuration } from "../../lib/durations.ts";
+
+export class LiveLine {
+  readonly #write: (text: string) => void;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #label = "";
+  #since = 0;
+  #shown = false;
+  #frame = 0;
+
+  constructor(write: (text: string) => void) {
+    this.#write = write;
+  }
+
+  /** Appears when it has been waited for a moment. */
+  wait(label: string): void {
+    this.clear();
+    this.#label = label;
+    this.#since = performance.now();
+    this.#timer ??= setInterval(() => this.#draw(), FRAME_MS);
+    this.#timer.unref();
+  }
+
+  /** Takes it off the screen; it comes back when the wait goes on. */
+  clear(): void {
+    if (this.#shown) this.#write("\r\u001b[K");
+    this.#shown = false;
+    this.#since = performance.now();
+  }
+
+  stop(): void {
+    this.clear();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #draw(): void {
+    const waited = performance.now() - this.#since;
+    if (waited < PATIENCE_MS) return;
+    const frame = FRAMES[this.#frame++ % FRAMES.length];
+    this.#shown = true;
+    this.#write(
+      `\r\u001b[K\u001b[90m${frame} ${this.#label} ${formatDuration(Math.floor(waited / 1000) * 1000)}\u001b[0m`,
+    );
+  }
+}
+
+const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const FRAME_MS = 100;
+const PATIENCE_MS = 1_000;

@@ -1,0 +1,279 @@
+/** What a person sees of `buddy exec`: the answer on stdout, everything else, short, on stderr. */
+import type { AgentEvent } from "../../agent/events.ts";
+import { formatDuration } from "../../lib/durations.ts";
+import type { Output } from "../../lib/output.ts";
+import { showText, TerminalText } from "../../policy/terminal-text.ts";
+import { LiveLine } from "./live-line.ts";
+
+export interface PrintOptions {
+  readonly out: Output;
+  readonly err: Output;
+  /** stdout is a terminal: the answer is streamed and made safe for it; otherwise it is written verbatim, once whole. */
+  readonly stream: boolean;
+  /** stderr is a terminal: live line, reasoning. */
+  readonly live: boolean;
+  readonly color: boolean;
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  readonly showToolCalls: boolean;
+  readonly showReasoning: boolean;
+  readonly showTokens: boolean;
+  /** Renders the streamed answer, made anew for each message; without it the text is shown as it is. */
+  readonly rows?: (() => RowStream) | undefined;
+  /** The answer is printed by the caller (after it was validated). */
+  readonly holdAnswer: boolean;
+  readonly redact: (text: string) => string;
+  /** For the answer itself: takes only buddy's own secrets out. */
+  readonly hideSecrets: (text: string) => string;
+}
+
+/** Text in, finished rows out. */
+export interface RowStream {
+  push(text: string): void;
+  end(): void;
+  take(): string[];
+}
+
+export class Printer {
+  readonly #options: PrintOptions;
+  readonly #live: LiveLine | undefined;
+  #rows: RowStream | undefined;
+  #text: TerminalText | undefined;
+  #reasoning: TerminalText | undefined;
+  #answerOpen = false;
+  #usage: (AgentEvent & { type: "usage" }) | undefined;
+  #attach: string | undefined;
+  /** By call: output behind the last whole line. */
+  readonly #unfinished = new Map<string, string>();
+
+  constructor(options: PrintOptions) {
+    this.#options = options;
+    if (options.live && !options.quiet) this.#live = new LiveLine((text) => void options.err.write(text));
+  }
+
+  async show(event: AgentEvent): Promise<void> {
+    this.#follow(event);
+    if (event.type !== "reasoning") this.#endReasoning();
+    switch (event.type) {
+      case "text":
+        return this.#delta(event.delta);
+      case "reasoning":
+        return this.#reason(event.delta);
+      case "discard":
+        return this.#discard();
+      case "message":
+        return this.#message(event);
+      case "session":
+        if (event.attach !== undefined && event.attach !== this.#attach) {
+          this.#attach = event.attach;
+          if (!this.#options.quiet) await this.note(`watch it: ${event.attach}`);
+        }
+        return;
+      case "tool_started":
+        return this.#toolStarted(event);
+      case "tool_output":
+        if (event.stream === "info") await this.note(event.text.trimEnd(), "warning");
+        else if (this.#options.verbose) await this.#toolOutput(event);
+        return;
+      case "tool_finished":
+        return this.#toolFinished(event);
+      case "approval_answered":
+        if (this.#options.verbose)
+          await this.note(`${event.decision} by ${event.by}${event.reason === undefined ? "" : `: ${event.reason}`}`);
+        return;
+      case "usage":
+        this.#usage = event;
+        return;
+      case "retry":
+        return this.note(
+          `${event.host}: ${event.reason}; trying again in ${formatDuration(event.wait_ms)} (${event.attempt} of ${event.of})`,
+          "warning",
+        );
+      case "warning":
+        return this.note(event.hint === undefined ? event.message : `${event.message}. ${event.hint}`, "warning");
+      case "notice":
+        return this.note(event.message, event.kind === "info" ? undefined : "warning");
+      case "compacted":
+        return this.note(
+          `older turns were summarised (${event.before_tokens} → ${event.after_tokens} tokens):\n${event.summary}`,
+        );
+      case "done":
+        return this.#done();
+      case "turn":
+      case "error":
+      case "approval_asked":
+        return;
+    }
+  }
+
+  /** What is waited for after this event. */
+  #follow(event: AgentEvent): void {
+    switch (event.type) {
+      case "turn":
+      case "retry":
+      case "tool_finished":
+        return this.#live?.wait("thinking");
+      case "tool_started":
+        return this.#live?.wait(event.tool);
+      case "approval_answered":
+        return this.#live?.wait("working");
+      // A line that is being written must not be wiped.
+      case "text":
+      case "reasoning":
+      case "approval_asked":
+      case "done":
+      case "error":
+        return this.#live?.stop();
+      default:
+        return this.#live?.clear();
+    }
+  }
+
+  /** A line of chrome; `-q` keeps warnings only. */
+  async note(text: string, level?: "warning"): Promise<void> {
+    if (this.#options.quiet && level === undefined) return;
+    const safe = showText(this.#options.redact(text)).trimEnd();
+    await this.#err(`${level === undefined ? this.#dim(safe) : this.#paint("1;33", safe)}\n`);
+  }
+
+  async answer(text: string): Promise<void> {
+    await this.#options.out.write(text.endsWith("\n") ? text : `${text}\n`);
+  }
+
+  async #delta(delta: string): Promise<void> {
+    if (!this.#options.stream || this.#options.holdAnswer) return;
+    if (this.#text === undefined) {
+      this.#rows = this.#options.rows?.();
+      // What is rendered gets its colours from the renderer.
+      this.#text = new TerminalText({ color: this.#options.color && this.#rows === undefined });
+    }
+    this.#answerOpen = true;
+    const safe = this.#text.push(delta);
+    if (this.#rows === undefined) return this.#options.out.write(safe);
+    this.#rows.push(safe);
+    await this.#give(this.#rows.take());
+  }
+
+  async #give(rows: readonly string[]): Promise<void> {
+    if (rows.length > 0) await this.#options.out.write(`${rows.join("\n")}\n`);
+  }
+
+  async #discard(): Promise<void> {
+    if (!this.#answerOpen) return;
+    await this.#closeStream();
+    await this.note("the text above was cut off and does not count", "warning");
+  }
+
+  async #message({ message }: AgentEvent & { type: "message" }): Promise<void> {
+    const text = message.content ?? "";
+    const final = message.toolCalls.length === 0;
+    if (this.#options.stream && !this.#options.holdAnswer) return this.#closeStream();
+    if (text.trim() === "") return;
+    if (!final) return this.note(text);
+    if (!this.#options.holdAnswer) await this.answer(this.#options.hideSecrets(text));
+  }
+
+  async #closeStream(): Promise<void> {
+    if (!this.#answerOpen || this.#text === undefined) return;
+    const rest = this.#text.end();
+    const rows = this.#rows;
+    this.#text = undefined;
+    this.#rows = undefined;
+    this.#answerOpen = false;
+    if (rows === undefined) return this.#options.out.write(rest.endsWith("\n") ? rest : `${rest}\n`);
+    rows.push(rest);
+    rows.end();
+    await this.#give(rows.take());
+  }
+
+  async #reason(delta: string): Promise<void> {
+    const { showReasoning, quiet, live, verbose } = this.#options;
+    if (!showReasoning || quiet || !(live || verbose)) return;
+    this.#reasoning ??= new TerminalText();
+    await this.#err(this.#dim(this.#reasoning.push(delta)));
+  }
+
+  #endReasoning(): void {
+    if (this.#reasoning === undefined) return;
+    const rest = this.#reasoning.end();
+    this.#reasoning = undefined;
+    void this.#err(`${this.#dim(rest)}\n`);
+  }
+
+  async #toolStarted(event: AgentEvent & { type: "tool_started" }): Promise<void> {
+    if (this.#options.quiet || !this.#options.showToolCalls) return;
+    const title = clip(showText(this.#options.redact(event.title), { mode: "line" }), 200);
+    // A tool without arguments, and one that does not exist, has no title but its name.
+    const rest = title === event.tool ? "" : ` ${this.#dim(title)}`;
+    await this.#err(`${this.#paint("33", event.tool)}${rest}\n`);
+  }
+
+  /** By whole lines: a secret may arrive in two pieces, and calls that run side by side must not mix. */
+  async #toolOutput({ call, text }: AgentEvent & { type: "tool_output" }): Promise<void> {
+    const all = (this.#unfinished.get(call) ?? "") + text;
+    const cut = all.length > LONGEST_LINE ? all.length : all.lastIndexOf("\n") + 1;
+    this.#unfinished.set(call, all.slice(cut));
+    await this.#liveLines(all.slice(0, cut));
+  }
+
+  async #endToolOutput(call: string): Promise<void> {
+    const rest = this.#unfinished.get(call) ?? "";
+    this.#unfinished.delete(call);
+    if (rest !== "") await this.#liveLines(`${rest}\n`);
+  }
+
+  #liveLines(text: string): Promise<void> {
+    return this.#err(showText(this.#options.redact(text), { color: this.#options.color }));
+  }
+
+  async #toolFinished(event: AgentEvent & { type: "tool_finished" }): Promise<void> {
+    await this.#endToolOutput(event.call);
+    if (this.#options.quiet || !this.#options.showToolCalls) return;
+    const lines = showText(this.#options.redact(event.display ?? payload(event.result)))
+      .trimEnd()
+      .split("\n");
+    const most = this.#options.verbose ? 200 : 3;
+    const shown = lines.slice(0, most).map((line) => `  ${clip(line, 160)}`);
+    if (lines.length > most) shown.push(`  … ${lines.length - most} more lines`);
+    await this.#err(`${shown.map((line) => this.#dim(line)).join("\n")}\n`);
+  }
+
+  async #done(): Promise<void> {
+    await this.#closeStream();
+    const usage = this.#usage;
+    if (usage === undefined || this.#options.quiet || !(this.#options.showTokens || this.#options.verbose)) return;
+    const cost = usage.total_cost_usd === undefined ? "" : `, $${usage.total_cost_usd.toFixed(4)}`;
+    const about = usage.estimated ? "about " : "";
+    await this.note(
+      `${about}${usage.total_input} tokens in, ${usage.total_output} out${cost}; ${Math.round((100 * usage.context_used) / usage.context_limit)} % of the context used`,
+    );
+  }
+
+  #err(text: string): Promise<void> {
+    return this.#options.err.write(text);
+  }
+
+  #dim(text: string): string {
+    return this.#paint("90", text);
+  }
+
+  #paint(code: string, text: string): string {
+    return this.#options.color && text !== "" ? `\u001b[${code}m${text}\u001b[0m` : text;
+  }
+}
+
+const LONGEST_LINE = 65_536;
+
+function clip(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
+/** The result inside the envelope, as text. */
+function payload(envelope: string): string {
+  try {
+    const { result } = JSON.parse(envelope) as { result: unknown };
+    return typeof result === "string" ? result : JSON.stringify(result);
+  } catch {
+    return envelope;
+  }
+}

@@ -1,0 +1,118 @@
+/** What the REPL needs from the rest of the program; the command line puts it together. */
+import type { AgentEvent } from "../../agent/events.ts";
+import type { TaskListener, Tasks } from "../../agent/tasks.ts";
+import type { ApprovalMode, Asker } from "../../policy/approvals.ts";
+
+export interface ReplHost {
+  readonly version: string;
+  readonly display: Display;
+  /** Where prompts are remembered; undefined = nowhere. */
+  readonly historyPath: string | undefined;
+  /** What is known now; identity of the target once it is open. */
+  facts(): ReplFacts;
+  /** The tasks of this REPL, told what to do with their events. */
+  tasks(listener: TaskListener): Tasks;
+  runTurn(prompt: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
+  compact(signal: AbortSignal): AsyncIterable<AgentEvent>;
+  /** News that belong to no task: the connection dropped, the operator ran something in the pane. */
+  onEvent(listener: (event: AgentEvent) => void): () => void;
+  readonly approvals: ApprovalsView;
+  /** Labels and values of /status that only the command line knows. */
+  status(): readonly StatusRow[];
+  tools(): readonly ToolRow[];
+  profiles(): readonly ProfileRow[];
+  /** Returns what to say of the switch: another protocol, another sign-in. */
+  switchModel(name: string): Promise<readonly string[]>;
+  sessions(): Promise<readonly SessionRow[]>;
+  /** Both return what to say, one line each. */
+  newSession(): Promise<readonly string[]>;
+  /** `offerCopy` asks whether to go on in a copy when another process has the session; false leaves everything as it is. */
+  resumeSession(name: string, offerCopy: (why: string) => Promise<boolean>): Promise<readonly string[]>;
+  login(profile: string | undefined, screen: LoginScreen, signal: AbortSignal): Promise<void>;
+  /** Takes keys and tokens out of what is shown. */
+  redact(text: string): string;
+  /** Entries of a directory of the target, for completing @paths. */
+  listDirectory(path: string, signal: AbortSignal): Promise<readonly DirectoryEntry[]>;
+}
+
+export interface Display {
+  readonly color: boolean;
+  readonly showTokens: boolean;
+  readonly showToolCalls: boolean;
+  readonly showReasoning: boolean;
+  readonly markdown: boolean;
+  /** How to call an operator who looks elsewhere. */
+  readonly notify: "auto" | "bell" | "osc9" | "off";
+}
+
+export interface ReplFacts {
+  readonly target: {
+    readonly kind: "local" | "ssh" | "container";
+    /** As the user named it: "deploy@web1", "api". */
+    readonly name: string;
+    readonly user?: string;
+    readonly host?: string;
+    readonly cwd: string;
+    /** Shell command that shows the shared pane. */
+    readonly attach?: string;
+    /** Still being opened, or why it could not be. */
+    readonly state: "opening" | "open" | "failed";
+    readonly problem?: string;
+  };
+  readonly profile: string;
+  readonly model: string;
+  readonly session: string;
+  readonly resumed: boolean;
+  /** What was asked last in this session. */
+  readonly lastPrompt?: string;
+  readonly contextUsed: number;
+  readonly contextLimit: number;
+  readonly dryRun: boolean;
+}
+
+export interface LoginScreen {
+  say(line: string): void;
+  /** What is waited for, again and again; undefined when it is over. */
+  waiting(text: string | undefined): void;
+}
+
+export interface ApprovalsView {
+  readonly mode: ApprovalMode;
+  setMode(mode: ApprovalMode): void;
+  setAsker(asker: Asker | undefined): void;
+  /** Prefixes allowed for this session. */
+  remembered(): readonly string[];
+}
+
+export interface StatusRow {
+  readonly label: string;
+  readonly value: string;
+}
+
+export interface ToolRow {
+  readonly name: string;
+  readonly description: string;
+  /** Why it is not offered to the model, if it is not. */
+  readonly off?: string;
+}
+
+export interface ProfileRow {
+  readonly name: string;
+  readonly model: string;
+  readonly api: string;
+  readonly auth: string;
+  readonly active: boolean;
+}
+
+export interface SessionRow {
+  readonly id: string;
+  readonly lastUsed: string;
+  readonly title: string;
+  readonly target: string;
+  readonly current: boolean;
+}
+
+export interface DirectoryEntry {
+  readonly name: string;
+  readonly directory: boolean;
+}

@@ -1,0 +1,109 @@
+/** The live line above the input: which task, what it is doing, for how long, and what it has cost so far. */
+import type { AgentEvent } from "../../agent/events.ts";
+import type { Task } from "../../agent/tasks.ts";
+import type { ApprovalMode } from "../../policy/approvals.ts";
+import { clip, textWidth } from "../../lib/graphemes.ts";
+import type { Theme } from "../theme.ts";
+import { oneLine } from "../transcript/tool-view.ts";
+import { clock, compactNumber } from "../words.ts";
+
+/** What a task is doing now, kept up to date from its events. */
+export class Activity {
+  #tools = new Map<string, string>();
+  #doing = "thinking";
+  #retryAt = 0;
+  #input = 0;
+  #output = 0;
+  /** Characters streamed since the last usage report; about four make a token. */
+  #streamed = 0;
+  #asking = 0;
+
+  event(event: AgentEvent): void {
+    switch (event.type) {
+      case "text":
+        this.#doing = "writing";
+        this.#streamed += event.delta.length;
+        return;
+      case "reasoning":
+        this.#doing = "thinking";
+        this.#streamed += event.delta.length;
+        return;
+      case "tool_started":
+        this.#tools.set(event.call, event.tool);
+        return;
+      case "tool_finished":
+        this.#tools.delete(event.call);
+        this.#doing = "thinking";
+        return;
+      case "approval_asked":
+        this.#asking++;
+        return;
+      case "approval_answered":
+        this.#asking = Math.max(0, this.#asking - 1);
+        return;
+      case "usage":
+        this.#input += event.input;
+        this.#output += event.output;
+        this.#streamed = 0;
+        return;
+      case "retry":
+        this.#retryAt = Date.now() + event.wait_ms;
+        return;
+      default:
+    }
+  }
+
+  state(now: number): string {
+    if (this.#asking > 0) return "waiting for approval";
+    if (now < this.#retryAt) return `trying again in ${Math.ceil((this.#retryAt - now) / 1000)}s`;
+    const tools = [...this.#tools.values()].map(oneLine);
+    if (tools.length === 1) return `running ${tools[0]}`;
+    return tools.length > 1 ? `running ${tools.length} tools` : this.#doing;
+  }
+
+  get asking(): boolean {
+    return this.#asking > 0;
+  }
+
+  tokens(): string {
+    const output = this.#output + Math.round(this.#streamed / 4);
+    if (this.#input + output === 0) return "";
+    return `${this.#input > 0 ? `↑${compactNumber(this.#input)} ` : ""}↓${compactNumber(output)}`;
+  }
+}
+
+export interface StatusLineParts {
+  readonly task: Task;
+  readonly activity: Activity;
+  readonly queued: number;
+  readonly approvals: ApprovalMode;
+}
+
+export function statusLine(
+  { task, activity, queued, approvals }: StatusLineParts,
+  columns: number,
+  now: number,
+  style: Theme,
+): string {
+  const startedAt = task.state.kind === "running" || task.state.kind === "stopping" ? task.state.startedAt : now;
+  const state = task.state.kind === "stopping" ? "stopping" : activity.state(now);
+  const elapsed = now - startedAt;
+  const frame = activity.asking ? "?" : SPINNER[Math.floor(now / FRAME_MS) % SPINNER.length]!;
+  const left = task.deadline === undefined ? "" : `limit in ${clock(Math.max(0, task.deadline - now))}`;
+  const waiting = queued === 0 ? "" : `${queued} queued`;
+  // That nothing is asked must not be forgotten.
+  const unasked =
+    approvals.kind === "until"
+      ? `approving all for ${clock(Math.max(0, approvals.at - now))}`
+      : approvals.kind === "all"
+        ? "approving all"
+        : "";
+  // In the order in which they are left out when the line is narrow: the last one first.
+  const parts = [`task ${task.id}`, state, clock(elapsed), unasked, waiting, left, activity.tokens(), "Ctrl-C stops"];
+  let shown = parts.filter((part) => part !== "");
+  while (shown.length > 3 && textWidth(shown.join(" · ")) + 2 > columns) shown = shown.slice(0, -1);
+  return clip(`${style.toolName(frame)} ${style.grey(shown.join(" · "))}`, columns);
+}
+
+const SPINNER = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
+export const FRAME_MS = 250;

@@ -1,0 +1,350 @@
+/** Turns events into what the operator reads: finished lines to print once, and a short live part that still changes. */
+import type { AgentEvent, ToolFinishedEvent, UsageEvent } from "../../agent/events.ts";
+import { showText, TerminalText } from "../../policy/terminal-text.ts";
+import { MarkdownStream } from "../markdown/markdown-stream.ts";
+import { PlainStream } from "../markdown/plain-stream.ts";
+import type { Theme } from "../theme.ts";
+import { ToolView, type ToolViewOptions } from "./tool-view.ts";
+import { compactNumber, seconds } from "../words.ts";
+
+export interface TranscriptOptions extends ToolViewOptions {
+  readonly links: boolean;
+  readonly markdown: boolean;
+  readonly showTokens: boolean;
+  readonly showToolCalls: boolean;
+}
+
+export class Transcript {
+  readonly #options: TranscriptOptions;
+  readonly #style: Theme;
+  #lines: string[] = [];
+  #last: Section = "start";
+  #answer: { text: TerminalText; rows: MarkdownStream | PlainStream; shown: boolean } | undefined;
+  #thought: Thought | undefined;
+  #lastThought: readonly string[] = [];
+  #tools = new Map<string, ToolView>();
+  #usage: UsageEvent | undefined;
+  showReasoning: boolean;
+
+  constructor(options: TranscriptOptions & { showReasoning: boolean }) {
+    this.#options = options;
+    this.#style = options.style;
+    this.showReasoning = options.showReasoning;
+  }
+
+  /** Finished lines that wait to be printed. */
+  get waiting(): number {
+    return this.#lines.length;
+  }
+
+  take(limit: number): string[] {
+    return this.#lines.splice(0, limit);
+  }
+
+  /** Prints lines that are safe already: what buddy itself says. */
+  say(lines: readonly string[], section: Section = "note"): void {
+    if (lines.length === 0) return;
+    this.#section(section);
+    this.#lines.push(...lines);
+  }
+
+  /** A quiet line of buddy's own. */
+  remark(text: string): void {
+    this.say([this.#style.grey(`· ${text}`)]);
+  }
+
+  /** The operator's own words, as they were typed. */
+  prompt(prefix: string, text: string, note = ""): void {
+    this.#section("prompt");
+    const [first = "", ...rest] = showText(text).split("\n");
+    this.#lines.push(`${this.#style.prompt(prefix)}${first}${note === "" ? "" : ` ${this.#style.grey(note)}`}`);
+    this.#lines.push(...rest.map((line) => `  ${line}`));
+  }
+
+  error(message: string, hint?: string): void {
+    this.#section("note");
+    this.#wrapped(this.#style.error(`error: ${this.#safe(message)}`), "");
+    if (hint !== undefined && hint !== "")
+      for (const line of this.#safe(hint).split("\n")) this.#wrapped(this.#style.grey(line), "  ");
+  }
+
+  warning(message: string, hint?: string): void {
+    this.#section("note");
+    this.#wrapped(this.#style.warning(`warning: ${this.#safe(message)}`), "");
+    if (hint !== undefined && hint !== "")
+      for (const line of this.#safe(hint).split("\n")) this.#wrapped(this.#style.grey(line), "  ");
+  }
+
+  event(event: AgentEvent): void {
+    switch (event.type) {
+      case "text":
+        this.#text(event.delta);
+        return;
+      case "reasoning":
+        this.#reason(event.delta);
+        return;
+      case "discard":
+        this.#discard();
+        return;
+      case "message":
+        this.#endThought();
+        this.#endAnswer();
+        return;
+      case "tool_started":
+        this.#endThought();
+        this.#endAnswer();
+        this.#tools.set(event.call, new ToolView(event.tool, event.title, this.#options));
+        return;
+      case "tool_output":
+        this.#tools.get(event.call)?.push(event.stream, event.text);
+        return;
+      case "tool_finished":
+        this.#toolFinished(event);
+        return;
+      case "usage":
+        this.#usage = event;
+        return;
+      case "retry":
+        this.#section("note");
+        this.#wrapped(
+          this.#style.grey(
+            `${this.#safe(event.reason)} from ${this.#safe(event.host)}; trying again in ${seconds(event.wait_ms)} (${event.attempt} of ${event.of})`,
+          ),
+          "",
+        );
+        return;
+      case "warning":
+        this.warning(event.message, event.hint);
+        return;
+      case "notice":
+        this.#section("note");
+        this.#wrapped(this.#style.grey(`· ${this.#safe(event.message)}`), "");
+        return;
+      case "compacted":
+        this.#compacted(event);
+        return;
+      case "error":
+        this.#endThought();
+        this.#endAnswer();
+        this.error(event.message, event.hint);
+        return;
+      case "done":
+        this.#done();
+        return;
+      case "session":
+      case "turn":
+      case "approval_asked":
+        return;
+      case "approval_answered":
+        if (event.edited !== undefined) this.#tools.get(event.call)?.retitle(event.edited);
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  /** Rows that still change, the newest last, at most `limit`; none before what stands above them is printed. */
+  live(limit: number): string[] {
+    if (this.#lines.length > 0) return [];
+    const rows: string[] = [];
+    if (this.#thought !== undefined) rows.push(...this.#liveThought(this.#thought));
+    if (this.#answer !== undefined) {
+      const tail = this.#answer.rows.tail();
+      if (!this.#answer.shown && tail.length > 0 && this.#needsGap("answer")) rows.push("");
+      rows.push(...tail);
+    }
+    if (this.#options.showToolCalls && this.#tools.size > 0) {
+      if (this.#needsGap("tool")) rows.push("");
+      const each = this.#tools.size === 1 ? LIVE_OUTPUT : 1;
+      for (const tool of this.#tools.values()) rows.push(...tool.live(each));
+    }
+    return limit <= 0 ? [] : rows.slice(-limit);
+  }
+
+  /** Ctrl-O: shows or folds the model's reasoning from now on; what was folded last is printed. */
+  toggleReasoning(): void {
+    this.showReasoning = !this.showReasoning;
+    if (this.#thought !== undefined) return;
+    if (this.showReasoning && this.#lastThought.length > 0) {
+      this.say(
+        this.#lastThought.map((line) => this.#style.reasoning(line)),
+        "reasoning",
+      );
+      this.#lastThought = [];
+      return;
+    }
+    this.say([this.#style.grey(this.showReasoning ? "reasoning is shown" : "reasoning is folded (Ctrl-O shows it)")]);
+  }
+
+  /** Everything that was open belongs to a task that is over. */
+  finish(): void {
+    this.#endThought();
+    this.#endAnswer();
+    for (const tool of this.#tools.values()) this.#tool(tool.abandoned());
+    this.#tools.clear();
+  }
+
+  #text(delta: string): void {
+    this.#endThought();
+    this.#answer ??= {
+      text: new TerminalText(),
+      rows: this.#options.markdown
+        ? new MarkdownStream(this.#style, this.#options.links, this.#options.width)
+        : new PlainStream(this.#options.width),
+      shown: false,
+    };
+    this.#answer.rows.push(this.#answer.text.push(delta));
+    this.#give();
+  }
+
+  #give(): void {
+    const answer = this.#answer!;
+    const rows = answer.rows.take();
+    if (rows.length === 0) return;
+    if (!answer.shown) this.#section("answer");
+    answer.shown = true;
+    this.#lines.push(...rows);
+  }
+
+  #endAnswer(): void {
+    const answer = this.#answer;
+    if (answer === undefined) return;
+    answer.rows.push(answer.text.end());
+    answer.rows.end();
+    this.#give();
+    this.#answer = undefined;
+  }
+
+  #discard(): void {
+    // Rows that were printed cannot be taken back: say that they do not count.
+    const shown = this.#answer?.shown === true || this.#thought?.shown === true;
+    this.#answer = undefined;
+    this.#thought = undefined;
+    if (shown) this.say([this.#style.grey("· the connection broke here; the answer starts again")]);
+  }
+
+  #reason(delta: string): void {
+    this.#endAnswer();
+    this.#thought ??= { text: new TerminalText(), partial: "", lines: [], since: Date.now(), shown: false };
+    const thought = this.#thought;
+    thought.partial += thought.text.push(delta);
+    const parts = thought.partial.split("\n");
+    thought.partial = parts.pop()!;
+    for (const part of parts) this.#thoughtLine(thought, part);
+    while (thought.partial.length > THOUGHT_CHARACTERS) {
+      const blank = thought.partial.lastIndexOf(" ", THOUGHT_CHARACTERS);
+      const end = blank > 0 ? blank : THOUGHT_CHARACTERS;
+      this.#thoughtLine(thought, thought.partial.slice(0, end));
+      thought.partial = thought.partial.slice(end).trimStart();
+    }
+  }
+
+  #thoughtLine(thought: Thought, line: string): void {
+    const rows = line === "" ? [""] : Bun.wrapAnsi(line, this.#options.width(), { hard: true }).split("\n");
+    if (thought.lines.length < THOUGHT_LINES) thought.lines.push(...rows);
+    if (!this.showReasoning) return;
+    if (!thought.shown) this.#section("reasoning");
+    thought.shown = true;
+    this.#lines.push(...rows.map((row) => this.#style.reasoning(row)));
+  }
+
+  #liveThought(thought: Thought): string[] {
+    if (!this.showReasoning) return [];
+    const rows =
+      thought.partial === "" ? [] : Bun.wrapAnsi(thought.partial, this.#options.width(), { hard: true }).split("\n");
+    const gap = !thought.shown && rows.length > 0 && this.#needsGap("reasoning");
+    return [...(gap ? [""] : []), ...rows.map((row) => this.#style.reasoning(row))];
+  }
+
+  #endThought(): void {
+    const thought = this.#thought;
+    if (thought === undefined) return;
+    const rest = thought.partial + thought.text.end();
+    if (rest !== "") this.#thoughtLine(thought, rest);
+    this.#thought = undefined;
+    this.#lastThought = thought.lines;
+    if (!this.showReasoning && thought.lines.length > 0) {
+      const time = Date.now() - thought.since;
+      const took = time < 1000 ? "" : ` for ${seconds(time)}`;
+      this.say([this.#style.grey(`· thought${took} (Ctrl-O shows it)`)], "reasoning");
+    }
+  }
+
+  #toolFinished(event: ToolFinishedEvent): void {
+    const tool = this.#tools.get(event.call) ?? new ToolView(event.tool, "", this.#options);
+    this.#tools.delete(event.call);
+    this.#tool(tool.finished(event));
+  }
+
+  #tool(lines: readonly string[]): void {
+    if (this.#options.showToolCalls) this.say(lines, "tool");
+  }
+
+  #compacted(event: { summary: string; before_tokens: number; after_tokens: number; replaced: number }): void {
+    this.#section("note");
+    const numbers = `${compactNumber(event.before_tokens)} → ${compactNumber(event.after_tokens)} tokens`;
+    this.#wrapped(
+      `${this.#style.bold("compacted")} ${this.#style.grey(`${event.replaced} messages, ${numbers}; the summary:`)}`,
+      "",
+    );
+    const rows = new MarkdownStream(this.#style, this.#options.links, () => this.#options.width() - 2);
+    rows.push(this.#safe(event.summary));
+    rows.end();
+    this.#lines.push(...rows.take().map((row) => this.#style.grey(`  ${row}`)));
+  }
+
+  #done(): void {
+    this.finish();
+    const usage = this.#usage;
+    this.#usage = undefined;
+    if (usage === undefined || !this.#options.showTokens) return;
+    const cost = usage.cost_usd === undefined ? "" : ` · $${usage.cost_usd.toFixed(4)}`;
+    const guess = usage.estimated ? "≈" : "";
+    this.say(
+      [
+        this.#style.grey(
+          `tokens: ${guess}${compactNumber(usage.input)} in, ${guess}${compactNumber(usage.output)} out${cost}`,
+        ),
+      ],
+      "usage",
+    );
+  }
+
+  #safe(text: string): string {
+    return showText(this.#options.redact(text));
+  }
+
+  #wrapped(text: string, indent: string): void {
+    const room = Math.max(10, this.#options.width() - indent.length);
+    for (const row of Bun.wrapAnsi(text, room, { hard: true }).split("\n")) this.#lines.push(indent + row);
+  }
+
+  #section(section: Section): void {
+    if (this.#needsGap(section)) this.#lines.push("");
+    this.#last = section;
+  }
+
+  /** Blocks of one kind stand together; an empty line parts the others. */
+  #needsGap(section: Section): boolean {
+    if (this.#last === "start") return false;
+    if (section === "prompt" || section === "answer") return true;
+    if (section === "note" && this.#last === "prompt") return false;
+    return section !== this.#last && section !== "usage";
+  }
+}
+
+export type Section = "start" | "welcome" | "prompt" | "answer" | "reasoning" | "tool" | "note" | "usage";
+
+interface Thought {
+  readonly text: TerminalText;
+  partial: string;
+  readonly lines: string[];
+  readonly since: number;
+  shown: boolean;
+}
+
+/** Output lines of a running tool. */
+const LIVE_OUTPUT = 5;
+const THOUGHT_LINES = 2000;
+/** A longer line of reasoning is given out in parts. */
+const THOUGHT_CHARACTERS = 2000;

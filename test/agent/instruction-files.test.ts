@@ -1,0 +1,75 @@
+/** AGENTS.md files: which are taken, in which order, how much of them, and how they stand in the prompt. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { systemPrompt } from "../../src/agent/system-prompt.ts";
+import { operatorFiles } from "../../src/agent/instruction-files.ts";
+
+let dir: string;
+beforeEach(() => void (dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-agents-")))));
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+function write(path: string, text: string | Uint8Array): string {
+  mkdirSync(dirname(join(dir, path)), { recursive: true });
+  writeFileSync(join(dir, path), text);
+  return join(dir, path);
+}
+
+const taken = (config: string | undefined, cwd: string | undefined) =>
+  operatorFiles(config === undefined ? undefined : join(dir, config), cwd === undefined ? undefined : join(dir, cwd));
+
+test("global first, then from the repository root down; nothing above it", () => {
+  write("AGENTS.md", "above the repository");
+  write("config/AGENTS.md", "global");
+  write("repo/.git/HEAD", "");
+  write("repo/AGENTS.md", "root");
+  write("repo/a/b/AGENTS.md", "deep");
+  expect(taken("config", "repo/a/b").map(({ text }) => text)).toEqual(["global", "root", "deep"]);
+  expect(taken(undefined, "repo/a").map(({ text }) => text)).toEqual(["root"]);
+  expect(taken("config", undefined).map(({ text }) => text)).toEqual(["global"]);
+});
+
+test("outside a repository only the working directory counts", () => {
+  write("AGENTS.md", "above");
+  write("plain/AGENTS.md", "here");
+  expect(taken(undefined, "plain").map(({ text }) => text)).toEqual(["here"]);
+});
+
+test("what is empty, binary, a directory, a dangling link or the same file twice is left out", () => {
+  write("repo/.git/HEAD", "");
+  const one = write("repo/AGENTS.md", "once");
+  mkdirSync(join(dir, "repo/a/b/c/d/e"), { recursive: true });
+  symlinkSync(one, join(dir, "repo/a/AGENTS.md"));
+  write("repo/a/b/AGENTS.md", "text\0with a zero");
+  write("repo/a/b/c/AGENTS.md", " \n");
+  symlinkSync(join(dir, "nowhere"), join(dir, "repo/a/b/c/d/AGENTS.md"));
+  mkdirSync(join(dir, "repo/a/b/c/d/e/AGENTS.md"));
+  expect(taken(undefined, "repo/a/b/c/d/e").map(({ path }) => path)).toEqual([one]);
+});
+
+test("large ones are cut, and together they are bounded", () => {
+  write("repo/.git/HEAD", "");
+  for (const at of ["repo", "repo/a", "repo/a/b", "repo/a/b/c"]) write(`${at}/AGENTS.md`, `${at} `.repeat(10_000));
+  const files = taken(undefined, "repo/a/b/c");
+  expect(files.length).toBeLessThan(4);
+  expect(files[0]?.text).toContain(`read the rest in ${dir}/repo/AGENTS.md`);
+  expect(files[0]?.bytes).toBe(50_000);
+  expect(files.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThan(34_000);
+});
+
+test("the prompt names target, shell, tools and the operator's words", () => {
+  const facts = { label: "ssh web1", who: "op@web1", system: "Linux, bash", cwd: "/srv", tmux: true } as const;
+  const base = { facts, tools: ["run_shell", "time"], operator: "Be brief.", files: [], dryRun: false };
+  const prompt = systemPrompt(base);
+  expect(prompt).toContain("ssh web1, op@web1, Linux, bash, directory /srv");
+  expect(prompt).toContain("run_shell, time");
+  expect(prompt).toContain("Instructions of the operator:\n\nBe brief.");
+  expect(prompt).toContain("in a tmux pane that the operator can watch");
+  expect(prompt).not.toContain("{{");
+  const direct = systemPrompt({ ...base, facts: { label: "local", tmux: false }, operator: " ", dryRun: true });
+  expect(direct).toContain("without a terminal (no tmux)");
+  expect(direct).toContain("This is a dry run");
+  expect(direct).not.toContain("Instructions of the operator");
+  expect(systemPrompt({ ...base, facts: { label: "ssh web1", tmux: undefined } })).toContain("where there is tmux");
+});

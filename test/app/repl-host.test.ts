@@ -1,0 +1,146 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { composeRun, type Run } from "../../src/app/run.ts";
+import { readGlobalOptions } from "../../src/cli/args/options.ts";
+import { replHost } from "../../src/app/repl-host.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import type { Display, ReplHost } from "../../src/ui/repl/host.ts";
+import { type Sandbox, sandbox } from "../support/buddy.ts";
+import { startModel, type TestModel } from "../support/model.ts";
+
+setDefaultTimeout(30_000);
+
+const DISPLAY: Display = {
+  color: false,
+  showTokens: false,
+  showToolCalls: true,
+  showReasoning: true,
+  markdown: true,
+  notify: "off",
+};
+
+class Rig implements AsyncDisposable {
+  readonly box: Sandbox = sandbox();
+  readonly model: TestModel = startModel([{ text: "one" }, { text: "two" }]);
+  run!: Run;
+  host!: ReplHost;
+
+  async start(config = ""): Promise<this> {
+    const path = this.box.write(
+      "home/.config/buddy/buddy.toml",
+      `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "${this.model.url}"\nmodel = "m"\napi = "completions"\napi_key = "sk-test-1234567890abcdef"\n` +
+        `[models.other]\napi_base_url = "https://example.invalid/v1"\nmodel = "n"\napi = "responses"\nauth = "login"\n` +
+        `[models.keyless]\napi_base_url = "https://example.invalid/v1"\nmodel = "k"\napi_key_env = "NO_SUCH_KEY"\n${config}`,
+      0o600,
+    );
+    const globals = readGlobalOptions(new Map([["no-tmux", true]]));
+    const loaded = await loadConfig({ flags: { config: path }, env: { ...this.box.env }, cwd: this.box.cwd });
+    this.run = await composeRun({ globals, loaded, problem: () => {} });
+    this.host = replHost({ run: this.run, loaded, globals, display: DISPLAY, resumed: false });
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.run[Symbol.asyncDispose]();
+    await this.model[Symbol.asyncDispose]();
+    this.box[Symbol.dispose]();
+  }
+}
+
+const never = () => Promise.reject(new Error("nothing had to be asked"));
+
+async function turn(host: ReplHost, prompt: string): Promise<string[]> {
+  const types: string[] = [];
+  for await (const event of host.runTurn(prompt, new AbortController().signal)) types.push(event.type);
+  return types;
+}
+
+describe("what the REPL sees of a run", () => {
+  test("facts before and after the target is open, status, tools, profiles", async () => {
+    await using rig = await new Rig().start("[tools]\nsearch_enabled = false\n");
+    const { host, run } = rig;
+    expect(host.facts()).toMatchObject({
+      profile: "test",
+      model: "m",
+      resumed: false,
+      target: { kind: "local", state: "opening" },
+    });
+    await run.target.get();
+    const { target, session } = host.facts();
+    expect(target).toMatchObject({ state: "open", cwd: rig.box.cwd });
+    expect(target.user).toBeTruthy();
+    expect(session).toMatch(/^[0-9a-z]{4}(-[0-9a-z]{4}){3}$/);
+    expect(await turn(host, "hello")).toContain("done");
+    const status = Object.fromEntries(host.status().map(({ label, value }) => [label, value]));
+    expect(status).toMatchObject({ turns: "1", instructions: "none" });
+    expect(status.endpoint).toBe(`${rig.model.url} (completions, key)`);
+    const tools = host.tools();
+    expect(tools.find(({ name }) => name === "run_shell")?.off).toBeUndefined();
+    expect(tools.find(({ name }) => name === "send-keys")?.off).toBe("needs tmux on the target");
+    expect(tools.find(({ off }) => off?.includes("search_enabled"))).toBeDefined();
+    expect(host.profiles().map(({ name, active }) => [name, active])).toContainEqual(["test", true]);
+    expect(host.profiles().find(({ name }) => name === "keyless")?.model).toBe("k");
+    expect(host.redact("the key is sk-test-1234567890abcdef")).not.toContain("1234567890");
+    expect(host.approvals.remembered()).toEqual([]);
+    host.approvals.setMode({ kind: "all" });
+    expect(host.approvals.mode).toEqual({ kind: "all" });
+  });
+
+  test("sessions: a new one, and back to the one before", async () => {
+    await using rig = await new Rig().start();
+    const { host } = rig;
+    await turn(host, "remember me");
+    const first = host.facts().session;
+    expect(await host.newSession()).toEqual([`new session ${host.facts().session}`]);
+    expect(host.facts().session).not.toBe(first);
+    const stored = await host.sessions();
+    expect(stored.map(({ id, title, current }) => [id, title, current])).toContainEqual([first, "remember me", false]);
+    expect((await host.resumeSession(first, never))[0]).toBe(`session ${first}, 1 turn so far`);
+    expect(host.facts()).toMatchObject({ session: first, resumed: true });
+    expect(await turn(host, "again")).toContain("done");
+    expect(rig.model.requests.at(-1)?.text).toContain("remember me");
+  });
+
+  test("a session that another process has is gone on with in a copy, if that is wanted", async () => {
+    await using rig = await new Rig().start();
+    const { host } = rig;
+    await turn(host, "remember me");
+    const first = host.facts().session;
+    await host.newSession();
+    const second = host.facts().session;
+    const other = await rig.run.sessions();
+    const { log } = await other.resume(first);
+    const asked: string[] = [];
+    const offer = (yes: boolean) => async (why: string) => (asked.push(why), yes);
+    expect(await host.resumeSession(first.slice(0, 9), offer(false))).toEqual([`still session ${second}`]);
+    const [said = ""] = await host.resumeSession("last", offer(true));
+    expect(asked).toEqual([expect.stringContaining(`session ${first} is in use`), asked[0]!]);
+    const copy = host.facts().session;
+    expect([first, second]).not.toContain(copy);
+    expect(said).toBe(`session ${copy}, 1 turn so far`);
+    await turn(host, "again");
+    expect(rig.model.requests.at(-1)?.text).toContain("remember me");
+    await log.close();
+  });
+
+  test("another model, directories, news", async () => {
+    await using rig = await new Rig().start();
+    const { host } = rig;
+    await host.switchModel("demo");
+    expect(host.facts().model).toBe("demo");
+    expect(host.switchModel("nope")).rejects.toThrow("nope");
+    mkdirSync(join(rig.box.cwd, "sub"));
+    rig.box.write("cwd/file.txt", "");
+    const signal = new AbortController().signal;
+    const here = await host.listDirectory(".", signal);
+    expect(here.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toContainEqual({ name: "sub", directory: true });
+    expect(await host.listDirectory(`${rig.box.cwd}/`, signal)).toContainEqual({ name: "file.txt", directory: false });
+    expect(await host.listDirectory("~/", signal)).toContainEqual({ name: ".config", directory: true });
+    const seen: string[] = [];
+    const stop = host.onEvent(({ type }) => seen.push(type));
+    rig.run.agent.publish({ type: "notice", kind: "info", message: "x" });
+    stop();
+    expect(seen).toEqual(["notice"]);
+  });
+});

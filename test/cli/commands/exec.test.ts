@@ -1,0 +1,284 @@
+/** `exec` inside this process: the same code as the binary's, with files for stdout and stderr. */
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { exec, type ExecOptions } from "../../../src/cli/commands/exec/run-exec.ts";
+import { execInput, type Stdin, withAttachment } from "../../../src/cli/commands/exec/exec-input.ts";
+import type { GlobalOptions } from "../../../src/cli/args/options.ts";
+import { watchSignals } from "../../../src/cli/signals.ts";
+import { Output } from "../../../src/lib/output.ts";
+import type { Turn } from "../../../src/demo/playbook.ts";
+import { eventsOf } from "../../support/event-schema.ts";
+import { endTmux } from "../../support/end-tmux.ts";
+import { call, DECLARED, shell } from "../../support/exec.ts";
+import { startModel } from "../../support/model.ts";
+
+setDefaultTimeout(60_000);
+
+const nothing: Stdin = { kind: "none", read: () => Promise.resolve(undefined) };
+const socket = `buddy-test-in-${process.pid}`;
+let dir: string;
+let home: string;
+const before = { cwd: process.cwd(), home: process.env["HOME"] };
+
+beforeAll(() => {
+  dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-test-exec-")));
+  home = join(dir, "home");
+  mkdirSync(join(home, ".config/buddy"), { recursive: true });
+  mkdirSync(join(dir, "cwd"));
+});
+beforeEach(() => {
+  process.chdir(join(dir, "cwd"));
+  process.env["HOME"] = home;
+});
+afterAll(() => {
+  process.chdir(before.cwd);
+  process.env["HOME"] = before.home;
+  endTmux(socket);
+  rmSync(dir, { recursive: true, force: true });
+});
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly results: unknown[];
+}
+
+async function run(
+  turns: readonly Turn[],
+  options: Partial<ExecOptions> = {},
+  globals: Partial<GlobalOptions> = {},
+  config = "",
+): Promise<Ran> {
+  await using model = startModel(turns);
+  writeFileSync(
+    join(home, ".config/buddy/buddy.toml"),
+    `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "${model.url}"\nmodel = "gpt-4o"\n[tmux]\nsocket = "${socket}"\n${config}\n`,
+    { mode: 0o600 },
+  );
+  const files = ["out", "err"].map((name) => openSync(join(dir, name), "w")) as [number, number];
+  const code = await exec(
+    { prompt: "go", json: false, ...options },
+    { tmux: "never", dryRun: false, quiet: false, verbose: false, ...globals },
+    { out: new Output(files[0]), err: new Output(files[1]), stdin: nothing },
+  );
+  files.forEach(closeSync);
+  const results = (model.requests.at(-1)?.messages ?? [])
+    .filter((message) => message.role === "tool")
+    .map((message) => (JSON.parse(message.content) as { result: unknown }).result);
+  return {
+    code,
+    stdout: readFileSync(join(dir, "out"), "utf8"),
+    stderr: readFileSync(join(dir, "err"), "utf8"),
+    results,
+  };
+}
+
+const ALL = { approve: { kind: "all" } } as const;
+
+describe("exec", () => {
+  test("answers, and says on stderr what it did", async () => {
+    const ran = await run(
+      [
+        { text: "I look", ...shell("seq 1 10") },
+        { text: "ten", usage: { input: 100, output: 5 } },
+      ],
+      {},
+      { verbose: true },
+    );
+    expect(ran).toMatchObject({ code: 0, stdout: "ten\n" });
+    expect(ran.stderr).toContain("I look");
+    expect(ran.stderr).toContain("run_shell seq 1 10");
+    expect(ran.stderr).toMatch(/tokens in, \d+ out/);
+  });
+
+  test("previews are short unless asked for", async () => {
+    const ran = await run([shell("seq 1 10"), { text: "ten" }]);
+    expect(ran.stderr).toContain("… 7 more lines");
+  });
+
+  test("--json in this process", async () => {
+    const ran = await run([shell("echo hi"), { text: "ok" }], { json: true }, { quiet: true });
+    expect(eventsOf(ran.stdout).at(-1)).toMatchObject({ type: "done", text: "ok" });
+  });
+
+  test("schema, last message, failure, time-out, target that is not there", async () => {
+    writeFileSync("schema.json", '{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"array"}');
+    const valid = await run([{ text: "{}" }, { text: "[1]" }], {
+      outputSchema: "schema.json",
+      lastMessage: "last.json",
+    });
+    expect(valid).toMatchObject({ code: 0, stdout: "[1]\n" });
+    expect(readFileSync("last.json", "utf8")).toBe("[1]\n");
+    writeFileSync("schema.json", '{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"array"}');
+    expect(await run([{ text: "{}" }, { text: "{}" }, { text: "{}" }], { outputSchema: "schema.json" })).toMatchObject({
+      code: 1,
+      stdout: "",
+    });
+    expect(await run([{ text: "x" }], { lastMessage: join(dir, "nowhere/file") })).toMatchObject({ code: 2 });
+    expect(await run([{ fault: "silence" }], { timeoutMs: 50 })).toMatchObject({ code: 124 });
+    const gone = await run([shell("true"), { text: "no" }], {}, { ssh: "127.0.0.1:1" });
+    expect(gone).toMatchObject({ code: 1, stdout: "no\n" });
+    expect(gone.stderr).toContain("127.0.0.1");
+  });
+
+  test("every tool in one conversation, in a pane", async () => {
+    const ran = await run(
+      [
+        shell("echo one", { wait: "10s" }),
+        shell("sleep 30", { wait: 0.2 }),
+        shell("echo busy"),
+        call("send-keys", { keys: "C-c", ...DECLARED }),
+        call("shell_output", { wait: "10s" }),
+        shell("read -r line && echo got-$line", { wait: 20 }),
+        call("send-keys", { literal_text: "typed", enter: true, delay: 0.01, ...DECLARED }),
+        call("shell_output", { wait: 10 }),
+        shell('echo "unfinished', { wait: 5 }),
+        call("tmux-create-session", { session: "more", ...DECLARED }),
+        call("tmux-kill-session", { session: "nosuch", ...DECLARED }),
+        call("tmux-create-pane", { pane: "p", ...DECLARED }),
+        call("tmux-create-pane", { pane: "p", ...DECLARED }),
+        call("tmux-kill-pane", { pane: "p", ...DECLARED }),
+        call("capture-pane", {
+          start: -5,
+          end: 10,
+          preserve_trailing_spaces: true,
+          include_escape_sequences: true,
+          escape_non_printable: true,
+          include_alternate_screen: true,
+          delay: 0.01,
+        }),
+        call("capture-pane", { target: "nosuch:9" }),
+        call("time"),
+        call("write_file", { path: "w.txt", content: "a\nb\n" }),
+        call("write_file", { path: "w.txt", content: "a\nB\n" }),
+        call("write_file", { path: ".", content: "x" }),
+        call("edit_file", { path: "w.txt", old_text: "B", new_text: "b" }),
+        call("edit_file", { path: "w.txt", old_text: "\n", new_text: "\n\n" }),
+        call("read_file", { path: "w.txt" }),
+        call("read_file", { path: "/bin/true" }),
+        call("read_file", { path: "w.txt", offset: 99 }),
+        call("fetch_url", { url: "http://127.0.0.1:1/" }),
+        shell("sleep 0.01; exit 4", { mode: "background" }),
+        call("list_shells"),
+        shell("exit 7"),
+        { text: "done" },
+      ],
+      { maxIterations: 100 },
+      { tmux: "required", ...ALL },
+    );
+    expect(ran).toMatchObject({ code: 0, stdout: "done\n" });
+    const texts = ran.results.map((result) => (typeof result === "string" ? result : JSON.stringify(result)));
+    const wanted: (string | RegExp)[] = [
+      /^one/,
+      /^\[command timed out after 200ms\]/,
+      /^\[not run: sleep is still running/,
+      "sent",
+      "130",
+      /^\[waiting for input/,
+      "sent",
+      "got-typed",
+      /^\[command incomplete/,
+      "limit is 1",
+      "no session that buddy manages",
+      "created: pane p",
+      "exists already: pane p",
+      "ended: pane p",
+      "",
+      "no pane",
+      "iso8601_millis",
+      "created ",
+      "replaced ",
+      "is a directory",
+      "-B",
+      "occurs 2 times",
+      "a\nb\n",
+      "binary file",
+      "no line 99",
+      "Not fetched",
+      "shell_id",
+      "shells",
+      /exit code 7|ended with/,
+    ];
+    wanted.forEach((words, index) => {
+      if (typeof words === "string") expect(texts[index]).toContain(words);
+      else expect(texts[index]).toMatch(words);
+    });
+  });
+
+  test("a session is gone on with, also after it was left", async () => {
+    await run([{ text: "noted" }], { prompt: "remember 7" });
+    const ran = await run([{ text: "7" }], { resume: "last", prompt: "what?" });
+    expect(ran).toMatchObject({ code: 0, stdout: "7\n" });
+  });
+
+  test("a command that a model repeats although it fails is told so", async () => {
+    const ran = await run([shell("false"), shell("false"), shell("false"), { text: "sorry" }]);
+    expect(ran.results.at(-1)).toContain("change your approach");
+  });
+});
+
+describe("the prompt", () => {
+  const text = (data: string | Uint8Array, kind: Stdin["kind"] = "stream"): Stdin => ({
+    kind,
+    read: () => Promise.resolve(typeof data === "string" ? Buffer.from(data) : data),
+  });
+  const signal = new AbortController().signal;
+
+  test.each([
+    ["ask", nothing, { prompt: "ask" }],
+    ["ask", text("more\n"), { prompt: "ask", attached: "more\n" }],
+    ["ask", text(" \n"), { prompt: "ask" }],
+    ["ask", text("x", "terminal"), { prompt: "ask" }],
+    ["-", text(" from stdin \n"), { prompt: "from stdin" }],
+    [undefined, text("from a file", "file"), { prompt: "from a file" }],
+    ["-", text("typed", "terminal"), { prompt: "typed" }],
+  ] as const)("%p with stdin", async (argument, stdin, wanted) => {
+    expect(await execInput(argument, stdin, signal)).toEqual(wanted);
+  });
+
+  test.each([
+    [undefined, nothing, "no prompt"],
+    [undefined, text("x", "terminal"), "no prompt"],
+    ["-", text(""), "no prompt"],
+    ["", nothing, "no prompt"],
+    ["ask", text(Buffer.from([1, 2, 0, 3])), "binary"],
+    ["ask", text(Buffer.from(Array.from({ length: 400 }, (_, n) => 128 + (n % 100)))), "binary"],
+  ] as const)("%p is refused", async (argument, stdin, words) => {
+    expect(execInput(argument, stdin, signal)).rejects.toThrow(words);
+  });
+
+  test("the fence is longer than any inside", () => {
+    expect(withAttachment("p", "````\nx")).toContain("\n`````\n````\nx\n`````");
+  });
+});
+
+test("signals abort with their exit code, once", () => {
+  using signals = watchSignals();
+  signals.interrupt();
+  expect(signals.signal.reason).toMatchObject({ code: "interrupted" });
+});
+
+test("output that cannot be written is noticed once", async () => {
+  const file = openSync(join(dir, "closed"), "w");
+  const output = new Output(file);
+  closeSync(file);
+  let told = 0;
+  output.onBroken(() => told++);
+  await output.write("x");
+  await output.write("y");
+  await output.flush();
+  expect(output.broken).toBe(true);
+  expect(told).toBe(1);
+});

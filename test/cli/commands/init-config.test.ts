@@ -1,0 +1,119 @@
+/** `buddy init` in this process: answers in the template, and an old file that is never lost. */
+import { afterAll, expect, spyOn, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fillTemplate, initConfig } from "../../../src/cli/commands/init/init-config.ts";
+import { run } from "../../../src/cli/run.ts";
+import { CONFIG_TEMPLATE, setAside } from "../../../src/config/create.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import { BuddyError } from "../../../src/lib/errors.ts";
+import { isTerminal } from "../../../src/lib/is-terminal.ts";
+
+const root = mkdtempSync(join(tmpdir(), "buddy-init-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let count = 0;
+function home(): string {
+  const dir = join(root, String(count++));
+  mkdirSync(dir);
+  return dir;
+}
+
+test.each([
+  ["gpt-codex", "next: buddy login"],
+  ["gpt-spark", "next: buddy login gpt-spark"],
+  ["openai", "next: export OPENAI_API_KEY=…"],
+  ["deepseek", "next: export OPENROUTER_API_KEY=…"],
+  ["glm", "next: export OPENROUTER_API_KEY=…"],
+  ["ollama", "next: ollama pull qwen3:8b"],
+  ["demo", "next: buddy"],
+])("profile %s is written and loads; then: %s", async (profile, next) => {
+  const env = { HOME: home() };
+  const ask = async () => ({ profile, autoApprove: "none" as const, name: "ops" });
+  const { lines } = await initConfig({ force: false, env, cwd: root, ask });
+  expect(lines).toEqual(["wrote ~/.config/buddy/buddy.toml", next]);
+  const { config, warnings } = await loadConfig({ env, cwd: root });
+  expect(warnings).toEqual([]);
+  expect(config.agent).toMatchObject({ model: profile, name: "ops" });
+  expect(config.tools.shell_auto_approve).toBe("none");
+});
+
+test.each([
+  ["ollama", "http://127.0.0.1:11434/v1", "gemma4:12b"],
+  ["lm-studio", "http://127.0.0.1:1234/v1", 'odd "name" \\ here'],
+  ["llama-cpp", "http://127.0.0.1:8080/v1", "gguf"],
+])("a server of this machine becomes the profile %s", async (profile, baseUrl, model) => {
+  const env = { HOME: home() };
+  const ask = async () => ({ profile, autoApprove: "read-only" as const, name: "", local: { baseUrl, model } });
+  const { lines } = await initConfig({ force: false, env, cwd: root, ask });
+  expect(lines).toEqual(["wrote ~/.config/buddy/buddy.toml", "next: buddy"]);
+  const { config, warnings } = await loadConfig({ env, cwd: root });
+  expect(warnings).toEqual([]);
+  expect(config.agent.model).toBe(profile);
+  expect(config.models[profile]).toMatchObject({ api_base_url: baseUrl, api: "completions", model, auth: "api-key" });
+  expect(config.models["glm"]?.model).toBe("z-ai/glm-5.3");
+  expect(config.safety.git_add).toBe("block");
+});
+
+test("the answers that are defaults change nothing but the model's line", () => {
+  const filled = fillTemplate({ profile: "gpt-codex", autoApprove: "read-only", name: "" });
+  const differing = filled.split("\n").filter((line, i) => line !== CONFIG_TEMPLATE.split("\n")[i]);
+  expect(differing).toEqual(['model = "gpt-codex"']);
+});
+
+test("when the new file cannot be written the old one is back in its place", async () => {
+  const dir = home();
+  const path = join(dir, "buddy.toml");
+  writeFileSync(path, "# mine\n");
+  const ask = async () => {
+    throw new BuddyError("interrupted", "cancelled; nothing was written");
+  };
+  await expect(initConfig({ path, force: true, env: { HOME: dir }, cwd: dir, ask })).rejects.toThrow("cancelled");
+  expect(readdirSync(dir)).toEqual(["buddy.toml"]);
+  expect(readFileSync(path, "utf8")).toBe("# mine\n");
+});
+
+test("an existing file is refused, or kept beside the new one", async () => {
+  const dir = home();
+  const env = { HOME: dir };
+  const ask = async () => ({ profile: "demo", autoApprove: "read-only" as const, name: "" });
+  const path = (await initConfig({ force: false, env, cwd: root, ask })).path;
+  expect(path).toBe(join(dir, ".config/buddy/buddy.toml"));
+  await expect(initConfig({ force: false, env, cwd: root, ask })).rejects.toThrow(
+    "~/.config/buddy/buddy.toml exists already",
+  );
+  const { lines } = await initConfig({ force: true, env, cwd: root, ask });
+  expect(lines[0]).toMatch(/^kept the old file as ~\/\.config\/buddy\/buddy\.toml\.\d+\.bak$/);
+  expect(readdirSync(join(dir, ".config/buddy"))).toHaveLength(2);
+});
+
+test("an old file that cannot be kept stays where it is", () => {
+  const dir = home();
+  expect(() => setAside(join(dir, "missing.toml"), { env: { HOME: dir }, cwd: dir })).toThrow(
+    /^cannot keep the old file as \.\/missing\.toml\.\d+\.bak: it does not exist$/,
+  );
+});
+
+test("a command line without a terminal gets the template", async () => {
+  const path = join(home(), "own.toml");
+  const said = spyOn(console, "log").mockImplementation(() => {});
+  try {
+    const ask = isTerminal(0) && isTerminal(1);
+    if (!ask) {
+      expect(await run(["init", "--config", path])).toBe(0);
+      expect(readFileSync(path, "utf8")).toBe(CONFIG_TEMPLATE);
+    }
+  } finally {
+    said.mockRestore();
+  }
+});
+
+test("what is not a regular file is never moved aside", async () => {
+  const dir = home();
+  const path = join(dir, "pipe");
+  Bun.spawnSync(["mkfifo", path]);
+  await expect(initConfig({ path, force: true, env: { HOME: dir }, cwd: dir })).rejects.toThrow(
+    "./pipe is not a regular file",
+  );
+  expect(readdirSync(dir)).toEqual(["pipe"]);
+});

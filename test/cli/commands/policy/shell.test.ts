@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { answerBatch } from "../../../../src/cli/commands/policy/batch.ts";
+import { explainer } from "../../../../src/cli/commands/policy/shell.ts";
+import { sandbox } from "../../../support/buddy.ts";
+
+test("buddy policy shell: words, JSON, stdin and batches on the binary, creating nothing", async () => {
+  using box = sandbox();
+  const words = await box.run(["policy", "shell", "git push --force"]);
+  expect(words.stdout).toStartWith("block: permission denied: git push --force is not allowed");
+  expect(words.stdout).toContain("instead: Use git push --force-with-lease");
+  expect(words.code).toBe(0);
+  const json = JSON.parse((await box.run(["policy", "shell", "--json", "ls | wc -l"])).stdout);
+  expect(json).toMatchObject({ verdict: "allow", read_only: true, instead: null, risk: "low" });
+  expect(json.commands.map((command: { words: string[] }) => command.words)).toEqual([["ls"], ["wc", "-l"]]);
+  expect((await box.run(["policy", "shell"], { stdin: "cat <<E | sh\nrm -rf /\nE\n" })).stdout).toStartWith("block: ");
+  const { stdout } = await box.run(["policy", "shell", "--batch"], {
+    stdin: '"ls"\nnot json\n{"a":1}\n\n"touch x"\n"rm -rf ~"',
+  });
+  const verdicts = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line).verdict ?? "error");
+  expect(verdicts).toEqual(["allow", "error", "error", "error", "ask", "block"]);
+  expect((await box.run(["policy", "shell", "--batch", "ls"])).code).toBe(2);
+  expect([...new Bun.Glob("**/*").scanSync({ cwd: box.home, dot: true })]).toEqual([]);
+});
+
+test("the rules of the configuration hold", async () => {
+  using box = sandbox();
+  box.write(
+    "home/.config/buddy/buddy.toml",
+    '[tools]\nshell_allow = ["make"]\nshell_denylist = ["terraform destroy"]\n[safety]\ngit_add = "off"\nforce_push = "ask"\n',
+  );
+  const { stdout } = await box.run(["policy", "shell", "--batch"], {
+    stdin: '"make all"\n"terraform destroy"\n"git add ."\n"git push -f"\n"rm -rf /"\n',
+  });
+  expect(
+    stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).verdict),
+  ).toEqual(["allow", "block", "ask", "ask", "block"]);
+});
+
+test("words name what cannot be known", async () => {
+  const explain = await explainer({ tmux: "auto", config: "/dev/null" } as Parameters<typeof explainer>[0]);
+  const text = explain.words(await explain.explain("sudo rm -rf $X"));
+  expect(text).toContain("ask: cannot be judged beforehand");
+  expect(text).toContain("unknown: ");
+  expect(text).toContain("with other rights");
+});
+
+test("a batch answers each line when it arrives, also lines split over chunks and endless ones", async () => {
+  const out: string[] = [];
+  const echo = { explain: (value: unknown) => ({ value }), words: () => "" };
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  async function* input() {
+    yield bytes('"a');
+    yield bytes('b"\n"é');
+    expect(out).toEqual(['{"value":"ab"}\n']);
+    yield bytes('"\n');
+    for (let i = 0; i < 10; i++) yield bytes("x".repeat(1024 * 1024));
+    yield bytes("\n1");
+  }
+  await answerBatch(echo, input(), async (text) => out.push(text));
+  expect(out.join("")).toBe('{"value":"ab"}\n{"value":"é"}\n{"error":"the line is too long"}\n{"value":1}\n');
+});

@@ -1,0 +1,139 @@
+/** How long to wait, how often, and what the user is told. */
+import { describe, expect, test } from "bun:test";
+import { backoffMs, retryAfterMs } from "../../../src/model/http/retry.ts";
+import type { ModelEvent } from "../../../src/model/types.ts";
+import { ask, collect, startModel } from "../../support/model.ts";
+
+const NOW = Date.parse("2026-11-16T03:00:00Z");
+const after = (value: string, name = "retry-after") => retryAfterMs(new Headers({ [name]: value }), NOW);
+
+describe("Retry-After", () => {
+  test.each([
+    ["3", 3000],
+    ["0", 0],
+    ["0.5", 500],
+    [" 7 ", 7000],
+    ["Mon, 16 Nov 2026 03:00:05 GMT", 5000],
+    ["2026-11-16T03:00:09Z", 9000],
+    ["Mon, 16 Nov 2026 02:00:00 GMT", 0],
+    ["soon", undefined],
+    ["-5", undefined],
+    ["12,5", undefined],
+    ["", undefined],
+    ["NaN", undefined],
+    ["1e9", undefined],
+    ["Infinity", undefined],
+  ])("%j is %p ms", (value, expected) => expect(after(value)).toBe(expected));
+
+  test("retry-after-ms is finer", () => expect(after("250", "retry-after-ms")).toBe(250));
+  test("none", () => expect(retryAfterMs(new Headers(), NOW)).toBeUndefined());
+});
+
+test("the wait doubles, is capped, and is spread", () => {
+  expect([1, 2, 3, 4].map((attempt) => backoffMs(attempt, 500, () => 0))).toEqual([500, 1000, 2000, 4000]);
+  expect(backoffMs(30, 500, () => 0)).toBe(60_000);
+  expect(backoffMs(1, 1000, () => 1)).toBe(750);
+});
+
+/** The turn runs until its first retry event, then is left. */
+async function firstRetry(headers: Record<string, string>): Promise<Extract<ModelEvent, { type: "retry" }>> {
+  await using model = startModel([{ fault: { status: 429, headers, body: { error: { message: "slow down" } } } }]);
+  for await (const event of model.client.stream(ask("x"), new AbortController().signal))
+    if (event.type === "retry") return event;
+  throw new Error("no retry");
+}
+
+describe("on the wire", () => {
+  test("the wait the server asks for is kept and told with host and reason", async () => {
+    const event = await firstRetry({ "retry-after": "20" });
+    expect(event.waitMs).toBeGreaterThanOrEqual(20_000);
+    expect(event.waitMs).toBeLessThan(21_000);
+    expect(event.host).toMatch(/^127\.0\.0\.1:\d+$/);
+    expect(event.reason).toContain("429");
+    expect(event.reason).toContain("slow down");
+  });
+
+  test("a date is kept too", async () => {
+    const event = await firstRetry({ "retry-after": new Date(Date.now() + 30_000).toUTCString() });
+    expect(event.waitMs).toBeGreaterThan(25_000);
+    expect(event.waitMs).toBeLessThan(32_000);
+  });
+
+  test.each([
+    ["Rate limit reached. Please try again in 11.5s.", 11_500],
+    ["Rate limit reached. Please try again in 5400ms.", 5_400],
+  ])("inside a stream, the provider's words are kept: %s", async (message, ms) => {
+    const body = `data: ${JSON.stringify({ error: { code: "rate_limit_exceeded", message } })}\n\n`;
+    await using model = startModel([{ raw: { body, type: "text/event-stream" } }]);
+    for await (const event of model.client.stream(ask("x"), new AbortController().signal)) {
+      expect(event).toMatchObject({ type: "retry" });
+      if (event.type !== "retry") continue;
+      expect(event.waitMs).toBeGreaterThanOrEqual(ms);
+      expect(event.waitMs).toBeLessThan(ms + 1000);
+      break;
+    }
+  });
+
+  test("garbage is not", async () => expect((await firstRetry({ "retry-after": "whenever" })).waitMs).toBeLessThan(10));
+
+  test("nobody waits an hour", async () => {
+    await using model = startModel([{ fault: { status: 429, headers: { "retry-after": "3600" } } }, { text: "fine" }]);
+    await expect(collect(model.client)).rejects.toMatchObject({
+      reason: "rate-limit",
+      message: expect.stringContaining("the next try would be in 1h"),
+    });
+    expect((await collect(model.client)).at(-1)?.type).toBe("done");
+  });
+
+  test("all waits together are limited", async () => {
+    const fault = { status: 503, headers: { "retry-after-ms": "40" } };
+    await using model = startModel({ reply: () => ({ fault }) }, { maxRetryMs: 200, retries: 9 });
+    await expect(collect(model.client)).rejects.toMatchObject({ reason: "overloaded" });
+    expect(model.requests.length).toBeLessThan(9);
+  });
+
+  test("the number of retries is the configured one", async () => {
+    await using model = startModel({ reply: () => ({ fault: { status: 500 } }) }, { retries: 2 });
+    await expect(collect(model.client)).rejects.toMatchObject({ reason: "overloaded", status: 500 });
+    expect(model.requests).toHaveLength(3);
+  });
+
+  test.each(["insufficient_quota", "usage_limit_reached"])(
+    "a quota that is used up (%s) is not retried",
+    async (code) => {
+      await using model = startModel([{ fault: { status: 429, body: { error: { code, message: "no more" } } } }]);
+      await expect(collect(model.client)).rejects.toMatchObject({
+        reason: "rate-limit",
+        hint: expect.stringContaining("used up"),
+      });
+      expect(model.requests).toHaveLength(1);
+    },
+  );
+});
+
+describe("the conversation is too long", () => {
+  test.each([
+    [
+      400,
+      { error: { code: "context_length_exceeded", message: "This model's maximum context length is 8192 tokens." } },
+    ],
+    [400, { error: { message: "prompt is too long: 210000 tokens > 200000 maximum" } }],
+    [400, { error: { type: "exceed_context_size_error", message: "the request exceeds the available context size" } }],
+    [422, { detail: "Input is too long for requested model." }],
+    [500, { error: "input exceeds the context window" }],
+    [413, "<html>413</html>"],
+  ])("%d %j", async (status, body) => {
+    await using model = startModel([{ fault: { status, body } }]);
+    await expect(collect(model.client)).rejects.toMatchObject({
+      reason: "context-limit",
+      hint: expect.stringContaining("/compact"),
+    });
+  });
+
+  test("also inside a stream", async () => {
+    const body =
+      'event: response.failed\ndata: {"response":{"error":{"code":"context_length_exceeded","message":"Your input exceeds the context window"}}}\n\n';
+    await using model = startModel([{ raw: { body } }], { api: "responses" });
+    await expect(collect(model.client)).rejects.toMatchObject({ reason: "context-limit" });
+  });
+});

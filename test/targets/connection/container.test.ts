@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BuddyError } from "../../../src/lib/errors.ts";
+import { fileAccess } from "../../../src/targets/files.ts";
+import { findContainer } from "../../../src/targets/connection/container-engine.ts";
+import { ContainerTransport } from "../../../src/targets/connection/container.ts";
+import { LocalTransport } from "../../../src/targets/connection/local.ts";
+import { SshTransport } from "../../../src/targets/connection/ssh.ts";
+import { containerTarget, type Container, type Engine } from "../../support/container.ts";
+import { proxyTo } from "../../support/proxy.ts";
+import { useSshd } from "../../support/sshd.ts";
+import { until } from "../../support/until.ts";
+
+/** The real docker client is not everywhere; podman, also under its name, is. */
+const ENGINES: Engine[] = [
+  "podman",
+  "podman-as-docker",
+  ...(Bun.which("docker") === null ? [] : (["docker"] as const)),
+];
+
+async function inPath<T>(path: string | undefined, work: () => Promise<T>): Promise<T> {
+  const before = process.env["PATH"];
+  process.env["PATH"] = path;
+  try {
+    return await work();
+  } finally {
+    process.env["PATH"] = before;
+  }
+}
+
+function enter(container: Container, name = container.name): Promise<ContainerTransport> {
+  return inPath(container.env["PATH"], () => ContainerTransport.open({ name, base: new LocalTransport({}) }));
+}
+
+async function refusal(container: Container, name: string): Promise<BuddyError> {
+  const outcome = await enter(container, name).catch((error: unknown) => error);
+  if (!(outcome instanceof BuddyError)) throw new Error(`expected a refusal, got ${String(outcome)}`);
+  return outcome;
+}
+
+describe.each(ENGINES)("%s", (engine) => {
+  test("a busybox image is enough", async () => {
+    await using container = await containerTarget({ engine });
+    await using transport = await enter(container);
+    expect(transport.container.engine).toBe(engine === "docker" ? "docker" : "podman");
+    expect(transport.label).toBe(`container ${container.name}`);
+    expect(transport.facts.machine).toMatch(/^[0-9a-f]{12}$/);
+    expect(transport.facts.programs["bash"]).toBeUndefined();
+    expect(transport.facts.tmuxVersion).toBeUndefined();
+    const files = fileAccess(transport, { cwd: () => "/root" });
+    await files.write("note", "inside\n");
+    expect((await files.read("/root/note")).text).toBe("inside\n");
+    expect(await container.engine("exec", container.name, "cat", "/root/note")).toBe("inside");
+  });
+
+  test("kill reaches inside; what is asked in vain is explained", async () => {
+    await using container = await containerTarget({ engine });
+    const transport = await enter(container);
+    const child = transport.spawn(["sh", "-c", "trap '' TERM; sleep 1234; sleep 1234"]);
+    await child.pid;
+    child.kill("SIGKILL");
+    await child.exited;
+    expect(await container.engine("exec", container.name, "ps")).not.toContain("sleep 1234");
+    const unknown = await refusal(container, "no-such-container");
+    expect(unknown.message).toBe('there is no container "no-such-container" here');
+    expect(unknown.hint).toContain(container.name);
+    await transport[Symbol.asyncDispose]();
+    await container.engine("stop", "-t", "0", container.name);
+    const stopped = await refusal(container, container.name);
+    expect(stopped.message).toContain(`container ${container.name} is not running (`);
+    expect(stopped.hint).toContain(`start ${container.name}`);
+  });
+});
+
+describe("podman", () => {
+  let container: Container;
+  beforeAll(async () => void (container = await containerTarget({ image: "tmux", run: ["--workdir", "/usr"] })));
+  afterAll(async () => await container[Symbol.asyncDispose]());
+
+  test("an image with tmux and bash says so; the working directory is the image's, or the one named", async () => {
+    await using transport = await enter(container);
+    expect(transport.facts.tmuxVersion).toMatch(/^\d/);
+    expect(transport.facts.programs["bash"]).toContain("bash");
+    expect(transport.facts.cwd).toBe("/usr");
+    await using other = await inPath(container.env["PATH"], () =>
+      ContainerTransport.open({ name: container.name, base: new LocalTransport({}), cwd: "/etc" }),
+    );
+    expect(other.facts.cwd).toBe("/etc");
+  });
+
+  test("a name is a name", async () => {
+    for (const name of ["", "-it", "a b", "$(id)", "x;y"]) {
+      await expect(findContainer(new LocalTransport({}), name)).rejects.toThrow("not a name a container can have");
+    }
+  });
+
+  test("the id works as well as the name", async () => {
+    const id = await container.engine("container", "inspect", "--format", "{{.Id}}", container.name);
+    await using transport = await enter(container, id.slice(0, 12));
+    expect(transport.facts.machine).toBe(id.slice(0, 12));
+  });
+
+  test("stopped and started again: found; made again under the same name: refused", async () => {
+    await using mine = await containerTarget();
+    await inPath(mine.env["PATH"], async () => {
+      await using transport = await ContainerTransport.open({ name: mine.name, base: new LocalTransport({}) });
+      await mine.engine("stop", "-t", "0", mine.name);
+      await expect(transport.run("echo x")).rejects.toThrow("is not running");
+      await mine.engine("start", mine.name);
+      expect((await transport.run("echo back")).stdout.toString()).toBe("back\n");
+      await mine.engine("rm", "-f", "-t", "0", mine.name);
+      await expect(transport.ensure()).rejects.toThrow("there is no container");
+      await using again = await containerTarget({ name: mine.name });
+      await expect(transport.ensure()).rejects.toThrow("is another one now");
+      expect(again.name).toBe(mine.name);
+    });
+  });
+
+  test("a paused one is told how to wake", async () => {
+    await using mine = await containerTarget();
+    const paused = await mine.engine("pause", mine.name).then(
+      () => true,
+      () => false,
+    );
+    // Where cgroups do not allow to pause (no freezer), there is nothing to see.
+    if (!paused) return;
+    const error = await refusal(mine, mine.name);
+    expect(error.message).toContain("is not running (paused)");
+    expect(error.hint).toContain(`unpause ${mine.name}`);
+    await mine.engine("unpause", mine.name);
+  });
+
+  test("an image without sh is told so", async () => {
+    await using bare = await containerTarget({ image: "empty" });
+    expect((await refusal(bare, bare.name)).message).toBe(
+      `container ${bare.name} has no sh, so nothing can be run in it`,
+    );
+  });
+
+  test("nothing can be written: processes and scripts still run", async () => {
+    await using closed = await containerTarget({ run: ["--read-only", "--read-only-tmpfs=false"] });
+    await using transport = await enter(closed);
+    expect((await transport.run("echo works")).stdout.toString()).toBe("works\n");
+    const child = transport.spawn(["sh", "-c", "sleep 1235; sleep 1235"]);
+    await child.pid;
+    child.kill();
+    await child.exited;
+    const files = fileAccess(transport, { cwd: () => "/" });
+    await expect(files.write("/x", "y")).rejects.toThrow("read-only");
+  });
+});
+
+test("on a host over a line that breaks: found again, and only there", async () => {
+  using server = await useSshd();
+  await using proxy = await proxyTo(server.port);
+  await using container = await containerTarget();
+  await Bun.$`ln -sf ${container.env["PATH"]?.split(":")[0]}/podman ${server.remoteBin}/podman`.quiet();
+  const base = await SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, secretEnv: [], interactive: false });
+  await using transport = await ContainerTransport.open({ name: container.name, base });
+  expect(transport.label).toBe(`container ${container.name} on ssh root@127.0.0.1:${proxy.port}`);
+  const child = transport.spawn(["sh", "-c", "sleep 1236; sleep 1236"]);
+  await child.pid;
+  proxy.cut();
+  expect(await child.exited).toBe(255);
+  expect((await transport.run("echo back")).stdout.toString()).toBe("back\n");
+  await until(
+    async () => !(await container.engine("exec", container.name, "ps")).includes("sleep 1236"),
+    "what ran before is gone",
+  );
+  rmSync(join(server.remoteBin, "podman"));
+});
+
+describe("engines that do not help", () => {
+  let bin: string;
+  beforeAll(() => {
+    bin = realpathSync(mkdtempSync(join(tmpdir(), "buddy-bin-")));
+    for (const name of ["sh", "head", "cat", "true"]) symlinkSync(Bun.which(name) ?? "", join(bin, name));
+  });
+  afterAll(() => rmSync(bin, { recursive: true }));
+
+  /** A base whose PATH has only the directory, and whose shell cannot look elsewhere. */
+  async function find(script: string): Promise<unknown> {
+    await using base = new LocalTransport({});
+    const limited = new Proxy(base, {
+      get: (target, key) =>
+        key === "run"
+          ? (text: string, options: object) =>
+              target.run(`${script}\n${text.replace(/^PATH=.*$/m, `PATH=${bin}`)}`, options)
+          : Reflect.get(target, key, target),
+    });
+    return await findContainer(limited, "web").catch((error: unknown) => error);
+  }
+
+  test("none is there", async () => {
+    const error = (await find("")) as BuddyError;
+    expect(error.message).toBe("there is neither docker nor podman here");
+    expect(error.hint).toContain("apt install podman");
+  });
+
+  test("one that does not answer, or not to us", async () => {
+    const down =
+      'docker() { case $1 in --version) echo "Docker version 1" ;; *) echo "Cannot connect to the Docker daemon" >&2; return 1 ;; esac; }';
+    const error = (await find(down)) as BuddyError;
+    expect(error.message).toBe("docker does not answer here: Cannot connect to the Docker daemon");
+    const denied = down.replace("Cannot connect to the Docker daemon", "permission denied while trying to connect");
+    expect(((await find(denied)) as BuddyError).hint).toContain("group docker");
+    const podman =
+      'podman() { case $1 in ps) ;; --version) echo podman ;; *) echo "Error: no such container web" >&2; return 125 ;; esac; }';
+    expect(((await find(`${down}\n${podman}`)) as BuddyError).hint).toStartWith(
+      'podman answers, and has no container "web".',
+    );
+  });
+
+  test("nothing is running, or it keeps restarting", async () => {
+    const none =
+      'docker() { case $1 in ps) ;; --version) echo Docker ;; *) echo "Error: No such container: web" >&2; return 1 ;; esac; }';
+    expect(((await find(none)) as BuddyError).hint).toBe("No container is running.");
+    const restarting = 'docker() { case $1 in --version) echo Docker ;; *) echo "abc restarting" ;; esac; }';
+    expect(((await find(restarting)) as BuddyError).hint).toContain("docker logs web");
+  });
+});

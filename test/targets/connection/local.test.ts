@@ -1,0 +1,187 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BuddyError } from "../../../src/lib/errors.ts";
+import { childEnv } from "../../../src/targets/connection/child-env.ts";
+import { FACTS_SCRIPT, localFacts, parseFacts } from "../../../src/targets/connection/identity.ts";
+import { SCRIPT_RUNNER_ARGV, ScriptRunner } from "../../../src/targets/connection/script-runner.ts";
+import type { TargetOptions } from "../../../src/targets/target.ts";
+import { canAsk } from "../../../src/targets/connection/can-ask.ts";
+import { LocalTransport } from "../../../src/targets/connection/local.ts";
+import { openTransport } from "../../../src/targets/connection/open-transport.ts";
+import { exitCleanup } from "../../../src/targets/connection/exit-cleanup.ts";
+import { processesWith, uniqueSeconds } from "../../support/processes.ts";
+import { until } from "../../support/until.ts";
+
+const SECRETS = ["BUN_OPTIONS", "BUN_BE_BUN", "BUDDY_API_KEY", "MY_KEY"];
+
+describe("secrets", () => {
+  afterEach(() => {
+    for (const name of SECRETS) delete process.env[name];
+  });
+
+  test("no child sees them, however it is started", async () => {
+    for (const name of SECRETS) process.env[name] = "s3cret";
+    await using transport = new LocalTransport({ secretEnv: ["MY_KEY"] });
+    const child = transport.spawn(["env"], { env: { SHOWN: "yes", MY_KEY: "s3cret" } });
+    const text = await new Response(child.stdout).text();
+    expect(text).toContain("SHOWN=yes");
+    expect(text).not.toContain("s3cret");
+    expect((await transport.run("env")).stdout.toString()).not.toContain("s3cret");
+    exitCleanup();
+    const wardens = processesWith("buddy-exitCleanup", process.pid);
+    expect(wardens).not.toEqual([]);
+    for (const pid of wardens) {
+      expect(await Bun.file(`/proc/${pid}/environ`).text()).not.toContain("s3cret");
+    }
+  });
+
+  test("the rest is passed on", () => {
+    expect(childEnv(["A"], { B: "2" }, { A: "1", C: "3", D: undefined, BUN_OPTIONS: "x" })).toEqual({ B: "2", C: "3" });
+  });
+});
+
+describe("who and where", () => {
+  test("the script and the runtime say the same", async () => {
+    await using transport = new LocalTransport({});
+    const asked = parseFacts(await transport.run(FACTS_SCRIPT, { args: [process.cwd()] }), "here");
+    const { programs, home, ...facts } = localFacts(process.cwd());
+    expect(asked).toMatchObject(facts);
+    expect(Object.keys(asked.programs).toSorted()).toEqual(Object.keys(programs).toSorted());
+    expect(home).toBe(asked.home);
+  });
+
+  test("a directory that is not there, and an answer that is none", async () => {
+    expect(() => new LocalTransport({ cwd: "/no/such" })).toThrow("this machine has no directory /no/such");
+    expect(() => new LocalTransport({ cwd: "/etc/passwd" })).toThrow("no directory");
+    await using transport = new LocalTransport({ cwd: "~" });
+    expect(transport.facts.cwd).toBe(realpathSync(process.env["HOME"] ?? "/"));
+    const gone = await transport.run(FACTS_SCRIPT, { args: ["~/no/such/dir"] });
+    expect(() => parseFacts(gone, "host", "~/no/such/dir")).toThrow("host has no directory ~/no/such/dir");
+    for (const shell of ["buddy-lane: 7: ", "/bin/bash: line 7: ", "sh: "]) {
+      const told = { code: 3, stdout: Buffer.from(""), stderr: `${shell}cd: can't cd to /x\n` };
+      expect(hintOf(() => parseFacts(told, "host", "/x"))).toBe(
+        `${shell === "sh: " ? shell : ""}cd: can't cd to /x\nName another one with --cd.`,
+      );
+    }
+    const noise = { code: 0, stdout: Buffer.from("hello"), stderr: "" };
+    expect(() => parseFacts(noise, "host")).toThrow("did not tell who and where it is");
+  });
+});
+
+describe("script runners", () => {
+  test("stdin that got out of step is never taken for commands", async () => {
+    const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-lane-")));
+    await using transport = new LocalTransport({ cwd: dir });
+    const scriptRunner = new ScriptRunner(transport.spawn(SCRIPT_RUNNER_ARGV));
+    expect((await scriptRunner.run("echo fine")).stdout.toString()).toBe("fine\n");
+    scriptRunner.process.stdin.write("touch intruder\n");
+    await scriptRunner.ended;
+    await expect(scriptRunner.run("echo x")).rejects.toThrow();
+    expect(await Bun.file(join(dir, "intruder")).exists()).toBe(false);
+    rmSync(dir, { recursive: true });
+  });
+
+  test.each(["dash", "bash", "busybox ash", "mksh", "zsh"])("%s can be the sh there", async (name) => {
+    const shell = name.split(" ");
+    await using transport = new LocalTransport({});
+    const scriptRunner = new ScriptRunner(transport.spawn([...shell, ...SCRIPT_RUNNER_ARGV.slice(1)]));
+    const bytes = Buffer.from([0, 1, 2, 255, 10, 13, 0]);
+    const answers = await Promise.all([
+      scriptRunner.run('cat; printf "%s" "$1"; echo e >&2; exit 9', ["it's\n"], bytes),
+      scriptRunner.run('printf "%s|" "$@"', ["a b", "", "$x"]),
+      scriptRunner.run("cat", [], new Uint8Array()),
+    ]);
+    expect(answers[0].stdout.equals(Buffer.concat([bytes, Buffer.from("it's\n")]))).toBe(true);
+    expect(answers[0]).toMatchObject({ code: 9, stderr: "e\n" });
+    expect(answers[1].stdout.toString()).toBe("a b||$x|");
+    expect(answers[2]).toMatchObject({ code: 0 });
+    scriptRunner.close();
+    await scriptRunner.ended;
+  });
+
+  test("without head -c the bytes are counted by dd", async () => {
+    const bin = realpathSync(mkdtempSync(join(tmpdir(), "buddy-bin-")));
+    writeFileSync(join(bin, "head"), "#!/bin/sh\necho 'head: illegal option -- c' >&2; exit 1\n", { mode: 0o755 });
+    await using transport = new LocalTransport({});
+    const child = transport.spawn(SCRIPT_RUNNER_ARGV, { env: { PATH: `${bin}:${process.env["PATH"]}` } });
+    const scriptRunner = new ScriptRunner(child);
+    const bytes = Buffer.alloc(5000, "0123456789");
+    const [first, second] = await Promise.all([scriptRunner.run("cat", [], bytes), scriptRunner.run("echo next")]);
+    expect(first.stdout.equals(bytes)).toBe(true);
+    expect(second.stdout.toString()).toBe("next\n");
+    scriptRunner.close();
+    rmSync(bin, { recursive: true });
+  });
+
+  test("much on stderr is bounded and does not stall", async () => {
+    await using transport = new LocalTransport({});
+    const { code, stderr } = await transport.run("seq 1 100000 >&2; echo last >&2; exit 2");
+    expect(code).toBe(2);
+    expect(stderr).toEndWith("last\n");
+    expect(stderr.length).toBeLessThan(70_000);
+  });
+
+  test("more than can be taken is an error, not memory", async () => {
+    await using transport = new LocalTransport({});
+    await expect(transport.run("head -c 120000000 /dev/zero")).rejects.toThrow("more than can be taken at once");
+    expect((await transport.run("echo on")).stdout.toString()).toBe("on\n");
+  });
+
+  test("an abort is an answer at once", async () => {
+    await using transport = new LocalTransport({});
+    const stop = new AbortController();
+    const running = transport.run("sleep 0.3", { signal: stop.signal });
+    stop.abort(new Error("enough"));
+    await expect(running).rejects.toThrow("enough");
+    await expect(transport.run("true", { signal: stop.signal })).rejects.toThrow("enough");
+  });
+
+  test("a script runner that was killed is replaced", async () => {
+    await using transport = new LocalTransport({});
+    const pid = (await transport.run("echo $$")).stdout.toString().trim();
+    process.kill(Number(pid), "SIGKILL");
+    expect((await transport.run("echo again")).stdout.toString()).toBe("again\n");
+  });
+});
+
+test("closing does not end what another transport started", async () => {
+  const seconds = uniqueSeconds();
+  await using first = new LocalTransport({});
+  const child = first.spawn(["sleep", seconds]);
+  const second = new LocalTransport({});
+  second.spawn(["true"]);
+  await second[Symbol.asyncDispose]();
+  expect(processesWith(`sleep ${seconds}`)).toEqual([await child.pid]);
+  child.kill();
+  await until(() => processesWith(`sleep ${seconds}`).length === 0, "it is gone");
+});
+
+test("without --ssh and --container it is this machine; an abort comes first", async () => {
+  const options: TargetOptions = {
+    tmux: "never",
+    agentName: "",
+    tmuxSocket: "",
+    maxSessions: 1,
+    maxPanes: 1,
+    backgroundTimeoutMs: 1000,
+    secretEnv: [],
+  };
+  await using transport = await openTransport(options);
+  expect(transport.kind).toBe("local");
+  await expect(openTransport({ ...options, signal: AbortSignal.abort(new Error("no")) })).rejects.toThrow("no");
+  await expect(openTransport({ ...options, cwd: import.meta.path })).rejects.toThrow(
+    `the directory ${import.meta.path} cannot be entered: a part of the path is not a directory`,
+  );
+  expect(typeof canAsk()).toBe("boolean");
+});
+
+function hintOf(work: () => unknown): string | undefined {
+  try {
+    work();
+  } catch (error) {
+    return error instanceof BuddyError ? error.hint : undefined;
+  }
+  return undefined;
+}

@@ -1,0 +1,367 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BuddyError } from "../../../src/lib/errors.ts";
+import type { TargetOptions } from "../../../src/targets/target.ts";
+import { parseDestination } from "../../../src/targets/connection/ssh-destination.ts";
+import { sshFailure } from "../../../src/targets/connection/ssh-failure.ts";
+import { SshTransport } from "../../../src/targets/connection/ssh.ts";
+import { socketDirectory, socketName } from "../../../src/targets/connection/socket-directory.ts";
+import { processesWith, uniqueSeconds } from "../../support/processes.ts";
+import { proxyTo } from "../../support/proxy.ts";
+import { useSshd, type SshServer } from "../../support/sshd.ts";
+import { onTerminal } from "../../support/terminal.ts";
+import { until } from "../../support/until.ts";
+
+const HOLDER = join(import.meta.dir, "../../support/transport-holder.ts");
+
+let server: SshServer & Disposable;
+beforeAll(async () => void (server = await useSshd()));
+afterAll(() => server[Symbol.dispose]());
+
+function open(destination: string, more: { cwd?: string; signal?: AbortSignal } = {}): Promise<SshTransport> {
+  return SshTransport.open({ destination, secretEnv: [], interactive: false, ...more });
+}
+
+async function refusal(destination: string): Promise<BuddyError> {
+  const opened = await open(destination).catch((error: unknown) => error);
+  if (!(opened instanceof BuddyError)) throw new Error(`expected a refusal, got ${String(opened)}`);
+  return opened;
+}
+
+async function output(transport: SshTransport, ...argv: string[]): Promise<string> {
+  const child = transport.spawn(argv);
+  child.stdin.end();
+  return await new Response(child.stdout).text();
+}
+
+/** Panes keep their files in the same directory; only ssh has sockets there. */
+const mySockets = () =>
+  readdirSync(socketDirectory(), { withFileTypes: true })
+    .filter((entry) => entry.isSocket() && entry.name.includes(`-${process.pid}-`))
+    .map((entry) => entry.name);
+
+describe("destinations", () => {
+  test.each([
+    ["host", { host: "host" }],
+    ["user@host", { user: "user", host: "host" }],
+    ["user@host:2222", { user: "user", host: "host", port: 2222 }],
+    ["a@b.example@host", { user: "a@b.example", host: "host" }],
+    ["[::1]:2222", { host: "::1", port: 2222 }],
+    ["me@[fe80::1%eth0]", { user: "me", host: "fe80::1%eth0" }],
+    ["fe80::1", { host: "fe80::1" }],
+    ["10.0.0.1:22", { host: "10.0.0.1", port: 22 }],
+    ["ssh://me@host:22/", { user: "me", host: "host", port: 22 }],
+    ["my-alias_1.x", { host: "my-alias_1.x" }],
+  ])("%s", (text, expected) => {
+    expect(parseDestination(text)).toMatchObject(expected);
+  });
+
+  test.each([
+    "",
+    "@host",
+    "user@",
+    "-oProxyCommand=touch /tmp/x",
+    "me@-host",
+    "-l@host",
+    "host:0",
+    "host:65536",
+    "host:22x",
+    "host:",
+    "a b",
+    "host;id",
+    "$(id)",
+    "me`id`@host",
+    "me\n@host",
+  ])("%j is refused", (text) => {
+    expect(() => parseDestination(text)).toThrow("--ssh");
+  });
+});
+
+describe("reaching a host", () => {
+  test("alias, user, port, jump host", async () => {
+    for (const destination of [
+      "lab",
+      "root@lab",
+      `127.0.0.1:${server.port}`,
+      `root@127.0.0.1:${server.port}`,
+      "jump",
+    ]) {
+      await using transport = await open(destination);
+      expect(await output(transport, "echo", "there")).toBe("there\n");
+      expect(transport.label).toStartWith("ssh root@");
+    }
+    expect(mySockets()).toEqual([]);
+  });
+
+  test("everything goes through one connection", async () => {
+    await using proxy = await proxyTo(server.port);
+    await using transport = await open(`127.0.0.1:${proxy.port}`);
+    const all = await Promise.all(Array.from({ length: 5 }, (_, at) => output(transport, "echo", String(at))));
+    expect(all.join("")).toBe("0\n1\n2\n3\n4\n");
+    expect(proxy.accepted).toBe(1);
+  });
+
+  test("a login shell that is not sh, one that talks, and settings that would get in the way", async () => {
+    const fish = server.key("fish", { accept: `command="fish -c \\"$SSH_ORIGINAL_COMMAND\\""` });
+    server.configure(`Host fishy\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${fish}`);
+    server.configure(
+      `Host busy\n  HostName 127.0.0.1\n  Port ${server.port}\n  RemoteCommand echo no\n  RequestTTY yes\n  LocalForward 1 localhost:1\n  ControlMaster auto\n  ControlPath ${server.dir}/theirs\n  LogLevel QUIET`,
+    );
+    writeFileSync(join(server.remoteHome, ".bashrc"), "echo welcome; echo 'dear operator' >&2\n");
+    for (const destination of ["fishy", "busy", "lab"]) {
+      await using transport = await open(destination);
+      const child = transport.spawn(["sh", "-c", "printf '%s' \"$1\"; echo e >&2", "sh", "it's \\ ! \n$HOME"]);
+      child.stdin.end();
+      expect(await new Response(child.stdout).text()).toBe("it's \\ ! \n$HOME");
+      expect(await new Response(child.stderr).text()).toBe("e\n");
+    }
+    rmSync(join(server.remoteHome, ".bashrc"));
+    expect(existsSync(join(server.dir, "theirs"))).toBe(false);
+  });
+
+  test("--cd names the directory there", async () => {
+    await using transport = await open("lab", { cwd: "/usr" });
+    expect(transport.facts.cwd).toBe("/usr");
+    expect(await output(transport, "pwd")).toBe("/usr\n");
+    await expect(open("lab", { cwd: "/no/such" })).rejects.toThrow("has no directory /no/such");
+    expect(mySockets().length).toBe(1);
+  });
+
+  test("variables with secrets stay here", async () => {
+    server.configure("Host leaky\n  SendEnv *\n  SetEnv OPEN=fine");
+    const secret = `s3cret-${process.pid}`;
+    process.env["MY_SECRET"] = secret;
+    await using transport = await SshTransport.open({
+      destination: "lab",
+      secretEnv: ["MY_SECRET"],
+      interactive: false,
+    });
+    delete process.env["MY_SECRET"];
+    expect(await output(transport, "env")).not.toContain(secret);
+    const [socket = "", ...others] = mySockets();
+    expect(others).toEqual([]);
+    const clients = processesWith(`-T -S ${join(socketDirectory(), socket)}`);
+    expect(clients).not.toEqual([]);
+    for (const pid of clients) expect(readFileSync(`/proc/${pid}/environ`, "latin1")).not.toContain(secret);
+  });
+
+  test("an abort while connecting ends the attempt", async () => {
+    await using proxy = await proxyTo(server.port);
+    proxy.swallow(true);
+    const stop = new AbortController();
+    const opening = open(`127.0.0.1:${proxy.port}`, { signal: stop.signal });
+    await until(() => proxy.accepted > 0, "ssh connects");
+    stop.abort(new Error("no longer wanted"));
+    await expect(opening).rejects.toThrow("no longer wanted");
+    expect(mySockets()).toEqual([]);
+  });
+});
+
+describe("what goes wrong is told with a remedy", () => {
+  test("refused, unknown, wrong key, closed at once", async () => {
+    expect((await refusal("127.0.0.1:1")).message).toContain("refused the connection");
+    const unknown = await refusal("no-such-host.invalid");
+    expect(unknown.message).toContain("there is no host no-such-host.invalid");
+    expect(unknown.hint).toContain("~/.ssh/config");
+    const denied = await refusal("stranger");
+    expect(denied.message).toContain("stranger refused the login: ");
+    expect(denied.message).toContain("Permission denied (publickey)");
+    expect(denied.hint).toContain("ssh-add -l");
+    await using proxy = await proxyTo(server.port);
+    proxy.refuse(true);
+    expect((await refusal(`127.0.0.1:${proxy.port}`)).message).toContain("closed the connection");
+    expect(mySockets()).toEqual([]);
+  });
+
+  test("host keys: not known, and changed", async () => {
+    const empty = join(server.dir, "known_none");
+    const wrong = join(server.dir, "known_wrong");
+    writeFileSync(empty, "");
+    const other = readFileSync(`${server.key("other-host", { accept: false })}.pub`, "utf8");
+    writeFileSync(wrong, `[127.0.0.1]:${server.port} ${other}`);
+    const host = (name: string, known: string, strict: string) =>
+      `Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}\n  UserKnownHostsFile ${known}\n  StrictHostKeyChecking ${strict}`;
+    server.configure(host("unknown-key", empty, "ask"));
+    server.configure(host("changed-key", wrong, "ask"));
+    const unknown = await refusal("unknown-key");
+    expect(unknown.message).toBe("the host key of unknown-key is not known here");
+    expect(unknown.hint).toContain("ssh unknown-key");
+    const changed = await refusal("changed-key");
+    expect(changed.message).toContain("has changed");
+    expect(changed.hint).toContain("ssh-keygen -R");
+  });
+
+  test("a login that runs no commands", async () => {
+    const key = server.key("nologin", { accept: 'command="echo This account is currently not available.; exit 1"' });
+    server.configure(`Host nologin\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
+    const error = await refusal("nologin");
+    expect(error.message).toContain("let us in but ran nothing: This account is currently not available.");
+  });
+
+  test("a passphrase that nobody can be asked for is an error, not a wait", async () => {
+    const key = server.key("locked", { passphrase: "open sesame" });
+    server.configure(`Host locked\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
+    expect((await refusal("locked")).message).toContain("refused the login");
+  });
+
+  test.each([
+    ["ssh: connect to host x port 22: No route to host", "cannot be reached", true],
+    ["ssh: connect to host x port 22: Connection timed out", "does not answer", true],
+    ["/root/.ssh/config: line 3: Bad configuration option: foo", "does not accept its configuration", false],
+    ["Unable to negotiate with 1.2.3.4 port 22: no matching host key type found.", "no method in common", false],
+    ["something new", "ssh cannot connect to x: something new", false],
+    ["", "it did not say why", false],
+  ])("%j", (said, message, passing) => {
+    const failure = sshFailure(said, "x", "x");
+    expect(failure.error.message).toContain(message);
+    expect(failure.passing).toBe(passing);
+  });
+});
+
+describe("questions", () => {
+  const options = (ssh: string): string => JSON.stringify({ ssh } satisfies Partial<TargetOptions>);
+
+  test("a passphrase and a new host key are asked for on the terminal", async () => {
+    const key = server.key("asking", { passphrase: "open sesame" });
+    const known = join(server.dir, "known_new");
+    writeFileSync(known, "");
+    server.configure(
+      `Host asking\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}\n  UserKnownHostsFile ${known}\n  StrictHostKeyChecking ask`,
+    );
+    const seconds = uniqueSeconds();
+    const run = onTerminal([process.execPath, HOLDER, options("asking"), seconds], { ...process.env });
+    await run.sees("(yes/no");
+    run.type("yes\r");
+    await run.sees("Enter passphrase");
+    run.type("wrong\r");
+    await run.sees(/Enter passphrase[\s\S]*Enter passphrase/);
+    run.type("open sesame\r");
+    await run.sees("ready");
+    expect(run.text()).not.toContain("sesame");
+    // The terminal's Ctrl-C reaches buddy, not the connection; with buddy gone nothing is left.
+    run.type("\u0003");
+    await run.child.exited;
+    await until(() => processesWith(`sleep ${seconds}`).length === 0, "the group there is gone");
+    await until(() => processesWith(`-${run.child.pid}-`).length === 0, "no master is left");
+  });
+
+  test("a background job does not ask: it would be stopped for ever", async () => {
+    const key = server.key("asking2", { passphrase: "open sesame" });
+    server.configure(`Host asking2\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
+    const script = `set -m; "$0" "$1" "$2" 5 & wait $!; echo "ended $?"`;
+    const run = onTerminal(["bash", "-c", script, process.execPath, HOLDER, options("asking2")], { ...process.env });
+    await run.sees("ended 1");
+    expect(run.text()).toContain("refused the login");
+    await run.child.exited;
+  });
+});
+
+describe("when the line breaks", () => {
+  test("a reset is noticed at once; ensure reconnects and what ran before is gone", async () => {
+    await using proxy = await proxyTo(server.port);
+    await using transport = await open(`127.0.0.1:${proxy.port}`, { cwd: "/usr" });
+    const seconds = uniqueSeconds();
+    const child = transport.spawn(["sh", "-c", `sleep ${seconds}; sleep ${seconds}`]);
+    await child.pid;
+    proxy.cut();
+    expect(await child.exited).toBe(255);
+    await transport.ensure();
+    await until(() => processesWith(`sleep ${seconds}`).length === 0, "the old command is gone");
+    expect(await output(transport, "pwd")).toBe("/usr\n");
+    expect(proxy.accepted).toBe(2);
+    proxy.cut();
+    expect((await transport.run("echo again")).stdout.toString()).toBe("again\n");
+    expect(mySockets().length).toBe(1);
+  });
+
+  test("several who notice it at once share one reconnect; a server that is away for a moment is waited for", async () => {
+    await using proxy = await proxyTo(server.port);
+    await using transport = await open(`127.0.0.1:${proxy.port}`);
+    proxy.refuse(true);
+    proxy.cut();
+    const waiting = Promise.all([transport.ensure(), transport.ensure(), transport.run("echo here")]);
+    await until(() => proxy.accepted >= 3, "it is tried again");
+    proxy.refuse(false);
+    const [, , answer] = await waiting;
+    expect(answer.stdout.toString()).toBe("here\n");
+  });
+
+  test("a black hole is found by asking over the line, and left behind", async () => {
+    await using proxy = await proxyTo(server.port);
+    await using transport = await open(`127.0.0.1:${proxy.port}`);
+    const child = transport.spawn(["cat"]);
+    await child.pid;
+    proxy.swallow(true);
+    const mended = transport.ensure();
+    await until(() => child.exited.then(() => true), "the dead line is given up");
+    proxy.swallow(false);
+    await mended;
+    expect(await output(transport, "echo", "back")).toBe("back\n");
+  });
+
+  test("an abort ends the attempts", async () => {
+    await using proxy = await proxyTo(server.port);
+    await using transport = await open(`127.0.0.1:${proxy.port}`);
+    proxy.refuse(true);
+    proxy.cut();
+    const stop = new AbortController();
+    const mending = transport.ensure(stop.signal);
+    await until(() => proxy.accepted >= 2, "it is tried again");
+    stop.abort(new Error("enough"));
+    await expect(mending).rejects.toThrow();
+    proxy.refuse(false);
+  });
+
+  test("another machine behind the same name is not worked on", async () => {
+    await using proxy = await proxyTo(server.port);
+    await using transport = await open(`127.0.0.1:${proxy.port}`);
+    const fake = join(server.remoteBin, "id");
+    writeFileSync(fake, "#!/bin/sh\necho intruder\n");
+    chmodSync(fake, 0o755);
+    proxy.cut();
+    const mending = transport.ensure();
+    await expect(mending).rejects.toThrow("is another machine now: intruder@");
+    rmSync(fake);
+    await transport.ensure();
+    expect(await output(transport, "echo", "the right one")).toBe("the right one\n");
+  });
+
+  test("closed is closed", async () => {
+    const transport = await open("lab");
+    await transport[Symbol.asyncDispose]();
+    await transport[Symbol.asyncDispose]();
+    expect(() => transport.spawn(["true"])).toThrow("was closed");
+    await expect(transport.ensure()).rejects.toThrow("was closed");
+    await expect(transport.run("true")).rejects.toThrow("was closed");
+    expect(mySockets()).toEqual([]);
+  });
+});
+
+describe("sockets", () => {
+  test("what a dead buddy left is removed at the next start", async () => {
+    const gone = Bun.spawnSync(["true"]);
+    const name = socketName("lab").replace(`-${process.pid}-`, `-${gone.pid}-`);
+    const left = join(socketDirectory(), name);
+    writeFileSync(left, "");
+    const other = join(socketDirectory(), "not-ours");
+    writeFileSync(other, "");
+    await using transport = await open("lab");
+    await transport.run("true");
+    expect(existsSync(left)).toBe(false);
+    expect(existsSync(other)).toBe(true);
+    rmSync(other);
+  });
+
+  test("the directory is private, short and ours", () => {
+    const uid = process.getuid?.() ?? 0;
+    expect(socketDirectory({})).toBe(`/tmp/buddy-${uid}`);
+    const runtime = join(server.dir, "runtime");
+    Bun.spawnSync(["mkdir", runtime]);
+    expect(socketDirectory({ XDG_RUNTIME_DIR: runtime })).toBe(join(runtime, "buddy"));
+    Bun.spawnSync(["chmod", "755", join(runtime, "buddy")]);
+    expect(socketDirectory({ XDG_RUNTIME_DIR: runtime })).toBe(`/tmp/buddy-${uid}`);
+    expect(socketDirectory({ XDG_RUNTIME_DIR: `${server.dir}/${"long".repeat(30)}` })).toBe(`/tmp/buddy-${uid}`);
+    expect(socketName("a")).not.toBe(socketName("a"));
+  });
+});

@@ -1,0 +1,117 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { removeLeftovers } from "../../../src/targets/tmux/leftovers.ts";
+import { LocalTransport } from "../../../src/targets/connection/local.ts";
+import { endTmux } from "../../support/end-tmux.ts";
+import { openTestTarget } from "../../support/tmux.ts";
+import { until } from "../../support/until.ts";
+
+setDefaultTimeout(30_000);
+
+const uid = process.getuid?.() ?? 0;
+const socket = `buddy-test-leftovers-${process.pid}`;
+const path = join(process.env["TMUX_TMPDIR"] ?? "/tmp", `tmux-${uid}`, socket);
+const LONG_AGO = new Date(Date.now() - 3_600_000);
+let server: number;
+let gone: number;
+let base: string;
+let transport: LocalTransport;
+
+beforeAll(() => {
+  Bun.spawnSync(["tmux", "-L", socket, "-f", "/dev/null", "new-session", "-d", "sleep 1000"]);
+  server = Number(Bun.spawnSync(["tmux", "-L", socket, "display-message", "-p", "#{pid}"]).stdout.toString());
+  gone = Bun.spawnSync(["true"]).pid;
+});
+afterAll(() => endTmux(socket));
+beforeEach(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "buddy-leftovers-")));
+  transport = new LocalTransport({});
+});
+afterEach(async () => {
+  await transport[Symbol.asyncDispose]();
+  rmSync(base, { recursive: true, force: true });
+});
+
+function state(name: string, servers: readonly string[] | undefined, opened = LONG_AGO): string {
+  const directory = join(base, name);
+  mkdirSync(join(directory, "zsh"), { recursive: true, mode: 0o700 });
+  if (servers !== undefined) writeFileSync(join(directory, "servers"), servers.map((line) => `${line}\n`).join(""));
+  writeFileSync(join(directory, "opened"), "");
+  utimesSync(join(directory, "opened"), opened, opened);
+  return directory;
+}
+
+test("only directories whose servers are all gone are removed", async () => {
+  expect(server).toBeGreaterThan(1);
+  const dead = `/nowhere/tmux,${gone}`;
+  const elsewhere = mkdtempSync(join(tmpdir(), "buddy-elsewhere-"));
+  state("alive", [`${path},${server}`]);
+  state("answers, though its number is not seen here", [`${path},${gone}`]);
+  state("one of two", [dead, `${path},${server}`]);
+  state("just opened", [dead], new Date());
+  state("never used", undefined);
+  state("empty", []);
+  mkdirSync(join(base, "shells"));
+  const target = state("z", [dead]);
+  symlinkSync(target, join(base, "a link"));
+  symlinkSync(elsewhere, join(target, "outside"));
+  writeFileSync(join(elsewhere, "precious"), "");
+  await removeLeftovers(transport, base);
+  expect(readdirSync(base).toSorted()).toEqual([
+    "a link",
+    "alive",
+    "answers, though its number is not seen here",
+    "empty",
+    "just opened",
+    "never used",
+    "one of two",
+    "shells",
+  ]);
+  expect(existsSync(join(elsewhere, "precious"))).toBe(true);
+  rmSync(elsewhere, { recursive: true });
+});
+
+test("nothing is removed where somebody else could have prepared it", async () => {
+  const leftover = state("z", [`/nowhere/tmux,${gone}`]);
+  chmodSync(base, 0o770);
+  const link = `${base}-link`;
+  symlinkSync(base, link);
+  await removeLeftovers(transport, base);
+  await removeLeftovers(transport, link);
+  chmodSync(base, 0o700);
+  await removeLeftovers(transport, link);
+  expect(existsSync(leftover)).toBe(true);
+  rmSync(link);
+  await removeLeftovers(transport, base);
+  expect(existsSync(leftover)).toBe(false);
+});
+
+test("a server that was killed from outside: the next start removes what is left of it, in memory too", async () => {
+  const first = await openTestTarget("local");
+  const name = `${first.options.tmuxSocket}.${first.target.identity.tmuxSession}`;
+  const directories = [`/tmp/buddy-${uid}/${name}`, `/dev/shm/buddy-${uid}/${name}`].filter(existsSync);
+  expect(directories.length).toBeGreaterThan(0);
+  await first.target[Symbol.asyncDispose]();
+  const [, pid = ""] = readFileSync(`/tmp/buddy-${uid}/${name}/servers`, "utf8").trim().split(",");
+  Bun.spawnSync(["tmux", "-L", first.options.tmuxSocket, "kill-server"]);
+  await until(() => !existsSync(`/proc/${pid}`), "the server to be gone");
+  utimesSync(`/tmp/buddy-${uid}/${name}/opened`, LONG_AGO, LONG_AGO);
+  await using second = await openTestTarget("local");
+  await until(() => !directories.some(existsSync), "the next start to remove them");
+  expect((await second.target.shell.run("echo fine")).outcome).toEqual({ kind: "exited", code: 0 });
+  endTmux(first.options.tmuxSocket);
+});

@@ -1,0 +1,223 @@
+/** What a person sees of `exec`: events in, bytes of stdout and stderr out. */
+import { describe, expect, test } from "bun:test";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AgentEvent, AgentEventBody } from "../../../src/agent/events.ts";
+import { Output } from "../../../src/lib/output.ts";
+import { RedactedStream } from "../../../src/policy/redact.ts";
+import { JsonLines } from "../../../src/ui/exec-output/jsonl.ts";
+import { Printer, type PrintOptions } from "../../../src/ui/exec-output/print.ts";
+
+const full = (body: unknown): AgentEvent =>
+  ({ v: 1, ts: "2026-01-01T00:00:00.000Z", session: "s", target: "local", ...(body as AgentEventBody) }) as AgentEvent;
+
+async function shown(events: readonly unknown[], options: Partial<PrintOptions> = {}) {
+  const dir = mkdtempSync(join(tmpdir(), "buddy-print-"));
+  const [out = -1, err = -1] = ["out", "err"].map((name) => openSync(join(dir, name), "w"));
+  try {
+    const outs = { out: new Output(out), err: new Output(err) };
+    const printer = new Printer({
+      ...outs,
+      stream: false,
+      live: false,
+      color: false,
+      quiet: false,
+      verbose: false,
+      showToolCalls: true,
+      showReasoning: true,
+      showTokens: false,
+      holdAnswer: false,
+      redact: (text) => text.replaceAll("s3cret", "***"),
+      hideSecrets: (text) => text,
+      ...options,
+    });
+    for (const event of events) await printer.show(full(event));
+    await Promise.all([outs.out.flush(), outs.err.flush()]);
+    return { out: readFileSync(join(dir, "out"), "utf8"), err: readFileSync(join(dir, "err"), "utf8") };
+  } finally {
+    closeSync(out);
+    closeSync(err);
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+const message = (content: string, toolCalls: unknown[] = []) => ({
+  type: "message",
+  message: { role: "assistant", content, toolCalls },
+});
+const DONE = { type: "done", turn: 1, status: "answered", text: "", iterations: 1, ms: 1 };
+
+describe("the answer", () => {
+  test("in a pipe it comes once, whole and verbatim, and what came before a tool call goes to stderr", async () => {
+    const { out, err } = await shown([
+      { type: "text", delta: "Let me" },
+      message("Let me see.", [{ id: "1", name: "time", arguments: "{}" }]),
+      { type: "text", delta: "It is" },
+      message("It is \u001b[1mfive\n"),
+      message("  "),
+      DONE,
+    ]);
+    expect(out).toBe("It is \u001b[1mfive\n");
+    expect(err).toBe("Let me see.\n");
+  });
+
+  test("on a terminal it is streamed, without what could command the terminal", async () => {
+    const events = [
+      { type: "text", delta: "a\u001b]52;c;eA==\u0007" },
+      { type: "text", delta: "b" },
+      message("ab"),
+      DONE,
+    ];
+    expect((await shown(events, { stream: true })).out).toBe("ab\n");
+    expect((await shown(events, { stream: true, holdAnswer: true })).out).toBe("");
+  });
+
+  test("rendered rows come as they are finished, and what is left at the end", async () => {
+    const rows = () => {
+      let text = "";
+      let finished: string[] = [];
+      return {
+        push(more: string) {
+          const lines = (text + more).split("\n");
+          text = lines.pop() ?? "";
+          finished.push(...lines.map((line) => `| ${line}`));
+        },
+        end: () => void finished.push(`| ${text}`),
+        take: () => finished.splice(0),
+      };
+    };
+    const { out } = await shown(
+      [{ type: "text", delta: "one\ntw" }, { type: "text", delta: "o" }, message("one\ntwo"), DONE],
+      { stream: true, rows },
+    );
+    expect(out).toBe("| one\n| two\n");
+  });
+
+  test("a part that is taken back is said to be", async () => {
+    const { out, err } = await shown(
+      [{ type: "text", delta: "half" }, { type: "discard" }, { type: "discard" }, DONE],
+      {
+        stream: true,
+      },
+    );
+    expect(out).toBe("half\n");
+    expect(err).toBe("the text above was cut off and does not count\n");
+  });
+});
+
+describe("everything else", () => {
+  test("warnings, retries and news of the target; -q keeps warnings only", async () => {
+    const events = [
+      { type: "session", buddy: "1", cwd: "/", profile: "p", model: "m", attach: "tmux attach" },
+      { type: "session", buddy: "1", cwd: "/", profile: "p", model: "m", attach: "tmux attach" },
+      { type: "retry", host: "api", reason: "HTTP 503", wait_ms: 2_000, attempt: 1, of: 4 },
+      { type: "warning", message: "80 % used", hint: "compact" },
+      { type: "warning", message: "plain s3cret" },
+      { type: "notice", kind: "info", message: "fyi" },
+      { type: "notice", kind: "reconnecting", message: "dropped" },
+      { type: "compacted", before_tokens: 100, after_tokens: 10, summary: "what was" },
+      { type: "tool_output", call: "1", stream: "info", text: "type the password there\n" },
+      { type: "error", code: "model", message: "x" },
+      DONE,
+    ];
+    expect((await shown(events)).err.split("\n")).toEqual([
+      "watch it: tmux attach",
+      "api: HTTP 503; trying again in 2s (1 of 4)",
+      "80 % used. compact",
+      "plain ***",
+      "fyi",
+      "dropped",
+      "older turns were summarised (100 → 10 tokens):",
+      "what was",
+      "type the password there",
+      "",
+    ]);
+    const quiet = (await shown(events, { quiet: true })).err;
+    expect(quiet).not.toMatch(/watch it|fyi|summarised/);
+    expect(quiet).toContain("dropped");
+  });
+
+  test("reasoning is shown where somebody watches or asks for more, dimmed", async () => {
+    const events = [{ type: "reasoning", delta: "think" }, { type: "reasoning", delta: "ing" }, DONE];
+    expect((await shown(events)).err).toBe("");
+    expect((await shown(events, { verbose: true, color: true })).err.replaceAll(/\u001b\[\d*m/g, "")).toBe(
+      "thinking\n",
+    );
+    expect((await shown(events, { verbose: true, showReasoning: false })).err).toBe("");
+  });
+
+  test("a tool whose title is its name is named once", async () => {
+    const events = [{ type: "tool_started", call: "1", tool: "time", title: "time", args: {} }, DONE];
+    expect((await shown(events)).err).toBe("time\n");
+  });
+
+  test("tool calls in colour, results clipped; live output by whole lines without secrets", async () => {
+    const events = [
+      { type: "tool_started", call: "1", tool: "run_shell", title: `echo s3cret ${"x".repeat(300)}`, args: {} },
+      { type: "tool_output", call: "1", stream: "stdout", text: "s3c" },
+      { type: "tool_output", call: "1", stream: "stdout", text: "ret one\ntwo" },
+      {
+        type: "tool_finished",
+        call: "1",
+        tool: "run_shell",
+        ok: true,
+        outcome: "exited",
+        ms: 1,
+        result: '{"result":{"a":1}}',
+      },
+      {
+        type: "tool_finished",
+        call: "2",
+        tool: "x",
+        ok: true,
+        outcome: "done",
+        ms: 1,
+        result: "no JSON",
+        display: "l\n".repeat(5),
+      },
+      { type: "tool_finished", call: "3", tool: "x", ok: true, outcome: "done", ms: 1, result: "no JSON" },
+    ];
+    const plain = (await shown(events)).err;
+    expect(plain).toStartWith("run_shell echo *** xxx");
+    expect(plain.split("\n")[0]).toEndWith("…");
+    expect(plain).toContain('  {"a":1}\n  l\n  l\n  l\n  … 2 more lines\n  no JSON\n');
+    const verbose = (await shown(events, { verbose: true, color: true })).err;
+    expect(verbose).toContain("*** one\n");
+    expect(verbose).toContain("two\n");
+    expect(verbose).toStartWith("\u001b[33mrun_shell\u001b[0m ");
+    expect((await shown(events, { showToolCalls: false })).err).toBe("");
+  });
+
+  test("tokens and cost at the end", async () => {
+    const usage = {
+      type: "usage",
+      total_input: 1200,
+      total_output: 30,
+      context_used: 500,
+      context_limit: 1000,
+      estimated: true,
+    };
+    expect((await shown([usage, DONE])).err).toBe("");
+    expect((await shown([usage, DONE], { showTokens: true })).err).toBe(
+      "about 1200 tokens in, 30 out; 50 % of the context used\n",
+    );
+    const priced = { ...usage, estimated: false, total_cost_usd: 0.01234 };
+    expect((await shown([priced, DONE], { verbose: true })).err).toStartWith("1200 tokens in, 30 out, $0.0123;");
+  });
+});
+
+test("--json: secrets are taken out of every text inside, at any depth", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "buddy-json-"));
+  const fd = openSync(join(dir, "out"), "w");
+  const lines = new JsonLines(
+    new Output(fd),
+    (text) => text.replaceAll('k"ey', "***"),
+    () => new RedactedStream([]),
+  );
+  await lines.show(full({ type: "tool_started", call: "1", tool: "t", title: 'k"ey', args: { a: ['k"ey', 1, null] } }));
+  closeSync(fd);
+  const [line = ""] = readFileSync(join(dir, "out"), "utf8").split("\n");
+  rmSync(dir, { recursive: true, force: true });
+  expect(JSON.parse(line)).toMatchObject({ title: "***", args: { a: ["***", 1, null] } });
+});

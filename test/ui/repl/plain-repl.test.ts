@@ -1,0 +1,177 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { PlainRepl } from "../../../src/ui/repl/plain-repl.ts";
+import { answer, ReplRig, type RigOptions, type ScriptedTurn } from "../../support/repl-rig.ts";
+import { until } from "../../support/until.ts";
+
+setDefaultTimeout(30_000);
+
+class PlainRig implements AsyncDisposable {
+  readonly inner: ReplRig;
+  readonly repl: PlainRepl;
+  readonly done: Promise<number>;
+  said = "";
+  #line: (line: string) => void = () => {};
+  #end: () => void = () => {};
+
+  constructor(options: RigOptions = {}) {
+    // Its host is wanted, not its screen.
+    this.inner = new ReplRig(options);
+    this.repl = new PlainRepl(
+      this.inner.host,
+      {
+        start: (line, end) => {
+          this.#line = line;
+          this.#end = end;
+        },
+        stop: () => {},
+      },
+      async (text) => void (this.said += text),
+      100,
+    );
+    this.done = this.repl.run();
+  }
+
+  send(line: string): void {
+    this.said += `${line}\n`;
+    this.#line(line);
+  }
+
+  end(): void {
+    this.#end();
+  }
+
+  async until(text: string): Promise<string> {
+    await until(() => this.said.includes(text), text, { timeoutMs: 12_000, everyMs: 2 });
+    return this.said;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.repl.quit();
+    await this.done;
+    await this.inner[Symbol.asyncDispose]();
+  }
+}
+
+const waiting: ScriptedTurn = async function* ({ gate }) {
+  await gate("go");
+  yield* answer("# done\n\nwell");
+};
+
+describe("line mode", () => {
+  test("prompts, answers, and nothing that moves", async () => {
+    await using rig = new PlainRig({ turn: waiting });
+    await rig.until("/help lists commands.\n> ");
+    rig.send("one");
+    rig.send("two");
+    await rig.until("queued as task 2");
+    rig.send("/ps");
+    await rig.until("2  queued");
+    rig.send("/help");
+    await rig.until("/help has to wait");
+    rig.inner.open("go");
+    await until(() => rig.inner.prompts.length === 2, "both ran");
+    const said = await rig.until("well\n> ");
+    expect(said).toContain("# done\n\nwell\n");
+    expect(said).not.toContain("\x1b");
+    expect(said).not.toContain("> > ");
+    rig.send("/nope");
+    await rig.until("there is no /nope");
+    rig.send("");
+    rig.end();
+    expect(await rig.done).toBe(0);
+  });
+
+  test("approvals are asked and answered with lines", async () => {
+    const turn: ScriptedTurn = async function* ({ ask }) {
+      yield* answer(`decision: ${JSON.stringify(await ask())}`);
+    };
+    await using rig = new PlainRig({ turn });
+    rig.send("1");
+    await rig.until("ann@desk$ systemctl restart nginx -- approve?\ny, n, a, e or ?: ");
+    rig.send("maybe");
+    await rig.until("answer y, n, a, e or ?");
+    rig.send("?");
+    await rig.until("run it, this once");
+    rig.send("no");
+    await rig.until("reason (empty: none): ");
+    rig.send("not on a Friday");
+    await rig.until('"reason":"not on a Friday"');
+    rig.send("2");
+    await until(() => rig.said.split("approve?").length === 3, "asked again");
+    rig.send("e");
+    await rig.until("new command");
+    rig.send("systemctl reload nginx");
+    await rig.until('"command":"systemctl reload nginx"');
+    rig.send("3");
+    await until(() => rig.said.split("approve?").length === 4, "asked a third time");
+    rig.send("yes");
+    await rig.until('"approved","by":"operator"');
+    rig.send("4");
+    await until(() => rig.said.split("approve?").length === 5, "asked a fourth time");
+    rig.send("/status");
+    await rig.until("approvals");
+    await until(() => rig.said.endsWith("y, n, a, e or ?: "), "the question again");
+    rig.send("/kill 4");
+    await rig.until(`"denied","by":"cancelled"`);
+  });
+
+  test("pickers, Ctrl-C and news", async () => {
+    await using rig = new PlainRig({ turn: waiting, target: { kind: "ssh", name: "deploy@web1" } });
+    await rig.until("(ssh deploy@web1)> ");
+    rig.send("/model");
+    await rig.until("number (empty: none): ");
+    rig.send("9");
+    await rig.until("9 is not in the list");
+    rig.send("/model");
+    await until(() => rig.said.split("number (empty").length === 3, "asked again");
+    rig.send("2");
+    await rig.until("model: model-y");
+    rig.inner.news({ type: "notice", kind: "x", message: "it is back" });
+    rig.inner.news({
+      type: "session",
+      buddy: "1",
+      profile: "p",
+      model: "m",
+      api: "responses",
+      cwd: "/",
+      attach: "tmux a",
+    });
+    await rig.until("watch    tmux a");
+    expect(rig.said).toContain("· it is back");
+    rig.send("task");
+    await rig.until("· task 1: task");
+    rig.send("another");
+    await rig.until("queued as task 2");
+    const before = rig.said.length;
+    process.emit("SIGINT", "SIGINT");
+    await rig.until("task 1 was stopped");
+    await until(() => rig.said.endsWith("> "), "the prompt");
+    expect(rig.said.slice(before)).toMatch(/^1 queued prompt dropped\n· task 1 was stopped after \S+\n\S+ \S+> $/);
+    rig.repl.targetOpened();
+    process.emit("SIGTERM", "SIGTERM");
+    expect(await rig.done).toBe(143);
+  });
+
+  test("a failure is told", async () => {
+    await using rig = new PlainRig({
+      // oxlint-disable-next-line require-yield
+      turn: async function* () {
+        throw new Error("boom");
+      },
+      host: {
+        login: async (_profile, { say, waiting }) => {
+          say("signing in");
+          for (const left of [15, 14]) waiting(`waiting, ${left} minutes left`);
+          waiting(undefined);
+          throw new Error("no network");
+        },
+      },
+    });
+    rig.send("x");
+    await rig.until("error: boom");
+    rig.send("/login spark");
+    await rig.until("error: no network");
+    expect(rig.said).toContain("waiting, 15 minutes left; Ctrl-C stops\n");
+    expect(rig.said).not.toContain("14 minutes");
+  });
+});

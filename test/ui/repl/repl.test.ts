@@ -1,0 +1,920 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { until } from "../../support/until.ts";
+import { answer, ReplRig, type ScriptedTurn } from "../../support/repl-rig.ts";
+
+setDefaultTimeout(30_000);
+
+/** A command that prints, waits for the gate "go" and ends. */
+const shell: ScriptedTurn = async function* ({ gate }) {
+  yield { type: "tool_started", call: "c1", tool: "run_shell", title: "make all", args: {} };
+  for (let i = 1; i <= 12; i++) yield { type: "tool_output", call: "c1", stream: "stdout", text: `step ${i}\n` };
+  await gate("go");
+  yield {
+    type: "tool_finished",
+    call: "c1",
+    tool: "run_shell",
+    ok: true,
+    outcome: "exited",
+    exit_code: 0,
+    ms: 2300,
+    result: "{}",
+  };
+  yield* answer("It is **built**.");
+};
+
+const asking: ScriptedTurn = async function* ({ ask, gate }) {
+  await gate("ask");
+  const decision = await ask();
+  yield* answer(`decision: ${JSON.stringify(decision)}`);
+};
+
+describe("the first screen", () => {
+  for (const [cols, rows] of [
+    [80, 24],
+    [40, 12],
+    [200, 60],
+  ] as const) {
+    test(`fits ${cols}×${rows}`, async () => {
+      await using rig = new ReplRig({ cols, rows, target: { attach: "tmux -L buddy attach -t buddy-ab12" } });
+      const screen = await rig.until(/^> *$/m);
+      const lines = screen.split("\n");
+      expect(lines.filter((line) => line !== "").length).toBeLessThanOrEqual(7);
+      for (const word of ["buddy 1.2.3", "model-x", "ann@desk", "tmux -L buddy att", "/help"])
+        expect(screen).toContain(word);
+      expect(rig.emulator.beforeCursor()).toBe("> ");
+    });
+  }
+
+  test("the shared pane is told when it is known later; a resumed session and other approvals are said", async () => {
+    let attach: string | undefined;
+    await using rig = new ReplRig({ facts: { resumed: true, lastPrompt: "is the\nweb up?" }, host: {} });
+    const facts = rig.host.facts;
+    Object.assign(rig.host, {
+      facts: () => ({ ...facts(), target: { ...facts().target, ...(attach ? { attach } : {}) } }),
+    });
+    await rig.until("aaaa-bbbb-cccc-dddd, resumed after “is the web up?”");
+    attach = "tmux attach -t x";
+    rig.repl.targetOpened();
+    await rig.until("watch    tmux attach -t x");
+  });
+});
+
+describe("prompts", () => {
+  test("local, ssh, container, with the context used", async () => {
+    await using ssh = new ReplRig({ target: { kind: "ssh", name: "deploy@web1" }, turn: () => answer("ok") });
+    await ssh.until("(ssh deploy@web1)>");
+    ssh.used = 40;
+    ssh.send("hi\r");
+    await ssh.until("(4% used) (ssh deploy@web1)>");
+    await using container = new ReplRig({ target: { kind: "container", name: "api" } });
+    await container.until("(container api)>");
+    await using narrow = new ReplRig({
+      cols: 30,
+      rows: 10,
+      target: { kind: "ssh", name: "somebody@a-very-long-host-name.example.com" },
+    });
+    await narrow.until(/\(ssh some\S*…>/);
+    expect(narrow.emulator.cursor().col).toBeLessThan(25);
+  });
+});
+
+describe("a task", () => {
+  test("streams above the line while the operator types, and ends in a clipped preview", async () => {
+    await using rig = new ReplRig({ turn: shell });
+    rig.send("build it\r");
+    await rig.until("step 12");
+    rig.send("and then");
+    const running = await rig.until("> and then");
+    expect(running).toContain("● run_shell make all\n  step 8\n  step 9");
+    expect(running).toMatch(/task 1 · running run_shell · \ds/);
+    rig.open("go");
+    const done = await rig.until((screen) => screen.includes("It is built.") && !screen.includes("task 1 ·"));
+    expect(done).toContain("● run_shell make all 2.3s\n  step 1\n");
+    expect(done).toContain("  step 6\n  …6 more lines");
+    expect(done).toMatch(/> and then$/);
+    expect(rig.prompts).toEqual(["build it"]);
+  });
+
+  test("a second prompt is queued, shown as queued, and runs next", async () => {
+    await using rig = new ReplRig({ turn: shell });
+    rig.send("one\r");
+    await rig.until("step 12");
+    rig.send("two\r");
+    const screen = await rig.until("queued 2: two");
+    expect(screen).toContain("1 queued");
+    rig.send("/ps\r");
+    await rig.until(/2 {2}queued/);
+    rig.open("go");
+    await rig.until((text) => text.includes("> two") && !text.includes("task 2 ·"));
+    expect(rig.prompts).toEqual(["one", "two"]);
+  });
+
+  test("Ctrl-C clears the line, then stops the task and drops the queue, then leaves", async () => {
+    const rig = new ReplRig({ turn: shell });
+    rig.send("one\rtwo\rhalf");
+    await rig.until("> half");
+    rig.key("ctrl-c");
+    await rig.until((screen) => !screen.includes("half"));
+    expect(rig.repl.tasks.running?.state.kind).toBe("running");
+    rig.key("ctrl-c");
+    const screen = await rig.until("task 1 was stopped");
+    expect(screen).toContain("1 queued prompt dropped");
+    rig.key("ctrl-c");
+    await rig.until("press Ctrl-C again to leave");
+    rig.key("ctrl-c");
+    expect(await rig.done).toBe(0);
+    expect(rig.raw).toBe(false);
+    expect(rig.emulator.raw).toContain("\x1b[?2004l");
+  });
+
+  test("Ctrl-D leaves, also while a task runs", async () => {
+    const rig = new ReplRig({ turn: shell });
+    rig.send("one\r");
+    await rig.until("step 12");
+    rig.send("x\x7f\x04");
+    expect(await rig.done).toBe(0);
+    await rig.until("task 1 was stopped");
+  });
+
+  test("/timeout ends it, /kill stops it, /ps tells the truth", async () => {
+    await using rig = new ReplRig({ turn: shell });
+    rig.send("one\r");
+    await rig.until("step 12");
+    rig.send("/timeout soon\r");
+    await rig.until('/timeout needs a duration, not "soon"');
+    rig.send("/timeout 99d\r/approve 99999999d\r");
+    await rig.until('/timeout needs a duration, not "99d"');
+    await rig.until('/approve takes ask, all, none or a duration, not "99999999d"');
+    rig.send("/timeout 30ms\r");
+    await rig.until("task 1 ran out of time");
+    rig.send("two\r");
+    await rig.until("> two");
+    rig.send("/kill 7\r/kill x\r/kill 2\r");
+    const screen = await rig.until("task 2 was stopped");
+    expect(screen).toContain("there is no task 7");
+    expect(screen).toContain('"x" is no task id');
+    rig.key("ctrl-l");
+    rig.send("/ps\r");
+    await rig.until(/2 {2}cancelled.*\n.*1 {2}timeout/);
+    rig.send("/kill 2\r");
+    await rig.until("task 2 has ended already");
+  });
+
+  test("a failure is said with what to do", async () => {
+    await using rig = new ReplRig({
+      turn: async function* () {
+        yield { type: "warning", message: "the window is 80 % full", hint: "/compact" };
+        yield { type: "retry", attempt: 1, of: 4, host: "api.example", reason: "503", wait_ms: 10 };
+        yield { type: "error", code: "model", message: "no such model", hint: "try /model" };
+        yield { type: "done", turn: 1, status: "failed", text: "", iterations: 1, ms: 1 };
+      },
+    });
+    rig.send("x\r");
+    const screen = await rig.until("task 1 failed");
+    expect(screen).toContain("warning: the window is 80 % full\n  /compact");
+    expect(screen).toContain("error: no such model\n  try /model");
+    expect(screen).toContain("503 from api.example; trying again in 0.0s (1 of 4)");
+  });
+
+  test("what a program throws is an error line, not a crash", async () => {
+    await using rig = new ReplRig({
+      // oxlint-disable-next-line require-yield
+      turn: async function* () {
+        throw new Error("boom");
+      },
+    });
+    rig.send("x\r");
+    await rig.until("error: boom");
+  });
+});
+
+describe("output", () => {
+  test("model and tool text cannot move the cursor, set titles or hide", async () => {
+    await using rig = new ReplRig({
+      turn: async function* () {
+        yield { type: "tool_started", call: "c", tool: "run_shell\x1b[2J", title: "x\x1b]0;owned\x07\ny", args: {} };
+        yield { type: "tool_output", call: "c", stream: "stdout", text: "\x1b]52;c;" };
+        yield { type: "tool_output", call: "c", stream: "stdout", text: "ZXZpbA==\x07\x1b[1Aout\rput\n" };
+        yield {
+          type: "tool_finished",
+          call: "c",
+          tool: "t",
+          ok: false,
+          outcome: "exited",
+          exit_code: 3,
+          ms: 1,
+          result: "",
+        };
+        yield* answer("safe \x1b[5;5Htext\x1b]52;c;eA==\x07 end");
+      },
+    });
+    rig.send("x\r");
+    const screen = await rig.until("safe text end");
+    expect(screen).toContain("exit 3");
+    expect(rig.emulator.raw).not.toMatch(/\]52|\]0;|\[5;5H/);
+  });
+
+  test("reasoning is dimmed, folds and unfolds", async () => {
+    const turn: ScriptedTurn = async function* () {
+      yield { type: "reasoning", delta: "first I think\nthen I " };
+      yield { type: "reasoning", delta: "decide" };
+      yield* answer("the answer");
+    };
+    await using rig = new ReplRig({ turn, display: { color: true, showReasoning: false } });
+    rig.send("x\r");
+    const folded = await rig.until("the answer");
+    expect(folded).toContain("thought (Ctrl-O shows it)");
+    expect(folded).not.toContain("decide");
+    rig.key("ctrl-o");
+    await rig.until("then I decide");
+    expect(rig.emulator.raw).toContain("\x1b[2;3mthen I decide");
+    rig.send("y\r");
+    await rig.until((screen) => screen.split("first I think").length === 3);
+    rig.key("ctrl-o");
+    await rig.until("reasoning is folded");
+  });
+
+  test("discarded text is said to be, a compaction shows its summary, tokens are counted", async () => {
+    await using rig = new ReplRig({
+      display: { showTokens: true },
+      turn: async function* () {
+        yield { type: "text", delta: "half an answer\n\n" };
+        yield { type: "discard" };
+        yield { type: "compacted", summary: "they *talked*", before_tokens: 9000, after_tokens: 300, replaced: 4 };
+        yield { type: "notice", kind: "reconnected", message: "web1 is back" };
+        yield* tokens();
+        yield* answer("whole");
+      },
+    });
+    rig.send("x\r");
+    const screen = await rig.until("tokens: 1.5k in, 20 out · $0.0123");
+    expect(screen).toContain("the answer starts again");
+    expect(screen).toContain("compacted 4 messages, 9.0k → 300 tokens; the summary:\n  they talked");
+    expect(screen).toContain("· web1 is back");
+  });
+
+  test("no colour means not one colour sequence", async () => {
+    await using rig = new ReplRig({ turn: shell });
+    rig.send("x\r");
+    await rig.until("step 12");
+    rig.open("go");
+    rig.send("/status\r");
+    await rig.until("It is built.");
+    expect(rig.emulator.raw).not.toMatch(/\x1b\[[\d;]+m/);
+  });
+
+  test("a slow terminal makes the task wait instead of memory grow, and keys still count", async () => {
+    let sent = 0;
+    await using rig = new ReplRig({
+      turn: async function* () {
+        for (; sent < 30_000; sent++) yield { type: "text", delta: `line ${sent}\n\n` };
+        yield* answer("END");
+      },
+    });
+    await rig.until("/help");
+    const stall = Promise.withResolvers<void>();
+    rig.stalled = stall.promise;
+    rig.send("flood\r");
+    rig.send("typed");
+    await rig.emulator.settle();
+    rig.stalled = undefined;
+    stall.resolve();
+    await rig.until((screen) => screen.includes("END") && screen.includes("> typed"));
+    expect(sent).toBe(30_000);
+    expect(rig.emulator.history()).toContain("line 29999\n\nEND");
+  });
+
+  test("a terminal that takes nothing any more does not keep the process", async () => {
+    const rig = new ReplRig({
+      turn: async function* () {
+        for (let i = 0; i < 30_000; i++) yield { type: "text", delta: `line ${i}\n\n` };
+      },
+    });
+    await rig.until("/help");
+    rig.stalled = new Promise(() => {});
+    rig.send("flood\r");
+    await until(() => rig.repl.tasks.running !== undefined, "the task");
+    rig.repl.leave(143);
+    expect(await rig.done).toBe(143);
+    expect(rig.repl.stuck).toBe(true);
+  });
+
+  test("news outside a task appear at once", async () => {
+    await using rig = new ReplRig();
+    rig.send("typing");
+    rig.news({ type: "notice", kind: "operator", message: "the operator ran uptime" });
+    const screen = await rig.until("the operator ran uptime");
+    expect(screen).toMatch(/> typing$/);
+    rig.news({
+      type: "session",
+      buddy: "1",
+      profile: "p",
+      model: "m",
+      api: "responses",
+      cwd: "/",
+      attach: "tmux attach",
+    });
+    await rig.until("watch    tmux attach");
+  });
+});
+
+describe("approvals", () => {
+  test("interrupt typing and give the half-typed line back", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.send("do it\r");
+    rig.send("half a line");
+    await rig.until("> half a line");
+    rig.open("ask");
+    const asked = await rig.until("approve?");
+    expect(asked).toContain("ann@desk$ systemctl restart nginx -- approve?");
+    expect(asked).toContain("high risk, changes something");
+    expect(asked).toContain("why: to apply the configuration");
+    expect(asked).toContain("the model said less: restarts a service");
+    expect(asked).toContain("a always “systemctl restart …”");
+    expect(rig.emulator.beforeCursor()).toEndWith("-- approve? ");
+    rig.send("y");
+    const done = await rig.until('"approved","by":"operator"');
+    expect(done).toContain("ann@desk$ systemctl restart nginx -- approved");
+    expect(done).toMatch(/> half a line$/);
+    // "y" and Enter, out of habit: the line is not sent.
+    rig.send("\r");
+    await rig.until(/> half a line$/);
+    expect(rig.prompts).toEqual(["do it"]);
+  });
+
+  test("n takes a reason, e edits, a remembers, ? explains, anything else does nothing", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.open("ask");
+    rig.send("1\r");
+    await rig.until("approve?");
+    rig.send("z");
+    await rig.until("press y, n, a, e or ?");
+    rig.send("?");
+    await rig.until("change the command first");
+    rig.send("n");
+    await rig.until("no, because");
+    rig.send("too risky\r");
+    await rig.until('"reason":"too risky"');
+    rig.send("2\r");
+    await rig.until("approve?");
+    rig.send("e");
+    await rig.until("edit: systemctl restart nginx");
+    rig.key("ctrl-w");
+    rig.send("apache2\r");
+    await rig.until('"edited","command":"systemctl restart apache2"');
+    rig.key("ctrl-l");
+    rig.send("3\r");
+    await rig.until("approve?");
+    rig.send("a");
+    await rig.until("approved, and the like");
+    rig.send("4\r");
+    await rig.until('"by":"prefix"');
+    rig.send("/status\r");
+    await rig.until(/always +systemctl restart/);
+  });
+
+  test("escape leaves the edit, Ctrl-C denies, what cannot be edited or remembered says so", async () => {
+    const turn: ScriptedTurn = async function* ({ ask }) {
+      const { prefixes: _, ...rest } = { prefixes: undefined };
+      const decision = await ask({ ...rest, editable: false, prefixes: [], diff: "--- a\n+++ b\n-old\n+new" });
+      yield* answer(`decision: ${JSON.stringify(decision)}`);
+    };
+    await using rig = new ReplRig({ turn });
+    rig.send("1\r");
+    const screen = await rig.until("approve?");
+    expect(screen).toContain("  -old\n  +new");
+    rig.send("e");
+    await rig.until("this cannot be edited");
+    rig.key("ctrl-c");
+    await rig.until('"denied","by":"operator"');
+    await using other = new ReplRig({ turn: asking });
+    other.open("ask");
+    other.send("1\r");
+    await other.until("approve?");
+    other.send("e");
+    await other.until("edit: ");
+    other.key("escape");
+    await other.until("approve?");
+    other.send("n");
+    await other.until("no, because");
+    other.key("escape");
+    await other.until('"denied"');
+  });
+
+  test("neither a paste nor type-ahead answers", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.send("1\r");
+    await rig.until("task 1");
+    rig.open("ask");
+    // Sent before the question can have been painted.
+    rig.send("yyy");
+    await rig.until("approve?");
+    rig.send("\x1b[200~y\x1b[201~");
+    await rig.emulator.settle();
+    expect(rig.repl.tasks.running).toBeDefined();
+    expect(rig.emulator.screen()).toContain("approve?");
+    rig.send("y");
+    await rig.until(/> yyy$/);
+  });
+
+  test("somebody in the middle of a word goes on with the word", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.send("1\r");
+    await rig.until("task 1");
+    for (const letter of "restar") rig.send(letter);
+    rig.open("ask");
+    const screen = await rig.until("asks when you stop typing");
+    expect(screen).toContain("ann@desk$ systemctl restart nginx\n");
+    expect(screen).toMatch(/> restar$/);
+    rig.send("y");
+    await rig.until(/> restary$/);
+    // The keys rest: now they are answers.
+    await rig.until("approve?");
+    rig.send("y");
+    await rig.until('"approved"');
+    await rig.until(/> restary$/);
+  });
+
+  test("a word begun just as the question appears is no answer", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.open("ask");
+    rig.send("1\r");
+    await rig.until("approve?");
+    for (const letter of "halya") rig.send(letter);
+    await rig.until((text) => text.includes("asks when you stop typing") && text.endsWith("> halya"));
+    await rig.until("approve?");
+    // Several letters at once, as over a slow link, are a word however old the question is.
+    rig.send(" and this");
+    await rig.until((text) => text.includes("asks when you stop typing") && text.endsWith("> halya and this"));
+    await rig.until("approve?");
+    rig.send("y");
+    rig.send("\r");
+    await rig.until((text) => text.includes('"approved"') && text.endsWith("> halya and this"));
+    expect(rig.prompts).toEqual(["1"]);
+  });
+
+  test("on a small screen the facts are not cut at the edge, and the help hides neither command nor prefix", async () => {
+    await using rig = new ReplRig({ cols: 32, rows: 12, turn: asking });
+    rig.open("ask");
+    rig.send("1\r");
+    const asked = await rig.until("approve?");
+    expect(asked.replace(/\s+/g, " ")).toContain("high risk, changes something");
+    rig.send("?");
+    const help = await rig.until("run it, this once");
+    expect(help.replaceAll("\n", "")).toContain("ann@desk$ systemctl restart nginx -- approve?");
+    expect(help.replace(/\s+/g, " ")).toContain("everything like systemctl restart");
+    rig.resize(60, 5);
+    await rig.until(
+      (text) => text.includes("ann@desk$ systemctl restart nginx -- approve?") && text.includes("run it,"),
+    );
+  });
+
+  test("the rest of a typed-out yes and its Enter sent a prompt", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.send("1\r");
+    rig.send("half");
+    await rig.until("> half");
+    rig.open("ask");
+    await rig.until("approve?");
+    rig.send("yes\r");
+    await rig.until((text) => text.includes('"approved"') && text.endsWith("> half"));
+    rig.send("2\r");
+    await rig.until((text) => text.split("approve?").length === 2 && text.includes("half2"));
+    rig.send("y");
+    await rig.until((text) => text.split('"approved"').length === 3);
+    for (const letter of "east\r") rig.send(letter);
+    await until(() => rig.prompts.length === 3, "the third prompt");
+    expect(rig.prompts).toEqual(["1", "half2", "east"]);
+  });
+
+  test("a time-out and /kill take the question away; a long command is shown in full first", async () => {
+    const long = Array.from({ length: 40 }, (_, i) => `echo step ${i}`).join("\n");
+    await using rig = new ReplRig({
+      turn: async function* ({ ask }) {
+        const decision = await ask({ action: long });
+        yield* answer(JSON.stringify(decision));
+      },
+    });
+    rig.send("1\r");
+    const screen = await rig.until("(all 40 lines above) -- approve?");
+    expect(screen).toContain("ann@desk$ echo step 0");
+    expect(rig.emulator.history()).toContain("  echo step 0\n");
+    rig.repl.tasks.cancel(1);
+    await rig.until((text) => text.includes("withdrawn") && !text.includes("approve?"));
+  });
+
+  test("a slash goes to the line for a command, and the half-typed line is not lost", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.send("1\r");
+    rig.send("half a line");
+    await rig.until("> half a line");
+    rig.open("ask");
+    await rig.until("approve?");
+    rig.send("/status\r");
+    await rig.until(/tasks +1 /);
+    await rig.until("approve?");
+    rig.send("/");
+    const screen = await rig.until("Esc: back to the question");
+    expect(screen).toMatch(/> \/\n/);
+    rig.key("escape", "escape");
+    await rig.until("approve?");
+    rig.send("/x\x7f\x7f");
+    await rig.until("approve?");
+    rig.send("/kill 1\r");
+    await rig.until((text) => text.includes("withdrawn") && text.endsWith("> half a line"));
+  });
+
+  test("the bell rings for a question while the terminal has no focus, and not when somebody is there", async () => {
+    await using rig = new ReplRig({
+      turn: async function* ({ ask, gate }) {
+        await gate("one");
+        await ask();
+        await gate("two");
+        await ask({ action: "reboot" });
+        yield* answer("done");
+      },
+    });
+    rig.send("1\r");
+    await rig.until("task 1");
+    rig.send("\x1b[O");
+    rig.open("one");
+    await rig.until("nginx -- approve?");
+    expect(rig.emulator.raw).toContain("\x07");
+    rig.emulator.forgetRaw();
+    // Coming back to the window while the question is up counts, too.
+    rig.send("\x1b[I");
+    rig.send("y");
+    await rig.until("approved");
+    rig.open("two");
+    await rig.until("reboot -- approve?");
+    expect(rig.emulator.raw).not.toContain("\x07");
+    rig.send("y");
+    await rig.until("done");
+  });
+
+  test("a command that hides is shown as it is", async () => {
+    await using rig = new ReplRig({
+      turn: async function* ({ ask }) {
+        yield* answer(JSON.stringify(await ask({ action: "echo \u202egpj.exe\x1b[8m; rm -rf x" })));
+      },
+    });
+    rig.send("1\r");
+    const screen = await rig.until("approve?");
+    expect(screen).toContain("\\u{202e}");
+    expect(screen).toContain("\\u{1b}[8m; rm -rf x");
+  });
+});
+
+describe("slash commands", () => {
+  test("/status, /context, /tools, /help say what they promise", async () => {
+    await using rig = new ReplRig({ rows: 60, facts: { dryRun: true }, target: { attach: "tmux attach -t b" } });
+    rig.used = 850;
+    rig.send("/status\r");
+    const status = await rig.until(/buddy +1\.2\.3\n/);
+    for (const words of [
+      "model-x (profile main)",
+      "ann@desk (this machine)",
+      "/srv",
+      "tmux attach -t b",
+      "aaaa-bbbb-cccc-dddd",
+      "ask before",
+      "nothing is changed",
+      "850 of 1.0k tokens (85% used)",
+      "10 in, 20 out",
+      "tools      run_shell\n",
+    ]) {
+      expect(status).toContain(words);
+    }
+    rig.send("/context\r");
+    expect(await rig.until("] 85%")).toContain("buddy compacts by itself");
+    rig.send("/tools\r");
+    expect(await rig.until("off: search_enabled")).toContain("run_shell   runs a command");
+    rig.send("/help\r");
+    const help = await rig.until("to the shell; fg comes back");
+    for (const name of [
+      "status",
+      "model",
+      "login",
+      "context",
+      "compact",
+      "ps",
+      "kill",
+      "timeout",
+      "approve",
+      "session",
+      "tools",
+      "attach",
+      "help",
+      "quit",
+    ]) {
+      expect(help).toContain(`/${name}`);
+    }
+  });
+
+  test("/approve shows and sets the mode, with its end", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.send("/approve\r");
+    await rig.until("approvals: ask before");
+    rig.send("/approve 10m\r");
+    await rig.until(/approve everything for (10m00s|9m59s) more, then ask \(\d\d:\d\d:\d\d\)/);
+    expect(rig.approvals.mode.kind).toBe("until");
+    rig.send("/approve never\r");
+    await rig.until('not "never"');
+    rig.send("/approve none\r");
+    await rig.until("refuse everything");
+    rig.send("/approve all\r");
+    await rig.until("until /approve ask");
+    rig.send("go\r");
+    await rig.until(/task 1 · \S+ · \ds · approving all/);
+  });
+
+  test("/model: a picker, a name, a number; a change of protocol and sign-in is said", async () => {
+    const switched: string[] = [];
+    await using rig = new ReplRig({ host: { switchModel: async (name) => (switched.push(name), ["note"]) } });
+    rig.send("/model\r");
+    await rig.until("› 1 main");
+    rig.key("down");
+    await rig.until("› 2 spark");
+    rig.key("enter");
+    const screen = await rig.until("model: model-y (profile spark)");
+    for (const words of ["note", "protocol: completions → responses", "signs in with an account"])
+      expect(screen).toContain(words);
+    rig.send("/model 2\r/model main\r/model sprak\r");
+    await rig.until("did you mean spark?");
+    expect(switched).toEqual(["spark", "spark"]);
+    rig.send("/model\r");
+    await rig.until("› 1 main");
+    rig.send("sp");
+    await rig.until("› 2 spark");
+    rig.send("1");
+    await rig.until("› 1 main");
+    rig.key("escape");
+    await rig.until((text) => !text.includes("Esc"));
+  });
+
+  test("/session lists, starts and resumes; /login; errors keep the REPL", async () => {
+    await using rig = new ReplRig({
+      host: {
+        login: async (profile, { say, waiting }, signal) => {
+          say(`open the page for ${profile}`);
+          waiting("waiting, 15 minutes left");
+          await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+        },
+        resumeSession: async () => {
+          throw new Error("it is in use");
+        },
+      },
+    });
+    rig.send("/session\r");
+    expect(await rig.until("eeee-ffff-gggg-hhhh")).toContain("* aaaa-bbbb-cccc-dddd");
+    rig.send("/session new\r");
+    await rig.until("session 1111-2222-3333-4444");
+    rig.send("/session resume\r/session zap\r/session last\r");
+    await rig.until("error: it is in use");
+    rig.send("/login\r");
+    await rig.until("uses an API key, not a sign-in");
+    rig.send("/login spark\r");
+    await rig.until("open the page for spark");
+    await rig.until("waiting, 15 minutes left · Ctrl-C stops");
+    rig.key("ctrl-c");
+    await rig.until((text) => text.includes("stopped") && !text.includes("15 minutes"));
+  });
+
+  test("unknown ones name the closest; a path is a prompt", async () => {
+    await using rig = new ReplRig({ turn: ({ prompt }) => answer(`you said ${prompt}`) });
+    rig.send("/staus\r");
+    await rig.until("there is no /staus; did you mean /status?");
+    rig.send("/\r");
+    await rig.until("a slash alone is no command");
+    rig.send("/zzz\r");
+    await rig.until("there is no /zzz\n");
+    rig.send("/etc/hosts is odd\r");
+    await rig.until("you said /etc/hosts is odd");
+    rig.send("/stat\r");
+    await rig.until("ask before anything");
+  });
+
+  test("while a task runs only some work, and the others say why not", async () => {
+    await using rig = new ReplRig({ rows: 50, turn: shell, target: { attach: "tmux attach -t b" } });
+    rig.send("one\r");
+    await rig.until("step 12");
+    for (const name of ["model", "login", "compact", "session new", "tools", "help", "quit"]) {
+      rig.send(`/${name}\r`);
+      await rig.until(`/${name.split(" ")[0]} has to wait: task 1 is running`);
+    }
+    rig.send("/attach\r");
+    await rig.until("from another terminal: tmux attach -t b");
+    for (const [line, words] of [
+      ["/status", "aaaa-bbbb"],
+      ["/context", "] 0%"],
+      ["/approve all", "until /approve ask"],
+      ["/timeout 1h", "task 1 ends in 1h at the latest"],
+      ["/ps", "running run_shell"],
+      ["/kill", "task 1 was stopped"],
+    ] as const) {
+      rig.send(`${line}\r`);
+      await rig.until(words);
+    }
+    rig.send("/q\r");
+    expect(await rig.done).toBe(0);
+  });
+
+  test("/attach prints the command, or says that there is none; /compact is a task", async () => {
+    await using rig = new ReplRig({ turn: ({ prompt }) => answer(`did ${prompt}`) });
+    rig.send("/attach\r");
+    await rig.until("there is no shared pane");
+    rig.send("/compact\r");
+    await rig.until("did /compact");
+    rig.send("/ps\r");
+    await rig.until(/1 {2}answered .*\/compact/);
+  });
+
+  test("the drop-down knows commands, arguments and paths", async () => {
+    await using rig = new ReplRig();
+    rig.send("/");
+    await rig.until("› /status");
+    rig.send("mod");
+    await rig.until("› /model [NAME|NUMBER]  switch the model");
+    rig.key("tab");
+    await rig.until("› main   model-x (active)");
+    rig.key("ctrl-u");
+    rig.send("/session resume ");
+    await rig.until("eeee-ffff-gggg-hhhh");
+    rig.key("ctrl-u");
+    rig.send("/approve ");
+    await rig.until("› ask");
+    rig.key("ctrl-u");
+    rig.send("look at @s");
+    await rig.until("› src/\n  some file.txt");
+    rig.key("down", "tab");
+    await rig.until("> look at @some\\ file.txt");
+    rig.key("ctrl-u");
+    rig.send("@.h");
+    await rig.until("› .hidden");
+    rig.send("\x15/timeout 5m ");
+    await rig.emulator.settle();
+  });
+});
+
+describe("the terminal", () => {
+  test("resizing while typing keeps the line and leaves no rubbish", async () => {
+    await using rig = new ReplRig({ turn: shell });
+    rig.send("x\r");
+    await rig.until("step 12");
+    const text = "a line that is long enough to be wrapped at forty columns, twice even, I think";
+    rig.send(text);
+    await rig.until("twice even");
+    for (const [cols, rows] of [
+      [40, 12],
+      [100, 30],
+      [33, 10],
+      [120, 24],
+      [20, 8],
+      [80, 24],
+    ] as const) {
+      rig.resize(cols, rows);
+      await rig.until((screen) => screen.replace(/\n */g, "").includes("twice even"));
+      await rig.emulator.settle();
+    }
+    const screen = await rig.until(`> ${text.slice(0, 60)}`);
+    expect(screen.match(/task 1 ·/g)).toHaveLength(1);
+    expect(screen.match(/a line that/g)).toHaveLength(1);
+  });
+
+  test("a storm of sizes while output streams", async () => {
+    await using rig = new ReplRig({
+      turn: async function* ({ gate }) {
+        for (let i = 0; i < 3000; i++) yield { type: "text", delta: `line ${i}\n\n` };
+        await gate("go");
+        yield* answer("END");
+      },
+    });
+    rig.send("x\rtyped");
+    for (let i = 0; i < 60; i++) {
+      rig.resize(30 + ((i * 37) % 90), 8 + ((i * 13) % 30));
+      await rig.emulator.settle();
+    }
+    rig.resize(80, 24);
+    rig.open("go");
+    await rig.until((screen) => screen.includes("END") && screen.endsWith("> typed"));
+    expect(rig.emulator.history()).toContain("line 2999");
+  });
+
+  test("Ctrl-L clears, focus is followed, SIGTERM and a hang-up end it", async () => {
+    const rig = new ReplRig({ turn: shell });
+    rig.send("one\r");
+    await rig.until("step 12");
+    rig.key("ctrl-l");
+    await rig.until((screen) => !screen.includes("buddy 1.2.3") && screen.includes("task 1"));
+    rig.send("\x1b[O");
+    rig.send("\x1b[I");
+    process.emit("SIGTERM", "SIGTERM");
+    expect(await rig.done).toBe(143);
+    const other = new ReplRig();
+    await other.until("/help");
+    process.emit("SIGHUP", "SIGHUP");
+    expect(await other.done).toBe(129);
+    const third = new ReplRig();
+    await third.until("/help");
+    process.emit("SIGCONT", "SIGCONT");
+    process.emit("SIGINT", "SIGINT");
+    await third.until("press Ctrl-C again");
+    process.emit("SIGINT", "SIGINT");
+    expect(await third.done).toBe(0);
+  });
+
+  for (const [cols, rows] of [
+    [12, 4],
+    [5, 2],
+    [1, 1],
+  ] as const) {
+    test(`nothing breaks on ${cols}×${rows}`, async () => {
+      await using rig = new ReplRig({ cols, rows, turn: asking, target: { kind: "ssh", name: "somebody@somewhere" } });
+      rig.send("/\x15a long prompt that cannot fit\r");
+      rig.open("ask");
+      await until(() => rig.approvals !== undefined && rig.repl.tasks.running !== undefined, "the task");
+      rig.send("/model\r");
+      rig.resize(cols + 3, rows + 1);
+      rig.resize(cols, rows);
+      await rig.emulator.settle();
+      rig.resize(80, 24);
+      await rig.until("approve?");
+      rig.send("y");
+      await rig.until(/approved/);
+    });
+  }
+
+  test("a bug gives the terminal back before it is reported", async () => {
+    const rig = new ReplRig({ turn: shell });
+    rig.send("one\r");
+    await rig.until("step 12");
+    rig.repl.crash(new Error("a bug"));
+    expect(rig.done).rejects.toThrow("a bug");
+    await rig.done.catch(() => {});
+    expect(rig.raw).toBe(false);
+    expect(rig.emulator.raw).toContain("\x1b[?25h\x1b[0m");
+  });
+
+  test("keys and tokens are not shown", async () => {
+    await using rig = new ReplRig({
+      turn: async function* () {
+        yield { type: "tool_started", call: "c", tool: "run_shell", title: "echo sk-secret", args: {} };
+        yield { type: "tool_output", call: "c", stream: "stdout", text: "key: sk-secret\n" };
+        yield {
+          type: "tool_finished",
+          call: "c",
+          tool: "t",
+          ok: true,
+          outcome: "exited",
+          exit_code: 0,
+          ms: 1,
+          result: "",
+        };
+        yield { type: "error", code: "model", message: "bad key sk-secret", hint: "not sk-secret" };
+      },
+    });
+    rig.send("x\r");
+    const screen = await rig.until("bad key [redacted]");
+    expect(screen).toContain("echo [redacted]");
+    expect(rig.emulator.raw).not.toContain("sk-secret");
+  });
+
+  test("wide and combining characters keep the cursor where the text ends", async () => {
+    await using rig = new ReplRig();
+    rig.send("漢字e\u0301 שלום x");
+    await rig.until("x");
+    expect(rig.emulator.cursor().col).toBe(2 + 4 + 1 + 1 + 4 + 1 + 1);
+    rig.key("left", "left", "backspace");
+    await rig.emulator.settle();
+    await rig.until("שלו x");
+  });
+
+  test("Ctrl-R shows what it found", async () => {
+    await using rig = new ReplRig({ turn: ({ prompt }) => answer(`did ${prompt}`) });
+    rig.send("deploy web1\r");
+    await rig.until("did deploy web1");
+    rig.key("ctrl-r");
+    rig.send("dep");
+    await rig.until("(search 'dep') deploy web1");
+    rig.send("zzz");
+    await rig.until("(not found 'depzzz')");
+    rig.key("ctrl-g");
+    await rig.until(/> *$/);
+  });
+});
+
+async function* tokens() {
+  yield {
+    type: "usage" as const,
+    input: 1500,
+    output: 20,
+    cached: 0,
+    reasoning: 0,
+    estimated: false,
+    cost_usd: 0.0123,
+    context_used: 1,
+    context_limit: 2,
+    total_input: 1,
+    total_output: 1,
+  };
+}

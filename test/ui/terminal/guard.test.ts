@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test";
+import { guardTerminal } from "../../../src/ui/terminal/guard.ts";
+import { until } from "../../support/until.ts";
+
+const guards = (): string =>
+  Bun.spawnSync(["pgrep", "-f", "buddy-terminal", "-P", String(process.pid)])
+    .stdout.toString()
+    .trim();
+
+test("a dismissed guard goes away and writes nothing; one dismissed at once never starts", async () => {
+  guardTerminal("never shown")();
+  const dismiss = guardTerminal("not shown either");
+  await until(() => guards() !== "", "the guard");
+  expect(guards().split("\n")).toHaveLength(1);
+  dismiss();
+  await until(() => guards() === "", "no guard");
+  dismiss();
+});
+
+test("a guard that was killed is done without", async () => {
+  const dismiss = guardTerminal("not shown");
+  await until(() => guards() !== "", "the guard");
+  process.kill(Number(guards()), "SIGKILL");
+  dismiss();
+  await until(() => guards() === "", "no guard");
+});
