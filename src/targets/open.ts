@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { backgroundShells } from "./background.ts";
+import { TmuxUnusable } from "./errors.ts";
 import { fileAccess } from "./files.ts";
 import { quote } from "./quote.ts";
 import { DirectShell } from "./direct/direct-shell.ts";
@@ -9,7 +10,6 @@ import { OutputStore } from "./output/output-store.ts";
 import { choosePaneShell } from "./tmux/bootstrap.ts";
 import { insideManagedPane } from "./tmux/inside.ts";
 import { ownPane } from "./tmux/own-pane.ts";
-import { NoShell } from "./tmux/first-prompt.ts";
 import { ManagedPanes } from "./tmux/sessions.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { openTransport } from "./connection/open-transport.ts";
@@ -27,7 +27,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   if (options.tmux !== "never" && options.ssh === undefined && options.container === undefined)
     await insideManagedPane();
   const unusable = (error: unknown): string => {
-    if (!(error instanceof NoShell) || options.tmux === "required") throw error;
+    if (!(error instanceof TmuxUnusable) || options.tmux === "required") throw error;
     return `${error.message} (attach to see: it says what to do)`;
   };
   const transport = await openTransport(options);

@@ -1,5 +1,6 @@
 /** Processes inside a container, on this machine or on a host over ssh: `exec -i` of docker or podman on another transport. */
 import { BuddyError } from "../../lib/errors.ts";
+import { MachineChanged } from "../errors.ts";
 import { RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
 import { LOADER } from "../quote.ts";
@@ -88,7 +89,7 @@ export class ContainerTransport implements Transport {
     await this.base.ensure(signal);
     const container = await findContainer(this.base, this.#name, signal);
     if (container.id !== this.container.id) {
-      throw new BuddyError("target", `container ${this.#name} is another one now (${container.id.slice(0, 12)})`, {
+      throw new MachineChanged("target", `container ${this.#name} is another one now (${container.id.slice(0, 12)})`, {
         hint: "It was removed and made again. Nothing was run there; start buddy again to work in the new one.",
       });
     }

@@ -1,6 +1,6 @@
 /** A connection that is put up again when it drops: one attempt for all who notice, until the transport is closed. */
-import { BuddyError } from "../../lib/errors.ts";
 import { unlessAborted } from "../../lib/unless-aborted.ts";
+import { TargetClosed } from "../errors.ts";
 import { runAgainAfterDrop } from "./script-runners.ts";
 
 export class Reconnector {
@@ -34,7 +34,7 @@ export class Reconnector {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new BuddyError("target", `${this.#label} was closed`));
+    this.#closing.abort(new TargetClosed("target", `${this.#label} was closed`));
     await this.#running?.catch(() => {});
   }
 }

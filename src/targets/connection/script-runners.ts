@@ -1,5 +1,6 @@
 /** The standing helpers on one connection: a keeper that ends what was started there, and script runners that run small scripts. */
 import { BuddyError } from "../../lib/errors.ts";
+import { ConnectionLost, TargetClosed } from "../errors.ts";
 import { SCRIPT_RUNNER_ARGV, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
 import type { Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
 
@@ -45,7 +46,7 @@ export class Channel {
   }
 
   #scriptRunner(slow: boolean): ScriptRunner {
-    if (this.#closed) throw new BuddyError("target", `${this.#options.label} was closed`);
+    if (this.#closed) throw new TargetClosed("target", `${this.#options.label} was closed`);
     this.#scriptRunners = this.#scriptRunners.filter((scriptRunner) => scriptRunner.alive);
     const usable = this.#scriptRunners.filter(
       (scriptRunner) => !this.#slow.has(scriptRunner) || scriptRunner.load === 0,
@@ -111,7 +112,7 @@ export async function runAgainAfterDrop<T>(
     if (!(error instanceof ScriptRunnerLost)) throw error;
     const why = error.message === "" ? "" : `: ${error.message.split("\n").at(-1)}`;
     const full = /session request failed|open failed|refused by peer/i.test(why);
-    throw new BuddyError("target", `lost ${label}${why}`, {
+    throw new ConnectionLost("target", `lost ${label}${why}`, {
       hint: full
         ? "The sshd there allows too few sessions a connection: raise MaxSessions (10 is its default)."
         : undefined,

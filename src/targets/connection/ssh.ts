@@ -1,6 +1,6 @@
 /** Processes on a host over ssh: one connection, everything multiplexed, put up again when it drops. */
 import { setTimeout as delay } from "node:timers/promises";
-import { BuddyError } from "../../lib/errors.ts";
+import { MachineChanged } from "../errors.ts";
 import { RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
 import { LOADER } from "../quote.ts";
@@ -122,7 +122,7 @@ export class SshTransport implements Transport {
       await line.remoteSession.close();
       await line.master[Symbol.asyncDispose]();
       this.#mending.assertOpen();
-      throw new BuddyError(
+      throw new MachineChanged(
         "target",
         `${this.label} is another machine now: ${user}@${host} (${machine}), it was ${this.facts.user}@${this.facts.host} (${this.facts.machine})`,
         { hint: "Nothing was run there. Start buddy again if this is the machine you want." },

@@ -1,5 +1,6 @@
 /** A tmux control-mode client on plain pipes: commands in, replies and every byte of the panes out. */
 import { BuddyError } from "../../lib/errors.ts";
+import { ConnectionLost, SessionGone } from "../errors.ts";
 import type { Process } from "../target.ts";
 import { within } from "../value-within.ts";
 
@@ -228,8 +229,12 @@ export class ControlClient {
 }
 
 function lostError(why: string): BuddyError {
-  return new BuddyError("target", `the connection to tmux is gone${why === "" ? "" : `: ${why}`}`);
+  const Kind = SESSION_GONE.test(why) ? SessionGone : ConnectionLost;
+  return new Kind("target", `the connection to tmux is gone${why === "" ? "" : `: ${why}`}`);
 }
+
+/** tmux gives no codes, only words: they are read here and nowhere else. */
+const SESSION_GONE = /no (server|sessions?)|can't find session|error connecting|server exited/;
 
 function startsWith(line: Buffer, prefix: Buffer): boolean {
   return line.length > prefix.length && line.compare(prefix, 0, prefix.length, 0, prefix.length) === 0;

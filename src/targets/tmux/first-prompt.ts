@@ -1,5 +1,6 @@
 /** Waits until the shell of a pane has come to a prompt. */
 import { BuddyError } from "../../lib/errors.ts";
+import { TmuxUnusable } from "../errors.ts";
 import type { ForegroundState } from "./probe.ts";
 import type { ShellState } from "./shell-state.ts";
 
@@ -33,7 +34,7 @@ export async function firstPrompt({ shell, created, alive, look, argv, noShell }
 
 export class NoPrompt extends BuddyError {}
 /** Nothing that could be started in the pane stays. */
-export class NoShell extends BuddyError {}
+export class NoShell extends TmuxUnusable {}
 
 /** Another shell than buddy's waits in the foreground: a start-up file ends with `exec`. */
 function isReplaced(seen: ForegroundState, argv: readonly string[]): boolean {

@@ -1,6 +1,7 @@
 /** One managed tmux session on the target: its control client, kept up across drops, and what its panes say. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
+import { PermanentRefusal, SessionGone } from "../errors.ts";
 import type { TargetNotice, Transport } from "../target.ts";
 import { attachArgv, type PaneShell, prepareArguments, RESTORE_FILES } from "./bootstrap.ts";
 import { ControlClient, type Reply } from "./control.ts";
@@ -284,14 +285,12 @@ export class TmuxSession {
       try {
         await transport.ensure();
       } catch (error) {
-        // Nothing to wait for: it is not the same machine any more, or we are leaving while the pane is still being opened.
-        if (error instanceof BuddyError && /another machine|was closed$/.test(error.message))
-          return this.#giveUp(error.message);
+        if (error instanceof PermanentRefusal) return this.#giveUp(error.message);
         continue;
       }
       const client = await this.#attach(false).catch((error: unknown) => error as Error);
       if (client instanceof Error) {
-        if (/no (server|sessions?)|can't find session|error connecting|server exited/.test(client.message)) break;
+        if (client instanceof SessionGone) break;
         continue;
       }
       const resumed = await this.#resume(client, stale, remote).catch(() => false);

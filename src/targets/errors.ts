@@ -1,0 +1,20 @@
+/** What can go wrong with a target, as classes: callers decide by class, never by the words of a message. */
+import { BuddyError } from "../lib/errors.ts";
+
+/** Another attempt cannot succeed: the machine was reached and refused, or what was asked for does not exist. */
+export class PermanentRefusal extends BuddyError {}
+
+/** The same name leads to another machine or container than before: nothing is run there. */
+export class MachineChanged extends PermanentRefusal {}
+
+/** The target was closed by buddy itself while work on it was under way. */
+export class TargetClosed extends PermanentRefusal {}
+
+/** The connection dropped; another attempt may succeed. */
+export class ConnectionLost extends BuddyError {}
+
+/** tmux answered: the session, its pane or its whole server does not exist any more. */
+export class SessionGone extends BuddyError {}
+
+/** tmux is present on the target but cannot be used; a direct shell can. */
+export class TmuxUnusable extends BuddyError {}
