@@ -20,6 +20,16 @@ export interface ShellRules {
   };
 }
 
+/**
+ * What an allowed text still depends on: to be checked on the target before it runs unasked. `git-config`: the
+ * repository's own configuration names no program, in each of these directories.
+ */
+export interface Condition {
+  readonly kind: "git-config";
+  /** As the command would see it: absolute, below `~`, or relative to the directory of the shell. */
+  readonly directory: string;
+}
+
 /** A judged command: the verdict, and what the parser found out about it. */
 export interface ShellJudgement {
   readonly verdict: Verdict;
@@ -32,6 +42,8 @@ export interface ShellJudgement {
   readonly commands: readonly JudgedCommand[];
   /** Why parts could not be known; non-empty is never auto-approved. */
   readonly uncertain: readonly string[];
+  /** An `allow` holds only where all of these do; otherwise the operator is asked. */
+  readonly conditions: readonly Condition[];
 }
 
 export interface JudgedCommand {

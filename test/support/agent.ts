@@ -57,6 +57,7 @@ export function judged(command: string, part: Partial<ShellJudgement> = {}): She
     privesc: false,
     commands: [{ words: command.split(" "), verdict: "ask", why: "unknown", readOnly: false }],
     uncertain: [],
+    conditions: [],
     ...part,
   };
 }

@@ -5,6 +5,7 @@ import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
 import { diskDanger, writeDanger } from "./dangers/disk.ts";
 import { gitDanger } from "./dangers/git.ts";
 import { rmDanger } from "./dangers/rm.ts";
+import { differsBetweenShells, outsideCommonGrammar } from "./syntax/common-grammar.ts";
 import { isUnknown, programName, readable, shown } from "./syntax/field.ts";
 import { holdsSecretFiles, holdsSecrets } from "../secret-files.ts";
 import { unproven } from "./read-only/prove.ts";
@@ -13,14 +14,22 @@ import type { FoundCommand, Walked } from "./syntax/found-command.ts";
 import { walkText } from "./syntax/walk.ts";
 import type { JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
 
-/** `user` helps to know `$USER`; a home directory is one whatever its path is, `home` names it where it is unusual. */
-export function judgeShell(
-  command: string,
-  rules: ShellRules,
-  context: { home?: string; user?: string } = {},
-): ShellJudgement {
+/** What is known of the machine and the shell a text would run on. */
+export interface ShellContext {
+  /** The shell that runs what is not asked about: `bash` unless given. Any other name means a machine without bash. */
+  readonly shell?: string;
+  /** The directory of the shell, absolute, where it is known. */
+  readonly cwd?: string;
+  /** A home directory is one whatever its path is; this names it where it is unusual. */
+  readonly home?: string;
+  /** Helps to know `$USER`. */
+  readonly user?: string;
+}
+
+export function judgeShell(command: string, rules: ShellRules, context: ShellContext = {}): ShellJudgement {
   const walked = walkText(command, context);
   const uncertain = [...walked.uncertain];
+  if (context.shell !== undefined && context.shell !== "bash") noteDifferences(command, walked, uncertain);
   const judged = walked.commands.map((found) => judgeCommand(found, rules, uncertain));
   const commands = judged.map((item) => item.command);
   const plain = walked.effects.length === 0 && walked.writes.length === 0 && uncertain.length === 0;
@@ -38,7 +47,18 @@ export function judgeShell(
     privesc: walked.commands.some(escalates),
     commands,
     uncertain,
+    conditions: [],
   };
+}
+
+/** Without bash, only what every shell reads alike is certain. */
+function noteDifferences(text: string, walked: Walked, uncertain: string[]): void {
+  const why = outsideCommonGrammar(text);
+  if (why !== undefined) note(uncertain, why);
+  for (const found of walked.commands) {
+    const different = differsBetweenShells(found);
+    if (different !== undefined) note(uncertain, different);
+  }
 }
 
 interface Judged {

@@ -15,19 +15,26 @@ export const command = defineCommand({
     },
     value: { type: "positional", required: false, description: "the value; without it, read from stdin" },
     json: { type: "boolean", description: "print one JSON object" },
+    shell: {
+      type: "string",
+      valueHint: "NAME",
+      description: "the shell of the machine; all but bash: one without bash",
+    },
     batch: { type: "boolean", description: "one JSON value a line on stdin, one JSON object a line on stdout" },
   },
   examples: [
     ["buddy policy shell 'git push --force'", "blocked: why, and what to do instead"],
     ["buddy policy url http://169.254.169.254/", "blocked: cloud metadata"],
   ],
-  async run({ args: { kind, value, json, batch }, globals }) {
+  async run({ args: { kind, value, json, batch, shell }, globals }) {
     const load = KINDS[kind as PolicyKind];
     if (batch === true && value !== undefined)
       throw new BuddyError("usage", "--batch reads its values from stdin: leave out the one given", {
         hint: `One JSON value a line: echo '"value"' | buddy policy ${kind} --batch`,
       });
-    const explainer = await (await load()).explainer(globals);
+    if (shell !== undefined && kind !== "shell")
+      throw new BuddyError("usage", `--shell belongs to buddy policy shell, not to buddy policy ${kind}`);
+    const explainer = await (await load()).explainer(globals, shell === undefined ? {} : { shell });
     try {
       if (batch === true) {
         const { answerBatch } = await import("./batch.ts");

@@ -9,4 +9,9 @@ export interface Explainer extends Partial<AsyncDisposable> {
 }
 
 /** Every file `policy/KIND.ts` exports this as `explainer`. */
-export type LoadExplainer = (globals: GlobalOptions) => Promise<Explainer>;
+export type LoadExplainer = (globals: GlobalOptions, options: PolicyOptions) => Promise<Explainer>;
+
+export interface PolicyOptions {
+  /** `--shell NAME`. */
+  readonly shell?: string;
+}

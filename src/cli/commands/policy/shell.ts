@@ -3,9 +3,9 @@ import { BuddyError } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/home-directory.ts";
 import { printable } from "../../../lib/printable.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
-import type { Verdict } from "../../../policy/verdict.ts";
+import type { Condition, Verdict } from "../../../policy/verdict.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
-import type { Explainer } from "./explainer.ts";
+import type { Explainer, PolicyOptions } from "./explainer.ts";
 import { shellRules } from "../../../app/shell-rules.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 
@@ -19,17 +19,24 @@ interface ShellAnswer {
   readonly privesc: boolean;
   readonly commands: readonly { words: readonly string[]; verdict: string; why: string; read_only: boolean }[];
   readonly uncertain: readonly string[];
+  readonly conditions: readonly Condition[];
 }
 
-export async function explainer(globals: GlobalOptions): Promise<Explainer> {
+export async function explainer(globals: GlobalOptions, options: PolicyOptions = {}): Promise<Explainer> {
   const { config } = await loadConfiguration(globals, { create: false });
   const rules = shellRules(config);
   const home = homeDirectory();
   const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);
   return {
     explain(value): ShellAnswer {
-      if (typeof value !== "string") throw new BuddyError("usage", "a command is a JSON string");
-      const judged = judgeShell(value, rules, { home, ...(user === undefined ? {} : { user }) });
+      const asked = readQuestion(value);
+      const shell = shellName(asked.shell ?? options.shell);
+      const judged = judgeShell(asked.command, rules, {
+        home,
+        ...(user === undefined ? {} : { user }),
+        ...(shell === undefined ? {} : { shell }),
+        ...(asked.cwd === undefined ? {} : { cwd: asked.cwd }),
+      });
       const { verdict } = judged;
       return {
         verdict: said(verdict.kind),
@@ -46,10 +53,40 @@ export async function explainer(globals: GlobalOptions): Promise<Explainer> {
           read_only: command.readOnly,
         })),
         uncertain: judged.uncertain,
+        conditions: judged.conditions,
       };
     },
     words: (answer) => inWords(answer as ShellAnswer),
   };
+}
+
+interface ShellQuestion {
+  readonly command: string;
+  readonly shell?: string;
+  readonly cwd?: string;
+}
+
+/** `value`: a command, or `{command, shell, cwd}`. */
+function readQuestion(value: unknown): ShellQuestion {
+  if (typeof value === "string") return { command: value };
+  if (typeof value !== "object" || value === null || !("command" in value) || typeof value.command !== "string")
+    throw new BuddyError("usage", 'give a command as a JSON string or as {"command": "…", "shell": "…", "cwd": "…"}');
+  const { shell, cwd } = value as { shell?: unknown; cwd?: unknown };
+  if ((shell !== undefined && typeof shell !== "string") || (cwd !== undefined && typeof cwd !== "string"))
+    throw new BuddyError("usage", '"shell" and "cwd" must be strings');
+  return {
+    command: value.command,
+    ...(shell === undefined ? {} : { shell }),
+    ...(cwd === undefined ? {} : { cwd }),
+  };
+}
+
+/** The name of a shell, also from its path. */
+function shellName(given: string | undefined): string | undefined {
+  const name = given?.slice(given.lastIndexOf("/") + 1);
+  if (name !== undefined && !/^[\w.+-]+$/.test(name))
+    throw new BuddyError("usage", "--shell takes the name of a shell", { hint: "For example: --shell dash" });
+  return name;
 }
 
 function said(kind: Verdict["kind"]): "allow" | "ask" | "block" {
