@@ -26,18 +26,20 @@ export function configurationPage(): string {
 
 <!-- Made by scripts/make-config-docs.ts from src/config/schema.ts: change that, then run the script. -->
 
-buddy reads one TOML file, the first of these that exists:
+Your own file is the first of these that exists:
 
-1. what \`--config PATH\` or \`BUDDY_CONFIG\` names (a missing file is an error),
-2. \`./buddy.toml\`, then \`./agent.toml\` (the older name), in the working directory,
-3. \`$XDG_CONFIG_HOME/buddy/buddy.toml\`, otherwise \`~/.config/buddy/buddy.toml\`,
-4. \`~/.config/agent/agent.toml\` (the older name).
+1. what \`--config PATH\` or \`BUDDY_CONFIG\` names (a missing file is an error; no other file is read),
+2. \`$XDG_CONFIG_HOME/buddy/buddy.toml\`, otherwise \`~/.config/buddy/buddy.toml\`,
+3. \`~/.config/agent/agent.toml\` (the older name).
 
-Where there is none, a start that needs one writes the third from the template below. \`buddy init\` does that with a few
-questions; \`buddy init --force\` keeps the old file as \`buddy.toml.<seconds>.bak\`. An empty file is a working
-configuration: every key has a default.
+Unless you named a file, \`./buddy.toml\` (or \`./agent.toml\`, the older name) of the working directory is merged over it,
+key by key; see below.
 
-Flags come before environment variables, these before the file, the file before the defaults. \`buddy doctor\` shows where
+Where you have none, a start that needs one writes the second from the template below; without a home that can be written,
+the template counts as it is. \`buddy init\` asks a few questions first; \`buddy init --force\` keeps the old file as
+\`buddy.toml.<seconds>.bak\`. An empty file is a working configuration: every key has a default.
+
+Flags come before environment variables, these before the files, the files before the defaults. \`buddy doctor\` shows where
 values come from. An unknown key is a warning that names the closest known one; a value of the wrong type is an error that
 names file, line, key, what was found and what is expected.
 
@@ -45,20 +47,21 @@ Durations are \`500ms\`, \`10s\`, \`5m\`, \`2h\`, \`1d\`, combinations (\`1h30m\
 
 ## Files of the working directory
 
-A \`buddy.toml\` or \`agent.toml\` that merely lies in the directory you are in may come with a repository of somebody
-else. Until you trust it, buddy ignores, with a warning, what in it would
+A \`buddy.toml\` in the directory you are in may have come with a repository. It can tighten your settings at once; to
+loosen them, it must be trusted. Every value is compared with yours:
 
-- let commands run without a question: \`shell_confirm = false\`, \`shell_auto_approve = "developer"\`, \`shell_allow\`, a
-  \`shell_denylist\` shorter than the default one, weaker levels in \`[safety]\`;
-- open what is closed: \`files_allowed_paths\`, \`fetch_allowed_domains\`;
-- send a credential where the file says: a profile with \`api_key_env\` or \`api_key_file\`, or with an \`api_base_url\` that
-  would get your sign-in, \`BUDDY_API_KEY\` or \`--api-key\`; or send your conversation to another machine: an
-  \`api_base_url\` with a key of the file's own, or one in your network that needs none. Such a profile is ignored as a
-  whole.
+- lists of what is denied (\`shell_denylist\`, \`fetch_blocked_domains\`, \`mask_output\`) are added to yours;
+- lists of what is allowed (\`shell_allow\`, \`shell_roots\`, \`files_allowed_paths\`, \`fetch_allowed_domains\`) may only
+  get shorter or narrower;
+- switches, levels and numbers may only become stricter: tools off, questions on, \`shell_auto_approve\` and
+  \`[safety]\` towards \`none\` and \`block\`, fewer turns, panes and sessions;
+- \`[display]\`, \`[limits]\`, time-outs and sampling are free, and \`agent.model\` may choose one of your profiles.
 
-On a terminal it shows these settings and asks; the answer is remembered in \`~/.config/buddy/trust.json\` for this content
-of this file, and asked again when it changes. Elsewhere nothing is asked. \`--config ./buddy.toml\` trusts the file for one
-run.
+Everything else needs trust whatever it says: \`system_prompt\`, \`agent.name\`, \`tmux.socket\`, every profile below
+\`[models]\`, \`[[model_rules]]\`. On a terminal buddy shows these settings and asks; the answer is remembered in
+\`~/.config/buddy/trust.json\` for this content of this file, and you will be asked again if it changes. Without a
+terminal they are ignored with a warning. \`--config ./buddy.toml\` uses the file for one run, instead of yours.
+\`buddy doctor\` shows both files and which one set what.
 
 ## Profiles
 

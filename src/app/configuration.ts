@@ -49,9 +49,11 @@ function warn(text: string): void {
 
 async function askOnTerminal({ file, settings }: TrustQuestion): Promise<boolean | undefined> {
   const lines = [
-    `${file} in this directory wants to change what keeps you safe:`,
+    `${file} in this directory changes settings that need your trust:`,
     ...settings.map((line) => `  ${line}`),
   ];
   const { yesOnTerminal } = await import("./confirm-on-terminal.ts");
-  return yesOnTerminal(`${printable(lines.join("\n"))}\nTrust this file? It is asked again when it changes. [y/N] `);
+  return yesOnTerminal(
+    `${printable(lines.join("\n"))}\nTrust this file? You will be asked again if it changes. [y/N] `,
+  );
 }

@@ -35,7 +35,7 @@ export async function signInParts(warn: (message: string) => void = (message) =>
     import("../config/paths.ts"),
   ]);
   return {
-    store: new AuthStore(requirePaths(process.env, "the sign-in").auth, warn),
+    store: new AuthStore(requirePaths(process.env, "the sign-in", "auth").auth, warn),
     device: new OpenAiDevice(process.env.BUDDY_AUTH_ISSUER || undefined),
   };
 }

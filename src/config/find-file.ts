@@ -1,4 +1,4 @@
-/** Which configuration file counts: the first one found, and whether it lies in the working directory. */
+/** Which configuration files count: the operator's own, and one of the working directory that is merged over it. */
 import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
@@ -9,8 +9,13 @@ import { buddyPaths, type Env, expandHome, legacyConfig } from "./paths.ts";
 export interface ConfigFile {
   readonly path: string;
   readonly text: string;
-  /** Found in the working directory and named by nobody: not trusted with everything. */
-  readonly foreign: boolean;
+}
+
+export interface ConfigFiles {
+  /** Named with --config or BUDDY_CONFIG, or found in the operator's own directory. */
+  readonly own?: ConfigFile;
+  /** Found in the working directory: not trusted with everything. Absent when the operator named a file. */
+  readonly directory?: ConfigFile;
 }
 
 export interface Place {
@@ -27,22 +32,25 @@ export function buddyVariable(env: Env, name: string): { readonly name: string; 
   return undefined;
 }
 
-export function findConfigFile(flag: string | undefined, place: Place): ConfigFile | undefined {
+export function findConfigFiles(flag: string | undefined, place: Place): ConfigFiles {
   const variable = buddyVariable(place.env, "CONFIG");
-  if (flag !== undefined) return namedFile(resolve(place.cwd, flag), "--config", place);
+  if (flag !== undefined) return { own: namedFile(resolve(place.cwd, flag), "--config", place) };
   if (variable !== undefined) {
-    return namedFile(resolve(place.cwd, expandHome(variable.value, place.env)), variable.name, place);
+    return { own: namedFile(resolve(place.cwd, expandHome(variable.value, place.env)), variable.name, place) };
   }
-  const own = [buddyPaths(place.env)?.config, legacyConfig(place.env)].filter((path) => path !== undefined);
-  for (const name of ["buddy.toml", "agent.toml"]) {
-    const path = join(place.cwd, name);
-    if (isThere(path, place)) return foundFile(path, !own.some((known) => sameFile(known, path)), place);
-  }
-  const found = own.find((path) => isThere(path, place));
-  return found === undefined ? undefined : foundFile(found, false, place);
+  const candidates = [buddyPaths(place.env)?.config, legacyConfig(place.env)].filter((path) => path !== undefined);
+  const own = candidates.find((path) => isThere(path, place));
+  const directory = ["buddy.toml", "agent.toml"]
+    .map((name) => join(place.cwd, name))
+    .find((path) => isThere(path, place));
+  const isOwn = directory !== undefined && candidates.some((path) => sameFile(path, directory));
+  return {
+    ...(own === undefined ? {} : { own: foundFile(own, place) }),
+    ...(directory === undefined || isOwn ? {} : { directory: foundFile(directory, place) }),
+  };
 }
 
-/** A link that leads nowhere was put there by somebody: going on without the settings behind it would be worse than to stop. */
+/** A link that leads nowhere is an error: its settings may be the strict ones. */
 function isThere(path: string, place: Place): boolean {
   if (existsSync(path)) return true;
   let target: string;
@@ -58,27 +66,27 @@ function isThere(path: string, place: Place): boolean {
   });
 }
 
-/** Nobody named it, so it may be anything: a pipe in a hostile directory would never end. */
-function foundFile(path: string, foreign: boolean, place: Place): ConfigFile {
+/** The operator did not name it, so it may be anything: a pipe in a hostile directory would never end. */
+function foundFile(path: string, place: Place): ConfigFile {
   const stat = statSync(path);
   if (!stat.isFile() && !stat.isDirectory()) {
     throw new BuddyError("config", `${shownPath(path, place)} is not a regular file`, {
       hint: "remove it, or name another file with --config PATH",
     });
   }
-  return { path, text: read(path, place), foreign };
+  return { path, text: read(path, place) };
 }
 
 function namedFile(path: string, by: string, place: Place): ConfigFile {
   if (!existsSync(path)) {
-    throw new BuddyError("config", `${by}: there is no file ${shownPath(path, place)}`, {
+    throw new BuddyError("config", `${by}: ${shownPath(path, place)} does not exist`, {
       hint: "check the path, or write one with: buddy init",
     });
   }
-  return { path, text: read(path, place), foreign: false };
+  return { path, text: read(path, place) };
 }
 
-/** Far more than anybody writes; parsers take quadratic time for tables of many keys. */
+/** Far more than a person writes; parsers take quadratic time for tables of many keys. */
 const LARGEST = 256 * 1024;
 
 function read(path: string, place: Place): string {

@@ -58,7 +58,8 @@ const DEFAULT: Origin = { kind: "default" };
 const LARGEST_KEY_FILE = 64 * 1024;
 
 function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where: string): ProfileKey {
-  const base = loaded.files[0] === undefined ? loaded.cwd : dirname(loaded.files[0]);
+  const origin = loaded.origins.get(`models.${profile}.api_key_file`);
+  const base = origin?.kind === "file" ? dirname(origin.file) : loaded.cwd;
   const path = resolve(base, expandHome(file, loaded.env));
   const shown = shownPath(path, loaded);
   const trouble = (why: string, cause?: unknown) =>

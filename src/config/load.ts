@@ -1,12 +1,12 @@
-/** The configuration in effect: flags over environment over file over defaults, with the origin of every value. */
+/** The configuration in effect: flags over environment over files over defaults, with the origin of every value. */
 import { statSync } from "node:fs";
 import { DURATION_FORMAT } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-error.ts";
 import { BUILT_IN_PROFILES } from "./built-in-profiles.ts";
-import { buddyVariable, type ConfigFile, findConfigFile, type Place } from "./find-file.ts";
+import { buddyVariable, type ConfigFile, findConfigFiles, type Place } from "./find-file.ts";
 import { describeOrigin, type Origin, shownPath } from "./origin.ts";
-import { type Env, requirePaths } from "./paths.ts";
+import { buddyPaths, type Env } from "./paths.ts";
 import { type FileSettings, type FoundValue, readSettings } from "./read-settings.ts";
 import { type Config, type ModelRule, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
@@ -17,7 +17,7 @@ export interface LoadOptions {
   readonly flags?: ConfigFlags;
   readonly env: Env;
   readonly cwd: string;
-  /** Asks whether a file of the working directory may weaken safety; absent when nobody can answer. */
+  /** Asks whether a file of the working directory may weaken safety; absent without a terminal. */
   readonly ask?: AskTrust | undefined;
   /** Write the template when there is no file; the default. */
   readonly create?: boolean;
@@ -36,9 +36,11 @@ export interface LoadedConfig extends Place {
   /** By "section.key" and "models.NAME.key"; what is missing here is a default. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly warnings: readonly string[];
-  /** The file that was read, if any. */
+  /** The files that were read: the operator's own, then that of the working directory. */
   readonly files: readonly string[];
-  /** The profile the file chooses (or the default), also when -m or BUDDY_MODEL says otherwise. */
+  /** Environment variables that a profile of any file takes its key from, also one that another file replaced. */
+  readonly keyVariables: readonly string[];
+  /** The profile the files choose (or the default), also when -m or BUDDY_MODEL says otherwise. */
   readonly profileOfFile: string;
   /** True when the file was written just now. */
   readonly created: boolean;
@@ -51,19 +53,37 @@ export interface LoadedConfig extends Place {
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { flags = {}, env, cwd } = options;
   const warnings: string[] = [];
-  let file = findConfigFile(flags.config, { env, cwd });
-  const created = file === undefined && options.create !== false;
-  if (created) {
-    const path = requirePaths(env, "~/.config/buddy/buddy.toml").config;
-    (await import("./create.ts")).createConfigFile(path, { env, cwd });
-    file = findConfigFile(path, { env, cwd });
+  let { own, directory } = findConfigFiles(flags.config, { env, cwd });
+  const created = own === undefined && options.create !== false ? await createFile({ env, cwd }, warnings) : undefined;
+  own ??= created;
+  const layers: Layer[] = [];
+  if (own !== undefined) layers.push({ path: own.path, settings: await readFile(own, { env, cwd }, warnings) });
+  if (directory !== undefined) {
+    const settings = await readFile(directory, { env, cwd }, warnings);
+    await checkTrust(directory, { settings, own: layers[0]?.settings }, options, warnings);
+    layers.push({ path: directory.path, settings });
   }
-  const settings = file === undefined ? undefined : await readFile(file, options, warnings);
-  const layers = new Layers(settings, file?.path ?? "");
-  layers.setFromEnv(env);
-  layers.setFromFlags(flags);
-  const loaded = { ...layers.result(), env, cwd, warnings, files: file === undefined ? [] : [file.path], created };
-  return { ...loaded, ...overrides(flags, env) };
+  const merged = new Layers(layers);
+  merged.setFromEnv(env);
+  merged.setFromFlags(flags);
+  const files = layers.map(({ path }) => path).filter((path) => path !== "");
+  const wrote = created !== undefined && created.path !== "";
+  return { ...merged.result(), env, cwd, warnings, files, created: wrote, ...overrides(flags, env) };
+}
+
+/** Writes the template; where that is impossible (no HOME, a read-only one) its text counts all the same. */
+async function createFile(place: Place, warnings: string[]): Promise<ConfigFile> {
+  const { CONFIG_TEMPLATE: text, createConfigFile } = await import("./create.ts");
+  const path = buddyPaths(place.env)?.config;
+  if (path === undefined) return { path: "", text };
+  try {
+    createConfigFile(path, place);
+    return { path, text };
+  } catch (error) {
+    if (!(error instanceof BuddyError)) throw error;
+    warnings.push(`${error.message}; buddy uses the defaults`);
+    return { path: "", text };
+  }
 }
 
 /** "tools.shell_timeout = "5m" from ./buddy.toml line 12": for doctor and messages. */
@@ -75,32 +95,43 @@ export function explainSetting(loaded: LoadedConfig, key: string): string {
   return `${key} = ${table?.[name]?.show(value) ?? String(value)} ${describeOrigin(origin, loaded)}`;
 }
 
-async function readFile(file: ConfigFile, { flags = {}, env, cwd, ask }: LoadOptions, warnings: string[]) {
-  const shown = shownPath(file.path, { env, cwd });
+async function readFile(file: ConfigFile, place: Place, warnings: string[]): Promise<FileSettings> {
+  const shown = file.path === "" ? "the built-in template" : shownPath(file.path, place);
   const settings = readSettings(await parseToml(file.text, shown), shown);
   warnings.push(...settings.warnings);
   warnIfReadable(file, settings, shown, warnings);
-  if (!file.foreign) return settings;
+  return settings;
+}
+
+/** Takes out of a directory's file what loosens the operator's settings, unless the operator trusts this content. */
+async function checkTrust(
+  file: ConfigFile,
+  { settings, own }: { readonly settings: FileSettings; readonly own: FileSettings | undefined },
+  { flags = {}, env, cwd, ask }: LoadOptions,
+  warnings: string[],
+): Promise<void> {
   const { dropSettings, rememberAnswer, rememberedAnswer, weakSettings } = await import("./trust.ts");
-  const weak = weakSettings(settings, { env, cwd }, flags);
-  if (weak.length === 0) return settings;
+  const keyGiven = flags.apiKey !== undefined || buddyVariable(env, "API_KEY") !== undefined;
+  const weak = weakSettings(settings, own, keyGiven);
+  if (weak.length === 0) return;
+  const shown = shownPath(file.path, { env, cwd });
   let trusted = rememberedAnswer(file, { env, cwd });
   if (trusted === undefined && ask !== undefined) {
     const lines = weak.map(({ shown, line, why }) => `${shown} (line ${line ?? "?"}): ${why}`);
     trusted = await ask({ file: shown, settings: lines });
-    const trouble = trusted === undefined ? undefined : rememberAnswer(file, trusted, { env, cwd });
-    if (trouble !== undefined) warnings.push(`the answer cannot be remembered: ${fileError(trouble)}`);
+    const failure = trusted === undefined ? undefined : rememberAnswer(file, trusted, { env, cwd });
+    if (failure !== undefined) warnings.push(`the answer cannot be remembered: ${fileError(failure)}`);
   }
-  if (trusted === true) return settings;
+  if (trusted === true) return;
   dropSettings(settings, weak);
-  for (const { shown: text, line, why } of weak) {
-    warnings.push(`${shown} line ${line ?? "?"}: ${text} is ignored, because ${why} and the file is not trusted`);
+  for (const { shown: text, line, why, instead } of weak) {
+    const effect = instead === undefined ? "is ignored" : "only adds to your list";
+    warnings.push(`${shown} line ${line ?? "?"}: ${text} ${effect}, because ${why} and the file is not trusted`);
   }
-  warnings.push(`to use ${shown} as it is, name it: --config ${shown}`);
-  return settings;
+  warnings.push(`to use ${shown} as it is, and nothing else, name it: --config ${shown}`);
 }
 
-/** A key that stands in a file others can read is a key they have. */
+/** A key in a file that others can read is a key they have. */
 function warnIfReadable(file: ConfigFile, settings: FileSettings, shown: string, warnings: string[]): void {
   const profile = [...settings.profiles].find(([, keys]) => keys.has("api_key"))?.[0];
   if (profile === undefined) return;
@@ -129,20 +160,28 @@ function overrides(flags: ConfigFlags, env: Env): Pick<LoadedConfig, "endpoint" 
   return { ...(endpoint === undefined ? {} : { endpoint }), ...(given === undefined ? {} : { key: given }) };
 }
 
-/** Values above defaults, each with its origin. */
+interface Layer {
+  readonly path: string;
+  readonly settings: FileSettings;
+}
+
+/** Values above defaults, each with its origin; a later file replaces single values and whole profiles. */
 class Layers {
   readonly #values = new Map<string, unknown>();
   readonly #origins = new Map<string, Origin>();
-  readonly #file: FileSettings | undefined;
+  readonly #profiles = new Map<string, ReadonlyMap<string, FoundValue>>();
+  readonly #rules: ReadonlyMap<string, FoundValue>[] = [];
+  readonly #keyVariables = new Set<string>();
+  readonly #profileOfFile: string;
 
-  constructor(file: FileSettings | undefined, path: string) {
-    this.#file = file;
-    for (const [key, found] of file?.values ?? []) {
-      this.#set(key, found.value, originIn(path, found));
+  constructor(layers: readonly Layer[]) {
+    for (const { path, settings } of layers) {
+      for (const [key, found] of settings.values) this.#set(key, found.value, originIn(path, found));
+      for (const [name, profile] of settings.profiles) this.#addProfile(path, name, profile);
+      this.#rules.unshift(...settings.rules);
     }
-    for (const [name, profile] of file?.profiles ?? []) {
-      for (const [key, found] of profile) this.#origins.set(`models.${name}.${key}`, originIn(path, found));
-    }
+    const chosen = this.#values.get("agent.model");
+    this.#profileOfFile = typeof chosen === "string" ? chosen : SETTINGS.agent.model.fallback;
   }
 
   setFromEnv(env: Env): void {
@@ -165,21 +204,30 @@ class Layers {
     if (flags.model !== undefined) this.#set("agent.model", flags.model, { kind: "flag", flag: "--model" });
   }
 
-  result(): Pick<LoadedConfig, "config" | "origins" | "profileOfFile"> {
+  result(): Pick<LoadedConfig, "config" | "origins" | "profileOfFile" | "keyVariables"> {
     const sections: Record<string, unknown> = {};
     for (const [section, table] of Object.entries(SETTINGS)) {
       sections[section] = withDefaults(table, (key) => this.#values.get(`${section}.${key}`));
     }
     // fromEntries makes own properties of any name, __proto__ included.
-    const own = [...(this.#file?.profiles ?? [])].map(
-      ([name, found]) => [name, tableOf(PROFILE_SETTINGS, found)] as const,
-    );
+    const own = [...this.#profiles].map(([name, found]) => [name, tableOf(PROFILE_SETTINGS, found)] as const);
     const models = Object.fromEntries([...Object.entries(BUILT_IN_PROFILES), ...own]);
-    const rules = (this.#file?.rules ?? []).map((found) => tableOf(RULE_SETTINGS, found) as ModelRule);
+    const rules = this.#rules.map((found) => tableOf(RULE_SETTINGS, found) as ModelRule);
     const config = { ...sections, models, model_rules: rules } as unknown as Config;
-    const chosen = this.#file?.values.get("agent.model")?.value;
-    const profileOfFile = typeof chosen === "string" ? chosen : SETTINGS.agent.model.fallback;
-    return { config, origins: this.#origins, profileOfFile };
+    return {
+      config,
+      origins: this.#origins,
+      profileOfFile: this.#profileOfFile,
+      keyVariables: [...this.#keyVariables],
+    };
+  }
+
+  #addProfile(path: string, name: string, profile: ReadonlyMap<string, FoundValue>): void {
+    for (const key of this.#profiles.get(name)?.keys() ?? []) this.#origins.delete(`models.${name}.${key}`);
+    this.#profiles.set(name, profile);
+    for (const [key, found] of profile) this.#origins.set(`models.${name}.${key}`, originIn(path, found));
+    const variable = profile.get("api_key_env")?.value;
+    if (typeof variable === "string") this.#keyVariables.add(variable);
   }
 
   #set(key: string, value: unknown, origin: Origin): void {
@@ -188,8 +236,9 @@ class Layers {
   }
 }
 
-/** The line is looked up when somebody asks for it. */
+/** The line is looked up when it is needed. */
 function originIn(file: string, found: FoundValue): Origin {
+  if (file === "") return { kind: "default" };
   return {
     kind: "file",
     file,

@@ -30,11 +30,11 @@ export function buddyPaths(env: Env): BuddyPaths | undefined {
   };
 }
 
-/** For what cannot be done without a place of buddy's own; `why` completes "there is no place for". */
-export function requirePaths(env: Env, why: string): BuddyPaths {
+/** For what cannot be done without a directory of buddy's own; `what` completes "there is no place for". */
+export function requirePaths(env: Env, what: string, code: "config" | "auth" = "config"): BuddyPaths {
   const paths = buddyPaths(env);
   if (paths !== undefined) return paths;
-  throw new BuddyError("config", `HOME is not set, so there is no place for ${why}`, {
+  throw new BuddyError(code, `HOME is not set, so there is no place for ${what}`, {
     hint: "set HOME, or XDG_CONFIG_HOME to a directory of yours, or name a file with --config PATH",
   });
 }

@@ -44,9 +44,7 @@ export function profileNames(loaded: LoadedConfig): string[] {
 
 /** Environment variables that hold a key: no child process ever gets to see them. */
 export function secretVariables(loaded: LoadedConfig): string[] {
-  const names = new Set(["BUDDY_API_KEY", "AGENT_API_KEY"]);
-  for (const { api_key_env: name } of Object.values(loaded.config.models)) if (name !== undefined) names.add(name);
-  return [...names];
+  return [...new Set(["BUDDY_API_KEY", "AGENT_API_KEY", ...loaded.keyVariables])];
 }
 
 const DEMO: ResolvedProfile = {

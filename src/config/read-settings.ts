@@ -15,7 +15,7 @@ export interface FileSettings {
   readonly values: Map<string, FoundValue>;
   /** By profile, then key. */
   readonly profiles: Map<string, Map<string, FoundValue>>;
-  readonly rules: readonly Map<string, FoundValue>[];
+  readonly rules: Map<string, FoundValue>[];
   readonly warnings: readonly string[];
 }
 

@@ -1,9 +1,7 @@
-/** A configuration file that merely lies in the working directory may not weaken safety or redirect credentials. */
+/** A configuration file of the working directory may tighten the operator's settings; to loosen them it must be trusted. */
 import { readFileSync } from "node:fs";
 import { writeFileAtomic } from "../lib/atomic-file.ts";
-import { isLoopback } from "../lib/is-loopback.ts";
-import { type ConfigFile, buddyVariable, type Place } from "./find-file.ts";
-import { isLocal } from "./keys.ts";
+import type { ConfigFile, Place } from "./find-file.ts";
 import { buddyPaths } from "./paths.ts";
 import type { FileSettings, FoundValue } from "./read-settings.ts";
 import { SETTINGS } from "./schema.ts";
@@ -15,49 +13,60 @@ export interface TrustQuestion {
   readonly settings: readonly string[];
 }
 
-/** Undefined when nobody answered; that is not remembered. */
+/** Undefined when the user gave no answer; that is not remembered. */
 export type AskTrust = (question: TrustQuestion) => Promise<boolean | undefined>;
 
 export interface WeakSetting {
-  /** "tools.shell_confirm", or "models.NAME" for a whole profile. */
+  /** "tools.shell_confirm", "models.NAME" for a whole profile, "model_rules" for all of them. */
   readonly key: string;
   readonly shown: string;
   readonly line: number | undefined;
   readonly why: string;
+  /** What counts of it without trust, such as the entries it adds to a list. */
+  readonly instead?: unknown;
 }
 
-/** What the file sets that is weaker than the defaults, or that sends a credential to an address of its choice. */
-export function weakSettings(settings: FileSettings, place: Place, flags: { readonly apiKey?: string | undefined }) {
+/** What the file of a directory sets that is weaker than the operator's own values, or needs trust whatever it says. */
+export function weakSettings(directory: FileSettings, own: FileSettings | undefined, keyGiven: boolean): WeakSetting[] {
   const weak: WeakSetting[] = [];
-  for (const [key, found] of settings.values) {
-    const why = weakens(key, found.value);
-    if (why !== undefined) weak.push({ key, shown: `${key} = ${shownValue(found)}`, line: found.line, why });
-  }
-  const keyGiven = flags.apiKey !== undefined || buddyVariable(place.env, "API_KEY") !== undefined;
-  for (const [name, profile] of settings.profiles) {
-    const why = redirects(profile, keyGiven);
+  for (const [key, found] of directory.values) {
+    const ownValue = own?.values.has(key) === true ? own.values.get(key)?.value : fallbackOf(key);
+    const why = whyWeaker(key, found.value, ownValue, { own, keyGiven });
     if (why === undefined) continue;
-    const first = profile.get("api_base_url") ?? profile.get("api_key_file") ?? profile.get("api_key_env");
+    const instead = RULES[key]?.tightened?.(found.value, ownValue);
+    const shown = `${key} = ${shownValue(found)}`;
+    weak.push({ key, shown, line: found.line, why, ...(instead === undefined ? {} : { instead }) });
+  }
+  for (const [name, profile] of directory.profiles) {
     const shown = [...profile]
-      .filter(
-        ([key]) => key.startsWith("api_base_url") || (key.startsWith("api_key") && key !== "api_key") || key === "auth",
-      )
+      .filter(([key]) => key !== "api_key")
       .map(([key, found]) => `${key} = ${shownValue(found)}`);
-    weak.push({ key: `models.${name}`, shown: `models.${name}: ${shown.join(", ")}`, line: first?.line, why });
+    const secret = profile.has("api_key") ? ["api_key = …"] : [];
+    const line = [...profile.values()][0]?.line;
+    const why = "your conversation, and perhaps a key of yours, would be sent to this endpoint";
+    weak.push({
+      key: `models.${name}`,
+      shown: `models.${name}: ${[...shown, ...secret].join(", ") || "(empty)"}`,
+      line,
+      why,
+    });
+  }
+  const rule = directory.rules[0];
+  if (rule !== undefined) {
+    const line = [...rule.values()][0]?.line;
+    weak.push({ key: "model_rules", shown: "[[model_rules]]", line, why: "limits and prices of models would change" });
   }
   return weak;
 }
 
-/** Takes the weak settings out; a profile goes as a whole, because its key belongs to its address. */
+/** Takes the weak settings out, or leaves what counts of them without trust. */
 export function dropSettings(settings: FileSettings, weak: readonly WeakSetting[]): void {
-  for (const { key } of weak) {
-    if (!key.startsWith("models.")) {
-      settings.values.delete(key);
-      continue;
-    }
-    const name = key.slice("models.".length);
-    settings.profiles.delete(name);
-    if (settings.values.get("agent.model")?.value === name) settings.values.delete("agent.model");
+  for (const { key, instead } of weak) {
+    const found = settings.values.get(key);
+    if (key === "model_rules") settings.rules.length = 0;
+    else if (found === undefined) settings.profiles.delete(key.slice("models.".length));
+    else if (instead === undefined) settings.values.delete(key);
+    else settings.values.set(key, { ...found, value: instead });
   }
 }
 
@@ -80,54 +89,148 @@ export function rememberAnswer(file: ConfigFile, trusted: boolean, place: Place)
   }
 }
 
-const STRICTNESS = ["block", "ask", "off"];
-
-function weakens(key: string, value: unknown): string | undefined {
-  const [section, name = ""] = key.split(".");
-  if (section === "safety") {
-    const table = SETTINGS.safety as Readonly<Record<string, { readonly fallback: unknown }>>;
-    const weaker = STRICTNESS.indexOf(String(value)) > STRICTNESS.indexOf(String(table[name]?.fallback));
-    return weaker ? "a check would be weaker" : undefined;
-  }
-  const list = Array.isArray(value) ? (value as readonly string[]) : [];
-  switch (key) {
-    case "tools.shell_confirm":
-      return value === false ? "commands would run without a question" : undefined;
-    case "tools.shell_auto_approve":
-      return value === "developer" ? "more commands would run without a question" : undefined;
-    case "tools.shell_allow":
-      return list.length > 0 ? "these commands would run without a question" : undefined;
-    case "tools.shell_denylist":
-      return SETTINGS.tools.shell_denylist.fallback.every((entry) => list.includes(entry))
-        ? undefined
-        : "commands denied by default would be allowed";
-    case "tools.files_allowed_paths":
-      return list.length > 0 ? "files there could be written, protected ones included" : undefined;
-    case "tools.fetch_allowed_domains":
-      return list.length > 0 ? "private addresses could be fetched" : undefined;
-    default:
-      return undefined;
-  }
+/** How an untrusted file may change one setting; `own` is the operator's value. */
+interface Rule {
+  /** Ends "is ignored, because". */
+  readonly why: string;
+  allows(value: unknown, own: unknown): boolean;
+  /** What counts of a value that is not allowed as a whole. */
+  tightened?(value: unknown, own: unknown): unknown;
 }
 
-function redirects(profile: ReadonlyMap<string, FoundValue>, keyGiven: boolean): string | undefined {
-  if (profile.has("api_key_env") || profile.has("api_key_file"))
-    return "a secret of yours would be sent to this address";
-  const address = profile.get("api_base_url")?.value;
-  if (address === undefined) return undefined;
-  if (profile.get("auth")?.value === "login") return "your sign-in would be used with this address";
-  if (keyGiven) return "your key would be sent to this address";
-  // Whoever answers there sees everything and chooses the commands; with a key of the file's own nothing else is needed.
-  return typeof address === "string" && usable(address, profile.has("api_key"))
-    ? "your conversation would be sent to this address"
-    : undefined;
+const free: Rule = { why: "", allows: () => true };
+
+/** Values from the strictest to the loosest: only the operator's own or a stricter one. */
+function ordered(why: string, ...strictestFirst: readonly unknown[]): Rule {
+  return {
+    why,
+    allows: (value, own) =>
+      strictestFirst.indexOf(value) <= strictestFirst.indexOf(own) && strictestFirst.includes(value),
+  };
 }
 
-/** Whether requests would leave this machine without any key of the user's. */
-function usable(address: string, hasKey: boolean): boolean {
-  const host = URL.parse(address)?.hostname;
-  if (host === undefined || isLoopback(host)) return false;
-  return hasKey || isLocal(address);
+function atMost(why: string): Rule {
+  return { why, allows: (value, own) => Number(value) <= Number(own) };
+}
+
+/** A list of what is denied: entries may be added. */
+function adding(why: string): Rule {
+  const extended = (value: unknown, own: unknown) => [...new Set([...list(own), ...list(value)])];
+  return { why, allows: (value, own) => list(own).every((entry) => list(value).includes(entry)), tightened: extended };
+}
+
+/** A list of what is allowed: entries may be removed, or narrowed where `covers` says so. */
+function narrowing(
+  why: string,
+  covers: (own: string, entry: string) => boolean,
+  emptyMeans: "nothing" | "all" | "default",
+): Rule {
+  return {
+    why,
+    allows: (value, own) => {
+      const entries = list(value);
+      const known = list(own);
+      if (entries.length === 0) return emptyMeans === "nothing" || known.length === 0;
+      if (known.length === 0) return emptyMeans === "all";
+      return entries.every((entry) => known.some((one) => covers(one, entry)));
+    },
+  };
+}
+
+const same = (own: string, entry: string) => own === entry;
+const below = (own: string, entry: string) =>
+  entry === own || (!entry.split("/").includes("..") && entry.startsWith(own.endsWith("/") ? own : `${own}/`));
+const subdomain = (own: string, entry: string) => entry === own || entry.endsWith(`.${own.replace(/^\*\./, "")}`);
+
+const UNASKED = "more commands would run without a question";
+const OFFERED = "a tool that you switched off would be offered";
+const CHECK = "a check would be weaker";
+
+/** What is missing here needs trust whatever it says: prompts, addresses, names of sessions, and whatever comes later. */
+const RULES: Readonly<Record<string, Rule>> = {
+  "agent.max_iterations": atMost("one prompt could take more model turns"),
+  "agent.temperature": free,
+  "agent.top_p": free,
+  "agent.reasoning_effort": free,
+  "tools.shell_enabled": ordered(OFFERED, false, true),
+  "tools.files_enabled": ordered(OFFERED, false, true),
+  "tools.fetch_enabled": ordered(OFFERED, false, true),
+  "tools.search_enabled": ordered(OFFERED, false, true),
+  "tools.shell_confirm": ordered("commands would run without a question", true, false),
+  "tools.fetch_confirm": ordered("pages would be fetched without a question", true, "new-domain", false),
+  "tools.shell_auto_approve": ordered(UNASKED, "none", "read-only", "operator", "developer"),
+  "tools.shell_allow": narrowing("these commands would run without a question", same, "nothing"),
+  "tools.shell_denylist": adding("commands that you denied would be allowed"),
+  "tools.shell_roots": narrowing("commands could run outside your shell_roots", below, "all"),
+  "tools.shell_timeout": free,
+  "tools.shell_timeout_slow": free,
+  "tools.background_timeout": atMost("background shells could run longer"),
+  "tools.files_allowed_paths": narrowing("files there could be written, protected ones included", below, "default"),
+  "tools.fetch_allowed_domains": narrowing(
+    "these hosts could be fetched, private addresses included",
+    subdomain,
+    "default",
+  ),
+  "tools.fetch_blocked_domains": adding("hosts that you blocked could be fetched"),
+  "safety.git_add": ordered(CHECK, "block", "ask", "off"),
+  "safety.force_push": ordered(CHECK, "block", "ask", "off"),
+  "safety.dangerous_rm": ordered(CHECK, "block", "ask", "off"),
+  "safety.disk": ordered(CHECK, "block", "ask", "off"),
+  "safety.fork_bomb": ordered(CHECK, "block", "ask", "off"),
+  "safety.second_lock": ordered(CHECK, "required", "auto", "off"),
+  "privacy.to_model": ordered("secrets would be sent to the model", "mask", "off"),
+  "privacy.mask_output": adding("secrets would be sent to the model"),
+  "limits.shell": free,
+  "limits.file": free,
+  "limits.page": free,
+  "limits.search": free,
+  "limits.capture": free,
+  "tmux.max_sessions": atMost("more tmux sessions could be made"),
+  "tmux.max_panes": atMost("more tmux panes could be made"),
+  "network.api_timeout": free,
+  "network.fetch_timeout": free,
+  "network.retries": free,
+  "display.color": free,
+  "display.markdown": free,
+  "display.show_tokens": free,
+  "display.show_tool_calls": ordered("tool calls would not be shown", true, false),
+  "display.show_reasoning": free,
+  "display.persist_history": ordered("typed lines would be kept", false, true),
+  "display.notify": free,
+};
+
+interface Owner {
+  readonly own: FileSettings | undefined;
+  /** --api-key or BUDDY_API_KEY: it goes to whichever profile is active. */
+  readonly keyGiven: boolean;
+}
+
+function whyWeaker(key: string, value: unknown, ownValue: unknown, { own, keyGiven }: Owner): string | undefined {
+  if (JSON.stringify(value) === JSON.stringify(ownValue)) return undefined;
+  if (key === "agent.model") {
+    const known = own?.profiles.has(String(value)) === true || value === "demo";
+    return known && !keyGiven ? undefined : "another model would be used";
+  }
+  const rule = RULES[key];
+  if (rule === undefined) return NEEDS_TRUST[key] ?? "it is not one of the settings that a directory may change";
+  return rule.allows(value, ownValue) ? undefined : rule.why;
+}
+
+const NEEDS_TRUST: Readonly<Record<string, string>> = {
+  "agent.system_prompt": "the model would take it for instructions of yours",
+  "agent.name": "commands could run in another tmux session of yours",
+  "tmux.socket": "commands could run on another tmux server of yours",
+};
+
+function fallbackOf(key: string): unknown {
+  const [section = "", name = ""] = key.split(".");
+  const table = SETTINGS[section as keyof typeof SETTINGS] as
+    Readonly<Record<string, { fallback: unknown }>> | undefined;
+  return table?.[name]?.fallback;
+}
+
+function list(value: unknown): readonly string[] {
+  return Array.isArray(value) ? (value as readonly string[]) : [];
 }
 
 function shownValue({ value }: FoundValue): string {

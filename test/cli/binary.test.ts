@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { buddy, sandbox } from "../support/buddy.ts";
+import { startModel } from "../support/model.ts";
 
 describe("a hostile directory", () => {
   test("its .env, bunfig.toml, tsconfig.json and package.json change nothing", async () => {
@@ -53,7 +54,6 @@ describe("a hostile directory", () => {
     const { stderr } = await box.run(["exec", "hi"], { env });
     expect(seen).toEqual([]);
     expect(stderr).toContain("warning: ./buddy.toml line 4: models.x: api_base_url =");
-    expect(stderr).toContain("your key would be sent to this address");
     expect(stderr).toContain("tools.shell_confirm = false is ignored");
     expect(stderr).not.toContain("sk-mine");
   });
@@ -105,27 +105,27 @@ describe("bad input", () => {
     "a missing --config": {
       args: ["--config", "gone.toml"],
       code: 2,
-      says: ["--config: there is no file ./gone.toml"],
+      says: ["--config: ./gone.toml does not exist"],
     },
     "an unknown profile": {
       toml: "",
       args: ["-m", "gpt-codx"],
       code: 2,
-      says: ['unknown profile "gpt-codx"', "did you mean gpt-codex?", "known profiles: gpt-codex, gpt-spark, demo"],
+      says: ['unknown profile "gpt-codx"', "did you mean gpt-codex?", "known profiles: gpt-codex, gpt-spark,"],
     },
     "an unset key variable": {
       args: ["-m", "openai"],
       code: 4,
       says: ["OPENAI_API_KEY, which is not set", "buddy login", "--model demo"],
     },
-    "no HOME": { env: { HOME: undefined }, code: 2, says: ["HOME is not set", "XDG_CONFIG_HOME", "--config"] },
-    "an empty HOME": { env: { HOME: "" }, code: 2, says: ["HOME is not set"] },
+    "no HOME, and only a sign-in": { env: { HOME: undefined }, code: 4, says: ["HOME is not set", "--model demo"] },
+    "an empty HOME": { env: { HOME: "" }, code: 4, says: ["HOME is not set"] },
     "a home that does not exist": {
       env: { HOME: "/does/not/exist" },
-      code: 2,
-      says: ["the home directory /does/not/exist does not exist", "XDG_CONFIG_HOME"],
+      code: 4,
+      says: ["the home directory /does/not/exist does not exist", "buddy uses the defaults"],
     },
-    "a home that is a file": { env: { HOME: "/etc/passwd" }, code: 2, says: ["/etc/passwd/.config/buddy/buddy.toml"] },
+    "a home that is a file": { env: { HOME: "/etc/passwd" }, code: 4, says: ["/etc/passwd/.config/buddy/buddy.toml"] },
     "a base URL of the wrong form": { env: { BUDDY_BASE_URL: "example" }, code: 2, says: ["BUDDY_BASE_URL must be"] },
   };
   for (const [name, { toml, args = [], env = {}, code, says }] of Object.entries(cases)) {
@@ -146,13 +146,24 @@ describe("bad input", () => {
     const home = process.getuid?.() === 0 ? "/sys" : box.home;
     if (home === box.home) chmodSync(home, 0o555);
     const { code, stderr } = await box.run(["exec", "hi"], { env: { HOME: home } });
-    expect(code).toBe(2);
+    expect(code).toBe(4);
     expect(stderr).toContain(`cannot create ${home}/.config/buddy/buddy.toml: `);
     expect(existsSync(join(home, ".config"))).toBe(false);
     const init = await box.run(["init"], { env: { HOME: home } });
     expect(init.code).toBe(2);
     chmodSync(box.home, 0o755);
   });
+
+  test.each([{ HOME: undefined }, { HOME: "/does/not/exist" }])(
+    "with %p and a key, a prompt is answered",
+    async (env) => {
+      using box = sandbox();
+      await using server = startModel([{ text: "answered" }]);
+      const url = `${server.url}`;
+      const run = await box.run(["exec", "hi"], { env: { ...env, BUDDY_API_KEY: "k", BUDDY_BASE_URL: url } });
+      expect(run).toMatchObject({ code: 0, stdout: "answered\n" });
+    },
+  );
 
   test("with --verbose there is a stack, without it there is none", async () => {
     const args = ["exec", "--config", "/does/not/exist.toml", "hi"];

@@ -62,15 +62,11 @@ async function failure(promise: Promise<unknown>): Promise<BuddyError> {
 
 describe("search order", () => {
   const named = (name: string) => `[agent]\nname = "${name}"\n`;
-  test("each place is used when those before it are missing", async () => {
+  test("the operator's file: named, or the first one found below home", async () => {
     const { load, write, home } = place({ "home/.config/agent/agent.toml": named("legacy-home") });
     expect((await load()).config.agent.name).toBe("legacy-home");
     write("home/.config/buddy/buddy.toml", named("home"));
     expect((await load()).config.agent.name).toBe("home");
-    write("cwd/agent.toml", named("legacy-cwd"));
-    expect((await load()).config.agent.name).toBe("legacy-cwd");
-    write("cwd/buddy.toml", named("cwd"));
-    expect((await load()).config.agent.name).toBe("cwd");
     const variable = write("variable.toml", named("variable"));
     expect((await load({ env: { BUDDY_CONFIG: variable } })).config.agent.name).toBe("variable");
     expect((await load({ env: { AGENT_CONFIG: variable } })).config.agent.name).toBe("variable");
@@ -79,6 +75,22 @@ describe("search order", () => {
     expect(loaded.config.agent.name).toBe("flag");
     expect(loaded.files).toEqual([flag]);
     expect(home).toBeTruthy();
+  });
+
+  test("a file of the working directory is merged over the operator's: buddy.toml, otherwise agent.toml", async () => {
+    const turns = (n: number) => `[agent]\nmax_iterations = ${n}\n`;
+    const { load, write } = place({
+      "home/.config/buddy/buddy.toml": `${named("home")}max_iterations = 9\n`,
+      "cwd/agent.toml": turns(8),
+    });
+    expect((await load()).config.agent).toMatchObject({ name: "home", max_iterations: 8 });
+    const directory = write("cwd/buddy.toml", turns(7));
+    const loaded = await load();
+    expect(loaded.config.agent).toMatchObject({ name: "home", max_iterations: 7 });
+    expect(loaded.origins.get("agent.max_iterations")).toMatchObject({ kind: "file", file: directory, line: 2 });
+    expect(loaded.files).toHaveLength(2);
+    const flag = write("flag.toml", named("flag"));
+    expect((await load({ flags: { config: flag } })).config.agent).toMatchObject({ name: "flag", max_iterations: 50 });
   });
 
   test("XDG_CONFIG_HOME comes before ~/.config, unless it is relative", async () => {
@@ -91,17 +103,17 @@ describe("search order", () => {
   test("a named file that is missing is an error", async () => {
     const { load, cwd } = place();
     expect((await failure(load({ flags: { config: "nowhere.toml" } }))).message).toBe(
-      "--config: there is no file ./nowhere.toml",
+      "--config: ./nowhere.toml does not exist",
     );
     const error = await failure(load({ env: { BUDDY_CONFIG: join(cwd, "gone.toml") } }));
-    expect(error.message).toBe("BUDDY_CONFIG: there is no file ./gone.toml");
+    expect(error.message).toBe("BUDDY_CONFIG: ./gone.toml does not exist");
     expect(error.code).toBe("config");
   });
 });
 
 describe("layers", () => {
   test("an empty file is a working configuration", async () => {
-    const { load } = place({ "cwd/buddy.toml": "" });
+    const { load } = place({ "home/.config/buddy/buddy.toml": "" });
     const { config, warnings } = await load();
     expect(warnings).toEqual([]);
     expect(config.agent.model).toBe("gpt-codex");
@@ -147,7 +159,7 @@ describe("layers", () => {
 
   test("lines are right after long strings, lists, inline tables, dotted and quoted keys", async () => {
     const { load } = place({
-      "cwd/buddy.toml": [
+      "home/.config/buddy/buddy.toml": [
         "# first", // 1
         'tmux.socket = "x"', // 2
         "[agent]", // 3
@@ -181,21 +193,23 @@ describe("layers", () => {
     expect(line("tools.fetch_blocked_domains")).toBe(8);
     expect(line("tools.shell_timeout")).toBe(12);
     expect(line("models.with.dot.model")).toBe(15);
-    expect(loaded.warnings).toEqual(["./buddy.toml line 13: unknown key tools.models is ignored"]);
+    expect(loaded.warnings).toEqual(["~/.config/buddy/buddy.toml line 13: unknown key tools.models is ignored"]);
     expect(loaded.config.model_rules).toHaveLength(2);
     expect(loaded.config.model_rules[1]).toMatchObject({ exact: "b", context_limit: 2048 });
     expect(loaded.config.tools.shell_timeout).toBe(5_400_000);
   });
 
   test("[model.<name>] is read like [models.<name>], and colour may be a boolean", async () => {
-    const { load } = place({ "cwd/buddy.toml": '[model.old]\nmodel = "m"\n[display]\ncolor = false\n' });
+    const { load } = place({ "home/.config/buddy/buddy.toml": '[model.old]\nmodel = "m"\n[display]\ncolor = false\n' });
     const { config } = await load();
     expect(config.models.old?.model).toBe("m");
     expect(config.display.color).toBe("never");
   });
 
   test("Windows line ends and a byte order mark do no harm", async () => {
-    const { load } = place({ "cwd/buddy.toml": '\uFEFF[agent]\r\nname = "x"\r\nmax_iterations = 3\r\n' });
+    const { load } = place({
+      "home/.config/buddy/buddy.toml": '\uFEFF[agent]\r\nname = "x"\r\nmax_iterations = 3\r\n',
+    });
     const loaded = await load();
     expect(loaded.config.agent.max_iterations).toBe(3);
     expect(loaded.origins.get("agent.max_iterations")).toMatchObject({ line: 3 });
@@ -205,37 +219,41 @@ describe("layers", () => {
 describe("unknown keys", () => {
   test("are warnings with the closest known key", async () => {
     const { load } = place({
-      "cwd/buddy.toml": '[tools]\nshell_comfirm = true\n[toools]\nx = 1\n[models.x]\napi_key_evn = "A"\n[extra]\n',
+      "home/.config/buddy/buddy.toml":
+        '[tools]\nshell_comfirm = true\n[toools]\nx = 1\n[models.x]\napi_key_evn = "A"\n[extra]\n',
     });
     expect((await load()).warnings).toEqual([
-      "./buddy.toml line 2: unknown key tools.shell_comfirm is ignored; did you mean tools.shell_confirm?",
-      "./buddy.toml line 3: unknown key toools is ignored; did you mean tools?",
-      "./buddy.toml line 6: unknown key models.x.api_key_evn is ignored; did you mean models.x.api_key_env?",
-      "./buddy.toml line 7: unknown key extra is ignored",
+      "~/.config/buddy/buddy.toml line 2: unknown key tools.shell_comfirm is ignored; did you mean tools.shell_confirm?",
+      "~/.config/buddy/buddy.toml line 3: unknown key toools is ignored; did you mean tools?",
+      "~/.config/buddy/buddy.toml line 6: unknown key models.x.api_key_evn is ignored; did you mean models.x.api_key_env?",
+      "~/.config/buddy/buddy.toml line 7: unknown key extra is ignored",
     ]);
   });
 
   test("a key above its section is told where it belongs", async () => {
-    const { load } = place({ "cwd/buddy.toml": "shell_confirm = false\n" });
+    const { load } = place({ "home/.config/buddy/buddy.toml": "shell_confirm = false\n" });
     expect((await load()).warnings).toEqual([
-      "./buddy.toml line 1: shell_confirm belongs below [tools] and is ignored here",
+      "~/.config/buddy/buddy.toml line 1: shell_confirm belongs below [tools] and is ignored here",
     ]);
   });
 });
 
 describe("wrong files", () => {
   const wrong = async (text: string) => {
-    const { load } = place({ "cwd/buddy.toml": text });
+    const { load } = place({ "home/.config/buddy/buddy.toml": text });
     const error = await failure(load());
     expect(error.code).toBe("config");
     return error;
   };
 
   test.each([
-    ["[tools]\nshell_confirm = 'yes'", './buddy.toml line 2: tools.shell_confirm must be true or false, found "yes"'],
+    [
+      "[tools]\nshell_confirm = 'yes'",
+      '~/.config/buddy/buddy.toml line 2: tools.shell_confirm must be true or false, found "yes"',
+    ],
     [
       "[agent]\nname = 'x'\nmax_iterations = 0",
-      "./buddy.toml line 3: agent.max_iterations must be a whole number from 1 to 10000, found 0",
+      "~/.config/buddy/buddy.toml line 3: agent.max_iterations must be a whole number from 1 to 10000, found 0",
     ],
     ["[agent]\nmax_iterations = 1.5", "must be a whole number from 1 to 10000, found 1.5"],
     ["[agent]\nname = 'a b'", 'agent.name must be letters, digits, - and _, at most 32, found "a b"'],
@@ -250,9 +268,9 @@ describe("wrong files", () => {
     ["[tools]\nshell_denylist = ['/(/']", 'those in /slashes/ regular expressions, found ["/(/"]'],
     ["[safety]\ndisk = true", 'safety.disk must be one of "block", "ask", "off", found true'],
     ["[limits]\nshell = 200000", "limits.shell must be a whole number from 0 to 131072, found 200000"],
-    ["tools = 5", "./buddy.toml line 1: tools must be a table, found 5"],
+    ["tools = 5", "~/.config/buddy/buddy.toml line 1: tools must be a table, found 5"],
     ["models = 5", "models must be a table of profiles, found 5"],
-    ["[models]\nx = 5", "./buddy.toml line 2: models.x must be a table, found 5"],
+    ["[models]\nx = 5", "~/.config/buddy/buddy.toml line 2: models.x must be a table, found 5"],
     ["[models.x]\napi_base_url = 'ftp://a'", "models.x.api_base_url must be an http or https address"],
     ["[models.x]\napi_base_url = 'https://u:p@a'", "without user or password"],
     ["[models.x]\napi_base_url = 'http://[bad'", 'models.x.api_base_url is no address: "http://[bad"'],
@@ -260,28 +278,31 @@ describe("wrong files", () => {
     ["[models.demo]\nmodel = 'x'", "demo is built in and cannot be a profile of yours"],
     ["[models.x]\n[model.x]", "profile x is given twice"],
     ["[model_rules]\nexact = 'x'", "model_rules must be written as [[model_rules]] tables"],
-    ["[[model_rules]]\ncontext_limit = 4096", "./buddy.toml line 1: a [[model_rules]] table needs exactly one of"],
+    [
+      "[[model_rules]]\ncontext_limit = 4096",
+      "~/.config/buddy/buddy.toml line 1: a [[model_rules]] table needs exactly one of",
+    ],
     ["[agent]\ntemperature = nan", "agent.temperature must be a number from 0 to 2"],
     ["[agent]\nsystem_prompt = 2026-01-01", "agent.system_prompt must be a text in quotes, found a date"],
   ])("%p", async (text, message) => expect((await wrong(text)).message).toContain(message));
 
   test("a broken file names line and column and shows the line", async () => {
     const error = await wrong('[agent]\nname = "x"\nmodel = gpt\n');
-    expect(error.message).toMatch(/^\.\/buddy\.toml line 3, column \d+: /);
+    expect(error.message).toMatch(/^~\/\.config\/buddy\/buddy\.toml line 3, column \d+: /);
     expect(error.hint).toContain("the line reads: model = gpt");
   });
 
   test("two key sources are named with their lines", async () => {
     const error = await wrong('[models.x]\napi_key_env = "A"\nmodel = "m"\napi_key = "secret-key"\n');
     expect(error.message).toBe(
-      "./buddy.toml line 4: profile x has 2 key sources: api_key_env on line 2, api_key on line 4; keep one",
+      "~/.config/buddy/buddy.toml line 4: profile x has 2 key sources: api_key_env on line 2, api_key on line 4; keep one",
     );
     expect(`${error.message} ${error.hint}`).not.toContain("secret-key");
   });
 
   test("a key of the wrong type is not repeated in the message", async () => {
     const error = await wrong('[models.x]\napi_key = ["secret-key"]\n');
-    expect(error.message).toBe("./buddy.toml line 2: models.x.api_key must be a text in quotes");
+    expect(error.message).toBe("~/.config/buddy/buddy.toml line 2: models.x.api_key must be a text in quotes");
   });
 
   test("all wrong lines are told at once", async () => {
@@ -347,26 +368,28 @@ describe("creation", () => {
     expect(again.config).toEqual(first.config);
   });
 
-  test("without HOME there is no place for it", async () => {
+  test("without HOME the template counts, and nothing is written", async () => {
     const { cwd } = place();
-    const error = await failure(loadConfig({ env: {}, cwd }));
-    expect(error.message).toBe("HOME is not set, so there is no place for ~/.config/buddy/buddy.toml");
-    expect(error.hint).toContain("--config");
+    const loaded = await loadConfig({ env: {}, cwd });
+    expect(loaded).toMatchObject({ files: [], created: false, warnings: [] });
+    expect(loaded.config.models.ollama).toBeDefined();
     expect((await loadConfig({ env: {}, cwd, create: false })).files).toEqual([]);
   });
 
   test("a home that does not exist is not made", async () => {
     const { cwd, home } = place();
-    const error = await failure(loadConfig({ env: { HOME: join(home, "nobody") }, cwd }));
-    expect(error.message).toContain("nobody does not exist");
-    expect(existsSync(join(home, "nobody"))).toBe(false);
+    const loaded = await loadConfig({ env: { HOME: join(home, "absent") }, cwd });
+    expect(loaded).toMatchObject({ files: [], created: false });
+    expect(loaded.warnings[0]).toContain("absent does not exist");
+    expect(existsSync(join(home, "absent"))).toBe(false);
   });
 
-  test("a home that cannot be written leaves nothing behind", async () => {
+  test("a home that cannot be written leaves nothing behind, and the template counts", async () => {
     const { cwd, home, write } = place();
     write("home/.config", "a file where the directory should be");
-    const error = await failure(loadConfig({ env: { HOME: home }, cwd }));
-    expect(error.message).toContain(`cannot create ${home}/.config/buddy/buddy.toml:`);
+    const loaded = await loadConfig({ env: { HOME: home }, cwd });
+    expect(loaded.config.models.ollama).toBeDefined();
+    expect(loaded.warnings[0]).toContain(`cannot create ${home}/.config/buddy/buddy.toml:`);
     expect(readFileSync(join(home, ".config"), "utf8")).toContain("a file");
   });
 });
@@ -385,27 +408,28 @@ describe("a key in a file that others can read", () => {
 });
 
 describe("hostile files", () => {
-  const warningsOf = async (toml: string) => (await place({ "cwd/buddy.toml": toml }).load()).warnings;
+  const warningsOf = async (toml: string) => (await place({ "home/.config/buddy/buddy.toml": toml }).load()).warnings;
 
   test("an endless dotted key, thousands of unknown keys", async () => {
     expect((await warningsOf(`${Array(100_000).fill("a").join(".")} = 1\n`)).length).toBe(1);
     const many = Array.from({ length: 12_000 }, (_, i) => `k${i} = ${i}`).join("\n");
     const warnings = await warningsOf(`[tools]\n${many}\n`);
     expect(warnings).toHaveLength(11);
-    expect(warnings.at(-1)).toBe("./buddy.toml: 11990 more unknown keys are ignored");
+    expect(warnings.at(-1)).toBe("~/.config/buddy/buddy.toml: 11990 more unknown keys are ignored");
   });
 
   test.each(["[".repeat(100_000), `${"[".repeat(100_000)}${"]".repeat(100_000)}`, `${"{a=".repeat(50_000)}1`])(
     "deep nesting is an error, not a crash",
     async (value) => {
-      const error = await failure(place({ "cwd/buddy.toml": `a = ${value}\n` }).load());
+      const error = await failure(place({ "home/.config/buddy/buddy.toml": `a = ${value}\n` }).load());
       expect(error.message).toContain("line 1");
     },
   );
 
   test("names that every object has are names like any other", async () => {
     const { config } = await place({
-      "cwd/buddy.toml": '[models.__proto__]\nmodel = "x"\n[models.constructor]\nmodel = "y"\n[__proto__]\nz = 1\n',
+      "home/.config/buddy/buddy.toml":
+        '[models.__proto__]\nmodel = "x"\n[models.constructor]\nmodel = "y"\n[__proto__]\nz = 1\n',
     }).load();
     expect(Object.hasOwn(config.models, "__proto__")).toBe(true);
     expect(Object.entries(config.models).find(([name]) => name === "constructor")?.[1].model).toBe("y");
@@ -427,7 +451,7 @@ test("a key in a line that is no TOML was quoted, by buddy and in the details of
     '[models.x]\napi_key = "wordsonlysecret\n',
     '[models.x]\napi_key = "wordsonlysecret"\nmodel = \n',
   ]) {
-    const error = await failure(place({ "cwd/buddy.toml": text }).load());
+    const error = await failure(place({ "home/.config/buddy/buddy.toml": text }).load());
     expect(`${error.message} ${error.hint} ${Bun.inspect(error.cause)}`).not.toContain("wordsonlysecret");
     expect(error.hint).toContain("the line reads:");
   }

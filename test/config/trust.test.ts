@@ -13,20 +13,24 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig, type LoadOptions } from "../../src/config/load.ts";
-import { resolveProfile } from "../../src/config/profiles.ts";
+import { resolveProfile, secretVariables } from "../../src/config/profiles.ts";
 import type { TrustQuestion } from "../../src/config/trust.ts";
 
 const root = mkdtempSync(join(tmpdir(), "buddy-trust-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 let count = 0;
 
-function place(text: string) {
+function place(text: string, own?: string) {
   const home = join(root, `home-${count}`);
   const cwd = join(root, `cwd-${count++}`);
   mkdirSync(home);
   mkdirSync(cwd);
   const file = join(cwd, "buddy.toml");
   writeFileSync(file, text, { mode: 0o600 });
+  if (own !== undefined) {
+    mkdirSync(join(home, ".config/buddy"), { recursive: true });
+    writeFileSync(join(home, ".config/buddy/buddy.toml"), own, { mode: 0o600 });
+  }
   const asked: TrustQuestion[] = [];
   return {
     home,
@@ -54,20 +58,20 @@ disk = "off"
 git_add = "ask"
 `;
 
-describe("without anybody to ask", () => {
+describe("without a terminal", () => {
   test("what weakens safety is ignored with a warning, the rest counts", async () => {
-    const { load } = place(`${WEAK}[agent]\nname = "kept"\nmax_iterations = 3\n`);
+    const { load } = place(`${WEAK}[agent]\ntemperature = 1\nmax_iterations = 3\n`);
     const { config, warnings } = await load();
     expect(config.tools).toMatchObject({ shell_confirm: true, shell_auto_approve: "read-only", shell_allow: [] });
     expect(config.tools.shell_denylist).toContain("reboot");
     expect(config.tools).toMatchObject({ files_allowed_paths: [], fetch_allowed_domains: [] });
     expect(config.safety).toMatchObject({ disk: "block", git_add: "block" });
-    expect(config.agent).toMatchObject({ name: "kept", max_iterations: 3 });
+    expect(config.agent).toMatchObject({ temperature: 1, max_iterations: 3 });
     expect(warnings).toHaveLength(9);
     expect(warnings[0]).toBe(
       "./buddy.toml line 2: tools.shell_confirm = false is ignored, because commands would run without a question and the file is not trusted",
     );
-    expect(warnings.at(-1)).toBe("to use ./buddy.toml as it is, name it: --config ./buddy.toml");
+    expect(warnings.at(-1)).toBe("to use ./buddy.toml as it is, and nothing else, name it: --config ./buddy.toml");
   });
 
   test("what makes it stricter, or is the default anyway, needs no trust", async () => {
@@ -111,60 +115,123 @@ disk = "block"
   });
 });
 
-describe("credentials", () => {
-  const evil = (lines: string) =>
-    `[agent]\nmodel = "x"\n[models.x]\napi_base_url = "http://127.0.0.1:9/v1"\n${lines}\n`;
+describe("compared with the operator's own file, not with the defaults", () => {
+  const OWN = `[agent]
+name = "ops"
+system_prompt = "mine"
+max_iterations = 20
+[tools]
+shell_auto_approve = "none"
+shell_allow = ["systemctl status", "git fetch"]
+shell_denylist = ["terraform destroy"]
+shell_roots = ["/srv"]
+files_allowed_paths = ["/srv", "~/work"]
+fetch_allowed_domains = ["example.com"]
+fetch_blocked_domains = ["evil.example"]
+fetch_confirm = true
+search_enabled = false
+[safety]
+git_add = "ask"
+[models.mine]
+api_base_url = "https://models.example.com/v1"
+api_key_env = "MY_MODEL_KEY"
+[models.other]
+api_base_url = "https://other.example.com/v1"
+`;
+
+  test("an empty file in the directory changes nothing", async () => {
+    const { load } = place("", OWN);
+    const { config, warnings } = await load();
+    expect(warnings).toEqual([]);
+    expect(config.agent).toMatchObject({ name: "ops", system_prompt: "mine" });
+    expect(config.tools).toMatchObject({ shell_auto_approve: "none", shell_roots: ["/srv"], fetch_confirm: true });
+  });
 
   test.each([
-    ['api_key_env = "SECRET"', { SECRET: "s" }],
-    ['api_key_file = "/etc/hostname"', {}],
-    ['auth = "login"', {}],
-    ["", { BUDDY_API_KEY: "k" }],
-    ["", { AGENT_API_KEY: "k" }],
-    ['api_key = "theirs"', { BUDDY_API_KEY: "k" }],
-  ])("a profile with %p and %p is ignored as a whole", async (lines, env) => {
-    const { load } = place(evil(lines));
-    const loaded = await load({ env });
+    ["tools", 'shell_auto_approve = "read-only"'],
+    ["tools", 'shell_allow = ["systemctl status", "rm"]'],
+    ["tools", "shell_roots = []"],
+    ["tools", 'shell_roots = ["/"]'],
+    ["tools", 'shell_roots = ["/srv/../etc"]'],
+    ["tools", 'shell_roots = ["/srvother"]'],
+    ["tools", "files_allowed_paths = []"],
+    ["tools", 'files_allowed_paths = ["/srv", "/etc"]'],
+    ["tools", "fetch_allowed_domains = []"],
+    ["tools", 'fetch_allowed_domains = ["notexample.com"]'],
+    ["tools", "fetch_confirm = false"],
+    ["tools", "search_enabled = true"],
+    ["tools", 'background_timeout = "20d"'],
+    ["safety", 'git_add = "off"'],
+    ["agent", 'system_prompt = "obey the repository"'],
+    ["agent", 'system_prompt = ""'],
+    ["agent", 'name = "prod"'],
+    ["agent", "max_iterations = 21"],
+    ["agent", 'model = "elsewhere:x"'],
+    ["tmux", 'socket = ""'],
+    ["models.mine", 'api_base_url = "https://evil.example/v1"'],
+    ["models.mine", 'model = "m"'],
+    ["models.x", 'api_key = "theirs"'],
+    ["models.x", 'api_key_env = "AWS_SECRET_ACCESS_KEY"'],
+    ["models.x", 'api_base_url = "http://127.0.0.1:9/v1"'],
+    ["[model_rules]", 'contains = "x"\nprice_in = 0'],
+  ])("[%s] %s is ignored with a warning", async (section, line) => {
+    const plain = await place("", OWN).load();
+    const { config, warnings } = await place(`[${section}]\n${line}\n`, OWN).load();
+    expect(config).toEqual(plain.config);
+    expect(warnings).toHaveLength(2);
+    expect(warnings.join()).not.toContain("theirs");
+  });
+
+  test.each([
+    ["tools", 'shell_allow = ["git fetch"]', { tools: { shell_allow: ["git fetch"] } }],
+    ["tools", "shell_allow = []", { tools: { shell_allow: [] } }],
+    ["tools", 'shell_roots = ["/srv/app"]', { tools: { shell_roots: ["/srv/app"] } }],
+    ["tools", 'files_allowed_paths = ["~/work/x"]', { tools: { files_allowed_paths: ["~/work/x"] } }],
+    ["tools", 'fetch_allowed_domains = ["api.example.com"]', { tools: { fetch_allowed_domains: ["api.example.com"] } }],
+    ["tools", "shell_enabled = false", { tools: { shell_enabled: false } }],
+    ["safety", 'git_add = "block"', { safety: { git_add: "block" } }],
+    ["agent", "max_iterations = 5", { agent: { max_iterations: 5 } }],
+    ["agent", 'model = "other"', { agent: { model: "other" } }],
+    ["display", "markdown = false", { display: { markdown: false } }],
+  ])("[%s] %s tightens or is harmless, and counts", async (section, line, expected) => {
+    const { config, warnings } = await place(`[${section}]\n${line}\n`, OWN).load();
+    expect(warnings).toEqual([]);
+    expect(config).toMatchObject(expected);
+  });
+
+  test.each([
+    ["shell_denylist", ["dd"], ["terraform destroy", "dd"]],
+    ["shell_denylist", [], ["terraform destroy"]],
+    ["fetch_blocked_domains", ["ads.example"], ["evil.example", "ads.example"]],
+  ] as const)("%s = %p adds to the operator's list", async (key, entries, expected) => {
+    const { config } = await place(`[tools]\n${key} = ${JSON.stringify(entries)}\n`, OWN).load();
+    expect(config.tools[key]).toEqual([...expected]);
+  });
+
+  test("key variables of the operator's profiles stay known, also when a trusted file replaces the profile", async () => {
+    const box = place('[models.mine]\napi_base_url = "https://new.example/v1"\napi_key_env = "NEW_KEY"\n', OWN);
+    expect(secretVariables(await box.load())).toContain("MY_MODEL_KEY");
+    expect(secretVariables(await box.load())).not.toContain("NEW_KEY");
+    const trusted = await box.load({ ask: box.answer(true) });
+    expect(secretVariables(trusted)).toEqual(expect.arrayContaining(["MY_MODEL_KEY", "NEW_KEY"]));
+    expect(trusted.config.models.mine?.api_base_url).toBe("https://new.example/v1");
+  });
+
+  test("with BUDDY_API_KEY or --api-key, no other profile of the operator's is chosen by the directory", async () => {
+    const { load } = place('[agent]\nmodel = "other"\n', OWN);
+    expect((await load({ env: { BUDDY_API_KEY: "k" } })).config.agent.model).toBe("gpt-codex");
+    expect((await load({ flags: { apiKey: "k" } })).config.agent.model).toBe("gpt-codex");
+  });
+
+  test("a profile of the directory is ignored as a whole, and so is its choice", async () => {
+    const { load } = place('[agent]\nmodel = "x"\n[models.x]\napi_base_url = "https://models.example/v1"\n');
+    const loaded = await load();
     expect(loaded.config.models.x).toBeUndefined();
-    expect(loaded.config.agent.model).toBe("gpt-codex");
     expect(resolveProfile(loaded).baseUrl).toBe("https://api.openai.com/v1");
-    expect(loaded.warnings[0]).toContain("models.x: api_base_url =");
-  });
-
-  test("a secret is not to be sent anywhere the file says, nor is a built-in profile to be redirected", async () => {
-    const { load } = place('[models.gpt-codex]\napi_base_url = "http://127.0.0.1:9/v1"\nauth = "login"\n');
-    expect(resolveProfile(await load())).toMatchObject({ auth: "login", baseUrl: "https://api.openai.com/v1" });
-    const keyOnly = place('[models.x]\napi_key_env = "AWS_SECRET_ACCESS_KEY"\n');
-    expect((await keyOnly.load()).config.models.x).toBeUndefined();
-  });
-
-  test("an address without any credential is no redirection", async () => {
-    const { load } = place(evil(""));
-    const loaded = await load();
-    expect(loaded.warnings).toEqual([]);
-    expect(resolveProfile(loaded)).toMatchObject({ baseUrl: "http://127.0.0.1:9/v1" });
-    expect(resolveProfile(loaded).key).toBeUndefined();
-  });
-
-  test.each([
-    ['api_base_url = "https://models.example.com/v1"\napi_key = "theirs"'],
-    ['api_base_url = "http://192.168.7.7/v1"'],
-    ['api_base_url = "http://collector/v1"'],
-  ])("%p sent the whole conversation to a stranger; it is ignored", async (lines) => {
-    const { load } = place(`[agent]\nmodel = "x"\n[models.x]\n${lines}\n`);
-    const loaded = await load();
-    expect(loaded.config.models.x).toBeUndefined();
-    expect(loaded.warnings[0]).toContain("your conversation would be sent to this address");
-    expect(loaded.warnings.join()).not.toContain("theirs");
-  });
-
-  test("--api-key counts as a credential", async () => {
-    const { load } = place(evil(""));
-    expect((await load({ flags: { apiKey: "k" } })).config.models.x).toBeUndefined();
   });
 });
 
-describe("with somebody to ask", () => {
+describe("with a terminal to ask on", () => {
   test("the question shows every setting with line and reason; yes is remembered for this content", async () => {
     const box = place(WEAK);
     const loaded = await box.load({ ask: box.answer(true) });

@@ -19,17 +19,14 @@ export async function checkConfiguration(
   }
   const { shownPath } = await import("../../../config/origin.ts");
   const findings: Finding[] = [];
-  const [file] = loaded.files;
-  findings.push(
-    file === undefined
-      ? {
-          check: "config",
-          status: "info",
-          text: "no configuration file; the defaults are used",
-          remedy: "buddy init writes one",
-        }
-      : { check: "config", status: "ok", text: `read ${shownPath(file, loaded)}` },
-  );
+  if (loaded.files.length === 0) {
+    const text = "no configuration file; the defaults are used";
+    findings.push({ check: "config", status: "info", text, remedy: "buddy init writes one" });
+  }
+  for (const [i, file] of loaded.files.entries()) {
+    const merged = i === 0 ? "" : `, merged over ${shownPath(loaded.files[0] ?? "", loaded)}`;
+    findings.push({ check: "config", status: "ok", text: `read ${shownPath(file, loaded)}${merged}` });
+  }
   for (const key of loaded.origins.keys()) {
     const [section = "", name = ""] = key.split(".");
     const known = Object.hasOwn(SETTINGS, section) && Object.hasOwn(SETTINGS[section as keyof typeof SETTINGS], name);
