@@ -77,7 +77,7 @@ function section(command: Command): string[] {
   });
   return [
     `.SS ${plain(["buddy", command.name, ...words].join(" "))}`,
-    plain(`${command.summary}.`),
+    plain(`${COMMANDS[command.name]?.summary ?? ""}.`),
     ...positionals.flatMap(([name, def]) => [".TP", italic(name.toUpperCase()), plain(def.description ?? "")]),
     ...options(command.args),
     ".PP",

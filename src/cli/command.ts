@@ -18,8 +18,6 @@ export type Args = Record<string, Arg>;
 
 export interface Command<T extends Args = Args> {
   readonly name: string;
-  /** One line, at most 60 characters, as in `buddy --help`. */
-  readonly summary: string;
   /** Positionals in order, then flags. */
   readonly args: T;
   /** Command line and what it does. */

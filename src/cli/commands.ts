@@ -2,6 +2,7 @@
 import type { Command } from "./command.ts";
 
 export interface CommandEntry {
+  /** One line, at most 60 characters. */
   readonly summary: string;
   load(): Promise<Command>;
 }
@@ -13,11 +14,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => widen((await import("./commands/exec/command.ts")).command),
   },
   resume: {
-    summary: "go on with a stored session in the REPL",
+    summary: "continue a saved session in the REPL",
     load: async () => widen((await import("./commands/resume/command.ts")).command),
   },
   sessions: {
-    summary: "list, export or remove stored sessions",
+    summary: "list, export or remove saved sessions",
     load: async () => widen((await import("./commands/sessions/command.ts")).command),
   },
   login: {

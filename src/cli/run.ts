@@ -5,6 +5,7 @@ import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { VERSION } from "../lib/version.ts";
 import type { Args, Call, Command } from "./command.ts";
 import { COMMANDS, loadRepl } from "./commands.ts";
+import { handleCrashes } from "./crash.ts";
 import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./args/options.ts";
 import {
   judgeTokens,
@@ -16,10 +17,8 @@ import {
 } from "./args/parse-arguments.ts";
 
 export async function run(argv: readonly string[]): Promise<ExitCode> {
-  // What nobody waits for must not end in a stack trace on the user's screen either.
-  for (const event of ["uncaughtException", "unhandledRejection"] as const) {
-    process.on(event, async (error: unknown) => process.exit(await report(error, argv)));
-  }
+  // An error that no one awaits must not end in a stack trace on the user's screen either.
+  handleCrashes(async (error) => process.exit(await report(error, argv)));
   try {
     return await dispatch(argv);
   } catch (error) {

@@ -5,6 +5,7 @@ import type { ExitCode } from "../../src/lib/errors.ts";
 import { Approvals, type ApprovalRequest, type Decision } from "../../src/policy/approvals.ts";
 import type { Display, ReplFacts, ReplHost } from "../../src/ui/repl/host.ts";
 import { Repl } from "../../src/ui/repl/repl.ts";
+import { TerminalScreen } from "../../src/ui/repl/terminal-screen.ts";
 import { Terminal } from "../../src/ui/terminal/terminal.ts";
 import { Emulator } from "./emulator.ts";
 import { encode } from "./pty.ts";
@@ -67,7 +68,7 @@ export class ReplRig implements AsyncDisposable {
       },
     );
     this.emulator.onAnswer((text) => this.send(text));
-    this.repl = new Repl(this.host, terminal, options.env ?? {});
+    this.repl = new Repl(this.host, new TerminalScreen(terminal, options.env ?? {}));
     this.done = this.repl.run();
   }
 

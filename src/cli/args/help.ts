@@ -45,7 +45,7 @@ export function commandHelp(command: Command): string {
     return def.required === false ? `[${word}]` : word;
   });
   const lines = [
-    `buddy ${command.name}: ${command.summary}`,
+    `buddy ${command.name}: ${COMMANDS[command.name]?.summary ?? ""}`,
     "",
     ["Usage: buddy", command.name, ...usage, "[OPTIONS]"].filter((part) => part !== "").join(" "),
   ];

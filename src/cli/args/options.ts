@@ -1,5 +1,6 @@
 /** The options every command knows, and what they mean once they are read. */
-import { DURATION_FORMAT, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
+import { type ApproveMode, parseApproveMode } from "../../lib/approve-mode.ts";
+import { DURATION_FORMAT } from "../../lib/durations.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { Args } from "../command.ts";
 import { parseDestination } from "../../targets/connection/ssh-destination.ts";
@@ -46,10 +47,6 @@ export const GLOBAL_ARGS = {
   version: { type: "boolean", alias: "V", description: "show the version and exit" },
 } as const satisfies Args;
 
-/** What --approve says; a duration approves everything for that long and then asks again. */
-export type ApproveMode =
-  { readonly kind: "ask" | "all" | "none" } | { readonly kind: "duration"; readonly ms: number };
-
 export interface GlobalOptions {
   readonly config?: string;
   readonly model?: string;
@@ -78,7 +75,7 @@ export function readGlobalOptions(values: FlagValues): GlobalOptions {
     ["quiet", "verbose"],
   ] as const) {
     if (values.has(one) && values.has(other)) {
-      throw new BuddyError("usage", `--${one} and --${other} contradict each other`, { hint: "give one of them" });
+      throw new BuddyError("usage", `--${one} and --${other} cannot be combined`, { hint: "give one of them" });
     }
   }
   const text = (name: string): string | undefined => {
@@ -97,7 +94,7 @@ export function readGlobalOptions(values: FlagValues): GlobalOptions {
   return {
     ...defined({ config: text("config"), model: text("model"), baseUrl, apiKey: text("api-key"), ssh, container }),
     ...defined({ cd: text("cd"), tmuxSession: session }),
-    ...(approve === undefined ? {} : { approve: parseApproveMode(approve) }),
+    ...(approve === undefined ? {} : { approve: requireApproveMode(approve) }),
     ...(values.has("no-color") ? { color: false as const } : {}),
     tmux: values.has("tmux") ? "required" : values.has("no-tmux") ? "never" : "auto",
     dryRun: values.has("dry-run"),
@@ -106,14 +103,10 @@ export function readGlobalOptions(values: FlagValues): GlobalOptions {
   };
 }
 
-/** `ask`, `all`, `none` or a duration; also the argument of /approve. */
-export function parseApproveMode(text: string, where = "--approve"): ApproveMode {
-  if (text === "ask" || text === "all" || text === "none") return { kind: text };
-  const ms = parseDuration(text);
-  if (ms === undefined || ms === 0 || ms > LONGEST_DURATION_MS) {
-    throw new BuddyError("usage", `${where} must be ask, all, none, or ${DURATION_FORMAT}, not "${text}"`);
-  }
-  return { kind: "duration", ms };
+function requireApproveMode(text: string): ApproveMode {
+  const mode = parseApproveMode(text);
+  if (mode !== undefined) return mode;
+  throw new BuddyError("usage", `--approve must be ask, all, none, or ${DURATION_FORMAT}, not "${text}"`);
 }
 
 /** tmux itself reads `.` and `:` in a session name as separators. */
@@ -129,7 +122,7 @@ function requireSessionName(name: string): void {
 function requireHttpUrl(url: string): void {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
-    throw new BuddyError("usage", `--base-url: "${url}" is no http or https address`, {
+    throw new BuddyError("usage", `--base-url: "${url}" is not an HTTP(S) URL`, {
       hint: "for example --base-url http://localhost:11434/v1",
     });
   }
@@ -146,7 +139,7 @@ function requireSshTarget(target: string): void {
     parseDestination(target);
     return;
   }
-  throw new BuddyError("usage", `--ssh: "${target}" is no host`, {
+  throw new BuddyError("usage", `--ssh: "${target}" is not a valid host`, {
     hint: "for example --ssh web1, --ssh deploy@web1 or --ssh deploy@web1:2222",
   });
 }

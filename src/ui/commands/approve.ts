@@ -1,6 +1,5 @@
 /** /approve: whether buddy asks, for how long it does not, and what is in force now. */
-import { LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
-import type { ApprovalMode } from "../../policy/approvals.ts";
+import { parseApproveMode } from "../../lib/approve-mode.ts";
 import type { SlashCommand } from "./slash-commands.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 import { approvalWords } from "./status.ts";
@@ -19,7 +18,7 @@ export const approve: SlashCommand = {
   run(screen, args) {
     const { approvals } = screen.host;
     if (args !== "") {
-      const mode = parseMode(args);
+      const mode = parseApproveMode(args);
       if (mode === undefined) {
         screen.fail(
           `/approve takes ask, all, none or a duration, not "${oneLine(args)}"`,
@@ -27,7 +26,7 @@ export const approve: SlashCommand = {
         );
         return;
       }
-      approvals.setMode(mode);
+      approvals.setMode(mode.kind === "duration" ? { kind: "until", at: Date.now() + mode.ms } : mode);
     }
     const { mode } = approvals;
     const words = `approvals: ${approvalWords(mode, Date.now())}`;
@@ -35,12 +34,6 @@ export const approve: SlashCommand = {
     screen.say([mode.kind === "all" || mode.kind === "until" ? screen.style.warning(words + until) : words]);
   },
 };
-
-function parseMode(text: string): ApprovalMode | undefined {
-  if (text === "ask" || text === "all" || text === "none") return { kind: text };
-  const ms = parseDuration(text);
-  return ms === undefined || ms <= 0 || ms > LONGEST_DURATION_MS ? undefined : { kind: "until", at: Date.now() + ms };
-}
 
 /** The time of day, with the date when that is another day. */
 function moment(at: number): string {

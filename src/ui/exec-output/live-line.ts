@@ -1,5 +1,6 @@
 /** One line on a terminal that says what is being waited for and for how long; gone before anything else is written. */
 import { formatDuration } from "../../lib/durations.ts";
+import { spinnerFrame, SPINNER_MS } from "../spinner.ts";
 
 export class LiveLine {
   readonly #write: (text: string) => void;
@@ -7,7 +8,6 @@ export class LiveLine {
   #label = "";
   #since = 0;
   #shown = false;
-  #frame = 0;
 
   constructor(write: (text: string) => void) {
     this.#write = write;
@@ -18,11 +18,11 @@ export class LiveLine {
     this.clear();
     this.#label = label;
     this.#since = performance.now();
-    this.#timer ??= setInterval(() => this.#draw(), FRAME_MS);
+    this.#timer ??= setInterval(() => this.#draw(), SPINNER_MS);
     this.#timer.unref();
   }
 
-  /** Takes it off the screen; it comes back when the wait goes on. */
+  /** Takes it off the screen; it comes back when the wait continues. */
   clear(): void {
     if (this.#shown) this.#write("\r\u001b[K");
     this.#shown = false;
@@ -38,7 +38,7 @@ export class LiveLine {
   #draw(): void {
     const waited = performance.now() - this.#since;
     if (waited < PATIENCE_MS) return;
-    const frame = FRAMES[this.#frame++ % FRAMES.length];
+    const frame = spinnerFrame(Date.now());
     this.#shown = true;
     this.#write(
       `\r\u001b[K\u001b[90m${frame} ${this.#label} ${formatDuration(Math.floor(waited / 1000) * 1000)}\u001b[0m`,
@@ -46,6 +46,4 @@ export class LiveLine {
   }
 }
 
-const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-const FRAME_MS = 100;
 const PATIENCE_MS = 1_000;

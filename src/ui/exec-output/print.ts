@@ -1,5 +1,6 @@
 /** What a person sees of `buddy exec`: the answer on stdout, everything else, short, on stderr. */
 import type { AgentEvent } from "../../agent/events.ts";
+import { clip } from "../../lib/graphemes.ts";
 import { formatDuration } from "../../lib/durations.ts";
 import type { Output } from "../../lib/output.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
@@ -263,10 +264,6 @@ export class Printer {
 }
 
 const LONGEST_LINE = 65_536;
-
-function clip(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…`;
-}
 
 /** The result inside the envelope, as text. */
 function payload(envelope: string): string {

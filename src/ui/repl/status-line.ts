@@ -3,6 +3,7 @@ import type { AgentEvent } from "../../agent/events.ts";
 import type { Task } from "../../agent/tasks.ts";
 import type { ApprovalMode } from "../../policy/approvals.ts";
 import { clip, textWidth } from "../../lib/graphemes.ts";
+import { spinnerFrame } from "../spinner.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 import { clock, compactNumber } from "../words.ts";
@@ -88,7 +89,7 @@ export function statusLine(
   const startedAt = task.state.kind === "running" || task.state.kind === "stopping" ? task.state.startedAt : now;
   const state = task.state.kind === "stopping" ? "stopping" : activity.state(now);
   const elapsed = now - startedAt;
-  const frame = activity.asking ? "?" : SPINNER[Math.floor(now / FRAME_MS) % SPINNER.length]!;
+  const frame = activity.asking ? "?" : spinnerFrame(now);
   const left = task.deadline === undefined ? "" : `limit in ${clock(Math.max(0, task.deadline - now))}`;
   const waiting = queued === 0 ? "" : `${queued} queued`;
   // That nothing is asked must not be forgotten.
@@ -104,6 +105,3 @@ export function statusLine(
   while (shown.length > 3 && textWidth(shown.join(" · ")) + 2 > columns) shown = shown.slice(0, -1);
   return clip(`${style.toolName(frame)} ${style.grey(shown.join(" · "))}`, columns);
 }
-
-const SPINNER = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
-export const FRAME_MS = 250;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { command as exec } from "../../../src/cli/commands/exec/command.ts";
 import { COMMANDS } from "../../../src/cli/commands.ts";
 import type { Args } from "../../../src/cli/command.ts";
-import { type GlobalOptions, GLOBAL_ARGS, parseApproveMode, readGlobalOptions } from "../../../src/cli/args/options.ts";
+import { type GlobalOptions, GLOBAL_ARGS, readGlobalOptions } from "../../../src/cli/args/options.ts";
 import { judgeTokens, takeCommand, tokenize } from "../../../src/cli/args/parse-arguments.ts";
 import { BuddyError } from "../../../src/lib/errors.ts";
 
@@ -111,8 +111,8 @@ describe("flags", () => {
     [["exec", "--dry-run=false"], "--dry-run takes no value"],
     [["exec", "-m", "a", "--model", "b"], "--model is given twice"],
     [["exec", "--tmux=a", "--tmux"], "--tmux is given twice"],
-    [["exec", "--tmux", "--no-tmux"], "--tmux and --no-tmux contradict each other"],
-    [["exec", "-qv"], "--quiet and --verbose contradict each other"],
+    [["exec", "--tmux", "--no-tmux"], "--tmux and --no-tmux cannot be combined"],
+    [["exec", "-qv"], "--quiet and --verbose cannot be combined"],
     [["exec", "a", "b"], 'too many arguments: "b"'],
     [["exec", "--timeout", "0"], '--timeout must be a duration such as 500ms, 10s, 5m, 2h or 1d, at most 24d, not "0"'],
     [["exec", "--timeout", "soon"], 'not "soon"'],
@@ -123,14 +123,14 @@ describe("flags", () => {
     [["exec", "--max-iterations", "ten"], 'not "ten"'],
     [["exec", "--approve", "maybe"], "--approve must be ask, all, none, or a duration"],
     [["exec", "--approve", "0s"], "--approve must be ask, all, none, or a duration"],
-    [["exec", "--base-url", "localhost:80"], '--base-url: "localhost:80" is no http or https address'],
+    [["exec", "--base-url", "localhost:80"], '--base-url: "localhost:80" is not an HTTP(S) URL'],
     [["exec", "--base-url", "https://u:p@h"], "--base-url must not hold a user name or password"],
-    [["exec", "--ssh", "a b"], '--ssh: "a b" is no host'],
+    [["exec", "--ssh", "a b"], '--ssh: "a b" is not a valid host'],
     [["exec", "--ssh", "web1:99999"], '--ssh "web1:99999": "99999" is not a port'],
     [["exec", "--ssh", "web1:"], '--ssh "web1:": "" is not a port'],
-    [["exec", "--ssh=-oProxyCommand=x"], '--ssh: "-oProxyCommand=x" is no host'],
-    [["exec", "--ssh", "user@"], '--ssh: "user@" is no host'],
-    [["exec", "--ssh", "u@-oProxyCommand=x"], "is no host"],
+    [["exec", "--ssh=-oProxyCommand=x"], '--ssh: "-oProxyCommand=x" is not a valid host'],
+    [["exec", "--ssh", "user@"], '--ssh: "user@" is not a valid host'],
+    [["exec", "--ssh", "u@-oProxyCommand=x"], "is not a valid host"],
     [["exec", "--container=--privileged"], "cannot be the name or id of a container"],
     [["exec", "--tmux=a.b"], '--tmux: "a.b" cannot be a session name'],
     [["exec", "--tmux=-x"], '--tmux: "-x" cannot be a session name'],
@@ -176,10 +176,4 @@ describe("positionals", () => {
     expect(refusal(["init", "x"], "init", {})).toBe('too many arguments: "x"');
     expect(refusal(["resume"], "resume", { id: { type: "positional" } })).toBe("buddy resume needs an argument: ID");
   });
-});
-
-test("/approve reads the same modes", () => {
-  expect(parseApproveMode("ask")).toEqual({ kind: "ask" });
-  expect(parseApproveMode("90")).toEqual({ kind: "duration", ms: 90_000 });
-  expect(() => parseApproveMode("x", "/approve")).toThrow("/approve must be ask, all, none, or a duration");
 });

@@ -120,7 +120,7 @@ describe("a task", () => {
     const screen = await rig.until("task 1 was stopped");
     expect(screen).toContain("1 queued prompt dropped");
     rig.key("ctrl-c");
-    await rig.until("press Ctrl-C again to leave");
+    await rig.until("press Ctrl-C again to quit");
     rig.key("ctrl-c");
     expect(await rig.done).toBe(0);
     expect(rig.raw).toBe(false);

@@ -10,7 +10,6 @@ const SCRIPTS: Readonly<Record<string, string>> = { bash, zsh, fish };
 
 export const command = defineCommand({
   name: "completion",
-  summary: "print a completion script for bash, zsh or fish",
   args: {
     shell: { type: "positional", choices: ["bash", "zsh", "fish"], description: "the shell to complete in" },
   },

@@ -3,7 +3,6 @@ import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
   name: "demo",
-  summary: "a short guided run: no key, no network",
   args: {
     yes: { type: "boolean", alias: "y", description: "answer every question with yes (for scripts)" },
   },

@@ -10,7 +10,6 @@ import type { GlobalOptions } from "../../args/options.ts";
 
 export const command = defineCommand({
   name: "doctor",
-  summary: "check configuration, key, model, tmux, ssh, containers",
   args: {
     json: { type: "boolean", description: "print the findings as JSON" },
   },

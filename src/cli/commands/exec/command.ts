@@ -5,7 +5,6 @@ import { readCount, readDuration } from "../../args/flag-values.ts";
 
 export const command = defineCommand({
   name: "exec",
-  summary: "answer one prompt: the answer on stdout, the rest on stderr",
   args: {
     prompt: {
       type: "positional",

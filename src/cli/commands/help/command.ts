@@ -7,7 +7,6 @@ import { commandHelp, rootHelp } from "../../args/help.ts";
 
 export const command = defineCommand({
   name: "help",
-  summary: "show help for a command",
   args: {
     command: { type: "positional", required: false, description: "the command to explain" },
   },

@@ -4,7 +4,6 @@ import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
   name: "init",
-  summary: "write the configuration file",
   args: {
     force: { type: "boolean", description: "replace an existing file; it is kept as buddy.toml.SECONDS.bak" },
   },

@@ -5,7 +5,6 @@ import { stderrLine } from "../../../lib/stderr-line.ts";
 
 export const command = defineCommand({
   name: "login",
-  summary: 'sign in, for profiles with auth = "login"',
   args: {
     profile: { type: "positional", required: false, description: "the profile to sign in for (default: the active)" },
     check: { type: "boolean", description: "tell whether you are signed in and until when" },

@@ -6,7 +6,6 @@ import { KINDS, type PolicyKind } from "./kinds.ts";
 
 export const command = defineCommand({
   name: "policy",
-  summary: "explain what the policy says, without doing anything",
   args: {
     kind: {
       type: "positional",

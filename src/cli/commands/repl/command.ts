@@ -3,7 +3,6 @@ import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
   name: "",
-  summary: "talk to it",
   args: {},
   examples: [["buddy", "the REPL on this machine"]],
   async run({ globals }) {

@@ -5,12 +5,13 @@ import { resolveProfile } from "../../../config/profiles.ts";
 import { wantsColor } from "../../../lib/color.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
 import { Output } from "../../../lib/output.ts";
-import type { Display } from "../../../ui/repl/host.ts";
-import type { LineInput } from "../../../ui/repl/plain-repl.ts";
+import type { Display, ReplHost } from "../../../ui/repl/host.ts";
+import type { LineInput } from "../../../ui/repl/line-screen.ts";
 import { composeRun, type Run } from "../../../app/run.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { replHost } from "../../../app/repl-host.ts";
+import { handleCrashes } from "../../crash.ts";
 import { watchSignals } from "../../signals.ts";
 import { withNoModelHint } from "../../../app/no-model-hint.ts";
 import { yesOnTerminal } from "../../../app/confirm-on-terminal.ts";
@@ -24,7 +25,7 @@ export interface ReplOptions {
 
 export async function repl(options: ReplOptions, globals: GlobalOptions): Promise<ExitCode> {
   if (!isatty(0)) {
-    throw new BuddyError("usage", "the REPL reads from a terminal, and stdin is none", {
+    throw new BuddyError("usage", "stdin is not a terminal; use buddy exec", {
       hint: 'for a pipe or a script: echo "…" | buddy exec',
     });
   }
@@ -52,20 +53,17 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     notify: display.notify,
   };
   const host = replHost({ run, loaded, globals: run.globals, display: screen, resumed: options.resume !== undefined });
-  const ui = await openUi(host, screen);
+  const ui = await openUi(host);
   problem = (message) => ui.warn(message);
   for (const message of [...problems, ...run.notes]) ui.warn(message);
-  // Bun prints what nobody caught and goes on: a REPL that is half broken, on a terminal in raw mode.
-  const crash = (error: unknown): void => ui.crash(error);
-  process.on("uncaughtException", crash);
-  process.on("unhandledRejection", crash);
+  // Bun prints what was not caught and continues: a REPL that is half broken, on a terminal in raw mode.
+  const crashes = handleCrashes((error) => ui.crash(error));
   const done = ui.run();
   // Behind the first frame: opening must not hold up the prompt.
   const opening = setTimeout(() => void openTarget(run, ui), 0);
   const code = await done.finally(() => {
     clearTimeout(opening);
-    process.off("uncaughtException", crash);
-    process.off("unhandledRejection", crash);
+    crashes[Symbol.dispose]();
   });
   if (ui.stuck) {
     await run[Symbol.asyncDispose]();
@@ -108,22 +106,23 @@ async function openTarget(run: Run, ui: Ui): Promise<void> {
   }
 }
 
-async function openUi(host: ReturnType<typeof replHost>, display: Display) {
+async function openUi(host: ReplHost) {
+  const { Repl } = await import("../../../ui/repl/repl.ts");
   if (!isatty(1) || process.env.TERM === "dumb" || plainWanted(process.env.BUDDY_PLAIN)) {
-    const { PlainRepl } = await import("../../../ui/repl/plain-repl.ts");
+    const { LineScreen } = await import("../../../ui/repl/line-screen.ts");
     const columns = isatty(1) ? ((process.stdout as WriteStream).columns ?? 80) : 80;
     const out = new Output(1);
-    const plain = new PlainRepl({ ...host, display }, lineInput(process.stdin), (text) => out.write(text), columns);
-    // `buddy | head`: nobody reads any more.
-    out.onBroken(() => plain.leave(EXIT.ok));
-    return plain;
+    const repl = new Repl(host, new LineScreen(lineInput(process.stdin), (text) => out.write(text), columns));
+    // `buddy | head`: no one reads any more.
+    out.onBroken(() => repl.leave(EXIT.ok));
+    return repl;
   }
-  const [{ Repl }, { Terminal, standardOutput }] = await Promise.all([
-    import("../../../ui/repl/repl.ts"),
+  const [{ TerminalScreen }, { Terminal, standardOutput }] = await Promise.all([
+    import("../../../ui/repl/terminal-screen.ts"),
     import("../../../ui/terminal/terminal.ts"),
   ]);
   const terminal = new Terminal(process.stdin as ReadStream, standardOutput(process.stdout as WriteStream));
-  return new Repl(host, terminal, process.env);
+  return new Repl(host, new TerminalScreen(terminal, process.env));
 }
 
 function plainWanted(value: string | undefined): boolean {
@@ -140,8 +139,11 @@ function lineInput(stdin: NodeJS.ReadStream): LineInput {
         rest = lines.pop() ?? "";
         for (const text of lines) line(text.replace(/\r$/, ""));
       });
-      stdin.on("end", end);
-      stdin.on("error", end);
+      stdin.on("end", () => {
+        if (rest !== "") line(rest);
+        end();
+      });
+      stdin.on("error", () => end(true));
     },
     stop: () => void stdin.pause(),
   };

@@ -4,7 +4,6 @@ import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
   name: "resume",
-  summary: "go on with a stored session in the REPL",
   args: {
     id: { type: "positional", required: false, description: "the session's id, or the beginning of it" },
     last: { type: "boolean", description: "the session used last in this directory" },

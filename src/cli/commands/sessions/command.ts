@@ -8,7 +8,6 @@ import { stderrLine } from "../../../lib/stderr-line.ts";
 
 export const command = defineCommand({
   name: "sessions",
-  summary: "list, export or remove stored sessions",
   args: {
     action: {
       type: "positional",

@@ -7,7 +7,7 @@ import { Activity } from "./status-line.ts";
 import type { Transcript } from "../transcript/transcript.ts";
 import { seconds } from "../words.ts";
 
-export class TaskScreen {
+export class TaskView {
   readonly tasks: Tasks;
   readonly #host: ReplHost;
   readonly #transcript: Transcript;

@@ -1,5 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { PlainRepl } from "../../../src/ui/repl/plain-repl.ts";
+import { LineScreen } from "../../../src/ui/repl/line-screen.ts";
+import { Repl } from "../../../src/ui/repl/repl.ts";
 import { answer, ReplRig, type RigOptions, type ScriptedTurn } from "../../support/repl-rig.ts";
 import { until } from "../../support/until.ts";
 
@@ -7,7 +8,7 @@ setDefaultTimeout(30_000);
 
 class PlainRig implements AsyncDisposable {
   readonly inner: ReplRig;
-  readonly repl: PlainRepl;
+  readonly repl: Repl;
   readonly done: Promise<number>;
   said = "";
   #line: (line: string) => void = () => {};
@@ -16,18 +17,14 @@ class PlainRig implements AsyncDisposable {
   constructor(options: RigOptions = {}) {
     // Its host is wanted, not its screen.
     this.inner = new ReplRig(options);
-    this.repl = new PlainRepl(
-      this.inner.host,
-      {
-        start: (line, end) => {
-          this.#line = line;
-          this.#end = end;
-        },
-        stop: () => {},
+    const input = {
+      start: (line: (line: string) => void, end: () => void) => {
+        this.#line = line;
+        this.#end = end;
       },
-      async (text) => void (this.said += text),
-      100,
-    );
+      stop: () => {},
+    };
+    this.repl = new Repl(this.inner.host, new LineScreen(input, async (text) => void (this.said += text), 100));
     this.done = this.repl.run();
   }
 
@@ -146,7 +143,7 @@ describe("line mode", () => {
     process.emit("SIGINT", "SIGINT");
     await rig.until("task 1 was stopped");
     await until(() => rig.said.endsWith("> "), "the prompt");
-    expect(rig.said.slice(before)).toMatch(/^1 queued prompt dropped\n· task 1 was stopped after \S+\n\S+ \S+> $/);
+    expect(rig.said.slice(before)).toMatch(/^· 1 queued prompt dropped\n· task 1 was stopped after \S+\n\S+ \S+> $/);
     rig.repl.targetOpened();
     process.emit("SIGTERM", "SIGTERM");
     expect(await rig.done).toBe(143);

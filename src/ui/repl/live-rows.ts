@@ -9,7 +9,7 @@ import type { CursorPosition } from "../terminal/live-area.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 
-export interface ReplView {
+export interface LiveRows {
   readonly style: Theme;
   readonly editor: Editor;
   readonly queue: ApprovalQueue;
@@ -24,7 +24,7 @@ export interface ReplView {
 }
 
 /** `columns` is what a row may use; `rows` the height of the terminal. */
-export function layOut(view: ReplView, columns: number, rows: number): { rows: string[]; cursor: CursorPosition } {
+export function liveRows(view: LiveRows, columns: number, rows: number): { rows: string[]; cursor: CursorPosition } {
   const height = Math.max(1, rows - 1);
   const bottom = bottomRows(view, columns, height);
   const above: string[] = [];
@@ -43,7 +43,7 @@ export function layOut(view: ReplView, columns: number, rows: number): { rows: s
   return { rows: all, cursor: { row: shift + bottom.cursor.row, col: Math.min(bottom.cursor.col, columns) } };
 }
 
-function bottomRows(view: ReplView, columns: number, height: number): { rows: string[]; cursor: CursorPosition } {
+function bottomRows(view: LiveRows, columns: number, height: number): { rows: string[]; cursor: CursorPosition } {
   const { queue, picker } = view;
   if (queue.current !== undefined && queue.asks) {
     const { rows, cursor } = queue.current.view(columns, height, queue.behind);
@@ -64,7 +64,7 @@ function bottomRows(view: ReplView, columns: number, height: number): { rows: st
 }
 
 /** The input line with what hangs below it. */
-function lineRows(view: ReplView, columns: number, height: number): { rows: string[]; cursor: CursorPosition } {
+function lineRows(view: LiveRows, columns: number, height: number): { rows: string[]; cursor: CursorPosition } {
   const line = editorRows(view, columns, Math.max(1, Math.floor(height * 0.6)));
   const free = height - line.rows.length;
   const hint = view.hint === "" ? [] : [view.style.grey(view.hint)];
@@ -72,7 +72,7 @@ function lineRows(view: ReplView, columns: number, height: number): { rows: stri
   return { rows: [...line.rows, ...below], cursor: line.cursor };
 }
 
-function editorRows(view: ReplView, columns: number, limit: number): { rows: string[]; cursor: CursorPosition } {
+function editorRows(view: LiveRows, columns: number, limit: number): { rows: string[]; cursor: CursorPosition } {
   const { editor, style } = view;
   const { search } = editor;
   if (search !== undefined) {

@@ -2,9 +2,9 @@
 import { type CursorPosition, LiveArea, terminalReflows } from "../terminal/live-area.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
-export class ReplScreen {
+export class Painter {
   readonly #terminal: Terminal;
-  readonly #content: ScreenContent;
+  readonly #content: PainterContent;
   readonly #reflows: boolean;
   readonly #area = new LiveArea();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -16,7 +16,7 @@ export class ReplScreen {
   #off = false;
   #ending = false;
 
-  constructor(terminal: Terminal, env: Readonly<Record<string, string | undefined>>, content: ScreenContent) {
+  constructor(terminal: Terminal, env: Readonly<Record<string, string | undefined>>, content: PainterContent) {
     this.#terminal = terminal;
     this.#content = content;
     this.#reflows = terminalReflows(env);
@@ -148,7 +148,7 @@ export class ReplScreen {
   }
 }
 
-export interface ScreenContent {
+export interface PainterContent {
   /** Finished lines that are not printed yet. */
   waiting(): number;
   take(limit: number): string[];

@@ -1,0 +1,195 @@
+/** The REPL line by line: for dumb terminals, screen readers and logs. Nothing moves, nothing is repainted. */
+import type { Task } from "../../agent/tasks.ts";
+import { EXIT } from "../../lib/errors.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
+import { ApprovalPrompt } from "../approval/approval-prompt.ts";
+import { isSlashCommand } from "../commands/slash-commands.ts";
+import type { Choice } from "../picker.ts";
+import { oneLine } from "../transcript/tool-view.ts";
+import type { Repl } from "./repl.ts";
+import type { ReplScreen } from "./screen.ts";
+
+export class LineScreen implements ReplScreen {
+  readonly columns: number;
+  readonly links = false;
+  readonly echoes = true;
+  /** A line nobody reads ends the process (SIGPIPE, EIO). */
+  readonly stuck = false;
+  readonly #input: LineInput;
+  readonly #write: (text: string) => Promise<void>;
+  #repl: Repl | undefined;
+  /** Who gets the next line instead of the prompt; the newest question first. */
+  #questions: ((line: string) => void)[] = [];
+  #prompted = false;
+  #saidWaiting = false;
+  /** A task is about to start: no prompt in between. */
+  #submitting = false;
+  #ended = false;
+
+  constructor(input: LineInput, write: (text: string) => Promise<void>, columns: number) {
+    this.#input = input;
+    this.#write = write;
+    this.columns = columns;
+  }
+
+  start(repl: Repl): void {
+    this.#repl = repl;
+    void this.#print();
+    this.#input.start(
+      (line) => this.#line(line),
+      (gone) => (gone ? repl.leave(EXIT.hangup) : this.#end()),
+    );
+  }
+
+  refresh(): void {
+    void this.#print();
+  }
+
+  room(): Promise<void> {
+    return this.#print();
+  }
+
+  clearLine(): boolean {
+    this.#prompted = false;
+    return false;
+  }
+
+  /** What was printed stays: a log is not taken back. */
+  clear(): void {}
+
+  async pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined> {
+    const repl = this.#started;
+    repl.transcript.say([
+      title,
+      ...choices.map(({ label, hint }, i) => `${i === selected ? "*" : " "} ${i + 1} ${label}  ${hint}`),
+    ]);
+    const answer = (await this.#ask("number (empty: none): ")).trim();
+    const chosen = choices[Number(answer) - 1] ?? choices.find(({ value }) => value === answer);
+    if (chosen === undefined && answer !== "")
+      repl.fail(`${oneLine(answer)} is not in the list`, "nothing was changed");
+    return chosen;
+  }
+
+  /** Said once: a countdown would fill the screen. */
+  waiting(text: string | undefined): void {
+    if (text !== undefined && !this.#saidWaiting) this.#started.say([`${text}; Ctrl-C stops`]);
+    this.#saidWaiting = text !== undefined;
+  }
+
+  hint(text: string): void {
+    this.#started.say([text]);
+  }
+
+  taskStarted(task: Task): void {
+    this.#started.transcript.remark(`task ${task.id}: ${oneLine(task.title)}`);
+  }
+
+  /** The queue's next task starts before a prompt would be answered. */
+  taskEnded(): void {
+    queueMicrotask(() => {
+      if (this.#ended) this.#end();
+      else void this.#print();
+    });
+  }
+
+  async ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
+    const repl = this.#started;
+    if (this.#ended) return { kind: "nobody" };
+    const given: ApprovalAnswer[] = [];
+    const prompt = new ApprovalPrompt(request, repl.style, (answer) => void given.push(answer));
+    repl.transcript.say([...prompt.preamble(this.columns, Number.MAX_SAFE_INTEGER), ...prompt.plainQuestion()], "tool");
+    while (given.length === 0) {
+      const line = await this.#ask(prompt.plainLabel(), signal);
+      if (signal.aborted || repl.leaving) return { kind: "cancelled" };
+      if (this.#ended) return { kind: "nobody" };
+      if (prompt.choosing && isSlashCommand(line.trim())) {
+        await repl.command(line);
+        if (signal.aborted) return { kind: "cancelled" };
+        continue;
+      }
+      for (const said of prompt.plainAnswer(line)) repl.say([said]);
+    }
+    return given[0]!;
+  }
+
+  release(): void {
+    for (const question of this.#questions.splice(0)) question("");
+  }
+
+  async close(): Promise<void> {
+    this.#input.stop();
+    if (this.#prompted) await this.#write("\n");
+    const lines = this.#started.transcript.take(Number.MAX_SAFE_INTEGER);
+    await this.#write(lines.map((line) => `${line}\n`).join(""));
+  }
+
+  get #started(): Repl {
+    if (this.#repl === undefined) throw new Error("the screen has not been started");
+    return this.#repl;
+  }
+
+  /** The next line typed; empty when the signal comes first. */
+  async #ask(label: string, signal?: AbortSignal): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const abort = (): void => resolve("");
+    signal?.addEventListener("abort", abort);
+    this.#questions.unshift(resolve);
+    void this.#print(label);
+    const line = await promise;
+    signal?.removeEventListener("abort", abort);
+    this.#questions = this.#questions.filter((other) => other !== resolve);
+    return line;
+  }
+
+  #line(line: string): void {
+    const repl = this.#started;
+    this.#prompted = false;
+    const [question] = this.#questions;
+    if (question !== undefined) {
+      question(line);
+      return;
+    }
+    if (line.trim() === "") {
+      void this.#print();
+      return;
+    }
+    const busy = repl.tasks.running !== undefined;
+    this.#submitting = true;
+    const task = repl.submit(line);
+    this.#submitting = false;
+    if (busy && task !== undefined) repl.say([`queued as task ${task.id}`]);
+  }
+
+  /** No more lines: what was entered is done first, but there is nobody left to answer a question. */
+  #end(): void {
+    const repl = this.#started;
+    this.#ended = true;
+    this.release();
+    if (repl.tasks.running === undefined && repl.tasks.queued.length === 0) repl.leave(EXIT.ok);
+  }
+
+  /** Prints what is finished, then the question or, when nothing runs, the prompt. */
+  #print(label?: string): Promise<void> {
+    const repl = this.#repl;
+    if (repl === undefined) return Promise.resolve();
+    const lines = repl.transcript.take(Number.MAX_SAFE_INTEGER);
+    const fresh = lines.length > 0 || label !== undefined;
+    let text = fresh && this.#prompted ? "\n" : "";
+    if (fresh) this.#prompted = false;
+    for (const line of lines) text += `${line}\n`;
+    const idle = repl.tasks.running === undefined && this.#questions.length === 0;
+    const wanted = label ?? (idle ? repl.style.prompt(repl.prompt()) : undefined);
+    if (wanted !== undefined && !this.#prompted && !repl.leaving && !this.#submitting && !this.#ended) {
+      text += wanted;
+      this.#prompted = true;
+    }
+    return text === "" ? Promise.resolve() : this.#write(text);
+  }
+}
+
+/** Lines as a terminal in its normal mode gives them. */
+export interface LineInput {
+  /** `gone`: the terminal was closed. A last line without a newline counts as one. */
+  start(line: (line: string) => void, end: (gone?: boolean) => void): void;
+  stop(): void;
+}

@@ -1,0 +1,283 @@
+/** The REPL on a terminal: the input line stays usable below what is printed, questions take its place. */
+import type { Task } from "../../agent/tasks.ts";
+import { EXIT } from "../../lib/errors.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
+import { ApprovalQueue } from "../approval/approval-queue.ts";
+import { answeredLine, type ApprovalPrompt } from "../approval/approval-prompt.ts";
+import { Editor } from "../editor/editor.ts";
+import type { Cell } from "../editor/line-buffer.ts";
+import { type Choice, Picker } from "../picker.ts";
+import { SPINNER_MS } from "../spinner.ts";
+import type { KeyInput, TerminalInput } from "../terminal/keys.ts";
+import { onSignals } from "../terminal/on-signals.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { supportsLinks } from "../theme.ts";
+import { oneLine } from "../transcript/tool-view.ts";
+import { completer } from "./completer.ts";
+import { type LiveRows, liveRows } from "./live-rows.ts";
+import { Notifier } from "./notifier.ts";
+import { Painter } from "./painter.ts";
+import type { Repl } from "./repl.ts";
+import type { ReplScreen } from "./screen.ts";
+import { statusLine } from "./status-line.ts";
+
+export class TerminalScreen implements ReplScreen {
+  readonly links: boolean;
+  readonly echoes = false;
+  readonly #terminal: Terminal;
+  readonly #env: Readonly<Record<string, string | undefined>>;
+  readonly #painter: Painter;
+  #parts: Parts | undefined;
+  #picker: Picker | undefined;
+  #halfTyped: readonly Cell[] = [];
+  #awaited: string | undefined;
+  #spinner: ReturnType<typeof setInterval> | undefined;
+  #hint = "";
+  #hintTimer: ReturnType<typeof setTimeout> | undefined;
+  #ignoreSignals = (): void => {};
+
+  constructor(terminal: Terminal, env: Readonly<Record<string, string | undefined>>) {
+    this.#terminal = terminal;
+    this.#env = env;
+    this.links = supportsLinks(env, true);
+    this.#painter = new Painter(terminal, env, {
+      waiting: () => this.#parts?.repl.transcript.waiting ?? 0,
+      take: (limit) => this.#parts?.repl.transcript.take(limit) ?? [],
+      live: (columns, rows) => this.#liveRows(columns, rows),
+      painted: () => this.#parts?.queue.painted(),
+    });
+  }
+
+  /** The last column stays empty. */
+  get columns(): number {
+    return Math.max(10, this.#terminal.columns - 1);
+  }
+
+  get stuck(): boolean {
+    return this.#terminal.busy;
+  }
+
+  start(repl: Repl): void {
+    const { host } = repl;
+    this.#parts = {
+      repl,
+      editor: new Editor(repl.history, completer(host, repl.tasks), () => this.#painter.draw()),
+      queue: new ApprovalQueue(repl.style, {
+        asked: (prompt) => this.#asked(prompt),
+        changed: () => this.#painter.draw(),
+        aside: () => this.#setLineAside(),
+        answered: (request, answer) => this.#answered(request, answer),
+      }),
+      notifier: new Notifier(host.display.notify, this.#env, (text) => this.#terminal.write(text)),
+    };
+    this.#terminal.onInput = (inputs) => this.#input(inputs);
+    this.#terminal.onGone = () => repl.leave(EXIT.hangup);
+    this.#ignoreSignals = onSignals({ SIGCONT: () => this.#painter.restart() });
+    this.#terminal.enter();
+    this.#painter.draw();
+  }
+
+  refresh(now = false): void {
+    if (now) this.#painter.draw();
+    else this.#painter.soon();
+  }
+
+  room(): Promise<void> | undefined {
+    return this.#painter.room();
+  }
+
+  ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
+    return this.#started.queue.ask(request, signal);
+  }
+
+  clearLine(): boolean {
+    const { editor } = this.#started;
+    if (editor.buffer.empty && editor.search === undefined) return false;
+    editor.clear();
+    return true;
+  }
+
+  clear(): void {
+    this.#painter.clear();
+  }
+
+  async pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Choice | undefined>();
+    this.#picker = new Picker(title, choices, selected, (choice) => {
+      this.#picker = undefined;
+      resolve(choice);
+    });
+    this.#painter.draw();
+    return promise;
+  }
+
+  waiting(text: string | undefined): void {
+    if (this.#awaited === text) return;
+    this.#awaited = text;
+    this.#painter.soon();
+  }
+
+  hint(text: string, forMs: number): void {
+    this.#setHint(text);
+    this.#hintTimer = setTimeout(() => {
+      this.#hint = "";
+      this.#painter.draw();
+    }, forMs);
+    this.#painter.draw();
+  }
+
+  taskStarted(_task: Task, echo: string | undefined): void {
+    const { repl } = this.#started;
+    if (echo !== undefined) repl.transcript.prompt(repl.prompt(), echo);
+    this.#spinner ??= setInterval(() => this.#painter.soon(), SPINNER_MS);
+  }
+
+  taskEnded(task: Task, elapsedMs: number, words: string): void {
+    const { repl, notifier } = this.#started;
+    notifier.taskEnded(task.id, elapsedMs, words);
+    if (repl.tasks.queued.length === 0) {
+      clearInterval(this.#spinner);
+      this.#spinner = undefined;
+    }
+    this.#painter.soon();
+  }
+
+  release(): void {
+    clearInterval(this.#spinner);
+    clearTimeout(this.#hintTimer);
+    this.#parts?.queue.close();
+    this.#painter.release();
+  }
+
+  async close(): Promise<void> {
+    this.#parts?.editor.clear();
+    await this.#painter.finish();
+    this.#ignoreSignals();
+  }
+
+  get #started(): Parts {
+    if (this.#parts === undefined) throw new Error("the screen has not been started");
+    return this.#parts;
+  }
+
+  #input(inputs: readonly TerminalInput[]): void {
+    const { repl, queue, notifier } = this.#started;
+    if (repl.leaving) return;
+    if (inputs.some((input) => input.kind === "key" || input.kind === "paste")) {
+      notifier.key();
+      this.#setHint("");
+    }
+    for (const input of queue.take(inputs)) {
+      if (input.kind === "focus") notifier.focus(input.focused);
+      else if (input.kind === "cursor") this.#painter.cursorAnswered(input.col - 1);
+      else if (this.#picker !== undefined) this.#picker.handle(input);
+      else this.#edit(input);
+    }
+    if (!repl.leaving) this.#painter.draw();
+  }
+
+  #edit(input: KeyInput | (TerminalInput & { kind: "paste" })): void {
+    const { repl, editor, queue } = this.#started;
+    if (input.kind === "paste" && input.cut)
+      repl.fail("the paste was cut: it is longer than 8 MB", "save it to a file and attach that with @path");
+    if (queue.aside && input.kind === "key" && input.name === "escape" && editor.dropDown === undefined) {
+      this.#backToQuestion();
+      return;
+    }
+    const action = editor.handle(input);
+    if (queue.aside && (action.kind !== "none" || editor.buffer.empty)) this.#backToQuestion();
+    switch (action.kind) {
+      case "none":
+        return;
+      case "submit":
+        repl.submit(action.text, action.shown);
+        return;
+      case "interrupt":
+        repl.interrupt();
+        return;
+      case "end":
+        repl.quit();
+        return;
+      case "clear-screen":
+        this.#painter.clear();
+        return;
+      case "suspend":
+        void this.#painter.suspend();
+        return;
+      case "toggle-reasoning":
+        repl.transcript.toggleReasoning();
+        return;
+    }
+  }
+
+  /** A question waits and the operator types a command first: the half-typed line makes room for it. */
+  #setLineAside(): void {
+    const { editor } = this.#started;
+    this.#halfTyped = editor.buffer.cells;
+    editor.clear();
+  }
+
+  #backToQuestion(): void {
+    const { editor, queue } = this.#started;
+    editor.clear();
+    editor.buffer.set(this.#halfTyped);
+    this.#halfTyped = [];
+    queue.resume();
+  }
+
+  #setHint(text: string): void {
+    clearTimeout(this.#hintTimer);
+    this.#hint = text;
+  }
+
+  #asked(prompt: ApprovalPrompt): void {
+    const { repl, notifier } = this.#started;
+    repl.transcript.say(prompt.preamble(this.columns, this.#terminal.rows), "tool");
+    notifier.approvalWaits(`${prompt.request.where}$ ${oneLine(prompt.request.action)}`);
+    this.#painter.draw();
+  }
+
+  #answered(request: ApprovalRequest, answer: ApprovalAnswer): void {
+    const { repl } = this.#started;
+    repl.transcript.say([answeredLine(request, answer, repl.style)], "tool");
+    this.#painter.draw();
+  }
+
+  #liveRows(columns: number, rows: number): ReturnType<typeof liveRows> {
+    const { repl, editor, queue } = this.#started;
+    const { style, tasks } = repl;
+    const { running, queued } = tasks;
+    const view: LiveRows = {
+      style,
+      editor,
+      queue,
+      picker: this.#picker,
+      prompt: repl.prompt(),
+      queued,
+      hint: this.#hint,
+      statusLine:
+        running === undefined || queue.asks
+          ? this.#awaited && style.grey(`${this.#awaited} · Ctrl-C stops`)
+          : statusLine(
+              {
+                task: running,
+                activity: repl.view.activity,
+                queued: queued.length,
+                approvals: repl.host.approvals.mode,
+              },
+              columns,
+              Date.now(),
+              style,
+            ),
+      tail: (limit) => repl.transcript.live(limit),
+    };
+    return liveRows(view, columns, rows);
+  }
+}
+
+interface Parts {
+  readonly repl: Repl;
+  readonly editor: Editor;
+  readonly queue: ApprovalQueue;
+  readonly notifier: Notifier;
+}
