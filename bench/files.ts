@@ -65,7 +65,7 @@ for (const place of ["local", "container"] as const) {
 using server = await useSshd();
 await using proxy = await proxyTo(server.port, { delayMs: ROUND_TRIP_MS / 2 });
 const start = performance.now();
-const far = await SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, secretEnv: [], interactive: false });
+const far = await SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, interactive: false });
 const opening = performance.now() - start;
 add(`ssh, ${ROUND_TRIP_MS} ms`, await measure(far), "RTT", ROUND_TRIP_MS);
 await far[Symbol.asyncDispose]();

@@ -127,6 +127,13 @@ describe("house style", () => {
     expect(silent).toEqual([]);
   });
 
+  test("every child is started by lib/start-child.ts, which keeps buddy's keys from it", () => {
+    const elsewhere = files.filter(
+      (file) => file !== "src/lib/start-child.ts" && /\bBun\.(spawn|\$)|child_process/.test(sourceText(file)),
+    );
+    expect(elsewhere).toEqual([]);
+  });
+
   test("files are in kebab-case", () => {
     const odd = files.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file)));
     expect(odd).toEqual([]);

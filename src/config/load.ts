@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { DURATION_FORMAT } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-error.ts";
+import { hideFromChildren } from "../lib/start-child.ts";
 import { BUILT_IN_PROFILES } from "./built-in-profiles.ts";
 import { buddyVariable, type ConfigFile, findConfigFiles, type Place } from "./find-file.ts";
 import { describeOrigin, type Origin, shownPath } from "./origin.ts";
@@ -68,7 +69,9 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   merged.setFromFlags(flags);
   const files = layers.map(({ path }) => path).filter((path) => path !== "");
   const wrote = created !== undefined && created.path !== "";
-  return { ...merged.result(), env, cwd, warnings, files, created: wrote, ...overrides(flags, env) };
+  const loaded = { ...merged.result(), env, cwd, warnings, files, created: wrote, ...overrides(flags, env) };
+  hideFromChildren(Object.values(loaded.config.models).flatMap(({ api_key_env: name }) => name ?? []));
+  return loaded;
 }
 
 /** Writes the template; where that is impossible (no HOME, a read-only one) its text counts all the same. */

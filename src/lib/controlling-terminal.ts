@@ -1,7 +1,7 @@
 /** The terminal this process belongs to, wherever stdin and stdout lead. */
-import { openSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 
-/** A file descriptor to read and write, or undefined where there is none or we are not in its foreground. */
+/** A file descriptor to read and write, or undefined where there is no terminal or we are not in its foreground. */
 export function openTerminal(): number | undefined {
   if (inBackground()) return undefined;
   try {
@@ -11,7 +11,15 @@ export function openTerminal(): number | undefined {
   }
 }
 
-/** A background job that reads its terminal is stopped by the kernel: nobody would ever see the question. */
+/** Whether a question can be asked on the terminal. */
+export function canAsk(): boolean {
+  const terminal = openTerminal();
+  if (terminal === undefined) return false;
+  closeSync(terminal);
+  return true;
+}
+
+/** The kernel stops a background job that reads its terminal. Where this cannot be known, we are in the foreground. */
 function inBackground(): boolean {
   try {
     // pid (comm) state ppid pgrp session tty tpgid; comm may contain spaces and brackets.

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { unlessAborted } from "../lib/unless-aborted.ts";
+import { wholeCharacters } from "../lib/whole-characters.ts";
 import { KILL, LIST, LOOK, SEEN, START } from "./background-scripts.ts";
 import type { BackgroundOutput, BackgroundShell, BackgroundShells, ScriptResult, Transport } from "./target.ts";
 
@@ -158,14 +159,7 @@ function whole(bytes: Buffer, lines: boolean, last: boolean): Buffer {
     const end = bytes.lastIndexOf(10) + 1;
     if (end > 0 || bytes.length < 65_536) return bytes.subarray(0, end);
   }
-  for (let back = 1; back <= Math.min(4, bytes.length); back++) {
-    const byte = bytes[bytes.length - back] ?? 0;
-    if (byte < 0x80) break;
-    if (byte < 0xc0) continue;
-    const need = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-    return need > back ? bytes.subarray(0, bytes.length - back) : bytes;
-  }
-  return bytes;
+  return bytes.subarray(0, wholeCharacters(bytes));
 }
 
 function lineFilter(filter: string): LineFilter {

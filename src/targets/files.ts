@@ -1,6 +1,7 @@
 /** Files on any target: resolved, read and written by small scripts on the standing helper. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
+import { wholeCharacters } from "../lib/whole-characters.ts";
 import { READ, RESOLVE, WRITE } from "./file-scripts.ts";
 import type { FileAccess, FileSlice, ResolvedPath, ScriptResult, Transport } from "./target.ts";
 
@@ -92,7 +93,7 @@ function slice(answer: Buffer, first: number, limit: number | undefined, most: n
   if (bytes.length > most) {
     const end = most === 0 ? 0 : bytes.lastIndexOf(10, most - 1) + 1;
     cutLine = end === 0;
-    bytes = bytes.subarray(0, cutLine ? characterEnd(bytes, most) : end);
+    bytes = bytes.subarray(0, cutLine ? wholeCharacters(bytes, most) : end);
   }
   const lines = countLines(bytes);
   return {
@@ -134,12 +135,6 @@ function countLines(bytes: Buffer): number {
   let lines = 0;
   for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) lines++;
   return bytes.length > 0 && bytes.at(-1) !== 10 ? lines + 1 : lines;
-}
-
-function characterEnd(bytes: Buffer, end: number): number {
-  let at = end;
-  while (at > 0 && end - at < 4 && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
-  return at;
 }
 
 function fields(result: ScriptResult, count: number): string[] {

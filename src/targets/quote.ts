@@ -21,9 +21,10 @@ export function quoteOnOneLine(word: string): string {
  */
 export const LOADER = `IFS= read -r l && eval "$l"`;
 
-/** The first line for LOADER. */
-export function loaderLine(script: string): string {
-  return `NL=$(printf '\\nx'); NL=\${NL%x}; eval ${quoteOnOneLine(script)}\n`;
+/** The first line for LOADER: the script, with its arguments as "$1", "$2", ... */
+export function loaderLine(script: string, args: readonly string[] = []): string {
+  const positional = args.length === 0 ? "" : `set -- ${args.map(quoteOnOneLine).join(" ")}; `;
+  return `NL=$(printf '\\nx'); NL=\${NL%x}; ${positional}eval ${quoteOnOneLine(script)}\n`;
 }
 
 function refuseNul(word: string): void {

@@ -80,7 +80,7 @@ export interface ScriptOptions {
   readonly args?: readonly string[];
   /** What the script reads on stdin; without it stdin is empty. */
   readonly input?: string | Uint8Array;
-  /** How long the target may stay silent; 30 s unless told. */
+  /** How long the target may stay silent; 30 s by default. */
   readonly timeoutMs?: number;
   /** Waits for something on purpose: kept apart, so that others need not wait behind it. */
   readonly slow?: boolean;
@@ -93,8 +93,18 @@ export interface ScriptResult {
   readonly stderr: string;
 }
 
+/** A script that reaches its shell in a way that `ps` does not show. */
+export interface ShellScript {
+  /** "$0" of the script. */
+  readonly name: string;
+  readonly text: string;
+  readonly args?: readonly string[];
+}
+
 export interface SpawnOptions {
   readonly signal?: AbortSignal;
+  /** Then argv is a shell, which runs this; what is written to stdin afterwards is for the script. */
+  readonly script?: ShellScript;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** A client (ssh, docker exec) or helper that ends by itself when its stdin does: it gets time for that. */

@@ -1,4 +1,5 @@
 /** Reads DuckDuckGo's HTML page: results without ads and with their real addresses, or what the page is instead. */
+import { clip } from "../lib/graphemes.ts";
 import { limitNesting } from "./page/limit-nesting.ts";
 
 export type SearchPage =
@@ -26,9 +27,13 @@ export async function searchResults(html: string, url: string): Promise<SearchPa
     const row = $(link).closest(".result");
     if (row.is(".result--ad, .result--sponsored")) continue;
     const target = realAddress($(link).attr("href") ?? "");
-    const title = clip($(link).text(), 200);
+    const title = clip(squeeze($(link).text()), 200);
     if (target === undefined || title === "" || results.has(target)) continue;
-    results.set(target, { title, url: target, snippet: clip(row.find(".result__snippet").first().text(), 500) });
+    results.set(target, {
+      title,
+      url: target,
+      snippet: clip(squeeze(row.find(".result__snippet").first().text()), 500),
+    });
   }
   if (results.size > 0) return { kind: "results", results: [...results.values()] };
   if ($("[class*=anomaly-modal], [class*=anomaly_modal], form[action*='wr.do'], #challenge-form").length > 0)
@@ -57,12 +62,6 @@ function isOwn(url: URL): boolean {
   return url.hostname === "duckduckgo.com" || url.hostname.endsWith(".duckduckgo.com");
 }
 
-function clip(text: string, most: number): string {
-  const squeezed = text.replace(/\s+/g, " ").trim();
-  return squeezed.length <= most
-    ? squeezed
-    : `${squeezed
-        .slice(0, most)
-        .toWellFormed()
-        .replace(/\ufffd$/, "")}…`;
+function squeeze(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }

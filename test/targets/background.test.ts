@@ -263,7 +263,7 @@ describe.each([...PLACES])("%s", (place) => {
 test("a shell goes on when the connection and buddy are gone, and is found again", async () => {
   using server = await useSshd();
   await using proxy = await proxyTo(server.port);
-  const open = () => SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, secretEnv: [], interactive: false });
+  const open = () => SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, interactive: false });
   const options = { cwd: () => "/tmp", timeoutMs: 60_000, scope: "survivor" };
   const gate = `/tmp/buddy-gate-${uniqueSeconds()}`;
   const first = await open();

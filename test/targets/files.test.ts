@@ -303,7 +303,6 @@ test("a connection that dies in the middle of a write leaves the old file and no
   await using proxy = await proxyTo(server.port, { delayMs: 5 });
   const transport = await SshTransport.open({
     destination: `127.0.0.1:${proxy.port}`,
-    secretEnv: [],
     interactive: false,
   });
   const files = fileAccess(transport, { cwd: () => dir });

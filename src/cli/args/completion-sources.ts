@@ -1,6 +1,7 @@
 /** What completion offers from outside the command line: profiles, hosts, containers, sessions. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { askProgram } from "../../lib/start-child.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
 
 export type Source = "profiles" | "hosts" | "containers" | "sessions" | "approvals" | "files" | "directories";
@@ -85,11 +86,8 @@ function containers(): string[] {
     const path = Bun.which(engine);
     if (path === null) continue;
     // A daemon that does not answer must not hang the shell, nor hide the containers of the other engine.
-    const { stdout, exitCode } = Bun.spawnSync([path, "ps", "--format", "{{.Names}}\t{{.Image}}"], {
-      stderr: "ignore",
-      timeout: 2_000,
-    });
-    if (exitCode === 0) return stdout.toString().split("\n").filter(Boolean);
+    const { stdout, code } = askProgram([path, "ps", "--format", "{{.Names}}\t{{.Image}}"], { timeoutMs: 2_000 });
+    if (code === 0) return stdout.split("\n").filter(Boolean);
   }
   return [];
 }

@@ -1,5 +1,39 @@
-/** A small sh beside buddy that cleans up when buddy is gone, however it went: its stdin ends, so it acts. */
-import { END_GROUPS } from "./end-groups.ts";
+/**
+ * Ends what buddy started, however buddy ends: a small sh beside it acts when its stdin ends. With the same steps, TERM
+ * then KILL to whole process groups, for buddy itself and for the far side.
+ */
+import { readFileSync, readdirSync } from "node:fs";
+import { startChild } from "../../lib/start-child.ts";
+import { LOADER, loaderLine } from "../quote.ts";
+
+const TERM_TO_KILL_MS = 1000;
+
+/**
+ * Ends the groups named in G at once. Those in L are led by clients that end by themselves when their stdin does, after
+ * they have passed that on: killed too early, `docker exec` would not pass it on. Between the two `before_kill` runs.
+ * Dead members that were never reaped do not count: the first process of many containers never reaps what it inherits,
+ * and waiting for it would always take the whole time.
+ */
+export const END_GROUPS = `
+some() { if [ -r /proc/self/stat ]; then grep -qs "$1" $2; else :; fi; }
+member() { kill -0 "-$1" && some ") [^ZX] [0-9]* $1 " '/proc/[0-9]*/stat'; }
+leader() { kill -0 "$1" && some ") [^ZX] " "/proc/$1/stat"; }
+linger() {
+  n=$1 what=$2; shift 2
+  while [ $n -gt 0 ]; do
+    up=; for g in $*; do if $what "$g"; then up=1; break; fi; done
+    [ -n "$up" ] || return
+    sleep 0.05 || { sleep 1; n=$((n - 19)); }
+    n=$((n - 1))
+  done
+}
+for g in $G; do kill -TERM "-$g" || kill -TERM "$g"; done
+linger 20 member $G
+for g in $G; do kill -KILL "-$g"; done
+linger 60 leader $L
+before_kill
+for g in $L; do if leader "$g"; then kill -KILL "-$g"; fi; done
+`;
 
 const SCRIPT = `
 trap '' HUP INT QUIT TERM
@@ -19,9 +53,9 @@ tasks=$n
 ${END_GROUPS}`;
 
 export interface ExitCleanup {
-  /** The process group ends when buddy ends, a client only after it had time to end by itself; returns how to let go of it. */
+  /** The process group ends when buddy ends, a client after it had time to end by itself; returns how to forget it. */
   watch(group: number, isClient?: boolean): () => void;
-  /** The one-line sh command is run when buddy ends without having taken it back. */
+  /** Runs the one-line sh command when buddy ends without having taken it back. */
   onDeath(command: string): () => void;
 }
 
@@ -39,7 +73,7 @@ function start(): ExitCleanup {
     const value = process.env[name];
     if (value !== undefined) env[name] = value;
   }
-  const child = Bun.spawn(["sh", "-c", SCRIPT, "buddy-exitCleanup"], {
+  const child = startChild(["sh", "-c", LOADER, "buddy-exit-cleanup"], {
     stdin: "pipe",
     stdout: "ignore",
     stderr: "ignore",
@@ -48,6 +82,7 @@ function start(): ExitCleanup {
     detached: true,
   });
   child.unref();
+  void child.stdin.write(loaderLine(SCRIPT));
   void child.exited.then(() => (running = undefined));
   const say = (line: string) => {
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -65,4 +100,49 @@ function start(): ExitCleanup {
       return () => say(`undo ${command}`);
     },
   };
+}
+
+export async function endGroups(groups: readonly number[]): Promise<void> {
+  const end = Date.now() + TERM_TO_KILL_MS;
+  for (const group of groups) signalGroup(group, "SIGTERM");
+  let wait = 2;
+  while (groups.some(groupLives) && Date.now() < end) {
+    await Bun.sleep(wait);
+    wait = Math.min(wait * 2, 50);
+  }
+  for (const group of groups) signalGroup(group, "SIGKILL");
+}
+
+export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(-group, signal);
+    return true;
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    // EPERM from a whole group means that only members of other users are left (sudo): nothing we could end.
+    if (code === "ESRCH" || code === "EPERM") return false;
+    throw error;
+  }
+}
+
+/** Has members that are not just waiting to be reaped. */
+function groupLives(group: number): boolean {
+  if (!signalGroup(group, 0)) return false;
+  let entries: string[];
+  try {
+    entries = readdirSync("/proc");
+  } catch {
+    return true;
+  }
+  return !entries.includes("self") || entries.some((name) => /^\d+$/.test(name) && isMember(name, group));
+}
+
+function isMember(pid: string, group: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const [state, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return pgrp === String(group) && state !== "Z" && state !== "X";
+  } catch {
+    return false;
+  }
 }

@@ -3,11 +3,12 @@ import { readFileSync, realpathSync, statSync } from "node:fs";
 import os from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { homeDirectory } from "../../lib/home-directory.ts";
+import { askProgram } from "../../lib/start-child.ts";
 import type { MachineFacts, ScriptResult } from "../target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
 
-/** Arguments: the directory to work in, or ""; anything when it is no matter that it is gone. The last field is the keeper's ledger. */
+/** Arguments: the directory to work in, or ""; anything when it may be gone. The last field is the directory of records. */
 export const FACTS_SCRIPT = `
 case \${1-} in
 '') ;;
@@ -29,7 +30,7 @@ for p in ${PROGRAMS.join(" ")}; do printf '%s\\0' "$(command -v $p 2>/dev/null)"
 printf '%s\\0' "\${D-}"
 `;
 
-export function parseFacts(result: ScriptResult, label: string, wanted?: string): MachineFacts & { ledger: string } {
+export function parseFacts(result: ScriptResult, label: string, wanted?: string): MachineFacts & { directory: string } {
   if (result.code === 3) {
     throw new BuddyError("target", `${label} has no directory ${wanted}`, {
       // Of the shell's line only what it says of the directory, not where in our script.
@@ -39,7 +40,7 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
   const fields = result.stdout.toString().split("\0");
   const [user, uid, host, machine, system, cwd, home, loginShell, tmux] = fields;
   if (result.code !== 0 || !user || !host || !cwd?.startsWith("/") || fields.length < 10 + PROGRAMS.length) {
-    throw new BuddyError("target", `${label} did not tell who and where it is`, {
+    throw new BuddyError("target", `${label} did not report user, host and directory`, {
       hint: result.stderr.trim() || "It needs a POSIX sh with id, uname and pwd.",
     });
   }
@@ -59,9 +60,12 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
     loginShell: loginShell ?? "",
     programs,
     ...tmuxVersion(tmux),
-    ledger: fields[9 + PROGRAMS.length] ?? "",
+    directory: fields[9 + PROGRAMS.length] ?? "",
   };
 }
+
+/** A tmux that does not answer must not hold up the start. */
+const VERSION_MS = 4_000;
 
 /** The same from the runtime: no process is started, except to ask tmux for its version. */
 export function localFacts(cwd: string): MachineFacts {
@@ -85,7 +89,7 @@ export function localFacts(cwd: string): MachineFacts {
     programs,
     ...(programs["tmux"] === undefined
       ? {}
-      : tmuxVersion(Bun.spawnSync([programs["tmux"], "-V"], { env: locale(), stderr: "ignore" }).stdout.toString())),
+      : tmuxVersion(askProgram([programs["tmux"], "-V"], { env: locale(), timeoutMs: VERSION_MS }).stdout)),
   };
 }
 
@@ -96,7 +100,7 @@ function account(uid: number): [name: string, shell: string] {
     if (id === String(uid)) return [name, startable(shell)];
   }
   const id = Bun.which("id");
-  const asked = id === null ? "" : Bun.spawnSync([id, "-un"], { env: {}, stderr: "ignore" }).stdout.toString().trim();
+  const asked = id === null ? "" : askProgram([id, "-un"], { env: {} }).stdout.trim();
   return [asked || String(uid), startable(process.env["SHELL"] ?? "")];
 }
 
@@ -105,7 +109,7 @@ function startable(shell: string): string {
   return Bun.which(shell) === null ? "" : shell;
 }
 
-/** tmux does not even tell its version without a UTF-8 locale. */
+/** tmux does not even print its version without a UTF-8 locale. */
 function locale(): Record<string, string> {
   const { LANG = "", LC_ALL = "", LC_CTYPE = "" } = process.env;
   return { LANG, LC_ALL, LC_CTYPE };
@@ -122,7 +126,7 @@ function directory(path: string): string {
   try {
     if (statSync(full).isDirectory()) return realpathSync(full);
   } catch {
-    // Told below, like a file that is no directory.
+    // Reported below, like a file that is not a directory.
   }
   throw new BuddyError("target", `this machine has no directory ${path}`, { hint: "Name another one with --cd." });
 }

@@ -1,18 +1,17 @@
 /** Processes on this machine: each its own session and group, ended with buddy. */
 import { existsSync } from "node:fs";
 import { Channel, runAgainAfterDrop } from "./script-runners.ts";
-import { childEnv } from "./child-env.ts";
-import { endGroups, signalGroup } from "./end-groups.ts";
+import { childEnv, startChild } from "../../lib/start-child.ts";
+import { within } from "../../lib/within.ts";
+import { endGroups, exitCleanup, signalGroup } from "./exit-cleanup.ts";
 import { localFacts } from "./identity.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
-import { exitCleanup } from "./exit-cleanup.ts";
-import { within } from "../within.ts";
+import { scriptInFile } from "./script-file.ts";
 
 const TERM_TO_KILL_MS = 1000;
 const CLIENT_GRACE_MS = 1000;
 
 export interface LocalOptions {
-  readonly secretEnv?: readonly string[];
   readonly cwd?: string;
 }
 
@@ -20,17 +19,15 @@ export class LocalTransport implements Transport {
   readonly kind = "local";
   readonly label = "local";
   readonly facts: MachineFacts;
-  readonly #secretEnv: readonly string[];
   readonly #groups = new Map<number, () => void>();
   /** Those among them that end by themselves. */
   readonly #clients = new Map<number, Promise<unknown>>();
   readonly #channel: Channel;
 
   constructor(options: LocalOptions = {}) {
-    this.#secretEnv = options.secretEnv ?? [];
     this.facts = localFacts(options.cwd ?? process.cwd());
     this.#channel = new Channel({
-      spawn: (argv) => this.spawn(argv, { isClient: true }),
+      spawn: (argv, more) => this.spawn(argv, { ...more, isClient: true }),
       label: "this machine",
     });
   }
@@ -38,14 +35,15 @@ export class LocalTransport implements Transport {
   spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
     options.signal?.throwIfAborted();
     this.#forgetEnded();
+    const start = options.script === undefined ? { argv, stdin: "" } : scriptInFile(argv, options.script);
     let child: Bun.Subprocess<"pipe", "pipe", "pipe">;
     try {
-      child = Bun.spawn([...argv], {
+      child = startChild(start.argv, {
         stdin: "pipe",
         stdout: "pipe",
         stderr: "pipe",
         cwd: options.cwd ?? this.facts.cwd,
-        env: childEnv(this.#secretEnv, options.env),
+        env: childEnv(options.env),
         detached: true,
       });
     } catch (error) {
@@ -66,9 +64,11 @@ export class LocalTransport implements Transport {
       return code;
     });
     if (options.isClient) this.#clients.set(child.pid, exited);
+    const stdin = stdinOf(child.stdin);
+    if (start.stdin !== "") stdin.write(start.stdin);
     return {
       pid: Promise.resolve(child.pid),
-      stdin: stdinOf(child.stdin),
+      stdin,
       stdout: child.stdout,
       stderr: child.stderr,
       exited,
@@ -99,7 +99,7 @@ export class LocalTransport implements Transport {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#channel.close();
     await endGroups([...this.#groups.keys()].filter((pid) => !this.#clients.has(pid)));
-    await within(CLIENT_GRACE_MS, undefined, Promise.all(this.#clients.values())).catch(() => {});
+    await within(Promise.all(this.#clients.values()), CLIENT_GRACE_MS).catch(() => {});
     await endGroups([...this.#groups.keys()]);
     for (const pid of this.#groups.keys()) this.#forget(pid);
   }
@@ -116,7 +116,7 @@ export class LocalTransport implements Transport {
   }
 }
 
-/** Writing to a process that is gone is no error here: its exit code tells. */
+/** Writing to a process that is gone is not an error: its exit code reports that. */
 function stdinOf(sink: Bun.FileSink): Process["stdin"] {
   let open = true;
   const quietly = (act: () => unknown) => {
@@ -141,7 +141,7 @@ function stdinOf(sink: Bun.FileSink): Process["stdin"] {
   };
 }
 
-/** As a shell would tell it: 127 and a line on stderr, so that every transport answers alike. */
+/** As a shell would report it: 126 or 127 and a line on stderr, so that every transport answers alike. */
 function notStarted(error: unknown, argv: readonly string[], cwd: string): Process {
   const code = (error as NodeJS.ErrnoException).code;
   const why = existsSync(cwd)

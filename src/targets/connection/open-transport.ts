@@ -2,11 +2,13 @@
 import { accessSync, constants } from "node:fs";
 import { BuddyError } from "../../lib/errors.ts";
 import { fileError } from "../../lib/file-error.ts";
+import { hideFromChildren } from "../../lib/start-child.ts";
 import type { TargetOptions, Transport } from "../target.ts";
 import { LocalTransport } from "./local.ts";
 
 export async function openTransport(options: TargetOptions): Promise<Transport> {
   options.signal?.throwIfAborted();
+  hideFromChildren(options.secretEnv);
   const cwd = options.cwd === undefined ? {} : { cwd: options.cwd };
   const signal = options.signal === undefined ? {} : { signal: options.signal };
   if (options.container === undefined) return await openHost(options, cwd);
@@ -18,19 +20,21 @@ export async function openTransport(options: TargetOptions): Promise<Transport> 
 async function openHost(options: TargetOptions, cwd: { cwd?: string }): Promise<Transport> {
   if (options.ssh === undefined) {
     checkEntry(cwd.cwd ?? process.cwd());
-    return new LocalTransport({ secretEnv: options.secretEnv, ...cwd });
+    return new LocalTransport(cwd);
   }
-  const [{ SshTransport }, { canAsk }] = await Promise.all([import("./ssh.ts"), import("./can-ask.ts")]);
+  const [{ SshTransport }, { canAsk }] = await Promise.all([
+    import("./ssh.ts"),
+    import("../../lib/controlling-terminal.ts"),
+  ]);
   return await SshTransport.open({
     destination: options.ssh,
-    secretEnv: options.secretEnv,
     interactive: canAsk(),
     ...cwd,
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
 }
 
-/** Nothing can be started from a directory without permission, whatever it is; one that is gone is told where it is used. */
+/** Nothing can be started from a directory without permission, whatever it is; one that is gone is reported where it is used. */
 function checkEntry(directory: string): void {
   try {
     accessSync(`${directory}/.`, constants.X_OK);

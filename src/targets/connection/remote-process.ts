@@ -1,32 +1,34 @@
-/** A process started through a client (ssh, docker exec) that knows its number over there and dies over there too. */
+/** A process started through a client (ssh, docker exec) that knows its number on the target and is ended there too. */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { loaderLine, quote, quoteAll } from "../quote.ts";
 import type { Process, SpawnOptions } from "../target.ts";
+import { scriptOnStdin } from "./script-file.ts";
 
 /** Ends what the client cannot: killing ssh or `docker exec` leaves the process inside running. */
 export interface ProcessEnder {
-  /** Directory there in which a process signs before it starts; "" where none could be made. */
-  readonly ledger: string;
-  keep(group: number, isClient: boolean): void;
-  drop(group: number): void;
+  /** Directory on the target where a process records itself before it starts; "" where none could be made. */
+  readonly directory: string;
+  watch(group: number, isClient: boolean): void;
+  unwatch(group: number): void;
   signal(group: number, signal: string): void;
 }
 
 const CLIENT_GRACE_MS = 3000;
 const MAX_NOISE = 16 * 1024;
 
-/** `client` runs LOADER there and has been given nothing yet. */
+/** `client` runs LOADER on the target and has been given nothing yet. */
 export function remoteProcess(
   client: Process,
   argv: readonly string[],
   options: SpawnOptions & { readonly softCwd?: string },
-  reaper: ProcessEnder | undefined,
+  ender: ProcessEnder | undefined,
 ): Process {
   const nonce = randomBytes(12).toString("hex");
-  const sign = reaper?.ledger ? `${reaper.ledger}/${options.isClient ? "c" : "g"}` : "";
-  client.stdin.write(loaderLine(startScript(argv, options, nonce, sign)));
+  const record = ender?.directory ? `${ender.directory}/${options.isClient ? "c" : "g"}` : "";
+  const start = options.script === undefined ? { argv, stdin: "" } : scriptOnStdin(argv, options.script);
+  client.stdin.write(loaderLine(startScript(start.argv, options, nonce, record)) + start.stdin);
   const started = Promise.withResolvers<number>();
   started.promise.catch(() => {});
   const out = afterMark(client.stdout, `\u001e${nonce}\u001e`);
@@ -41,10 +43,10 @@ export function remoteProcess(
   let givenUp = false;
   const kill = (signal?: NodeJS.Signals) => {
     sent = signal ?? "SIGTERM";
-    if (reaper === undefined) return client.kill(signal);
+    if (ender === undefined) return client.kill(signal);
     void started.promise.then((pid) => {
-      reaper.signal(pid, (signal ?? "SIGTERM").slice(3));
-      if (signal === undefined) reaper.signal(pid, "LATER-KILL");
+      ender.signal(pid, (signal ?? "SIGTERM").slice(3));
+      if (signal === undefined) ender.signal(pid, "LATER-KILL");
     }, noop);
     if (signal !== undefined && signal !== "SIGKILL") return;
     timer ??= setTimeout(() => {
@@ -54,12 +56,12 @@ export function remoteProcess(
   };
   const abort = () => kill();
   options.signal?.addEventListener("abort", abort, { once: true });
-  if (reaper !== undefined) void started.promise.then((pid) => reaper.keep(pid, options.isClient ?? false), noop);
+  if (ender !== undefined) void started.promise.then((pid) => ender.watch(pid, options.isClient ?? false), noop);
   const exited = client.exited.then((code) => {
     clearTimeout(timer);
     options.signal?.removeEventListener("abort", abort);
-    void started.promise.then((pid) => reaper?.drop(pid), noop);
-    // ssh tells a death by signal only as 255, the same as a lost connection; a client that we ended may tell anything.
+    void started.promise.then((pid) => ender?.unwatch(pid), noop);
+    // ssh reports a death by signal as 255, like a lost connection; a client that we ended may report anything.
     return (code === 255 || givenUp) && sent !== undefined ? 128 + constants.signals[sent] : code;
   });
   return { pid: started.promise, stdin: client.stdin, stdout: out.rest, stderr: err.rest, exited, kill };
@@ -69,10 +71,10 @@ function startScript(
   argv: readonly string[],
   options: SpawnOptions & { readonly softCwd?: string },
   nonce: string,
-  sign: string,
+  record: string,
 ): string {
   const steps = [];
-  if (sign !== "") steps.push(`(: >${quote(sign)}$$) 2>/dev/null`);
+  if (record !== "") steps.push(`(: >${quote(record)}$$) 2>/dev/null`);
   steps.push(`printf '\\036%s\\036' ${nonce}; printf '\\036%s %s\\036' ${nonce} $$ >&2`);
   if (options.cwd !== undefined) steps.push(`cd ${quote(atDirectory(options.cwd))} || exit 126`);
   else if (options.softCwd !== undefined) steps.push(`cd ${quote(atDirectory(options.softCwd))} 2>/dev/null`);
@@ -90,7 +92,7 @@ function atDirectory(path: string): string {
 
 interface Marked {
   readonly rest: ReadableStream<Uint8Array>;
-  /** What stood in the mark; or, when it never came, everything that was said instead. */
+  /** What stood in the mark; or, when it never came, everything that came instead. */
   readonly mark: Promise<{ found: boolean; text: string }>;
 }
 
@@ -139,7 +141,7 @@ function afterMark(stream: ReadableStream<Uint8Array>, start: string, end = ""):
       },
       cancel: (reason) => reader.cancel(reason),
     },
-    // One chunk is asked for ahead: the mark is seen also where nobody reads stderr.
+    // One chunk is asked for ahead: the mark is seen even if stderr is never read.
     { highWaterMark: 1 },
   );
   return { rest, mark: mark.promise };

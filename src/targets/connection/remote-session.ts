@@ -1,14 +1,15 @@
-/** What buddy keeps on a remote machine while it works there: a keeper that ends what was started, and script runners for scripts. */
+/** What buddy keeps on a remote machine while it works there: one runner that ends what was started, others for scripts. */
 import { Channel } from "./script-runners.ts";
 import { FACTS_SCRIPT, parseFacts } from "./identity.ts";
-import { SCRIPT_RUNNER_ARGV, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
+import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
 import { remoteProcess, type ProcessEnder } from "./remote-process.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
-import { within } from "../within.ts";
+import { within } from "../../lib/within.ts";
+import { BuddyError } from "../../lib/errors.ts";
 
 export interface RemoteSessionOptions {
   readonly label: string;
-  /** Starts LOADER over there through a client, with the client's stdio. */
+  /** Starts LOADER on the target through a client, with the client's stdio. */
   readonly client: () => Process;
   /** Directory to work in; "" = where a login starts. */
   readonly cwd: string;
@@ -22,23 +23,28 @@ const CLOSE_MS = 2000;
 
 export class RemoteSession {
   readonly facts: MachineFacts;
-  /** Why the keeper ended; it ends with the connection. */
+  /** Why the guard ended; it ends with the connection. */
   readonly lost: Promise<string>;
   readonly #options: RemoteSessionOptions;
   readonly #remoteGuard: ScriptRunner;
   readonly #channel: Channel;
-  readonly #reaper: ProcessEnder;
+  readonly #ender: ProcessEnder;
   readonly #abandoned = Promise.withResolvers<void>();
 
-  private constructor(options: RemoteSessionOptions, remoteGuard: ScriptRunner, facts: MachineFacts, ledger: string) {
+  private constructor(
+    options: RemoteSessionOptions,
+    remoteGuard: ScriptRunner,
+    facts: MachineFacts,
+    directory: string,
+  ) {
     this.#options = options;
     this.#remoteGuard = remoteGuard;
     this.facts = facts;
     this.lost = remoteGuard.ended;
-    this.#reaper = {
-      ledger,
-      keep: (group, isClient) => remoteGuard.tell(`${isClient ? "keepclient" : "keep"} ${group}`),
-      drop: (group) => remoteGuard.tell(`drop ${group}`),
+    this.#ender = {
+      directory,
+      watch: (group, isClient) => remoteGuard.tell(`${isClient ? "watchclient" : "watch"} ${group}`),
+      unwatch: (group) => remoteGuard.tell(`unwatch ${group}`),
       signal: (group, signal) =>
         remoteGuard.tell(
           signal === "LATER-KILL"
@@ -46,21 +52,24 @@ export class RemoteSession {
             : `kill -${signal} -${group} 2>/dev/null || kill -${signal} ${group} 2>/dev/null`,
         ),
     };
-    this.#channel = new Channel({ label: options.label, spawn: (argv) => this.spawn(argv, { isClient: true }) });
+    this.#channel = new Channel({
+      label: options.label,
+      spawn: (argv, more) => this.spawn(argv, { ...more, isClient: true }),
+    });
     this.#channel.warm();
   }
 
   static async open(options: RemoteSessionOptions): Promise<RemoteSession> {
-    const remoteGuard = new ScriptRunner(remoteProcess(options.client(), SCRIPT_RUNNER_ARGV, {}, undefined));
-    remoteGuard.tell("ledger");
+    const remoteGuard = new ScriptRunner(
+      remoteProcess(options.client(), RUNNER_ARGV, { script: RUNNER_SCRIPT }, undefined),
+    );
+    remoteGuard.tell("makedirectory");
     try {
-      const answer = await within(
-        options.timeoutMs,
-        options.signal,
-        remoteGuard.run(FACTS_SCRIPT, [options.cwd, options.again ? "again" : ""]),
-      );
-      const { ledger, ...facts } = parseFacts(answer, options.label, options.cwd);
-      return new RemoteSession(options, remoteGuard, facts, ledger);
+      const asked = remoteGuard.run(FACTS_SCRIPT, [options.cwd, options.again ? "again" : ""]);
+      const answer = await within(asked, options.timeoutMs, options.signal);
+      if (answer === undefined) throw new NoAnswer("target", `no answer within ${options.timeoutMs / 1000} s`);
+      const { directory, ...facts } = parseFacts(answer, options.label, options.cwd);
+      return new RemoteSession(options, remoteGuard, facts, directory);
     } catch (error) {
       remoteGuard.destroy(new ScriptRunnerLost("given up"));
       throw error;
@@ -73,26 +82,25 @@ export class RemoteSession {
 
   spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
     options.signal?.throwIfAborted();
-    return remoteProcess(this.#options.client(), argv, { ...options, softCwd: this.facts.cwd }, this.#reaper);
+    return remoteProcess(this.#options.client(), argv, { ...options, softCwd: this.facts.cwd }, this.#ender);
   }
 
   run(script: string, options?: ScriptOptions): Promise<ScriptResult> {
     return this.#channel.run(script, options);
   }
 
-  /** A real answer from over there: a master process would say that all is well while the line is dead. */
+  /** A real answer from the target: a master process would report no problem while the connection is dead. */
   async answers(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     if (!this.alive) return false;
     try {
-      await within(timeoutMs, signal, this.#remoteGuard.run(":"));
-      return true;
+      return (await within(this.#remoteGuard.run(":"), timeoutMs, signal)) !== undefined;
     } catch {
       signal?.throwIfAborted();
       return false;
     }
   }
 
-  /** The line is dead: nothing can be said to the other side any more, it cleans up by itself. */
+  /** The connection is dead: nothing reaches the other side any more, it cleans up by itself. */
   abandon(why: string): void {
     this.#channel.reset(why);
     this.#remoteGuard.destroy(new ScriptRunnerLost(why));
@@ -103,8 +111,11 @@ export class RemoteSession {
   async close(): Promise<void> {
     this.#channel.close();
     this.#remoteGuard.close();
-    // The keeper's pipes are open in the ssh master too: given up, it ends only after that.
-    const over = Promise.race([this.#remoteGuard.ended, this.#abandoned.promise]);
-    await within(CLOSE_MS, undefined, over).catch(() => this.abandon("closed"));
+    // The guard's pipes are open in the ssh master too: given up, it ends only after that.
+    const over = Promise.race([this.#remoteGuard.ended, this.#abandoned.promise]).then(() => true);
+    if ((await within(over, CLOSE_MS)) === undefined) this.abandon("closed");
   }
 }
+
+/** Nothing came back in time. */
+export class NoAnswer extends BuddyError {}

@@ -1,16 +1,16 @@
 /** One standing `sh` on the target that runs small scripts one after another: one round trip each, bytes in and out. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
-import { END_GROUPS } from "./end-groups.ts";
+import { END_GROUPS } from "./exit-cleanup.ts";
 import { quoteOnOneLine } from "../quote.ts";
-import type { Process, ScriptResult } from "../target.ts";
+import type { Process, ScriptResult, ShellScript } from "../target.ts";
 
 /**
  * Requests are single lines that begin with a secret: should stdin ever get out of step (a killed `head`), file contents
  * are not taken for commands but end the loop. `read` takes byte by byte, so what follows a line is left for `head -c`.
- * Groups named by `keep`, or by a file in the ledger, are ended when stdin ends: when the connection, the engine's client
- * or buddy itself is gone. The ledger is a private directory that started processes sign by themselves: a `keep` would
- * arrive a round trip later, or never when the line breaks right then.
+ * When stdin ends (the connection, the engine's client or buddy itself is gone), it ends the groups named by `watch` and
+ * those with a file in D. D is a private directory where started processes record themselves: a `watch` would arrive a
+ * round trip later, or never when the connection breaks at that moment.
  */
 const LOOP = `
 trap '' HUP
@@ -27,15 +27,15 @@ d() {
   take "$n" | ( ( "$@" ); c=$?; cat >/dev/null 2>&1; exit $c )
   printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2
 }
-keep() { G="$G $1"; }
-keepclient() { L="$L $1"; }
+watch() { G="$G $1"; }
+watchclient() { L="$L $1"; }
 without() { for g in $2; do [ "$g" = "$1" ] || printf ' %s' "$g"; done; }
-drop() {
+unwatch() {
   kill -0 "-$1" 2>/dev/null && return
   G=$(without "$1" "$G") L=$(without "$1" "$L")
   if [ -n "$D" ]; then rm -f "$D/g$1" "$D/c$1"; fi
 }
-ledger() {
+makedirectory() {
   D=\${TMPDIR:-/tmp}/buddy-$(id -u)
   (umask 077; mkdir "$D") 2>/dev/null
   if [ -L "$D" ] || [ ! -d "$D" ] || [ ! -O "$D" ] || [ ! -w "$D" ]; then D=; return; fi
@@ -55,7 +55,9 @@ if [ -n "$D" ]; then
 fi
 ${END_GROUPS}`;
 
-export const SCRIPT_RUNNER_ARGV: readonly string[] = ["sh", "-c", LOOP, "buddy-lane"];
+/** How a script runner is started. */
+export const RUNNER_ARGV: readonly string[] = ["sh"];
+export const RUNNER_SCRIPT: ShellScript = { name: "buddy-runner", text: LOOP };
 
 const MAX_RESPONSE = 96 * 1024 * 1024;
 const MAX_STDERR = 64 * 1024;
@@ -114,7 +116,7 @@ export class ScriptRunner {
     return performance.now() - this.#lastByte - upload;
   }
 
-  /** Changes the lane's own state: `keep`, `drop` and signals to groups; nothing comes back. */
+  /** Changes the runner's own state: `watch`, `unwatch` and signals to groups; nothing comes back. */
   tell(line: string): void {
     if (this.#dead === undefined) this.#whenFree(() => this.process.stdin.write(`${this.#secret} ${line}\n`));
   }
@@ -183,7 +185,7 @@ export class ScriptRunner {
 
   #onStdout(chunk: Buffer): void {
     if (!this.#out.push(chunk)) {
-      return this.destroy(new BuddyError("target", "the target sent more than can be taken at once"));
+      return this.destroy(new BuddyError("target", "the target sent more than 96 MiB in one answer"));
     }
     for (const one of this.#pending) {
       if (one.out !== undefined) continue;
@@ -221,7 +223,7 @@ export class ScriptRunner {
   }
 }
 
-/** The lane's process ended: connection, container or shell gone. */
+/** The runner's process ended: connection, container or shell gone. */
 export class ScriptRunnerLost extends Error {
   override name = "ScriptRunnerLost";
 }
@@ -271,7 +273,7 @@ class Splitter {
     return { before, after };
   }
 
-  /** For text that may be lost: the newer half goes on. */
+  /** For text that may be lost: keeps the newer half. */
   newer(chunk: Buffer): Splitter {
     const next = new Splitter(this.#limit);
     next.push(this.rest().subarray(-this.#limit / 2));

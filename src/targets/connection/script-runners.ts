@@ -1,11 +1,11 @@
-/** The standing helpers on one connection: a keeper that ends what was started there, and script runners that run small scripts. */
+/** The script runners of one connection: as few as possible, and one more where a script waits on purpose. */
 import { BuddyError } from "../../lib/errors.ts";
 import { ConnectionLost, TargetClosed } from "../errors.ts";
-import { SCRIPT_RUNNER_ARGV, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
+import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
 import type { Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
 
 /** More script runners than this would eat into sshd's MaxSessions (10 by default), which panes and shells need. */
-const MAX_LANES = 3;
+const MAX_RUNNERS = 3;
 const TIMEOUT_MS = 30_000;
 
 export interface ChannelOptions {
@@ -25,7 +25,7 @@ export class Channel {
     this.#options = options;
   }
 
-  /** Opens the first lane ahead of need. */
+  /** Opens the first runner ahead of need. */
   warm(): void {
     this.#scriptRunner(false);
   }
@@ -40,7 +40,7 @@ export class Channel {
     for (const scriptRunner of this.#scriptRunners.splice(0)) scriptRunner.close();
   }
 
-  /** Gives up on every lane, because the connection below is known to be gone. */
+  /** Gives up every runner, because the connection below is known to be gone. */
   reset(why: string): void {
     for (const scriptRunner of this.#scriptRunners.splice(0)) scriptRunner.destroy(new ScriptRunnerLost(why));
   }
@@ -54,7 +54,7 @@ export class Channel {
     const idle = usable.find((scriptRunner) => scriptRunner.load === 0);
     let scriptRunner = idle ?? (slow ? undefined : usable.toSorted((a, b) => a.load - b.load)[0]);
     if (scriptRunner === undefined) {
-      if (this.#scriptRunners.length >= MAX_LANES)
+      if (this.#scriptRunners.length >= MAX_RUNNERS)
         scriptRunner = this.#scriptRunners.toSorted((a, b) => a.load - b.load)[0];
       scriptRunner ??= this.#open();
     }
@@ -64,7 +64,7 @@ export class Channel {
   }
 
   #open(): ScriptRunner {
-    const scriptRunner = new ScriptRunner(this.#options.spawn(SCRIPT_RUNNER_ARGV));
+    const scriptRunner = new ScriptRunner(this.#options.spawn(RUNNER_ARGV, { script: RUNNER_SCRIPT }));
     this.#scriptRunners.push(scriptRunner);
     return scriptRunner;
   }
@@ -78,7 +78,7 @@ export class Channel {
         scriptRunner.destroy(new ScriptRunnerLost("no answer"));
         reject(
           new BuddyError("target", `${this.#options.label} did not answer within ${Math.round(limit / 1000)} s`, {
-            hint: "The line may be down, or a file system there hangs.",
+            hint: "The connection may be down, or a file system on the target hangs.",
           }),
         );
       }
@@ -94,7 +94,7 @@ export class Channel {
   }
 }
 
-/** Once, and once more after a reconnect when the lane was lost. */
+/** Once, and once more after a reconnect when the runner was lost. */
 export async function runAgainAfterDrop<T>(
   label: string,
   run: () => Promise<T>,

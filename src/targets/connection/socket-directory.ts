@@ -11,20 +11,28 @@ const LONGEST = 104 - 18 - 35;
 const NAME = /^[0-9a-f]{8}-(\d+)-[0-9a-z]+$/;
 
 export function socketDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string {
-  const uid = process.getuid?.() ?? 0;
-  const runtime = env["XDG_RUNTIME_DIR"];
-  const places = [...(runtime?.startsWith("/") ? [join(runtime, "buddy")] : []), `/tmp/buddy-${uid}`];
-  for (const place of places) if (Buffer.byteLength(place) <= LONGEST && isPrivate(place, uid)) return place;
+  const standing = privateDirectory(env);
+  if (standing !== undefined) return standing;
   const made = mkdtempSync(join(temporaryDirectory(), "buddy-"));
   if (Buffer.byteLength(made) <= LONGEST) return made;
   rmSync(made, { recursive: true });
   throw new BuddyError(
     "target",
-    `no private place for the ssh control socket: ${places.join(" and ")} cannot be used`,
+    `no private directory for the ssh control socket: ${places(env).join(" and ")} cannot be used`,
     {
       hint: "Remove them if they are not yours, or set XDG_RUNTIME_DIR to a short path that only you can write to.",
     },
   );
+}
+
+/** A directory of this user alone that all its buddies share; undefined where there is none. */
+export function privateDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
+  return places(env).find((place) => Buffer.byteLength(place) <= LONGEST && isPrivate(place, process.getuid?.() ?? 0));
+}
+
+function places(env: Readonly<Record<string, string | undefined>>): string[] {
+  const runtime = env["XDG_RUNTIME_DIR"];
+  return [...(runtime?.startsWith("/") ? [join(runtime, "buddy")] : []), `/tmp/buddy-${process.getuid?.() ?? 0}`];
 }
 
 /** From target, process and time: two buddies, or two connections of one, never share a socket. */

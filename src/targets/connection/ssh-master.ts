@@ -2,10 +2,10 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
-import { childEnv } from "./child-env.ts";
+import { startChild } from "../../lib/start-child.ts";
+import { within } from "../../lib/within.ts";
 import { quoteAll } from "../quote.ts";
 import { exitCleanup } from "./exit-cleanup.ts";
-import { within } from "../within.ts";
 import type { SshDestination } from "./ssh-destination.ts";
 import { sshFailure } from "./ssh-failure.ts";
 import { socketDirectory, socketName, sweepSockets } from "./socket-directory.ts";
@@ -42,20 +42,17 @@ export interface MasterOptions {
   readonly destination: SshDestination;
   /** Questions may be asked on the terminal. */
   readonly interactive: boolean;
-  readonly secretEnv: readonly string[];
   readonly signal?: AbortSignal;
 }
 
 export class SshMaster implements AsyncDisposable {
   readonly socket: string;
   readonly #destination: SshDestination;
-  readonly #env: Record<string, string>;
   readonly #letGo: () => void;
 
-  private constructor(socket: string, destination: SshDestination, env: Record<string, string>, letGo: () => void) {
+  private constructor(socket: string, destination: SshDestination, letGo: () => void) {
     this.socket = socket;
     this.#destination = destination;
-    this.#env = env;
     this.#letGo = letGo;
   }
 
@@ -65,15 +62,14 @@ export class SshMaster implements AsyncDisposable {
         hint: "Install it: the package is called openssh-client.",
       });
     }
-    const env = childEnv(options.secretEnv);
     const directory = socketDirectory();
-    await sweepSockets(directory, (socket) => askToExit(socket, env));
+    await sweepSockets(directory, askToExit);
     const socket = join(directory, socketName(options.destination.text));
     // Known before there is anything to clean up, so that no moment is left uncovered.
     const letGo = exitCleanup().onDeath(`${quoteAll(exitArgv(socket))}; rm -f ${quoteAll([socket])}`);
-    const master = new SshMaster(socket, options.destination, env, letGo);
+    const master = new SshMaster(socket, options.destination, letGo);
     try {
-      await connect(socket, env, options);
+      await connect(socket, options);
       return master;
     } catch (error) {
       await master[Symbol.asyncDispose]();
@@ -87,7 +83,7 @@ export class SshMaster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await askToExit(this.socket, this.#env);
+    await askToExit(this.socket);
     rmSync(this.socket, { force: true });
     this.#letGo();
   }
@@ -96,13 +92,13 @@ export class SshMaster implements AsyncDisposable {
 /** Errors that a repeated attempt may overcome. */
 export class PassingFailure extends BuddyError {}
 
-async function connect(socket: string, env: Record<string, string>, options: MasterOptions): Promise<void> {
+async function connect(socket: string, options: MasterOptions): Promise<void> {
   const { destination, interactive } = options;
   const chosen = interactive ? MASTER_OPTIONS : [...MASTER_OPTIONS, "BatchMode=yes"];
   const argv = ["ssh", "-M", "-N", "-f", "-S", socket, ...settings(chosen), ...place(destination)];
   // Not detached when it may ask: ssh reads answers from the terminal, which only the foreground group may do.
   // After the login -f takes it out of the group, so that Ctrl-C does not cut the line before buddy has cleaned up.
-  const child = Bun.spawn(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", env, detached: !interactive });
+  const child = startChild(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: !interactive });
   const stop = () => child.kill("SIGTERM");
   options.signal?.addEventListener("abort", stop, { once: true });
   const timer = interactive ? undefined : setTimeout(stop, BATCH_LIMIT_MS);
@@ -115,7 +111,7 @@ async function connect(socket: string, env: Record<string, string>, options: Mas
   options.signal?.throwIfAborted();
   if (code === 0) return;
   // Only a failed ssh closes its stderr; a proxy it had started may hold it a little longer.
-  await within(500, undefined, stderr.ended).catch(() => {});
+  await within(stderr.ended, 500);
   const said = child.signalCode === "SIGTERM" ? `Connection timed out after ${BATCH_LIMIT_MS / 1000} s` : stderr.text();
   const { error, passing } = sshFailure(said, destination.text, destination.host);
   throw passing ? new PassingFailure(error.code, error.message, { hint: error.hint }) : error;
@@ -154,10 +150,9 @@ function exitArgv(socket: string): string[] {
   return ["ssh", "-F", "none", "-S", socket, "-O", "exit", "buddy"];
 }
 
-async function askToExit(socket: string, env: Record<string, string>): Promise<void> {
-  const asked = Bun.spawn(exitArgv(socket), {
+async function askToExit(socket: string): Promise<void> {
+  const asked = startChild(exitArgv(socket), {
     stdio: ["ignore", "ignore", "ignore"],
-    env,
     detached: true,
     timeout: 3000,
   });

@@ -1,11 +1,10 @@
 /** Processes on a host over ssh: one connection, everything multiplexed, put up again when it drops. */
 import { setTimeout as delay } from "node:timers/promises";
 import { MachineChanged } from "../errors.ts";
-import { RemoteSession } from "./remote-session.ts";
+import { NoAnswer, RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
 import { LOADER } from "../quote.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
-import { NoAnswer } from "../within.ts";
 import { LocalTransport } from "./local.ts";
 import { Reconnector } from "./reconnector.ts";
 import { parseDestination, type SshDestination } from "./ssh-destination.ts";
@@ -21,7 +20,6 @@ export interface SshOptions {
   /** [user@]host[:port] or an alias of ~/.ssh/config. */
   readonly destination: string;
   readonly cwd?: string;
-  readonly secretEnv: readonly string[];
   readonly interactive: boolean;
   readonly signal?: AbortSignal;
 }
@@ -49,7 +47,7 @@ export class SshTransport implements Transport {
   static async open(options: SshOptions): Promise<SshTransport> {
     const destination = parseDestination(options.destination);
     // Clients are local processes: their environment, groups and end are the local transport's business.
-    const local = new LocalTransport({ secretEnv: options.secretEnv, cwd: "/" });
+    const local = new LocalTransport({ cwd: "/" });
     try {
       return new SshTransport(
         options,
@@ -145,7 +143,7 @@ async function connect(
   signal: AbortSignal | undefined,
 ): Promise<Line> {
   const signalled = signal === undefined ? {} : { signal };
-  const master = await SshMaster.start({ destination, interactive, secretEnv: options.secretEnv, ...signalled });
+  const master = await SshMaster.start({ destination, interactive, ...signalled });
   try {
     const remoteSession = await RemoteSession.open({
       label: `ssh ${destination.text}`,

@@ -11,6 +11,7 @@ import { quoteOnOneLine } from "../quote.ts";
  * cannot skip it. `command eval`: in dash and busybox a syntax error in a plain eval would end the shell.
  */
 export const DIRECT_LOOP = `
+unset l
 exec 7<&0 8>&1 9>&2 </dev/null
 IFS= read -r __buddy_key <&7 || exit 0
 __buddy_file=$1/env __buddy_tag= __buddy_save= NL='

@@ -16,7 +16,7 @@ import { DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { Turns } from "../turns.ts";
-import { within } from "../value-within.ts";
+import { within } from "../../lib/within.ts";
 import { type Mark, MarkScanner } from "../tmux/markers.ts";
 
 export interface DirectShellOptions {
@@ -176,8 +176,9 @@ export class DirectShell implements Shell, AsyncDisposable {
     const bash = transport.facts.programs["bash"];
     const job = randomBytes(8).toString("hex");
     const shell = bash === undefined ? [transport.facts.programs["sh"] ?? "sh"] : [bash, "--noprofile", "--norc"];
-    const argv = [...shell, "-c", DIRECT_LOOP, "buddy-shell", this.#directory, this.#used ? "1" : "", this.#cwd, job];
-    const process = transport.spawn(argv, {
+    const args = [this.#directory, this.#used ? "1" : "", this.#cwd, job];
+    const process = transport.spawn(shell, {
+      script: { name: "buddy-shell", text: DIRECT_LOOP, args },
       cwd: this.#options.cwd,
       env: { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat" },
     });

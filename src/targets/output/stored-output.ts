@@ -1,5 +1,6 @@
 /** The full text of one command: added to while it runs, readable by offset and by regular expression at any time. */
 import { BuddyError } from "../../lib/errors.ts";
+import { wholeCharacters } from "../../lib/whole-characters.ts";
 import type { OutputPage, ReadOutputOptions } from "../target.ts";
 import { type FilePiece, MemoryPiece, type OutputPiece } from "./output-piece.ts";
 
@@ -309,14 +310,5 @@ function compile(filter: string): RegExp {
 
 /** Up to the last whole character, unless the text ends here anyway. */
 function wholeUtf8(bytes: Buffer, last: boolean): Buffer {
-  if (last) return bytes;
-  let at = bytes.length;
-  for (let back = 1; back <= 3 && at - back >= 0; back++) {
-    const byte = bytes[at - back] ?? 0;
-    if ((byte & 0xc0) === 0x80) continue;
-    const need = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-    if (need > back) at -= back;
-    break;
-  }
-  return bytes.subarray(0, at === 0 ? bytes.length : at);
+  return last ? bytes : bytes.subarray(0, wholeCharacters(bytes) || bytes.length);
 }

@@ -1,5 +1,6 @@
 /** Refuses to work from inside a pane that buddy manages: it would type into itself. */
 import { BuddyError } from "../../lib/errors.ts";
+import { startChild } from "../../lib/start-child.ts";
 
 export async function insideManagedPane(
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -8,7 +9,7 @@ export async function insideManagedPane(
   const pane = env["TMUX_PANE"];
   const tmux = Bun.which("tmux");
   if (!socket || !pane || tmux === null) return;
-  const asked = Bun.spawn([tmux, "-S", socket, "display-message", "-p", "-t", pane, "#{@buddy_pane}"], {
+  const asked = startChild([tmux, "-S", socket, "display-message", "-p", "-t", pane, "#{@buddy_pane}"], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "ignore",

@@ -1,5 +1,6 @@
 /** The pane of the operator's tmux that buddy itself was started in: it can be captured and typed into, nothing runs in it. */
 import { BuddyError } from "../../lib/errors.ts";
+import { startChild } from "../../lib/start-child.ts";
 import type { Pane } from "../target.ts";
 import { borrowedPane } from "./borrowed-pane.ts";
 import type { TmuxServer } from "./capture.ts";
@@ -42,7 +43,7 @@ class TmuxCommands implements TmuxServer {
   }
 
   async #one(line: string): Promise<Reply> {
-    const child = Bun.spawn(["tmux", "-u", "-S", this.#socket, "source-file", "-"], {
+    const child = startChild(["tmux", "-u", "-S", this.#socket, "source-file", "-"], {
       stdin: Buffer.from(`${line}\n`),
       stdout: "pipe",
       stderr: "pipe",

@@ -14,7 +14,7 @@ import type {
 } from "../target.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { Turns } from "../turns.ts";
-import { within } from "../value-within.ts";
+import { within } from "../../lib/within.ts";
 import { BreakOff } from "./break-off.ts";
 import { busyOutcome, clip } from "./busy-outcome.ts";
 import { capturePane, sendKeys } from "./capture.ts";

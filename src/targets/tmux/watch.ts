@@ -1,7 +1,7 @@
 /** Waits for a command: its end, a question it asks, the time allowed, or the wish to stop it. */
 import { unlessAborted } from "../../lib/unless-aborted.ts";
 import type { RunOptions, RunOutcome } from "../target.ts";
-import { within } from "../value-within.ts";
+import { within } from "../../lib/within.ts";
 import type { ForegroundState } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
 

@@ -1,6 +1,7 @@
 /** Asks for approval on the controlling terminal of a one-shot run, wherever stdin and stdout lead. */
 import { closeSync, read, readSync, writeSync } from "node:fs";
 import { openTerminal } from "../../lib/controlling-terminal.ts";
+import { askProgram } from "../../lib/start-child.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import { showText } from "../../policy/terminal-text.ts";
 
@@ -247,14 +248,6 @@ function columns(terminal: number): number {
 }
 
 function stty(terminal: number, ...args: string[]): string | undefined {
-  try {
-    const { exitCode, stdout } = Bun.spawnSync(["stty", ...args], {
-      stdin: terminal,
-      stdout: "pipe",
-      stderr: "ignore",
-    });
-    return exitCode === 0 ? stdout.toString().trim() : undefined;
-  } catch {
-    return undefined;
-  }
+  const { code, stdout } = askProgram(["stty", ...args], { stdin: terminal });
+  return code === 0 ? stdout.trim() : undefined;
 }

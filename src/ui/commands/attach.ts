@@ -1,5 +1,6 @@
 /** /attach: how to watch the shared pane; inside tmux it opens beside this one. */
 import type { CommandScreen, SlashCommand } from "./slash-commands.ts";
+import { startChild } from "../../lib/start-child.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 
 export const attach: SlashCommand = {
@@ -36,7 +37,7 @@ export const attach: SlashCommand = {
 /** tmux refuses to attach inside itself unless TMUX is unset. */
 async function split(screen: CommandScreen, command: string): Promise<string | undefined> {
   const direction = screen.columns >= 160 ? "-h" : "-v";
-  const child = Bun.spawn(["tmux", "split-window", direction, "-d", `unset TMUX; exec ${command}`], {
+  const child = startChild(["tmux", "split-window", direction, "-d", `unset TMUX; exec ${command}`], {
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",

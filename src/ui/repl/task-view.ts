@@ -1,7 +1,7 @@
 /** Tasks as an operator sees them: what each is doing, what it prints, how it ended. */
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task, TaskEnd, Tasks } from "../../agent/tasks.ts";
-import { atMost } from "../../lib/at-most.ts";
+import { within } from "../../lib/within.ts";
 import type { ReplHost } from "./host.ts";
 import { Activity } from "./status-line.ts";
 import type { Transcript } from "../transcript/transcript.ts";
@@ -65,7 +65,7 @@ export class TaskView {
     const { running } = this.tasks;
     if (running === undefined) return;
     this.tasks.cancel(running.id);
-    await atMost(CLOSE_MS, this.tasks.whenIdle());
+    await within(this.tasks.whenIdle(), CLOSE_MS);
   }
 
   #event(event: AgentEvent): void | Promise<void> {

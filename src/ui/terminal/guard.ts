@@ -1,4 +1,6 @@
 /** A small sh beside buddy that gives the terminal back when buddy was killed or crashed before it could do so itself. */
+import { startChild } from "../../lib/start-child.ts";
+
 export function guardTerminal(modesOff: string): () => void {
   let child: ReturnType<typeof watcher> | undefined;
   // Behind the first frame: a process costs more than a key.
@@ -27,7 +29,7 @@ case $(stty -a <&3) in *-isig*) stty sane <&3 ;; esac`;
 
 function watcher(modesOff: string) {
   try {
-    const child = Bun.spawn(["sh", "-c", SCRIPT, "buddy-terminal", modesOff], {
+    const child = startChild(["sh", "-c", SCRIPT, "buddy-terminal", modesOff], {
       stdin: "pipe",
       stdout: "inherit",
       stderr: "ignore",

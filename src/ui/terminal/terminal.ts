@@ -1,7 +1,7 @@
 /** The operator's terminal: raw keys in, frames out, and always given back as it was found. */
 import { writeSync } from "node:fs";
 import type { WriteStream } from "node:tty";
-import { atMost } from "../../lib/at-most.ts";
+import { within } from "../../lib/within.ts";
 import { guardTerminal } from "./guard.ts";
 import { KeyDecoder, type TerminalInput } from "./keys.ts";
 import { writeAll } from "../../lib/write-all.ts";
@@ -66,7 +66,7 @@ export class Terminal {
     this.#stopReading();
     this.write(MODES_OFF);
     // A terminal that takes nothing any more must not keep the process.
-    await atMost(DRAIN_MS, this.drained());
+    await within(this.drained(), DRAIN_MS);
     this.#active = false;
     process.off("exit", this.#restoreNow);
     // Setting the mode waits until the terminal has taken everything.

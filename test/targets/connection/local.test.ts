@@ -3,11 +3,11 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
-import { childEnv } from "../../../src/targets/connection/child-env.ts";
+import { childEnv, hideFromChildren } from "../../../src/lib/start-child.ts";
 import { FACTS_SCRIPT, localFacts, parseFacts } from "../../../src/targets/connection/identity.ts";
-import { SCRIPT_RUNNER_ARGV, ScriptRunner } from "../../../src/targets/connection/script-runner.ts";
+import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner } from "../../../src/targets/connection/script-runner.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";
-import { canAsk } from "../../../src/targets/connection/can-ask.ts";
+import { canAsk } from "../../../src/lib/controlling-terminal.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { openTransport } from "../../../src/targets/connection/open-transport.ts";
 import { exitCleanup } from "../../../src/targets/connection/exit-cleanup.ts";
@@ -23,22 +23,23 @@ describe("secrets", () => {
 
   test("no child sees them, however it is started", async () => {
     for (const name of SECRETS) process.env[name] = "s3cret";
-    await using transport = new LocalTransport({ secretEnv: ["MY_KEY"] });
+    hideFromChildren(["MY_KEY"]);
+    await using transport = new LocalTransport();
     const child = transport.spawn(["env"], { env: { SHOWN: "yes", MY_KEY: "s3cret" } });
     const text = await new Response(child.stdout).text();
     expect(text).toContain("SHOWN=yes");
     expect(text).not.toContain("s3cret");
     expect((await transport.run("env")).stdout.toString()).not.toContain("s3cret");
     exitCleanup();
-    const wardens = processesWith("buddy-exitCleanup", process.pid);
-    expect(wardens).not.toEqual([]);
-    for (const pid of wardens) {
+    const cleanups = processesWith("buddy-exit-cleanup", process.pid);
+    expect(cleanups).not.toEqual([]);
+    for (const pid of cleanups) {
       expect(await Bun.file(`/proc/${pid}/environ`).text()).not.toContain("s3cret");
     }
   });
 
   test("the rest is passed on", () => {
-    expect(childEnv(["A"], { B: "2" }, { A: "1", C: "3", D: undefined, BUN_OPTIONS: "x" })).toEqual({ B: "2", C: "3" });
+    expect(childEnv({ B: "2" }, { MY_KEY: "1", C: "3", D: undefined, BUN_OPTIONS: "x" })).toEqual({ B: "2", C: "3" });
   });
 });
 
@@ -66,15 +67,15 @@ describe("who and where", () => {
       );
     }
     const noise = { code: 0, stdout: Buffer.from("hello"), stderr: "" };
-    expect(() => parseFacts(noise, "host")).toThrow("did not tell who and where it is");
+    expect(() => parseFacts(noise, "host")).toThrow("did not report user, host and directory");
   });
 });
 
 describe("script runners", () => {
   test("stdin that got out of step is never taken for commands", async () => {
-    const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-lane-")));
+    const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-runner-")));
     await using transport = new LocalTransport({ cwd: dir });
-    const scriptRunner = new ScriptRunner(transport.spawn(SCRIPT_RUNNER_ARGV));
+    const scriptRunner = new ScriptRunner(transport.spawn(RUNNER_ARGV, { script: RUNNER_SCRIPT }));
     expect((await scriptRunner.run("echo fine")).stdout.toString()).toBe("fine\n");
     scriptRunner.process.stdin.write("touch intruder\n");
     await scriptRunner.ended;
@@ -86,7 +87,7 @@ describe("script runners", () => {
   test.each(["dash", "bash", "busybox ash", "mksh", "zsh"])("%s can be the sh there", async (name) => {
     const shell = name.split(" ");
     await using transport = new LocalTransport({});
-    const scriptRunner = new ScriptRunner(transport.spawn([...shell, ...SCRIPT_RUNNER_ARGV.slice(1)]));
+    const scriptRunner = new ScriptRunner(transport.spawn(shell, { script: RUNNER_SCRIPT }));
     const bytes = Buffer.from([0, 1, 2, 255, 10, 13, 0]);
     const answers = await Promise.all([
       scriptRunner.run('cat; printf "%s" "$1"; echo e >&2; exit 9', ["it's\n"], bytes),
@@ -105,7 +106,10 @@ describe("script runners", () => {
     const bin = realpathSync(mkdtempSync(join(tmpdir(), "buddy-bin-")));
     writeFileSync(join(bin, "head"), "#!/bin/sh\necho 'head: illegal option -- c' >&2; exit 1\n", { mode: 0o755 });
     await using transport = new LocalTransport({});
-    const child = transport.spawn(SCRIPT_RUNNER_ARGV, { env: { PATH: `${bin}:${process.env["PATH"]}` } });
+    const child = transport.spawn(RUNNER_ARGV, {
+      script: RUNNER_SCRIPT,
+      env: { PATH: `${bin}:${process.env["PATH"]}` },
+    });
     const scriptRunner = new ScriptRunner(child);
     const bytes = Buffer.alloc(5000, "0123456789");
     const [first, second] = await Promise.all([scriptRunner.run("cat", [], bytes), scriptRunner.run("echo next")]);
@@ -125,7 +129,7 @@ describe("script runners", () => {
 
   test("more than can be taken is an error, not memory", async () => {
     await using transport = new LocalTransport({});
-    await expect(transport.run("head -c 120000000 /dev/zero")).rejects.toThrow("more than can be taken at once");
+    await expect(transport.run("head -c 120000000 /dev/zero")).rejects.toThrow("more than 96 MiB");
     expect((await transport.run("echo on")).stdout.toString()).toBe("on\n");
   });
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
+import { hideFromChildren } from "../../../src/lib/start-child.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";
 import { parseDestination } from "../../../src/targets/connection/ssh-destination.ts";
 import { sshFailure } from "../../../src/targets/connection/ssh-failure.ts";
@@ -20,7 +21,7 @@ beforeAll(async () => void (server = await useSshd()));
 afterAll(() => server[Symbol.dispose]());
 
 function open(destination: string, more: { cwd?: string; signal?: AbortSignal } = {}): Promise<SshTransport> {
-  return SshTransport.open({ destination, secretEnv: [], interactive: false, ...more });
+  return SshTransport.open({ destination, interactive: false, ...more });
 }
 
 async function refusal(destination: string): Promise<BuddyError> {
@@ -132,9 +133,9 @@ describe("reaching a host", () => {
     server.configure("Host leaky\n  SendEnv *\n  SetEnv OPEN=fine");
     const secret = `s3cret-${process.pid}`;
     process.env["MY_SECRET"] = secret;
+    hideFromChildren(["MY_SECRET"]);
     await using transport = await SshTransport.open({
       destination: "lab",
-      secretEnv: ["MY_SECRET"],
       interactive: false,
     });
     delete process.env["MY_SECRET"];

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isatty } from "node:tty";
+import { askProgram } from "../../../lib/start-child.ts";
 import { temporaryDirectory } from "../../../lib/temporary-directory.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { type Finding, howToInstall } from "./finding.ts";
@@ -51,17 +52,17 @@ async function checkSsh(): Promise<Finding[]> {
     return [
       { check: "ssh", status: "info", text: "not found: --ssh cannot be used", remedy: howToInstall("openssh-client") },
     ];
-  const shown = Bun.spawnSync([path, "-V"], { stderr: "pipe" });
-  return [{ check: "ssh", status: "ok", text: (shown.stderr.toString() + shown.stdout.toString()).trim() }];
+  const shown = askProgram([path, "-V"]);
+  return [{ check: "ssh", status: "ok", text: (shown.stderr + shown.stdout).trim() }];
 }
 
 async function checkEngine(name: "docker" | "podman"): Promise<Finding[]> {
   const path = Bun.which(name);
   // One engine is enough, and most machines need none.
   if (path === null) return name === "docker" && Bun.which("podman") === null ? [NO_ENGINE] : [];
-  const asked = Bun.spawnSync([path, "ps", "--format", "{{.Names}}"], { stderr: "pipe", timeout: 4_000 });
-  const first = asked.stderr.toString().trim().split("\n")[0] ?? "";
-  if (asked.exitCode !== 0)
+  const asked = askProgram([path, "ps", "--format", "{{.Names}}"], { timeoutMs: 4_000 });
+  const first = asked.stderr.trim().split("\n")[0] ?? "";
+  if (asked.code !== 0)
     return [
       {
         check: name,
@@ -70,7 +71,7 @@ async function checkEngine(name: "docker" | "podman"): Promise<Finding[]> {
         remedy: name === "docker" ? "start its daemon, or check that you may use its socket" : "run: podman info",
       },
     ];
-  const running = asked.stdout.toString().split("\n").filter(Boolean);
+  const running = asked.stdout.split("\n").filter(Boolean);
   return [
     {
       check: name,
@@ -121,11 +122,6 @@ async function checkSessions(): Promise<Finding> {
 }
 
 function output(command: string[], stdin = ""): string {
-  const done = Bun.spawnSync(command, {
-    stdin: Buffer.from(stdin),
-    stderr: "ignore",
-    timeout: 4_000,
-    env: { PATH: process.env.PATH ?? "", TERM: "xterm", LANG: "C.UTF-8" },
-  });
-  return done.stdout.toString();
+  const env = { PATH: process.env.PATH ?? "", TERM: "xterm", LANG: "C.UTF-8" };
+  return askProgram(command, { stdin, timeoutMs: 4_000, env }).stdout;
 }

@@ -1,0 +1,75 @@
+/** The one way to start a program: no child of buddy ever gets its keys, nor what would change how its runtime behaves. */
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Variables of buddy itself; those that hold the keys of profiles are added when the configuration is read. */
+const hidden = new Set(["BUN_OPTIONS", "BUN_BE_BUN", "BUDDY_API_KEY", "AGENT_API_KEY"]);
+
+/** No child started from now on gets these variables. */
+export function hideFromChildren(names: Iterable<string>): void {
+  for (const name of names) hidden.add(name);
+}
+
+/** The whole environment without secrets: for programs that work for the operator (shells, ssh, container engines). */
+export function childEnv(extra: Environment = {}, from: Environment = process.env): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries({ ...from, ...extra })) {
+    if (value !== undefined && !hidden.has(name)) env[name] = value;
+  }
+  return env;
+}
+
+/** What a look-up needs and nothing else: for programs that are asked something before any configuration is known. */
+export function lookUpEnv(extra: Environment = {}): Record<string, string> {
+  const known = Object.entries(process.env).filter(([name]) => LOOK_UP.test(name));
+  return childEnv(extra, Object.fromEntries(known));
+}
+
+const LOOK_UP =
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LC_\w+|TMPDIR|TMUX\w*|XDG_\w+|SSH_AUTH_SOCK|DOCKER_(?:HOST|CONTEXT|CONFIG|CERT_PATH|TLS_VERIFY)|CONTAINER_HOST|CONTAINERS_\w+|DBUS_SESSION_BUS_ADDRESS)$/;
+
+type Stdio = Bun.Spawn.Writable;
+type Readable = Bun.Spawn.Readable;
+
+/** Like `Bun.spawn`; without `env` the child gets `childEnv()`. */
+export function startChild<
+  const In extends Stdio = "ignore",
+  const Out extends Readable = "pipe",
+  const Err extends Readable = "inherit",
+>(
+  argv: readonly string[],
+  options: Bun.Spawn.SpawnOptions<In, Out, Err> & { readonly env?: Record<string, string> } = {},
+): Bun.Subprocess<In, Out, Err> {
+  return Bun.spawn([...argv], { ...options, env: options.env ?? childEnv() });
+}
+
+export interface Answer {
+  /** -1 when the program could not be started, or did not end in time. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a short look-up to its end. A program that is missing or may not be executed is an answer too. */
+export function askProgram(
+  argv: readonly string[],
+  options: {
+    readonly stdin?: string | number;
+    readonly timeoutMs?: number;
+    readonly env?: Record<string, string>;
+  } = {},
+): Answer {
+  const { stdin = "" } = options;
+  try {
+    const done = Bun.spawnSync([...argv], {
+      stdin: typeof stdin === "number" ? stdin : Buffer.from(stdin),
+      stdout: "pipe",
+      stderr: "pipe",
+      env: options.env ?? lookUpEnv(),
+      ...(options.timeoutMs === undefined ? {} : { timeout: options.timeoutMs }),
+    });
+    return { code: done.exitCode ?? -1, stdout: done.stdout.toString(), stderr: done.stderr.toString() };
+  } catch (error) {
+    return { code: -1, stdout: "", stderr: (error as Error).message };
+  }
+}

@@ -1,0 +1,59 @@
+/** How a shell gets a script without showing it in `ps`: from a private file on this machine, from stdin anywhere else. */
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { LOADER, loaderLine } from "../quote.ts";
+import type { ShellScript } from "../target.ts";
+import { privateDirectory } from "./socket-directory.ts";
+
+export interface ScriptStart {
+  readonly argv: readonly string[];
+  /** What the shell must read first. */
+  readonly stdin: string;
+}
+
+export function scriptOnStdin(shell: readonly string[], script: ShellScript): ScriptStart {
+  return {
+    argv: [...shell, "-c", LOADER, script.name],
+    stdin: loaderLine(script.text, script.args),
+  };
+}
+
+/** A shell reads a pipe one byte at a time (1 ms for 1 KB) and a file at once. */
+export function scriptInFile(shell: readonly string[], script: ShellScript): ScriptStart {
+  const file = scriptFile(script.text);
+  if (file === undefined) return scriptOnStdin(shell, script);
+  const args = script.args ?? [];
+  // In the messages of bash its name stands before each line: a path would only be in the way there.
+  if (/(?:^|\/)bash$/.test(shell[0] ?? ""))
+    return { argv: [...shell, "-c", FROM_FILE, script.name, file, ...args], stdin: "" };
+  return { argv: [...shell, file, ...args], stdin: "" };
+}
+
+const FROM_FILE = `IFS= read -r -d "" l <"$1"; shift; eval "$l"`;
+const written = new Map<string, string | undefined>();
+
+/** Named after its content, so that buddies of all versions share them; undefined where none can be written. */
+function scriptFile(text: string): string | undefined {
+  const known = written.get(text);
+  if (known !== undefined && existsSync(known)) return known;
+  let file: string | undefined;
+  try {
+    const directory = privateDirectory();
+    if (directory === undefined) return undefined;
+    file = join(directory, `script-${Bun.hash(text).toString(36)}.sh`);
+    if (!existsSync(file)) {
+      const partial = `${file}.${process.pid}`;
+      try {
+        writeFileSync(partial, text, { mode: 0o600, flag: "wx" });
+        renameSync(partial, file);
+      } finally {
+        rmSync(partial, { force: true });
+      }
+    }
+  } catch {
+    // A full or read-only disk: stdin does as well.
+    file = undefined;
+  }
+  written.set(text, file);
+  return file;
+}
