@@ -28,6 +28,8 @@ export interface Condition {
   readonly kind: "git-config";
   /** As the command would see it: absolute, below `~`, or relative to the directory of the shell. */
   readonly directory: string;
+  /** The text enters it with `cd`: where that fails, git would look at another directory. */
+  readonly entered?: true;
 }
 
 /** A judged command: the verdict, and what the parser found out about it. */

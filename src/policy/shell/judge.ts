@@ -8,11 +8,11 @@ import { rmDanger } from "./dangers/rm.ts";
 import { differsBetweenShells, outsideCommonGrammar } from "./syntax/common-grammar.ts";
 import { isUnknown, programName, readable, shown } from "./syntax/field.ts";
 import { holdsSecretFiles, holdsSecrets } from "../secret-files.ts";
-import { unproven } from "./read-only/prove.ts";
+import { conditionsOf, unproven } from "./read-only/prove.ts";
 import { escalates, isHighRisk, onlyReads } from "./risk.ts";
 import type { FoundCommand, Walked } from "./syntax/found-command.ts";
 import { walkText } from "./syntax/walk.ts";
-import type { JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
+import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
 
 /** What is known of the machine and the shell a text would run on. */
 export interface ShellContext {
@@ -47,8 +47,15 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
     privesc: walked.commands.some(escalates),
     commands,
     uncertain,
-    conditions: [],
+    conditions: conditions(walked.commands, judged),
   };
+}
+
+/** What the commands that are proven read-only still depend on, each once. */
+function conditions(found: readonly FoundCommand[], judged: readonly Judged[]): Condition[] {
+  const all = found.flatMap((command, index) => (judged[index]?.command.readOnly === true ? conditionsOf(command) : []));
+  const key = (one: Condition) => `${one.directory}\0${one.entered === true}`;
+  return [...new Map(all.map((one) => [key(one), one])).values()];
 }
 
 /** Without bash, only what every shell reads alike is certain. */

@@ -3,6 +3,7 @@ import { assignmentEffect } from "../syntax/assignments.ts";
 import { isFixed, isGlob, programName, readable } from "../syntax/field.ts";
 import { isDeviceToRead } from "../dangers/protected-paths.ts";
 import type { FoundCommand } from "../syntax/found-command.ts";
+import type { Condition } from "../../verdict.ts";
 import { notReadOnly } from "./table.ts";
 
 /** Why it is not proven read-only; undefined: it is. */
@@ -27,7 +28,36 @@ export function unproven(command: FoundCommand): string | undefined {
   }
   if (CONTENTS.has(name) && args.some((word) => isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/"))))
     return `${name} reads a device`;
-  return found(name, args);
+  return found(name, args) ?? unknownRepository(command);
+}
+
+function unknownRepository(command: FoundCommand): string | undefined {
+  return conditionsOf(command).some(({ directory }) => directory.includes("…") || /[*?]/.test(directory))
+    ? "git runs in a directory that is only known when it runs"
+    : undefined;
+}
+
+/** What a proven command still depends on: git reads start programs that a repository's own configuration names. */
+export function conditionsOf({ argv, directories }: FoundCommand): readonly Condition[] {
+  if (programName(argv[0]?.value ?? "") !== "git") return [];
+  let path = "";
+  let at = 1;
+  for (; at < argv.length && argv[at]?.value.startsWith("-") === true; at++)
+    if (argv[at]?.value === "-C") path = below(path, argv[++at]?.value ?? "");
+  if (argv[at] === undefined || WITHOUT_REPOSITORY.has(argv[at]?.value ?? "")) return [];
+  return directories.flatMap((base): Condition[] => {
+    const named = /^[/~\uFDD3]/.test(path);
+    const entered = base === "." || named ? [] : [{ kind: "git-config", directory: readable(base), entered: true } as const];
+    return path === "" && entered.length > 0
+      ? entered
+      : [...entered, { kind: "git-config", directory: readable(below(base, path)) || "." }];
+  });
+}
+const WITHOUT_REPOSITORY = new Set(["version", "check-ref-format"]);
+
+function below(directory: string, path: string): string {
+  if (path === "" || path === ".") return directory;
+  return directory === "" || directory === "." || /^[/~\uFDD3]/.test(path) ? path : `${directory}/${path}`;
 }
 
 function found(name: string, args: readonly string[]): string | undefined {
