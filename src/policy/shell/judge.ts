@@ -53,7 +53,9 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
 
 /** What the commands that are proven read-only still depend on, each once. */
 function conditions(found: readonly FoundCommand[], judged: readonly Judged[]): Condition[] {
-  const all = found.flatMap((command, index) => (judged[index]?.command.readOnly === true ? conditionsOf(command) : []));
+  const all = found.flatMap((command, index) =>
+    judged[index]?.command.readOnly === true ? conditionsOf(command) : [],
+  );
   const key = (one: Condition) => `${one.directory}\0${one.entered === true}`;
   return [...new Map(all.map((one) => [key(one), one])).values()];
 }

@@ -24,7 +24,10 @@ const env = () => ({
 });
 
 function git(directory: string, ...args: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync(["git", "-c", "protocol.file.allow=always", ...args], { cwd: directory, env: env() });
+  const { exitCode, stderr } = Bun.spawnSync(["git", "-c", "protocol.file.allow=always", ...args], {
+    cwd: directory,
+    env: env(),
+  });
   if (exitCode !== 0) throw new Error(`git ${args.join(" ")}: ${stderr}`);
 }
 
@@ -63,7 +66,11 @@ beforeAll(() => {
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 test("a fresh repository, a directory below it and a directory without one raise no doubt", () => {
-  const directory = repository("plain", "remote.origin.url=https://example.com/x.git", "branch.main.merge=refs/heads/main");
+  const directory = repository(
+    "plain",
+    "remote.origin.url=https://example.com/x.git",
+    "branch.main.merge=refs/heads/main",
+  );
   mkdirSync(join(directory, "sub dir"));
   mkdirSync(path("empty"));
   expect([doubt(directory), doubt("plain/sub dir"), doubt("empty"), doubt("not/there")]).toEqual([
@@ -153,14 +160,17 @@ test("a hook that runs when git refreshes its index raises a doubt", () => {
   expect(doubt(directory)).toContain("hook");
 });
 
-test.if(process.getuid?.() === 0)("another user's repository raises a doubt, also where the operator trusts every directory", () => {
-  const directory = repository("foreign");
-  for (const item of ["", ".git", ".git/config"]) chownSync(join(directory, item), 12_345, 12_345);
-  expect(doubt(directory)).toBeDefined();
-  writeFileSync(path(".gitconfig"), "[safe]\n\tdirectory = *\n");
-  expect(doubt(directory)).toContain("another user");
-  rmSync(path(".gitconfig"));
-});
+test.if(process.getuid?.() === 0)(
+  "another user's repository raises a doubt, also where the operator trusts every directory",
+  () => {
+    const directory = repository("foreign");
+    for (const item of ["", ".git", ".git/config"]) chownSync(join(directory, item), 12_345, 12_345);
+    expect(doubt(directory)).toBeDefined();
+    writeFileSync(path(".gitconfig"), "[safe]\n\tdirectory = *\n");
+    expect(doubt(directory)).toContain("another user");
+    rmSync(path(".gitconfig"));
+  },
+);
 
 test("a directory that the text enters must be there: git would look at another one", () => {
   expect(doubt("not/there", true)).toBeDefined();
@@ -168,7 +178,7 @@ test("a directory that the text enters must be there: git would look at another 
 
 test("the operator's own configuration names programs without a doubt", () => {
   const directory = repository("own");
-  writeFileSync(path(".gitconfig"), "[core]\n\tpager = less\n[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n");
+  writeFileSync(path(".gitconfig"), '[core]\n\tpager = less\n[filter "lfs"]\n\tclean = git-lfs clean -- %f\n');
   expect(doubt(directory)).toBeUndefined();
   rmSync(path(".gitconfig"));
 });
@@ -185,7 +195,13 @@ test("the fingerprint changes with the configuration and stays without a change"
 });
 
 test("an answer that was cut or is odd raises a doubt", () => {
-  for (const answer of ["", "repository\n", "repository\nkey core.bare\u001Efalse", "surprise\nend\n", "end\nrepository\n"])
+  for (const answer of [
+    "",
+    "repository\n",
+    "repository\nkey core.bare\u001Efalse",
+    "surprise\nend\n",
+    "end\nrepository\n",
+  ])
     expect(readGitRepository(answer).doubt).toBeDefined();
 });
 

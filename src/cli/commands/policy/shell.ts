@@ -5,6 +5,7 @@ import { printable } from "../../../lib/printable.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
 import type { Condition, Verdict } from "../../../policy/verdict.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
+import { LocalConditions } from "./local-conditions.ts";
 import type { Explainer, PolicyOptions } from "./explainer.ts";
 import { shellRules } from "../../../app/shell-rules.ts";
 import type { GlobalOptions } from "../../args/options.ts";
@@ -27,6 +28,7 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
   const rules = shellRules(config);
   const home = homeDirectory();
   const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);
+  const local = new LocalConditions();
   return {
     explain(value): ShellAnswer {
       const asked = readQuestion(value);
@@ -37,7 +39,9 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
         ...(shell === undefined ? {} : { shell }),
         ...(asked.cwd === undefined ? {} : { cwd: asked.cwd }),
       });
-      const { verdict } = judged;
+      const doubt =
+        judged.verdict.kind === "allow" ? local.doubt(judged.conditions, asked.cwd ?? process.cwd()) : undefined;
+      const verdict: Verdict = doubt === undefined ? judged.verdict : { kind: "ask", why: doubt };
       return {
         verdict: said(verdict.kind),
         why: verdict.why,

@@ -97,7 +97,8 @@ export function readGitRepository(output: string): GitRepositoryAnswer {
   if (lines.pop() !== "end") return { doubt: "git did not say how the repository is configured", files: undefined };
   const doubt = lines.map(doubtOf).find((why) => why !== undefined);
   // Included files are not named, and submodules come and go with the index.
-  const kept = lines.filter((line) => line === "repository").length === 1 && !lines.some((line) => /^key include/i.test(line));
+  const kept =
+    lines.filter((line) => line === "repository").length === 1 && !lines.some((line) => /^key include/i.test(line));
   return {
     doubt,
     files: kept ? lines.flatMap((line) => (line.startsWith("file /") ? [line.slice(5)] : [])) : undefined,
@@ -146,7 +147,9 @@ const HARMLESS: Readonly<Record<string, "*" | ReadonlySet<string>>> = {
       unsetenvvars untrackedcache usereplacerefs warnambiguousrefs whitespace worktree`),
   ),
   remote: new Set(
-    words("url pushurl fetch push mirror tagopt prune prunetags skipdefaultupdate skipfetchall pushdefault gh-resolved"),
+    words(
+      "url pushurl fetch push mirror tagopt prune prunetags skipdefaultupdate skipfetchall pushdefault gh-resolved",
+    ),
   ),
   branch: new Set(
     words(`remote merge rebase description pushremote mergeoptions autosetupmerge autosetuprebase sort
@@ -177,7 +180,9 @@ const HARMLESS: Readonly<Record<string, "*" | ReadonlySet<string>>> = {
   lfs: new Set(words("repositoryformatversion url access pushurl fetchinclude fetchexclude locksverify")),
   push: "*",
   pull: "*",
-  fetch: new Set(words("prune prunetags recursesubmodules parallel output fsckobjects all writecommitgraph showforcedupdates")),
+  fetch: new Set(
+    words("prune prunetags recursesubmodules parallel output fsckobjects all writecommitgraph showforcedupdates"),
+  ),
   rebase: new Set(words("autosquash autostash stat updaterefs abbreviatecommands missingcommitscheck backend")),
   rerere: "*",
   status: "*",

@@ -47,7 +47,8 @@ export function conditionsOf({ argv, directories }: FoundCommand): readonly Cond
   if (argv[at] === undefined || WITHOUT_REPOSITORY.has(argv[at]?.value ?? "")) return [];
   return directories.flatMap((base): Condition[] => {
     const named = /^[/~\uFDD3]/.test(path);
-    const entered = base === "." || named ? [] : [{ kind: "git-config", directory: readable(base), entered: true } as const];
+    const entered =
+      base === "." || named ? [] : [{ kind: "git-config", directory: readable(base), entered: true } as const];
     return path === "" && entered.length > 0
       ? entered
       : [...entered, { kind: "git-config", directory: readable(below(base, path)) || "." }];
