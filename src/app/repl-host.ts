@@ -76,13 +76,20 @@ export function replHost(parts: ReplHostParts): ReplHost {
       resumed = false;
       return [`new session ${run.session()}`];
     },
-    async resumeSession(name, offerCopy) {
-      const notes = await run.resumeSession(name).catch(async (error: unknown) => {
-        const { SessionHeld } = await import("../session/session-lock.ts");
-        if (!(error instanceof SessionHeld)) throw error;
-        if (await offerCopy(error.message)) return run.resumeSession(error.id, { copy: true });
-        return undefined;
-      });
+    async resumeSession(name, ask) {
+      const resume = (how?: { copy?: boolean; foreign?: boolean }): Promise<readonly string[] | undefined> =>
+        run.resumeSession(name, how).catch(async (error: unknown) => {
+          const [{ SessionHeld }, { ForeignSession }] = await Promise.all([
+            import("../session/session-lock.ts"),
+            import("../session/store.ts"),
+          ]);
+          if (error instanceof ForeignSession) {
+            return (await ask.foreign(error.lines)) ? resume({ ...how, foreign: true }) : undefined;
+          }
+          if (!(error instanceof SessionHeld)) throw error;
+          return (await ask.copy(error.message)) ? resume({ ...how, copy: true }) : undefined;
+        });
+      const notes = await resume();
       if (notes === undefined) return [`still session ${run.session()}`];
       resumed = true;
       return [`session ${run.session()}, ${agent.turns} turn${agent.turns === 1 ? "" : "s"} so far`, ...notes];

@@ -1,13 +1,14 @@
 /** The only place that wires configuration, model, target, tools, policy, approvals and session into something that takes prompts. */
 import { Agent, type Totals } from "../agent/agent.ts";
 import { systemPrompt } from "../agent/system-prompt.ts";
-import { type OperatorFile, operatorFiles } from "../agent/instruction-files.ts";
+import { instructionFiles, type OperatorFile } from "../agent/instruction-files.ts";
 import { CallRunner } from "../agent/tool-calls.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
 import { profileNames, secretVariables } from "../config/profiles.ts";
 import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
+import { printable } from "../lib/printable.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
@@ -76,8 +77,11 @@ export interface Run extends AsyncDisposable {
   prepareForTools(): void;
   /** Leaves the conversation; the next turn begins a new session. */
   newSession(): Promise<void>;
-  /** Leaves the conversation for a stored one; returns what to say about it. Throws SessionHeld, and then nothing has changed. */
-  resumeSession(name: string, how?: { readonly copy: boolean }): Promise<readonly string[]>;
+  /** Leaves the conversation for a stored one; returns what to say about it. Throws SessionHeld or ForeignSession, and then nothing has changed. */
+  resumeSession(
+    name: string,
+    how?: { readonly copy?: boolean; readonly foreign?: boolean },
+  ): Promise<readonly string[]>;
   /** Goes on with another profile or model; the conversation stays. */
   switchModel(selector: string): Promise<void>;
 }
@@ -108,7 +112,20 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     (opened ??= Promise.all([import("../session/store.ts"), sessionDirectory()]).then(
       ([{ SessionStore }]) => new SessionStore({ cwd, stateDirectory: state, redact: (text) => redact(text), problem }),
     ));
-  const take = async (store: SessionStore, name: string) => (options.fork ? store.fork(name) : store.resume(name));
+  const take = async (store: SessionStore, name: string): Promise<ResumedSession> => {
+    const { ForeignSession } = await import("../session/store.ts");
+    const open = async (foreign: boolean) =>
+      options.fork ? store.fork(name, { foreign }) : store.resume(name, { foreign });
+    try {
+      return await open(false);
+    } catch (error) {
+      if (!(error instanceof ForeignSession)) throw error;
+      const { yesOnTerminal } = await import("./confirm-on-terminal.ts");
+      const question = `${printable(error.lines.join("\n"))}\nContinue this session? [y/N] `;
+      if ((await yesOnTerminal(question)) !== true) throw error;
+      return open(true);
+    }
+  };
   const record = (resumed?: ResumedSession) =>
     new SessionRecorder({
       id: resumed?.log.id ?? newSessionId(),
@@ -116,6 +133,7 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
       redact: (text) => redact(text),
       problem,
       directory: sessionDirectory,
+      stateDirectory: state,
     });
   const resumed = options.resume === undefined ? undefined : await take(await sessions(), options.resume);
   const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);
@@ -127,7 +145,8 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
   let recorder = record(resumed);
   const approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
   const local = globals.ssh === undefined && globals.container === undefined;
-  const files = operatorFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
+  const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
+  for (const notice of notices) problem(notice);
   const target = new LazyTarget({
     open: options.open ?? (async (wanted) => (await import("../targets/open.ts")).openTarget(wanted)),
     target: {
@@ -238,7 +257,8 @@ export async function composeRun(options: ComposeOptions): Promise<Run> {
     },
     async resumeSession(name, how) {
       const store = await sessions();
-      const next = how?.copy === true ? store.fork(name) : await store.resume(name, recorder.id);
+      const { copy = false, foreign } = how ?? {};
+      const next = copy ? store.fork(name, { foreign }) : await store.resume(name, { current: recorder.id, foreign });
       const { chosen, note } = await storedClient(loaded, globals, next);
       await recorder.close();
       recorder = record(next);

@@ -8,6 +8,7 @@ export interface RecorderOptions {
   readonly problem: (message: string) => void;
   /** Where a new log goes. */
   directory(): Promise<string>;
+  readonly stateDirectory: string | undefined;
   /** Of a session that is gone on with. */
   readonly resumed?: ResumedSession | undefined;
   readonly id: string;
@@ -66,9 +67,9 @@ export class SessionRecorder {
   /** Writes what has happened so far; before that, events are kept. */
   #open(): Promise<SessionLog> {
     return (this.#opening ??= (async () => {
-      const { id, redact, problem } = this.#options;
+      const { id, redact, problem, stateDirectory } = this.#options;
       const [{ SessionLog }, directory] = await Promise.all([import("../session/log.ts"), this.#options.directory()]);
-      const log = new SessionLog({ id, directory, redact, problem, live: false });
+      const log = new SessionLog({ id, directory, stateDirectory, redact, problem, live: false });
       for (const event of this.#waiting.splice(0)) log.append(event);
       return (this.#log = log);
     })());

@@ -1,10 +1,12 @@
 /** The stored sessions of a directory, newest first, read from their first lines only. */
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
+import type { AgentEvent } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-error.ts";
 import { isSessionId } from "./ids.ts";
 import { readEvents } from "./read.ts";
+import type { LineSigner } from "./signature.ts";
 
 export interface StoredSession {
   readonly id: string;
@@ -19,9 +21,11 @@ export interface StoredSession {
   readonly title: string;
   /** Set when the file cannot be read: a newer format, no permission. */
   readonly problem?: string;
+  /** Not written by this user's buddy, as far as the first lines show. */
+  readonly foreign?: true;
 }
 
-export function listSessions(directory: string): StoredSession[] {
+export function listSessions(directory: string, signer: LineSigner | undefined): StoredSession[] {
   let names: string[];
   try {
     names = readdirSync(directory);
@@ -34,12 +38,18 @@ export function listSessions(directory: string): StoredSession[] {
     .flatMap((name) => {
       const path = join(directory, name);
       const found = lstatSync(path, { throwIfNoEntry: false });
-      return found === undefined ? [] : [describe(path, name.slice(0, -6), found)];
+      return found === undefined ? [] : [describe(path, { id: name.slice(0, -6), stat: found, signer })];
     })
     .sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
 }
 
-function describe(path: string, id: string, stat: Stats): StoredSession {
+interface Found {
+  readonly id: string;
+  readonly stat: Stats;
+  readonly signer: LineSigner | undefined;
+}
+
+function describe(path: string, { id, stat, signer }: Found): StoredSession {
   const { mtime, size } = stat;
   const session = {
     id,
@@ -53,8 +63,9 @@ function describe(path: string, id: string, stat: Stats): StoredSession {
   };
   // A link could lead a resumed log anywhere, and a pipe would never end.
   if (!stat.isFile()) return { ...session, problem: "not a regular file" };
+  let foreign = 0;
   try {
-    readEvents(path, (event) => {
+    const visit = (event: AgentEvent) => {
       if (event.type === "session") {
         session.target = event.target;
         session.profile = event.profile;
@@ -62,12 +73,13 @@ function describe(path: string, id: string, stat: Stats): StoredSession {
       }
       if (event.type === "turn") session.title = event.prompt.replace(/\s+/g, " ").trim().slice(0, 200);
       return event.type !== "turn";
-    });
+    };
+    ({ foreign } = readEvents(path, visit, signer));
   } catch (error) {
     return {
       ...session,
       problem: error instanceof BuddyError ? error.message.replace(`${path} was `, "") : fileError(error),
     };
   }
-  return session;
+  return foreign > 0 ? { ...session, foreign: true } : session;
 }

@@ -1,6 +1,7 @@
 /** The append-only log of one session: one event a line, one write a line, nothing valid ever rewritten. */
 import {
   closeSync,
+  constants,
   fchmodSync,
   fstatSync,
   fsyncSync,
@@ -16,6 +17,7 @@ import type { AgentEvent } from "../agent/events.ts";
 import { fileError } from "../lib/file-error.ts";
 import type { SessionLock } from "./session-lock.ts";
 import { prepare } from "./session-directory.ts";
+import { type LineSigner, lineSigner } from "./signature.ts";
 
 export class SessionLog {
   readonly id: string;
@@ -23,6 +25,8 @@ export class SessionLog {
   readonly path: string;
   readonly #redact: (text: string) => string;
   readonly #problem: (message: string) => void;
+  readonly #stateDirectory: string | undefined;
+  #signer: LineSigner | undefined | "unknown" = "unknown";
   #live: boolean;
   #hold: Promise<SessionLock | undefined> | undefined;
   #file: number | undefined;
@@ -37,6 +41,7 @@ export class SessionLog {
     this.path = join(options.directory, `${options.id}.jsonl`);
     this.#redact = options.redact;
     this.#problem = options.problem;
+    this.#stateDirectory = options.stateDirectory;
     this.#live = options.live ?? true;
     if (options.hold !== undefined) this.#hold = Promise.resolve(options.hold);
   }
@@ -46,7 +51,9 @@ export class SessionLog {
     if (!DURABLE.has(event.type)) return;
     // This order lets a reader find the start of a line that was glued to a torn one.
     const { v, ts, session, target, type, ...rest } = event;
-    const line = `${this.#redact(JSON.stringify({ v, ts, session, target, type, ...rest }))}\n`;
+    const json = this.#redact(JSON.stringify({ v, ts, session, target, type, ...rest }));
+    if (this.#signer === "unknown") this.#signer = lineSigner(this.#stateDirectory);
+    const line = `${this.#signer?.sign(json) ?? json}\n`;
     this.#waiting.push(line);
     this.#waitingBytes += line.length;
     while (this.#waitingBytes > WAITING_LIMIT && this.#waiting.length > 1)
@@ -91,7 +98,7 @@ export class SessionLog {
 
   #open(): number {
     prepare(this.directory);
-    const file = openSync(this.path, "a+", 0o600);
+    const file = openSync(this.path, APPEND, 0o600);
     const { size, mode } = fstatSync(file);
     if ((mode & 0o077) !== 0) fchmodSync(file, 0o600);
     const last = Buffer.alloc(1);
@@ -136,6 +143,8 @@ export class SessionLog {
 export interface SessionLogOptions {
   readonly id: string;
   readonly directory: string;
+  /** Where the key that signs each line is kept. */
+  readonly stateDirectory: string | undefined;
   readonly redact: (text: string) => string;
   readonly problem: (message: string) => void;
   /** False until `goLive` for a run that may be over in a moment: the kernel has its lines, and nobody waits for the disk. */
@@ -158,6 +167,8 @@ const DURABLE: ReadonlySet<AgentEvent["type"]> = new Set([
   "error",
   "done",
 ] as const);
+/** A link could lead the log anywhere. */
+const APPEND = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
 const NEWLINE = 10;
 const WAITING_LIMIT = 32 << 20;
 

@@ -1,25 +1,34 @@
 /** Reads the events of a session log, passing over what is damaged and counting it. */
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { type AgentEvent, EVENT_VERSION } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { isEvent } from "./is-event.ts";
+import { type LineSigner, splitLine } from "./signature.ts";
 
 export interface ReadReport {
   readonly events: number;
   /** Lines that could not be read: torn, overwritten or glued together. */
   readonly damaged: number;
+  /** Events that this user's buddy did not write. */
+  readonly foreign: number;
 }
 
 /** Line by line: a log of any size takes the memory of its longest line. Stops early when `visit` returns false. */
-export function readEvents(path: string, visit: (event: AgentEvent) => boolean | void): ReadReport {
+export function readEvents(
+  path: string,
+  visit: (event: AgentEvent) => boolean | void,
+  signer?: LineSigner | undefined,
+): ReadReport {
   let events = 0;
   let damaged = 0;
+  let foreign = 0;
   const take = (line: string): boolean => {
     if (line === "") return true;
     const whole = parseEvent(line);
     const found = whole === undefined ? salvage(line) : [whole];
     if (whole === undefined) damaged += 1;
-    return found.every((event) => {
+    return found.every(({ event, text }) => {
+      if (signer?.verify(splitLine(text)) !== true) foreign += 1;
       if (event.v > EVENT_VERSION)
         throw new BuddyError("session", `${path} was written by a newer buddy (format ${event.v})`, {
           hint: "Update buddy to continue this session; the file was left as it is.",
@@ -29,7 +38,7 @@ export function readEvents(path: string, visit: (event: AgentEvent) => boolean |
     });
   };
 
-  const file = openSync(path, "r");
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const chunk = Buffer.allocUnsafe(1 << 20);
     let rest: Buffer[] = [];
@@ -39,7 +48,7 @@ export function readEvents(path: string, visit: (event: AgentEvent) => boolean |
         const piece = chunk.subarray(from, at);
         const line = rest.length === 0 ? piece : Buffer.concat([...rest, piece]);
         rest = [];
-        if (!take(line.toString())) return { events, damaged };
+        if (!take(line.toString())) return { events, damaged, foreign };
       }
       if (from < count) rest.push(Buffer.from(chunk.subarray(from, count)));
     }
@@ -47,16 +56,16 @@ export function readEvents(path: string, visit: (event: AgentEvent) => boolean |
   } finally {
     closeSync(file);
   }
-  return { events, damaged };
+  return { events, damaged, foreign };
 }
 
 /** Whole events may stand behind the torn start of another, behind a block of NULs, or side by side. */
-function salvage(line: string): AgentEvent[] {
+function salvage(line: string): FoundEvent[] {
   const starts: number[] = [];
   for (let at = line.indexOf(START); at >= 0 && starts.length < MOST_GLUED; at = line.indexOf(START, at + 1))
     starts.push(at);
   const ends = [...starts, line.length];
-  const found: AgentEvent[] = [];
+  const found: FoundEvent[] = [];
   for (let first = 0; first < starts.length;) {
     let next = first + 1;
     for (let last = ends.length - 1; last > first; last -= 1) {
@@ -74,10 +83,16 @@ function salvage(line: string): AgentEvent[] {
 const START = '{"v":';
 const MOST_GLUED = 32;
 
-function parseEvent(text: string): AgentEvent | undefined {
+interface FoundEvent {
+  readonly event: AgentEvent;
+  /** As it stands in the log. */
+  readonly text: string;
+}
+
+function parseEvent(text: string): FoundEvent | undefined {
   try {
-    const value: unknown = JSON.parse(text);
-    return isEvent(value) ? value : undefined;
+    const value: unknown = JSON.parse(splitLine(text).json);
+    return isEvent(value) ? { event: value, text } : undefined;
   } catch {
     return undefined;
   }

@@ -68,6 +68,11 @@ export class Replay {
     return this;
   }
 
+  /** Of a foreign session: it chooses neither the machine nor the model. */
+  forgetChoices(): void {
+    this.profile = this.model = this.target = this.cwd = this.host = this.machine = "";
+  }
+
   #settle(): void {
     if (this.#open === undefined) return;
     for (const call of this.#open.message.toolCalls) {

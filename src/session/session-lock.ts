@@ -1,5 +1,5 @@
-/** Keeps a session to one process: the second one is told who has it. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+/** Keeps a session to one process: the second one learns who has it. */
+import { closeSync, constants, lstatSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
@@ -16,25 +16,54 @@ export async function lockSession(directory: string, id: string): Promise<Sessio
   const holder = join(locks, `${id}.holder`);
   let lock: KernelLock | undefined;
   try {
-    mkdirSync(locks, { recursive: true, mode: 0o700 });
-    lock = await tryLock(join(locks, `${id}.lock`));
+    lock = await tryLock(lockFile(directory, id));
   } catch (error) {
     throw new BuddyError("session", `cannot lock session ${id}: ${fileError(error)}`, { cause: error });
   }
   if (lock === undefined) throw new SessionHeld(id, lockHolder(holder));
-  try {
-    writeFileSync(holder, `process ${process.pid} on ${hostname()} since ${new Date().toISOString()}\n`, {
-      mode: 0o600,
-    });
-  } catch {
-    // The lock holds also where the disk is too full to say by whom.
-  }
+  nameHolder(holder);
   return {
     release() {
-      rmSync(holder, { force: true });
       lock.release();
+      try {
+        rmSync(holder, { force: true });
+      } catch {
+        // The directory lost its permissions meanwhile: the name of a holder without a lock means nothing.
+      }
     },
   };
+}
+
+/** The lock file of a session, in a directory that is made when it is missing. Throws where a link stands in the way. */
+function lockFile(directory: string, id: string): string {
+  const locks = join(directory, "..", "locks");
+  mkdirSync(locks, { recursive: true, mode: 0o700 });
+  const path = join(locks, `${id}.lock`);
+  for (const one of [locks, path, `${path}-journal`, `${path}-wal`, `${path}-shm`]) {
+    if (lstatSync(one, { throwIfNoEntry: false })?.isSymbolicLink() === true) throw new Error(`${one} is a link`);
+  }
+  return path;
+}
+
+/** Removes what a lock left; of a session that is itself removed. */
+export function removeLock(directory: string, id: string): void {
+  const path = lockFile(directory, id);
+  for (const end of ["", "-journal"]) rmSync(`${path}${end}`, { force: true });
+}
+
+const NEW_TEXT = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+
+function nameHolder(path: string): void {
+  try {
+    const file = openSync(path, NEW_TEXT, 0o600);
+    try {
+      writeSync(file, `process ${process.pid} on ${hostname()} since ${new Date().toISOString()}\n`);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // A full disk, or a link in its place: the lock holds all the same.
+  }
 }
 
 export class SessionHeld extends BuddyError {
@@ -42,7 +71,7 @@ export class SessionHeld extends BuddyError {
 
   constructor(id: string, holder: string) {
     super("session", `session ${id} is in use by ${holder}`, {
-      hint: `Leave that buddy first, or go on in a copy: buddy resume ${id} --fork, buddy exec --resume ${id} --fork`,
+      hint: `Quit the other buddy first, or continue in a copy: buddy resume ${id} --fork, buddy exec --resume ${id} --fork`,
     });
     this.id = id;
   }
@@ -50,7 +79,8 @@ export class SessionHeld extends BuddyError {
 
 function lockHolder(holder: string): string {
   try {
-    return readFileSync(holder, "utf8").trim() || "another process";
+    if (!lstatSync(holder).isFile()) return "another process";
+    return readFileSync(holder, "utf8").slice(0, 200).trim() || "another process";
   } catch {
     return "another process";
   }

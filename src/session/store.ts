@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { closestMatch } from "../lib/closest-match.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-error.ts";
-import { lockSession, SessionHeld, type SessionLock } from "./session-lock.ts";
+import { lockSession, removeLock, SessionHeld, type SessionLock } from "./session-lock.ts";
 import { newSessionId } from "./ids.ts";
 import { listSessions, type StoredSession } from "./list.ts";
 import { SessionLog } from "./log.ts";
@@ -12,6 +12,7 @@ import { copyOutputs, removeOutputs } from "./outputs.ts";
 import { prepare, sessionDirectory } from "./session-directory.ts";
 import { readEvents } from "./read.ts";
 import { Replay } from "./replay.ts";
+import { type LineSigner, lineSigner } from "./signature.ts";
 
 export class SessionStore {
   /** Where new sessions go. */
@@ -19,6 +20,7 @@ export class SessionStore {
   readonly #directories: readonly string[];
   readonly #readOnly: string | undefined;
   readonly #options: SessionStoreOptions;
+  #signer: LineSigner | undefined;
 
   constructor(options: SessionStoreOptions) {
     const place = sessionDirectory(options.cwd, options.stateDirectory);
@@ -28,10 +30,13 @@ export class SessionStore {
     const readOnly = place.readOnly === undefined ? [] : [place.readOnly];
     this.#directories = [...new Set([place.directory, ...readOnly, ...elsewhere])];
     this.#options = options;
+    this.#signer = lineSigner(options.stateDirectory);
   }
 
   list(): StoredSession[] {
-    return this.#directories.flatMap(listSessions).sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
+    return this.#directories
+      .flatMap((directory) => listSessions(directory, this.#signer))
+      .sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
   }
 
   /** `last`, a whole id, or the unique start of one. `current`: the session one is in, which is not meant by `last`. */
@@ -74,33 +79,34 @@ export class SessionStore {
     return this.#log(newSessionId(), this.directory);
   }
 
-  /** Throws SessionHeld while another process has it. */
-  async resume(name: string, current?: string): Promise<ResumedSession> {
+  /** Throws SessionHeld while another process has it, ForeignSession unless a foreign one was accepted. */
+  async resume(name: string, { current, foreign }: ResumeOptions = {}): Promise<ResumedSession> {
     const { id, path } = this.readable(name, current);
     if (id === current) throw new BuddyError("usage", `this is session ${id} already`);
     const directory = dirname(path);
     if (directory === this.#readOnly) {
-      const copy = this.fork(id);
-      const note = `${directory} cannot be written: session ${id} goes on as a copy, ${copy.log.id}`;
+      const copy = this.fork(id, { foreign });
+      const note = `${directory} cannot be written: session ${id} continues as a copy, ${copy.log.id}`;
       return { ...copy, notes: [note, ...copy.notes] };
     }
     const hold = await lockSession(directory, id).catch((error: BuddyError) => {
       if (error instanceof SessionHeld) throw error;
-      // No locks on this file system: said once, and the session goes on all the same.
+      // No locks on this file system: reported once, and the session continues all the same.
       this.#options.problem(error.message);
       return undefined;
     });
     try {
-      return { log: this.#log(id, directory, hold), ...restore(path) };
+      return { log: this.#log(id, directory, hold), ...this.#restore(id, path, foreign) };
     } catch (error) {
       hold?.release();
       throw error;
     }
   }
 
-  /** A copy under a new id: what another process goes on writing to the original does not reach it. */
-  fork(name: string): ResumedSession {
+  /** A copy under a new id: what another process still writes to the original does not reach it. */
+  fork(name: string, { foreign }: ResumeOptions = {}): ResumedSession {
     const original = this.readable(name);
+    const { replay, notes } = this.#restore(original.id, original.path, foreign);
     const log = this.start();
     try {
       prepare(log.directory);
@@ -111,9 +117,8 @@ export class SessionStore {
         cause: error,
       });
     }
-    const { replay, notes } = restore(log.path);
-    const trouble = copyOutputs(this.#options.stateDirectory, original.id, log.id);
-    return { log, replay, notes: trouble === undefined ? notes : [...notes, trouble] };
+    const problem = copyOutputs(this.#options.stateDirectory, original.id, log.id);
+    return { log, replay, notes: problem === undefined ? notes : [...notes, problem] };
   }
 
   async remove(name: string): Promise<StoredSession> {
@@ -123,20 +128,61 @@ export class SessionStore {
     try {
       removeOutputs(this.#options.stateDirectory, session.id);
       rmSync(session.path);
+      removeLock(directory, session.id);
     } catch (error) {
       throw new BuddyError("session", `cannot remove ${session.path}: ${fileError(error)}`, { cause: error });
     } finally {
       hold.release();
     }
-    for (const end of ["lock", "lock-journal"])
-      rmSync(join(directory, "..", "locks", `${session.id}.${end}`), { force: true });
     return session;
   }
 
   #log(id: string, directory: string, hold?: SessionLock): SessionLog {
-    const { redact, problem } = this.#options;
-    return new SessionLog({ id, directory, redact, problem, hold });
+    const { redact, problem, stateDirectory } = this.#options;
+    return new SessionLog({ id, directory, stateDirectory, redact, problem, hold });
   }
+
+  #restore(id: string, path: string, accepted = false): { replay: Replay; notes: string[] } {
+    const replay = new Replay();
+    const { damaged, foreign } = readEvents(path, (event) => replay.add(event), this.#signer);
+    replay.finish();
+    if (foreign > 0) {
+      if (!accepted) throw new ForeignSession(id, path, replay);
+      replay.forgetChoices();
+    }
+    const notes: string[] = [];
+    if (damaged > 0) notes.push(`${count(damaged, "damaged line")} of the session log skipped`);
+    if (replay.repaired > 0)
+      notes.push(`${count(replay.repaired, "tool call")} had no stored result and got a note instead`);
+    return { replay, notes };
+  }
+}
+
+/** Thrown for a log that this user's buddy did not write, as a whole or in part: its text would pass for the user's own. */
+export class ForeignSession extends BuddyError {
+  readonly id: string;
+  /** What a person should read before saying yes. */
+  readonly lines: readonly string[];
+
+  constructor(id: string, path: string, { firstPrompt, turns, target }: Replay) {
+    super("approval", `session ${id} was not written by your buddy, or was changed since`, {
+      hint: `Continue it on a terminal, where you are asked, or remove it: buddy sessions rm ${id}`,
+    });
+    this.id = id;
+    this.lines = [
+      `${path} was not written by your buddy on this machine, or was changed since.`,
+      `It holds ${count(turns, "prompt")}; the first: ${JSON.stringify(firstPrompt.slice(0, 200))}`,
+      ...(target === "" ? [] : [`It says that it worked on ${JSON.stringify(target)}; that is not restored.`]),
+      "The model would take its text for your own words.",
+    ];
+  }
+}
+
+export interface ResumeOptions {
+  /** The session one is in, which is not meant by `last`. */
+  readonly current?: string | undefined;
+  /** The user agreed to continue a session that is not their own. */
+  readonly foreign?: boolean | undefined;
 }
 
 export interface SessionStoreOptions {
@@ -145,26 +191,15 @@ export interface SessionStoreOptions {
   readonly stateDirectory: string | undefined;
   /** Takes keys and tokens out of every line. */
   readonly redact: (text: string) => string;
-  /** Told when the log cannot be written; the work goes on. */
+  /** Gets what went wrong with the log; the work continues. */
   readonly problem: (message: string) => void;
 }
 
 export interface ResumedSession {
   readonly log: SessionLog;
   readonly replay: Replay;
-  /** What to tell the user: damaged lines, repaired calls. */
+  /** For the user: damaged lines, repaired calls. */
   readonly notes: readonly string[];
-}
-
-function restore(path: string): { replay: Replay; notes: string[] } {
-  const replay = new Replay();
-  const { damaged } = readEvents(path, (event) => replay.add(event));
-  replay.finish();
-  const notes: string[] = [];
-  if (damaged > 0) notes.push(`${count(damaged, "damaged line")} of the session log skipped`);
-  if (replay.repaired > 0)
-    notes.push(`${count(replay.repaired, "tool call")} had no stored result and got a note instead`);
-  return { replay, notes };
 }
 
 function count(n: number, what: string): string {

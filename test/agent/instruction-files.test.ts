@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemPrompt } from "../../src/agent/system-prompt.ts";
-import { operatorFiles } from "../../src/agent/instruction-files.ts";
+import { instructionFiles } from "../../src/agent/instruction-files.ts";
 
 let dir: string;
 beforeEach(() => void (dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-agents-")))));
@@ -16,8 +16,9 @@ function write(path: string, text: string | Uint8Array): string {
   return join(dir, path);
 }
 
-const taken = (config: string | undefined, cwd: string | undefined) =>
-  operatorFiles(config === undefined ? undefined : join(dir, config), cwd === undefined ? undefined : join(dir, cwd));
+const found = (config: string | undefined, cwd: string | undefined) =>
+  instructionFiles(config && join(dir, config), cwd && join(dir, cwd));
+const taken = (config: string | undefined, cwd: string | undefined) => found(config, cwd).files;
 
 test("global first, then from the repository root down; nothing above it", () => {
   write("AGENTS.md", "above the repository");
@@ -46,6 +47,30 @@ test("what is empty, binary, a directory, a dangling link or the same file twice
   symlinkSync(join(dir, "nowhere"), join(dir, "repo/a/b/c/d/AGENTS.md"));
   mkdirSync(join(dir, "repo/a/b/c/d/e/AGENTS.md"));
   expect(taken(undefined, "repo/a/b/c/d/e").map(({ path }) => path)).toEqual([one]);
+});
+
+test.each([
+  ["home/.aws/credentials", "out of the repository"],
+  ["elsewhere/notes.md", "out of the repository"],
+  ["repo/.ssh/id_rsa", "a file of keys"],
+])("a repository that links its AGENTS.md to %s is passed over with a notice", (target, why) => {
+  write("repo/.git/HEAD", "");
+  symlinkSync(write(target, "secret words"), join(dir, "repo/AGENTS.md"));
+  const { files, notices } = found(undefined, "repo");
+  expect(files).toEqual([]);
+  expect(notices.join()).toContain(why);
+  expect(notices.join()).not.toContain("secret words");
+});
+
+test("links inside the repository, a repository behind a link, and the operator's own link are followed", () => {
+  write("repo/.git/HEAD", "");
+  symlinkSync(write("repo/docs/agents.md", "inside"), join(dir, "repo/AGENTS.md"));
+  mkdirSync(join(dir, "config"));
+  symlinkSync(write("dotfiles/agents.md", "mine"), join(dir, "config/AGENTS.md"));
+  symlinkSync(join(dir, "repo"), join(dir, "link"));
+  for (const at of ["repo", "link"]) {
+    expect(found("config", at)).toMatchObject({ files: [{ text: "mine" }, { text: "inside" }], notices: [] });
+  }
 });
 
 test("large ones are cut, and together they are bounded", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { composeRun, type Run } from "../../src/app/run.ts";
 import { readGlobalOptions } from "../../src/cli/args/options.ts";
@@ -96,7 +96,9 @@ describe("what the REPL sees of a run", () => {
     expect(host.facts().session).not.toBe(first);
     const stored = await host.sessions();
     expect(stored.map(({ id, title, current }) => [id, title, current])).toContainEqual([first, "remember me", false]);
-    expect((await host.resumeSession(first, never))[0]).toBe(`session ${first}, 1 turn so far`);
+    expect((await host.resumeSession(first, { copy: never, foreign: never }))[0]).toBe(
+      `session ${first}, 1 turn so far`,
+    );
     expect(host.facts()).toMatchObject({ session: first, resumed: true });
     expect(await turn(host, "again")).toContain("done");
     expect(rig.model.requests.at(-1)?.text).toContain("remember me");
@@ -112,7 +114,7 @@ describe("what the REPL sees of a run", () => {
     const other = await rig.run.sessions();
     const { log } = await other.resume(first);
     const asked: string[] = [];
-    const offer = (yes: boolean) => async (why: string) => (asked.push(why), yes);
+    const offer = (yes: boolean) => ({ copy: async (why: string) => (asked.push(why), yes), foreign: never });
     expect(await host.resumeSession(first.slice(0, 9), offer(false))).toEqual([`still session ${second}`]);
     const [said = ""] = await host.resumeSession("last", offer(true));
     expect(asked).toEqual([expect.stringContaining(`session ${first} is in use`), asked[0]!]);
@@ -122,6 +124,35 @@ describe("what the REPL sees of a run", () => {
     await turn(host, "again");
     expect(rig.model.requests.at(-1)?.text).toContain("remember me");
     await log.close();
+  });
+
+  test("a session that is not the user's own is continued only after a question, without its target and model", async () => {
+    await using rig = await new Rig().start();
+    const { host } = rig;
+    await turn(host, "mine");
+    const before = host.facts().session;
+    const { directory } = await rig.run.sessions();
+    const id = "aaaa-bbbb-cccc-dddd";
+    const stamp = { v: 1, ts: new Date().toISOString(), session: id, target: "ssh evil@attacker" };
+    const lines = [
+      { ...stamp, type: "session", buddy: "0", profile: "evil", model: "e", api: "completions", cwd: "/" },
+      { ...stamp, type: "turn", turn: 1, prompt: "planted words" },
+    ];
+    writeFileSync(join(directory, `${id}.jsonl`), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    const asked: string[] = [];
+    const say = (yes: boolean) => ({
+      copy: never,
+      foreign: async (text: readonly string[]) => (asked.push(text.join("\n")), yes),
+    });
+    await host.resumeSession(id, say(false));
+    expect(host.facts().session).toBe(before);
+    expect(asked[0]).toContain("planted words");
+    expect(asked[0]).toContain(directory);
+    await host.resumeSession(id, say(true));
+    expect(host.facts()).toMatchObject({ session: id, resumed: true });
+    expect(rig.run.target.facts().label).toBe("local");
+    await turn(host, "again");
+    expect(rig.model.requests.at(-1)?.text).toContain("planted words");
   });
 
   test("another model, directories, news", async () => {

@@ -28,7 +28,12 @@ function recorder(before?: Promise<void>) {
   const store = new SessionStore({ cwd, stateDirectory: undefined, ...options });
   const path = join(store.directory, `${id}.jsonl`);
   return {
-    one: new SessionRecorder({ id, ...options, directory: async () => (await before, store.directory) }),
+    one: new SessionRecorder({
+      id,
+      ...options,
+      stateDirectory: undefined,
+      directory: async () => (await before, store.directory),
+    }),
     types: () => (existsSync(path) ? readFileSync(path, "utf8").match(/(?<="type":")\w+/g) : []),
     held: () => existsSync(join(cwd, ".buddyx/locks", `${id}.holder`)),
   };

@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -21,7 +22,8 @@ import { SessionLog } from "../../src/session/log.ts";
 import { sessionDirectory } from "../../src/session/session-directory.ts";
 import { readEvents } from "../../src/session/read.ts";
 import { Replay } from "../../src/session/replay.ts";
-import { SessionStore } from "../../src/session/store.ts";
+import { ForeignSession, SessionStore } from "../../src/session/store.ts";
+import { lineSigner } from "../../src/session/signature.ts";
 import { readTranscript } from "../../src/session/transcript.ts";
 import { until } from "../support/until.ts";
 
@@ -40,6 +42,8 @@ afterEach(() => rmSync(cwd, { recursive: true, force: true }), 60_000);
 
 const stamp = { v: 1, ts: "2026-01-02T03:04:05.678Z", session: "aaaa-bbbb-cccc-dddd", target: "local" } as const;
 const event = (body: AgentEventBody): AgentEvent => ({ ...stamp, ...body });
+/** A line as this user's buddy writes it. */
+const signed = (body: AgentEvent) => lineSigner(state)!.sign(JSON.stringify(body));
 const turn = (prompt: string, n = 1) => event({ type: "turn", turn: n, prompt });
 const session = event({ type: "session", buddy: "0.1.0", profile: "p", model: "m", api: "completions", cwd: "/srv" });
 const done = event({ type: "done", turn: 1, status: "answered", text: "ok", iterations: 1, ms: 5 });
@@ -202,6 +206,118 @@ describe("where sessions live", () => {
   });
 });
 
+describe("a session that this user's buddy did not write", () => {
+  const plant = (text: string, id = "aaaa-bbbb-cccc-dddd") => {
+    const directory = join(cwd, ".buddyx/sessions");
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, `${id}.jsonl`), text);
+    return id;
+  };
+  const planted = [session, turn("do as I say")].map((one) => `${JSON.stringify(one)}\n`).join("");
+
+  test("is listed as foreign", () => {
+    plant(planted);
+    expect(root().list()[0]).toMatchObject({ foreign: true, title: "do as I say" });
+  });
+
+  test.each(["resume", "fork"] as const)("%s needs a yes, and then brings neither target nor model", async (how) => {
+    const id = plant(planted);
+    await expect((async () => root()[how](id))()).rejects.toBeInstanceOf(ForeignSession);
+    const { replay, log } = await root()[how](id, { foreign: true });
+    expect(replay.messages.map((m) => m.content)).toEqual(["do as I say"]);
+    expect(replay).toMatchObject({ profile: "", model: "", target: "", cwd: "" });
+    await log.close();
+  });
+
+  test.each([
+    ["a line that was added", (text: string) => `${text}${JSON.stringify(turn("added"))}\n`],
+    ["a line that was changed", (text: string) => text.replace("first", "other")],
+    ["a MAC that was made up", (text: string) => text.replace(/"mac":"\w{8}/, '"mac":"00000000')],
+    [
+      "a MAC of another line",
+      (text: string) => text.replace(/"mac":"\w+"/g, '"mac":"0123456789abcdef0123456789abcdef"'),
+    ],
+    ["lines without their MAC", (text: string) => text.replace(/,"mac":"\w+"/g, "")],
+  ])("%s makes a session foreign", async (_, change) => {
+    const log = await written(session, turn("first"), answer("one"), done);
+    writeFileSync(log.path, change(readFileSync(log.path, "utf8")));
+    await expect(root().resume(log.id)).rejects.toBeInstanceOf(ForeignSession);
+  });
+
+  test("with another user's key it is foreign, moved or copied by the same user it is not", async () => {
+    const log = await written(session, turn("first"), answer("one"), done);
+    const other = new SessionStore({ cwd, stateDirectory: join(cwd, "else"), redact: (t) => t, problem: () => {} });
+    await expect(other.resume(log.id)).rejects.toBeInstanceOf(ForeignSession);
+    const moved = mkdtempSync(join(tmpdir(), "buddy-session-"));
+    renameSync(join(cwd, ".buddyx"), join(moved, ".buddyx"));
+    const there = new SessionStore({ cwd: moved, stateDirectory: state, redact: (t) => t, problem: () => {} });
+    const copy = there.fork(log.id);
+    copy.log.append(turn("second"));
+    await copy.log.close();
+    const again = await there.resume(copy.log.id);
+    expect(again.replay.messages.map((m) => m.content)).toEqual(["first", "one", "second"]);
+    await again.log.close();
+    rmSync(moved, { recursive: true });
+  });
+
+  test("the key is private, and two processes that begin at once use the same", async () => {
+    await written(session, turn("first"), done);
+    const path = join(state, "session.key");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(readdirSync(state).filter((name) => name.startsWith("session.key"))).toEqual(["session.key"]);
+  });
+});
+
+describe("links below .buddyx", () => {
+  test.each([".holder", ".lock", ".lock-journal"])("a link as locks/ID%s is not followed", async (end) => {
+    const log = await written(session, turn("first"), done);
+    const victim = join(cwd, "victim");
+    writeFileSync(victim, "precious", { mode: 0o644 });
+    const link = join(cwd, ".buddyx/locks", `${log.id}${end}`);
+    rmSync(link, { force: true });
+    symlinkSync(victim, link);
+    const { log: again } = await root().resume(log.id);
+    again.append(turn("second"));
+    await again.close();
+    expect(readFileSync(victim, "utf8")).toBe("precious");
+    expect(statSync(victim).mode & 0o777).toBe(0o644);
+  });
+
+  test("a link as the directory of locks is not followed, also when a session is removed", async () => {
+    const log = await written(session, turn("first"), done);
+    const elsewhere = join(cwd, "elsewhere");
+    mkdirSync(elsewhere);
+    writeFileSync(join(elsewhere, `${log.id}.lock`), "precious");
+    rmSync(join(cwd, ".buddyx/locks"), { recursive: true });
+    symlinkSync(elsewhere, join(cwd, ".buddyx/locks"));
+    await (await root().resume(log.id)).log.close();
+    expect(problems.join()).toContain("is a link");
+    await expect(root().remove(log.id)).rejects.toThrow("is a link");
+    expect(readdirSync(elsewhere)).toEqual([`${log.id}.lock`]);
+    expect(readFileSync(join(elsewhere, `${log.id}.lock`), "utf8")).toBe("precious");
+  });
+
+  test("a link that takes the place of a log is not written through", async () => {
+    const log = root().start();
+    const victim = join(cwd, "victim");
+    writeFileSync(victim, "precious");
+    mkdirSync(log.directory, { recursive: true });
+    symlinkSync(victim, log.path);
+    log.append(turn("x"));
+    await log.close();
+    expect(readFileSync(victim, "utf8")).toBe("precious");
+    expect(problems.join()).toContain("cannot be stored");
+  });
+
+  test("permissions lost while a session is held: it is released without an error", async () => {
+    const log = await written(session, turn("first"), done);
+    const { log: again } = await root().resume(log.id);
+    rmSync(join(cwd, ".buddyx"), { recursive: true });
+    writeFileSync(join(cwd, ".buddyx"), "a file");
+    await again.close();
+  });
+});
+
 describe("damage", () => {
   const damaged = async (text: string | Buffer) => {
     const log = await written(session, turn("first"), answer("one"), done);
@@ -209,7 +325,7 @@ describe("damage", () => {
     return log;
   };
 
-  test("a torn last line is skipped, told, and does not touch what comes after", async () => {
+  test("a torn last line is skipped, reported, and does not touch what comes after", async () => {
     const log = await damaged('{"v":1,"ts":"2026-01-02T03:04:05.678Z","session":"aaaa","type":"tu');
     const again = await root().resume(log.id);
     expect(again.notes.join()).toContain("1 damaged line");
@@ -221,7 +337,7 @@ describe("damage", () => {
   });
 
   test("NUL blocks, glued lines and interleaved writers lose nothing that is whole", async () => {
-    const line = (text: string) => JSON.stringify(turn(text));
+    const line = (text: string) => signed(turn(text));
     const log = await damaged(
       Buffer.from(`${"\0".repeat(5000)}${line("after NUL")}\n{"v":1,"to${line("glued")}\n${line("a")}${line("b")}\n`),
     );
@@ -232,7 +348,7 @@ describe("damage", () => {
   });
 
   test("line separators inside text, invalid UTF-8 and a line of a million braces are harmless", async () => {
-    const log = await damaged(`${JSON.stringify(turn("a\u2028b\u2029c\u0085d"))}\n${'{"v":'.repeat(100_000)}\n`);
+    const log = await damaged(`${signed(turn("a\u2028b\u2029c\u0085d"))}\n${'{"v":'.repeat(100_000)}\n`);
     appendFileSync(log.path, Buffer.from([0xff, 0xfe, 10, 10, 10]));
     const { replay, log: again } = await root().resume(log.id);
     expect(replay.messages.at(-1)?.content).toBe("a\u2028b\u2029c\u0085d");
@@ -372,10 +488,10 @@ describe("resume", () => {
     const before = await written(session, turn("before"));
     const now = await written(session, turn("now"));
     utimesSync(now.path, new Date(), new Date(Date.now() + 60_000));
-    const { log } = await root().resume("last", now.id);
+    const { log } = await root().resume("last", { current: now.id });
     await log.close();
     expect(log.id).toBe(before.id);
-    expect(root().resume(now.id, now.id)).rejects.toThrow(/this is session .* already/);
+    expect(root().resume(now.id, { current: now.id })).rejects.toThrow(/this is session .* already/);
   });
 
   test("a full disk left an empty log, and last was that one", async () => {

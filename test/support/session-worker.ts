@@ -6,6 +6,7 @@ const [directory = "", id = "", times = "0", bytes = "100"] = process.argv.slice
 const log = new SessionLog({
   id,
   directory,
+  stateDirectory: undefined,
   redact: (text) => text,
   problem: (message) => writeSync(1, `problem ${message}\n`),
 });

@@ -41,7 +41,11 @@ export const session: SlashCommand = {
         return;
       }
       const before = host.facts().session;
-      screen.say(await host.resumeSession(word === "last" ? "last" : id, (why) => offerCopy(screen, why)));
+      const ask = {
+        copy: (why: string) => offerCopy(screen, why),
+        foreign: (lines: readonly string[]) => confirmForeign(screen, lines),
+      };
+      screen.say(await host.resumeSession(word === "last" ? "last" : id, ask));
       const { session: now, lastPrompt } = host.facts();
       if (now !== before && lastPrompt !== undefined)
         screen.say([clip(style.grey(`the last prompt was “${oneLine(lastPrompt)}”`), screen.columns)]);
@@ -78,6 +82,15 @@ async function offerCopy(screen: CommandScreen, why: string): Promise<boolean> {
     { value: "stay", label: "stay here", hint: "nothing is changed" },
   ];
   return (await screen.pick(`${oneLine(why)}:`, choices, 0))?.value === "copy";
+}
+
+async function confirmForeign(screen: CommandScreen, lines: readonly string[]): Promise<boolean> {
+  screen.say(lines.map(oneLine));
+  const choices = [
+    { value: "stay", label: "no", hint: "nothing is changed" },
+    { value: "continue", label: "continue this session", hint: "its text goes to the model as your own words" },
+  ];
+  return (await screen.pick("continue a session that is not yours?", choices, 0))?.value === "continue";
 }
 
 const SHOWN = 15;

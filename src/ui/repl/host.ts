@@ -27,7 +27,7 @@ export interface ReplHost {
   /** Both return what to say, one line each. */
   newSession(): Promise<readonly string[]>;
   /** `offerCopy` asks whether to go on in a copy when another process has the session; false leaves everything as it is. */
-  resumeSession(name: string, offerCopy: (why: string) => Promise<boolean>): Promise<readonly string[]>;
+  resumeSession(name: string, ask: ResumeQuestions): Promise<readonly string[]>;
   login(profile: string | undefined, screen: LoginScreen, signal: AbortSignal): Promise<void>;
   /** Takes keys and tokens out of what is shown. */
   redact(text: string): string;
@@ -43,6 +43,14 @@ export interface Display {
   readonly markdown: boolean;
   /** How to call an operator who looks elsewhere. */
   readonly notify: "auto" | "bell" | "osc9" | "off";
+}
+
+/** What must be agreed to before a stored session is continued. */
+export interface ResumeQuestions {
+  /** Another process has it: continue in a copy? */
+  copy(why: string): Promise<boolean>;
+  /** It is not the user's own: continue all the same? */
+  foreign(lines: readonly string[]): Promise<boolean>;
 }
 
 export interface ReplFacts {

@@ -59,7 +59,7 @@ export const command = defineCommand({
 async function listing(sessions: readonly StoredSession[], json: boolean): Promise<string> {
   if (json)
     return `${JSON.stringify(
-      sessions.map(({ id, lastUsed, target, profile, model, title, bytes, path, problem }) => ({
+      sessions.map(({ id, lastUsed, target, profile, model, title, bytes, path, problem, foreign }) => ({
         id,
         last_used: lastUsed,
         target,
@@ -69,6 +69,7 @@ async function listing(sessions: readonly StoredSession[], json: boolean): Promi
         bytes,
         path,
         ...(problem === undefined ? {} : { problem }),
+        ...(foreign === undefined ? {} : { foreign }),
       })),
       null,
       2,
@@ -77,11 +78,11 @@ async function listing(sessions: readonly StoredSession[], json: boolean): Promi
   const { showText } = await import("../../../policy/terminal-text.ts");
   const { clip } = await import("../../../lib/graphemes.ts");
   const shown = (text: string) => showText(text, { mode: "line" });
-  const rows = sessions.map(({ id, lastUsed, target, model, title, problem }) => ({
+  const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign }) => ({
     start: `${id}  ${localMinute(lastUsed)}`,
     target: shown(target || "-"),
     model: shown(model || "-"),
-    words: shown(problem === undefined ? title : `(${problem})`),
+    words: shown(problem === undefined ? `${foreign ? "(foreign) " : ""}${title}` : `(${problem})`),
   }));
   const column = (texts: readonly string[]) => Math.min(24, Math.max(...texts.map((text) => text.length)));
   const [target, model] = [column(rows.map((row) => row.target)), column(rows.map((row) => row.model))];

@@ -1,0 +1,81 @@
+/**
+ * Lines of a session log carry a MAC made with a key in the user's state directory, so that a log which came with a
+ * repository is known to be foreign. Bound to the line alone: a log may be moved, copied and continued.
+ */
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+export class LineSigner {
+  readonly #key: Uint8Array;
+
+  constructor(key: Uint8Array) {
+    this.#key = key;
+  }
+
+  /** `json` is one object; the MAC becomes its last field. */
+  sign(json: string): string {
+    return `${json.slice(0, -1)}${FIELD}${this.#mac(json)}"}`;
+  }
+
+  verify({ json, mac }: SignedLine): boolean {
+    return mac !== undefined && mac === this.#mac(json);
+  }
+
+  #mac(json: string): string {
+    return new Bun.CryptoHasher("sha256", this.#key).update(json).digest("hex").slice(0, MAC_LENGTH);
+  }
+}
+
+/** The signer of this user; undefined where no key can be kept, and then nothing is signed and every log is foreign. */
+export function lineSigner(stateDirectory: string | undefined): LineSigner | undefined {
+  if (stateDirectory === undefined) return undefined;
+  const path = join(stateDirectory, "session.key");
+  try {
+    const key = readKey(path) ?? createKey(path);
+    return key === undefined ? undefined : new LineSigner(key);
+  } catch {
+    // The log itself reports a disk that takes nothing; an unsigned log is asked about before it is continued.
+    return undefined;
+  }
+}
+
+export interface SignedLine {
+  /** The line without its MAC. */
+  readonly json: string;
+  readonly mac?: string;
+}
+
+export function splitLine(line: string): SignedLine {
+  const at = line.length - FIELD.length - MAC_LENGTH - 2;
+  if (at < 1 || !line.startsWith(FIELD, at) || !line.endsWith('"}')) return { json: line };
+  return { json: `${line.slice(0, at)}}`, mac: line.slice(at + FIELD.length, -2) };
+}
+
+const FIELD = ',"mac":"';
+const MAC_LENGTH = 32;
+const KEY_BYTES = 32;
+
+function readKey(path: string): Uint8Array | undefined {
+  try {
+    const key = readFileSync(path);
+    return key.length === KEY_BYTES ? key : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Appears whole or not at all; of two processes that make one at the same time, both use the first. */
+function createKey(path: string): Uint8Array | undefined {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const temporary = `${path}.${process.pid}`;
+  try {
+    writeFileSync(temporary, crypto.getRandomValues(new Uint8Array(KEY_BYTES)), { flag: "wx", mode: 0o600 });
+    linkSync(temporary, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+  return readKey(path);
+}
