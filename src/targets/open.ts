@@ -8,9 +8,8 @@ import { quote } from "./quote.ts";
 import { DirectShell } from "./direct/direct-shell.ts";
 import { OutputStore } from "./output/output-store.ts";
 import { choosePaneShell } from "./tmux/bootstrap.ts";
-import { insideManagedPane } from "./tmux/inside.ts";
-import { ownPane } from "./tmux/own-pane.ts";
-import { ManagedPanes } from "./tmux/sessions.ts";
+import { insideManagedPane, ownPane } from "./tmux/borrowed-pane.ts";
+import { ManagedPanes } from "./tmux/managed-panes.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { openTransport } from "./connection/open-transport.ts";
 

@@ -1,14 +1,7 @@
-/** How a managed pane comes to be: which shell runs in it, the files it starts from, and the client that attaches. */
-import bashInit from "../../../templates/shell-init/bash.sh" with { type: "text" };
-import fishInit from "../../../templates/shell-init/fish.fish" with { type: "text" };
-import shInit from "../../../templates/shell-init/sh.sh" with { type: "text" };
-import supervisor from "../../../templates/shell-init/supervisor.sh" with { type: "text" };
-import zprofile from "../../../templates/shell-init/zprofile.zsh" with { type: "text" };
-import zshInit from "../../../templates/shell-init/zsh.zsh" with { type: "text" };
-import zshenv from "../../../templates/shell-init/zshenv.zsh" with { type: "text" };
-import zshrc from "../../../templates/shell-init/zshrc.zsh" with { type: "text" };
+/** How a managed pane comes to be: which shell runs in it, and the client that attaches. */
 import { BuddyError } from "../../lib/errors.ts";
 import type { MachineFacts } from "../target.ts";
+import { PREPARE, prepareArguments } from "./session-files.ts";
 
 export interface PaneShell {
   readonly kind: "bash" | "zsh" | "fish" | "sh";
@@ -41,52 +34,6 @@ export function choosePaneShell(facts: Pick<MachineFacts, "loginShell" | "progra
 function posixName(facts: Pick<MachineFacts, "programs">): string {
   return facts.programs["dash"] !== undefined ? "dash" : facts.programs["ash"] !== undefined ? "ash" : "sh";
 }
-
-const FILES: Readonly<Record<string, string>> = {
-  "supervisor.sh": supervisor,
-  "bash.sh": bashInit,
-  "zsh.zsh": zshInit,
-  "fish.fish": fishInit,
-  "sh.sh": shInit,
-  "zsh/.zshenv": zshenv,
-  "zsh/.zprofile": zprofile,
-  "zsh/.zshrc": zshrc,
-};
-const STAMP = Bun.hash(JSON.stringify(FILES)).toString(16);
-
-/**
- * Makes the private directory with the key and the start-up files: $1 name, $2 user id, $3 stamp, then name and text of each file;
- * $k is the key to use when there is none yet. A directory that belongs to somebody else is not used. What is written for every
- * command goes to memory where there is /dev/shm: rewriting a small file on ext4 is flushed to the disk each time (0.3 to 4 ms).
- * The time of `opened` keeps a directory from being taken for a leftover while its server is about to start.
- */
-const PREPARE = `
-own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
-name=$1 u=$2 d=
-for b in "/tmp/buddy-$2" "\${HOME-}/.cache/buddy"; do
-  ( umask 077; mkdir -p "$b/$name/zsh" ) 2>/dev/null
-  if own "$b" && own "$b/$name"; then d=$b/$name; break; fi
-done
-if [ -z "$d" ]; then echo 'buddy-error no private directory can be made in /tmp or ~/.cache'; exit 1; fi
-s=$3; shift 3
-w=; [ -r "$d/stamp" ] && read -r w <"$d/stamp"
-[ -s "$d/key" ] || ( umask 077; printf '%s\\n' "$k" >"$d/key" )
-if [ "$w" != "$s" ]; then
-  while [ "$1" != -- ]; do ( umask 077; printf %s "$2" >"$d/$1" ); shift 2; done
-  ( umask 077; echo "$s" >"$d/stamp" )
-else
-  while [ "$1" != -- ]; do shift; done
-fi
-shift
-true >"$d/opened"
-IFS= read -r k <"$d/key"
-r=; [ -r "$d/run" ] && IFS= read -r r <"$d/run"
-for b in "$r" "/dev/shm/buddy-$u/$name" "$d"; do
-  [ -n "$b" ] && [ -d "\${b%/*/*}" ] && ( umask 077; mkdir -p "$b" ) 2>/dev/null && own "\${b%/*}" && own "$b" && break
-done
-[ "$b" = "$r" ] || ( umask 077; printf '%s\\n' "$b" >"$d/run" )
-r=$b
-`;
 
 /**
  * The guard around the client matters: a control client whose reader died stays for ever, freezes the pane and blocks
@@ -151,14 +98,6 @@ export function attachArgv(options: AttachOptions): string[] {
     ...history,
     ...attach,
   ];
-}
-
-/** Puts the files in place again, for `Transport.run`, which gives the key on stdin. */
-export const RESTORE_FILES = `IFS= read -r k || exit 1\n${PREPARE}`;
-
-export function prepareArguments(options: Pick<AttachOptions, "facts" | "socket" | "session">): string[] {
-  const name = `${options.socket || "default"}.${options.session}`.replaceAll("/", "_");
-  return [name, String(options.facts.uid), STAMP, ...Object.entries(FILES).flat(), "--"];
 }
 
 /** What tmux starts in a pane, as separate words: no shell of unknown kind reads them. */

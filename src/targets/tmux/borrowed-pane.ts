@@ -1,7 +1,9 @@
-/** A pane in which buddy runs nothing: it can be looked at, and typed into where that is allowed. */
-import type { BuddyError } from "../../lib/errors.ts";
+/** Panes in which buddy runs nothing: others' panes, and the one that buddy itself was started in. */
+import { BuddyError } from "../../lib/errors.ts";
+import { startChild } from "../../lib/start-child.ts";
 import type { Pane } from "../target.ts";
 import { capturePane, sendKeys, type TmuxServer } from "./capture.ts";
+import type { Reply } from "./control.ts";
 
 export interface BorrowedPaneOptions {
   readonly tmux: TmuxServer;
@@ -11,6 +13,7 @@ export interface BorrowedPaneOptions {
   readonly refusal: () => BuddyError;
 }
 
+/** It can be looked at, and typed into where that is allowed. */
 export function borrowedPane({ tmux, id, mayType, refusal }: BorrowedPaneOptions): Pane {
   const refuse = () => Promise.reject(refusal());
   return {
@@ -23,4 +26,71 @@ export function borrowedPane({ tmux, id, mayType, refusal }: BorrowedPaneOptions
     wait: refuse,
     readOutput: refuse,
   };
+}
+
+/** The pane of the operator's tmux that buddy was started in; undefined where that was not inside tmux. */
+export function ownPane(env: Readonly<Record<string, string | undefined>> = process.env): Pane | undefined {
+  const socket = env["TMUX"]?.split(",")[0];
+  const id = env["TMUX_PANE"];
+  if (!socket || !id || Bun.which("tmux") === null) return undefined;
+  return borrowedPane({
+    tmux: new TmuxCommands(socket),
+    id,
+    mayType: true,
+    refusal: () =>
+      new BuddyError("tool", "no command can run in the pane that buddy was started in", {
+        hint: "Leave out session and pane.",
+      }),
+  });
+}
+
+/** One process a command: there is no control client on a server that is not buddy's. */
+class TmuxCommands implements TmuxServer {
+  readonly #socket: string;
+
+  constructor(socket: string) {
+    this.#socket = socket;
+  }
+
+  async send(lines: readonly string[]): Promise<Reply[]> {
+    const replies: Reply[] = [];
+    for (const line of lines) replies.push(await this.#one(line));
+    return replies;
+  }
+
+  async ask(line: string): Promise<readonly string[]> {
+    const { ok, lines } = await this.#one(line);
+    if (ok) return lines;
+    throw new BuddyError("tool", `tmux: ${lines.join(" ")}`);
+  }
+
+  async #one(line: string): Promise<Reply> {
+    const child = startChild(["tmux", "-u", "-S", this.#socket, "source-file", "-"], {
+      stdin: Buffer.from(`${line}\n`),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const text = code === 0 ? out : err || out;
+    return { ok: code === 0, lines: text.replace(/\n$/, "").split("\n") };
+  }
+}
+
+/** Refuses to work from inside a pane that buddy manages: it would type into itself. */
+export async function insideManagedPane(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<void> {
+  const socket = env["TMUX"]?.split(",")[0];
+  const pane = env["TMUX_PANE"];
+  const tmux = Bun.which("tmux");
+  if (!socket || !pane || tmux === null) return;
+  const asked = startChild([tmux, "-S", socket, "display-message", "-p", "-t", pane, "#{@buddy_pane}"], {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  if ((await new Response(asked.stdout).text()).trim() === "") return;
+  throw new BuddyError("target", "buddy was started inside the pane that it works in", {
+    hint: "Start it in another terminal or tmux pane, or use --no-tmux.",
+  });
 }

@@ -1,8 +1,7 @@
 /** Reads a pane's screen and presses keys in it. */
 import { BuddyError } from "../../lib/errors.ts";
 import type { CaptureOptions, KeysOptions } from "../target.ts";
-import type { Reply } from "./control.ts";
-import { tmuxQuote } from "./tmux-quote.ts";
+import { type Reply, tmuxQuote } from "./control.ts";
 
 /** Whatever takes tmux commands: a control client, or one process a command. */
 export interface TmuxServer {

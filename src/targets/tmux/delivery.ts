@@ -1,7 +1,7 @@
 /** How a command gets into a pane's shell: through its line editor where it has hooks, by a typed line otherwise. */
 import { quote } from "../quote.ts";
 import type { PaneShell } from "./bootstrap.ts";
-import { tmuxQuote } from "./tmux-quote.ts";
+import { tmuxQuote } from "./control.ts";
 
 export interface Delivery {
   /** Lines for the control client, to be sent in one write. */

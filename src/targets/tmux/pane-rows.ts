@@ -1,5 +1,5 @@
 /** The panes of a session as tmux lists them, and the marks by which buddy knows its own. */
-import { tmuxQuote } from "./tmux-quote.ts";
+import { tmuxQuote } from "./control.ts";
 
 export interface PaneRow {
   readonly id: string;

@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { PermanentRefusal, SessionGone } from "../errors.ts";
 import type { TargetNotice, Transport } from "../target.ts";
-import { attachArgv, type PaneShell, prepareArguments, RESTORE_FILES } from "./bootstrap.ts";
-import { ControlClient, type Reply } from "./control.ts";
+import { attachArgv, type PaneShell } from "./bootstrap.ts";
+import { ControlClient, type Reply, tmuxQuote } from "./control.ts";
 import { markPane, PANE_FORMAT, type PaneRow, parsePanes } from "./pane-rows.ts";
-import { tmuxQuote } from "./tmux-quote.ts";
+import { prepareArguments, RESTORE_FILES } from "./session-files.ts";
 
 export interface TmuxSessionOptions {
   readonly transport: Transport;
@@ -255,11 +255,16 @@ export class TmuxSession {
 
   #dropMissing(rows: readonly PaneRow[]): void {
     const there = new Set(rows.filter((row) => !row.dead).map((row) => row.id));
-    for (const [pane, sink] of this.#sinks) {
-      if (there.has(pane)) continue;
-      this.#sinks.delete(pane);
-      sink.gone("its pane was closed");
+    for (const pane of this.#sinks.keys()) {
+      if (!there.has(pane)) this.lostPane(pane);
     }
+  }
+
+  /** A command was refused because the pane does not exist. */
+  lostPane(pane: string): void {
+    const sink = this.#sinks.get(pane);
+    this.#sinks.delete(pane);
+    sink?.gone("its pane was closed");
   }
 
   #lost(why: string): void {

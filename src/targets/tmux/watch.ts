@@ -2,20 +2,10 @@
 import { unlessAborted } from "../../lib/unless-aborted.ts";
 import type { RunOptions, RunOutcome } from "../target.ts";
 import { within } from "../../lib/within.ts";
+import type { PaneInput } from "./pane-input.ts";
+import { clip } from "./pane-state.ts";
 import type { ForegroundState } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
-
-export interface PaneControls {
-  probe(prompting: boolean): Promise<ForegroundState>;
-  interrupt(): Promise<void>;
-  signal(name: "TERM" | "KILL" | "CONT"): Promise<void>;
-  /** The shell took the line but does not run it: it wants more. */
-  abandonLine(): void;
-  /** True when the command had not started and never will. */
-  withdraw(): Promise<boolean>;
-  /** The target was closed meanwhile. */
-  gone(): boolean;
-}
 
 type Waiting = RunOutcome & { kind: "waiting" };
 
@@ -36,11 +26,7 @@ const ROUNDS = 12;
 /** An answer takes a round trip or two; while a connection is being made again there is none. */
 const REACH_MS = 1000;
 
-export async function watchCommand(
-  command: RunningCommand,
-  options: RunOptions,
-  controls: PaneControls,
-): Promise<RunOutcome> {
+export async function watchCommand(command: RunningCommand, options: RunOptions, pane: PaneInput): Promise<RunOutcome> {
   const deadline = options.waitMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.waitMs;
   let pause = QUIET_MS;
   let looked = 0;
@@ -52,9 +38,9 @@ export async function watchCommand(
     const look = command.recording.fullScreen ? now + QUIET_MS : Math.max(command.lastActivity, looked) + pause;
     const event = await next(command, Math.min(look, deadline) - now, options.signal);
     if (command.outcome !== undefined) return command.outcome;
-    if (event === "aborted") return stop(command, controls);
+    if (event === "aborted") return stop(command, pane);
     if (performance.now() >= deadline) {
-      return told === undefined ? atDeadline(command, controls) : { kind: "waiting", for: "password", program: told };
+      return told === undefined ? atDeadline(command, pane) : { kind: "waiting", for: "password", program: told };
     }
     const silence = performance.now() - command.lastActivity;
     if (command.recording.fullScreen) {
@@ -66,16 +52,16 @@ export async function watchCommand(
       if (silence < pause - 1) continue;
     }
     if (command.phase === "taken" && performance.now() - command.lastActivity > UNSTARTED_MS) {
-      controls.abandonLine();
+      pane.abandonLine();
       continue;
     }
-    const seen = await unlessAborted(options.signal, controls.probe(command.recording.lastLine.trim() !== "")).catch(
+    const seen = await unlessAborted(options.signal, pane.look(command.recording.lastLine.trim() !== "")).catch(
       () => undefined,
     );
     if (command.outcome !== undefined) return command.outcome;
     const idle = seen !== undefined && seen.shellItself && seen.doing !== "working";
     if (command.phase === "sent" && idle && performance.now() - command.lastActivity > UNANSWERED_MS) {
-      if (await controls.withdraw().catch(() => false)) return { kind: "lost", why: UNANSWERED };
+      if (await pane.withdraw(command).catch(() => false)) return { kind: "lost", why: UNANSWERED };
       continue;
     }
     const waiting = seen === undefined ? undefined : judge(seen, before, command);
@@ -148,8 +134,8 @@ async function next(
   return event;
 }
 
-async function atDeadline(command: RunningCommand, controls: PaneControls): Promise<RunOutcome> {
-  if (command.phase === "sent" && (await controls.withdraw().catch(() => false))) {
+async function atDeadline(command: RunningCommand, pane: PaneInput): Promise<RunOutcome> {
+  if (command.phase === "sent" && (await pane.withdraw(command).catch(() => false))) {
     command.notes.push("The command was not started: something else held the pane all the time. It was taken back.");
     return { kind: "stopped", by: "deadline" };
   }
@@ -157,17 +143,16 @@ async function atDeadline(command: RunningCommand, controls: PaneControls): Prom
 }
 
 /** Ctrl-C, then TERM and KILL to whatever is in the foreground, until the prompt is back. A target that does not answer is not waited for. */
-async function stop(command: RunningCommand, controls: PaneControls): Promise<RunOutcome> {
+async function stop(command: RunningCommand, pane: PaneInput): Promise<RunOutcome> {
   const stopped: RunOutcome = { kind: "stopped", by: "user" };
   if (command.phase === "sent") {
-    const withdrawn = await reached(controls.withdraw());
+    const withdrawn = await reached(pane.withdraw(command));
     if (withdrawn === true) return stopped;
     if (withdrawn === "silent") return unreachable(command);
   }
   for (let round = 0; round < ROUNDS && command.outcome === undefined; round++) {
-    const done =
-      round === 0 || round === 3 ? controls.interrupt() : controls.signal(round === 1 ? "TERM" : ("KILL" as const));
-    if ((await reached(done)) === "silent" || controls.gone()) return unreachable(command);
+    const done = round === 0 || round === 3 ? pane.press() : pane.signal(round === 1 ? "TERM" : ("KILL" as const));
+    if ((await reached(done)) === "silent" || pane.closed) return unreachable(command);
     await next(command, round === 0 ? INTERRUPT_MS : INTERRUPT_MS / 2, undefined);
   }
   if (command.outcome?.kind === "lost") return command.outcome;
@@ -185,4 +170,24 @@ async function reached<T>(act: Promise<T>): Promise<T | false | "silent"> {
 function unreachable(command: RunningCommand): RunOutcome {
   if (command.outcome === undefined) command.notes.push("The target does not answer: the program may still run there.");
   return { kind: "stopped", by: "user" };
+}
+
+/** What to report instead of running a command in a pane that is not free. */
+export function busyOutcome(
+  seen: ForegroundState,
+  current: RunningCommand | undefined,
+  operatorCommand: string | undefined,
+): { readonly outcome: RunOutcome; readonly note: string } {
+  const what = current?.text ?? operatorCommand;
+  const by = current === undefined ? "the operator's" : "an earlier";
+  const named = what === undefined ? `${by} program ${seen.program}` : `${by} command ${JSON.stringify(clip(what))}`;
+  const waitsFor = seen.doing === "raw" ? "repl" : seen.doing;
+  const screen = current?.recording.fullScreen === true ? ("full-screen" as const) : waitsFor;
+  return {
+    outcome:
+      screen === "working"
+        ? { kind: "running", why: "busy", program: seen.program }
+        : { kind: "waiting", for: screen, program: seen.program },
+    note: `Nothing was typed: ${named} is still in the foreground of this pane.`,
+  };
 }

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { removeLeftovers } from "../../../src/targets/tmux/leftovers.ts";
+import { removeLeftovers } from "../../../src/targets/tmux/session-files.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { endTmux } from "../../support/end-tmux.ts";
 import { openTestTarget } from "../../support/tmux.ts";

@@ -1,5 +1,47 @@
-/** Finds in a captured screen, which ends where the cursor stands, what was missed of the stream. */
+/** Finds in a captured screen, which ends where the cursor stands, what the stream of a command did not bring. */
 import { commandAfterPrompt, visiblePrompts } from "./markers.ts";
+import type { PaneSnapshot } from "./recover.ts";
+import type { RunningCommand } from "./running-command.ts";
+
+/** Puts what the stream did not bring into the recording; `why` says how it came to be missed. */
+export function fillGap(command: RunningCommand, snapshot: PaneSnapshot, why: string): void {
+  fill(command, snapshot, why);
+  const { column, lines } = snapshot;
+  if (snapshot.alternate || column >= Bun.stringWidth(lines.at(-1)?.trimEnd() ?? "")) return;
+  command.recording.write(Buffer.from(column === 0 ? "\r" : `\r\u001b[${column}C`));
+}
+
+function fill(command: RunningCommand, { lines, alternate }: PaneSnapshot, why: string): void {
+  const { recording, promptId } = command;
+  recording.resync(alternate);
+  if (alternate) return void command.note(`${why}; a full-screen program shows its last state.`);
+  const own = sincePrompt(lines, promptId);
+  const missed = recording.empty ? own : missedOf(recording.lastLines, recording.lineCount(), own, lines, promptId);
+  if (missed !== undefined) {
+    if (missed !== "") recording.insert(missed);
+    command.note(`${why}; it was read back from the pane.`);
+    return;
+  }
+  // What stands above the command's own prompt belongs to others; below it is all that this one printed.
+  if (own !== undefined) {
+    recording.insert(`\n[a part came out of order; all of it, as the pane shows it:]\n${own}`);
+    command.note(`${why}; it was read back from the pane.`);
+    return;
+  }
+  recording.insert(`\n[output is missing here]\n${untilPrompt(lines, promptId)}`);
+  command.note(`${why}, and the pane's scrollback does not reach back far enough: a part is missing.`);
+}
+
+function missedOf(
+  seen: readonly string[],
+  count: number | undefined,
+  own: string | undefined,
+  lines: readonly string[],
+  promptId: number,
+): string | undefined {
+  if (own !== undefined) return linesAfter(seen, own, count);
+  return linesAfter(seen, untilPrompt(lines, promptId));
+}
 
 /**
  * What follows the last lines that were seen; undefined when they are not on the screen. `count` is the number of lines that had

@@ -4,11 +4,10 @@ import type { ManagedPane, Pane, PaneSelector, Panes } from "../target.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { paneCommand } from "./bootstrap.ts";
 import { borrowedPane } from "./borrowed-pane.ts";
-import { NoPrompt, NoShell } from "./first-prompt.ts";
-import { removeLeftovers } from "./leftovers.ts";
-import { TmuxPane } from "./pane.ts";
+import { NoPrompt, NoShell, TmuxPane } from "./pane.ts";
 import { markPane, type PaneRow } from "./pane-rows.ts";
-import { tmuxQuote } from "./tmux-quote.ts";
+import { tmuxQuote } from "./control.ts";
+import { removeLeftovers } from "./session-files.ts";
 import { TmuxSession, type TmuxSessionOptions } from "./tmux-session.ts";
 
 export interface ManagedPanesOptions {

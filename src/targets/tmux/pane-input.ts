@@ -1,0 +1,146 @@
+/** What buddy does to a pane: sends commands, once each, takes back what was not taken, presses Ctrl-C, looks and signals. */
+import { deliver, type DeliveryTarget, putFile, withdraw } from "./delivery.ts";
+import type { PaneState } from "./pane-state.ts";
+import { type ForegroundState, probeForeground, signalForeground } from "./probe.ts";
+import type { RunningCommand } from "./running-command.ts";
+import type { TmuxSession } from "./tmux-session.ts";
+
+const READY_MS = 1500;
+/** Between two presses of Ctrl-C. */
+const PRESS_MS = 400;
+const MAX_PRESSES = 10;
+const UNDELIVERED = "the connection was lost before the command was delivered; it did not run";
+
+export class PaneInput {
+  readonly #session: TmuxSession;
+  readonly #state: PaneState;
+  #savedCwd = "";
+
+  constructor(session: TmuxSession, state: PaneState) {
+    this.#session = session;
+    this.#state = state;
+  }
+
+  get place(): DeliveryTarget {
+    const { runDirectory, options } = this.#session;
+    return {
+      pane: this.#state.id,
+      directory: runDirectory,
+      shell: options.shell.kind,
+      editor: this.#state.editor,
+    };
+  }
+
+  /** The target was closed meanwhile. */
+  get closed(): boolean {
+    return this.#session.closed;
+  }
+
+  send(command: RunningCommand, lines: readonly string[]): void {
+    const { id, cwd } = this.#state;
+    this.#state.sending(command);
+    // A shell that has to be started again starts here.
+    const saved = `${id} ${cwd}`;
+    const save = saved === this.#savedCwd ? [] : putFile(`${this.#session.runDirectory}/${id.slice(1)}.cwd`, cwd);
+    this.#savedCwd = saved;
+    this.#session.send([...save, ...lines]).then(
+      async (replies) => {
+        const refused = replies.find((reply) => !reply.ok);
+        if (refused === undefined || command.phase !== "sent") return;
+        if (/can't find pane|no such pane/.test(refused.lines.join(" "))) this.#session.lostPane(id);
+        else await this.sendAgain(command);
+      },
+      (error: unknown) => {
+        if (command.phase === "sent") command.notes.push(`Sending failed: ${(error as Error).message}`);
+      },
+    );
+  }
+
+  /**
+   * The shell did not take the line. First the files are put in place again (something cleaned the directory away) and the command is
+   * sent once more; then it is typed, as the shell may have no line editor. It runs once at most: each delivery can be taken only once.
+   */
+  async sendAgain(command: RunningCommand): Promise<void> {
+    const state = this.#state;
+    const isPending = () => state.current === command && command.phase === "sent";
+    if (!isPending()) return;
+    const attempt = ++command.attempts;
+    state.stop();
+    this.#savedCwd = "";
+    try {
+      await this.#session.restoreFiles();
+      await state.changes.until(() => state.phase === "ready" || !isPending(), READY_MS);
+      if (!isPending()) return;
+      if (attempt > 2) {
+        return state.finish({ kind: "lost", why: "the shell in the pane did not take the command; it did not run" });
+      }
+      state.sendingAgain(attempt === 2);
+      await this.#session.send(deliver(command.text, command.tag, this.place).lines);
+    } catch (error) {
+      if (state.current !== command) return;
+      const why = `the command could not be delivered (${(error as Error).message}); it did not run`;
+      state.finish({ kind: "lost", why });
+    }
+  }
+
+  /** True when it had not been taken and never will be. */
+  async withdraw(command: RunningCommand): Promise<boolean> {
+    if (command.phase !== "sent") return false;
+    await this.#session.send(withdraw(this.place));
+    if (command.phase !== "sent") return false;
+    this.#state.withdrawn(command);
+    return true;
+  }
+
+  /** The connection went while it was being sent: whether it arrived is not known, so it is made sure that it never will. */
+  async withdrawUndelivered(command: RunningCommand): Promise<void> {
+    if (await this.withdraw(command)) this.#state.withdrawn(command, { kind: "lost", why: UNDELIVERED });
+  }
+
+  /** Ctrl-C, once. */
+  async press(): Promise<void> {
+    const { id } = this.#state;
+    await this.#session.send([`copy-mode -q -t ${id}`, `send-keys -t ${id} C-c`]);
+  }
+
+  /** A Ctrl-C between two reads of the shell can get lost: it is pressed again until the prompt is back. */
+  async breakLine(): Promise<void> {
+    const state = this.#state;
+    state.breaking();
+    for (let presses = 0; presses < MAX_PRESSES && state.phase === "running"; presses++) {
+      await this.press();
+      await state.changes.until(() => state.phase !== "running", PRESS_MS);
+    }
+  }
+
+  /** The shell took the line but does not run it: it wants more. */
+  abandonLine(): void {
+    this.#state.abandonLine();
+  }
+
+  /** The shell reads a line although no mark reported a prompt: one Ctrl-C makes it draw another. True when it did. */
+  async wakePrompt(seen: ForegroundState): Promise<boolean> {
+    const state = this.#state;
+    const ours = seen.shellItself && this.#session.options.shell.argv.some((word) => word.endsWith(seen.program));
+    if (!ours || seen.doing !== "raw" || state.operatorCommand !== undefined) return false;
+    await this.press();
+    await state.changes.until(() => state.phase === "ready", PRESS_MS);
+    return state.phase === "ready";
+  }
+
+  /** Where the shell does read a line, buddy's key puts its hooks back, and the mark follows. */
+  async restoreHooks(command: RunningCommand): Promise<void> {
+    const seen = await this.look(true);
+    if (this.#state.current !== command || !seen.shellItself || seen.doing !== "raw") return;
+    await this.#session.send(deliver("", command.tag, this.place).lines);
+  }
+
+  /** `prompting`: the last line on the screen has no end, as a question has. */
+  look(prompting: boolean): Promise<ForegroundState> {
+    return probeForeground(this.#session.options.transport, this.#state.row, prompting);
+  }
+
+  signal(name: "TERM" | "KILL"): Promise<void> {
+    return signalForeground(this.#session.options.transport, this.#state.row, name);
+  }
+}

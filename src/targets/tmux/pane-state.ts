@@ -1,0 +1,456 @@
+/** The state of a pane: what its shell is at, which command runs, what the operator did. All transitions are in this file. */
+import { Condition } from "../../lib/condition.ts";
+import type { OutputStore } from "../output/output-store.ts";
+import { ScreenText } from "../output/screen-text.ts";
+import type { RunOutcome, TargetNotice } from "../target.ts";
+import type { PaneShell } from "./bootstrap.ts";
+import { type Mark, MarkScanner } from "./markers.ts";
+import type { PaneRow } from "./pane-rows.ts";
+import type { ForegroundState } from "./probe.ts";
+import { adoptCommand, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
+import type { RunningCommand } from "./running-command.ts";
+
+export type ShellPhase =
+  /** No mark has come yet, or a new shell is coming up. */
+  | "starting"
+  /** A prompt is being drawn. */
+  | "prompt"
+  /** Keys are read. */
+  | "ready"
+  /** The operator is in the middle of a command of several lines. */
+  | "continuation"
+  | "running"
+  /** None comes up, and the pane waits for the operator. */
+  | "none";
+
+export interface PaneStateOptions {
+  readonly shell: PaneShell;
+  readonly cwd: string;
+  readonly outputStore: OutputStore;
+  /** Of the marks; another one after the session was made anew. */
+  readonly key: () => string;
+}
+
+/** What a transition asks for outside of the state. */
+export interface PaneEffects {
+  /** A prompt came, but the shell did not take the command. */
+  sendAgain(command: RunningCommand): void;
+  /** A prompt was drawn in the middle of a command: its shell may have lost buddy's hooks. */
+  restoreHooks(command: RunningCommand): void;
+  /** The shell waits for the rest of a line that is given up. */
+  breakLine(): void;
+  notice(notice: TargetNotice): void;
+}
+
+/** A prompt without the end mark (a theme redrew it) counts as drawn after this; sooner when the pane never shows the mark. */
+const DRAWN_MS = 1000;
+const DRAWN_UNMARKED_MS = 60;
+/** A prompt came, but the shell did not take the line. */
+const UNTAKEN_MS = 700;
+/** Prompts in the middle of a command, printed or real, that are looked into. */
+const MAX_UNMARKED = 20;
+
+const MEND = "The pane shows the exit code; the operator corrects the cause and presses Enter there.";
+const SKIPPED = "the pane runs without its start-up files now. The operator corrects them and types exit in the pane.";
+const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
+
+export class PaneState {
+  readonly changes = new Condition();
+  readonly gap = new Gap();
+  readonly #options: PaneStateOptions;
+  readonly #effects: PaneEffects;
+  #row: PaneRow;
+  #scanner: MarkScanner;
+  #alive = true;
+  #phase: ShellPhase = "starting";
+  #cwd: string;
+  #promptId = 0;
+  #editor: boolean;
+  #unsure = false;
+  #operatorCommand: string | undefined;
+  #current: RunningCommand | undefined;
+  #last: RunningCommand | undefined;
+  #asides: string[] = [];
+  #typed = new TypedLine();
+  /** A prompt was drawn since the current command was sent. */
+  #promptSeen = false;
+  #drawnTimer: ReturnType<typeof setTimeout> | undefined;
+  #untakenTimer: ReturnType<typeof setTimeout> | undefined;
+  #drawnMs = DRAWN_MS;
+
+  constructor(row: PaneRow, options: PaneStateOptions, effects: PaneEffects) {
+    this.#row = row;
+    this.#options = options;
+    this.#effects = effects;
+    this.#cwd = options.cwd;
+    this.#editor = options.shell.kind !== "sh";
+    this.#scanner = this.#newScanner();
+  }
+
+  get row(): PaneRow {
+    return this.#row;
+  }
+
+  get id(): string {
+    return this.#row.id;
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  get phase(): ShellPhase {
+    return this.#phase;
+  }
+
+  get cwd(): string {
+    return this.#cwd;
+  }
+
+  /** Number in the last visible prompt. */
+  get promptId(): number {
+    return this.#promptId;
+  }
+
+  /** The shell takes lines from buddy's key; otherwise they are typed. */
+  get editor(): boolean {
+    return this.#editor;
+  }
+
+  /** A line was entered that no start mark followed: in shells without hooks only a look tells what runs. */
+  get unsure(): boolean {
+    return this.#unsure;
+  }
+
+  get current(): RunningCommand | undefined {
+    return this.#current;
+  }
+
+  /** The command before the current one, or the last one that has ended. */
+  get last(): RunningCommand | undefined {
+    return this.#last;
+  }
+
+  /** What runs in the foreground, when it is the operator's. */
+  get operatorCommand(): string | undefined {
+    return this.#operatorCommand;
+  }
+
+  /** Why there is no shell in the pane. */
+  get noShell(): { readonly message: string; readonly hint: string } {
+    const { name } = this.#options.shell;
+    return { message: `${name} does not come up in the pane: it ends before its first prompt`, hint: MEND };
+  }
+
+  /** From the stream of the pane. */
+  feed(bytes: Buffer): void {
+    this.#scanner.feed(bytes);
+  }
+
+  /** The stream has a gap here. `dropped`: with the connection, so what was being sent may be lost too. */
+  beginGap(dropped: boolean): void {
+    this.gap.begin(dropped && this.#current?.phase === "sent" ? this.#current : undefined);
+    this.#scanner = this.#newScanner();
+    if (dropped) this.stop();
+  }
+
+  /** The screen was read: the stream counts from here on. */
+  endGap(snapshot: PaneSnapshot, why: string): void {
+    const { marks: heard, unfinished } = this.gap.end();
+    const { marks, ended } = takeApart(this.#current, snapshot, heard, why);
+    if (ended !== undefined) this.finish(ended);
+    const { mark: last } = snapshot;
+    if (last?.kind === "started") {
+      this.#cwd = snapshot.cwd || this.#cwd;
+      if (this.#current === undefined && last.tag !== 0) this.#adopt(last.tag, snapshot);
+    }
+    for (const one of marks) {
+      this.#mark(one);
+      if (one === last && one.kind === "prompt") this.#mark({ kind: "ready" });
+    }
+    // What was typed unheard is not known.
+    this.#operatorCommand ||= undefined;
+    if (unfinished.length > 0) this.#text(unfinished);
+    this.changes.changed();
+  }
+
+  /** A look at the foreground, where no mark tells. */
+  lookedAt(seen: ForegroundState): void {
+    if (this.#phase === "starting") this.#phase = seen.shellItself && seen.doing !== "working" ? "ready" : "running";
+  }
+
+  /** The command is about to be sent. */
+  sending(command: RunningCommand): void {
+    command.promptId = this.#promptId;
+    command.notes.push(...this.#asides.splice(0));
+    this.#current = command;
+    this.#promptSeen = false;
+    if (!this.#editor) command.setAside(this.#typed.text());
+    this.#typed = new TypedLine();
+  }
+
+  /** It was not taken, and goes once more; `typed`: without the shell's line editor. */
+  sendingAgain(typed: boolean): void {
+    this.#promptSeen = false;
+    if (typed) this.#editor = false;
+  }
+
+  /** It had not been taken and never will be. */
+  withdrawn(command: RunningCommand, outcome?: RunOutcome): void {
+    if (this.#current === command) this.#current = undefined;
+    if (outcome === undefined) return;
+    this.#last = command;
+    command.finish(outcome);
+  }
+
+  finish(outcome: RunOutcome): void {
+    const command = this.#current;
+    if (command === undefined) return;
+    this.#current = undefined;
+    this.#last = command;
+    command.finish(outcome);
+  }
+
+  /** Keys that buddy pressed at the prompt. */
+  keysPressed(): void {
+    if (this.#current !== undefined) this.#current.lastActivity = performance.now();
+    else if (!this.#editor) this.#unsure = true;
+  }
+
+  /** A look told that the shell itself is in the foreground. */
+  sure(): void {
+    this.#unsure = false;
+  }
+
+  /** A command of several lines that the operator had begun is given up for one of buddy's. */
+  setLinesAside(): void {
+    this.#asides.push("The operator had begun a command of several lines; it was set aside.");
+  }
+
+  /** Ctrl-C is being pressed at a line: nothing is known until the next prompt. */
+  breaking(): void {
+    this.#phase = "running";
+    this.#typed = new TypedLine();
+  }
+
+  /** The shell took the line and does not run it: that is the outcome, and the line is given up. */
+  incomplete(): void {
+    if (this.#current?.phase !== "taken") return;
+    // fish reports it before it runs anything and has emptied the line again; the others stand at their second prompt.
+    if (this.#options.shell.kind === "fish") this.#phase = "ready";
+    else this.#effects.breakLine();
+    this.finish({ kind: "incomplete", hint: INCOMPLETE });
+    this.changes.changed();
+  }
+
+  /** fish never answered at all: the line is given up with Ctrl-C there too. */
+  abandonLine(): void {
+    if (this.#current?.phase !== "taken") return;
+    this.#effects.breakLine();
+    this.finish({ kind: "incomplete", hint: INCOMPLETE });
+  }
+
+  /** The pane does not exist any more, or cannot be reached again. */
+  gone(why: string): void {
+    this.#alive = false;
+    this.gap.forget();
+    this.#restart();
+    this.finish({ kind: "lost", why });
+    this.changes.changed();
+  }
+
+  /** Another pane took its place. */
+  revived(row: PaneRow): void {
+    this.#row = row;
+    this.#alive = true;
+    this.#editor = this.#options.shell.kind !== "sh";
+    this.#scanner = this.#newScanner();
+  }
+
+  /** Nothing happens by itself any more. */
+  stop(): void {
+    clearTimeout(this.#drawnTimer);
+    clearTimeout(this.#untakenTimer);
+  }
+
+  /** To the operator, and to the model with its next command. */
+  tell(kind: "warning" | "lost-state", text: string): void {
+    this.#asides.push(text);
+    this.#effects.notice({ kind, text });
+  }
+
+  #newScanner(): MarkScanner {
+    return new MarkScanner(
+      this.#options.key(),
+      (bytes) => this.#text(bytes),
+      (mark) => this.#mark(mark),
+    );
+  }
+
+  #text(bytes: Buffer): void {
+    if (this.gap.open) {
+      this.gap.passText(bytes);
+      if (this.#current !== undefined) this.#current.lastActivity = performance.now();
+      return;
+    }
+    this.#current?.output(bytes);
+    if (this.#phase !== "ready") return;
+    this.#typed.write(bytes);
+    if (!this.#editor && bytes.includes(10)) this.#unsure = true;
+  }
+
+  #mark(mark: Mark): void {
+    if (this.gap.open) return this.gap.keepMark(mark);
+    const command = this.#current;
+    const ours = command !== undefined && "tag" in mark && mark.tag === command.tag;
+    switch (mark.kind) {
+      case "prompt":
+        this.#promptBegins(mark.id, mark.cwd);
+        if (ours) this.finish({ kind: "exited", code: mark.code });
+        else this.#operatorRan(mark.code);
+        break;
+      case "ready":
+        this.#drawnMs = DRAWN_MS;
+        if (this.#phase !== "running" || !this.#isWithoutHooks()) this.#drawn();
+        break;
+      case "taken":
+        if (ours) command.taken(mark.aside);
+        else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
+          command.setAside(mark.aside);
+          this.#effects.sendAgain(command);
+        }
+        break;
+      case "started":
+        this.#phase = "running";
+        if (ours) command.started();
+        else this.#operatorCommand = this.#typed.text();
+        break;
+      case "shown":
+        if (ours) command.outputBegins();
+        break;
+      case "ended":
+        if (ours) command.freeze();
+        break;
+      case "incomplete":
+        if (command?.phase === "taken") this.incomplete();
+        else if (this.#phase !== "running") this.#phase = "continuation";
+        break;
+      case "no-editor":
+        this.#editor = false;
+        break;
+      case "shell-ended":
+        this.#restart();
+        this.#shellEnded(mark.code);
+        break;
+      case "start-up-skipped":
+        this.tell(
+          "warning",
+          `${this.#options.shell.name} ended before its first prompt (exit code ${mark.code}): ${SKIPPED}`,
+        );
+        break;
+      case "gave-up":
+        this.#restart();
+        this.#phase = "none";
+        this.finish({ kind: "lost", why: `${this.noShell.message}. ${MEND}` });
+        break;
+    }
+    this.changes.changed();
+  }
+
+  #promptBegins(id: number, cwd: string): void {
+    this.#promptSeen = true;
+    this.#cwd = cwd || this.#cwd;
+    this.#phase = "prompt";
+    this.#unsure = false;
+    this.#promptId = id;
+    clearTimeout(this.#drawnTimer);
+    this.#drawnTimer = setTimeout(() => {
+      this.#drawnMs = DRAWN_UNMARKED_MS;
+      this.#drawn();
+      this.changes.changed();
+    }, this.#drawnMs);
+  }
+
+  #drawn(): void {
+    clearTimeout(this.#drawnTimer);
+    this.#phase = "ready";
+    this.#typed = new TypedLine();
+    const command = this.#current;
+    if (command?.phase !== "sent" || !this.#promptSeen) return;
+    clearTimeout(this.#untakenTimer);
+    this.#untakenTimer = setTimeout(() => this.#effects.sendAgain(command), UNTAKEN_MS);
+  }
+
+  /** A prompt in the middle of a command that removed the hooks, or only printed the prompt. True: it still counts as running. */
+  #isWithoutHooks(): boolean {
+    const command = this.#current;
+    if (command?.phase !== "started" || !this.#editor) return false;
+    if (++command.promptsWithoutMark > MAX_UNMARKED) {
+      this.finish({ kind: "lost", why: "the shell shows a prompt, but no longer reports how commands end" });
+      return false;
+    }
+    this.#effects.restoreHooks(command);
+    return true;
+  }
+
+  /** A new shell comes up. */
+  #restart(): void {
+    this.stop();
+    this.#phase = "starting";
+    this.#unsure = false;
+    this.#operatorCommand = undefined;
+    this.#typed = new TypedLine();
+  }
+
+  #shellEnded(code: number): void {
+    const command = this.#current;
+    const text = `The shell in the pane ended (exit code ${code}); a new one was started in ${this.#cwd}: variables, functions and aliases are lost.`;
+    if (command === undefined) {
+      this.tell("lost-state", text);
+    } else if (command.phase !== "sent") {
+      command.notes.push(text);
+      this.finish({ kind: "shell-ended", code });
+    }
+  }
+
+  #operatorRan(code: number): void {
+    const command = (this.#operatorCommand ?? (this.#editor ? "" : this.#typed.firstLine())).trim();
+    this.#operatorCommand = undefined;
+    if (command === "") return;
+    const text = `The operator ran ${JSON.stringify(clip(command))} in the pane (exit code ${code}).`;
+    (this.#current?.notes ?? this.#asides).push(text);
+    this.#effects.notice({ kind: "operator", text });
+  }
+
+  #adopt(tag: number, snapshot: PaneSnapshot): void {
+    this.#current = adoptCommand(tag, snapshot, this.#options.outputStore);
+    const text = `A command from before still runs in the pane: ${clip(this.#current.text)}`;
+    this.#effects.notice({ kind: "info", text });
+  }
+}
+
+/** A command as it is named in a sentence. */
+export function clip(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
+
+const MAX_TYPED_BYTES = 8192;
+
+/** A line being typed at a prompt, as the screen shows it. */
+class TypedLine {
+  #bytes = 0;
+  readonly #screen = new ScreenText(() => {});
+
+  write(bytes: Buffer): void {
+    this.#bytes += bytes.length;
+    if (this.#bytes < MAX_TYPED_BYTES) this.#screen.write(bytes);
+  }
+
+  text(): string {
+    return this.#screen.pending().split("\n").join(" ").trim();
+  }
+
+  firstLine(): string {
+    return this.#screen.pending().split("\n")[0]?.trim() ?? "";
+  }
+}

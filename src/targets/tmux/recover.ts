@@ -1,0 +1,213 @@
+/** After a gap in the stream of a pane: the screen and the last mark that tmux remembers tell what was missed. */
+import { wholeCharacters } from "../../lib/whole-characters.ts";
+import type { RunOutcome } from "../target.ts";
+import type { OutputStore } from "../output/output-store.ts";
+import type { Reply } from "./control.ts";
+import { commandAfterPrompt, type Mark, parseRemembered, visiblePrompts } from "./markers.ts";
+import { fillGap } from "./missed-output.ts";
+import type { PaneInput } from "./pane-input.ts";
+import type { PaneState } from "./pane-state.ts";
+import { probeForeground } from "./probe.ts";
+import { RunningCommand } from "./running-command.ts";
+import type { TmuxSession } from "./tmux-session.ts";
+
+/** Reads the pane and takes up its stream again. A further gap begins this anew by itself: then this one gives up in silence. */
+export async function recover(session: TmuxSession, state: PaneState, input: PaneInput, why: string): Promise<void> {
+  const { gap } = state;
+  const { round } = gap;
+  let seen: PaneSnapshot | undefined;
+  try {
+    await lookAtPane(session, state.id, (snapshot) => {
+      if (round !== gap.round) return;
+      seen = snapshot;
+      state.endGap(snapshot, why);
+    });
+    if (seen === undefined) return;
+    const command = gap.takeUndelivered();
+    if (command?.phase === "sent") await input.withdrawUndelivered(command);
+    // Something else set the pane's path: a look at the foreground has to do.
+    if (state.phase === "starting" && seen.mark === undefined) {
+      state.lookedAt(await probeForeground(session.options.transport, state.row, true));
+    }
+    state.changes.changed();
+  } catch (error) {
+    if (round === gap.round) throw error;
+  }
+}
+
+/** Every prompt brings three. */
+const MAX_MARKS = 1000;
+/** A sequence that is longer when it is cut in two is lost. */
+const LONGEST = 512;
+
+/** A gap in the stream: until the screen was read, what the stream brings is on the screen too and must not be taken twice. */
+export class Gap {
+  #open = false;
+  #round = 0;
+  #marks: Mark[] = [];
+  #passed = Buffer.alloc(0);
+  #undelivered: RunningCommand | undefined;
+
+  get open(): boolean {
+    return this.#open;
+  }
+
+  /** A gap in the middle of a look makes what is seen worthless. */
+  get round(): number {
+    return this.#round;
+  }
+
+  /** `undelivered`: was being sent when the connection went; it is not known whether it arrived. */
+  begin(undelivered: RunningCommand | undefined): void {
+    this.#open = true;
+    this.#round++;
+    this.#passed = Buffer.alloc(0);
+    this.#undelivered = undelivered ?? this.#undelivered;
+  }
+
+  /** Another pane: nothing was missed of it. */
+  forget(): void {
+    this.#round++;
+    this.#open = false;
+    this.#marks = [];
+    this.#undelivered = undefined;
+  }
+
+  /** A mark that came meanwhile counts all the same, once. */
+  keepMark(mark: Mark): void {
+    this.#marks.push(mark);
+    if (this.#marks.length > MAX_MARKS) this.#marks.shift();
+  }
+
+  passText(bytes: Buffer): void {
+    this.#passed = Buffer.concat([this.#passed, bytes.subarray(-LONGEST)]).subarray(-LONGEST);
+  }
+
+  /** The marks that came meanwhile, and the beginning of a sequence whose rest is still to come. */
+  end(): { readonly marks: readonly Mark[]; readonly unfinished: Buffer } {
+    this.#open = false;
+    return { marks: this.#marks.splice(0), unfinished: unfinishedEnd(this.#passed) };
+  }
+
+  takeUndelivered(): RunningCommand | undefined {
+    const command = this.#undelivered;
+    this.#undelivered = undefined;
+    return command;
+  }
+}
+
+export interface PaneSnapshot {
+  readonly mark: Mark | undefined;
+  readonly cwd: string;
+  /** History and screen; the last one is where the cursor stands. */
+  readonly lines: readonly string[];
+  /** Where in that line. */
+  readonly column: number;
+  /** A full-screen program has the screen: what is below it is not shown. */
+  readonly alternate: boolean;
+}
+
+/**
+ * `take` is called in the very moment of the reply. tmux sends replies and output through one queue (200 of 200 captures of a
+ * pane that printed as fast as it could ended with the last line that had come as output): what came before it is in the
+ * snapshot, what comes afterwards is not.
+ */
+async function lookAtPane(session: TmuxSession, pane: string, take: (snapshot: PaneSnapshot) => void): Promise<void> {
+  const commands = [
+    `display-message -p -t ${pane} '#{pane_path}'`,
+    `display-message -p -t ${pane} '#{cursor_x}|#{cursor_y}|#{pane_width}|#{pane_height}|#{alternate_on}|#{pane_current_path}'`,
+    `capture-pane -p -J -t ${pane} -S - -E -`,
+  ];
+  await session.send(commands, (replies) => take(snapshotOf(replies, session.key)));
+}
+
+function snapshotOf([path, place, screen]: readonly Reply[], key: string): PaneSnapshot {
+  const [column, row, width, height, alternate, ...directory] = place?.lines[0]?.split("|") ?? [];
+  const lines = screen?.ok === true ? [...screen.lines] : [];
+  // Rows that nothing was written to yet.
+  for (let below = Number(height) - 1 - Number(row); below > 0 && lines.at(-1)?.trimEnd() === ""; below--) lines.pop();
+  return {
+    mark: parseRemembered(path?.lines.join("\n") ?? "", key),
+    cwd: directory.join("|"),
+    lines,
+    // In a line that goes over several rows it is counted from the last of them.
+    column: Bun.stringWidth(lines.at(-1) ?? "") > Number(width) ? Number.POSITIVE_INFINITY : Number(column),
+    alternate: alternate === "1",
+  };
+}
+
+export interface AfterGap {
+  /** The marks to act on, oldest first: those that came, and the one that tmux remembers when none of them is newer. */
+  readonly marks: readonly Mark[];
+  /** It ended unheard, and others ran since: no mark tells any more. */
+  readonly ended?: RunOutcome;
+}
+
+/** What a pane shows after a gap: fills in what its command has missed, and tells whether that has ended. */
+export function takeApart(
+  command: RunningCommand | undefined,
+  snapshot: PaneSnapshot,
+  heard: readonly Mark[],
+  why: string,
+): AfterGap {
+  const { mark } = snapshot;
+  const marks = mark === undefined || !isNews(mark, heard, command) ? heard : [...heard, mark];
+  if (command === undefined || command.phase === "over") return { marks };
+  const isOurs = (one: Mark) => "tag" in one && one.tag === command.tag && one.kind !== "taken";
+  if (command.phase !== "started" && marks.some(isOurs)) command.started();
+  if (command.phase !== "started") return { marks };
+  fillGap(command, snapshot, why);
+  command.outputBegins();
+  const told = marks.some((one) => one.kind === "shell-ended" || (one.kind === "prompt" && isOurs(one)));
+  if (told) return { marks };
+  const end = commandAfterPrompt(snapshot.lines.join("\n"), command.promptId);
+  if (mark === undefined && end.kind === "ended") return { marks, ended: { kind: "exited", code: end.code } };
+  const another = (mark?.kind === "prompt" || mark?.kind === "started") && !isOurs(mark);
+  if (!another) return { marks };
+  const ended: RunOutcome = end.kind === "ended" ? { kind: "exited", code: end.code } : { kind: "lost", why: UNHEARD };
+  return { marks, ended };
+}
+
+/** What tmux remembers, and no mark that came has told. */
+function isNews(mark: Mark, heard: readonly Mark[], command: RunningCommand | undefined): boolean {
+  switch (mark.kind) {
+    case "prompt":
+      return !heard.some((one) => one.kind === "prompt" && one.id === mark.id && one.tag === mark.tag);
+    case "started":
+      return !heard.some((one) => one.kind === "started" && one.tag === mark.tag);
+    case "gave-up":
+      return !heard.some((one) => one.kind === "gave-up");
+    case "shell-ended":
+      // Of a shell that nobody was using it is no news: another one is coming up.
+      return command?.phase === "started" && !heard.some((one) => one.kind === "shell-ended");
+    default:
+      return false;
+  }
+}
+
+const UNHEARD = "it ended while nobody listened, and its exit code is not known";
+
+/** A command that a buddy before this one started and that still runs: it can be waited for. */
+export function adoptCommand(tag: number, { lines }: PaneSnapshot, outputStore: OutputStore): RunningCommand {
+  const prompt = visiblePrompts(lines).at(-1);
+  const typed = prompt === undefined ? "" : (lines[prompt.line]?.slice(prompt.end).trim() ?? "");
+  const command = new RunningCommand(tag, typed || "(unknown)", outputStore.open(), {}, false);
+  command.promptId = prompt?.id ?? 0;
+  command.started();
+  const body = prompt === undefined ? "" : lines.slice(prompt.line + 1).join("\n");
+  if (body !== "") command.recording.insert(body);
+  command.notes.push("The command was started before buddy was; what it had printed was read from the pane.");
+  return command;
+}
+
+/** The beginning of a terminal sequence or character whose rest is still to come. */
+export function unfinishedEnd(bytes: Buffer): Buffer {
+  const escape = bytes.lastIndexOf(0x1b);
+  if (escape >= 0 && !WHOLE_SEQUENCE.test(bytes.toString("latin1", escape))) return bytes.subarray(escape);
+  return bytes.subarray(wholeCharacters(bytes));
+}
+
+/** CSI, OSC, the other strings, and short ones. */
+const WHOLE_SEQUENCE =
+  // oxlint-disable-next-line no-control-regex
+  /^\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07|[PX^_][^\x1b]*\x07|[ -/]+[0-~]|[0-OQ-WYZ\\`-~=>])/;
