@@ -1,5 +1,5 @@
 /** Speed of what every foreign text and page passes: the terminal filter, redaction, URL verdicts, HTML to text. */
-import { redactor } from "../src/policy/redact.ts";
+import { redactor } from "../src/lib/redact.ts";
 import { showText } from "../src/policy/terminal-text.ts";
 import { judgeUrl } from "../src/policy/urls.ts";
 import { htmlText } from "../src/tools/page/html-text.ts";

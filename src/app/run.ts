@@ -13,7 +13,7 @@ import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
-import { HiddenSecrets, RedactedStream, redactor, secretHider, secretMask } from "../policy/redact.ts";
+import { HiddenSecrets, RedactedStream, redactor, secretHider, secretMask } from "../lib/redact.ts";
 import { newSessionId } from "../session/ids.ts";
 import { outputsDirectory, prepareOutputs } from "../session/outputs.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";

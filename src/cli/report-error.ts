@@ -4,7 +4,7 @@ import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
 import { isTerminal } from "../lib/is-terminal.ts";
 import { printable } from "../lib/printable.ts";
 import { stderrLine } from "../lib/stderr-line.ts";
-import { redactor } from "../policy/redact.ts";
+import { redactor } from "../lib/redact.ts";
 
 export interface ReportOptions {
   readonly verbose: boolean;

@@ -11,7 +11,7 @@ import { completions } from "./protocols/completions.ts";
 import type { Droppable, Protocol, Reply } from "./protocols/protocol.ts";
 import { responses } from "./protocols/responses.ts";
 import { proxyFor, type Environment } from "../lib/proxy.ts";
-import { redactor } from "./redact.ts";
+import { echoRedactor } from "../lib/redact.ts";
 import { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } from "./http/retry.ts";
 import type { ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";
 import { usageOf } from "./usage.ts";
@@ -203,7 +203,7 @@ class HttpModelClient implements ModelClient {
       hasKey: Boolean(key),
       keySource,
       proxy: unix === undefined ? proxyFor(new URL(this.#url), env) : undefined,
-      redact: redactor(hidden),
+      redact: echoRedactor(hidden),
     };
     const body = wellFormed(JSON.stringify(this.#body(request)));
     return { url: this.#url, headers, body, protocol: this.#protocol, limits: this.#limits, situation, unix };

@@ -5,7 +5,7 @@ import { ProviderError, Malformed } from "./provider-error.ts";
 import { cancelled, ModelError } from "./errors.ts";
 import { explain, explainProviderError, type Situation } from "./explain.ts";
 import { proxyFor } from "../lib/proxy.ts";
-import { redactor } from "./redact.ts";
+import { echoRedactor } from "../lib/redact.ts";
 
 export interface Offer {
   /** As the endpoint lists them. */
@@ -28,7 +28,7 @@ export async function probeEndpoint(options: ModelOptions, signal: AbortSignal, 
     hasKey: Boolean(options.key),
     keySource: options.keySource,
     proxy: options.unix === undefined ? proxyFor(url, options.env ?? {}) : undefined,
-    redact: redactor([options.key, ...(options.secrets ?? [])]),
+    redact: echoRedactor([options.key, ...(options.secrets ?? [])]),
   };
   const late = AbortSignal.timeout(timeoutMs);
   try {

@@ -1,13 +1,13 @@
 /** Keys and tokens: sent where they belong, never in any words, asked for again when refused. */
 import { describe, expect, test } from "bun:test";
 import { createModelClient, LOGIN_BASE_URL, type TokenSource } from "../../src/model/client.ts";
-import { redactor } from "../../src/model/redact.ts";
+import { echoRedactor } from "../../src/lib/redact.ts";
 import { collect, done, modelOptions, startModel } from "../support/model.ts";
 
 const KEY = "sk-proj-AbCdEfGh+1234/5678=ijklMNOP";
 
 describe("redaction", () => {
-  const redact = redactor([KEY]);
+  const redact = echoRedactor([KEY]);
   test.each([
     KEY,
     `Bearer ${KEY}`,
@@ -33,7 +33,7 @@ describe("redaction", () => {
   test("other words stay", () => {
     const words = "The model `gpt-5` does not exist; skip it ... or ask.";
     expect(redact(words)).toBe(words);
-    expect(redactor([undefined, "", "abc"])("abc")).toBe("abc");
+    expect(echoRedactor([undefined, "", "abc"])("abc")).toBe("abc");
   });
 });
 

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { secretMask } from "../../../src/policy/redact.ts";
+import { secretMask } from "../../../src/lib/redact.ts";
 import { copyOutputs, outputsDirectory, prepareOutputs, removeOutputs } from "../../../src/session/outputs.ts";
 import { Recording } from "../../../src/targets/output/recording.ts";
 import { OutputStore, type OutputStoreOptions } from "../../../src/targets/output/output-store.ts";

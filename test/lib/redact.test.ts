@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { RedactedStream, redactor } from "../../src/policy/redact.ts";
+import { RedactedStream, redactor } from "../../src/lib/redact.ts";
 import { LONG, Seeded, cases } from "../support/seeded.ts";
 
 const KEY = 'k3y/with+odd=chars&"q"';

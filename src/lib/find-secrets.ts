@@ -1,0 +1,203 @@
+/** The one engine that finds secrets nobody named before: well-known shapes, places in which secrets stand, files of secrets. */
+import { inPlace, kindOfPlace, kindOfShape, NO_SECRET, placeHint, shapes } from "./secret-shapes.ts";
+
+export interface SecretSpan {
+  readonly start: number;
+  readonly end: number;
+  /** Such as "AWS key" or "password". */
+  readonly kind: string;
+}
+
+/** In order and without overlaps. */
+export function findSecrets(text: string): SecretSpan[] {
+  const spans: SecretSpan[] = [];
+  const shape = shapes();
+  shape.lastIndex = 0;
+  for (let match = shape.exec(text); match !== null; match = shape.exec(text))
+    spans.push({ start: match.index, end: match.index + match[0].length, kind: kindOfShape(match[0]) });
+  findInDocuments(text, spans);
+  findInPlaces(text, spans);
+  return merged(spans);
+}
+
+/** Puts something else in the place of each span. */
+export function replaceSpans<S extends { readonly start: number; readonly end: number }>(
+  text: string,
+  spans: readonly S[],
+  by: (span: S, value: string) => string,
+): string {
+  if (spans.length === 0) return text;
+  let out = "";
+  let kept = 0;
+  for (const span of spans) {
+    out += text.slice(kept, span.start) + by(span, text.slice(span.start, span.end));
+    kept = span.end;
+  }
+  return out + text.slice(kept);
+}
+
+/** Sorted; of two that overlap, one span over both, with the kind of the one that began first or is longer. */
+export function merged<S extends { readonly start: number; readonly end: number }>(spans: S[]): S[] {
+  if (spans.length < 2) return spans;
+  spans.sort((a, b) => a.start - b.start || b.end - a.end);
+  const out: S[] = [];
+  for (const span of spans) {
+    const last = out.at(-1);
+    if (last === undefined || span.start >= last.end) out.push(span);
+    else if (span.end > last.end) out[out.length - 1] = { ...last, end: span.end };
+  }
+  return out;
+}
+
+/** Looked for only around the words that such a place has. */
+function findInPlaces(text: string, spans: SecretSpan[]): void {
+  const hint = placeHint();
+  const place = inPlace();
+  hint.lastIndex = 0;
+  for (let match = hint.exec(text); match !== null; match = hint.exec(text)) {
+    for (const from of starts(text, match.index)) {
+      place.lastIndex = from;
+      const found = place.exec(text);
+      if (found === null) continue;
+      const lead = found.groups?.["lead"] ?? "";
+      const end = from + found[0].length;
+      if (!NO_SECRET.test(lead)) spans.push({ start: from + lead.length, end, kind: kindOfPlace(lead) });
+      hint.lastIndex = Math.max(hint.lastIndex, end);
+      break;
+    }
+  }
+}
+
+/** Where a lead that holds the word at `hint` may begin: at the start of its word, behind an escape in JSON, at the hint itself. */
+function starts(text: string, hint: number): readonly number[] {
+  let from = hint;
+  while (from > 0 && hint - from < LONGEST_PREFIX && isWord(text.charCodeAt(from - 1))) from--;
+  const found = [from];
+  if (text[from - 1] === "\\") found.push(text[from] === "u" ? from + 5 : from + 1);
+  // `?a.b-token=`: a word may begin with what only separates
+  const dashes = /^[.-]+/.exec(text.slice(from, from + 4))?.[0].length ?? 0;
+  if (dashes > 0) found.push(from + dashes);
+  if (from !== hint) found.push(hint);
+  return found;
+}
+
+const LONGEST_PREFIX = 64;
+
+function isWord(code: number): boolean {
+  return (
+    (code >= 97 && code <= 122) ||
+    (code >= 65 && code <= 90) ||
+    (code >= 48 && code <= 57) ||
+    code === 95 ||
+    code === 45 ||
+    code === 46 ||
+    code === 43
+  );
+}
+
+/** What only a whole file tells: .netrc over several lines, .pgpass, Secrets of Kubernetes. */
+function findInDocuments(text: string, spans: SecretSpan[]): void {
+  groupSpans(
+    text,
+    /\blogin[ \t]+[^\s"']{1,100}[ \t]+password[ \t]+(?!\[redacted\]|‹secret-)([^\s"'\\]{3,})/g,
+    "password",
+    spans,
+  );
+  if (/^[ \t]*(?:machine[ \t]+\S|default[ \t]*$)/m.test(text))
+    groupSpans(text, /^[ \t]*password[ \t]+(?!\[redacted\]|‹secret-)(\S{3,})[ \t]*$/gm, "password", spans);
+  // host:port:database:user:password
+  groupSpans(
+    text,
+    /^[^:\s/]{1,253}:(?:\*|543[0-9]|643[0-9]):[^:\s]{1,63}:[^:\s]{1,63}:(?!\[redacted\]|‹secret-)(\S{3,})$/gm,
+    "password",
+    spans,
+  );
+  if (/kind\\?"?\s*:\s*\\?"?Secret\b/.test(text)) {
+    kubernetesYaml(text, spans);
+    kubernetesJson(text, spans);
+  }
+}
+
+/** The first group of each match. */
+function groupSpans(text: string, pattern: RegExp, kind: string, spans: SecretSpan[]): void {
+  for (const match of text.matchAll(pattern)) {
+    const value = match[1] ?? "";
+    const start = match.index + match[0].lastIndexOf(value);
+    spans.push({ start, end: start + value.length, kind });
+  }
+}
+
+function kubernetesYaml(text: string, spans: SecretSpan[]): void {
+  const lines: { at: number; text: string }[] = [];
+  for (let at = 0; at < text.length;) {
+    const newline = text.indexOf("\n", at);
+    const end = newline < 0 ? text.length : newline;
+    lines.push({ at, text: text.slice(at, end) });
+    at = end + 1;
+  }
+  for (let index = 0; index < lines.length; index++) {
+    const opened = /^( *)(- )?(?:data|stringData):\s*$/.exec(lines[index]!.text);
+    if (opened === null) continue;
+    const depth = (opened[1] ?? "").length + (opened[2] ?? "").length;
+    if (!belongsToSecret(lines, index, depth)) continue;
+    let next = index + 1;
+    for (; next < lines.length && (indent(lines[next]!.text) > depth || lines[next]!.text.trim() === ""); next++) {
+      const { at, text: line } = lines[next]!;
+      const pair = /^(\s*[^\s:#][^:]*:\s+)(\S.*?)\s*$/.exec(line);
+      if (pair === null) continue;
+      const [, key = "", value = ""] = pair;
+      if (!/^[|>][+-]?\d?$/.test(value)) {
+        if (!/^(?:""|''|null|‹secret-.*›|\[redacted\])$/.test(value)) {
+          const quoted = /^(["'])(.*)\1$/.exec(value);
+          const start = at + key.length + (quoted === null ? 0 : 1);
+          spans.push({ start, end: start + (quoted?.[2] ?? value).length, kind: KUBERNETES });
+        }
+        continue;
+      }
+      const inner = indent(line);
+      const first = next + 1;
+      while (next + 1 < lines.length && (indent(lines[next + 1]!.text) > inner || lines[next + 1]!.text.trim() === ""))
+        next++;
+      if (next < first) continue;
+      const start = lines[first]!.at + indent(lines[first]!.text);
+      const end = lines[next]!.at + lines[next]!.text.length;
+      if (end > start) spans.push({ start, end, kind: KUBERNETES });
+    }
+    index = next - 1;
+  }
+}
+
+/** The `kind` beside a `data` block: the nearest at the same depth, before or after it, in the same document. */
+function belongsToSecret(lines: readonly { text: string }[], block: number, depth: number): boolean {
+  for (const step of [1, -1]) {
+    for (let at = block + step; at >= 0 && at < lines.length; at += step) {
+      const line = lines[at]!.text;
+      if (line.startsWith("---")) break;
+      const item = /^( *)(- )?kind:\s*(\S+)/.exec(line);
+      if (item !== null && (item[1] ?? "").length + (item[2] ?? "").length === depth) return item[3] === "Secret";
+      const own = indent(line);
+      if (line.trim() !== "" && own < depth && !(own === depth - 2 && /^ *- /.test(line) && step === -1)) break;
+      if (step === 1 && own === depth - 2 && /^ *- /.test(line)) break;
+    }
+  }
+  return false;
+}
+
+function kubernetesJson(text: string, spans: SecretSpan[]): void {
+  const mixed = /kind\\*"\s*:\s*\\*"ConfigMap/.test(text);
+  for (const block of text.matchAll(/\\{0,3}"(?:data|stringData)\\{0,3}"\s*:\s*\{([^{}]*)\}/g)) {
+    const from = block.index + block[0].lastIndexOf(block[1] ?? "");
+    for (const pair of (block[1] ?? "").matchAll(/(:\s*\\{0,3}")([^"\\]{1,}(?:\\(?!["\\])[^"\\]*)*)\\{0,3}"/g)) {
+      const [, lead = "", value = ""] = pair;
+      if (/^(?:‹secret-|\[redacted\])/.test(value) || (mixed && !/^[A-Za-z0-9+/]{4,}={0,2}$/.test(value))) continue;
+      const start = from + pair.index + lead.length;
+      spans.push({ start, end: start + value.length, kind: KUBERNETES });
+    }
+  }
+}
+
+function indent(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+export const KUBERNETES = "Kubernetes secret";

@@ -1,0 +1,133 @@
+/** Finds given secrets in a text, in the encodings they travel in, and long pieces of them; its time grows with the text alone. */
+
+export interface KnownSpan<T> {
+  readonly start: number;
+  readonly end: number;
+  readonly tag: T;
+  /** Whole: the secret as it is. Encoded: percent, JSON, base64, hex or backwards. Part: a piece of it. */
+  readonly form: "whole" | "encoded" | "part";
+}
+
+export interface KnownOptions {
+  /** Also in other encodings than JSON and percent; these need some length to be telling. */
+  readonly encoded?: boolean;
+  /** So many characters in a row are a piece of the secret; 0: only the whole. */
+  readonly parts?: number;
+}
+
+export class KnownSecrets<T> {
+  /** By a hash of the first four characters. */
+  readonly #heads = new Uint8Array(HEADS);
+  readonly #candidates = new Map<number, Candidate<T>[]>();
+  #size = 0;
+
+  get empty(): boolean {
+    return this.#size === 0;
+  }
+
+  /** Secrets of fewer than four characters cannot be told from ordinary text and are passed over. */
+  add(secret: string, tag: T, { encoded = false, parts = 0 }: KnownOptions = {}): void {
+    if (secret.length < HEAD) return;
+    const taken = new Set<string>();
+    const put = (text: string, form: KnownSpan<T>["form"]): void => {
+      if (text.length < HEAD || taken.has(text)) return;
+      taken.add(text);
+      this.#put({ text, tag, form });
+    };
+    put(secret, "whole");
+    for (const text of usualForms(secret)) put(text, "encoded");
+    if (encoded) for (const text of otherForms(secret)) put(text, "encoded");
+    if (parts >= HEAD && secret.length > parts)
+      for (const source of taken)
+        for (let at = 0; at + parts <= source.length; at++)
+          this.#put({ text: source.slice(at, at + parts), tag, form: "part", source, at });
+  }
+
+  /** In order, without overlaps; the longest at each place. */
+  find(text: string): KnownSpan<T>[] {
+    const spans: KnownSpan<T>[] = [];
+    if (this.#size === 0) return spans;
+    const last = text.length - HEAD;
+    const heads = this.#heads;
+    // Rolled over the text: a character is looked at once.
+    let head = 0;
+    for (let at = 0; at < HEAD - 1; at++) head = roll(head, text.charCodeAt(at));
+    for (let at = 0; at <= last; at++) {
+      head = roll(head, text.charCodeAt(at + HEAD - 1));
+      if (heads[head] === 0) continue;
+      const span = this.#at(text, at, head);
+      if (span === undefined) continue;
+      spans.push(span);
+      for (at++; at < span.end; at++) head = roll(head, text.charCodeAt(at + HEAD - 1));
+      at--;
+    }
+    return spans;
+  }
+
+  #at(text: string, at: number, hash: number): KnownSpan<T> | undefined {
+    let best: KnownSpan<T> | undefined;
+    for (const { text: form, tag, form: how, source, at: from = 0 } of this.#candidates.get(hash) ?? []) {
+      if (!text.startsWith(form, at)) continue;
+      let end = at + form.length;
+      if (source !== undefined)
+        for (let next = from + form.length; next < source.length && source[next] === text[end]; next++) end++;
+      if (best === undefined || end > best.end) best = { start: at, end, tag, form: how };
+    }
+    return best;
+  }
+
+  #put(candidate: Candidate<T>): void {
+    const hash = headOf(candidate.text);
+    this.#heads[hash] = 1;
+    const list = this.#candidates.get(hash);
+    if (list === undefined) this.#candidates.set(hash, [candidate]);
+    else list.push(candidate);
+    this.#size++;
+  }
+}
+
+interface Candidate<T> {
+  readonly text: string;
+  readonly tag: T;
+  readonly form: KnownSpan<T>["form"];
+  /** Of a piece: where it comes from, so that what follows it there is taken, too. */
+  readonly source?: string;
+  readonly at?: number;
+}
+
+const HEAD = 4;
+const HEADS = 1 << 16;
+
+/** What lies more than four characters back is shifted out of the sixteen bits. */
+function roll(head: number, code: number): number {
+  return ((head << 4) ^ code ^ (code >> 4)) & (HEADS - 1);
+}
+
+function headOf(text: string): number {
+  let head = 0;
+  for (let at = 0; at < HEAD; at++) head = roll(head, text.charCodeAt(at));
+  return head;
+}
+
+/** As it stands in a URL, in JSON, and in JSON inside JSON. */
+export function usualForms(secret: string): string[] {
+  const url = encodeURIComponent(secret.toWellFormed());
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  return [url, url.replace(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase()), inJson, JSON.stringify(inJson).slice(1, -1)];
+}
+
+/** Hex, backwards, and base64 at each of the three alignments a secret can have inside a longer text (`user:key`). */
+export function otherForms(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  const hex = bytes.toString("hex");
+  const forms = [hex, hex.toUpperCase(), [...secret].toReversed().join("")];
+  for (const shift of [0, 1, 2]) {
+    const text = Buffer.concat([Buffer.alloc(shift), bytes])
+      .toString("base64")
+      .replace(/=+$/, "");
+    // the first and last characters also carry bits of the neighbours
+    const sure = text.slice(shift === 0 ? 0 : shift + 1, (bytes.length + shift) % 3 === 0 ? undefined : -1);
+    forms.push(sure, sure.replaceAll("+", "-").replaceAll("/", "_"));
+  }
+  return forms;
+}

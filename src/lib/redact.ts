@@ -1,0 +1,185 @@
+/** Takes keys and tokens out of text before it is logged, stored, shown in an error or sent as an event. */
+import { findSecrets, merged, replaceSpans } from "./find-secrets.ts";
+import { KnownSecrets, usualForms, otherForms } from "./known-secrets.ts";
+import { unfinished } from "./secret-shapes.ts";
+
+const REDACTED = "[redacted]";
+
+/** Makes a filter for whole texts: the given secrets in their usual encodings, and well-known key shapes. */
+export function redactor(secrets: readonly string[]): (text: string) => string {
+  const known = knownSecrets(secrets);
+  return (text) => replaceSpans(text, merged([...known.find(text), ...findSecrets(text)]), () => REDACTED);
+}
+
+/**
+ * For words of a server that was given these secrets: it may echo them whole, cut, masked (`sk-ab****yz`) or encoded.
+ * Built on first use: almost no request needs it, and every request would pay for it.
+ */
+export function echoRedactor(secrets: readonly (string | undefined)[]): (text: string) => string {
+  let redact: ((text: string) => string) | undefined;
+  return (text) => (redact ??= buildEcho(secrets))(text);
+}
+
+/** Only the given secrets: for the model's answers, in which a shape may be just what was asked for. */
+export function secretHider(secrets: readonly string[]): (text: string) => string {
+  const known = knownSecrets(secrets);
+  return (text) => replaceSpans(text, known.find(text), () => REDACTED);
+}
+
+/** Only the given secrets, with as many bytes in their place: for stored text that is read by offset. */
+export function secretMask(secrets: readonly string[]): (text: string) => string {
+  const known = knownSecrets(secrets);
+  return (text) => replaceSpans(text, known.find(text), (_, value) => "*".repeat(Buffer.byteLength(value)));
+}
+
+/** The same for an answer that arrives in pieces: holds back only what a secret may begin with. */
+export class HiddenSecrets {
+  readonly #forms: readonly string[];
+  readonly #hide: (text: string) => string;
+  #pending = "";
+
+  constructor(secrets: readonly string[]) {
+    this.#forms = formsOf(secrets);
+    this.#hide = secretHider(secrets);
+  }
+
+  push(delta: string): string {
+    const text = this.#hide(this.#pending + delta);
+    const cut = Math.min(text.length, ...this.#forms.map((form) => startOfPrefix(text, form)));
+    this.#pending = text.slice(cut);
+    return text.slice(0, cut);
+  }
+
+  end(): string {
+    const rest = this.#pending;
+    this.#pending = "";
+    return rest;
+  }
+}
+
+/** The same as `redactor` for text that arrives in pieces: holds back what could still become a secret, up to a bound. */
+export class RedactedStream {
+  readonly #redact: (text: string) => string;
+  readonly #spaced: readonly string[];
+  #pending = "";
+
+  /** `redact`: what is done with text that cannot change any more, when it is not to be redacted. */
+  constructor(secrets: readonly string[], redact: (text: string) => string = redactor(secrets)) {
+    this.#redact = redact;
+    this.#spaced = secrets.filter((secret) => secret.length >= SHORTEST && /\s/.test(secret));
+  }
+
+  push(delta: string): string {
+    this.#pending += delta;
+    let cut = safeCut(this.#pending, this.#spaced);
+    if (this.#pending.length - cut > MAX_HELD) cut = this.#pending.length - MAX_HELD / 2;
+    const ready = this.#pending.slice(0, cut);
+    this.#pending = this.#pending.slice(cut);
+    return ready === "" ? "" : this.#redact(ready);
+  }
+
+  end(): string {
+    const rest = this.#pending;
+    this.#pending = "";
+    return rest === "" ? "" : this.#redact(rest);
+  }
+}
+
+/** Everything before this index can no longer become part of a secret. `spaced`: secrets with white space in them. */
+export function safeCut(text: string, spaced: readonly string[] = []): number {
+  let cut = lastSpace(text) + 1;
+  const key = text.lastIndexOf("-----BEGIN ");
+  // complete once the whole last line of the block lies before the cut
+  if (key >= 0 && !/-----END [A-Z0-9 ]*-----/.test(text.slice(key, cut))) cut = Math.min(cut, key);
+  // "Authorization: Bearer " and what follows belong together
+  const lead = unfinished().exec(text.slice(Math.max(0, cut - 200), cut));
+  if (lead !== null) cut -= lead[0].length;
+  for (const secret of spaced) {
+    const across = text.indexOf(secret, Math.max(0, cut - secret.length + 1));
+    cut = Math.min(cut, startOfPrefix(text, secret), across < 0 ? cut : across);
+  }
+  return cut;
+}
+
+/** Shorter ones would take ordinary words out of ordinary text. */
+const SHORTEST = 6;
+/** From here on a secret is told from chance in hex and base64, too. */
+const ENCODED_FROM = 12;
+const MAX_HELD = 65_536;
+
+function knownSecrets(secrets: readonly string[]): KnownSecrets<undefined> {
+  const known = new KnownSecrets<undefined>();
+  for (const secret of secrets)
+    if (secret.length >= SHORTEST) known.add(secret, undefined, { encoded: secret.length >= ENCODED_FROM });
+  return known;
+}
+
+function formsOf(secrets: readonly string[]): readonly string[] {
+  const forms = new Set<string>();
+  for (const secret of secrets) {
+    if (secret.length < SHORTEST) continue;
+    forms.add(secret);
+    for (const form of usualForms(secret)) forms.add(form);
+    if (secret.length >= ENCODED_FROM) for (const form of otherForms(secret)) forms.add(form);
+  }
+  return [...forms];
+}
+
+function buildEcho(secrets: readonly (string | undefined)[]): (text: string) => string {
+  const known = new KnownSecrets<undefined>();
+  const masked: RegExp[] = [];
+  for (const secret of secrets) {
+    if (!secret || secret.length < 4 || PLACEHOLDERS.has(secret)) continue;
+    known.add(secret, undefined, { encoded: true, parts: ECHO_PART });
+    masked.push(maskedForm(secret));
+  }
+  if (known.empty) return (text) => text;
+  return (text) => {
+    const whole = replaceSpans(
+      text,
+      known.find(text).filter(({ form }) => form !== "part"),
+      () => REDACTED,
+    );
+    const clean = masked.reduce((left, pattern) => left.replace(pattern, REDACTED), whole);
+    return replaceSpans(clean, known.find(clean), () => REDACTED);
+  };
+}
+
+/** So many characters in a row of a key are a piece of it; fewer are chance. */
+const ECHO_PART = 8;
+
+/** What people write where a local server wants some key; taking these words out would only garble messages. */
+const PLACEHOLDERS = new Set([
+  "ollama",
+  "none",
+  "dummy",
+  "test",
+  "local",
+  "lm-studio",
+  "not-needed",
+  "no-key",
+  "sk-no-key-required",
+]);
+
+/** "sk-ab****wxyz", "sk-…wxyz": the beginning, a mask, and perhaps the end. */
+function maskedForm(secret: string): RegExp {
+  const heads: string[] = [];
+  const tails: string[] = [];
+  for (let length = Math.min(secret.length - 1, 64); length >= 2; length--) {
+    if (length >= 3) heads.push(RegExp.escape(secret.slice(0, length)));
+    tails.push(RegExp.escape(secret.slice(-length)));
+  }
+  return new RegExp(`(?:${heads.join("|")})(?:[*•·…●]|\\.\\.)[*•·…●.]*(?:${tails.join("|")})?`, "g");
+}
+
+function lastSpace(text: string): number {
+  for (let i = text.length - 1; i >= 0; i--) if (/\s/.test(text[i] ?? "")) return i;
+  return -1;
+}
+
+/** Index of the longest suffix of `text` that `secret` starts with; the length of `text` when there is none. */
+function startOfPrefix(text: string, secret: string): number {
+  for (let length = Math.min(text.length, secret.length); length > 0; length--)
+    if (text.endsWith(secret.slice(0, length))) return text.length - length;
+  return text.length;
+}

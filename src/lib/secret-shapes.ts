@@ -1,0 +1,198 @@
+/** What secrets look like: shapes of well-known keys, and the places in which a secret stands. Each row names its kind. */
+import { once } from "./once.ts";
+
+interface Shape {
+  readonly kind: string;
+  readonly shape: RegExp;
+}
+
+const tokenShapes = (): readonly Shape[] => [
+  { kind: "Stripe key", shape: /(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{20,}/ },
+  { kind: "Anthropic key", shape: /sk-ant-[A-Za-z0-9_-]{16,}/ },
+  { kind: "OpenRouter key", shape: /sk-or-[A-Za-z0-9_-]{16,}/ },
+  { kind: "OpenAI key", shape: /sk-(?:(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}|[A-Za-z]{24,}(?![A-Za-z_-]))/ },
+  { kind: "GitHub token", shape: /gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}/ },
+  { kind: "GitLab token", shape: /gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|imt)-[A-Za-z0-9_-]{16,}/ },
+  { kind: "Slack token", shape: /xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}/ },
+  { kind: "AWS key", shape: /(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Z0-9])/ },
+  { kind: "Google key", shape: /AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}/ },
+  { kind: "npm token", shape: /npm_[A-Za-z0-9]{30,}/ },
+  { kind: "PyPI token", shape: /pypi-[A-Za-z0-9_-]{30,}/ },
+  { kind: "Hugging Face token", shape: /hf_[A-Za-z0-9]{20,}/ },
+  { kind: "Groq key", shape: /gsk_[A-Za-z0-9]{20,}/ },
+  { kind: "xAI key", shape: /xai-[A-Za-z0-9]{20,}/ },
+  { kind: "Replicate key", shape: /r8_[A-Za-z0-9]{20,}/ },
+  { kind: "DigitalOcean token", shape: /do[opr]_v1_[a-f0-9]{32,}/ },
+  { kind: "Docker token", shape: /dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}/ },
+  { kind: "Vault token", shape: /hv[sbr]\.[A-Za-z0-9_-]{20,}/ },
+  { kind: "Tailscale key", shape: /tskey-[a-z]+-[A-Za-z0-9-]{16,}/ },
+  { kind: "SendGrid key", shape: /SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}/ },
+  { kind: "Grafana token", shape: /glsa_[A-Za-z0-9_]{20,}|glc_[A-Za-z0-9+/=]{30,}/ },
+  { kind: "Shopify token", shape: /shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}/ },
+  { kind: "Databricks token", shape: /dapi[a-f0-9]{32}/ },
+  { kind: "Atlassian token", shape: /ATATT3[A-Za-z0-9_=-]{30,}/ },
+  { kind: "New Relic key", shape: /NRAK-[A-Z0-9]{20,}/ },
+  { kind: "Linear key", shape: /lin_api_[A-Za-z0-9]{30,}/ },
+  { kind: "Notion token", shape: /ntn_[A-Za-z0-9]{30,}/ },
+  { kind: "Sentry token", shape: /sntry[su]_[A-Za-z0-9+/=_-]{30,}/ },
+  { kind: "Doppler token", shape: /dp\.(?:pt|st|sa|ct)\.[A-Za-z0-9._-]{30,}/ },
+  { kind: "Supabase key", shape: /sb(?:p|_secret)_[A-Za-z0-9_-]{20,}/ },
+  { kind: "Telegram token", shape: /[0-9]{8,10}:AA[A-Za-z0-9_-]{32,34}(?![A-Za-z0-9_-])/ },
+  { kind: "age key", shape: /AGE-SECRET-KEY-1[A-Z0-9]{40,}/ },
+  { kind: "JWT", shape: /eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?/ },
+  { kind: "password hash", shape: /\$(?:1|5|6|7|y|gy|apr1|2[abxy]|argon2id?|scrypt)\$[A-Za-z0-9./$,=+-]{20,}/ },
+];
+
+/**
+ * Where a word starts. Whole JSON lines pass through here too, so that `\n` or `\u001b` may stand before it, and no match
+ * may take a quote or half an escape with it.
+ */
+const START = String.raw`(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))`;
+/** A quote, perhaps inside JSON inside JSON. */
+const QUOTE = String.raw`\\{0,3}["']`;
+/** Was taken out before. */
+const MASKED = String.raw`\[redacted\]|‹secret-`;
+
+const KEY_LABEL = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?";
+/** PEM: up to its end, or as far as the base64 goes when the end is missing. Never over an unescaped quote. */
+const PRIVATE_KEY = String.raw`-----BEGIN ${KEY_LABEL}-----(?:[^-"]*(?:(?:-(?!----)|(?<=(?<!\\)\\)")[^-"]*)*-----END ${KEY_LABEL}-----|(?:(?:\s|\\{1,3}[nr])*[A-Za-z0-9+/=]{20,})+)`;
+const PUTTY_KEY = String.raw`Private-Lines: [0-9]{1,3}(?:\r?\n[A-Za-z0-9+/=]{4,64})+`;
+const WEBHOOK = String.raw`https:\/\/(?:hooks\.slack\.com\/(?:services|workflows)|discord(?:app)?\.com\/api\/webhooks)\/[A-Za-z0-9/_-]{20,}`;
+
+/** Replaced whole. */
+export const shapes = once(
+  () =>
+    new RegExp(
+      `${START}(?:${tokenShapes()
+        .map(({ shape }) => shape.source)
+        .join("|")})|${PRIVATE_KEY}|${PUTTY_KEY}|${WEBHOOK}`,
+      "g",
+    ),
+);
+
+const anchored = once(() =>
+  tokenShapes().map(({ kind, shape }) => ({ kind, shape: new RegExp(`^(?:${shape.source})`) })),
+);
+
+/** What kind of secret a match of `shapes` is. */
+export function kindOfShape(text: string): string {
+  if (text.startsWith("-----BEGIN") || text.startsWith("Private-Lines")) return "private key";
+  if (text.startsWith("https:")) return "webhook URL";
+  return anchored().find(({ shape }) => shape.test(text))?.kind ?? "key";
+}
+
+const SCHEME = "(?:bearer|basic|token|digest|negotiate|apikey)";
+const HEADER_NAME =
+  "(?:(?:proxy-)?authorization|(?:x-)?(?:api-key|auth-token|goog-api-key|amz-security-token|vault-token|gitlab-token|functions-key))";
+const KEY_WORD =
+  "(?:api|access|secret|private|encryption|signing|master|app|application|jwt|license|deploy|service|storage|account|shared_?access|subscription|hmac|webhook|pre_?shared)";
+const FIELD_NAME = `(?:access_?token|refresh_?token|id_?token|auth_?token|session_?token|identity_?token|registry_?token|bot_?token|client_?secret|secret_?access_?key|secret_?key_?base|secret_?string|${KEY_WORD}_?key|password|passwd|passphrase|code_?verifier|device_?code|authorization_?code|client-key-data|wpa_?psk)`;
+const SETTING_NAME = `(?:${FIELD_NAME}|token|secret|credentials?|psk|(?<=[A-Za-z0-9][_-])(?:pass|pwd|pw))`;
+const FLAG_NAME = "(?:api-?key|token|password|passwd|secret|access-key)";
+/** DB_PASSWORD, dbPassword, spring.datasource.password */
+const PREFIX = "[A-Za-z0-9_.-]{0,60}?";
+/** What code and templates have in the place of a value: `$VAR`, `${…}`, `<…>`, `%s`, `call(…)`, `list[0]`. */
+const CODE = String.raw`\$[A-Za-z_{(]|[<{(\[]|%[A-Za-z({]|[A-Za-z_][\w.]{0,200}[(\[{<]|(?:var|local|data|module|self|this|config|settings|process|os|env|secrets|args|opts|options|props|req|request|ctx|params)\.`;
+/** Looks ahead at a value that is neither code nor a plain word, and ends properly. */
+const TELLING = String.raw`(?!${CODE})(?=[A-Za-z_./-]{0,200}[0-9%+!@#^*~=$?])(?=[^"'&;,\s\\]{6,}(?:["'&;,\s\\]|$))`;
+const VALUE = String.raw`(?!${MASKED})[^"'&;,\s\\]+`;
+
+/** Places where secrets stand: what comes before one, and the secret itself. Each lead holds a match of `placeHint`. */
+const PLACES: readonly { readonly lead: string; readonly secret: string }[] = [
+  {
+    // Authorization: Bearer …
+    lead: String.raw`${HEADER_NAME}(?:\s{0,4}[:=]\s{0,4}(?:${QUOTE})?|${QUOTE}\s{0,4}[:=,]\s{0,4}${QUOTE})${SCHEME}\s{1,4}`,
+    secret: String.raw`(?!${MASKED}|\$|${SCHEME}\s)[^\s"',;<>\\]{4,}`,
+  },
+  {
+    // x-api-key: …   "authorization": "…"
+    lead: String.raw`${HEADER_NAME}(?:\s{0,4}[:=]\s{0,4}(?:${QUOTE})?|${QUOTE}\s{0,4}[:=,]\s{0,4}${QUOTE})`,
+    secret: String.raw`(?!${MASKED}|\$|${SCHEME}\s)(?=[^\s"',;<>\\]{0,200}[0-9])[^\s"',;<>\\]{4,}`,
+  },
+  { lead: String.raw`bearer\s{1,4}`, secret: String.raw`[A-Za-z0-9._~+/=-]{16,}` },
+  { lead: String.raw`(?:set-)?cookie:\s{0,4}`, secret: String.raw`[^\s=;,"'\\]{1,200}=[^\s"',;<>\\]+` },
+  {
+    // "refresh_token": "…"   "auth": "dXNlcjpwYXNz" of a docker configuration
+    lead: String.raw`(?:${PREFIX}${FIELD_NAME}|auth(?=${QUOTE}\s{0,4}:\s{0,4}${QUOTE}[A-Za-z0-9+/]{8,}={0,2}${QUOTE}))${QUOTE}\s{0,4}:\s{0,4}${QUOTE}`,
+    secret: String.raw`(?!${MASKED}|[$<{])[^"'\s\\]{6,}`,
+  },
+  {
+    // API_KEY=…   ?access_token=…   password = "…"
+    lead: String.raw`${PREFIX}${SETTING_NAME}\s{0,2}=\s{0,2}(?:${QUOTE})?${TELLING}`,
+    secret: VALUE,
+  },
+  {
+    // password: …   token: '…'   db-password: …
+    lead: String.raw`${PREFIX}(?:${FIELD_NAME}|token|secret|(?<=[A-Za-z0-9][_-])(?:pass|pwd)):\s{1,4}(?:${QUOTE})?${TELLING}`,
+    secret: VALUE,
+  },
+  {
+    // AccountKey=…; of an Azure connection string
+    lead: String.raw`(?:Account|SharedAccess)Key=`,
+    secret: String.raw`(?!${MASKED})[A-Za-z0-9+/]{20,}={0,2}`,
+  },
+  {
+    // AKIA… and the secret key that stands beside it
+    lead: String.raw`(?:AKIA|ASIA)[A-Z0-9]{16}[\s,:;|"'=a-zA-Z_-]{1,60}?(?<![A-Za-z0-9/+])`,
+    secret: String.raw`(?=[A-Za-z0-9/+]{0,39}[A-Z])(?=[A-Za-z0-9/+]{0,39}[a-z])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])`,
+  },
+  {
+    // sshpass -p …   mysql -p…   curl -u user:…
+    lead: String.raw`(?:sshpass\s{1,4}-p\s{0,4}|mysql[a-z]{0,8}\s(?:[^\n;|&]{0,100}\s)?-p|curl\s(?:[^\n;|&]{0,100}\s)?(?:-u|--user)[= ](?:${QUOTE})?[^\s:"'$]{1,64}:)(?:${QUOTE})?`,
+    secret: String.raw`(?!${MASKED}|\$)[^"'\s\\]{4,}`,
+  },
+  {
+    // --password …
+    lead: String.raw`--(?:[a-z]{1,20}-){0,3}${FLAG_NAME}[ \t]{1,4}(?:${QUOTE})?(?!-)${TELLING}`,
+    secret: VALUE,
+  },
+  {
+    // scheme://user:…@host
+    lead: String.raw`[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/:@"'<>]{0,256}:(?=[^\s/@"'<>]{1,256}@)`,
+    secret: String.raw`(?!${MASKED}|\$[{(A-Za-z_])[^\s/@"'<>]+`,
+  },
+];
+
+/** A word of every lead. Most text has none, and this is found twenty times as fast as the leads themselves. */
+export const placeHint = once(
+  () =>
+    /authorization|bearer\s|cookie:|(?:api|access|secret|private|encryption|signing|master|app|application|jwt|license|deploy|service|storage|account|subscription|hmac|webhook|shared|functions)[_-]?key|client-key-data|token|secret|passw|passphrase|[_-]p(?:ass|wd?)\b|psk|sshpass|mysql|curl\s|credential|device_?code|code_?verifier|auth\\{0,3}"|A[KS]IA|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@/gi,
+);
+
+/** At one place; group `lead` stays. */
+export const inPlace = once(
+  () => new RegExp(`${START}(?:${PLACES.map(({ lead, secret }) => `(?<lead>${lead})${secret}`).join("|")})`, "iy"),
+);
+
+/** Counters, and marks of where a list goes on: no secrets, whatever they are called. */
+export const NO_SECRET =
+  /(?:page|next|previous|continuation|continue|sync|cancellation|resume|cursor|max|min|num|total|input|output|prompt|completion|cached|csrf|xsrf)[_-]?tokens?["']?\s*[:=]/i;
+
+/** What kind of secret follows such a lead. */
+export function kindOfPlace(lead: string): string {
+  return KINDS.find(([pattern]) => pattern.test(lead))?.[1] ?? "secret";
+}
+
+const KINDS: readonly (readonly [RegExp, string])[] = [
+  [/:\/\/[^/]*$/, "password in a URL"],
+  [/secret_?access_?key|^(?:AKIA|ASIA)/i, "AWS secret key"],
+  [/bearer/i, "bearer token"],
+  [/authorization/i, "authorization"],
+  [/cookie/i, "cookie"],
+  [/passw|passphrase|passwd|pass\b|pwd\b|pw\b|sshpass|mysql|curl|psk/i, "password"],
+  [/token/i, "token"],
+  [/client_?secret/i, "client secret"],
+  [/private_?key|client-key-data/i, "private key"],
+  [/api[_-]?key/i, "API key"],
+  [/key/i, "key"],
+  [/auth/i, "sign-in"],
+];
+
+/** The end of a text after which a secret may still come. */
+export const unfinished = once(
+  () =>
+    new RegExp(
+      String.raw`(?:${HEADER_NAME}|\bbearer|\bcookie|${SETTING_NAME}|${FLAG_NAME}|\bsshpass\s{1,4}-p|\blogin\s{1,4}[^\s"']{1,100}\s{1,4}password)(?:${QUOTE})?\s{0,4}[:=,]?\s{0,4}(?:${QUOTE})?(?:${SCHEME}\s{0,4})?$`,
+      "i",
+    ),
+);
