@@ -101,7 +101,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
       await signIn(account, screen, signal);
       say(`signed in; profile ${account.profile} is ready`);
     },
-    redact: (text) => run.redact(text),
+    redact: (text) => run.secrets.redact(text),
     listDirectory: async (path, signal) => {
       const target = run.target.opened;
       const cwd = target?.shell.cwd ?? loaded.cwd;

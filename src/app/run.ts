@@ -1,311 +1,237 @@
-/** The only place that wires configuration, model, target, tools, policy, approvals and session into something that takes prompts. */
+/** What a run is made of: configuration, model, target, tools, policy, approvals and session, wired together in this one place. */
 import { Agent, type Totals } from "../agent/agent.ts";
-import { systemPrompt } from "../agent/system-prompt.ts";
 import { instructionFiles, type OperatorFile } from "../agent/instruction-files.ts";
-import { CallRunner } from "../agent/tool-calls.ts";
+import { systemPrompt } from "../agent/system-prompt.ts";
+import type { CallRunner } from "../agent/tool-calls.ts";
+import type { GlobalOptions } from "../cli/args/options.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
-import { profileNames, secretVariables } from "../config/profiles.ts";
-import { formatDuration } from "../lib/durations.ts";
-import { BuddyError } from "../lib/errors.ts";
-import { printable } from "../lib/printable.ts";
+import { secretVariables } from "../config/profiles.ts";
+import type { ApproveMode } from "../lib/approve-mode.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
-import { HiddenSecrets, RedactedStream, redactor, secretHider, secretMask } from "../lib/redact.ts";
-import { newSessionId } from "../session/ids.ts";
 import { outputsDirectory, prepareOutputs } from "../session/outputs.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
-import type { TargetOptions } from "../targets/target.ts";
-import { Registry } from "../tools/registry.ts";
-import type { WriteJudge } from "./judge-write.ts";
+import type { TargetNotice, TargetOptions } from "../targets/target.ts";
+import type { Registry } from "../tools/registry.ts";
 import { LazyTarget } from "./lazy-target.ts";
-import { modelClient, type ProfileClient } from "./model-client.ts";
-import type { ApproveMode } from "../lib/approve-mode.ts";
-import type { GlobalOptions } from "../cli/args/options.ts";
-import { shellRules } from "./shell-rules.ts";
-import { SessionRecorder } from "./session-recorder.ts";
-import { samePlace, storedModel, withStoredTarget } from "./stored-choices.ts";
+import { modelClient } from "./model-client.ts";
+import { RunSessions } from "./run-sessions.ts";
+import { callRunner, toolRegistry } from "./run-tools.ts";
+import { Secrets } from "./secrets.ts";
+import { clientFor, samePlace, storedClient, withStoredTarget } from "./stored-choices.ts";
 
-export interface ComposeOptions {
+export interface RunOptions {
   readonly globals: GlobalOptions;
   readonly loaded: LoadedConfig;
-  /** Who can be asked; undefined = nobody. */
+  /** Who can be asked; undefined without a terminal. */
   readonly asker?: Asker | undefined;
   readonly maxIterations?: number | undefined;
-  /** Id, unique start of one, or `last` of a stored session to go on with. */
+  /** Id, unique start of one, or `last` of a stored session to continue. */
   readonly resume?: string | undefined;
-  /** Go on in a copy of it, under a new id. */
+  /** Continue in a copy of it, under a new id. */
   readonly fork?: boolean | undefined;
-  /** Told what goes wrong beside the work, such as a log that cannot be written. */
+  /** Gets what goes wrong beside the work, such as a log that cannot be written. */
   readonly problem: (message: string) => void;
   /** Instead of the profile's: the guide of `buddy demo`. */
   readonly client?: ModelClient | undefined;
   /** False: nothing is written to a session log. */
   readonly record?: boolean;
   /** For tests: instead of opening what the options say. */
-  readonly open?: LazyTargetOptionsOpen;
+  readonly open?: (options: TargetOptions) => ReturnType<typeof import("../targets/open.ts").openTarget>;
 }
 
-type LazyTargetOptionsOpen = ConstructorParameters<typeof LazyTarget>[0]["open"];
+/** A resumed session is read first: it may choose the target and the model. */
+export async function composeRun(options: RunOptions): Promise<Run> {
+  const { loaded, problem } = options;
+  const secrets = new Secrets();
+  const sessions = new RunSessions({
+    cwd: loaded.cwd,
+    stateDirectory: stateDirectory(loaded.env),
+    record: options.record !== false,
+    redact: secrets.redact,
+    problem,
+  });
+  const resumed =
+    options.resume === undefined ? undefined : await sessions.resume(options.resume, options.fork === true);
+  const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);
+  const chosen =
+    options.client === undefined
+      ? await clientFor(loaded, options.globals, resumed)
+      : { client: options.client, secrets: [], note: [] };
+  secrets.learn(chosen.secrets);
+  const run = new Run({ ...options, globals }, { secrets, sessions, client: chosen.client, resumed });
+  if (resumed !== undefined) run.notes.push(...chosen.note, ...run.adopt(resumed));
+  return run;
+}
 
-export interface Run extends AsyncDisposable {
+interface RunParts {
+  readonly secrets: Secrets;
+  readonly sessions: RunSessions;
+  readonly client: ModelClient;
+  readonly resumed: ResumedSession | undefined;
+}
+
+export class Run implements AsyncDisposable {
   readonly agent: Agent;
   readonly approvals: Approvals;
   readonly registry: Registry;
   readonly target: LazyTarget;
   readonly calls: CallRunner;
-  sessions(): Promise<SessionStore>;
-  /** Id of the current session. */
-  session(): string;
-  /** Resolves when the session log has every event so far. */
-  stored(): Promise<void>;
+  readonly secrets: Secrets;
   /** AGENTS.md files in the prompt, for /status. */
   readonly operatorFiles: readonly OperatorFile[];
-  /** Takes keys and tokens out of what is shown or stored. */
-  readonly redact: (text: string) => string;
-  /** The same for text in pieces. */
-  readonly redactedStream: () => RedactedStream;
-  /** Takes buddy's own secrets out of an answer, and nothing else. */
-  readonly hideSecrets: (text: string) => string;
   /** Said of a resumed session: damaged lines, another target or model than before. */
-  readonly notes: readonly string[];
+  readonly notes: string[] = [];
   /** The options in effect: those of the command line, and the target of a resumed session. */
   readonly globals: GlobalOptions;
-  /** Uses the time while the first request is under way: opens the target, loads the tools. */
-  prepareForTools(): void;
-  /** Leaves the conversation; the next turn begins a new session. */
-  newSession(): Promise<void>;
-  /** Leaves the conversation for a stored one; returns what to say about it. Throws SessionHeld or ForeignSession, and then nothing has changed. */
-  resumeSession(
-    name: string,
-    how?: { readonly copy?: boolean; readonly foreign?: boolean },
-  ): Promise<readonly string[]>;
-  /** Goes on with another profile or model; the conversation stays. */
-  switchModel(selector: string): Promise<void>;
-}
+  readonly #loaded: LoadedConfig;
+  readonly #sessions: RunSessions;
+  readonly #resumed: boolean;
 
-export async function composeRun(options: ComposeOptions): Promise<Run> {
-  const { loaded, problem } = options;
-  const { config } = loaded;
-  const state = stateDirectory(loaded.env);
-  const known = new Set<string>();
-  let redact = redactor([]);
-  let mask = secretMask([]);
-  const learn = (secrets: readonly string[]): void => {
-    for (const secret of secrets) known.add(secret);
-    redact = redactor([...known]);
-    mask = secretMask([...known]);
-  };
-  const { cwd } = loaded;
-  let found: Promise<string> | undefined;
-  /** Where new sessions go; an unusual place is told once. The store knows it too, but a new session needs no store. */
-  const sessionDirectory = (): Promise<string> =>
-    (found ??= import("../session/session-directory.ts").then(({ sessionDirectory }) => {
-      const { directory, notice } = sessionDirectory(cwd, state);
-      if (notice !== undefined && options.record !== false) problem(notice);
-      return directory;
-    }));
-  let opened: Promise<SessionStore> | undefined;
-  const sessions = (): Promise<SessionStore> =>
-    (opened ??= Promise.all([import("../session/store.ts"), sessionDirectory()]).then(
-      ([{ SessionStore }]) => new SessionStore({ cwd, stateDirectory: state, redact: (text) => redact(text), problem }),
-    ));
-  const take = async (store: SessionStore, name: string): Promise<ResumedSession> => {
-    const { ForeignSession } = await import("../session/store.ts");
-    const open = async (foreign: boolean) =>
-      options.fork ? store.fork(name, { foreign }) : store.resume(name, { foreign });
-    try {
-      return await open(false);
-    } catch (error) {
-      if (!(error instanceof ForeignSession)) throw error;
-      const { yesOnTerminal } = await import("./confirm-on-terminal.ts");
-      const question = `${printable(error.lines.join("\n"))}\nContinue this session? [y/N] `;
-      if ((await yesOnTerminal(question)) !== true) throw error;
-      return open(true);
-    }
-  };
-  const record = (resumed?: ResumedSession) =>
-    new SessionRecorder({
-      id: resumed?.log.id ?? newSessionId(),
-      resumed,
-      redact: (text) => redact(text),
-      problem,
-      directory: sessionDirectory,
-      stateDirectory: state,
+  constructor(options: RunOptions, { secrets, sessions, client, resumed }: RunParts) {
+    const { loaded, globals } = options;
+    const { config } = loaded;
+    const local = globals.ssh === undefined && globals.container === undefined;
+    this.secrets = secrets;
+    this.globals = globals;
+    this.#loaded = loaded;
+    this.#sessions = sessions;
+    this.#resumed = resumed !== undefined;
+    this.approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
+    const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
+    for (const notice of notices) options.problem(notice);
+    this.operatorFiles = files;
+    this.target = new LazyTarget({
+      open: options.open ?? (async (wanted) => (await import("../targets/open.ts")).openTarget(wanted)),
+      target: { ...targetOptions(loaded, globals), ...this.#outputs(options) },
+      onNotice: (notice) => this.#onNotice(notice),
+      onOpen: () => this.agent.introduce(),
     });
-  const resumed = options.resume === undefined ? undefined : await take(await sessions(), options.resume);
-  const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);
-  const { client, secrets, note } =
-    options.client === undefined
-      ? await clientFor(loaded, options.globals, resumed)
-      : { client: options.client, secrets: [], note: [] };
-  learn(secrets);
-  let recorder = record(resumed);
-  const approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
-  const local = globals.ssh === undefined && globals.container === undefined;
-  const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
-  for (const notice of notices) problem(notice);
-  const target = new LazyTarget({
-    open: options.open ?? (async (wanted) => (await import("../targets/open.ts")).openTarget(wanted)),
-    target: {
-      ...targetOptions(loaded, globals),
-      ...(state === undefined || options.record === false
-        ? {}
-        : {
-            outputs: {
-              directory: () => outputsDirectory(state, recorder.id),
-              prepare: prepareOutputs,
-              hide: (text) => mask(text),
-            },
-          }),
-    },
-    onNotice: ({ kind, text }) => {
-      agent.publish({ type: "notice", kind, message: text });
-      if (kind !== "info") calls.tell(text);
-    },
-    onOpen: () => agent.introduce(),
-  });
-  const registry = toolRegistry(loaded);
-  let judgeWrite: WriteJudge | undefined;
-  const calls = new CallRunner({
-    registry,
-    facts: () => target.facts(),
-    limits: config.limits,
-    approvals,
-    target: () => target.get(),
-    judgeShell: async (command) => {
-      const { judgeShell } = await import("../policy/shell/judge.ts");
-      const facts = target.opened?.transport.facts;
-      const context = facts === undefined ? {} : { user: facts.user, home: facts.home };
-      return judgeShell(command, shellRules(config), context);
-    },
-    judgeWrite: async (path, asked) => {
-      const { ownPaths, writeJudge } = await import("./judge-write.ts");
-      judgeWrite ??= writeJudge(
-        { resolve: async (root) => (await target.get()).files.resolve(root) },
-        { allowedPaths: config.tools.files_allowed_paths, ownPaths: local ? ownPaths(loaded) : [] },
-      );
-      return judgeWrite(path, asked);
-    },
-    confirm: { shell: config.tools.shell_confirm, fetch: config.tools.fetch_confirm },
-    shellRoots: config.tools.shell_roots,
-    dryRun: globals.dryRun,
-  });
-  const agent: Agent = new Agent({
-    client,
-    registry,
-    calls,
-    hideSecrets: () => (known.size === 0 ? undefined : new HiddenSecrets([...known])),
-    session: () => recorder.id,
-    maxIterations: options.maxIterations ?? config.agent.max_iterations,
-    facts: () => target.facts(),
-    instructions: (facts) =>
-      systemPrompt({
-        facts,
-        tools: registry.offered(facts),
-        operator: config.agent.system_prompt,
-        files,
-        dryRun: globals.dryRun,
-      }),
-    describe: () => {
-      const identity = target.opened?.identity;
-      const cwd = target.facts().cwd ?? "";
-      const resume = resumed === undefined ? {} : { resumed: true };
-      if (identity === undefined) return { buddy: VERSION, cwd, ...resume };
-      const { user, host, machine, attach } = identity;
-      return { buddy: VERSION, cwd, user, host, machine, ...(attach === undefined ? {} : { attach }), ...resume };
-    },
-  });
-  if (options.record !== false) agent.onEvent((event) => recorder.append(event));
+    const { target, approvals } = this;
+    const registry = (this.registry = toolRegistry(loaded));
+    this.calls = callRunner({ loaded, registry, target, approvals, dryRun: globals.dryRun, local });
+    this.agent = new Agent({
+      client,
+      registry,
+      calls: this.calls,
+      hideSecrets: () => secrets.hidden(),
+      session: () => sessions.id,
+      maxIterations: options.maxIterations ?? config.agent.max_iterations,
+      facts: () => target.facts(),
+      instructions: (facts) =>
+        systemPrompt({
+          facts,
+          tools: registry.offered(facts),
+          operator: config.agent.system_prompt,
+          files,
+          dryRun: globals.dryRun,
+        }),
+      describe: () => this.#describe(),
+    });
+    this.agent.onEvent((event) => sessions.append(event));
+  }
+
+  /** Id of the current session. */
+  session(): string {
+    return this.#sessions.id;
+  }
+
+  sessions(): Promise<SessionStore> {
+    return this.#sessions.store();
+  }
+
+  /** Resolves when the session log has every event so far. */
+  stored(): Promise<void> {
+    return this.#sessions.stored();
+  }
+
+  /** Uses the time while the first request is under way: opens the target, loads the tools. */
+  prepareForTools(): void {
+    this.target.start();
+    this.registry.warm();
+  }
+
+  /** Leaves the conversation; the next turn begins a new session. */
+  async newSession(): Promise<void> {
+    await this.#sessions.change();
+    this.agent.restore({ messages: [] });
+  }
+
+  /**
+   * Leaves the conversation for a stored one; returns what to say about it. Throws SessionHeld or ForeignSession, and
+   * then nothing has changed.
+   */
+  async resumeSession(
+    name: string,
+    { copy = false, foreign }: { readonly copy?: boolean; readonly foreign?: boolean } = {},
+  ): Promise<readonly string[]> {
+    const store = await this.sessions();
+    const next = copy ? store.fork(name, { foreign }) : await store.resume(name, { current: this.session(), foreign });
+    const { chosen, note } = await storedClient(this.#loaded, this.globals, next);
+    await this.#sessions.change(next);
+    const { name: profile, model } = this.agent.client.profile;
+    if (chosen !== undefined && (chosen.profile.name !== profile || chosen.profile.model !== model)) {
+      this.secrets.learn(chosen.secrets);
+      this.agent.switchModel(chosen.client);
+      note.push(`back to the model of this session: ${chosen.profile.model} (${chosen.profile.name})`);
+    }
+    return [...note, ...this.adopt(next)];
+  }
+
+  /** Continues with another profile or model; the conversation stays. */
+  async switchModel(selector: string): Promise<void> {
+    const next = await modelClient(this.#loaded, selector);
+    this.secrets.learn(next.secrets);
+    this.agent.switchModel(next.client);
+  }
+
   /** Takes over what a stored session knows; returns what to say about it. */
-  const adopt = ({ replay, notes }: ResumedSession): string[] => {
+  adopt({ replay, notes }: ResumedSession): string[] {
     const { messages, turns, totals, target: place, model: before } = replay;
-    agent.restore({ messages, turns, totals: totals satisfies Totals });
-    const { label } = target.facts();
-    const { model } = agent.client.profile;
+    this.agent.restore({ messages, turns, totals: totals satisfies Totals });
+    const { label } = this.target.facts();
+    const { model } = this.agent.client.profile;
     const said = [...notes];
     if (place !== "" && !samePlace(place, label))
-      said.push(`this session worked on ${place}; now it goes on with ${label}`);
-    if (before !== "" && before !== model) said.push(`this session used ${before}; now it goes on with ${model}`);
+      said.push(`this session worked on ${place}; it continues on ${label}`);
+    if (before !== "" && before !== model) said.push(`this session used ${before}; it continues with ${model}`);
     return said;
-  };
-  return {
-    agent,
-    approvals,
-    registry,
-    target,
-    calls,
-    sessions,
-    session: () => recorder.id,
-    stored: () => recorder.stored(),
-    operatorFiles: files,
-    redact: (text) => redact(text),
-    redactedStream: () => new RedactedStream([...known]),
-    hideSecrets: (text) => secretHider([...known])(text),
-    notes: resumed === undefined ? [] : [...note, ...adopt(resumed)],
-    globals,
-    prepareForTools() {
-      target.start();
-      registry.warm();
-    },
-    async newSession() {
-      await recorder.close();
-      recorder = record();
-      agent.restore({ messages: [] });
-    },
-    async resumeSession(name, how) {
-      const store = await sessions();
-      const { copy = false, foreign } = how ?? {};
-      const next = copy ? store.fork(name, { foreign }) : await store.resume(name, { current: recorder.id, foreign });
-      const { chosen, note } = await storedClient(loaded, globals, next);
-      await recorder.close();
-      recorder = record(next);
-      const { name: profile, model } = agent.client.profile;
-      if (chosen !== undefined && (chosen.profile.name !== profile || chosen.profile.model !== model)) {
-        learn(chosen.secrets);
-        agent.switchModel(chosen.client);
-        note.push(`back to the model of this session: ${chosen.profile.model} (${chosen.profile.name})`);
-      }
-      return [...note, ...adopt(next)];
-    },
-    async switchModel(selector) {
-      const next = await modelClient(loaded, selector);
-      learn(next.secrets);
-      agent.switchModel(next.client);
-    },
-    async [Symbol.asyncDispose]() {
-      await Promise.all([target[Symbol.asyncDispose](), recorder.close()]);
-      const { client: last } = agent;
-      if (Symbol.asyncDispose in last) await (last as unknown as AsyncDisposable)[Symbol.asyncDispose]();
-    },
-  };
-}
+  }
 
-/** The client of the profile in effect; a resumed session brings its own, as long as the configuration still has it. */
-async function clientFor(loaded: LoadedConfig, globals: GlobalOptions, resumed: ResumedSession | undefined) {
-  const { chosen, note } = resumed === undefined ? { note: [] } : await storedClient(loaded, globals, resumed);
-  return { ...(chosen ?? (await modelClient(loaded))), note };
-}
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.target[Symbol.asyncDispose](), this.#sessions.close()]);
+    const { client } = this.agent;
+    if (Symbol.asyncDispose in client) await (client as unknown as AsyncDisposable)[Symbol.asyncDispose]();
+  }
 
-/** The client a stored session was run with; none when another was asked for or it cannot be had any more. */
-async function storedClient(
-  loaded: LoadedConfig,
-  globals: GlobalOptions,
-  { replay }: ResumedSession,
-): Promise<{ chosen?: ProfileClient; note: string[] }> {
-  const { profile } = replay;
-  const selector = storedModel(globals, replay, loaded.config.models[profile]?.model);
-  if (selector === undefined) return { note: [] };
-  // Its name is not a name any more: before a colon it would be taken for a part of a model id.
-  if (!profileNames(loaded).includes(profile))
-    return { note: [`the profile of this session is no longer configured: ${profile}`] };
-  try {
-    return { chosen: await modelClient(loaded, selector), note: [] };
-  } catch (error) {
-    if (!(error instanceof BuddyError)) throw error;
-    return { note: [`the profile of this session cannot be used: ${error.message}`] };
+  #onNotice({ kind, text }: TargetNotice): void {
+    this.agent.publish({ type: "notice", kind, message: text });
+    if (kind !== "info") this.calls.tell(text);
+  }
+
+  /** Where the full outputs of commands are kept. */
+  #outputs({ loaded, record }: RunOptions): Pick<TargetOptions, "outputs"> {
+    const state = stateDirectory(loaded.env);
+    if (state === undefined || record === false) return {};
+    return {
+      outputs: {
+        directory: () => outputsDirectory(state, this.session()),
+        prepare: prepareOutputs,
+        hide: (text) => this.secrets.mask(text),
+      },
+    };
+  }
+
+  #describe() {
+    const identity = this.target.opened?.identity;
+    const cwd = this.target.facts().cwd ?? "";
+    const resume = this.#resumed ? { resumed: true } : {};
+    if (identity === undefined) return { buddy: VERSION, cwd, ...resume };
+    const { user, host, machine, attach } = identity;
+    return { buddy: VERSION, cwd, user, host, machine, ...(attach === undefined ? {} : { attach }), ...resume };
   }
 }
 
@@ -314,10 +240,8 @@ export function approvalMode(mode: ApproveMode | undefined): ApprovalMode {
   return mode.kind === "duration" ? { kind: "until", at: Date.now() + mode.ms } : { kind: mode.kind };
 }
 
-function targetOptions(
-  { config, ...loaded }: LoadedConfig,
-  globals: GlobalOptions,
-): Omit<TargetOptions, "signal" | "onNotice"> {
+function targetOptions(loaded: LoadedConfig, globals: GlobalOptions): Omit<TargetOptions, "signal" | "onNotice"> {
+  const { config } = loaded;
   const local = globals.ssh === undefined && globals.container === undefined;
   // Locally the process has changed to --cd already.
   const cwd = local ? loaded.cwd : globals.cd;
@@ -332,37 +256,6 @@ function targetOptions(
     maxPanes: config.tmux.max_panes,
     ...(cwd === undefined ? {} : { cwd }),
     backgroundTimeoutMs: config.tools.background_timeout,
-    secretEnv: secretVariables({ config, ...loaded }),
+    secretEnv: secretVariables(loaded),
   };
-}
-
-function toolRegistry({ config: { tools, network }, env }: LoadedConfig): Registry {
-  const shell = { timeoutMs: tools.shell_timeout, slowTimeoutMs: tools.shell_timeout_slow };
-  return new Registry({
-    enabled: (name) => {
-      if (name === "time") return true;
-      if (name === "fetch_url") return tools.fetch_enabled;
-      if (name === "web_search") return tools.search_enabled;
-      return name.endsWith("_file") ? tools.files_enabled : tools.shell_enabled;
-    },
-    values: { wait: formatDuration(shell.timeoutMs), slow: formatDuration(shell.slowTimeoutMs) },
-    load: async () => {
-      const [{ builtinTools }, { safeFetch }] = await Promise.all([
-        import("../tools/builtin.ts"),
-        import("../policy/safe-fetch.ts"),
-      ]);
-      const { fetch_allowed_domains: allow, fetch_blocked_domains: deny } = tools;
-      const endpoint = env["BUDDY_SEARCH_URL"];
-      return builtinTools({
-        shell,
-        fetch: { fetch: safeFetch, rules: { allow, deny }, timeoutMs: network.fetch_timeout },
-        search: {
-          fetch: safeFetch,
-          blockedDomains: deny,
-          timeoutMs: network.fetch_timeout,
-          ...(endpoint === undefined ? {} : { endpoint }),
-        },
-      });
-    },
-  });
 }

@@ -1,4 +1,9 @@
 /** What a stored session was run with, for the options that this command line leaves open. */
+import type { LoadedConfig } from "../config/load.ts";
+import { profileNames } from "../config/profiles.ts";
+import { BuddyError } from "../lib/errors.ts";
+import type { ResumedSession } from "../session/store.ts";
+import { modelClient, type ProfileClient } from "./model-client.ts";
 import type { Replay } from "../session/replay.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 
@@ -22,6 +27,32 @@ export function storedModel(globals: GlobalOptions, { profile, model }: Replay, 
   return model === "" || model === profile || model === configured || profile === "demo"
     ? profile
     : `${profile}:${model}`;
+}
+
+/** The client of the profile in effect; a resumed session brings its own, as long as the configuration still has it. */
+export async function clientFor(loaded: LoadedConfig, globals: GlobalOptions, resumed: ResumedSession | undefined) {
+  const { chosen, note } = resumed === undefined ? { note: [] } : await storedClient(loaded, globals, resumed);
+  return { ...(chosen ?? (await modelClient(loaded))), note };
+}
+
+/** The client a stored session was run with; none when another was asked for or it cannot be had any more. */
+export async function storedClient(
+  loaded: LoadedConfig,
+  globals: GlobalOptions,
+  { replay }: ResumedSession,
+): Promise<{ chosen?: ProfileClient; note: string[] }> {
+  const { profile } = replay;
+  const selector = storedModel(globals, replay, loaded.config.models[profile]?.model);
+  if (selector === undefined) return { note: [] };
+  // Its name is not a name any more: before a colon it would be taken for a part of a model id.
+  if (!profileNames(loaded).includes(profile))
+    return { note: [`the profile of this session is no longer configured: ${profile}`] };
+  try {
+    return { chosen: await modelClient(loaded, selector), note: [] };
+  } catch (error) {
+    if (!(error instanceof BuddyError)) throw error;
+    return { note: [`the profile of this session cannot be used: ${error.message}`] };
+  }
 }
 
 /** Whether two labels name one place: before it is open, an ssh target may lack the user it turns out to have. */

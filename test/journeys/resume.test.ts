@@ -45,7 +45,7 @@ describe("exec --resume", () => {
 
     const copy = await box.run(["exec", "--resume", id.slice(0, 6), "--fork", "-m", "one", "and here?"]);
     expect(copy.stdout).toBe("in the copy\n");
-    expect(copy.stderr).toContain("this session used two-model; now it goes on with one-model");
+    expect(copy.stderr).toContain("this session used two-model; it continues with one-model");
     expect(await idOf(box)).not.toBe(id);
     expect((await box.run(["sessions", "export", id])).stdout).not.toContain("and here?");
   });

@@ -14,7 +14,7 @@ import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../../src/agent/events.ts";
-import { composeRun, type ComposeOptions, type Run } from "../../src/app/run.ts";
+import { composeRun, type RunOptions, type Run } from "../../src/app/run.ts";
 import { exec, type ExecOptions } from "../../src/cli/commands/exec/run-exec.ts";
 import type { Stdin } from "../../src/cli/commands/exec/exec-input.ts";
 import { type GlobalOptions, readGlobalOptions } from "../../src/cli/args/options.ts";
@@ -105,7 +105,7 @@ export class Here implements AsyncDisposable {
   }
 
   /** A run that is closed with the rest. */
-  async compose(flags: Flags = { "no-tmux": true }, more: Partial<ComposeOptions> = {}): Promise<Run> {
+  async compose(flags: Flags = { "no-tmux": true }, more: Partial<RunOptions> = {}): Promise<Run> {
     const { answer } = this.#options;
     const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
       this.asked.push(request);

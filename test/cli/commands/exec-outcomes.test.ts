@@ -287,7 +287,7 @@ describe("sessions", () => {
       { "no-tmux": true, model: "test:gpt-4.1-mini" },
     );
     expect(other).toMatchObject({ code: 0, stdout: "four\n" });
-    expect(other.stderr).toContain("this session used gpt-4o; now it goes on with gpt-4.1-mini");
+    expect(other.stderr).toContain("this session used gpt-4o; it continues with gpt-4.1-mini");
     const none = await here.exec({ prompt: "x", resume: "zzzz" });
     expect(none.code).not.toBe(0);
     expect(none.stderr).toContain("zzzz");

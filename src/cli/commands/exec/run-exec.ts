@@ -123,13 +123,13 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
       rows:
         isTerminal(out.fd) && display.markdown ? await markdownRows(colorOf(globals, out, display.color)) : undefined,
       holdAnswer: schema !== undefined || options.json,
-      redact: run.redact,
-      hideSecrets: run.hideSecrets,
+      redact: run.secrets.redact,
+      hideSecrets: run.secrets.hide,
     });
   });
   problem = (message) => void printer().then((to) => to.note(message, "warning"));
   for (const message of problems) problem(message);
-  const lines = options.json ? new JsonLines(out, run.redact, run.redactedStream) : undefined;
+  const lines = options.json ? new JsonLines(out, run.secrets.redact, run.secrets.redactedStream) : undefined;
   for (const note of run.notes) await (await printer()).note(note);
   const limit = run.agent.contextLimit;
   const attached =
@@ -246,8 +246,8 @@ async function conclude(
     case "max_iterations":
       throw new BuddyError(codeOf(error?.code), error?.message ?? "the run failed", { hint: error?.hint });
   }
-  if (!shown && !options.json) await printer.answer(run.hideSecrets(answer));
-  if (options.lastMessage !== undefined) await writeLastMessage(options.lastMessage, run.hideSecrets(answer));
+  if (!shown && !options.json) await printer.answer(run.secrets.hide(answer));
+  if (options.lastMessage !== undefined) await writeLastMessage(options.lastMessage, run.secrets.hide(answer));
   if (run.target.error !== undefined) throw run.target.error;
   if (done.status === "answered") return EXIT.ok;
   const wanted = run.calls.unapproved;

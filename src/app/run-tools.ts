@@ -1,0 +1,79 @@
+/** The tools of a run, and what decides on their calls: policy, approvals and target joined. */
+import { CallRunner } from "../agent/tool-calls.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { formatDuration } from "../lib/durations.ts";
+import type { Approvals } from "../policy/approvals.ts";
+import { Registry } from "../tools/registry.ts";
+import type { WriteJudge } from "./judge-write.ts";
+import type { LazyTarget } from "./lazy-target.ts";
+import { shellRules } from "./shell-rules.ts";
+
+export function toolRegistry({ config: { tools, network }, env }: LoadedConfig): Registry {
+  const shell = { timeoutMs: tools.shell_timeout, slowTimeoutMs: tools.shell_timeout_slow };
+  return new Registry({
+    enabled: (name) => {
+      if (name === "time") return true;
+      if (name === "fetch_url") return tools.fetch_enabled;
+      if (name === "web_search") return tools.search_enabled;
+      return name.endsWith("_file") ? tools.files_enabled : tools.shell_enabled;
+    },
+    values: { wait: formatDuration(shell.timeoutMs), slow: formatDuration(shell.slowTimeoutMs) },
+    load: async () => {
+      const [{ builtinTools }, { safeFetch }] = await Promise.all([
+        import("../tools/builtin.ts"),
+        import("../policy/safe-fetch.ts"),
+      ]);
+      const { fetch_allowed_domains: allow, fetch_blocked_domains: deny } = tools;
+      const endpoint = env["BUDDY_SEARCH_URL"];
+      return builtinTools({
+        shell,
+        fetch: { fetch: safeFetch, rules: { allow, deny }, timeoutMs: network.fetch_timeout },
+        search: {
+          fetch: safeFetch,
+          blockedDomains: deny,
+          timeoutMs: network.fetch_timeout,
+          ...(endpoint === undefined ? {} : { endpoint }),
+        },
+      });
+    },
+  });
+}
+
+export interface CallRunnerParts {
+  readonly loaded: LoadedConfig;
+  readonly registry: Registry;
+  readonly target: LazyTarget;
+  readonly approvals: Approvals;
+  readonly dryRun: boolean;
+  /** The target is this machine: buddy's own files are on it. */
+  readonly local: boolean;
+}
+
+export function callRunner({ loaded, registry, target, approvals, dryRun, local }: CallRunnerParts): CallRunner {
+  const { config } = loaded;
+  let judgeWrite: WriteJudge | undefined;
+  return new CallRunner({
+    registry,
+    facts: () => target.facts(),
+    limits: config.limits,
+    approvals,
+    target: () => target.get(),
+    judgeShell: async (command) => {
+      const { judgeShell } = await import("../policy/shell/judge.ts");
+      const facts = target.opened?.transport.facts;
+      const context = facts === undefined ? {} : { user: facts.user, home: facts.home };
+      return judgeShell(command, shellRules(config), context);
+    },
+    judgeWrite: async (path, asked) => {
+      const { ownPaths, writeJudge } = await import("./judge-write.ts");
+      judgeWrite ??= writeJudge(
+        { resolve: async (root) => (await target.get()).files.resolve(root) },
+        { allowedPaths: config.tools.files_allowed_paths, ownPaths: local ? ownPaths(loaded) : [] },
+      );
+      return judgeWrite(path, asked);
+    },
+    confirm: { shell: config.tools.shell_confirm, fetch: config.tools.fetch_confirm },
+    shellRoots: config.tools.shell_roots,
+    dryRun,
+  });
+}
