@@ -1,7 +1,7 @@
 /** `shell_allow` and the `developer` preset: word prefixes a command may start with to run unasked. */
 import { isFixed } from "./syntax/field.ts";
 import { gitCall } from "./wrappers/git.ts";
-import type { FoundCommand } from "./syntax/found-command.ts";
+import type { FoundCommand } from "./syntax/findings.ts";
 
 /** The entry that allows the command, or undefined. Every word of it must be known. */
 export function allowedBy(command: FoundCommand, entries: readonly string[]): string | undefined {

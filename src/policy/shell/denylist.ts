@@ -1,7 +1,7 @@
 /** `shell_denylist`: word prefixes against every command of the text, or `/regex/` against the text itself. */
 import { isUnknown, programName } from "./syntax/field.ts";
 import { gitCall } from "./wrappers/git.ts";
-import type { FoundCommand } from "./syntax/found-command.ts";
+import type { FoundCommand } from "./syntax/findings.ts";
 
 export type Denied = "yes" | "no" | "maybe";
 

@@ -10,7 +10,7 @@ import { isUnknown, programName, readable, shown } from "./syntax/field.ts";
 import { holdsSecretFiles, holdsSecrets } from "../secret-files.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
 import { escalates, isHighRisk, onlyReads } from "./risk.ts";
-import type { FoundCommand, Walked } from "./syntax/found-command.ts";
+import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { walkText } from "./syntax/walk.ts";
 import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
 

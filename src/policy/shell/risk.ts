@@ -1,7 +1,7 @@
 /** How much a command could harm, derived from its words: compared with what the model declared. */
 import { type Field, programName } from "./syntax/field.ts";
 import { criticalPath } from "./dangers/protected-paths.ts";
-import type { FoundCommand } from "./syntax/found-command.ts";
+import type { FoundCommand } from "./syntax/findings.ts";
 import { isPrivileging } from "./wrappers/wrappers.ts";
 
 export function isHighRisk(command: FoundCommand): boolean {

@@ -2,7 +2,7 @@
 import { assignmentEffect } from "../syntax/assignments.ts";
 import { isFixed, isGlob, programName, readable } from "../syntax/field.ts";
 import { isDeviceToRead } from "../dangers/protected-paths.ts";
-import type { FoundCommand } from "../syntax/found-command.ts";
+import type { FoundCommand } from "../syntax/findings.ts";
 import type { Condition } from "../../verdict.ts";
 import { notReadOnly } from "./table.ts";
 

@@ -1,7 +1,7 @@
 /** Arithmetic and [[ ]]: places where a shell evaluates text, and with it commands in subscripts, even those that a variable's value holds. */
 import { forEachChild, type SyntaxNode, type TestExpression, type Word, type WordPart } from "unbash";
 import { NUMBER } from "./field.ts";
-import { OutOfWork } from "./out-of-work.ts";
+import { OutOfWork } from "./findings.ts";
 import type { Value } from "./scope.ts";
 import { type Expansion, wordValues } from "./words.ts";
 

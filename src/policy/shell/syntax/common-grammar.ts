@@ -1,7 +1,7 @@
 /** The part of shell grammar that dash, ash, mksh, zsh and fish read exactly as bash does. Nothing else is approved where there is no bash. */
 import { words } from "../../../lib/words.ts";
 import { type Field, isFixed, programName } from "./field.ts";
-import type { FoundCommand } from "./found-command.ts";
+import type { FoundCommand } from "./findings.ts";
 
 /** Why shells may read the text differently; undefined: all of them read the same commands and words. */
 export function outsideCommonGrammar(text: string): string | undefined {

@@ -1,85 +1,61 @@
 /** Every command a text would run, found by walking its syntax tree the way a shell would execute it. */
 import type { Assignment, Script, Word, WordPart } from "unbash";
-import { Arithmetic } from "./arithmetic.ts";
 import { assignmentEffect, isScriptVariable } from "./assignments.ts";
 import { UNKNOWN } from "./field.ts";
-import { CallGraph } from "../dangers/fork-bomb.ts";
-import type { FoundCommand, Printed, Walked } from "./found-command.ts";
-import { OutOfWork } from "./out-of-work.ts";
+import { Findings, OutOfWork, type Printed, type Walked } from "./findings.ts";
+import { Lists } from "./lists.ts";
 import { parseText } from "./parse.ts";
-import type { Write } from "./redirections.ts";
 import { flat, Scope, type Value } from "./scope.ts";
-import { Commands } from "./walk-commands.ts";
-import { Lists } from "./walk-lists.ts";
 import { type Expansion, expandWord, wordValues } from "./words.ts";
-import { INHERITED, type Input } from "../wrappers/wrapped.ts";
+import { INHERITED } from "../wrappers/wrapped.ts";
 
-export function walkText(text: string, context: { readonly home?: string; readonly user?: string } = {}): Walked {
-  const walk = new Walk(context);
-  const { script, source, uncertain } = parseText(text);
-  for (const why of uncertain) walk.uncertain(why);
-  try {
-    if (script !== undefined) walk.lists.text(script, source);
-  } catch (error) {
-    if (!(error instanceof OutOfWork) && !(error instanceof RangeError)) throw error;
-    walk.uncertain("it is too complex to check in full");
-  }
-  return walk.result();
+export interface WalkContext {
+  readonly home?: string;
+  readonly user?: string;
 }
 
-/** About a microsecond each: commands, words, and the characters of nested scripts, which are parsed again at every level. Past it the rest is uncertain. */
-const MOST_WORK = 3_500;
-const MOST_DEPTH = 40;
+export function walkText(text: string, context: WalkContext = {}): Walked {
+  const found = new Findings();
+  const { script, source, uncertain } = parseText(text);
+  for (const why of uncertain) found.uncertain(why);
+  try {
+    if (script !== undefined) new Walk(found, context).lists.text(script, source);
+  } catch (error) {
+    if (!(error instanceof OutOfWork) && !(error instanceof RangeError)) throw error;
+    found.uncertain("it is too complex to check in full");
+  }
+  return found.result();
+}
 
-/** What is known at one point of the walk; lists and commands take turns with it. */
-export class Walk implements Expansion {
+/** What the shell would know at one point of the walk, and what expanding a word there does. */
+class Walk implements Expansion {
   readonly scope: Scope;
   readonly lists: Lists;
-  readonly commands: Commands;
-  readonly calls = new CallGraph();
-  readonly writes: Write[] = [];
-  /** Substitutions that were walked. */
-  readonly seen = new WeakSet<object>();
-  readonly evaluation = new Arithmetic(this);
-  depth = 0;
-  input: Input = INHERITED;
-  /** The text that positions in the tree refer to. */
-  source = "";
-  readonly #found = new Map<string, FoundCommand>();
-  readonly #uncertain = new Set<string>();
-  readonly #effects = new Set<string>();
-  #work = 0;
+  readonly uncertain: (why: string) => void;
 
-  constructor(context: { readonly home?: string; readonly user?: string }) {
+  constructor(
+    readonly found: Findings,
+    context: WalkContext,
+  ) {
+    this.uncertain = found.uncertain;
     this.scope = new Scope(context.user);
-    this.lists = new Lists(this);
-    this.commands = new Commands(this, context.home);
+    this.lists = new Lists(this, found, context.home);
   }
 
-  result(): Walked {
-    return {
-      commands: [...this.#found.values()],
-      uncertain: [...this.#uncertain],
-      effects: [...this.#effects],
-      writes: this.writes,
-      forkBomb: this.calls.isBomb(),
-    };
+  spend(cost: number): void {
+    this.found.spend(cost);
   }
-
-  readonly uncertain = (why: string): void => {
-    if (this.#uncertain.size < 20) this.#uncertain.add(why);
-  };
 
   runText(text: string): void {
-    this.scope.maybe(() => void this.commands.inner({ text, own: true }, INHERITED));
+    this.scope.maybe(() => this.#run(text));
   }
 
   computed(word: Word, values: readonly string[]): void {
-    this.evaluation.computed(word, values);
+    this.lists.evaluation.computed(word, values);
   }
 
   arithmetic(part: WordPart): void {
-    this.evaluation.part(part);
+    this.lists.evaluation.part(part);
   }
 
   assign(name: string, values: readonly Value[]): void {
@@ -89,52 +65,21 @@ export class Walk implements Expansion {
 
   reread(text: string): void {
     this.uncertain("text that is expanded once more");
-    this.commands.inner({ text: `: ${text}`, own: true }, INHERITED);
-  }
-
-  effect(why: string): void {
-    if (this.#effects.size < 20) this.#effects.add(why);
-  }
-
-  spend(cost: number): void {
-    this.#work += cost;
-    if (this.#work > MOST_WORK) throw new OutOfWork();
-  }
-
-  deeper<T>(body: () => T): T {
-    if (++this.depth > MOST_DEPTH) {
-      this.depth--;
-      throw new OutOfWork();
-    }
-    try {
-      return body();
-    } finally {
-      this.depth--;
-    }
-  }
-
-  withInput<T>(input: Input, body: () => T): T {
-    const before = this.input;
-    this.input = input;
-    try {
-      return body();
-    } finally {
-      this.input = before;
-    }
+    this.#run(`: ${text}`);
   }
 
   substituted(script: Script | undefined, text: string): string {
-    this.spend(10 + text.length / 2);
+    this.found.spend(10 + text.length / 2);
     if (script === undefined) {
       this.uncertain("a command substitution that cannot be parsed");
       return UNKNOWN;
     }
-    this.seen.add(script);
+    this.lists.seen.add(script);
     let out: Printed;
     const { cwd } = this.scope;
-    this.calls.forking(() => {
+    this.found.calls.forking(() => {
       this.scope.maybe(() => {
-        out = this.lists.script(script, this.input);
+        out = this.lists.script(script, this.lists.input);
       });
     });
     this.scope.cwd = cwd;
@@ -146,7 +91,6 @@ export class Walk implements Expansion {
     return out === UNKNOWN ? undefined : out;
   }
 
-  /** Name and possible values of an assignment; whoever runs it decides whether the scope gets them. */
   assignment(node: Assignment): { name: string; values: readonly Value[] } {
     const { name, value } = node;
     if (node.index !== undefined) wordValues(node.index, this);
@@ -168,26 +112,25 @@ export class Walk implements Expansion {
   setVariable(name: string, values: readonly Value[]): void {
     this.scope.set(name, values);
     const effect = assignmentEffect(name, flat(values[0]), "shell");
-    if (effect !== undefined) this.effect(effect);
+    if (effect !== undefined) this.found.effect(effect);
   }
 
   /** Values that are commands themselves are walked, and text that arithmetic would run is remembered. */
   #noted(name: string, values: readonly Value[]): void {
-    this.spend(2 + values.length);
-    this.evaluation.assigned(name, values);
+    this.found.spend(2 + values.length);
+    this.lists.evaluation.assigned(name, values);
     for (const value of values) {
       for (const text of typeof value === "string" ? [value] : value) {
-        if (isScriptVariable(name)) this.commands.inner({ text, own: true }, INHERITED);
+        if (isScriptVariable(name)) this.#run(text);
         // Prompts are expanded like the text of a here-document.
         else if (/^(?:PS[0-4]|PROMPT|RPROMPT)$/.test(name) && /\$\(|`/.test(text))
-          this.commands.inner({ text: `: <<END_OF_PROMPT\n${text}\nEND_OF_PROMPT\n`, own: true }, INHERITED);
+          this.#run(`: <<END_OF_PROMPT\n${text}\nEND_OF_PROMPT\n`);
       }
     }
   }
 
-  add(command: FoundCommand): void {
-    const key = `${command.argv.map((word) => word.value).join("\0")}\0${command.directories.join("\0")}\0${command.writes.length}\0${command.assigns.map((item) => `${item.name}=${item.value}`).join("\0")}\0${command.by === undefined ? 0 : 1}`;
-    if (!this.#found.has(key)) this.#found.set(key, command);
+  #run(text: string): void {
+    this.lists.commands.inner({ text, own: true }, INHERITED);
   }
 }
 

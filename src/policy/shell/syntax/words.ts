@@ -1,5 +1,5 @@
 /** Words to arguments: quotes, tildes, braces, globs and the values of variables, as far as the text tells them. */
-import type { Script, Word, WordPart } from "unbash";
+import type { Assignment, Script, Word, WordPart } from "unbash";
 import { expandBraces } from "./braces.ts";
 import { activated, cleaned, type Field, HOME, isFixed, NUMBER, ONE, SPLIT, STAR, UNKNOWN } from "./field.ts";
 import { parameterValues } from "./parameters.ts";
@@ -16,8 +16,11 @@ export interface Expansion {
   arithmetic(part: WordPart): void;
   /** A word whose value is computed: a subscript, an offset, a length. */
   computed(word: Word, values: readonly string[]): void;
-  /** `${x:=value}`. */
+  /** `${x:=value}`, `read`, `for`. */
   assign(name: string, values: readonly Value[]): void;
+  /** Name and possible values of an assignment; the caller decides whether the scope gets them. */
+  assignment(node: Assignment): { name: string; values: readonly Value[] };
+  setVariable(name: string, values: readonly Value[]): void;
   readonly uncertain: (why: string) => void;
   /** Walks text that runs later, or may. */
   runText(text: string): void;

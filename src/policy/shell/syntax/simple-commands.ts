@@ -3,56 +3,60 @@ import type { Assignment, Command, Function as FunctionNode, Script } from "unba
 import { applyBuiltin } from "./builtins.ts";
 import { type Field, field, HOME, isFixed, isUnknown, UNKNOWN } from "./field.ts";
 import { CallGraph } from "../dangers/fork-bomb.ts";
-import type { FoundCommand, Printed } from "./found-command.ts";
+import type { Findings, FoundCommand, Printed } from "./findings.ts";
+import type { Lists } from "./lists.ts";
 import { gitAliasRuns } from "../wrappers/git.ts";
 import { parseInner } from "./parse.ts";
 import { printed } from "./printed.ts";
 import { redirected, type Write } from "./redirections.ts";
 import { type DefinedFunction, flat } from "./scope.ts";
-import type { Walk } from "./walk.ts";
-import { expandWord, type Outcome } from "./words.ts";
+import { type Expansion, expandWord, type Outcome } from "./words.ts";
 import type { InnerScript, Input, Wrapped } from "../wrappers/wrapped.ts";
 import { unwrap } from "../wrappers/wrappers.ts";
 
 const MOST_COMBINATIONS = 48;
 
-export class Commands {
+export class SimpleCommands {
   /** Function bodies that are being walked. */
   readonly #active = new Set<object>();
   /** Aliases whose text is being walked. */
   readonly #expanding = new Set<string>();
   readonly #home: string | undefined;
 
+  readonly by: Expansion;
+
   constructor(
-    readonly walk: Walk,
+    readonly lists: Lists,
+    readonly found: Findings,
     home: string | undefined,
   ) {
+    this.by = lists.by;
     this.#home = home === undefined || home === "/" ? undefined : home.replace(/\/+$/, "");
   }
 
   simple(node: Command, input: Input): Printed {
     this.#gaps(node);
     const assigns: { name: string; value: string }[] = [];
-    const io = redirected(node.redirects, input, this.walk);
+    const io = redirected(node.redirects, input, this.by);
     for (const item of node.prefix) {
       if (item.type !== "Assignment") continue;
-      const { name, values } = this.walk.assignment(item);
+      const { name, values } = this.by.assignment(item);
       assigns.push({ name, value: flat(values[0]) });
-      if (node.name === undefined) this.walk.setVariable(name, values);
+      if (node.name === undefined) this.by.setVariable(name, values);
     }
     if (node.name === undefined) {
       if (node.prefix.length === 0 && node.redirects.length === 0)
-        this.walk.uncertain("it cannot be parsed: an empty command");
-      this.walk.writes.push(...io.writes);
+        this.found.uncertain("it cannot be parsed: an empty command");
+      this.found.writes.push(...io.writes);
       // `$(< file)` prints the file.
       return node.redirects.length > 0 ? undefined : "";
     }
     if (node.name.parts?.some((part) => part.type === "ProcessSubstitution") === true)
-      this.walk.uncertain("a process substitution where a command name is expected");
+      this.found.uncertain("a process substitution where a command name is expected");
     let outcomes: Field[][] = [[]];
     for (const word of [node.name, ...node.args]) {
-      this.walk.spend(1);
-      const ways = word.type === "Word" ? expandWord(word, this.walk) : this.#declared(word);
+      this.found.spend(1);
+      const ways = word.type === "Word" ? expandWord(word, this.by) : this.#declared(word);
       outcomes = this.#combined(outcomes, ways);
     }
     let out: Printed;
@@ -64,8 +68,8 @@ export class Commands {
   #gaps(node: Command): void {
     let end: number | undefined;
     const check = (item: { readonly pos: number; readonly end: number }) => {
-      if (end !== undefined && item.pos > end + 1 && /[^\s\\]/.test(this.walk.source.slice(end, item.pos)))
-        this.walk.uncertain("it cannot be parsed: an unexpected character");
+      if (end !== undefined && item.pos > end + 1 && /[^\s\\]/.test(this.lists.source.slice(end, item.pos)))
+        this.found.uncertain("it cannot be parsed: an unexpected character");
       end = item.end;
     };
     for (const item of node.prefix) check(item);
@@ -75,8 +79,8 @@ export class Commands {
 
   /** `declare a=b`, `alias a=b`: an argument that is an assignment. */
   #declared(node: Assignment): readonly Outcome[] {
-    const { name, values } = this.walk.assignment(node);
-    this.walk.scope.set(name, values);
+    const { name, values } = this.by.assignment(node);
+    this.by.scope.set(name, values);
     return values.slice(0, 8).map((value) => [field(`${name}=${flat(value)}`, node.text)]);
   }
 
@@ -84,11 +88,11 @@ export class Commands {
     if (ways.length === 1) {
       const only = ways[0] as Outcome;
       for (const outcome of outcomes) outcome.push(...only);
-      this.walk.spend(only.length * outcomes.length);
+      this.found.spend(only.length * outcomes.length);
       return outcomes;
     }
     if (outcomes.length * ways.length > MOST_COMBINATIONS) {
-      this.walk.uncertain("more combinations of values than are looked at");
+      this.found.uncertain("more combinations of values than are looked at");
       const plain = outcomes[0] as Field[];
       return ways.slice(0, MOST_COMBINATIONS).map((way) => [...plain, ...way]);
     }
@@ -101,38 +105,38 @@ export class Commands {
     input: Input,
     how: { assigns: FoundCommand["assigns"]; writes: readonly Write[]; by: FoundCommand["by"] },
   ): Printed {
-    this.walk.spend(8 + 2 * words.length);
+    this.found.spend(8 + 2 * words.length);
     const argv = this.#home === undefined ? words : words.map((word) => this.#withHome(word));
     const first = argv[0];
     if (first === undefined) {
-      this.walk.writes.push(...how.writes);
+      this.found.writes.push(...how.writes);
       return "";
     }
     const name = first.value;
     if (!isFixed(name)) {
-      this.walk.uncertain(`the command ${first.source} is only known when it runs`);
+      this.found.uncertain(`the command ${first.source} is only known when it runs`);
       const source = first.source.replace(/["{}]|\[0\]/g, "");
-      if (source === "$FUNCNAME") this.walk.calls.calledAgain();
-      else this.walk.calls.called(source === "$0" ? CallGraph.ITSELF : name);
+      if (source === "$FUNCNAME") this.found.calls.calledAgain();
+      else this.found.calls.called(source === "$0" ? CallGraph.ITSELF : name);
       this.#withoutUnknown(argv, input, how);
-    } else this.walk.calls.called(name);
+    } else this.found.calls.called(name);
     const body =
       how.by === undefined || how.by.command.argv[0]?.value !== "command"
-        ? this.walk.scope.functions.get(name)
+        ? this.by.scope.functions.get(name)
         : undefined;
-    const alias = first.source === name && !this.#expanding.has(name) ? this.walk.scope.aliases.get(name) : undefined;
+    const alias = first.source === name && !this.#expanding.has(name) ? this.by.scope.aliases.get(name) : undefined;
     const wrapped = body === undefined ? (unwrap(argv, input) ?? gitAliasRuns(argv)) : undefined;
     const command: FoundCommand = {
       argv,
       assigns: how.assigns,
-      directories: this.walk.scope.directories(),
+      directories: this.by.scope.directories(),
       writes: how.writes,
       wrapped,
       by: how.by,
       defined: body !== undefined,
     };
-    this.walk.add(command);
-    if (alias !== undefined && this.walk.depth < 20) {
+    this.found.add(command);
+    if (alias !== undefined && this.found.depth < 20) {
       // An alias is not looked for in its own text.
       this.#expanding.add(name);
       const rest = argv.slice(1).map((word) => quoted(word.value));
@@ -141,24 +145,24 @@ export class Commands {
     }
     if (body !== undefined) {
       let out: Printed;
-      this.walk.scope.during(how.assigns, () => {
+      this.by.scope.during(how.assigns, () => {
         out = this.#call(name, body, argv.slice(1), input);
       });
       return out;
     }
-    applyBuiltin(argv, input, this.walk, how.assigns);
+    applyBuiltin(argv, input, this.by, how.assigns);
     if (wrapped !== undefined) return this.#wrapped(command, wrapped, input);
-    return printed(argv, input, this.walk.scope);
+    return printed(argv, input, this.by.scope);
   }
 
   /** `$SUDO rm`, `r$@m`: what it is if the unknown part is nothing, or what its name says. Already uncertain. */
-  #withoutUnknown(argv: readonly Field[], input: Input, how: Parameters<Commands["run"]>[2]): void {
+  #withoutUnknown(argv: readonly Field[], input: Input, how: Parameters<SimpleCommands["run"]>[2]): void {
     const first = argv[0] as Field;
-    if (!isUnknown(first.value) || this.walk.depth > 20) return;
+    if (!isUnknown(first.value) || this.found.depth > 20) return;
     const left = first.value.replace(/[\uFDD2\uFDD4\uFDD5]/g, "");
     if (left === "" ? !/sudo|doas/i.test(first.source) : !isFixed(left)) return;
     const words = left === "" ? argv.slice(1) : [{ ...first, value: left }, ...argv.slice(1)];
-    if (words.length > 0) this.walk.deeper(() => void this.run(words, input, { ...how, by: undefined }));
+    if (words.length > 0) this.found.deeper(() => void this.run(words, input, { ...how, by: undefined }));
   }
 
   /** The home directory written out is a home directory too, wherever it lies. */
@@ -170,57 +174,57 @@ export class Commands {
   }
 
   #wrapped(command: FoundCommand, wrapped: Wrapped, input: Input): Printed {
-    if (wrapped.uncertain !== undefined) this.walk.uncertain(wrapped.uncertain);
+    if (wrapped.uncertain !== undefined) this.found.uncertain(wrapped.uncertain);
     const assigns = wrapped.assigns ?? [];
     const inner = wrapped.input ?? input;
-    const { cwd } = this.walk.scope;
-    if (wrapped.cwd !== undefined) this.walk.scope.cwd = wrapped.cwd;
+    const { cwd } = this.by.scope;
+    if (wrapped.cwd !== undefined) this.by.scope.cwd = wrapped.cwd;
     let out: Printed;
     // What runs inside sees the assignments in front of the wrapper and those it makes itself.
-    this.walk.scope.during([...command.assigns, ...assigns], () =>
-      this.walk.deeper(() => {
+    this.by.scope.during([...command.assigns, ...assigns], () =>
+      this.found.deeper(() => {
         for (const argv of wrapped.commands ?? [])
           out = this.run(argv, inner, { assigns, writes: [], by: { command, at: wrapped.at } });
         for (const script of wrapped.scripts ?? []) out = this.inner(script, inner);
       }),
     );
-    this.walk.scope.cwd = cwd;
+    this.by.scope.cwd = cwd;
     return (wrapped.commands?.length ?? 0) + (wrapped.scripts?.length ?? 0) === 1 ? out : undefined;
   }
 
   inner(script: InnerScript, input: Input): Printed {
     const { text } = script;
     if (text === undefined) {
-      this.walk.uncertain("it runs text that is only known when it runs");
+      this.found.uncertain("it runs text that is only known when it runs");
       return undefined;
     }
-    this.walk.spend(10 + text.length / 2);
-    if (!isFixed(text)) this.walk.uncertain("it runs text of which a part is only known when it runs");
+    this.found.spend(10 + text.length / 2);
+    if (!isFixed(text)) this.found.uncertain("it runs text of which a part is only known when it runs");
     const parsed = parseInner(text);
-    for (const why of parsed.uncertain) this.walk.uncertain(why);
+    for (const why of parsed.uncertain) this.found.uncertain(why);
     if (parsed.script === undefined) return undefined;
-    const { positional, zeroth, cwd } = this.walk.scope;
+    const { positional, zeroth, cwd } = this.by.scope;
     if (script.positional !== undefined) {
-      this.walk.scope.zeroth = script.positional[0];
-      this.walk.scope.positional = [script.positional.slice(1)];
+      this.by.scope.zeroth = script.positional[0];
+      this.by.scope.positional = [script.positional.slice(1)];
     }
     let out: Printed;
     const body = () => {
-      out = this.walk.lists.text(parsed.script as Script, parsed.source, input);
+      out = this.lists.text(parsed.script as Script, parsed.source, input);
     };
     if (script.own) {
-      this.walk.scope.maybe(body);
-      this.walk.scope.cwd = cwd;
+      this.by.scope.maybe(body);
+      this.by.scope.cwd = cwd;
     } else body();
-    if (script.own) this.walk.scope.positional = positional;
-    this.walk.scope.zeroth = zeroth;
+    if (script.own) this.by.scope.positional = positional;
+    this.by.scope.zeroth = zeroth;
     return out;
   }
 
   define(name: string, node: FunctionNode["body"]): void {
-    this.walk.effect(`it defines the function ${name}`);
-    const body = { body: node, source: this.walk.source };
-    this.walk.scope.functions.set(name, body);
+    this.found.effect(`it defines the function ${name}`);
+    const body = { body: node, source: this.lists.source };
+    this.by.scope.functions.set(name, body);
     this.#call(name, body, undefined, { kind: "unknown" });
   }
 
@@ -228,23 +232,23 @@ export class Commands {
     // A function of the same name may be another one: bodies are told apart, not names.
     if (this.#active.has(body)) return undefined;
     this.#active.add(body);
-    const { positional } = this.walk.scope;
-    const before = this.walk.source;
-    this.walk.source = source;
-    this.walk.scope.positional = args === undefined ? [UNKNOWN] : [args.map((word) => word.value)];
+    const { positional } = this.by.scope;
+    const before = this.lists.source;
+    this.lists.source = source;
+    this.by.scope.positional = args === undefined ? [UNKNOWN] : [args.map((word) => word.value)];
     let out: Printed;
-    this.walk.deeper(() =>
-      this.walk.calls.inside(name, () => {
-        this.walk.scope.maybe(() => {
-          out = this.walk.withInput(input, () =>
-            body.type === "CompoundList" ? this.walk.lists.list(body.commands) : this.walk.lists.command(body, input),
+    this.found.deeper(() =>
+      this.found.calls.inside(name, () => {
+        this.by.scope.maybe(() => {
+          out = this.lists.withInput(input, () =>
+            body.type === "CompoundList" ? this.lists.list(body.commands) : this.lists.command(body, input),
           );
         });
       }),
     );
     this.#active.delete(body);
-    this.walk.scope.positional = positional;
-    this.walk.source = before;
+    this.by.scope.positional = positional;
+    this.lists.source = before;
     return out;
   }
 }

@@ -8,59 +8,84 @@ import {
   type Statement,
   type SyntaxNode,
 } from "unbash";
+import { Arithmetic } from "./arithmetic.ts";
 import { UNKNOWN } from "./field.ts";
-import type { Printed } from "./found-command.ts";
-import { OutOfWork } from "./out-of-work.ts";
+import { type Findings, OutOfWork } from "./findings.ts";
+import type { Printed } from "./findings.ts";
 import { redirected } from "./redirections.ts";
 import type { Value } from "./scope.ts";
-import type { Walk } from "./walk.ts";
-import { expandWord, wordValues } from "./words.ts";
+import { SimpleCommands } from "./simple-commands.ts";
+import { type Expansion, expandWord, wordValues } from "./words.ts";
 import { INHERITED, type Input } from "../wrappers/wrapped.ts";
 
 export class Lists {
+  /** The text that positions in the tree refer to. */
+  source = "";
+  input: Input = INHERITED;
+  /** Substitutions that were walked. */
+  readonly seen = new WeakSet<object>();
+  readonly evaluation: Arithmetic;
+  readonly commands: SimpleCommands;
   #loops = 0;
 
-  constructor(readonly walk: Walk) {}
+  constructor(
+    readonly by: Expansion,
+    readonly found: Findings,
+    home: string | undefined,
+  ) {
+    this.evaluation = new Arithmetic(by);
+    this.commands = new SimpleCommands(this, found, home);
+  }
 
   /** A parsed text of its own, as opposed to a part of one. */
   text(script: Script, source: string, input: Input = INHERITED): Printed {
-    const before = this.walk.source;
-    this.walk.source = source;
+    const before = this.source;
+    this.source = source;
     try {
       // unbash 6.0.3 drops an opening parenthesis at the end of a command without a word.
       const end = script.commands.at(-1)?.end;
       if (end !== undefined && /^[ \t]*\(/.test(source.slice(end, end + 64)))
-        this.walk.uncertain("it cannot be parsed: an unexpected parenthesis");
+        this.found.uncertain("it cannot be parsed: an unexpected parenthesis");
       const out = this.script(script, input);
       this.#complete(script, 0);
       return out;
     } finally {
-      this.walk.source = before;
+      this.source = before;
     }
   }
 
   /** A second, plain pass over the tree: a substitution that was not walked is a construct this walk does not know. */
   #complete(node: SyntaxNode, depth: number): void {
-    this.walk.spend(0.1);
+    this.found.spend(0.1);
     if (depth > 400) throw new OutOfWork();
     if (
       (node.type === "CommandExpansion" ||
         node.type === "ProcessSubstitution" ||
         node.type === "ArithmeticCommandExpansion") &&
       node.script !== undefined &&
-      !this.walk.seen.has(node.script)
+      !this.seen.has(node.script)
     )
-      this.walk.uncertain("a substitution in a place that is not looked at");
+      this.found.uncertain("a substitution in a place that is not looked at");
     forEachChild(node, (child) => this.#complete(child, depth + 1));
   }
 
   script(script: Script, input: Input): Printed {
     // Backticks have their own, unescaped text.
-    if (script.source !== undefined && script.source !== this.walk.source)
+    if (script.source !== undefined && script.source !== this.source)
       return this.text({ ...script, source: script.source }, script.source, input);
     if ("errors" in script && Array.isArray(script.errors) && script.errors.length > 0)
-      this.walk.uncertain("a part of it cannot be parsed");
-    return this.walk.deeper(() => this.walk.withInput(input, () => this.list(script.commands)));
+      this.found.uncertain("a part of it cannot be parsed");
+    return this.found.deeper(() => this.withInput(input, () => this.list(script.commands)));
+  }
+
+  withInput<T>(input: Input, body: () => T): T {
+    const before = this.input;
+    this.input = input;
+    try {
+      return body();
+    } finally {
+      this.input = before;
+    }
   }
 
   list(statements: readonly Statement[]): Printed {
@@ -73,14 +98,14 @@ export class Lists {
       if (
         previous !== undefined &&
         previous.background !== true &&
-        !/[;&\n]/.test(this.walk.source.slice(previous.end, statement.pos))
+        !/[;&\n]/.test(this.source.slice(previous.end, statement.pos))
       )
-        this.walk.uncertain("it cannot be parsed: two commands without a separator");
+        this.found.uncertain("it cannot be parsed: two commands without a separator");
       previous = statement;
       if (statement.background === true) {
-        this.walk.effect("it starts something in the background");
-        this.walk.scope.maybe(() => {
-          this.walk.calls.inBackground(() => {
+        this.found.effect("it starts something in the background");
+        this.by.scope.maybe(() => {
+          this.found.calls.inBackground(() => {
             printed = this.#statement(statement);
           });
         });
@@ -97,11 +122,11 @@ export class Lists {
     if (command.type !== "AndOr") return this.#node(command);
     const [first, ...others] = command.commands;
     if (first !== undefined) this.#node(first);
-    this.walk.calls.conditionally(() =>
-      this.walk.scope.maybe(() => {
+    this.found.calls.conditionally(() =>
+      this.by.scope.maybe(() => {
         for (const [index, item] of others.entries()) {
           if (command.operators[index] === "&&") this.#node(item);
-          else this.walk.scope.maybe(() => void this.#node(item));
+          else this.by.scope.maybe(() => void this.#node(item));
         }
       }),
     );
@@ -109,20 +134,20 @@ export class Lists {
   }
 
   #node(node: CommandNode | Pipeline): Printed {
-    this.walk.spend(6);
-    return node.type === "Pipeline" ? this.#pipeline(node) : this.command(node, this.walk.input);
+    this.found.spend(6);
+    return node.type === "Pipeline" ? this.#pipeline(node) : this.command(node, this.input);
   }
 
   #pipeline(node: Pipeline): Printed {
     const { commands } = node;
-    if (commands.length === 0) this.walk.uncertain("it cannot be parsed: an empty command");
-    if (commands.length === 1) return this.command(commands[0] as CommandNode, this.walk.input);
-    let input = this.walk.input;
+    if (commands.length === 0) this.found.uncertain("it cannot be parsed: an empty command");
+    if (commands.length === 1) return this.command(commands[0] as CommandNode, this.input);
+    let input = this.input;
     let out: Printed;
-    this.walk.calls.forking(() => {
+    this.found.calls.forking(() => {
       for (const command of commands) {
-        this.walk.scope.maybe(() => {
-          out = this.walk.withInput(input, () => this.command(command, input));
+        this.by.scope.maybe(() => {
+          out = this.withInput(input, () => this.command(command, input));
         });
         input = out === undefined ? { kind: "unknown" } : { kind: "known", text: out };
       }
@@ -133,19 +158,19 @@ export class Lists {
   command(node: CommandNode, input: Input): Printed {
     switch (node.type) {
       case "Command":
-        return this.walk.commands.simple(node, input);
+        return this.commands.simple(node, input);
       case "Redirected": {
-        const io = redirected(node.redirects, input, this.walk);
-        this.walk.writes.push(...io.writes);
-        const out = this.walk.withInput(io.input, () => this.command(node.command, io.input));
+        const io = redirected(node.redirects, input, this.by);
+        this.found.writes.push(...io.writes);
+        const out = this.withInput(io.input, () => this.command(node.command, io.input));
         return io.writes.length > 0 || io.moved ? undefined : out;
       }
       case "Function":
-        this.walk.commands.define(node.name.value, node.body);
+        this.commands.define(node.name.value, node.body);
         return "";
       case "Coproc":
-        this.walk.effect("it starts a coprocess");
-        this.walk.calls.forking(() => {
+        this.found.effect("it starts a coprocess");
+        this.found.calls.forking(() => {
           if (node.body.type === "CompoundList") this.list(node.body.commands);
           else this.command(node.body, { kind: "unknown" });
         });
@@ -172,63 +197,63 @@ export class Lists {
       case "Select": {
         const values: Value[] = [];
         for (const word of node.wordlist ?? [])
-          for (const outcome of expandWord(word, this.walk)) for (const item of outcome) values.push(item.value);
+          for (const outcome of expandWord(word, this.by)) for (const item of outcome) values.push(item.value);
         if (node.wordlist === undefined)
-          for (const given of this.walk.scope.positional) values.push(...(typeof given === "string" ? [given] : given));
+          for (const given of this.by.scope.positional) values.push(...(typeof given === "string" ? [given] : given));
         const name = node.name.value;
-        this.walk.assign(name, values);
+        this.by.assign(name, values);
         let out: Printed;
         this.#loop(() => {
-          this.walk.scope.set(name, values.length === 0 ? [UNKNOWN] : values);
+          this.by.scope.set(name, values.length === 0 ? [UNKNOWN] : values);
           out = this.list(node.body.commands);
         });
         return out === undefined || out === "" ? undefined : out + NOT_KNOWN;
       }
       case "ArithmeticFor":
         for (const part of [node.initialize, node.test, node.update])
-          if (part !== undefined) this.walk.evaluation.expression(part);
+          if (part !== undefined) this.evaluation.expression(part);
         this.#loop(() => void this.list(node.body.commands));
         return undefined;
       case "Case":
-        wordValues(node.word, this.walk);
-        for (const item of node.items) for (const pattern of item.pattern) wordValues(pattern, this.walk);
+        wordValues(node.word, this.by);
+        for (const item of node.items) for (const pattern of item.pattern) wordValues(pattern, this.by);
         this.#branches(node.items.map((item) => item.body));
         return undefined;
       case "TestCommand":
-        this.walk.evaluation.test(node.expression);
+        this.evaluation.test(node.expression);
         return "";
       case "ArithmeticCommand":
-        if (node.expression !== undefined) this.walk.evaluation.expression(node.expression);
-        else if (node.body.trim() !== "") this.walk.uncertain("arithmetic this parser does not know");
+        if (node.expression !== undefined) this.evaluation.expression(node.expression);
+        else if (node.body.trim() !== "") this.found.uncertain("arithmetic this parser does not know");
         // A shell without (( )) reads two subshells, and `>` as a redirection.
         if (/[^<>=!]>[^=>]|^\s*[A-Za-z_]\w*\s+[\w-]/.test(node.body))
-          this.walk.uncertain("(( )) that another shell would read as commands");
+          this.found.uncertain("(( )) that another shell would read as commands");
         return "";
     }
   }
 
   #subshell(body: CompoundList): Printed {
-    const { cwd } = this.walk.scope;
+    const { cwd } = this.by.scope;
     let out: Printed;
-    this.walk.scope.maybe(() => {
+    this.by.scope.maybe(() => {
       out = this.list(body.commands);
     });
-    this.walk.scope.cwd = cwd;
+    this.by.scope.cwd = cwd;
     return out;
   }
 
   #branches(bodies: readonly CompoundList[]): void {
-    this.walk.calls.conditionally(() => {
-      for (const body of bodies) this.walk.scope.maybe(() => void this.list(body.commands));
+    this.found.calls.conditionally(() => {
+      for (const body of bodies) this.by.scope.maybe(() => void this.list(body.commands));
     });
   }
 
   /** Twice, so that what the end of the body assigns is known at its start. */
   #loop(body: () => void): void {
     this.#loops++;
-    this.walk.calls.conditionally(() => {
-      const assigned = this.walk.scope.maybe(body);
-      if (assigned && this.#loops <= 3) this.walk.scope.maybe(body);
+    this.found.calls.conditionally(() => {
+      const assigned = this.by.scope.maybe(body);
+      if (assigned && this.#loops <= 3) this.by.scope.maybe(body);
     });
     this.#loops--;
   }

@@ -1,0 +1,98 @@
+/** What walking a text finds: the commands it would run, what else it does, and how much may be spent on finding it. */
+import { CallGraph } from "../dangers/fork-bomb.ts";
+import type { Field } from "./field.ts";
+import type { Write } from "./redirections.ts";
+import type { Wrapped } from "../wrappers/wrapped.ts";
+
+/** About a microsecond each: commands, words, and the characters of nested scripts, which are parsed again at every level. */
+const MOST_WORK = 3_500;
+const MOST_DEPTH = 40;
+/** Reasons that are kept. */
+const MOST_REASONS = 20;
+
+/** Thrown where a text costs more to look at than it may: what was found until then counts, the rest is uncertain. */
+export class OutOfWork extends Error {}
+
+export class Findings {
+  readonly calls = new CallGraph();
+  readonly writes: Write[] = [];
+  depth = 0;
+  readonly #commands = new Map<string, FoundCommand>();
+  readonly #uncertain = new Set<string>();
+  readonly #effects = new Set<string>();
+  #work = 0;
+
+  result(): Walked {
+    return {
+      commands: [...this.#commands.values()],
+      uncertain: [...this.#uncertain],
+      effects: [...this.#effects],
+      writes: this.writes,
+      forkBomb: this.calls.isBomb(),
+    };
+  }
+
+  readonly uncertain = (why: string): void => {
+    if (this.#uncertain.size < MOST_REASONS) this.#uncertain.add(why);
+  };
+
+  effect(why: string): void {
+    if (this.#effects.size < MOST_REASONS) this.#effects.add(why);
+  }
+
+  add(command: FoundCommand): void {
+    const { argv, directories, writes, assigns, by } = command;
+    const key = [
+      ...argv.map((word) => word.value),
+      ...directories,
+      writes.length,
+      ...assigns.map((item) => `${item.name}=${item.value}`),
+      by === undefined ? 0 : 1,
+    ].join("\0");
+    if (!this.#commands.has(key)) this.#commands.set(key, command);
+  }
+
+  spend(cost: number): void {
+    this.#work += cost;
+    if (this.#work > MOST_WORK) throw new OutOfWork();
+  }
+
+  deeper<T>(body: () => T): T {
+    if (++this.depth > MOST_DEPTH) {
+      this.depth--;
+      throw new OutOfWork();
+    }
+    try {
+      return body();
+    } finally {
+      this.depth--;
+    }
+  }
+}
+
+/** A command as the shell would start it. */
+export interface FoundCommand {
+  readonly argv: readonly Field[];
+  /** Assignments in front of it, or through env and sudo. */
+  readonly assigns: readonly { readonly name: string; readonly value: string }[];
+  /** Directories it may run in. */
+  readonly directories: readonly string[];
+  readonly writes: readonly Write[];
+  readonly wrapped: Wrapped | undefined;
+  /** The wrapper that starts it, and where in that one's words it begins. */
+  readonly by: { readonly command: FoundCommand; readonly at: number | undefined } | undefined;
+  /** A function or alias of the same text: what it does is walked by itself. */
+  readonly defined: boolean;
+}
+
+export interface Walked {
+  readonly commands: readonly FoundCommand[];
+  readonly uncertain: readonly string[];
+  /** What the text does besides running commands: assignments, redirections without a command, definitions. */
+  readonly effects: readonly string[];
+  readonly writes: readonly Write[];
+  readonly forkBomb: boolean;
+}
+
+/** What a list prints, where that is known. */
+export type Printed = string | undefined;
