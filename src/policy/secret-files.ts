@@ -1,26 +1,237 @@
-/** Files that are nothing but keys: to read one is to hand it to the model, so it is asked although nothing changes. */
-export function holdsSecrets(path: string): boolean {
-  const plain = path.replace(/\/+/g, "/").replace(/\/\.(?=\/)/g, "");
-  return !plain.endsWith(".pub") && SECRETS.some((pattern) => pattern.test(plain));
+/** Files of keys, and buddy's own: to read one is to hand it to the model, so it is asked about although nothing changes. */
+import { HOME, isFixed, NUMBER, ONE, STAR, UNKNOWN } from "./shell/syntax/field.ts";
+import { type Path, resolved } from "./shell/dangers/protected-paths.ts";
+
+/** Whether the file at this path holds keys. A path of a shell word may contain the characters that stand for globs. */
+export function holdsSecrets(path: string, directory = "."): boolean {
+  const place = placeOf(path, directory);
+  return KEYS.some((secret) => isAt(place, secret));
 }
 
-/** A directory of such files, for programs that read all that is in one. */
-export function holdsSecretFiles(path: string): boolean {
-  return /(^|\/)(\.ssh|\.config\/buddy|\.gnupg|private-keys-v1\.d)\/?$/.test(path);
+/** A directory whose every file holds keys, such as `~/.ssh`. */
+export function holdsSecretFiles(path: string, directory = "."): boolean {
+  const place = placeOf(path, directory);
+  return KEYS.some(
+    ({ parts, absolute }) => parts.at(-1)?.startsWith("*") === true && ends(place, parts.slice(0, -1), absolute),
+  );
 }
 
-const SECRETS: readonly RegExp[] = [
-  // buddy's own sign-ins, and keys that stand in its configuration
-  /(^|\/)\.config\/buddy\/(auth\.json|buddy\.toml|[^/]*[*?[…][^/]*)/,
-  /(^|\/)buddy\/auth\.json/,
-  // private keys of ssh and gpg; a pattern may match them
-  /(^|\/)\.ssh\/(id_[^/]*|identity|[^/]*(rsa|dsa|ecdsa|ed25519)|[^/]*[*?[…][^/]*)$/,
-  /(^|\/)(id_(rsa|dsa|ecdsa|ed25519)(_sk)?|ssh_host_[a-z0-9]+_key)$/,
-  /(^|\/)\.gnupg\/(private-keys-v1\.d\/|secring)/,
-  // what other programs sign in with
-  /(^|\/)(\.aws\/credentials|\.netrc|\.git-credentials|\.pgpass|\.my\.cnf|\.vault-token|\.kube\/config|\.docker\/config\.json|\.config\/gh\/hosts\.yml)$/,
-  /^\/etc\/(ssl|pki\/tls)\/private\//,
-  // the environment of other processes, and the password hashes
-  /^\/proc\/[^/]+\/(task\/[^/]+\/)?environ$/,
-  /^\/etc\/g?shadow-?$/,
-];
+/** A directory with such files somewhere below it: a home, `/etc`, `~/.config`. */
+export function hasSecretsBelow(path: string, directory = "."): boolean {
+  const place = placeOf(path, directory);
+  if (place.parts.length === 0) return place.from !== ".";
+  if (place.from === "/" && /^(?:home|users|root)(?:\/[^/]+)?$/.test(place.parts.join("/"))) return true;
+  return KEYS.some(({ parts, absolute }) =>
+    parts.some((_, count) => count > 0 && ends(place, parts.slice(0, count), absolute)),
+  );
+}
+
+/** buddy's own files: what it keeps of sessions and terminals. */
+export function isBuddysOwn(path: string, directory = "."): boolean {
+  const place = placeOf(path, directory);
+  return OWN.some((own) => isAt(place, own) || ends(place, own.parts.slice(0, -1), own.absolute));
+}
+
+/** A variable of buddy's, or the beginning of a mark that its terminals write. */
+export function namesBuddy(text: string): boolean {
+  return /__buddy|\bBUDDY_[A-Z]|7771[;~]|[\][]7771/.test(text);
+}
+
+interface Secret {
+  /** Names from a directory down; `*` stands for any characters, `**` at the end for anything below. */
+  readonly parts: readonly string[];
+  readonly absolute: boolean;
+  /** Names that are public all the same. */
+  readonly but: readonly string[];
+}
+
+/** `a/b` lies in any directory, `/a/b` in the root; `!` and what follows are public. */
+function table(text: string): readonly Secret[] {
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const [path = "", ...but] = line.trim().split(/\s+!?/);
+      return { parts: path.split("/").filter((part) => part !== ""), absolute: path.startsWith("/"), but };
+    });
+}
+
+const PUBLIC_SSH = "!*.pub !config !config.d !known_hosts* !authorized_keys* !rc";
+const KEYS = table(`
+  .config/buddy/auth.json
+  .config/buddy/buddy.toml
+  buddy/auth.json
+  .local/state/buddy/**
+  .ssh/** ${PUBLIC_SSH}
+  id_rsa
+  id_dsa
+  id_ecdsa
+  id_ed25519
+  id_*_sk
+  ssh_host_*_key
+  .gnupg/** !*.pub !pubring* !gpg.conf !gpg-agent.conf !trustdb.gpg
+  private-keys-v1.d/**
+  .aws/credentials
+  .aws/sso/**
+  .aws/cli/cache/**
+  .azure/**
+  .config/gcloud/** !configurations !active_config
+  .config/gh/hosts.yml
+  .config/glab-cli/config.yml
+  .config/hub
+  .config/doctl/config.yaml
+  .config/rclone/rclone.conf
+  .config/sops/**
+  .config/op/**
+  .config/containers/auth.json
+  .docker/config.json
+  .kube/config
+  .kube/*.conf
+  kubeconfig
+  *.kubeconfig
+  .netrc
+  _netrc
+  .authinfo
+  .authinfo.gpg
+  .git-credentials
+  .config/git/credentials
+  .pgpass
+  .my.cnf
+  .mylogin.cnf
+  .npmrc
+  .pypirc
+  .yarnrc.yml
+  .gem/credentials
+  .cargo/credentials
+  .cargo/credentials.toml
+  .terraformrc
+  .terraform.d/credentials.tfrc.json
+  .vault-token
+  .htpasswd
+  .password-store/**
+  .local/share/keyrings/**
+  .local/share/kwalletd/**
+  library/keychains/**
+  .codex/auth.json
+  .claude/.credentials.json
+  .env
+  .env.* !.env.example !.env.sample !.env.template !.env.dist
+  *.env !example.env !sample.env !template.env
+  *.key
+  *.p12
+  *.pfx
+  *.kdbx
+  *.keytab
+  privkey*.pem
+  *-key.pem
+  *_key.pem
+  *.tfvars
+  /etc/shadow
+  /etc/shadow-
+  /etc/gshadow
+  /etc/gshadow-
+  /etc/security/opasswd
+  /etc/master.passwd
+  /etc/ssl/private/**
+  /etc/pki/tls/private/**
+  /etc/letsencrypt/keys/**
+  /etc/wireguard/**
+  /etc/ipsec.secrets
+  /etc/ppp/*-secrets
+  /etc/openvpn/** !*.conf !*.crt
+  /etc/networkmanager/system-connections/**
+  /etc/wpa_supplicant/**
+  /etc/krb5.keytab
+  /etc/kubernetes/*.conf
+  /etc/kubernetes/pki/** !*.crt !*.pub
+  /etc/rancher/k3s/k3s.yaml
+  /var/lib/kubelet/pki/**
+  /run/secrets/**
+  /var/run/secrets/**
+  /proc/*/environ
+  /proc/*/task/*/environ
+  /proc/*/mem
+  /proc/kcore
+`);
+
+const OWN = table(`
+  .buddyx/**
+  .agentx/**
+  /tmp/buddy-*/**
+  /var/tmp/buddy-*/**
+  /dev/shm/buddy-*/**
+  /run/user/*/buddy/**
+  .cache/buddy/**
+  .local/state/buddy/**
+`);
+
+function placeOf(path: string, directory: string): Path {
+  const { from, parts } = resolved(path.replace(/^~(?=\/|$)/, HOME), directory);
+  return { from, parts: parts.map((part) => part.toLowerCase()) };
+}
+
+function isAt({ from, parts }: Path, { parts: names, absolute, but }: Secret): boolean {
+  const last = parts.at(-1);
+  if (last === undefined || but.some((name) => isOnly(parts, name))) return false;
+  const below = names.at(-1) === "**";
+  const fixed = below ? names.slice(0, -1) : names;
+  if (!below && fixed.length === 1 && !absolute) return hasLetters(last) && mayMatch(last, fixed[0] as string);
+  for (let start = absolute ? 0 : parts.length - fixed.length; start >= 0; start--) {
+    if (absolute && (start > 0 || from !== "/")) return false;
+    const enough = below ? parts.length > start + fixed.length : parts.length === start + fixed.length;
+    if (enough && fixed.every((name, index) => mayMatch(parts[start + index] as string, name))) return true;
+    if (absolute || !below) return false;
+  }
+  return false;
+}
+
+/** The path ends in these names. */
+function ends({ from, parts }: Path, names: readonly string[], absolute: boolean): boolean {
+  const start = parts.length - names.length;
+  if (names.length === 0 || start < 0 || (absolute && (start > 0 || from !== "/"))) return false;
+  return names.every((name, index) => {
+    const part = parts[start + index] as string;
+    return (absolute || hasLetters(part)) && mayMatch(part, name);
+  });
+}
+
+/** Every file that the last part may stand for has this public name, or lies in a directory of it. */
+function isOnly(parts: readonly string[], name: string): boolean {
+  const last = parts.at(-1) as string;
+  if (name.startsWith("*")) return last.endsWith(name.slice(1)) && last.length >= name.length;
+  if (name.endsWith("*")) return last.startsWith(name.slice(0, -1));
+  return last === name || parts.at(-2) === name;
+}
+
+/** A pattern of few letters may stand for any file: that alone does not make it one of keys. */
+function hasLetters(part: string): boolean {
+  return isFixed(part) || part.replace(/[\uFDD0-\uFDD5]/g, "").length >= 2;
+}
+
+/** Whether a part of a path, with globs and unknown text in it, can be a name of the table. */
+function mayMatch(part: string, name: string): boolean {
+  if (name === part || name === "*") return true;
+  // Text that is not known matches a name only where something of the name is known.
+  if (part === UNKNOWN || part === NUMBER || (part.includes(UNKNOWN) && name.includes("*"))) return false;
+  if (name.startsWith(".") && (part[0] === STAR || part[0] === ONE)) return false;
+  if (isFixed(part) && !name.includes("*")) return false;
+  // Columns are positions in the name that can be reached.
+  let reached = new Set<number>([0]);
+  const skipStars = (positions: Set<number>) => {
+    for (const at of positions) if (name[at] === "*") positions.add(at + 1);
+    return positions;
+  };
+  skipStars(reached);
+  for (const character of part) {
+    const next = new Set<number>();
+    const any = character === STAR || character === UNKNOWN || character === NUMBER;
+    for (const at of reached) {
+      if (any) for (let to = at; to <= name.length; to++) next.add(to);
+      else if (name[at] === "*") next.add(at);
+      else if (at < name.length && (character === ONE || character === name[at])) next.add(at + 1);
+    }
+    reached = skipStars(next);
+    if (reached.size === 0) return false;
+  }
+  return reached.has(name.length);
+}

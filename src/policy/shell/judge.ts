@@ -4,12 +4,13 @@ import { deniedBy, textDeniedBy } from "./denylist.ts";
 import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
 import { diskDanger, writeDanger } from "./dangers/disk.ts";
 import { gitDanger } from "./dangers/git.ts";
+import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
-import { differsBetweenShells, outsideCommonGrammar } from "./syntax/common-grammar.ts";
-import { isUnknown, programName, readable, shown } from "./syntax/field.ts";
-import { holdsSecretFiles, holdsSecrets } from "../secret-files.ts";
+import { HOME, isUnknown, readable, shown } from "./syntax/field.ts";
+import { namesBuddy } from "../secret-files.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
 import { escalates, isHighRisk, onlyReads } from "./risk.ts";
+import { secretInput, secretPassedOn, secretRead } from "./secret-reads.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { walkText } from "./syntax/walk.ts";
 import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
@@ -29,12 +30,13 @@ export interface ShellContext {
 export function judgeShell(command: string, rules: ShellRules, context: ShellContext = {}): ShellJudgement {
   const walked = walkText(command, context);
   const uncertain = [...walked.uncertain];
-  if (context.shell !== undefined && context.shell !== "bash") noteDifferences(command, walked, uncertain);
-  const judged = walked.commands.map((found) => judgeCommand(found, rules, uncertain));
+  if (namesBuddy(command)) note(uncertain, "it touches buddy's own variables or marks");
+  const cwd = startOf(context);
+  const judged = walked.commands.map((found) => judgeCommand(found, rules, uncertain, cwd));
   const commands = judged.map((item) => item.command);
   const plain = walked.effects.length === 0 && walked.writes.length === 0 && uncertain.length === 0;
   const readOnly = plain && commands.every((item) => item.readOnly);
-  const verdict = overall(command, walked, judged, uncertain, rules, readOnly);
+  const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd });
   const danger =
     judged.some((item) => item.danger !== undefined) || walked.forkBomb || writeDanger(walked.writes) !== undefined;
   return {
@@ -60,25 +62,21 @@ function conditions(found: readonly FoundCommand[], judged: readonly Judged[]): 
   return [...new Map(all.map((one) => [key(one), one])).values()];
 }
 
-/** Without bash, only what every shell reads alike is certain. */
-function noteDifferences(text: string, walked: Walked, uncertain: string[]): void {
-  const why = outsideCommonGrammar(text);
-  if (why !== undefined) note(uncertain, why);
-  for (const found of walked.commands) {
-    const different = differsBetweenShells(found);
-    if (different !== undefined) note(uncertain, different);
-  }
-}
-
 interface Judged {
   readonly command: JudgedCommand;
   readonly danger: Danger | undefined;
   readonly denied: string | undefined;
 }
 
-function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[]): Judged {
+/** Where the shell is, with the home directory as the walk writes it. */
+function startOf({ cwd, home }: ShellContext): string | undefined {
+  if (cwd === undefined || !cwd.startsWith("/")) return undefined;
+  return home !== undefined && home !== "/" && `${cwd}/`.startsWith(`${home}/`) ? HOME + cwd.slice(home.length) : cwd;
+}
+
+function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[], cwd: string | undefined): Judged {
   const words = found.argv.filter((word) => word.source !== "" || word.value === "").map(shown);
-  const danger = dangerOf(found);
+  const danger = dangerOf(found, cwd);
   const denied = deniedBy(found, rules.denylist);
   const done = (kind: Verdict["kind"], why: string, readOnly = false): Judged => ({
     command: { words, verdict: kind, why, readOnly },
@@ -95,9 +93,9 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
     note(uncertain, `it may be “${denied.entry}” of the denylist`);
     return done("ask", `it may be “${denied.entry}” of the denylist`);
   }
-  const secret = why === undefined ? secretRead(found) : undefined;
+  const secret = why === undefined ? secretRead(found, cwd) : undefined;
   if (secret !== undefined && allowedBy(found, rules.allow) === undefined)
-    return done("ask", `it shows ${secret} to the model, which holds keys`, true);
+    return done("ask", `it shows ${secret} to the model`, true);
   if (why === undefined)
     return done(
       rules.autoApprove === "none" ? "ask" : "allow",
@@ -111,32 +109,13 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   return done("ask", why);
 }
 
-/** Programs that print names and facts of files, never what is in them. */
-const NAMES_ONLY = new Set(
-  "ls stat du find test [ tree file realpath readlink dirname basename cd echo printf".split(" "),
-);
-const READS_DIRECTORIES = new Set("grep egrep fgrep rg ag zgrep".split(" "));
-
-function secretRead({ argv, directories }: FoundCommand): string | undefined {
-  const program = programName(argv[0]?.value ?? "");
-  if (NAMES_ONLY.has(program)) return undefined;
-  for (const word of argv.slice(1)) {
-    const path = readable(word.value);
-    const places = /^[/~]/.test(path)
-      ? [path]
-      : [path, ...directories.map((directory) => `${readable(directory)}/${path}`)];
-    if (places.some((place) => holdsSecrets(place) || (READS_DIRECTORIES.has(program) && holdsSecretFiles(place))))
-      return path;
-  }
-  return undefined;
-}
-
 function note(list: string[], why: string): void {
   if (list.length < 20 && !list.includes(why)) list.push(why);
 }
 
-function dangerOf(found: FoundCommand): Danger | undefined {
-  const { argv, directories, writes } = found;
+function dangerOf(found: FoundCommand, cwd: string | undefined): Danger | undefined {
+  const { argv, writes } = found;
+  const directories = startingAt(found.directories, cwd);
   return (
     gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv, directories) ?? writeDanger(writes)
   );
@@ -146,9 +125,12 @@ function overall(
   text: string,
   walked: Walked,
   judged: readonly Judged[],
-  uncertain: readonly string[],
-  rules: ShellRules,
-  readOnly: boolean,
+  {
+    uncertain,
+    rules,
+    readOnly,
+    cwd,
+  }: { uncertain: readonly string[]; rules: ShellRules; readOnly: boolean; cwd: string | undefined },
 ): Verdict {
   const dangers = judged.flatMap((item) => (item.danger === undefined ? [] : [item.danger]));
   const loose = writeDanger(walked.writes);
@@ -174,8 +156,8 @@ function overall(
   if (asking !== undefined) return { kind: "ask", why: asking.command.why };
   const effect = walked.effects[0];
   if (effect !== undefined) return { kind: "ask", why: effect };
-  const read = [...text.matchAll(/<\s*["']?([^\s<>&|;()"']+)/g)].find(([, file = ""]) => holdsSecrets(file))?.[1];
-  if (read !== undefined) return { kind: "ask", why: `it shows ${read} to the model, which holds keys` };
+  const secret = secretInput(walked, cwd) ?? secretPassedOn(walked, cwd);
+  if (secret !== undefined) return { kind: "ask", why: `it shows ${secret} to the model` };
   if (judged.length === 0 && rules.autoApprove === "none") return { kind: "ask", why: "shell_auto_approve is none" };
   return {
     kind: "allow",

@@ -45,6 +45,15 @@ export function resolved(value: string, cwd: string): Path {
   return { from, parts };
 }
 
+/** Every directory that a relative name may count from: those of the text, and where the shell is. */
+export function startingAt(directories: readonly string[], cwd: string | undefined): readonly string[] {
+  if (cwd === undefined) return directories;
+  const absolute = directories
+    .filter((directory) => !/^[/\uFDD3]/.test(directory) && !isUnknown(directory))
+    .map((directory) => `${cwd}/${directory}`);
+  return [...directories, ...absolute];
+}
+
 /** Top-level directories of Linux and macOS; not /tmp. */
 const SYSTEM = [
   "bin",

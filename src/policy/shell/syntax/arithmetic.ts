@@ -1,23 +1,19 @@
 /** Arithmetic and [[ ]]: places where a shell evaluates text, and with it commands in subscripts, even those that a variable's value holds. */
 import { forEachChild, type SyntaxNode, type TestExpression, type Word, type WordPart } from "unbash";
+import { words } from "../../../lib/words.ts";
 import { NUMBER } from "./field.ts";
 import { OutOfWork } from "./findings.ts";
-import type { Value } from "./scope.ts";
-import { type Expansion, wordValues } from "./words.ts";
+import { type Expansion, simpleValues, wordValues } from "./words.ts";
 
 const DEEPEST = 200;
+/** An integer, or nothing. */
+const NUMERIC = /^\s*-?(?:\d|\uFDD4)*\s*$/;
+
+/** Variables that hold a number in every bash, whatever its environment says. */
+const ALWAYS_NUMBERS = new Set(words("RANDOM SRANDOM SECONDS LINENO UID EUID PPID BASHPID EPOCHSECONDS BASH_SUBSHELL"));
 
 export class Arithmetic {
-  /** Variables that may hold more than a number. */
-  readonly #notNumbers = new Set<string>();
-
   constructor(readonly by: Expansion) {}
-
-  assigned(name: string, values: readonly Value[]): void {
-    for (const value of values)
-      for (const text of typeof value === "string" ? [value] : value)
-        if (!/^\s*-?(?:\d|\uFDD4)*\s*$/.test(text)) this.#notNumbers.add(name);
-  }
 
   /** A subscript, an offset or a length. */
   computed(word: Word, values: readonly string[]): void {
@@ -66,7 +62,7 @@ export class Arithmetic {
     switch (expression.type) {
       case "TestUnary": {
         const values = wordValues(expression.operand, by);
-        if (expression.operator === "-v" && values.some((value) => value.includes("[")))
+        if (/^-[vR]$/.test(expression.operator) && !values.every(isVariableName))
           by.uncertain("a subscript that is evaluated");
         return;
       }
@@ -97,9 +93,23 @@ export class Arithmetic {
     if (name !== undefined) this.by.assign(name, [NUMBER]);
   }
 
+  /** A variable whose value nothing in the text sets to a number may hold a subscript with a command in it. */
   #evaluates(text: string): boolean {
-    if (/[`[]|\$\(/.test(text)) return true;
-    for (const name of text.match(/[A-Za-z_]\w*/g) ?? []) if (this.#notNumbers.has(name)) return true;
+    if (/[`[]|\$\(|\uFDD2/.test(text)) return true;
+    if (/\$\{?[@*!-]/.test(text)) return true;
+    for (const [, position, name] of text.matchAll(/\$\{?(\d+)|((?<![\w#]|\d[xX]?)[A-Za-z_]\w*)/g))
+      if (position !== undefined ? !this.#isNumber(`${position}`) : !this.#isNumber(name as string)) return true;
     return false;
   }
+
+  #isNumber(name: string): boolean {
+    const values = /^\d/.test(name) ? simpleValues(name, this.by) : this.by.scope.get(name);
+    if (values === undefined) return ALWAYS_NUMBERS.has(name);
+    return values.every((value) => (typeof value === "string" ? [value] : value).every((text) => NUMERIC.test(text)));
+  }
+}
+
+/** A plain name: nothing in it is evaluated. */
+export function isVariableName(text: string): boolean {
+  return /^[A-Za-z_]\w*$/.test(text);
 }

@@ -60,12 +60,18 @@ export function applyBuiltin(
   }
 }
 
-/** A name with a subscript, or a number: the shell evaluates the text and runs the substitutions in it. */
+/** Builtins that evaluate a subscript in the name of a variable, and with it whatever stands there. */
+const NAMING = /^(?:let|getopts|wait|unset|read|mapfile|readarray|declare|typeset|export|readonly|local)$/;
+
 function evaluated(name: string, argv: readonly Field[], by: Expansion): void {
-  const all = /^(?:let|getopts|wait|unset|read|mapfile|readarray|declare|typeset|export|readonly|local)$/.test(name);
+  const all = NAMING.test(name);
   if (!all && !/^(?:test|\[|printf)$/.test(name)) return;
   for (const [index, { value }] of argv.entries()) {
-    if (!all && argv[index - 1]?.value !== "-v") continue;
+    if (index === 0) continue;
+    const before = argv[index - 1]?.value ?? "";
+    const named = all || /^-[vR]$/.test(before) || (name === "printf" && index === 1 && value.startsWith("-v"));
+    if (!named) continue;
+    if (/\[|\uFDD2/.test(value)) by.uncertain(`${name} evaluates a subscript`);
     const at = value.search(/\$\(|`/);
     if (at > 0 && value.lastIndexOf("[", at) >= 0) by.reread(value.slice(at));
   }

@@ -1,7 +1,11 @@
 /** The part of shell grammar that dash, ash, mksh, zsh and fish read exactly as bash does. Nothing else is approved where there is no bash. */
 import { words } from "../../../lib/words.ts";
 import { type Field, isFixed, programName } from "./field.ts";
-import type { FoundCommand } from "./findings.ts";
+
+/** The shell that this parser reads as it is; undefined stands for it. */
+export function isBash(shell: string | undefined): boolean {
+  return shell === undefined || shell === "bash";
+}
 
 /** Why shells may read the text differently; undefined: all of them read the same commands and words. */
 export function outsideCommonGrammar(text: string): string | undefined {
@@ -84,9 +88,9 @@ const BUILTINS = new Set(
 );
 
 /** Why a command found in such a text may still do something else in one of these shells. */
-export function differsBetweenShells(found: FoundCommand): string | undefined {
-  const name = found.argv[0]?.value ?? "";
-  const args = found.argv.slice(1);
+export function differsBetweenShells(argv: readonly Field[]): string | undefined {
+  const name = argv[0]?.value ?? "";
+  const args = argv.slice(1);
   if (BUILTINS.has(name)) return `${name} differs between shells`;
   switch (programName(name)) {
     // zsh evaluates a number as arithmetic, and runs what stands in a subscript.

@@ -16,7 +16,10 @@ export class OutOfWork extends Error {}
 export class Findings {
   readonly calls = new CallGraph();
   readonly writes: Write[] = [];
+  readonly reads: Read[] = [];
   depth = 0;
+  /** The shell at hand need not be bash: only what all shells read alike is certain. */
+  anyShell = false;
   readonly #commands = new Map<string, FoundCommand>();
   readonly #uncertain = new Set<string>();
   readonly #effects = new Set<string>();
@@ -28,6 +31,7 @@ export class Findings {
       uncertain: [...this.#uncertain],
       effects: [...this.#effects],
       writes: this.writes,
+      reads: this.reads,
       forkBomb: this.calls.isBomb(),
     };
   }
@@ -85,12 +89,19 @@ export interface FoundCommand {
   readonly defined: boolean;
 }
 
+/** A file that a redirection reads, and the directories its name may count from. */
+export interface Read {
+  readonly file: string;
+  readonly directories: readonly string[];
+}
+
 export interface Walked {
   readonly commands: readonly FoundCommand[];
   readonly uncertain: readonly string[];
   /** What the text does besides running commands: assignments, redirections without a command, definitions. */
   readonly effects: readonly string[];
   readonly writes: readonly Write[];
+  readonly reads: readonly Read[];
   readonly forkBomb: boolean;
 }
 

@@ -1,5 +1,6 @@
 /** `${…}`: the values a parameter expansion may have. */
 import type { ParameterExpansionPart, ParameterOperation, Word } from "unbash";
+import { isVariableName } from "./arithmetic.ts";
 import { isFixed, NUMBER, UNKNOWN } from "./field.ts";
 import { patternToRegExp } from "./glob.ts";
 import type { Value } from "./scope.ts";
@@ -13,11 +14,10 @@ export function parameterValues(part: ParameterExpansionPart, by: Expansion): re
   let values = plainValues(part, by);
   if (prefix === "!") {
     if (operation?.type === "Names" || part.index !== undefined) return [UNKNOWN];
-    const known = by.scope.get(part.parameter) !== undefined;
     values = values.flatMap((value) => {
-      if (typeof value === "string" && /^[A-Za-z_]\w*$/.test(value)) return simpleValues(value, by);
+      if (typeof value === "string" && isVariableName(value)) return simpleValues(value, by);
       // A value such as a[$(command)] is evaluated.
-      if (known) by.uncertain("the value of a variable is read as a name, and what stands in it may run");
+      by.uncertain("the value of a variable is read as a name, and what stands in it may run");
       return [UNKNOWN];
     });
   }

@@ -1,9 +1,8 @@
 /** Redirections: what a command reads as its input, and which files it writes. */
 import type { Redirection } from "unbash";
-import { isFixed, NUMBER, readable } from "./field.ts";
+import { isFixed, NUMBER } from "./field.ts";
 import { isDeviceToRead, isDisk, isHarmlessSink } from "../dangers/protected-paths.ts";
 import { type Expansion, expandWord, wordValues } from "./words.ts";
-import { holdsSecrets } from "../../secret-files.ts";
 import type { Input } from "../wrappers/wrapped.ts";
 
 /** A file that a redirection writes. */
@@ -57,9 +56,8 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       const isDescriptor = /^(?:\d+-?|-)$/.test(item.value);
       if (operator === "<") {
         if (isInput) now = { kind: "unknown" };
+        by.reads(item.value);
         if (!isFixed(item.value) || isDeviceToRead(item.value)) by.uncertain(`input from ${item.source}`);
-        else if (item.source.includes("$") && holdsSecrets(readable(item.value)))
-          by.uncertain(`it shows ${readable(item.value)} to the model, which holds keys`);
       } else if (operator === "<&" || (operator === ">&" && isDescriptor)) {
         if (!isDescriptor) by.uncertain(`input from ${item.source}`);
         if (operator === "<&" && isInput) now = { kind: "unknown" };

@@ -2,6 +2,7 @@
 import type { Assignment, Command, Function as FunctionNode, Script } from "unbash";
 import { applyBuiltin } from "./builtins.ts";
 import { type Field, field, HOME, isFixed, isUnknown, UNKNOWN } from "./field.ts";
+import { differsBetweenShells, isBash, outsideCommonGrammar } from "./common-grammar.ts";
 import { CallGraph } from "../dangers/fork-bomb.ts";
 import type { Findings, FoundCommand, Printed } from "./findings.ts";
 import type { Lists } from "./lists.ts";
@@ -12,6 +13,7 @@ import { redirected, type Write } from "./redirections.ts";
 import { type DefinedFunction, flat } from "./scope.ts";
 import { type Expansion, expandWord, type Outcome } from "./words.ts";
 import type { InnerScript, Input, Wrapped } from "../wrappers/wrapped.ts";
+import { namesBuddy } from "../../secret-files.ts";
 import { unwrap } from "../wrappers/wrappers.ts";
 
 const MOST_COMBINATIONS = 48;
@@ -136,6 +138,9 @@ export class SimpleCommands {
       defined: body !== undefined,
     };
     this.found.add(command);
+    const different = this.found.anyShell ? differsBetweenShells(argv) : undefined;
+    if (different !== undefined) this.found.uncertain(different);
+    if (argv.some(({ value }) => namesBuddy(value))) this.found.uncertain("it touches buddy's own variables or marks");
     if (alias !== undefined && this.found.depth < 20) {
       // An alias is not looked for in its own text.
       this.#expanding.add(name);
@@ -200,9 +205,16 @@ export class SimpleCommands {
     }
     this.found.spend(10 + text.length / 2);
     if (!isFixed(text)) this.found.uncertain("it runs text of which a part is only known when it runs");
+    const { anyShell } = this.found;
+    if (script.shell !== undefined) this.found.anyShell = !isBash(script.shell);
+    const different = this.found.anyShell ? outsideCommonGrammar(text) : undefined;
+    if (different !== undefined) this.found.uncertain(different);
     const parsed = parseInner(text);
     for (const why of parsed.uncertain) this.found.uncertain(why);
-    if (parsed.script === undefined) return undefined;
+    if (parsed.script === undefined) {
+      this.found.anyShell = anyShell;
+      return undefined;
+    }
     const { positional, zeroth, cwd } = this.by.scope;
     if (script.positional !== undefined) {
       this.by.scope.zeroth = script.positional[0];
@@ -216,6 +228,7 @@ export class SimpleCommands {
       this.by.scope.maybe(body);
       this.by.scope.cwd = cwd;
     } else body();
+    this.found.anyShell = anyShell;
     if (script.own) this.by.scope.positional = positional;
     this.by.scope.zeroth = zeroth;
     return out;

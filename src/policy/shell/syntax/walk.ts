@@ -1,6 +1,7 @@
 /** Every command a text would run, found by walking its syntax tree the way a shell would execute it. */
 import type { Assignment, Script, Word, WordPart } from "unbash";
 import { assignmentEffect, isScriptVariable } from "./assignments.ts";
+import { isBash, outsideCommonGrammar } from "./common-grammar.ts";
 import { UNKNOWN } from "./field.ts";
 import { Findings, OutOfWork, type Printed, type Walked } from "./findings.ts";
 import { Lists } from "./lists.ts";
@@ -10,6 +11,8 @@ import { type Expansion, expandWord, wordValues } from "./words.ts";
 import { INHERITED } from "../wrappers/wrapped.ts";
 
 export interface WalkContext {
+  /** `bash` unless given; any other means that nothing but the grammar all shells share is certain. */
+  readonly shell?: string;
   readonly home?: string;
   readonly user?: string;
 }
@@ -18,6 +21,9 @@ export function walkText(text: string, context: WalkContext = {}): Walked {
   const found = new Findings();
   const { script, source, uncertain } = parseText(text);
   for (const why of uncertain) found.uncertain(why);
+  found.anyShell = !isBash(context.shell);
+  const different = found.anyShell ? outsideCommonGrammar(text) : undefined;
+  if (different !== undefined) found.uncertain(different);
   try {
     if (script !== undefined) new Walk(found, context).lists.text(script, source);
   } catch (error) {
@@ -44,6 +50,10 @@ class Walk implements Expansion {
 
   spend(cost: number): void {
     this.found.spend(cost);
+  }
+
+  reads(file: string): void {
+    this.found.reads.push({ file, directories: this.scope.directories() });
   }
 
   runText(text: string): void {
@@ -93,12 +103,16 @@ class Walk implements Expansion {
 
   assignment(node: Assignment): { name: string; values: readonly Value[] } {
     const { name, value } = node;
-    if (node.index !== undefined) wordValues(node.index, this);
+    if (node.index !== undefined) this.computed(node.index, wordValues(node.index, this));
     let values: Value[];
     if (value.type === "ArrayValue") {
       const elements: string[] = [];
-      for (const element of value.elements)
+      for (const element of value.elements) {
+        // `([n]=x)`: the subscript is evaluated.
+        const subscript = /^\[([^\]]*)\]\+?=/.exec(element.text);
+        if (subscript !== null) this.computed({ ...element, text: subscript[1] as string }, []);
         for (const item of expandWord(element, this)[0] ?? []) elements.push(item.value.replace(/^\[[^\]]*\]=/, ""));
+      }
       values = [elements];
     } else values = [...wordValues(value, this)];
     if (node.index !== undefined || node.append === true) {
@@ -115,10 +129,9 @@ class Walk implements Expansion {
     if (effect !== undefined) this.found.effect(effect);
   }
 
-  /** Values that are commands themselves are walked, and text that arithmetic would run is remembered. */
+  /** Values that are commands themselves are walked. */
   #noted(name: string, values: readonly Value[]): void {
     this.found.spend(2 + values.length);
-    this.lists.evaluation.assigned(name, values);
     for (const value of values) {
       for (const text of typeof value === "string" ? [value] : value) {
         if (isScriptVariable(name)) this.#run(text);

@@ -21,6 +21,8 @@ export interface Expansion {
   /** Name and possible values of an assignment; the caller decides whether the scope gets them. */
   assignment(node: Assignment): { name: string; values: readonly Value[] };
   setVariable(name: string, values: readonly Value[]): void;
+  /** A redirection reads this file. */
+  reads(file: string): void;
   readonly uncertain: (why: string) => void;
   /** Walks text that runs later, or may. */
   runText(text: string): void;

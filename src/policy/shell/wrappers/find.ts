@@ -1,5 +1,5 @@
 /** find: what its actions run or delete, and whether a test narrows that down. */
-import { type Field, field, isFixed, matchesAll, UNKNOWN } from "../syntax/field.ts";
+import { type Field, field, isFixed, matchesAll, ONE, UNKNOWN } from "../syntax/field.ts";
 import type { Wrapped } from "./wrapped.ts";
 
 export interface FindPlan {
@@ -11,7 +11,7 @@ export interface FindPlan {
 
 export type FindAction =
   | { readonly kind: "delete"; readonly narrowed: boolean }
-  /** `named`: the only name the files have that it runs on. */
+  /** `named`: the only name the files have that it runs on, with stand-ins for the parts a pattern leaves open. */
   | {
       readonly kind: "run";
       readonly argv: readonly Field[];
@@ -149,7 +149,7 @@ class Expression {
     }
     if (ONE_WORD.test(word)) {
       const value = this.argv[this.at++]?.value ?? "";
-      if (word === "-name" && isFixed(value) && !/[*?[\\]/.test(value)) this.#named = value;
+      if (/^-i?name$/.test(word) && isFixed(value)) this.#named = patternName(value);
       if (word === "-maxdepth") return false;
       return NARROWING.test(word) && !matchesAll(value);
     }
@@ -161,4 +161,11 @@ class Expression {
     const word = this.argv[this.at]?.value;
     return word === ";" || (word === "+" && this.argv[this.at - 1]?.value === "{}");
   }
+}
+
+function patternName(pattern: string): string {
+  return pattern.replace(
+    /\\(.)|\*+|\[[^\]]*\]|\?/g,
+    (found, escaped?: string) => escaped ?? (found.startsWith("*") ? UNKNOWN : ONE),
+  );
 }

@@ -3,7 +3,9 @@ import { type Field, field, programName, UNKNOWN } from "../syntax/field.ts";
 import { leadingOptions, type OptionShape } from "./options.ts";
 import { assignments, fromInput, joined, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
 
+/** zsh, fish and csh read start-up files even for `-c`: only the others change nothing by themselves. */
 export const shell: Wrapper = (argv, input) => {
+  const name = programName(argv[0]?.value ?? "");
   const shape: OptionShape = {
     flags: "abefhiklmnprstuvxBCEHPTVcDNqgyLXZ0123456789",
     values: "oO",
@@ -42,7 +44,8 @@ export const shell: Wrapper = (argv, input) => {
     const text = long ?? argv[options.at];
     const positional = rest(argv, options.at + 1).map((word) => word.value);
     const known = text !== undefined && !(text.value === UNKNOWN);
-    return { harmless: quiet, scripts: [script(known ? text.value : undefined, true, positional)], ...uncertain };
+    const inner = { ...script(known ? text.value : undefined, true, positional), shell: name };
+    return { harmless: quiet && /^(?:ba|da|a)?sh$/.test(name), scripts: [inner], ...uncertain };
   }
   const file = argv[options.at];
   if (file === undefined || seen.has("s") || /^(?:-|\/dev\/stdin|\/dev\/fd\/0|\/proc\/self\/fd\/0)$/.test(file.value))

@@ -15,6 +15,8 @@ export interface InnerScript {
   readonly positional?: readonly string[];
   /** Runs in a shell of its own: what it assigns is gone afterwards. */
   readonly own: boolean;
+  /** The name of that shell, where it may be another one. */
+  readonly shell?: string;
 }
 
 /** What a wrapper runs. Empty: the program is one, but this use of it runs nothing. */

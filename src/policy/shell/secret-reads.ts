@@ -1,0 +1,96 @@
+/** Which file of keys, or of buddy's own, a read would show to the model: one rule for words, scripts and redirections. */
+import { words } from "../../lib/words.ts";
+import { hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../secret-files.ts";
+import { startingAt } from "./dangers/protected-paths.ts";
+import { HOME, programName, readable, UNKNOWN } from "./syntax/field.ts";
+import type { FoundCommand, Walked } from "./syntax/findings.ts";
+
+/** What a command shows, in words that follow "it shows"; undefined: nothing secret. */
+export function secretRead(found: FoundCommand, cwd: string | undefined): string | undefined {
+  const program = programName(found.argv[0]?.value ?? "");
+  const places = startingAt(found.directories, cwd);
+  const whole = isRecursive(program, found);
+  for (const path of pathsOf(program, found)) {
+    for (const place of places) {
+      if (isBuddysOwn(path, place)) return `${readable(path)}, one of buddy's own files,`;
+      if (NAMES_ONLY.has(program)) continue;
+      if (holdsSecrets(path, place) || holdsSecretFiles(path, place) || (whole && hasSecretsBelow(path, place)))
+        return `${readable(path)}, which holds keys,`;
+    }
+  }
+  return undefined;
+}
+
+/** The same of a redirection. */
+export function secretInput(walked: Walked, cwd: string | undefined): string | undefined {
+  for (const { file, directories } of walked.reads)
+    for (const place of startingAt(directories, cwd))
+      if (holdsSecrets(file, place) || isBuddysOwn(file, place)) return `${readable(file)}, which holds keys,`;
+  return undefined;
+}
+
+/** Names of such files that are listed, and then handed to a program that reads what they hold. */
+export function secretPassedOn(walked: Walked, cwd: string | undefined): string | undefined {
+  const passed = walked.commands.some(({ argv, by }) => {
+    if (NAMES_ONLY.has(programName(argv[0]?.value ?? ""))) return false;
+    return by?.command.argv[0]?.value.endsWith("xargs") === true || argv.some(({ value }) => value.includes(UNKNOWN));
+  });
+  if (!passed) return undefined;
+  for (const found of walked.commands) {
+    const program = programName(found.argv[0]?.value ?? "");
+    if (!NAMES_ONLY.has(program) || program === "echo" || program === "printf") continue;
+    for (const path of pathsOf(program, found))
+      for (const place of startingAt(found.directories, cwd))
+        if (holdsSecrets(path, place) || holdsSecretFiles(path, place)) return `${readable(path)}, which holds keys,`;
+  }
+  return undefined;
+}
+
+/** Programs that print names and facts of files, never what is in them. */
+const NAMES_ONLY: ReadonlySet<string> = new Set(
+  words(`ls stat du find gfind test [ tree file realpath readlink dirname basename cd pushd echo printf pwd which type
+    namei lsattr getfacl`),
+);
+/** Programs whose first operand is a pattern, not a file. */
+const PATTERN_FIRST = new Set(words("grep egrep fgrep zgrep rg ag ack"));
+/** Programs whose script may name files. */
+const SCRIPTED = new Set(words("sed gsed awk gawk mawk nawk"));
+const MOST_TOKENS = 64;
+
+/** Whatever in the words may be the path of a file that is read. */
+function pathsOf(program: string, { argv, by }: FoundCommand): readonly string[] {
+  const paths: string[] = [];
+  const args = argv.slice(1).map((word) => word.value);
+  let skip = PATTERN_FIRST.has(program) && !args.some((word) => /^-[a-zA-Z]*[ef]|^--(?:regexp|file)/.test(word));
+  for (const word of args) {
+    if (skip && !word.startsWith("-")) {
+      skip = false;
+      continue;
+    }
+    paths.push(word.startsWith("-") ? word.replace(/^-[A-Za-z]/, "") : word);
+    if (paths.length > MOST_TOKENS || !/[\s'"=@:,(){}<>;|&]/.test(word)) continue;
+    // `if=FILE`, `@FILE`, `--file=FILE`, and files that a script names.
+    for (const token of word.split(/[\s'"=@:,(){}<>;|&]+/).slice(0, MOST_TOKENS))
+      if (/[/~]/.test(token) || token.startsWith(HOME) || SCRIPTED.has(program) || /[=@]/.test(word)) paths.push(token);
+  }
+  // A search without a place to search reads the directory it is in.
+  if (RECURSIVE.has(program) && by === undefined && !args.slice(1).some((word) => !word.startsWith("-")))
+    paths.push(".");
+  return paths.filter((path) => path !== "");
+}
+
+const RECURSIVE = new Set(words("rg ag ack"));
+
+/** Reads all that lies below a directory. */
+function isRecursive(program: string, { argv, by }: FoundCommand): boolean {
+  const options = argv.slice(1).map((word) => readable(word.value));
+  // Only names such as *.conf, which no file of keys has.
+  if (options.some((word) => /^--include=\*\.(?:conf|cfg|ini|log|md|txt|service|yaml|yml|json|[a-z]{1,3})$/.test(word)))
+    return false;
+  if (RECURSIVE.has(program)) return true;
+  if (PATTERN_FIRST.has(program) || program === "diff")
+    return options.some((word) => /^-[a-zA-Z]*[rR]|^--(?:recursive|dereference-recursive)/.test(word));
+  if (/^(?:tar|bsdtar|gtar|zip|7z|rsync|cp|scp)$/.test(program)) return true;
+  const wrapper = programName(by?.command.argv[0]?.value ?? "");
+  return wrapper === "find" || wrapper === "gfind";
+}
