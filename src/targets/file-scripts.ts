@@ -68,37 +68,48 @@ done
 printf '%s\\0' "$r" $k "\${HOME:-/}" $i
 `;
 
+/** `deny PATH` prints owner, mode and file attributes of what may not be touched. */
+const DENY = `
+deny() { ls -ld "$1"; if command -v lsattr >/dev/null 2>&1; then lsattr -d "$1" 2>/dev/null; fi; exit 13; }
+`;
+
 /**
- * Arguments: path, working directory, first line, lines ("" = all), most bytes.
- * Prints size, NUL bytes found in the first 8 KiB, line feeds ("" = not counted), 1 when the last line is not ended; then
- * the bytes. A small file comes whole, as "size\0whole\0\0\0bytes": two processes there instead of eight.
+ * Arguments: path, working directory, first line, lines ("" = all), most bytes, user id.
+ * Prints mode, links, owner ("" = this user), size, NUL bytes found in the first 8 KiB, line feeds ("" = not counted), 1
+ * when the last line is not ended; then the bytes. A small file comes whole, with "whole" instead of the number of NUL
+ * bytes: two processes on the target instead of eight.
  */
 export const READ = `
 LC_ALL=C; export LC_ALL
-${FULL}
+${FULL}${DENY}
 full "$1" "$2"
 if [ -d "$p" ]; then exit 21; fi
 if [ ! -e "$p" ]; then
-  if [ -L "$p" ]; then exit 41; fi
-  d=\${p%/*}; d=\${d:-/}
-  if [ -e "$d" ] && [ ! -d "$d" ]; then exit 20; fi
-  if [ -d "$d" ] && [ ! -x "$d" ]; then exit 13; fi
+  d=$p
+  while [ ! -e "$d" ] && [ ! -L "$d" ] && [ -n "$d" ]; do d=\${d%/*}; done
+  if [ "$d" = "$p" ]; then exit 41; fi
+  d=\${d:-/}
+  if [ ! -d "$d" ]; then exit 20; fi
+  if [ ! -x "$d" ]; then deny "$d"; fi
   exit 2
 fi
 if [ ! -f "$p" ]; then exit 22; fi
-if [ ! -r "$p" ]; then exit 13; fi
-set -- "$p" "$2" "$3" "$4" "$5"
-size() { size=$5; }
-size $(ls -ldnL "$1")
+if [ ! -r "$p" ]; then deny "$p"; fi
+set -- "$p" "$2" "$3" "$4" "$5" "$6"
+facts() { mode=$1 links=$2 uid=$3 size=$5; }
+facts $(ls -ldnL "$1")
+owner=
+if [ "$uid" != "$6" ]; then named() { owner=$3; }; named $(ls -ldL "$1"); fi
 if [ "$size" = 0 ]; then size=$(($(wc -c <"$1"))) || exit 5; fi
-if [ "$size" -le 65536 ]; then printf '%s\\0whole\\0\\0\\0' "$size"; exec cat "$1"; fi
+printf '%s\\0' "$mode" "$links" "$owner" "$size"
+if [ "$size" -le 65536 ]; then printf 'whole\\0\\0\\0'; exec cat "$1"; fi
 nul=$(($(dd if="$1" bs=8192 count=1 2>/dev/null | tr -dc '\\000' | wc -c)))
 total= open=0
 if [ "$nul" = 0 ] && [ "$size" -le 67108864 ]; then
   total=$(($(wc -l <"$1"))) || exit 5
   if [ "$size" -gt 0 ] && [ $(($(tail -c 1 "$1" | wc -l))) -eq 0 ]; then open=1; fi
 fi
-printf '%s\\0' "$size" "$nul" "$total" $open
+printf '%s\\0' "$nul" "$total" $open
 if [ "$nul" != 0 ]; then exit 0; fi
 cut() { if [ -n "$1" ]; then head -n "$1"; else cat; fi; }
 if [ "$3" -gt 1 ]; then tail -n "+$3" "$1" 2>/dev/null; else cat "$1"; fi | cut "$4" | take "$5"
@@ -107,13 +118,17 @@ exit 0
 
 /**
  * Arguments: path, working directory, bytes that must arrive, name for the temporary file, the only place allowed or "".
- * Data on stdin.
- * Prints 1 when the file is new, and where it went. The data is complete on the target before the old file is touched.
- * In place instead of by rename: where the owner could not be kept, with ACLs, over a mount point, in a closed directory.
+ * Data on stdin. Prints 1 when the file is new, and where it went.
+ *
+ * The data is complete on the target before the old file is touched. It replaces the old file by a rename, with the same
+ * owner, mode and attributes. In place instead: where those cannot be kept, with ACLs or further hard links, over a mount
+ * point, in a closed directory. Then a copy of the old text is made first, the file is made long enough before anything is
+ * overwritten, and the copy is put back when that fails. Exit 28: no room, nothing changed; 27: failed and put back;
+ * 8: failed, and the copy named on stdout is all that is left of the old text.
  */
 export const WRITE = `
 LC_ALL=C; export LC_ALL
-${FULL}${WALK}
+${FULL}${WALK}${DENY}
 full "$1" "$2"
 case $p in */) exit 21 ;; esac
 walk || exit 4
@@ -122,43 +137,72 @@ kind "$r"
 case $k in directory) exit 21 ;; other) exit 22 ;; esac
 dir=\${r%/*}; dir=\${dir:-/}
 if [ ! -d "$dir" ]; then mkdir -p "$dir" || exit 1; fi
-tmp=\${dir%/}/$4 how=rename
-trap 'if [ -n "$tmp" ]; then rm -f "$tmp"; fi' EXIT
-trap 'rm -f "$tmp"; exit 1' HUP INT TERM PIPE
+tmp=\${dir%/}/$4 old= how=rename
+trap 'rm -f \${tmp:+"$tmp"} \${old:+"$old"}' EXIT
+trap 'exit 1' HUP INT TERM PIPE
 create() { set -C; command : >"$1"; c=$?; set +C; return $c; }
-perms() { a=$1 uid=$3 gid=$4; }
+facts() { a=$1 links=$2 uid=$3 gid=$4 size=$5; }
 if [ $k = file ]; then
-  perms $(ls -ldn "$r")
-  case $a in *+) how=place ;; esac
+  facts $(ls -ldn "$r")
+  case $a in *[+@]) how=place ;; esac
+  if [ "$links" -gt 1 ]; then how=place; fi
   umask 077
   if ! create "$tmp" 2>/dev/null; then
-    if [ ! -w "$r" ]; then create "$tmp"; exit 1; fi
+    if [ ! -w "$r" ]; then deny "$r"; fi
     tmp=\${TMPDIR:-/tmp}/$4 how=place
     create "$tmp" || exit 1
   fi
-else create "$tmp" || exit 1; fi
+elif ! create "$tmp"; then
+  if [ ! -w "$dir" ]; then deny "$dir"; fi
+  exit 1
+fi
 cat >"$tmp" || exit 1
 if [ $(($(wc -c <"$tmp"))) -ne "$3" ]; then exit 9; fi
 if [ $k = missing ]; then mv -f "$tmp" "$r" || exit 1; tmp=; printf '1\\0%s\\0' "$r"; exit 0; fi
-if [ $how = rename ]; then
+# Where cp knows how, it also copies extended attributes, and says when it cannot.
+like() {
+  if [ -r "$r" ]; then
+    if cp --attributes-only --preserve=mode,ownership,xattr "$r" "$tmp" 2>/dev/null; then return 0; fi
+    if cp --version >/dev/null 2>&1; then return 1; fi
+    if command -v getfattr >/dev/null 2>&1 && [ -n "$(getfattr -h "$r" 2>/dev/null)" ]; then return 1; fi
+  fi
   want="$uid $gid"; new=$a
-  perms $(ls -ldn "$tmp")
-  if [ "$uid $gid" != "$want" ]; then chown "\${want% *}:\${want#* }" "$tmp" 2>/dev/null || how=place; fi
+  facts $(ls -ldn "$tmp")
+  if [ "$uid $gid" != "$want" ]; then chown "\${want% *}:\${want#* }" "$tmp" 2>/dev/null || return 1; fi
   a=$new
-fi
-if [ $how = rename ]; then
   m() { case $2 in r*) b=r ;; *) b= ;; esac; case $2 in ?w*) b=\${b}w ;; esac
     case $2 in ??[xst]) b=\${b}x ;; esac; case $2 in ??[sS]) b=\${b}s ;; ??[tT]) b=\${b}t ;; esac; mode="$mode\${mode:+,}$1=$b"; }
   mode=; x=\${a#?}
   y=\${x#???}; m u "\${x%"$y"}"; x=$y; y=\${x#???}; m g "\${x%"$y"}"; x=$y; y=\${x#???}; m o "\${x%"$y"}"
-  chmod "\${mode%t}" "$tmp" || exit 1
+  chmod "\${mode%t}" "$tmp" || return 1
   case $mode in *t) chmod +t "$tmp" 2>/dev/null ;; esac
-  case $a in *.) chcon --reference="$r" "$tmp" 2>/dev/null ;; esac
-  if mv -f "$tmp" "$r" 2>/dev/null; then tmp=; else how=place; fi
+  return 0
+}
+if [ $how = rename ]; then
+  if like; then
+    case $a in *.) chcon --reference="$r" "$tmp" 2>/dev/null ;; esac
+    if mv -f "$tmp" "$r" 2>/dev/null; then tmp=; else how=place; fi
+  else how=place; fi
 fi
 if [ $how = place ]; then
-  if [ ! -w "$r" ]; then : >>"$r"; exit 1; fi
-  cat "$tmp" >"$r" || exit 8
+  facts $(ls -ldn "$r")
+  cut() { dd if=/dev/null of="$r" bs=1 seek="$1" count=0; }
+  put() { dd if="$1" of="$r" bs=65536 conv=notrunc && cut "$2" && [ $(($(wc -c <"$r"))) -eq "$2" ]; }
+  # Opens it for writing and changes nothing; an append-only file passes every other test.
+  if [ ! -w "$r" ] || ! cut "$size" 2>/dev/null; then deny "$r"; fi
+  if [ ! -r "$r" ]; then deny "$r"; fi
+  trap '' HUP INT TERM PIPE
+  save() { old=$1; create "$old" && cat "$r" >"$old"; }
+  if ! save "$tmp.old" 2>/dev/null; then rm -f "$old"; save "\${TMPDIR:-/tmp}/$4.old" || exit 28; fi
+  if [ "$3" -gt "$size" ] && ! tail -c "+$((size + 1))" "$tmp" >>"$r"; then
+    cut "$size" 2>/dev/null && exit 28
+    put "$old" "$size" 2>/dev/null && exit 28
+    printf '%s\\0' "$old"; old=; exit 8
+  fi
+  if ! put "$tmp" "$3"; then
+    put "$old" "$size" 2>/dev/null && exit 27
+    printf '%s\\0' "$old"; old=; exit 8
+  fi
 fi
 printf '0\\0%s\\0' "$r"
 `;

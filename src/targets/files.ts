@@ -1,9 +1,10 @@
-/** Files on any target: resolved, read and written by small scripts on the standing helper. */
+/** Files on any target: resolved, read and written by small scripts on the script runner. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
+import { decodeText } from "../lib/text-encoding.ts";
 import { wholeCharacters } from "../lib/whole-characters.ts";
 import { READ, RESOLVE, WRITE } from "./file-scripts.ts";
-import type { FileAccess, FileSlice, ResolvedPath, ScriptResult, Transport } from "./target.ts";
+import type { FileAccess, FileSlice, MachineFacts, ResolvedPath, ScriptResult, Transport } from "./target.ts";
 
 /** More in one go is not a text for a conversation, nor an edit by hand. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -25,7 +26,7 @@ export function fileAccess(transport: Transport, options: FileOptions): FileAcce
     async resolve(path) {
       const result = await ask(RESOLVE, path, []);
       const [resolved, kind, home, folds] = fields(result, 4);
-      if (result.code !== 0 || !isKind(kind)) throw failure("resolve", path, result);
+      if (result.code !== 0 || !isKind(kind)) throw failure("resolve", path, result, transport.facts);
       return {
         path: resolved ?? path,
         kind,
@@ -40,8 +41,9 @@ export function fileAccess(transport: Transport, options: FileOptions): FileAcce
       const most = Math.min(Math.max(0, Math.trunc(maxBytes)), MAX_BYTES);
       const lines = limit === undefined ? "" : String(Math.max(0, Math.trunc(limit)));
       // One byte more than wanted tells a full slice from a cut one.
-      const result = await ask(READ, path, [String(first), lines, String(most + 1)], signalled(signal));
-      if (result.code !== 0) throw failure("read", path, result);
+      const args = [String(first), lines, String(most + 1), String(transport.facts.uid)];
+      const result = await ask(READ, path, args, signalled(signal));
+      if (result.code !== 0) throw failure("read", path, result, transport.facts);
       return slice(result.stdout, first, limit, most);
     },
 
@@ -55,7 +57,7 @@ export function fileAccess(transport: Transport, options: FileOptions): FileAcce
         input: bytes,
         ...signalled(signal),
       });
-      if (result.code !== 0) throw failure("write", path, result);
+      if (result.code !== 0) throw failure("write", path, result, transport.facts);
       return { bytes: bytes.byteLength, created: fields(result, 2)[0] === "1" };
     },
   };
@@ -78,6 +80,8 @@ function slice(answer: Buffer, first: number, limit: number | undefined, most: n
     at = end + 1;
     return text;
   };
+  const [mode, links, owner] = [field(), Number(field()), field()];
+  const access = { mode, links, ...(owner === "" ? {} : { owner }) };
   const sizeBytes = Number(field());
   const nul = field();
   const feeds = field();
@@ -85,7 +89,7 @@ function slice(answer: Buffer, first: number, limit: number | undefined, most: n
   const content = answer.subarray(at);
   const whole = nul === "whole";
   if ((!whole && nul !== "0") || content.includes(0)) {
-    return { text: "", binary: true, lossy: false, sizeBytes, lines: 0 };
+    return { ...decodeText(NOTHING), bytes: NOTHING, binary: true, sizeBytes, access, lines: 0 };
   }
   const total = whole ? countLines(content) : feeds === "" ? undefined : Number(feeds) + (open ? 1 : 0);
   let bytes = whole ? linesOf(content, first, limit) : content;
@@ -97,8 +101,10 @@ function slice(answer: Buffer, first: number, limit: number | undefined, most: n
   }
   const lines = countLines(bytes);
   return {
-    ...decode(bytes),
+    ...decodeText(bytes),
+    bytes,
     binary: false,
+    access,
     sizeBytes: whole ? content.length : sizeBytes,
     lines,
     ...(cutLine ? { cutLine } : {}),
@@ -123,13 +129,7 @@ function linesOf(content: Buffer, first: number, limit: number | undefined): Buf
   return content.subarray(from, to);
 }
 
-function decode(bytes: Buffer): { text: string; lossy: boolean } {
-  try {
-    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes), lossy: false };
-  } catch {
-    return { text: bytes.toString("utf8"), lossy: true };
-  }
-}
+const NOTHING = Buffer.alloc(0);
 
 function countLines(bytes: Buffer): number {
   let lines = 0;
@@ -152,37 +152,57 @@ const CODES: Readonly<Record<number, string>> = {
   4: "too many levels of symbolic links",
   5: "it cannot be read",
   9: "the connection broke off before all of it arrived; nothing was changed",
-  13: "permission denied",
   20: "a part of the path is a file, not a directory",
   21: "it is a directory",
   22: "it is not a regular file but a device, pipe or socket",
   41: "it is a symbolic link that leads nowhere",
 };
 
-/** What the tools there say (in the C locale), what it means, what to do. */
+/** What the tools on the target print (in the C locale), what it means, what to do. */
 const SAID: readonly (readonly [RegExp, string, string?])[] = [
   [/read-only file system/i, "the file system is mounted read-only"],
-  [
-    /no space left/i,
-    "the disk is full; nothing was changed",
-    "Make room there first: df -h shows which file system is full.",
-  ],
-  [/quota exceeded/i, "the disk quota is used up; nothing was changed"],
+  [/no space left/i, "the disk is full", "Make room there first: df -h shows which file system is full."],
+  [/quota exceeded/i, "the disk quota is used up"],
   [/permission denied|operation not permitted/i, "permission denied"],
   [/not a directory|file exists/i, "a part of the path is a file, not a directory"],
   [/nonexist|no such file/i, "the directory takes no new files"],
   [/file name too long/i, "the name is too long"],
 ];
 
-function failure(verb: string, path: string, result: ScriptResult): BuddyError {
+function failure(verb: string, path: string, result: ScriptResult, facts: MachineFacts): BuddyError {
+  if (result.code === 13) return denied(verb, path, result, facts);
   const said = result.stderr.trim();
-  const known = SAID.find(([pattern]) => pattern.test(said));
-  if (verb === "write" && result.code === 8) {
-    return new BuddyError(
-      "target",
-      `cannot write ${path}: ${known?.[1] ?? said}; it could only be written in place and may be incomplete`,
-    );
+  const [, meaning = said.split("\n").at(-1) ?? "", hint] = SAID.find(([pattern]) => pattern.test(said)) ?? [];
+  const why = CODES[result.code] ?? (meaning === "" ? `exit code ${result.code}` : meaning);
+  return new BuddyError("target", `cannot ${verb} ${path}: ${why}${verb === "write" ? aftermath(result) : ""}`, {
+    hint,
+  });
+}
+
+/** In what state a failed write leaves the file. */
+function aftermath({ code, stdout }: ScriptResult): string {
+  if (code === 27) return "; its old text was put back";
+  if (code === 8) return `; the file is incomplete, and its old text is in ${stdout.toString().split("\0")[0]}`;
+  return code === 1 || code === 28 ? "; nothing was changed" : "";
+}
+
+/** With owner and mode of what may not be touched, and how to continue. */
+function denied(verb: string, path: string, { stdout }: ScriptResult, { user, uid }: MachineFacts): BuddyError {
+  const [listed = "", attributes = ""] = stdout.toString().split("\n");
+  const [mode = "", , owner = "", group = ""] = listed.split(/\s+/);
+  const flags = attributes.split(" ")[0] ?? "";
+  const locked = verb === "write" && flags.includes("i") ? "immutable" : flags.includes("a") ? "append-only" : "";
+  if (verb === "write" && locked !== "") {
+    return new BuddyError("target", `cannot write ${path}: permission denied: it is ${locked}; nothing was changed`, {
+      hint: `${uid === 0 ? "" : "As root: "}chattr -${locked === "immutable" ? "i" : "a"} takes that off, if it is not there on purpose.`,
+    });
   }
-  const why = CODES[result.code] ?? known?.[1] ?? (said === "" ? `exit code ${result.code}` : said);
-  return new BuddyError("target", `cannot ${verb} ${path}: ${why}`, { hint: known?.[2] });
+  const what = mode.startsWith("d") ? "the directory" : "it";
+  const whose = owner === "" ? "" : `: ${what} belongs to ${owner}:${group} (mode ${mode}), and you are ${user}`;
+  return new BuddyError("target", `cannot ${verb} ${path}: permission denied${whose}`, {
+    hint:
+      uid === 0
+        ? undefined
+        : `Continue with run_shell and sudo (sudo ${verb === "read" ? "cat" : "tee"}), or as ${owner}.`,
+  });
 }

@@ -1,4 +1,6 @@
 /** The contracts of execution: WHERE a process starts (Transport) × HOW commands run there (Shell), joined in a Target. */
+import type { LineEnds, TextEncodingName } from "../lib/text-encoding.ts";
+
 export interface Target extends AsyncDisposable {
   readonly identity: TargetIdentity;
   readonly transport: Transport;
@@ -288,14 +290,26 @@ export interface ReadOptions {
 export interface FileSlice {
   readonly text: string;
   readonly binary: boolean;
-  /** Not valid UTF-8: bytes were replaced, so writing the text back would damage the file. */
-  readonly lossy: boolean;
+  /** Of the slice: a part in plain ASCII is UTF-8 whatever the rest is. */
+  readonly encoding: TextEncodingName;
+  readonly lineEnds: LineEnds;
+  /** The slice as it is in the file. */
+  readonly bytes: Uint8Array;
   readonly sizeBytes: number;
+  readonly access: FileMode;
   /** Lines in the slice, and lines left after it (undefined when unknown). */
   readonly lines: number;
   readonly linesLeft?: number;
   /** The only line in the slice is longer than maxBytes and was cut. */
   readonly cutLine?: boolean;
+}
+
+export interface FileMode {
+  /** As `ls -l` prints it: "-rw-r--r--", with "+" behind it where there is an ACL. */
+  readonly mode: string;
+  readonly links: number;
+  /** Set where the file belongs to another user than the one buddy works as. */
+  readonly owner?: string;
 }
 
 export interface BackgroundShells {

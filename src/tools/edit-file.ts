@@ -4,7 +4,8 @@ import type { FileAccess } from "../targets/target.ts";
 import { boundText } from "./bound-output.ts";
 import { unifiedDiff } from "./diff.ts";
 import { nearestLines } from "./nearest-lines.ts";
-import { MOST_EDITED, textOf, writeOptions } from "./text-file.ts";
+import { lineEndsOf } from "../lib/text-encoding.ts";
+import { editableText, MOST_EDITED, writeOptions } from "./text-file.ts";
 import type { Prepared, Tool, ToolResult } from "./tool.ts";
 
 const input = z.strictObject({
@@ -31,7 +32,7 @@ export const editFileTool: Tool<EditInput> = {
     const { files } = await context.target();
     const edit = await plan(args, files, context.signal);
     if (!edit.ok) return edit.result;
-    const { bytes } = await files.write(args.path, edit.after, writeOptions(context));
+    const { bytes } = await files.write(args.path, edit.bytes, writeOptions(context));
     const diff = unifiedDiff(edit.before, edit.after);
     const count = edit.count === 1 ? "" : `${edit.count} places, `;
     return {
@@ -48,37 +49,58 @@ export const editFileTool: Tool<EditInput> = {
 };
 
 type Edit =
-  | { readonly ok: true; readonly before: string; readonly after: string; readonly count: number }
+  | {
+      readonly ok: true;
+      /** As a person reads them. */
+      readonly before: string;
+      readonly after: string;
+      readonly bytes: Uint8Array;
+      readonly count: number;
+    }
   | { readonly ok: false; readonly result: ToolResult };
 
 async function plan(args: EditInput, files: FileAccess, signal: AbortSignal): Promise<Edit> {
   const slice = await files.read(args.path, { maxBytes: MOST_EDITED, signal });
-  const before = textOf(slice);
-  if (before === undefined) {
+  const file = editableText(slice);
+  if (file === undefined) {
     return failed(
       slice.binary
         ? `${args.path} is a binary file.`
-        : `${args.path} is too large or not UTF-8 text. Change it with run_shell (sed, a script).`,
+        : `${args.path} is too large to edit. Change it with run_shell (sed, a script).`,
     );
   }
-  let { old_text: old, new_text: next } = args;
+  const before = file.text;
+  let old = file.inFile(args.old_text);
+  let next = file.inFile(args.new_text);
   let places = positions(before, old);
   if (places.length === 0 && before.includes("\r\n") && !old.includes("\r\n")) {
-    // The model sees lines; the file keeps its line ends.
     old = old.replaceAll("\n", "\r\n");
-    next = next.replaceAll(/\r?\n/g, "\r\n");
     places = positions(before, old);
+    if (places.length > 0) next = withCrlf(next);
   }
-  if (places.length === 0) return failed(`old_text is not in ${args.path}. ${nearestLines(before, args.old_text)}`);
+  // The model sees lines; the file keeps its line ends.
+  if (slice.lineEnds === "crlf" && lineEndsOf(next) === "lf") next = withCrlf(next);
+  if (places.length === 0)
+    return failed(`old_text is not in ${args.path}. ${nearestLines(file.shown(before), args.old_text)}`);
   if (places.length > 1 && args.replace_all !== true) {
     const at = places.slice(0, 10).map((place) => lineOf(before, place));
     return failed(
-      `old_text occurs ${places.length} times in ${args.path} (lines ${at.join(", ")}${places.length > 10 ? ", …" : ""}). Add lines around it to make it unique, or set replace_all. ${nearestLines(before, args.old_text)}`,
+      `old_text occurs ${places.length} times in ${args.path} (lines ${at.join(", ")}${places.length > 10 ? ", …" : ""}). Add lines around it to make it unique, or set replace_all. ${nearestLines(file.shown(before), args.old_text)}`,
     );
   }
   if (old === next) return failed("old_text and new_text are the same: nothing to change.");
   const after = before.split(old).join(next);
-  return { ok: true, before, after, count: places.length };
+  const bytes = file.bytes(after);
+  if (bytes === undefined) {
+    return failed(
+      `${args.path} is ${slice.encoding} text, and new_text has a character that ${slice.encoding} lacks. Nothing was changed: use other characters, or convert the file first (iconv).`,
+    );
+  }
+  return { ok: true, before: file.shown(before), after: file.shown(after), bytes, count: places.length };
+}
+
+function withCrlf(text: string): string {
+  return text.replaceAll(/\r?\n/g, "\r\n");
 }
 
 function positions(text: string, piece: string): number[] {

@@ -1,7 +1,9 @@
 /** read_file: text of a file on the target, by lines, within the budget. */
 import { z } from "zod";
 import type { FileSlice } from "../targets/target.ts";
+import { BOM } from "../lib/text-encoding.ts";
 import { boundText } from "./bound-output.ts";
+import { fileNotes } from "./text-file.ts";
 import type { Tool } from "./tool.ts";
 
 const input = z.strictObject({
@@ -47,15 +49,20 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
 export function pageText(slice: FileSlice, first: number, budget: number): string {
   if (slice.sizeBytes === 0) return "(empty file)";
   if (slice.lines === 0) return `(no line ${first}: the file is shorter)`;
+  const notes = fileNotes(slice);
+  const before = notes === "" ? "" : `[${notes}]\n`;
+  const text = slice.text.startsWith(BOM) ? slice.text.slice(BOM.length) : slice.text;
   const rest =
     slice.linesLeft === undefined ? "more lines" : slice.linesLeft === 1 ? "1 line" : `${slice.linesLeft} lines`;
   const after = slice.linesLeft === 0 ? "" : `\n[${rest} left; read on with offset=${first + slice.lines}]`;
-  if (slice.text.length <= budget) return slice.text + after;
+  if (text.length <= budget) return before + text + after;
   return (
-    boundText(slice.text, budget, (offset) => {
-      const shown = countLines(slice.text, offset);
+    before +
+    boundText(text, budget, (offset) => {
+      const shown = countLines(text, offset);
       return `read_file offset=${first + shown} shows them${slice.lines === 1 ? " only in part: it is one line, use run_shell with cut -c" : ""}`;
-    }) + after
+    }) +
+    after
   );
 }
 

@@ -1,16 +1,102 @@
-/** A file that can be edited as text: whole, not binary, and the same bytes when written back. */
+/** A file as text that can be changed and written back: whatever is not changed keeps its bytes. */
+import { BOM, encodeText, lineEndsOf } from "../lib/text-encoding.ts";
 import type { FileSlice, WriteOptions } from "../targets/target.ts";
 import type { ToolContext } from "./tool.ts";
 
 export const MOST_EDITED = 8 * 1024 * 1024;
 
-/** The text, or undefined where writing it back would change or lose something else. */
-export function textOf(slice: FileSlice): string | undefined {
-  if (slice.binary || slice.lossy || Buffer.byteLength(slice.text) !== slice.sizeBytes) return undefined;
-  return slice.text;
+export interface EditableText {
+  /** What pieces are looked for in. */
+  readonly text: string;
+  /** A piece of text as it stands in `text`. */
+  inFile(piece: string): string;
+  /** A part of `text` as a person reads it. */
+  shown(text: string): string;
+  /** The bytes for the file; undefined where its encoding lacks a character. */
+  bytes(text: string): Uint8Array | undefined;
+}
+
+/** Undefined for what is binary or was not read to its end. */
+export function editableText(slice: FileSlice): EditableText | undefined {
+  if (slice.binary || slice.bytes.length !== slice.sizeBytes) return undefined;
+  const { text, encoding, bytes } = slice;
+  const same = (piece: string) => piece;
+  if (encoding !== "mixed") return { text, inFile: same, shown: same, bytes: (all) => encodeText(all, encoding) };
+  // One character a byte: bytes that belong to no character stay what they are.
+  const latin1 = (data: Uint8Array) => Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("latin1");
+  return {
+    text: latin1(bytes),
+    inFile: (piece) => latin1(Buffer.from(piece)),
+    shown: (part) => Buffer.from(part, "latin1").toString(),
+    bytes: (all) => Buffer.from(all, "latin1"),
+  };
+}
+
+export interface NewContent {
+  readonly text: string;
+  readonly bytes: Uint8Array;
+  /** What was kept of the old file without being asked for, or could not be kept. */
+  readonly notes: readonly string[];
+}
+
+/** `content` with the encoding, byte order mark and line ends of the file that it replaces. */
+export function likeOldFile(content: string, old: FileSlice | undefined): NewContent {
+  if (old === undefined || editableText(old) === undefined || old.sizeBytes === 0) return asGiven(content);
+  const notes: string[] = [];
+  let text = content;
+  if (old.lineEnds === "crlf" && lineEndsOf(text) === "lf") {
+    text = text.replaceAll("\n", "\r\n");
+    notes.push("its CRLF line ends were kept");
+  }
+  if (old.text.startsWith(BOM) && !text.startsWith(BOM)) {
+    text = BOM + text;
+    notes.push("its byte order mark was kept");
+  }
+  if (old.encoding === "utf-8" || isAscii(text)) return { text, bytes: Buffer.from(text), notes };
+  const bytes = encodeText(text, old.encoding);
+  if (bytes === undefined) {
+    notes.push(`it was ${NAMES[old.encoding]} and is UTF-8 now`);
+    return { text, bytes: Buffer.from(text), notes };
+  }
+  notes.push(`its encoding was kept: ${NAMES[old.encoding]}`);
+  return { text, bytes, notes };
+}
+
+/** What a reader should know of a file beside its text; "" for an ordinary one. */
+export function fileNotes(slice: FileSlice): string {
+  const { mode, links, owner } = slice.access;
+  const notes: string[] = [];
+  if (slice.encoding !== "utf-8") notes.push(NAMES[slice.encoding]);
+  if (slice.text.startsWith(BOM)) notes.push("byte order mark");
+  if (slice.lineEnds === "crlf") notes.push("CRLF line ends");
+  if (slice.lineEnds === "mixed") notes.push("LF and CRLF line ends mixed");
+  // Most of what everyone may read belongs to root.
+  const foreign = owner !== undefined && !(owner === "root" && mode[7] === "r");
+  if (foreign) notes.push(`owner ${owner}`);
+  if (foreign || UNUSUAL_MODE.test(mode)) notes.push(`mode ${mode}`);
+  if (links > 1) notes.push(`${links} hard links`);
+  return notes.join(", ");
 }
 
 /** Writes only where it was judged, whatever the path leads to by now. */
 export function writeOptions({ signal, onlyAt }: ToolContext): WriteOptions {
   return { signal, ...(onlyAt === undefined ? {} : { onlyAt }) };
+}
+
+const NAMES = {
+  "utf-8": "UTF-8",
+  latin1: "latin1 (ISO-8859-1)",
+  "windows-1252": "windows-1252",
+  mixed: "UTF-8 with bytes that are not",
+} as const;
+
+/** Set-id and sticky bits, no right to write for its owner, write for everyone, an ACL. */
+const UNUSUAL_MODE = /[sStT+]|^.{2}-|^.{8}w/;
+
+function asGiven(content: string): NewContent {
+  return { text: content, bytes: Buffer.from(content), notes: [] };
+}
+
+function isAscii(text: string): boolean {
+  return Buffer.byteLength(text) === text.length;
 }

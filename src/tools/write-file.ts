@@ -1,7 +1,7 @@
 /** write_file: replaces or creates one file on the target, after the operator saw what changes. */
 import { z } from "zod";
 import { unifiedDiff } from "./diff.ts";
-import { MOST_EDITED, textOf, writeOptions } from "./text-file.ts";
+import { editableText, likeOldFile, MOST_EDITED, type NewContent, writeOptions } from "./text-file.ts";
 import type { Prepared, Tool, ToolContext } from "./tool.ts";
 
 const input = z.strictObject({ path: z.string().min(1), content: z.string() });
@@ -32,19 +32,23 @@ export const writeFileTool: Tool<WriteInput> = {
   async run(args, context) {
     const { files } = await context.target();
     const shown = seen.get(args);
-    if (shown !== undefined) {
-      const { exists } = await files.resolve(args.path);
-      if ((await comparison(args, context, exists)).fingerprint !== shown) {
-        return {
-          ok: false,
-          outcome: "changed",
-          result: `${args.path} has changed since the operator saw the difference. Nothing was written: read it and decide again.`,
-        };
-      }
+    const { exists } = await files.resolve(args.path);
+    const { fingerprint, content } = await comparison(args, context, exists);
+    if (shown !== undefined && fingerprint !== shown) {
+      return {
+        ok: false,
+        outcome: "changed",
+        result: `${args.path} has changed since the operator saw the difference. Nothing was written: read it and decide again.`,
+      };
     }
-    const { bytes, created } = await files.write(args.path, args.content, writeOptions(context));
+    const { bytes, created } = await files.write(args.path, content.bytes, writeOptions(context));
     const { path } = await files.resolve(args.path);
-    return { ok: true, outcome: "done", result: `${created ? "created" : "replaced"} ${path}: ${bytes} bytes written` };
+    const notes = content.notes.map((note) => `; ${note}`).join("");
+    return {
+      ok: true,
+      outcome: "done",
+      result: `${created ? "created" : "replaced"} ${path}: ${bytes} bytes written${notes}`,
+    };
   },
 };
 
@@ -52,19 +56,24 @@ async function comparison(
   args: WriteInput,
   context: ToolContext,
   exists: boolean,
-): Promise<{ fingerprint: string; diff: string }> {
-  if (!exists) return { fingerprint: "missing", diff: unifiedDiff("", args.content) };
+): Promise<{ fingerprint: string; diff: string; content: NewContent }> {
+  if (!exists) {
+    const content = likeOldFile(args.content, undefined);
+    return { fingerprint: "missing", diff: unifiedDiff("", args.content), content };
+  }
   const { files } = await context.target();
   const slice = await files.read(args.path, { maxBytes: MOST_EDITED, signal: context.signal });
-  const text = textOf(slice);
-  if (text === undefined) {
-    const what = slice.binary ? "binary content" : "content that is large or not UTF-8 text";
+  const content = likeOldFile(args.content, slice);
+  const old = editableText(slice);
+  if (old === undefined) {
+    const what = slice.binary ? "binary content" : "content that is too large to compare";
     return {
       fingerprint: `${slice.sizeBytes}`,
-      diff: `[replaces ${slice.sizeBytes} bytes of ${what} by ${Buffer.byteLength(args.content)} bytes]`,
+      diff: `[replaces ${slice.sizeBytes} bytes of ${what} by ${content.bytes.length} bytes]`,
+      content,
     };
   }
-  return { fingerprint: text, diff: unifiedDiff(text, args.content) || "[no change]" };
+  return { fingerprint: old.text, diff: unifiedDiff(old.shown(old.text), content.text) || "[no change]", content };
 }
 
 function refuse(result: string): Prepared {

@@ -11,7 +11,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { BuddyError } from "../../src/lib/errors.ts";
 import { fileAccess } from "../../src/targets/files.ts";
+import { LocalTransport } from "../../src/targets/connection/local.ts";
 import type { FileAccess, Transport } from "../../src/targets/target.ts";
 import { SshTransport } from "../../src/targets/connection/ssh.ts";
 import { proxyTo } from "../support/proxy.ts";
@@ -135,7 +137,7 @@ describe.each([...PLACES])("%s", (place) => {
       linesLeft: 0,
       sizeBytes: 13,
       binary: false,
-      lossy: false,
+      encoding: "utf-8",
     });
     expect(await files.read("small", { offset: 2, limit: 1 })).toMatchObject({ text: "two\n", lines: 1, linesLeft: 1 });
     expect(await files.read("small", { offset: 3 })).toMatchObject({ text: "three", lines: 1, linesLeft: 0 });
@@ -166,18 +168,33 @@ describe.each([...PLACES])("%s", (place) => {
   test("one very long line is cut between characters", async () => {
     await files.write("wide", "ä".repeat(50_000));
     const slice = await files.read("wide", { maxBytes: 1001 });
-    expect(slice).toMatchObject({ text: "ä".repeat(500), cutLine: true, lossy: false, lines: 1 });
+    expect(slice).toMatchObject({ text: "ä".repeat(500), cutLine: true, encoding: "utf-8", lines: 1 });
   });
 
-  test("binary files are not text; other encodings are told", async () => {
+  test("binary files are not text", async () => {
     await files.write("binary", Buffer.from([1, 2, 0, 3]));
     await files.write("late", Buffer.concat([Buffer.alloc(100_000, "x\n"), Buffer.from([0]), Buffer.alloc(10, "y")]));
-    await files.write("latin1", Buffer.from("caf\xe9\n", "latin1"));
     expect(await files.read("binary")).toMatchObject({ binary: true, text: "", sizeBytes: 4 });
     expect((await files.read("late")).binary).toBe(true);
     expect((await files.read("late", { limit: 10 })).binary).toBe(false);
-    expect(await files.read("latin1")).toMatchObject({ binary: false, lossy: true });
     expect((await files.read("/bin/busybox")).binary).toBe(true);
+  });
+
+  test("text in other encodings can be read, and its bytes come with it", async () => {
+    const bytes = Buffer.from("caf\xe9\r\n", "latin1");
+    await files.write("latin1", bytes);
+    const slice = await files.read("latin1");
+    expect(slice).toMatchObject({ binary: false, encoding: "latin1", text: "café\r\n", lineEnds: "crlf" });
+    expect(Buffer.from(slice.bytes)).toEqual(bytes);
+  });
+
+  test.each([5, 20_000, 200_000])("hard links stay together when the new text has %d bytes", async (size) => {
+    await sh(opened.transport, 'cd "$1" && rm -f one two && yes old | head -c 20000 >one && ln one two', dir);
+    const text = "n".repeat(size);
+    await files.write("one", text);
+    expect((await files.read("two")).text).toBe(text);
+    expect((await files.read("one")).access.links).toBe(2);
+    expect(await sh(opened.transport, 'ls -A "$1" | grep buddy || true', dir)).toBe("");
   });
 
   test("ten megabytes there and back, bytes unchanged", async () => {
@@ -262,6 +279,45 @@ describe("as an ordinary user in a container", () => {
     await opened.transport.run("true");
   });
 
+  test("a file of root in one's own directory is named as that, with owner and mode", async () => {
+    await sh(opened.transport, "mkdir -p /home/own");
+    await opened.container?.engine(
+      "exec",
+      "--user",
+      "0",
+      opened.container.name,
+      "sh",
+      "-c",
+      "echo kept >/home/own/conf",
+    );
+    const failed = await files.write("/home/own/conf", "x").catch((error: unknown) => error as BuddyError);
+    expect(failed).toBeInstanceOf(BuddyError);
+    expect((failed as BuddyError).message).toContain("permission denied");
+    expect((failed as BuddyError).message).toMatch(/root:\w+ \(mode -rw-r--r--\)/);
+    expect((failed as BuddyError).hint).toContain("sudo");
+    expect(await sh(opened.transport, "cat /home/own/conf; ls -A /home/own")).toBe("kept\nconf\n");
+  });
+
+  test("a file below a directory that may not be entered is not called missing", async () => {
+    await expect(files.read("/tmp/private/deep/er/x")).rejects.toThrow("permission denied");
+  });
+
+  test("a write in place on a nearly full disk changes nothing", async () => {
+    await sh(opened.transport, "cd /small && rm -f * && yes old | head -c 20000 >file && ln file link");
+    const failed = files.write("/small/file", Buffer.alloc(36_000, "x"));
+    await expect(failed).rejects.toThrow("the disk is full; nothing was changed");
+    expect((await files.read("/small/file")).text).toBe("old\n".repeat(5000));
+    expect(await sh(opened.transport, "ls -A /small /tmp | grep [.]buddy- || true")).toBe("");
+    await sh(opened.transport, "rm -f /small/*");
+  });
+
+  test("a write in place that fits on a nearly full disk is whole", async () => {
+    await sh(opened.transport, "cd /small && rm -f * && yes old | head -c 30000 >file && ln file link");
+    await files.write("/small/file", Buffer.alloc(31_000, "x"));
+    expect((await files.read("/small/link")).text).toBe("x".repeat(31_000));
+    await sh(opened.transport, "rm -f /small/*");
+  });
+
   test("a file of somebody else keeps its owner", async () => {
     await files.write("/tmp/shared", "ours\n");
     expect(await sh(opened.transport, "cat /tmp/shared; ls -ln /tmp/shared | tr -s ' ' | cut -d' ' -f1,3,4")).toBe(
@@ -294,6 +350,60 @@ describe("as an ordinary user in a container", () => {
   test("a read-only file system is named", async () => {
     await expect(files.write("/ro/file", "x")).rejects.toThrow("read-only");
     await opened.transport.run("true");
+  });
+});
+
+describe("on this machine", () => {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-attributes-")));
+  const transport = new LocalTransport({ cwd: dir });
+  const files = fileAccess(transport, { cwd: () => dir });
+  afterAll(async () => {
+    await transport[Symbol.asyncDispose]();
+    rmSync(dir, { recursive: true });
+  });
+
+  test("extended attributes are kept", async () => {
+    await sh(transport, "echo old >noted && setfattr -n user.note -v kept noted");
+    await files.write("noted", "new");
+    expect(await sh(transport, "cat noted; getfattr --only-values -n user.note noted")).toBe("newkept");
+  });
+
+  test("an access control list is kept", async () => {
+    await sh(transport, "echo old >listed && setfacl -m u:daemon:rw listed");
+    await files.write("listed", "new");
+    expect(await sh(transport, "cat listed; getfacl -cp listed | grep daemon")).toBe("newuser:daemon:rw-\n");
+  });
+
+  test.each([
+    ["i", "immutable"],
+    ["a", "append-only"],
+  ])("chattr +%s: the file is left alone and called %s", async (flag, name) => {
+    await sh(transport, `echo old >locked && chattr +${flag} locked`);
+    try {
+      await expect(files.write("locked", "much longer than before")).rejects.toThrow(name);
+    } finally {
+      await sh(transport, `chattr -${flag} locked`);
+    }
+    expect(await sh(transport, "cat locked; ls -A | grep buddy- || true")).toBe("old\n");
+  });
+
+  test("what stands behind a file that cannot be rewritten is put back, or named", async () => {
+    await sh(transport, "yes old | head -c 9000 >file && ln file link && mkdir bin");
+    // A dd that fails after the first bytes, as a disk would that breaks.
+    writeFileSync(
+      join(dir, "bin/dd"),
+      '#!/bin/sh\ncase $* in *.old*|*/dev/null*) exec /bin/dd "$@" ;; *notrunc*) /bin/dd "$@" count=1 bs=100; echo "dd: I/O error" >&2; exit 1 ;; esac\n',
+      { mode: 0o755 },
+    );
+    const before = process.env["PATH"];
+    process.env["PATH"] = `${dir}/bin:${before}`;
+    await using broken = new LocalTransport({ cwd: dir });
+    const failed = await fileAccess(broken, { cwd: () => dir })
+      .write("file", "x".repeat(8000))
+      .catch((error: unknown) => error as BuddyError);
+    process.env["PATH"] = before;
+    expect((failed as BuddyError).message).toContain("its old text was put back");
+    expect(readFileSync(join(dir, "link"), "utf8")).toBe("old\n".repeat(2250));
   });
 });
 

@@ -1,0 +1,66 @@
+/** Which text a file holds: its encoding, byte order mark and line ends, and the way back to the same bytes. */
+
+/** `mixed`: mostly UTF-8 with bytes that belong to no character; shown with replacements, never written from its text. */
+export type TextEncodingName = "utf-8" | "latin1" | "windows-1252" | "mixed";
+export type LineEnds = "none" | "lf" | "crlf" | "mixed";
+
+export interface DecodedText {
+  /** Begins with U+FEFF where the bytes do. */
+  readonly text: string;
+  readonly encoding: TextEncodingName;
+  readonly lineEnds: LineEnds;
+}
+
+export function decodeText(bytes: Uint8Array): DecodedText {
+  const [text, encoding] = decode(bytes);
+  return { text, encoding, lineEnds: lineEndsOf(text) };
+}
+
+/** The bytes of `text`; undefined where it has a character that the encoding lacks. */
+export function encodeText(text: string, encoding: TextEncodingName): Buffer | undefined {
+  if (encoding === "utf-8") return Buffer.from(text);
+  if (encoding === "mixed") return undefined;
+  const codes = encoding === "latin1" ? undefined : windows1252();
+  const bytes = Buffer.allocUnsafe(text.length);
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    const byte = codes === undefined ? code : (codes.get(code) ?? 256);
+    if (byte > 255) return undefined;
+    bytes[at] = byte;
+  }
+  return bytes;
+}
+
+export const BOM = "\ufeff";
+
+export function lineEndsOf(text: string): LineEnds {
+  const feeds = count(text, "\n");
+  if (feeds === 0) return "none";
+  const pairs = count(text, "\r\n");
+  return pairs === 0 ? "lf" : pairs === feeds ? "crlf" : "mixed";
+}
+
+function decode(bytes: Uint8Array): [string, TextEncodingName] {
+  try {
+    return [new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes), "utf-8"];
+  } catch {
+    // Some other encoding, or damaged.
+  }
+  // A text in one byte a character has hardly ever two bytes in a row that are a character of UTF-8.
+  const replaced = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  if (/[^\0-\x7f\ufffd\ufeff]/.test(replaced)) return [replaced, "mixed"];
+  if (bytes.some((byte) => byte >= 0x80 && byte < 0xa0))
+    return [new TextDecoder("windows-1252").decode(bytes), "windows-1252"];
+  return [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1"), "latin1"];
+}
+
+function windows1252(): ReadonlyMap<number, number> {
+  const all = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+  return new Map([...new TextDecoder("windows-1252").decode(all)].map((char, byte) => [char.charCodeAt(0), byte]));
+}
+
+function count(text: string, piece: string): number {
+  let found = 0;
+  for (let at = text.indexOf(piece); at >= 0; at = text.indexOf(piece, at + piece.length)) found++;
+  return found;
+}
