@@ -4,6 +4,7 @@ import { deniedBy, textDeniedBy } from "./denylist.ts";
 import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
 import { diskDanger, writeDanger } from "./dangers/disk.ts";
 import { gitDanger } from "./dangers/git.ts";
+import { otherReadings } from "./dangers/readings.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
 import { HOME, isUnknown, readable, shown } from "./syntax/field.ts";
@@ -36,9 +37,15 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
   const commands = judged.map((item) => item.command);
   const plain = walked.effects.length === 0 && walked.writes.length === 0 && uncertain.length === 0;
   const readOnly = plain && commands.every((item) => item.readOnly);
-  const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd });
+  const elsewhere = judged.some((item) => item.danger !== undefined)
+    ? undefined
+    : dangerElsewhere(command, walked.commands, context, cwd);
+  const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd, elsewhere });
   const danger =
-    judged.some((item) => item.danger !== undefined) || walked.forkBomb || writeDanger(walked.writes) !== undefined;
+    elsewhere !== undefined ||
+    judged.some((item) => item.danger !== undefined) ||
+    walked.forkBomb ||
+    writeDanger(walked.writes) !== undefined;
   return {
     verdict,
     readOnly,
@@ -121,6 +128,28 @@ function dangerOf(found: FoundCommand, cwd: string | undefined): Danger | undefi
   );
 }
 
+/** A danger that fish, zsh or a plain POSIX shell would find in the text although bash does not. */
+function dangerElsewhere(
+  text: string,
+  known: readonly FoundCommand[],
+  context: ShellContext,
+  cwd: string | undefined,
+): Danger | undefined {
+  const key = ({ argv }: FoundCommand) => argv.map((word) => word.value).join("\0");
+  let judged: Set<string> | undefined;
+  for (const reading of otherReadings(text)) {
+    const walked = walkText(reading, context);
+    if (walked.forkBomb) return FORK_BOMB;
+    for (const found of walked.commands) {
+      // What bash runs, too, was judged with the directory it runs in.
+      judged ??= new Set(known.map(key));
+      const danger = judged.has(key(found)) ? undefined : dangerOf(found, cwd);
+      if (danger !== undefined) return danger;
+    }
+  }
+  return undefined;
+}
+
 function overall(
   text: string,
   walked: Walked,
@@ -130,12 +159,20 @@ function overall(
     rules,
     readOnly,
     cwd,
-  }: { uncertain: readonly string[]; rules: ShellRules; readOnly: boolean; cwd: string | undefined },
+    elsewhere,
+  }: {
+    uncertain: readonly string[];
+    rules: ShellRules;
+    readOnly: boolean;
+    cwd: string | undefined;
+    elsewhere: Danger | undefined;
+  },
 ): Verdict {
   const dangers = judged.flatMap((item) => (item.danger === undefined ? [] : [item.danger]));
   const loose = writeDanger(walked.writes);
   if (loose !== undefined) dangers.push(loose);
   if (walked.forkBomb) dangers.push(FORK_BOMB);
+  if (elsewhere !== undefined) dangers.push(elsewhere);
   const blocked = dangers.find((danger) => rules.safety[danger.check] === "block");
   if (blocked !== undefined) return { kind: "deny", why: blocked.why, instead: blocked.instead };
   const denied = judged.find((item) => item.denied !== undefined)?.denied;

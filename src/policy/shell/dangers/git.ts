@@ -1,5 +1,5 @@
-/** Blind `git add` and forced `git push`. */
-import { type Field, HOME, isUnknown, STAR } from "../syntax/field.ts";
+/** Blind `git add` and forced `git push`, also under abbreviated options and in git's own plumbing. */
+import { type Field, HOME, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import { gitCall } from "../wrappers/git.ts";
 import { matchesEverything } from "../syntax/glob.ts";
 import { resolved } from "./protected-paths.ts";
@@ -21,94 +21,126 @@ export function gitDanger(argv: readonly Field[], directories: readonly string[]
       )
         return FORCED_PUSH;
       return isForcedPush(call.args) ? FORCED_PUSH : undefined;
+    case "send-pack":
+    case "http-push":
+      return isForcedPush(call.args) ? FORCED_PUSH : undefined;
     default:
       return undefined;
   }
 }
 
-function isBlindAdd(args: readonly Field[], directories: readonly string[]): boolean {
-  let all = false;
-  let update = false;
-  let dry = false;
-  let asked = false;
-  let excluded = false;
-  const paths: string[] = [];
+interface GitOptions {
+  /** Long names whole, short letters as they are; a later `--no-…` takes one away again. */
+  readonly on: ReadonlySet<string>;
+  readonly operands: readonly string[];
+}
+
+/** git's options may stand anywhere up to `--`, bundled, and cut short as long as the beginning is clear. */
+function optionsOf(
+  args: readonly Field[],
+  long: readonly string[],
+  values: { letters: string; long: RegExp },
+): GitOptions {
+  const on = new Set<string>();
+  const operands: string[] = [];
   let options = true;
   for (let i = 0; i < args.length; i++) {
     const word = (args[i] as Field).value;
-    if (options && word === "--") options = false;
-    else if (options && word.startsWith("--")) {
-      if (isPrefix(word, "--all", 4) || isPrefix(word, "--no-ignore-removal", 8)) all = true;
-      else if (isPrefix(word, "--update", 4)) update = true;
-      else if (isPrefix(word, "--dry-run", 3)) dry = true;
-      else if (isPrefix(word, "--patch", 5) || isPrefix(word, "--interactive", 6)) asked = true;
-      else if (word === "--chmod" || word === "--pathspec-from-file") i++;
-      if (word.startsWith("--pathspec-from-file")) paths.push("named in a file");
-    } else if (options && word.startsWith("-") && word.length > 1) {
-      if (word.includes("A")) all = true;
-      if (word.includes("u")) update = true;
-      if (word.includes("n")) dry = true;
-      if (/[pi]/.test(word)) asked = true;
-    } else if (/^:(?:!|\^|\(exclude\))/.test(word)) excluded = true;
-    else paths.push(word);
+    if (!options || !word.startsWith("-") || word === "-") operands.push(word);
+    else if (word === "--") options = false;
+    else if (word.startsWith("--")) {
+      const name = word.slice(2).replace(/=[^]*/, "");
+      const off = name.startsWith("no-");
+      const whole = (text: string) => long.find((full) => full === text) ?? long.find((full) => full.startsWith(text));
+      const plain = whole(name);
+      const taken = off ? whole(name.slice(3)) : undefined;
+      if (taken !== undefined) on.delete(taken);
+      if (plain !== undefined) on.add(plain);
+      if (values.long.test(word)) i++;
+    } else
+      for (let at = 1; at < word.length; at++) {
+        const letter = word[at] as string;
+        if (values.letters.includes(letter)) {
+          if (at === word.length - 1) i++;
+          break;
+        }
+        on.add(LETTERS[letter] ?? letter);
+      }
   }
-  // Who is asked about every change does not add blindly.
-  if (dry || asked) return false;
-  if (all || (update && paths.length === 0) || (excluded && paths.length === 0)) return true;
+  return { on, operands };
+}
+
+/** Short options that have a long name with the same meaning. */
+const LETTERS: Readonly<Record<string, string>> = {
+  A: "all",
+  u: "update",
+  n: "dry-run",
+  p: "patch",
+  i: "interactive",
+  e: "edit",
+  f: "force",
+  d: "delete",
+};
+
+function isBlindAdd(args: readonly Field[], directories: readonly string[]): boolean {
+  const { on, operands } = optionsOf(
+    args,
+    [
+      ...["all", "no-ignore-removal", "update", "dry-run", "patch", "interactive", "edit", "refresh"],
+      "pathspec-from-file",
+    ],
+    { letters: "", long: /^--(?:chmod|pathspec-from-file)$/ },
+  );
+  // An operator who is asked about every change, or who adds nothing, does not add blindly.
+  if (["dry-run", "patch", "interactive", "edit", "refresh"].some((name) => on.has(name))) return false;
+  if (on.has("all") || on.has("no-ignore-removal")) return true;
+  const excluded = operands.filter((path) => EXCLUDES.test(path));
+  const paths = operands.filter((path) => !EXCLUDES.test(path));
+  if (paths.length === 0 && !on.has("pathspec-from-file")) return on.has("update") || excluded.length > 0;
   return paths.some((path) => isEverything(path, directories));
 }
+
+const EXCLUDES = /^:(?:[!^/]*[!^]|\([^)]*exclude[^)]*\))/;
 
 /** A pathspec that covers the working tree, or a parent of where one is. */
 function isEverything(path: string, directories: readonly string[]): boolean {
   if (isUnknown(path)) return false;
-  const magic = /^:(?:\/|\((?:[a-z,]*(?:top|glob|icase)[a-z,]*)\))([^]*)$/.exec(path);
+  const magic = /^:(?:\/+|\([^)]*\))([^]*)$/.exec(path);
   const rest = magic === null ? path : (magic[1] ?? "");
-  if (magic !== null && rest === "") return true;
+  if (rest === "" && path !== "") return true;
   if (path === ":" || path === HOME || path === "/") return true;
-  // git reads * in a quoted pathspec itself.
-  const pattern = rest.replaceAll("*", STAR);
+  // git reads *, ? and [ ] in a quoted pathspec itself, and * also across directories.
+  const pattern = rest.replaceAll("*", STAR).replace(/\?|\[[^\]]*\]/g, ONE);
   for (const cwd of directories) {
     const { parts, from } = resolved(pattern, ".");
     if (parts.length === 0 || (from === "." && parts.every((part) => part === ".."))) return true;
-    if (
-      parts.every((part) => matchesEverything(part) || part === ".." || /^\uFDD0\.\uFDD0$/.test(part)) &&
-      from === "."
-    )
-      return true;
-    if (from !== "." && rest === cwd) return true;
+    if (from === "." && parts.every((part) => part === ".." || coversNames(part))) return true;
+    if (from !== "." && (rest === cwd || `${cwd}/`.startsWith(`${rest.replace(/\/+$/, "")}/`))) return true;
   }
   return false;
 }
 
-function isForcedPush(args: readonly Field[]): boolean {
-  let forced = false;
-  let remove = false;
-  let options = true;
-  const refs: string[] = [];
-  for (let i = 0; i < args.length; i++) {
-    const word = (args[i] as Field).value;
-    if (options && word === "--") options = false;
-    else if (options && word.startsWith("--")) {
-      if (word === "--force" || isPrefix(word, "--mirror", 3)) forced = true;
-      else if (isPrefix(word, "--delete", 4)) remove = true;
-      else if (word === "--no-force" || word === "--no-mirror") forced = false;
-      else if (/^--(?:push-option|receive-pack|exec|repo)$/.test(word)) i++;
-    } else if (options && word.startsWith("-") && word.length > 1) {
-      for (const letter of word.slice(1)) {
-        if (letter === "o") {
-          if (word.endsWith("o")) i++;
-          break;
-        }
-        if (letter === "f") forced = true;
-        if (letter === "d") remove = true;
-      }
-    } else refs.push(word);
-  }
-  if (forced || (remove && refs.length < 2)) return true;
-  return refs.slice(1).some((ref) => ref.startsWith("+")) || refs[0]?.startsWith("+") === true;
+/** `*`, `?*`, `[a-z]*`, `*.*`. */
+function coversNames(part: string): boolean {
+  return matchesEverything(part) || /^[\uFDD0\uFDD1]*\uFDD0[\uFDD0\uFDD1]*\.?[\uFDD0\uFDD1]*$/.test(part);
 }
 
-/** git takes any unambiguous beginning of a long option. */
-function isPrefix(word: string, full: string, least: number): boolean {
-  return word.length >= least && full.startsWith(word);
+function isForcedPush(args: readonly Field[]): boolean {
+  const { on, operands } = optionsOf(
+    args,
+    [
+      "force",
+      "mirror",
+      "delete",
+      "force-with-lease",
+      "force-if-includes",
+      "follow-tags",
+      "dry-run",
+      "porcelain",
+      "progress",
+    ],
+    { letters: "o", long: /^--(?:push-option|receive-pack|exec|repo)$/ },
+  );
+  if (on.has("force") || on.has("mirror") || (on.has("delete") && operands.length < 2)) return true;
+  return operands.some((ref) => ref.startsWith("+"));
 }

@@ -1,5 +1,5 @@
 /** Recursive deletion, moving away and re-owning of what must stay: root, homes, system directories, repositories, everything here. */
-import { type Field, HOME, isUnknown, programName } from "../syntax/field.ts";
+import { type Field, HOME, isUnknown, programName, readable } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { criticalPath } from "./protected-paths.ts";
 import { type Danger, dangerousRm, dangerousTree } from "./danger.ts";
@@ -80,10 +80,15 @@ function firstCritical(paths: readonly string[], directories: readonly string[])
 
 function removal(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
   const given = words(argv);
-  if (given.has("", "no-preserve-root", 6)) return dangerousRm("even the root directory");
+  if (given.has("", "no-preserve-root", 3)) return dangerousRm("even the root directory");
   if (!given.has("rR", "recursive", 3)) return undefined;
   const what = firstCritical(given.operands, directories);
-  return what === undefined ? undefined : dangerousRm(what);
+  if (what !== undefined) return dangerousRm(what);
+  // A directory of the home that is named by ~ or $HOME: whose home that is shows only when it runs.
+  const below = argv.find(
+    (word) => word.value.startsWith(HOME) && word.written !== true && !word.source.includes("{}"),
+  );
+  return below === undefined ? undefined : dangerousRm(`${readable(below.value)}, in whatever home that is`);
 }
 
 function ownership(name: string, argv: readonly Field[], directories: readonly string[]): Danger | undefined {

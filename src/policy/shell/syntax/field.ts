@@ -8,6 +8,8 @@ export interface Field {
   readonly prints?: string | undefined;
   /** The argument is a process substitution. */
   readonly process?: boolean;
+  /** HOME stands for the whole path of the home directory, as it was written. */
+  readonly written?: boolean;
 }
 
 /** Any run of characters: an active `*`. Noncharacters of Unicode: `cleaned` keeps them out of what people write. */
@@ -81,9 +83,4 @@ export function activated(text: string): string {
 export function programName(value: string): string {
   const slash = value.lastIndexOf("/");
   return slash < 0 ? value : value.slice(slash + 1);
-}
-
-/** A pattern handed to a program that leaves nothing out. */
-export function matchesAll(pattern: string): boolean {
-  return /^(?:\*|\?|\.\*|\/|\^|\$|[\uFDD0-\uFDD2])*$/.test(pattern);
 }

@@ -175,7 +175,7 @@ export class SimpleCommands {
     const home = this.#home as string;
     if (!word.value.startsWith(home) || (word.value.length > home.length && word.value[home.length] !== "/"))
       return word;
-    return { ...word, value: HOME + word.value.slice(home.length) };
+    return { ...word, value: HOME + word.value.slice(home.length), written: true };
   }
 
   #wrapped(command: FoundCommand, wrapped: Wrapped, input: Input): Printed {

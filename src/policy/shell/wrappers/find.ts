@@ -1,5 +1,6 @@
 /** find: what its actions run or delete, and whether a test narrows that down. */
-import { type Field, field, isFixed, matchesAll, ONE, UNKNOWN } from "../syntax/field.ts";
+import { type Field, field, isFixed, ONE, UNKNOWN } from "../syntax/field.ts";
+import { narrows } from "./find-tests.ts";
 import type { Wrapped } from "./wrapped.ts";
 
 export interface FindPlan {
@@ -49,9 +50,7 @@ export function recursive(words: Field[]): Field[] {
     : words;
 }
 
-/** Tests that leave out some files, options that take words, and actions. */
-const NARROWING =
-  /^-(?:i?name|i?path|i?wholename|i?regex|i?lname|[acm]time|[acm]min|newer.*|anewer|cnewer|size|empty|user|group|uid|gid|nouser|nogroup|inum|samefile|perm|links|fstype|used|false)$/;
+/** Tests that take a word, actions and options: find's own vocabulary. */
 const ONE_WORD =
   /^-(?:i?name|i?path|i?wholename|i?regex|i?lname|[acm]time|[acm]min|newer..|newer|anewer|cnewer|size|user|group|uid|gid|inum|samefile|perm|links|fstype|used|type|xtype|maxdepth|mindepth|regextype|context|printf|D|files0-from)$/;
 const NO_WORD =
@@ -150,11 +149,10 @@ class Expression {
     if (ONE_WORD.test(word)) {
       const value = this.argv[this.at++]?.value ?? "";
       if (/^-i?name$/.test(word) && isFixed(value)) this.#named = patternName(value);
-      if (word === "-maxdepth") return false;
-      return NARROWING.test(word) && !matchesAll(value);
+      return narrows(word, value);
     }
     if (!NO_WORD.test(word)) this.odd = true;
-    return NARROWING.test(word);
+    return /^-(?:empty|nouser|nogroup|false)$/.test(word);
   }
 
   endsRun(): boolean {

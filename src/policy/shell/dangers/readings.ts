@@ -1,0 +1,126 @@
+/** Other ways to read a text: fish, zsh and plain POSIX shells find commands where bash finds none. Used to look for dangers only. */
+import { words } from "../../../lib/words.ts";
+
+/** Texts in bash's own grammar that hold the commands other shells would find; none where all read the same. */
+export function otherReadings(text: string): readonly string[] {
+  if (text.length > LONGEST || !DIVERGES.test(text)) return [];
+  const plain = withoutData(text);
+  const tokens = tokensOf(plain);
+  const substituted = asSubstitutions(tokens);
+  if (!DANGEROUS.test(substituted) && !/\|\s*\w+\s*&/.test(plain)) return [];
+  const found = new Set<string>([substituted]);
+  for (const piece of piecesOf(tokens)) if (DANGEROUS.test(piece) || piece.includes("'")) found.add(piece);
+  const functions = plain.replace(FISH_FUNCTION, "$1(){ $2; };");
+  if (functions !== plain) found.add(functions);
+  found.delete(text);
+  return [...found].slice(0, MOST_READINGS);
+}
+
+const LONGEST = 4_096;
+const MOST_READINGS = 24;
+
+/** Whatever makes shells disagree: parentheses, escapes, words with = in front, keywords of other shells, [[ and ((. */
+const DIVERGES =
+  /(?<![$<>\\])\(|\\[xXuU0-7cnt]|\[\[|\\'|(?:^|[\s;&|])(?:=\S|-\s|(?:end|begin|repeat|foreach|and|or|not|function|always|noglob|nocorrect|switch)\b)/;
+/** Names of the programs that dangers are about. */
+const DANGEROUS =
+  /(?:^|[^\w-])(?:g?rm|srm|rmtree|git|dd|dcfldd|tee|cp|mv|g?find|rsync|ch(?:mod|own|grp)|mk\w+|newfs\w*|wipe\w*|shred|truncate|fallocate|blkdiscard|badblocks|s?g?c?fdisk|gdisk|parted|cryptsetup|(?:lv|vg|pv)\w+|lvm|zpool|zfs|btrfs|mdadm|hdparm|nvme|sg_format|flash\w+|diskutil|eval|sh|bash|source)(?![\w-])/;
+
+/** Words of other shells that stand in front of a command. */
+const IN_FRONT = new Set(
+  words(`if then else elif fi while until do done case esac in time coproc and or not begin end switch always noglob
+    nocorrect command builtin exec ! - { } ; [[ ]] repeat`),
+);
+
+const FISH_FUNCTION = /\bfunction\s+([\w:-]+)[^;\n]*[;\n]([^]*?)[;\n]\s*end\b/g;
+
+type Token =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "quoted"; readonly text: string }
+  | { readonly kind: "open" | "close" | "end" | "blank"; readonly text: string };
+
+/** Cut the way fish does: escapes stand for characters, also a quote inside of single quotes. */
+function tokensOf(text: string): Token[] {
+  const tokens: Token[] = [];
+  const pattern =
+    /'((?:[^'\\]|\\[^])*)'|"((?:[^"\\]|\\[^])*)"|\\(x[0-9a-fA-F]{1,2}|X[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c[a-z]|[^])|(#[^\n]*)|(\(+)|(\)+)|(&&|\|\||[;&|\n])|([ \t]+)|([^'"\\()&|;\n \t#]+|[^])/g;
+  let blank = true;
+  for (const [whole, single, double, escape, comment, open, close, end, space, other] of text.matchAll(pattern)) {
+    if (comment !== undefined) {
+      if (!blank) tokens.push({ kind: "text", text: whole });
+    } else if (single !== undefined) tokens.push({ kind: "quoted", text: single.replace(/\\([\\'])/g, "$1") });
+    else if (double !== undefined)
+      tokens.push(
+        /[$`]/.test(double)
+          ? { kind: "text", text: whole }
+          : { kind: "quoted", text: double.replace(/\\([\\"])/g, "$1") },
+      );
+    else if (escape !== undefined) tokens.push({ kind: "quoted", text: unescaped(escape) });
+    else if (open !== undefined) tokens.push({ kind: "open", text: whole });
+    else if (close !== undefined) tokens.push({ kind: "close", text: whole });
+    else if (end !== undefined) tokens.push({ kind: "end", text: whole });
+    else if (space !== undefined) tokens.push({ kind: "blank", text: whole });
+    else tokens.push({ kind: "text", text: other as string });
+    blank = space !== undefined || end !== undefined || open !== undefined;
+  }
+  return tokens;
+}
+
+function unescaped(escape: string): string {
+  const code = /^[xXuU]/.test(escape)
+    ? Number.parseInt(escape.slice(1), 16)
+    : /^[0-7]/.test(escape)
+      ? Number.parseInt(escape, 8)
+      : undefined;
+  if (code !== undefined) return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : "";
+  return { n: "\n", t: "\t", r: "\r", e: "", a: "", b: "", f: "", v: "" }[escape] ?? escape;
+}
+
+const quoted = (text: string) => (/^[\w./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** fish: `(…)` is what `$(…)` is elsewhere. */
+function asSubstitutions(tokens: readonly Token[]): string {
+  return tokens
+    .map((token, index) => {
+      if (token.kind === "quoted") return quoted(token.text);
+      if (token.kind !== "open") return token.text;
+      const before = tokens[index - 1];
+      return before?.kind === "text" && /[$<>]$/.test(before.text) ? token.text : token.text.replaceAll("(", "$(");
+    })
+    .join("");
+}
+
+/** Every run of words between separators, parentheses and keywords, as a command of its own. */
+function piecesOf(tokens: readonly Token[]): string[] {
+  const pieces: string[] = [];
+  let piece = "";
+  const flush = () => {
+    const command = withoutKeywords(piece.trim());
+    if (command !== "") pieces.push(command);
+    piece = "";
+  };
+  for (const token of tokens) {
+    if (token.kind === "open" || token.kind === "close" || token.kind === "end") flush();
+    else piece += token.kind === "quoted" ? quoted(token.text) : token.text;
+  }
+  flush();
+  return pieces;
+}
+
+function withoutKeywords(piece: string): string {
+  let rest = piece.replace(/\s+[{}]\s*$/, "");
+  for (;;) {
+    const [first = "", ...others] = rest.split(/\s+/);
+    if (first === "repeat" || first === "function") rest = others.slice(1).join(" ");
+    else if (IN_FRONT.has(first)) rest = others.join(" ");
+    else break;
+    if (rest === "") break;
+  }
+  // zsh: `=rm` is the path of rm.
+  return rest.replace(/^=(?=\w)/, "").replace(/\s+\]\]$/, "");
+}
+
+/** Here-documents are data in every shell that has them. */
+function withoutData(text: string): string {
+  return text.replace(/(<<-?[ \t]*(['"]?)(\w+)\2[^\n]*)\n[^]*?\n[ \t]*\3(?=\n|$)/g, "$1");
+}
