@@ -1,4 +1,5 @@
 /** Blind `git add` and forced `git push`, also under abbreviated options and in git's own plumbing. */
+import { words } from "../../../lib/words.ts";
 import { type Field, HOME, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import { gitCall } from "../wrappers/git.ts";
 import { matchesEverything } from "../syntax/glob.ts";
@@ -85,10 +86,7 @@ const LETTERS: Readonly<Record<string, string>> = {
 function isBlindAdd(args: readonly Field[], directories: readonly string[]): boolean {
   const { on, operands } = optionsOf(
     args,
-    [
-      ...["all", "no-ignore-removal", "update", "dry-run", "patch", "interactive", "edit", "refresh"],
-      "pathspec-from-file",
-    ],
+    words("all no-ignore-removal update dry-run patch interactive edit refresh pathspec-from-file"),
     { letters: "", long: /^--(?:chmod|pathspec-from-file)$/ },
   );
   // An operator who is asked about every change, or who adds nothing, does not add blindly.
@@ -128,17 +126,7 @@ function coversNames(part: string): boolean {
 function isForcedPush(args: readonly Field[]): boolean {
   const { on, operands } = optionsOf(
     args,
-    [
-      "force",
-      "mirror",
-      "delete",
-      "force-with-lease",
-      "force-if-includes",
-      "follow-tags",
-      "dry-run",
-      "porcelain",
-      "progress",
-    ],
+    words("force mirror delete force-with-lease force-if-includes follow-tags dry-run porcelain progress"),
     { letters: "o", long: /^--(?:push-option|receive-pack|exec|repo)$/ },
   );
   if (on.has("force") || on.has("mirror") || (on.has("delete") && operands.length < 2)) return true;
