@@ -1,5 +1,5 @@
 /** The one broker of approvals: knows the mode, asks whoever can answer, one question at a time, and remembers what was allowed for the session. */
-import { type CommandPrefix, samePrefix } from "./shell/command-prefix.ts";
+import { type CommandPrefix, coversPrefix } from "./shell/command-prefix.ts";
 import type { ShellJudgement } from "./verdict.ts";
 
 export class Approvals {
@@ -48,7 +48,7 @@ export class Approvals {
         const { prefixes } = request;
         if (prefixes === undefined || prefixes.length === 0) return undefined;
         const known = this.remembered(request.machine);
-        return prefixes.every((wanted) => known.some((prefix) => samePrefix(prefix, wanted)))
+        return prefixes.every((wanted) => known.some((prefix) => coversPrefix(prefix, wanted)))
           ? { kind: "approved", by: "prefix" }
           : undefined;
       }

@@ -130,12 +130,12 @@ describe("what always remembers", () => {
   const prefix = (text: string, part = {}) => prefixesOf(text, judged(text, part))?.map(describePrefix);
 
   test.each([
-    ["git commit -m x", ["git commit …"]],
+    ["git commit -m x", ["git commit -m …"]],
     ["git stash pop", ["git stash pop …"]],
     ["git -C /x push", ["git -C /x push"]],
     ["npm run build", ["npm run build …"]],
     ["systemctl restart nginx", ["systemctl restart …"]],
-    ["/usr/bin/make all", ["/usr/bin/make …"]],
+    ["/usr/bin/make all", ["/usr/bin/make all …"]],
     ["mkdir a", ["mkdir …"]],
     ["rm build.log", ["rm build.log"]],
     ["./deploy.sh prod", ["./deploy.sh prod"]],

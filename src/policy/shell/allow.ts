@@ -1,4 +1,6 @@
-/** `shell_allow` and the `developer` preset: word prefixes a command may start with to run unasked. */
+/** `shell_allow` and the `developer` preset: word prefixes a command may start with to run unasked, under options known to run nothing. */
+import { words as wordList } from "../../lib/words.ts";
+import { unlistedOption } from "./known-options.ts";
 import { isFixed } from "./syntax/field.ts";
 import { gitCall } from "./wrappers/git.ts";
 import type { FoundCommand } from "./syntax/findings.ts";
@@ -8,7 +10,7 @@ export function allowedBy(command: FoundCommand, entries: readonly string[]): st
   if (command.writes.length > 0 || command.assigns.length > 0) return undefined;
   const words = command.argv.map((word) => word.value);
   if (!words.every((word) => isFixed(word) || !word.includes("\uFDD2"))) return undefined;
-  return entries.find((entry) => matches(words, wordsOf(entry))) ?? coveredBy(command, entries);
+  return entries.find((entry) => matches(words, wordsOf(entry), 0)) ?? coveredBy(command, entries);
 }
 
 /** A wrapper allowed by an entry that reaches into the command it runs allows that command: `sudo systemctl restart`. */
@@ -17,11 +19,13 @@ function coveredBy(command: FoundCommand, entries: readonly string[]): string | 
   if (by?.at === undefined) return undefined;
   const words = by.command.argv.map((word) => word.value);
   const { at } = by;
-  return entries.find((entry) => wordsOf(entry).length > at && matches(words, wordsOf(entry)));
+  return entries.find((entry) => wordsOf(entry).length > at && matches(words, wordsOf(entry), at));
 }
 
-function matches(words: readonly string[], entry: readonly string[]): boolean {
-  return entry.length > 0 && entry.every((word, index) => words[index] === word && isFixed(word));
+/** The entry is the beginning of the words, and no option of the program at `program` can run something. */
+function matches(words: readonly string[], entry: readonly string[], program: number): boolean {
+  if (entry.length === 0 || !entry.every((word, index) => words[index] === word && isFixed(word))) return false;
+  return unlistedOption(words.slice(program), entry) === undefined;
 }
 
 const wordsOf = (entry: string) => entry.split(/\s+/).filter((word) => word !== "");
@@ -29,131 +33,69 @@ const wordsOf = (entry: string) => entry.split(/\s+/).filter((word) => word !== 
 /** Everyday building, testing and version control of one's own work: nothing that publishes, deletes or leaves the machine for good. */
 export function allowedForDevelopers(command: FoundCommand): boolean {
   const git = gitCall(command.argv);
-  if (git !== undefined) {
-    if (git.odd || git.config.length > 0 || git.options.some((option) => option !== "--no-pager")) return false;
-    const args = git.args.map((word) => word.value);
-    return (
-      git.subcommand !== undefined &&
-      (GIT[git.subcommand]?.(args) ?? false) &&
-      allowedBy(command, ["git"]) !== undefined
-    );
-  }
-  return allowedBy(command, DEVELOPER) !== undefined;
+  if (git === undefined) return allowedBy(command, DEVELOPER) !== undefined;
+  if (git.odd || git.config.length > 0 || git.options.some((option) => option !== "--no-pager")) return false;
+  const args = git.args.map((word) => word.value);
+  return (
+    git.subcommand !== undefined &&
+    Object.hasOwn(GIT, git.subcommand) &&
+    (GIT[git.subcommand]?.(args) ?? false) &&
+    allowedBy(command, ["git"]) !== undefined
+  );
 }
 
 const without = (pattern: RegExp) => (args: readonly string[]) => !args.some((word) => pattern.test(word));
-const any = () => true;
+const FORCED = /^(?:-[a-zA-Z]*f|--force|--discard-changes|--force-create|-C)/;
+/** A refspec that overwrites, or a place that is not a configured remote. */
+const OTHER_PLACE = /^\+|:|^-[a-zA-Z]*f|^--force/;
 const GIT: Readonly<Record<string, (args: readonly string[]) => boolean>> = {
-  add: any,
-  commit: any,
-  switch: without(/^(?:-f|-C|--force|--force-create|--discard-changes)$/),
+  add: without(FORCED),
+  commit: () => true,
+  switch: without(FORCED),
   checkout: (args) =>
     args.length <= 2 &&
     args.every((word) => word === "-b" || /^[\w./-]+$/.test(word)) &&
     !args.some((word) => /^-(?!b$)|^\.$|^--$/.test(word)),
   stash: (args) => args.length === 0 || /^(?:push|list|show|apply|pop)$/.test(args[0] as string),
-  fetch: without(/^--(?:upload-pack|exec)|^\+|:|^-f$|^--force$/),
-  pull: without(/^--(?:upload-pack|exec)|^\+|:|^-f$|^--force$/),
-  merge: without(/^--(?:exec)/),
-  mv: without(/^-f$|^--force$/),
+  fetch: without(OTHER_PLACE),
+  pull: without(OTHER_PLACE),
+  merge: () => true,
+  mv: without(FORCED),
   restore: (args) => args[0] === "--staged",
 };
 
-/** Word prefixes of the preset. */
+/** Word prefixes of the preset: programs, and programs with the subcommands that are everyday. Every one has a row of known options. */
 export const DEVELOPER: readonly string[] = [
-  "make",
-  "ninja",
-  "cmake --build",
-  "ctest",
-  "meson compile",
-  "meson test",
-  "just",
-  "task",
-  "npm test",
-  "npm run",
-  "npm ci",
-  "npm install",
-  "npm ls",
-  "pnpm test",
-  "pnpm run",
-  "pnpm install",
-  "yarn test",
-  "yarn run",
-  "yarn install",
-  "yarn build",
-  "bun test",
-  "bun run",
-  "bun install",
-  "deno test",
-  "deno check",
-  "deno lint",
-  "deno fmt",
-  "cargo build",
-  "cargo check",
-  "cargo test",
-  "cargo clippy",
-  "cargo fmt",
-  "cargo doc",
-  "cargo bench",
-  "go build",
-  "go test",
-  "go vet",
-  "go fmt",
-  "go mod tidy",
-  "go mod download",
-  "gofmt",
-  "pytest",
-  "python -m pytest",
-  "python3 -m pytest",
-  "tox",
-  "nox",
-  "ruff",
-  "black",
-  "mypy",
-  "pyright",
-  "flake8",
-  "isort",
-  "uv sync",
-  "uv run pytest",
-  "poetry install",
-  "poetry run pytest",
-  "tsc",
-  "npx tsc",
-  "eslint",
-  "npx eslint",
-  "prettier",
-  "npx prettier",
-  "biome",
-  "oxlint",
-  "vitest",
-  "npx vitest",
-  "jest",
-  "npx jest",
-  "mvn test",
-  "mvn compile",
-  "mvn package",
-  "mvn verify",
-  "gradle build",
-  "gradle test",
-  "gradle check",
-  "./gradlew build",
-  "./gradlew test",
-  "./gradlew check",
-  "dotnet build",
-  "dotnet test",
-  "swift build",
-  "swift test",
-  "mix test",
-  "mix compile",
-  "bundle exec rspec",
-  "bundle install",
-  "rake test",
-  "composer install",
-  "phpunit",
-  "shellcheck",
-  "shfmt",
-  "terraform fmt",
-  "terraform validate",
-  "mkdir",
-  "touch",
+  ...wordList(`make ninja ctest just task gofmt pytest tox nox ruff black mypy pyright flake8 isort tsc eslint prettier
+    biome oxlint vitest jest phpunit shellcheck shfmt mkdir touch`),
+  ...[
+    ["cmake", "--build"],
+    ["meson", "compile test"],
+    ["npm", "test run ci install ls"],
+    ["pnpm", "test run install"],
+    ["yarn", "test run install build"],
+    ["bun", "test run install"],
+    ["deno", "test check lint fmt"],
+    ["cargo", "build check test clippy fmt doc bench"],
+    ["go", "build test vet fmt"],
+    ["go mod", "tidy download"],
+    ["python -m", "pytest"],
+    ["python3 -m", "pytest"],
+    ["uv", "sync"],
+    ["uv run", "pytest"],
+    ["poetry", "install"],
+    ["poetry run", "pytest"],
+    ["npx", "tsc eslint prettier vitest jest"],
+    ["mvn", "test compile package verify"],
+    ["gradle", "build test check"],
+    ["./gradlew", "build test check"],
+    ["dotnet", "build test"],
+    ["swift", "build test"],
+    ["mix", "test compile"],
+    ["bundle exec", "rspec"],
+    ["bundle", "install"],
+    ["rake", "test"],
+    ["composer", "install"],
+    ["terraform", "fmt validate"],
+  ].flatMap(([program, subcommands = ""]) => subcommands.split(" ").map((name) => `${program} ${name}`)),
 ];

@@ -1,10 +1,15 @@
 /** What "always" remembers of a command: a word prefix narrow enough that the operator knows what was allowed. */
+import { words } from "../../lib/words.ts";
+import { readOptions, rowOf } from "./known-options.ts";
+import { programName } from "./syntax/field.ts";
 import type { ShellJudgement } from "../verdict.ts";
 
 export interface CommandPrefix {
   readonly words: readonly string[];
-  /** False: exactly these words; true: these words and any that follow. */
+  /** False: exactly these words; true: these words and any operands that follow. */
   readonly open: boolean;
+  /** With `open`: the options seen, with their values where these may name a program or a file. */
+  readonly options?: readonly string[];
 }
 
 /**
@@ -22,62 +27,86 @@ export function prefixesOf(text: string, judgement: ShellJudgement): readonly Co
   return asking.map((command) => prefixOf(command.words));
 }
 
-/** Both were derived by the same rule, so covering is being the same. */
-export function samePrefix(a: CommandPrefix, b: CommandPrefix): boolean {
-  return a.open === b.open && a.words.length === b.words.length && a.words.every((word, i) => word === b.words[i]);
+/** Options that keep a program from doing what it does otherwise: allowed with one of these, it is not allowed without. */
+const HOLDING_BACK = new Set(words("-n --dry-run --just-print --check --simulate --no-run --list --collect-only --co"));
+
+/** What was allowed covers what is asked: the same program and subcommand, and no option that was not seen then. */
+export function coversPrefix(known: CommandPrefix, wanted: CommandPrefix): boolean {
+  if (known.options?.some((option) => HOLDING_BACK.has(option) && wanted.options?.includes(option) !== true) === true)
+    return false;
+  return (
+    known.open === wanted.open &&
+    known.words.length === wanted.words.length &&
+    known.words.every((word, i) => word === wanted.words[i]) &&
+    (wanted.options ?? []).every((option) => known.options?.includes(option) === true)
+  );
 }
 
-export function describePrefix(prefix: CommandPrefix): string {
-  return prefix.words.join(" ") + (prefix.open ? " …" : "");
+export function describePrefix({ words, options = [], open }: CommandPrefix): string {
+  return [...words, ...options].join(" ") + (open ? " …" : "");
 }
 
 function prefixOf(words: readonly string[]): CommandPrefix {
+  const exact: CommandPrefix = { words, open: false };
   const [program = "", second, third] = words;
   const name = program.slice(program.lastIndexOf("/") + 1);
-  if (OPEN.has(name)) return { words: [program], open: true };
+  if (OPEN.has(name)) return opened([program], words, 1);
+  if (TARGETS.has(name)) return opened([program], words, Number.POSITIVE_INFINITY);
   const nested = SUBCOMMANDS[name];
-  if (nested === undefined || second === undefined || !isSubcommand(second) || RUNNERS.has(second))
-    return { words, open: false };
-  if (!nested.includes(second)) return { words: [program, second], open: true };
-  return third !== undefined && isSubcommand(third)
-    ? { words: [program, second, third], open: true }
-    : { words, open: false };
+  if (nested === undefined || second === undefined || !isSubcommand(second) || RUNNERS.has(second)) return exact;
+  if (RUNNERS.has(`${name} ${second}`)) return exact;
+  if (!nested.includes(second)) return opened([program, second], words, REMOTES.has(`${name} ${second}`) ? 1 : 0);
+  return third !== undefined && isSubcommand(third) ? opened([program, second, third], words, 0) : exact;
 }
 
+/** The first words, as many operands as decide what is done, and the options with their values. */
+function opened(first: readonly string[], words: readonly string[], operands: number): CommandPrefix {
+  const read = readOptions(words, first.length, rowOf(words)?.row);
+  const options = read.options.map(({ name, value, known }) =>
+    value === undefined || (known && !isPlace(value)) ? name : `${name} ${value}`,
+  );
+  const decisive = OPEN.has(programName(first[0] ?? "")) ? [] : read.operands.slice(0, operands);
+  return { words: [...first, ...decisive], open: true, options: [...new Set(options)].toSorted() };
+}
+
+/** A value that names a file or a program, rather than text. */
+const isPlace = (value: string) => /^[.~/]|\//.test(value);
 const isSubcommand = (word: string) => /^[a-z][a-z0-9:_-]*$/i.test(word);
 
-/** Programs whose every use is of one kind: the name alone is the prefix. */
-const OPEN = new Set(["mkdir", "touch", "make", "ninja", "pytest", "tsc", "eslint", "prettier", "jest", "vitest"]);
+/** Programs whose every use is of one kind: any operands. */
+const OPEN = new Set(words("mkdir touch pytest tsc eslint prettier jest vitest"));
+/** Programs whose operands say what is done. */
+const TARGETS = new Set(words("make ninja just task"));
+/** The first operand is the place that data comes from or goes to. */
+const REMOTES = new Set(["git fetch", "git pull", "git push", "git clone"]);
 
 /** Subcommands that run or set whatever comes after them: only the very same words again. */
-const RUNNERS = new Set(["exec", "dlx", "x", "config", "debug", "attach", "cp", "filter-branch", "rebase"]);
+const RUNNERS = new Set([
+  ...words("exec dlx x config debug attach cp filter-branch rebase"),
+  ...["docker", "podman"].flatMap((name) => [`${name} run`, `${name} create`, `${name} build`]),
+  ...["run", "install"].flatMap((name) => [`cargo ${name}`, `go ${name}`]),
+  ...["run", "apply", "create"].map((name) => `kubectl ${name}`),
+  "go generate",
+]);
 
 /** Programs with subcommands, and those of their subcommands that have subcommands again. */
 const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
-  git: ["remote", "stash", "worktree", "submodule", "notes", "bisect"],
-  docker: ["compose", "container", "image", "network", "volume"],
-  podman: ["compose", "container", "image", "network", "volume", "pod"],
-  "docker-compose": [],
+  git: words("remote stash worktree submodule notes bisect"),
+  docker: words("compose container image network volume"),
+  podman: words("compose container image network volume pod"),
   npm: ["run"],
   pnpm: ["run"],
   yarn: ["run"],
   bun: ["run"],
-  cargo: [],
   go: ["mod"],
-  systemctl: [],
-  apt: [],
-  "apt-get": [],
-  dnf: [],
-  yum: [],
-  apk: [],
-  brew: [],
-  pip: [],
-  pip3: [],
-  kubectl: ["rollout", "config", "set"],
+  kubectl: words("rollout config set"),
   helm: ["repo"],
-  terraform: ["state", "workspace"],
-  gh: ["pr", "issue", "repo", "run", "release"],
-  mvn: [],
-  gradle: [],
-  gradlew: [],
+  terraform: words("state workspace"),
+  gh: words("pr issue repo run release"),
+  ...Object.fromEntries(
+    words("docker-compose cargo systemctl apt apt-get dnf yum apk brew pip pip3 mvn gradle gradlew").map((name) => [
+      name,
+      [],
+    ]),
+  ),
 };

@@ -51,7 +51,9 @@ test("what runs whatever follows it is remembered word for word", () => {
   for (const text of ["git config user.name x", "npm exec tsc", "git rebase main"])
     expect(prefixesOf(text, judgeShell(text, RULES))?.map((prefix) => prefix.open)).toEqual([false]);
   const push = judgeShell("git push origin main", RULES);
-  expect(prefixesOf("git push origin main", push)).toEqual([{ words: ["git", "push"], open: true }]);
+  expect(prefixesOf("git push origin main", push)).toEqual([
+    { words: ["git", "push", "origin"], open: true, options: [] },
+  ]);
   for (const text of ["git push --force", "npm test; rm -rf /", "git push > f", "sudo git push", "git push $x"])
     expect(prefixesOf(text, judgeShell(text, RULES))).toBeUndefined();
 });

@@ -1,0 +1,143 @@
+/** What "always", shell_allow and the developer preset cover: never an option that was not seen or is not listed. */
+import { describe, expect, test } from "bun:test";
+import { coversPrefix, prefixesOf } from "../../../src/policy/shell/command-prefix.ts";
+import { DEVELOPER } from "../../../src/policy/shell/allow.ts";
+import { judgeShell } from "../../../src/policy/shell/judge.ts";
+import { rowOf } from "../../../src/policy/shell/known-options.ts";
+import { RULES, verdictOf } from "./rules.ts";
+
+function covered(allowed: string, wanted: string): boolean {
+  const prefixes = (text: string) => prefixesOf(text, judgeShell(text, RULES));
+  const known = prefixes(allowed);
+  const asked = prefixes(wanted);
+  if (known === undefined || asked === undefined) return false;
+  return asked.every((one) => known.some((other) => coversPrefix(other, one)));
+}
+
+describe("always", () => {
+  test.each([
+    ["git fetch .", "git fetch . --upload-pack='touch P'"],
+    ["git fetch .", "git fetch --upload-pac=x ."],
+    ["git fetch .", "git fetch evil"],
+    ["git fetch -p", "git -c core.sshCommand=x fetch -p"],
+    ["make -n", "make -n --eval 'x:;id'"],
+    ["make -n", "make -n --eval=x"],
+    ["make -n", "make"],
+    ["make test", "make test SHELL=./x"],
+    ["make test", "make install"],
+    ["make -f a.mk", "make -f b.mk"],
+    ["npm run build", "npm run build --script-shell=./x"],
+    ["npm run build", "npm run deploy"],
+    ["git commit -m x", "git commit -m x --no-verify"],
+    ["git push origin main", "git push evil main"],
+    ["docker run alpine", "docker run -v /:/h alpine"],
+    ["docker run alpine", "docker run evil"],
+    ["pytest", "pytest -p evil"],
+    ["mkdir a", "mkdir -m 777 b"],
+    ["cargo test", "cargo test --config 'build.rustc=\"x\"'"],
+  ])("of “%s” does not cover “%s”", (allowed, wanted) => expect(covered(allowed, wanted)).toBe(false));
+
+  test.each([
+    ["git fetch -p origin", "git fetch origin"],
+    ["git commit -m x", "git commit -m 'another text'"],
+    ["git commit -am x", "git commit -m y"],
+    ["mkdir -p a", "mkdir -p b/c d"],
+    ["systemctl restart nginx", "systemctl restart apache2"],
+    ["make -j4 test", "make -j8 test"],
+    ["npm run build", "npm run build"],
+    ["pytest -x tests/a.py", "pytest tests/b.py"],
+    ["rm a.log", "rm a.log"],
+  ])("of “%s” covers “%s”", (allowed, wanted) => expect(covered(allowed, wanted)).toBe(true));
+});
+
+describe("shell_allow of a program whose options can run something", () => {
+  const allow = [
+    "make",
+    "git fetch",
+    "go test",
+    "npm run",
+    "cargo",
+    "tar",
+    "rsync",
+    "ssh web1",
+    "sudo systemctl reload",
+  ];
+  test.each([
+    "make --eval 'x:;id'",
+    "make --eva=x",
+    "make SHELL=./x",
+    "make -f /tmp/x",
+    "make -e --warn -f x",
+    "git fetch --upload-pack=./x",
+    "git fetch --upload-pac=./x",
+    "git -c core.sshCommand=./x fetch",
+    "git --exec-path=./x fetch",
+    "go test -exec ./x",
+    "go test -toolexec ./x",
+    "go test -vettool=./x ./...",
+    "npm run build --script-shell=./x",
+    "npm run x --node-options='-r ./x'",
+    "cargo build --config 'build.rustc-wrapper=\"./x\"'",
+    "cargo --config a=b build",
+    "tar xf a.tar --to-command=./x",
+    "tar xf a.tar -I ./x",
+    "tar cf a.tar --checkpoint=1 --checkpoint-action=exec=./x .",
+    "rsync -e ./x a b",
+    "rsync --rsh=./x a b",
+    "ssh web1 -o ProxyCommand=./x",
+    "sudo systemctl reload nginx -H evil",
+  ])("%s asks", (text) => expect(verdictOf(text, { allow })).toBe("ask"));
+
+  test.each([
+    "make -j8 -k all",
+    "make -C sub test",
+    "git fetch --prune origin",
+    "go test -race -run TestX ./...",
+    "npm run test -- --watch",
+    "cargo build --release",
+    "cargo test -- --nocapture",
+    "tar -xzf a.tar.gz -C out",
+    "rsync -av --delete a/ b/",
+    "sudo systemctl reload nginx",
+  ])("%s runs unasked", (text) => expect(verdictOf(text, { allow })).toBe("allow"));
+
+  test("an option that the entry itself names is allowed", () => {
+    expect(verdictOf("make --eval=x all", { allow: ["make --eval=x"] })).toBe("allow");
+    expect(verdictOf("make --eval=y all", { allow: ["make --eval=x"] })).toBe("ask");
+  });
+});
+
+describe("the developer preset", () => {
+  const developer = (text: string) => verdictOf(text, { autoApprove: "developer" });
+  test.each([
+    "make --eval 'x:;id'",
+    "make CC=./x",
+    "go test -exec ./x ./...",
+    "go build -toolexec=./x",
+    "go vet -vettool=./x",
+    "git fetch --upload-pac=./x",
+    "git fetch --upload-pack ./x .",
+    "git pull --upload-pack=./x",
+    "git merge -s ./x b",
+    "git add -f secret",
+    "git fetch 'ext::sh -c id'",
+    "npm test --script-shell=./x",
+    "pytest -p evil",
+    "pytest -c evil.ini",
+    "eslint --rulesdir .",
+    "eslint -c evil.js",
+    "prettier --plugin=./x.js .",
+    "jest --config=./x",
+    "mvn test -Dexec=./x",
+    "gradle build -I ./x.gradle",
+    "cmake --build b -- --eval=x",
+    "ninja -f x.ninja",
+    "just --shell ./x a",
+    "cargo fmt --config-path x --manifest-path /tmp/x",
+    "bundle exec rspec -r ./x",
+  ])("%s asks", (text) => expect(developer(text)).toBe("ask"));
+
+  test("every prefix has a row of options", () => {
+    expect(DEVELOPER.filter((entry) => rowOf(entry.split(" ")) === undefined)).toEqual([]);
+  });
+});
