@@ -152,6 +152,7 @@ echo $$; exec >/dev/null
 kill -KILL "$4"
 (
   sleep "$cap" & s=$!
+  echo $s >"$d/clock"
   trap 'kill $s; exit' TERM
   wait $s
   spare="$pid $(exec sh -c 'echo $PPID')"
@@ -163,10 +164,16 @@ close() {
   kill -TERM $watch
   if [ -f "$d/late" ]; then read -r l <"$d/late"; kill $l; fi
 }
+# The variables and the umask of the shell that the operator and buddy share; then the command in a shell of its own.
+begin='e=$1/environment
+if [ -f "$e" ]; then . "$e" >/dev/null 2>&1; rm -f "$e"; fi
+unset BUDDY_JOB TMUX TMUX_PANE e
+BUDDY_SHELL=\${1##*/}; export BUDDY_SHELL
+exec "$0" "$1/command"'
 run() {
-  "$sh" "$d/command" </dev/null
+  if [ -f "$d/environment" ]; then "$sh" -c "$begin" "$sh" "$d"; else "$sh" "$d/command"; fi </dev/null
   echo $? >"$d/code.new"; mv "$d/code.new" "$d/code"
-  sh -c ${quote(LATE)} buddy-background "$d" </dev/null >/dev/null 2>&1 & echo $! >"$d/late"
+  sh "$d/late.sh" "$d" </dev/null >/dev/null 2>&1 & echo $! >"$d/late"
 }
 # What the command says while it ends is kept too.
 limited() { trap '' TERM; ulimit -f 2097152 2>/dev/null; exec tee -a "$1" "$d/output" >/dev/null; }
@@ -186,8 +193,9 @@ close
 const LAUNCH = '"$@" $$ </dev/null; :';
 
 /**
- * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds. The command on stdin.
- * Prints the directory and the pid. The same id again finds the shell that was started before.
+ * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds, file with exported variables
+ * or "". The command on stdin. Prints the directory and the pid. The same id again finds the shell that was started before.
+ * The scripts are files: as arguments everyone would see them in `ps`.
  */
 export const START = `
 ${BASE}
@@ -195,14 +203,16 @@ d=$base/$1/$2
 (umask 077; mkdir -p "$base/$1") || exit 1
 (find "$base" -type d -name ended -prune -mtime +0 | while IFS= read -r e; do rm -rf "\${e%/ended}"; done) </dev/null >/dev/null 2>&1 &
 if (umask 077; mkdir "$d") 2>/dev/null; then
-  (umask 077; cat >"$d/command" && printf '%s' "$5" >"$d/started" && : >"$d/stdout" && : >"$d/stderr" && : >"$d/output") || { rm -rf "$d"; exit 1; }
+  (umask 077; cat >"$d/command" && printf '%s' "$5" >"$d/started" && : >"$d/stdout" && : >"$d/stderr" && : >"$d/output" &&
+    printf '%s' ${quote(RUNNER)} >"$d/runner.sh" && printf '%s' ${quote(LATE)} >"$d/late.sh") || { rm -rf "$d"; exit 1; }
+  if [ -n "\${6-}" ] && [ -s "$6" ] && [ -O "$6" ] && [ ! -L "$6" ]; then (umask 077; cat "$6" >"$d/environment") 2>/dev/null; fi
   cd "$3" || { rm -rf "$d"; exit 7; }
   sh=$(command -v bash || command -v sh)
   BUDDY_SHELL=$2; export BUDDY_SHELL
   if command -v setsid >/dev/null 2>&1; then leave=setsid; trap - HUP
   elif command -v perl >/dev/null 2>&1; then leave='perl -MPOSIX -e setsid();exec(@ARGV)'; trap - HUP
   else leave=; fi
-  pid=$(exec sh -c ${quote(LAUNCH)} buddy-launch $leave sh -c ${quote(RUNNER)} buddy-background "$d" "$4" "$sh" 2>/dev/null) 2>/dev/null
+  pid=$(exec sh -c ${quote(LAUNCH)} buddy-launch $leave sh "$d/runner.sh" "$d" "$4" "$sh" 2>/dev/null) 2>/dev/null
   [ -n "$pid" ] || exit 1
   echo $pid >"$d/pid.new"; mv "$d/pid.new" "$d/pid"
 fi
@@ -254,17 +264,25 @@ ${FIND}
 echo "$3 $4" >"$d/seen.$2.new" && mv "$d/seen.$2.new" "$d/seen.$2"
 `;
 
-/** Arguments: base, id. TERM, then KILL, to everything; prints the state. */
+/** Arguments: base, id. TERM, then KILL, to everything that runs; prints the state, and what an ended one left running. */
 export const KILL = `
 ${FIND}${TREE}${TELL}
 spare=
 state "$d"
+left=
 if [ $status = running ]; then echo killed >"$d/killed"; endtree "$d"; finish "$d" killed
 else
+  # What it left is a daemon that was meant to stay: not ours to end.
   members "$d"
-  if living; then endtree "$d"; fi
+  own=$pid
+  for e in "$d/recorder" "$d/clock"; do if [ -f "$e" ]; then read -r e <"$e"; own="$own $e"; fi; done
+  if [ -d /proc/self ]; then for e in $all; do
+    case $(tr '\\0' ' ' <"/proc/$e/cmdline" 2>/dev/null) in *"$d/runner.sh "*|"tee -a $d/"*) continue ;; esac
+    case " $own " in *" $e "*) ;; *) if kill -0 "$e" 2>/dev/null && ! zombie "$e"; then left="$left $e"; fi ;; esac
+  done; fi
 fi
 tell "$d"
+printf '%s\\0' "$left"
 `;
 
 /** Arguments: base, scope, or "" for all. */

@@ -1,4 +1,4 @@
-/** Commands that go on without us: started detached on the target, kept in a private directory there, found again later. */
+/** Commands that continue without buddy: started detached on the target, kept in a private directory, found again later. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { unlessAborted } from "../lib/unless-aborted.ts";
@@ -11,6 +11,8 @@ const STATE_FIELDS = 6;
 
 export interface BackgroundOptions {
   readonly cwd: () => string;
+  /** File on the target with the exported variables and the umask of the shell, where there is one. */
+  readonly environment?: () => string | undefined;
   /** Enforced on the target itself. */
   readonly timeoutMs: number;
   /** Keeps what has been seen apart from other sessions, and its shells in `list`; "" = shells of all sessions. */
@@ -28,6 +30,8 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
   const scope = (options.scope ?? "").replaceAll(/[^A-Za-z0-9_-]/g, "-");
   const folder = scope || "shared";
   const seen = new Map<string, Seen>();
+  /** Each filter has read so far; what it passed over is still new to a look without one. */
+  const filtered = new Map<string, Seen>();
   /** One look after another at each shell: two at once would both get the same text. */
   const looking = new Map<string, Promise<void>>();
   let base = "";
@@ -43,13 +47,18 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
     return result;
   };
 
-  const lookAt = async (id: string, limit: number, keep: LineFilter | undefined) => {
-    const known = seen.get(id);
+  const lookAt = async (id: string, limit: number, filter: string | undefined) => {
+    const keep = filter === undefined ? undefined : lineFilter(filter);
+    const known = filter === undefined ? seen.get(id) : later(seen.get(id), filtered.get(`${id} ${filter}`));
     const from = known === undefined ? [] : [String(known.stdout), String(known.stderr)];
     const result = await ask(LOOK, id, [folder, String(limit), ...from]);
     const { look, next } = readLook(result.stdout, limit, keep);
-    seen.set(id, next);
     learnBase(look.outputFile.slice(0, -"/output".length));
+    if (filter !== undefined) {
+      filtered.set(`${id} ${filter}`, next);
+      return look;
+    }
+    seen.set(id, next);
     // Kept there for a resumed session; when it gets lost, something is shown twice rather than never.
     ask(SEEN, id, [folder, String(next.stdout), String(next.stderr)]).catch(noop);
     return look;
@@ -64,11 +73,11 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       const cap = String(Math.max(1, Math.ceil(options.timeoutMs / 1000)));
       signal?.throwIfAborted();
       const starting = transport.run(START, {
-        args: [base, folder, id, options.cwd(), cap, String(startedAt)],
+        args: [base, folder, id, options.cwd(), cap, String(startedAt), options.environment?.() ?? ""],
         input: command.endsWith("\n") ? command : `${command}\n`,
       });
       const result = await unlessAborted(signal, starting).catch((error: unknown) => {
-        // Nobody will hear of it, so it must not go on there.
+        // Its caller will not hear of it, so it must not continue.
         if (signal?.aborted) starting.then(() => ask(KILL, id, [], true)).catch(noop);
         throw error;
       });
@@ -79,9 +88,9 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
     },
 
     async output(id, { filter, limit = LOOK_BYTES } = {}) {
-      const keep = filter === undefined ? undefined : lineFilter(filter);
+      if (filter !== undefined) lineFilter(filter);
       const before = looking.get(id) ?? Promise.resolve();
-      const look = before.then(() => lookAt(id, Math.max(4, Math.trunc(limit)), keep));
+      const look = before.then(() => lookAt(id, Math.max(4, Math.trunc(limit)), filter));
       const settled = look.then(noop, noop);
       looking.set(id, settled);
       void settled.then(() => looking.get(id) === settled && looking.delete(id));
@@ -90,7 +99,9 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
 
     async kill(id) {
       const result = await ask(KILL, id, [], true);
-      return shellOf(result.stdout.toString().split("\0"));
+      const fields = result.stdout.toString().split("\0");
+      const left = (fields[STATE_FIELDS] ?? "").split(" ").filter(Boolean).map(Number);
+      return { ...shellOf(fields), ...(left.length === 0 ? {} : { leftRunning: left }) };
     },
 
     async list() {
@@ -103,6 +114,11 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       return shells.sort((a, b) => a.startedAt - b.startedAt);
     },
   };
+}
+
+function later(one: Seen | undefined, other: Seen | undefined): Seen | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return { stdout: Math.max(one.stdout, other.stdout), stderr: Math.max(one.stderr, other.stderr) };
 }
 
 function shellOf(fields: readonly string[]): BackgroundShell {
@@ -182,15 +198,18 @@ function lineFilter(filter: string): LineFilter {
 }
 
 function unknown(id: string): BuddyError {
-  return new BuddyError("target", `there is no background shell ${JSON.stringify(id)}`, {
-    hint: "list_shells names those there are; finished ones are removed after a day.",
+  return new BuddyError("target", `no background shell has the id ${JSON.stringify(id)}`, {
+    hint: "list_shells lists them; finished ones are removed after a day.",
   });
 }
 
 function failure(result: ScriptResult): BuddyError {
   const said = result.stderr.trim();
   if (result.code === 7) return new BuddyError("target", `the working directory is gone: ${said}`);
-  return new BuddyError("target", `background shells do not work here: ${said || `exit code ${result.code}`}`);
+  return new BuddyError(
+    "target",
+    `background shells do not work on this target: ${said || `exit code ${result.code}`}`,
+  );
 }
 
 function noop(): void {}

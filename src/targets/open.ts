@@ -163,6 +163,7 @@ function assemble({ transport, options, notices, outputStore, identity, shell, p
     background: backgroundShells(transport, {
       timeoutMs: options.backgroundTimeoutMs,
       cwd: () => shell.cwd,
+      environment: () => shell.environmentFile,
     }),
     ...(panes === undefined ? {} : { panes }),
     ...(ownPane === undefined ? {} : { ownPane }),

@@ -179,6 +179,8 @@ export interface RunOptions {
 export interface Shell {
   readonly kind: "tmux" | "direct";
   readonly cwd: string;
+  /** File on the target with the exported variables and the umask, for sh to read; it may not exist yet. */
+  readonly environmentFile?: string | undefined;
   run(command: string, options?: RunOptions): Promise<RunResult>;
   /** Waits again for the command that was left running or waiting; the result of the last one when it has ended since. */
   wait(options?: Omit<RunOptions, "noWait">): Promise<RunResult>;
@@ -314,9 +316,10 @@ export interface FileMode {
 
 export interface BackgroundShells {
   start(command: string, options?: { signal?: AbortSignal }): Promise<BackgroundShell>;
-  /** New output since the last look, filtered. */
+  /** New output since the last look; with a filter since the last look with the same one. */
   output(id: string, options?: { filter?: string; limit?: number }): Promise<BackgroundOutput>;
-  kill(id: string): Promise<BackgroundShell>;
+  /** Ends it and everything it started. One that has ended already is left alone, and so is what it left running. */
+  kill(id: string): Promise<BackgroundShell & { readonly leftRunning?: readonly number[] }>;
   list(): Promise<readonly BackgroundShell[]>;
 }
 

@@ -85,7 +85,7 @@ const killInput = z.strictObject({ shell_id: z.string().min(1) });
 
 export const killShellTool: Tool<z.infer<typeof killInput>> = {
   name: "kill_shell",
-  description: "End a background shell and all it started.",
+  description: "End a running background shell and all it started.",
   input: killInput,
   intent: (args) => ({ kind: "own", title: `end ${args.shell_id}` }),
   async run(args, context) {
@@ -93,11 +93,12 @@ export const killShellTool: Tool<z.infer<typeof killInput>> = {
     const known = (await target.background.list()).find((shell) => shell.id === args.shell_id);
     const ended = known !== undefined && known.status !== "running";
     const shell = await target.background.kill(args.shell_id);
-    return {
-      ok: true,
-      outcome: shell.status,
-      result: { ...status(shell), ...(ended ? { note: "it had ended already" } : {}) },
-    };
+    const left = shell.leftRunning?.join(", ");
+    const note =
+      left === undefined
+        ? "it had ended already"
+        : `it had ended already; what it left running was left alone (pid ${left})`;
+    return { ok: true, outcome: shell.status, result: { ...status(shell), ...(ended ? { note } : {}) } };
   },
 };
 

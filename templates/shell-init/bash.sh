@@ -13,7 +13,7 @@ if [ -z "$__buddy_plain" ]; then
 fi
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
-__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_mend=
+__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_mend=
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   IFS= read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
   cd -- "$__buddy_file" 2>/dev/null
@@ -25,6 +25,7 @@ __buddy_before() {
   # After `exec >file` or `exec 2>file` nobody would see prompts and marks: the terminal is put back.
   [ -t 1 ] || exec >/dev/tty
   [ -t 9 ] || __buddy_mend=__buddy_stderr
+  if [ -n "$__buddy_changes" ]; then __buddy_save; fi
   local mark="$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$PWD"
   printf '\033]7;buddy;%s\a\033]7771;%s\a' "$mark" "$mark"
   __buddy_tag=0
@@ -34,6 +35,9 @@ __buddy_before() {
   fi
   return $__buddy_code
 }
+
+# For background shells. Before the prompt is reported where the command may have changed something, behind it otherwise.
+__buddy_save() { { export -p; printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"; }
 
 __buddy_stderr() { exec 2>/dev/tty; }
 
@@ -47,6 +51,8 @@ __buddy_after() {
     __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag}\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a${PS0-}"
     PS0=$__buddy_start
   fi
+  if [ -z "$__buddy_changes" ]; then __buddy_save; fi
+  __buddy_changes=
   case $- in *a*) declare +x PS0 PS1 PS2 PROMPT_COMMAND ${!__buddy_*} ;; esac
 }
 
@@ -70,6 +76,7 @@ __buddy_take() {
     ;;
   esac
   __buddy_tag=${tag:-0}
+  case $line in *=* | *export* | *declare* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   __buddy_hook
   READLINE_LINE=$line READLINE_POINT=${#line}
 }

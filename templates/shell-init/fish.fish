@@ -20,9 +20,20 @@ end
 
 function __buddy_before --on-event fish_prompt
     set -g __buddy_id (math $__buddy_id + 1)
+    __buddy_save >$__buddy_run/$__buddy_pane.env 2>/dev/null
     set -l mark "$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$PWD"
     printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
     set -g __buddy_tag 0
+end
+
+# For background shells, as sh reads it.
+function __buddy_save
+    for name in (set -nx)
+        string match -q '__buddy_*' -- $name; and continue
+        string match -qr '^[A-Za-z_][A-Za-z_0-9]*$' -- $name; or continue
+        printf "export %s='%s'\n" $name (string replace -a "'" "'\\''" -- "$$name" | string collect)
+    end
+    printf 'umask %s\n' (umask)
 end
 
 function __buddy_start --on-event fish_preexec

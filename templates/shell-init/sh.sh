@@ -32,6 +32,8 @@ __buddy_check() {
   __buddy_code=$1 __buddy_mend=
   [ -t 1 ] || exec >/dev/tty
   [ -t 9 ] || __buddy_mend=__buddy_stderr
+  # For background shells.
+  { export -p; printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"
   # What follows is not the command's: dash traces even an empty line.
   printf '\033]7771;%s;E;%s;%s\a' "$__buddy_key" "$1" "$__buddy_tag"
 }
@@ -47,4 +49,5 @@ __buddy_head() {
 }
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
 unset __buddy_cwd __buddy_login __buddy_plain __buddy_env
+{ export -p; printf 'umask '; umask; } 2>/dev/null >|"$__buddy_run/$__buddy_pane.env" || :
 __buddy_tail 0

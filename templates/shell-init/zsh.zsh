@@ -1,5 +1,5 @@
 # buddy: prompt marks for this pane, read after your own start-up files.
-typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user=
+typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes=
 typeset -gi __buddy_id=0 __buddy_code=0 __buddy_tag=0
 unset BUDDY_DIR BUDDY_PLAIN
 IFS= read -r __buddy_key <$__buddy_dir/key
@@ -18,6 +18,7 @@ __buddy_before() { {
   (( __buddy_id++ ))
   # After `exec >file` or `exec 2>file` nobody would see marks and output: the terminal is put back.
   [[ -t 1 ]] || exec >/dev/tty
+  [[ -n $__buddy_changes ]] && __buddy_save
   local mark="$__buddy_key;P;$__buddy_id;$code;$__buddy_tag;$PWD"
   printf '\033]7;buddy;%s\a\033]7771;%s\a' $mark $mark
   __buddy_tag=0
@@ -26,8 +27,19 @@ __buddy_before() { {
   return code
 } 2>/dev/null }
 
+# For background shells. Before the prompt is reported where the command may have changed something, behind it otherwise.
+__buddy_save() {
+  local name
+  {
+    for name in ${(k)parameters[(R)*export*]}; do print -r -- "export $name=${(qq)${(P)name}}"; done
+    print -n 'umask '; umask
+  } >|$__buddy_run/$__buddy_pane.env
+}
+
 __buddy_after() {
   emulate -L zsh; setopt noxtrace
+  [[ -n $__buddy_changes ]] || __buddy_save 2>/dev/null
+  __buddy_changes=
   [[ -t 2 ]] || exec 2>/dev/tty
   [[ $PROMPT == $__buddy_shown ]] || __buddy_user=$PROMPT
   __buddy_shown="[buddy $__buddy_id: $__buddy_code] $__buddy_user%{"$'\e'"]7771;$__buddy_key;B"$'\a'"%}"
@@ -53,6 +65,7 @@ __buddy_take() {
   : >|$__buddy_run/$__buddy_pane.next
   printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${BUFFER//[[:cntrl:]]/ }"
   __buddy_tag=${tag:-0}
+  case $line in (*=* | *export* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   __buddy_hook
   BUFFER=$line CURSOR=$#line
   zle .accept-line

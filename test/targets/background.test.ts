@@ -132,13 +132,16 @@ describe.each([...PLACES])("%s", (place) => {
     expect(looks.map(({ stdout }) => stdout).join("")).toBe(expected);
   });
 
-  test("a filter keeps matching lines and uses up the others", async () => {
+  test("a filter keeps matching lines and does not use up the others", async () => {
     const { id } = await shells.start("seq 1 20; echo done");
     await until(async () => (await shells.list()).find((one) => one.id === id)?.status === "completed", "it ends");
     expect((await shells.output(id, { filter: "^1|done" })).stdout).toBe(
       "1\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\ndone\n",
     );
-    expect((await shells.output(id)).stdout).toBe("");
+    expect((await shells.output(id, { filter: "^1|done" })).stdout).toBe("");
+    expect((await shells.output(id, { filter: "^2" })).stdout).toBe("2\n20\n");
+    expect((await shells.output(id)).stdout).toStartWith("1\n2\n3\n");
+    expect((await shells.output(id, { filter: "^2" })).stdout).toBe("");
     await expect(shells.output(id, { filter: "(" })).rejects.toThrow("not a regular expression");
   });
 
@@ -170,7 +173,7 @@ describe.each([...PLACES])("%s", (place) => {
     expect((await shells.output(id)).status).toBe("killed");
   });
 
-  test("what a finished shell left running is not waited for, but killed with it", async () => {
+  test("kill of a completed shell leaves the daemon that it started, and names it", async () => {
     const seconds = uniqueSeconds();
     const { id } = await shells.start(`sleep ${seconds} & echo started`);
     await until(
@@ -178,8 +181,13 @@ describe.each([...PLACES])("%s", (place) => {
       "it is completed",
     );
     expect(processesWith(`sleep ${seconds}`)).not.toEqual([]);
-    expect((await shells.kill(id)).status).toBe("completed");
-    expect(processesWith(`sleep ${seconds}`)).toEqual([]);
+    const killed = await shells.kill(id);
+    expect(killed.status).toBe("completed");
+    expect(killed.leftRunning).toHaveLength(1);
+    expect(processesWith(`sleep ${seconds}`)).toHaveLength(1);
+    await opened.transport.run('kill "$1"', { args: [String(killed.leftRunning?.[0])] });
+    await until(() => processesWith(`sleep ${seconds}`).length === 0, "it is gone");
+    await until(async () => (await shells.kill(id)).leftRunning === undefined, "nothing is left");
   });
 
   test("the time limit is kept by the target itself", async () => {
@@ -251,7 +259,7 @@ describe.each([...PLACES])("%s", (place) => {
   });
 
   test("unknown ids and empty commands are refused", async () => {
-    await expect(shells.output("sh-none")).rejects.toThrow('no background shell "sh-none"');
+    await expect(shells.output("sh-none")).rejects.toThrow('"sh-none"');
     await expect(shells.kill("../../etc")).rejects.toThrow("no background shell");
     await expect(shells.start("  ")).rejects.toThrow("empty");
     await expect(shells.start("a\0b")).rejects.toThrow("NUL");

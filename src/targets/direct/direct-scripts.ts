@@ -1,10 +1,10 @@
-/** What a direct shell is told: its loop, each command, and how everything a command started is ended. */
+/** What a direct shell gets: its loop, each command, and how everything a command started is ended. */
 import { quoteOnOneLine } from "../quote.ts";
 
 /**
- * $1 where exported variables are kept, $2 whether to take over those of a shell before, $3 directory, $4 mark for the
- * environment of everything it starts. The key for the marks is the
- * first line on stdin, then each line is a request.
+ * $1 directory for the exported variables, $2 whether to take over those of a shell before, $3 directory, $4 mark for the
+ * environment of everything it starts, $5 the variables as buddy knows them: after a drop the directory is gone. The key
+ * for the marks is the first line on stdin, then each line is a request.
  *
  * Marks go to copies of stdout and stderr, so that a command that redirects them for good cannot hide its end; what it starts does
  * not get the copies. The end is told before the next request is read and nowhere else: so `break`, `continue` and syntax errors
@@ -20,17 +20,18 @@ for d in "\${1%/*}"/direct-*; do
   # What a shell left behind that was killed.
   if [ "$d" != "$1" ] && read -r p <"$d/pid" && ! kill -0 "$p"; then rm -rf "$d"; fi
 done 2>/dev/null
-( umask 077; mkdir -p "$1" && : >>"$__buddy_file" && echo $$ >"$1/pid" ) 2>/dev/null
+( umask 077; mkdir -p "$1" && { [ -s "$__buddy_file" ] || printf '%s' "$5" >>"$__buddy_file"; } && echo $$ >"$1/pid" ) 2>/dev/null
 if [ "$2" = 1 ]; then
-  [ -O "$__buddy_file" ] && . "$__buddy_file" 2>/dev/null
+  if [ -s "$__buddy_file" ] && [ -O "$__buddy_file" ]; then . "$__buddy_file"; else eval "$5"; fi 2>/dev/null
   cd -- "$3" 2>/dev/null
 fi
 export BUDDY_JOB="$4"
-shift 4
+shift 5
+__buddy_keep() { if [ -O "$__buddy_file" ]; then { export -p; printf 'umask '; umask; } >|"$__buddy_file"; fi; }
 __buddy_next() {
   __buddy_code=$?
   if [ -n "$__buddy_tag" ]; then
-    if [ -n "$__buddy_save" ] && [ -O "$__buddy_file" ]; then export -p >|"$__buddy_file"; fi
+    if [ -n "$__buddy_save" ]; then __buddy_keep; fi
     printf '\\033]7771;%s;E;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$__buddy_tag" >&9
     printf '\\033]7771;%s;P;0;%s;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$__buddy_tag" "$PWD" >&8
     __buddy_tag= __buddy_save=
@@ -41,7 +42,7 @@ __buddy_next() {
 # A child of bash that is killed before it has become its program still runs this trap: the number tells it from the shell.
 # Only the expansion can: in that state bash takes a failed test for a true one.
 __buddy_exit() {
-  [ -O "$__buddy_file" ] && export -p >|"$__buddy_file"
+  __buddy_keep
   set -- '\\033]7771;%s;P;%s;%s;0;%s\\a' "$__buddy_key" "$((\${BASHPID:-$$} != $$))" "$1" "$PWD"
   printf "$@" >&8 || printf "$@"
 }
@@ -53,11 +54,13 @@ while :; do
 done
 `;
 
+/** Only what may change an exported variable or the umask is followed by a snapshot: it costs a tenth of a millisecond. */
+export function changesEnvironment(command: string): boolean {
+  return /=|export|declare|typeset|unset|umask|read|source|eval|printf -v|(^|[\s;&|])\.\s/.test(command);
+}
+
 export function request(command: string, tag: number): string {
-  // Only what may change an exported variable is followed by a snapshot: it costs a tenth of a millisecond.
-  const save = /=|export|declare|typeset|unset|read|source|eval|printf -v|(^|[\s;&|])\.\s/.test(command)
-    ? " __buddy_save=1"
-    : "";
+  const save = changesEnvironment(command) ? " __buddy_save=1" : "";
   return `__buddy_tag=${tag}${save} __buddy_text=${quoteOnOneLine(command)}\n`;
 }
 

@@ -12,7 +12,7 @@ import type {
   TargetNotice,
   Transport,
 } from "../target.ts";
-import { DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
+import { changesEnvironment, DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { Turns } from "../turns.ts";
@@ -40,6 +40,8 @@ export class DirectShell implements Shell, AsyncDisposable {
   #live: LiveShell | undefined;
   #cwd: string;
   #used = false;
+  /** The exported variables and the umask as the shell itself writes them; a connection that drops takes its file along. */
+  #environment = "";
   #last: { result: RunResult; stdout: Recording; stderr: Recording } | undefined;
   readonly #turns = new Turns();
   #tag = 0;
@@ -53,6 +55,10 @@ export class DirectShell implements Shell, AsyncDisposable {
 
   get cwd(): string {
     return this.#cwd;
+  }
+
+  get environmentFile(): string {
+    return `${this.#directory}/env`;
   }
 
   /** Starts the shell ahead of the first command. */
@@ -158,6 +164,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const end = await ended;
     if (end.kind === "exited") {
       this.#cwd = end.cwd || this.#cwd;
+      if (changesEnvironment(command) && this.#options.transport.kind !== "local") void this.#rememberEnvironment();
       return { kind: "exited", code: end.code };
     }
     this.#live = undefined;
@@ -176,7 +183,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const bash = transport.facts.programs["bash"];
     const job = randomBytes(8).toString("hex");
     const shell = bash === undefined ? [transport.facts.programs["sh"] ?? "sh"] : [bash, "--noprofile", "--norc"];
-    const args = [this.#directory, this.#used ? "1" : "", this.#cwd, job];
+    const args = [this.#directory, this.#used ? "1" : "", this.#cwd, job, this.#environment];
     const process = transport.spawn(shell, {
       script: { name: "buddy-shell", text: DIRECT_LOOP, args },
       cwd: this.#options.cwd,
@@ -185,6 +192,16 @@ export class DirectShell implements Shell, AsyncDisposable {
     const key = randomBytes(16).toString("hex");
     process.stdin.write(`${key}\n`);
     return new LiveShell(process, key, job, transport.kind !== "local");
+  }
+
+  /** Beside the next command: it must not wait for this. */
+  async #rememberEnvironment(): Promise<void> {
+    try {
+      const { code, stdout } = await this.#options.transport.run('cat "$1"', { args: [this.environmentFile] });
+      if (code === 0 && stdout.length > 0) this.#environment = stdout.toString();
+    } catch {
+      // The connection is gone: what was known before is all there is.
+    }
   }
 
   /** ssh reports a shell that was killed like a lost connection: only another process tells them apart. */

@@ -1,6 +1,6 @@
 /** How a managed pane comes to be: which shell runs in it, and the client that attaches. */
 import { BuddyError } from "../../lib/errors.ts";
-import type { MachineFacts } from "../target.ts";
+import type { MachineFacts, ShellScript } from "../target.ts";
 import { PREPARE, prepareArguments } from "./session-files.ts";
 
 export interface PaneShell {
@@ -65,8 +65,8 @@ export interface AttachOptions {
   readonly create: boolean;
 }
 
-/** The first line on stdin must be the key to use when there is none yet: it appears in no argument list. */
-export function attachArgv(options: AttachOptions): string[] {
+/** A script for sh. The first line on stdin must be the key to use when there is none yet: `ps` shows neither. */
+export function attachScript(options: AttachOptions): ShellScript {
   const { facts, socket, session } = options;
   const tmux = [facts.programs["tmux"] ?? "tmux", "-u", ...(socket === "" ? [] : ["-L", socket]), "-C"];
   const flags = ["-f", "ignore-size,pause-after=10"];
@@ -87,17 +87,11 @@ export function attachArgv(options: AttachOptions): string[] {
       ]
     : ["attach-session", "-t", `=${session}`, ...flags];
   const history = options.create && socket !== "" ? ["set-option", "-g", "history-limit", "20000", ";"] : [];
-  return [
-    "sh",
-    "-c",
-    `IFS= read -r k || exit 1\n${ATTACH}`,
-    "buddy-pane",
-    ...prepareArguments(options),
-    options.cwd,
-    ...tmux,
-    ...history,
-    ...attach,
-  ];
+  return {
+    name: "buddy-pane",
+    text: `IFS= read -r k || exit 1\n${ATTACH}`,
+    args: [...prepareArguments(options), options.cwd, ...tmux, ...history, ...attach],
+  };
 }
 
 /** What tmux starts in a pane, as separate words: no shell of unknown kind reads them. */

@@ -85,6 +85,10 @@ export class TmuxPane implements Pane, PaneSink {
     return this.#state.cwd;
   }
 
+  get environmentFile(): string {
+    return `${this.#options.session.runDirectory}/${this.id.slice(1)}.env`;
+  }
+
   /** Waits for the first prompt of a new pane, or reads the state of one that was there. */
   async start(created: boolean): Promise<void> {
     const state = this.#state;

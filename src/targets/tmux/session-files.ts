@@ -7,6 +7,7 @@ import zprofile from "../../../templates/shell-init/zprofile.zsh" with { type: "
 import zshInit from "../../../templates/shell-init/zsh.zsh" with { type: "text" };
 import zshenv from "../../../templates/shell-init/zshenv.zsh" with { type: "text" };
 import zshrc from "../../../templates/shell-init/zshrc.zsh" with { type: "text" };
+import { quote } from "../quote.ts";
 import type { MachineFacts, Transport } from "../target.ts";
 
 const FILES: Readonly<Record<string, string>> = {
@@ -22,8 +23,7 @@ const FILES: Readonly<Record<string, string>> = {
 const STAMP = Bun.hash(JSON.stringify(FILES)).toString(16);
 
 /**
- * Makes the private directory with the key and the start-up files: $1 name, $2 user id, $3 stamp, then name and text of each file;
- * $k is the key to use when there is none yet. A directory that belongs to somebody else is not used. What is written for every
+ * Makes the private directory with the key and the start-up files: $1 name, $2 user id; $k is the key to use when there is none yet. A directory that belongs to somebody else is not used. What is written for every
  * command goes to memory where there is /dev/shm: rewriting a small file on ext4 is flushed to the disk each time (0.3 to 4 ms).
  * The time of `opened` keeps a directory from being taken for a leftover while its server is about to start.
  */
@@ -35,16 +35,16 @@ for b in "/tmp/buddy-$2" "\${HOME-}/.cache/buddy"; do
   if own "$b" && own "$b/$name"; then d=$b/$name; break; fi
 done
 if [ -z "$d" ]; then echo 'buddy-error no private directory can be made in /tmp or ~/.cache'; exit 1; fi
-s=$3; shift 3
+shift 2
 w=; [ -r "$d/stamp" ] && read -r w <"$d/stamp"
 [ -s "$d/key" ] || ( umask 077; printf '%s\\n' "$k" >"$d/key" )
-if [ "$w" != "$s" ]; then
-  while [ "$1" != -- ]; do ( umask 077; printf %s "$2" >"$d/$1" ); shift 2; done
-  ( umask 077; echo "$s" >"$d/stamp" )
-else
-  while [ "$1" != -- ]; do shift; done
-fi
-shift
+if [ "$w" != ${STAMP} ]; then (
+  umask 077
+${Object.entries(FILES)
+  .map(([name, text]) => `  printf %s ${quote(text)} >"$d/${name}"`)
+  .join("\n")}
+  echo ${STAMP} >"$d/stamp"
+); fi
 true >"$d/opened"
 IFS= read -r k <"$d/key"
 r=; [ -r "$d/run" ] && IFS= read -r r <"$d/run"
@@ -64,7 +64,7 @@ export function prepareArguments(options: {
   readonly session: string;
 }): string[] {
   const name = `${options.socket || "default"}.${options.session}`.replaceAll("/", "_");
-  return [name, String(options.facts.uid), STAMP, ...Object.entries(FILES).flat(), "--"];
+  return [name, String(options.facts.uid)];
 }
 
 /**

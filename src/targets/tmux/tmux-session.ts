@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { PermanentRefusal, SessionGone } from "../errors.ts";
 import type { TargetNotice, Transport } from "../target.ts";
-import { attachArgv, type PaneShell } from "./bootstrap.ts";
+import { attachScript, type PaneShell } from "./bootstrap.ts";
 import { ControlClient, type Reply, tmuxQuote } from "./control.ts";
 import { markPane, PANE_FORMAT, type PaneRow, parsePanes } from "./pane-rows.ts";
 import { prepareArguments, RESTORE_FILES } from "./session-files.ts";
@@ -182,7 +182,7 @@ export class TmuxSession {
 
   async #attach(create: boolean): Promise<ControlClient> {
     const { transport, socket, shell, cwd, unset } = this.options;
-    const argv = attachArgv({
+    const script = attachScript({
       facts: transport.facts,
       socket,
       session: this.name,
@@ -193,7 +193,7 @@ export class TmuxSession {
       login: transport.kind === "ssh",
       plain: false,
     });
-    const process = transport.spawn(argv);
+    const process = transport.spawn(["sh"], { script });
     process.stdin.write(`${this.#key || randomBytes(16).toString("hex")}\n`);
     const client: ControlClient = new ControlClient(process, {
       output: (pane, bytes) => this.#output(pane, bytes),

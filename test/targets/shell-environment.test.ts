@@ -1,0 +1,89 @@
+/** What one shell hands to the next: exported variables and the umask for background shells and after a drop. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { proxyTo } from "../support/proxy.ts";
+import { useSshd } from "../support/sshd.ts";
+import { type OpenedTarget, openTestTarget, temporaryHome } from "../support/tmux.ts";
+import { until } from "../support/until.ts";
+import { openTarget } from "../../src/targets/open.ts";
+import type { Target } from "../../src/targets/target.ts";
+
+const SHOW = `printf '%s|%s|%s|%s' "$WORD" "$QUOTED" "\${PATH%%:*}" "$(umask)"; printf '|%s' "\${TMUX-none}" "\${PLAIN-none}"`;
+
+async function inBackground(target: Target, command: string): Promise<string> {
+  const { id } = await target.background.start(command);
+  let said = "";
+  await until(async () => {
+    const look = await target.background.output(id);
+    said += look.stdout;
+    return look.status !== "running";
+  }, "the background shell ends");
+  return said;
+}
+
+describe.each(["direct", "bash", "zsh", "fish", "dash", "busybox ash", "mksh"])("%s", (name) => {
+  let place: OpenedTarget;
+  let home: Disposable;
+  beforeAll(async () => {
+    home = temporaryHome();
+    place = await openTestTarget("local", name === "direct" ? { tmux: "never" } : { shell: name });
+  });
+  afterAll(async () => {
+    await place[Symbol.asyncDispose]();
+    home[Symbol.dispose]();
+  });
+
+  test("a background shell starts with the exported variables, PATH and umask of the shell", async () => {
+    const set =
+      name === "fish"
+        ? `set -gx WORD kept; set -gx QUOTED "it's \\"\\$HOME\\" & more"; set -gx PATH /opt/mine $PATH; set -g PLAIN no; umask 0027`
+        : `export WORD=kept QUOTED="it's \\"\\$HOME\\" & more" PATH=/opt/mine:$PATH; PLAIN=no; umask 027`;
+    const { outcome } = await place.target.shell.run(set, { waitMs: 15_000 });
+    expect(outcome).toEqual({ kind: "exited", code: 0 });
+    expect(await inBackground(place.target, SHOW)).toBe(`kept|it's "$HOME" & more|/opt/mine|0027|none|none`);
+  });
+
+  test("a stopped command of the shell does not take background shells with it", async () => {
+    const { id } = await place.target.background.start("sleep 60");
+    const { outcome } = await place.target.shell.run("sleep 61", { waitMs: 200 });
+    expect(["running", "stopped"]).toContain(outcome.kind);
+    expect((await place.target.background.output(id)).status).toBe("running");
+    await place.target.background.kill(id);
+  });
+});
+
+test("exported variables of a direct shell survive a dropped connection", async () => {
+  using server = await useSshd();
+  await using proxy = await proxyTo(server.port);
+  await using target = await openTarget({
+    ssh: `127.0.0.1:${proxy.port}`,
+    tmux: "never",
+    agentName: "",
+    tmuxSocket: "none",
+    maxSessions: 1,
+    maxPanes: 1,
+    backgroundTimeoutMs: 60_000,
+    secretEnv: [],
+  });
+  await target.shell.run(`cd /usr/lib; export WORD="it's kept" && umask 027`);
+  await target.transport.run("true");
+  proxy.cut();
+  await until(async () => !(await target.transport.answers(1000)), "the drop is noticed");
+  const after = await target.shell.run('echo "$WORD in $PWD, $(umask)"');
+  const again = after.outcome.kind === "exited" ? after : await target.shell.run('echo "$WORD in $PWD, $(umask)"');
+  expect(again.output.head).toBe("it's kept in /usr/lib, 0027\n");
+});
+
+test.each(["never", "required"] as const)("ps shows no script of buddy (tmux %s)", async (tmux) => {
+  using home = temporaryHome();
+  expect(home).toBeDefined();
+  await using place = await openTestTarget("local", { tmux });
+  await place.target.files.resolve("/etc");
+  const { id } = await place.target.background.start("sleep 60");
+  const { stdout } = await place.target.transport.run("ps -ww -eo args=");
+  await place.target.background.kill(id);
+  const long = stdout
+    .toString()
+    .split("\n")
+    .filter((line) => line.length > 600 && /buddy/.test(line) && line.includes(place.options.tmuxSocket));
+  expect(long).toEqual([]);
+});
