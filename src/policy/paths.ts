@@ -1,4 +1,5 @@
 /** Where a tool may write: decided on the path as it is on the target once `..` and symlinks are resolved. */
+import { isBuddysOwn } from "./secret-files.ts";
 import { asItLooks, inLatin } from "./invisible.ts";
 import {
   HOME_PARENTS,
@@ -50,6 +51,8 @@ export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
   if (roots.length > 0 && root === undefined)
     return deny(`${shown} is outside the directories of files_allowed_paths`, "write below one of them");
 
+  if (isBuddysOwn(path) && !path.split("/").includes(".buddyx"))
+    return deny(`${shown} is one of buddy's own files`, "let the operator change it by hand");
   for (const own of rules.ownPaths ?? [])
     if (within(path, place.fold(lexical(expandHome(own, facts.home)))))
       return deny(`${shown} is one of buddy's own files`, "let the operator change it by hand");

@@ -154,12 +154,11 @@ const KEYS = table(`
   /proc/kcore
 `);
 
+/** `#` stands for the number of a user. */
 const OWN = table(`
   .buddyx/**
   .agentx/**
-  /tmp/buddy-*/**
-  /var/tmp/buddy-*/**
-  /dev/shm/buddy-*/**
+  buddy-#/**
   /run/user/*/buddy/**
   .cache/buddy/**
   .local/state/buddy/**
@@ -214,11 +213,11 @@ function mayMatch(part: string, name: string): boolean {
   // Text that is not known matches a name only where something of the name is known.
   if (part === UNKNOWN || part === NUMBER || (part.includes(UNKNOWN) && name.includes("*"))) return false;
   if (name.startsWith(".") && (part[0] === STAR || part[0] === ONE)) return false;
-  if (isFixed(part) && !name.includes("*")) return false;
+  if (isFixed(part) && !/[*#]/.test(name)) return false;
   // Columns are positions in the name that can be reached.
   let reached = new Set<number>([0]);
   const skipStars = (positions: Set<number>) => {
-    for (const at of positions) if (name[at] === "*") positions.add(at + 1);
+    for (const at of positions) if (name[at] === "*" || name[at] === "#") positions.add(at + 1);
     return positions;
   };
   skipStars(reached);
@@ -227,7 +226,7 @@ function mayMatch(part: string, name: string): boolean {
     const any = character === STAR || character === UNKNOWN || character === NUMBER;
     for (const at of reached) {
       if (any) for (let to = at; to <= name.length; to++) next.add(to);
-      else if (name[at] === "*") next.add(at);
+      else if (name[at] === "*" || (name[at] === "#" && (character === ONE || /\d/.test(character)))) next.add(at);
       else if (at < name.length && (character === ONE || character === name[at])) next.add(at + 1);
     }
     reached = skipStars(next);

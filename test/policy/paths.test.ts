@@ -211,3 +211,45 @@ test("an unknown or odd home neither opens nor closes anything", () => {
   expect(judge("/var/lib/postgresql/notes", {}, { home: "/var/lib/postgresql" })).toBe("allow");
   expect(judge("/var/lib/postgresql/.bashrc", {}, { home: "/var/lib/postgresql" })).toBe("deny");
 });
+
+test.each([
+  `${HOME}/.local/bin/ls`,
+  `${HOME}/bin/git`,
+  `${HOME}/.cargo/bin/cargo`,
+  `${HOME}/.cargo/env`,
+  `${HOME}/.vimrc`,
+  `${HOME}/.config/nvim/init.lua`,
+  `${HOME}/.emacs.d/init.el`,
+  `${HOME}/.tmux.conf`,
+  `${HOME}/.config/tmux/tmux.conf`,
+  `${HOME}/.screenrc`,
+  `${HOME}/.gdbinit`,
+  `${HOME}/.psqlrc`,
+  `${HOME}/.curlrc`,
+  `${HOME}/.config/direnv/direnvrc`,
+  `${HOME}/.gradle/init.d/x.gradle`,
+  `${HOME}/.local/share/systemd/user/x.service`,
+  `${HOME}/.local/share/applications/x.desktop`,
+  "/home/other/.local/bin/ls",
+  "/root/.vimrc",
+])("writing %s is refused: a program runs it", (path) => {
+  expect(judge(path)).toBe("deny");
+});
+
+test.each([
+  "/dev/shm/buddy-1000/x/run",
+  "/tmp/buddy-0/direct-abc/out",
+  "/var/tmp/buddy-12/x",
+  "/private/tmp/buddy-501/x",
+  "/run/user/1000/buddy/s",
+  `${HOME}/.local/state/buddy/key`,
+  `${HOME}/.cache/buddy/x`,
+])("writing %s is refused, listed or not: it is buddy's own", (path) => {
+  expect(judge(path)).toBe("deny");
+  expect(judge(path, { allowedRoots: [path] })).toBe("deny");
+});
+
+test.each(["/tmp/buddy-notes/x", "/tmp/buddy-x1/y", `${HOME}/src/buddy/src/main.ts`, `${HOME}/work/bin/tool`])(
+  "writing %s is fine",
+  (path) => expect(judge(path)).toBe("allow"),
+);
