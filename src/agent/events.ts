@@ -42,7 +42,7 @@ export interface SessionEvent {
   readonly buddy: string;
   readonly profile: string;
   readonly model: string;
-  readonly api: "completions" | "responses";
+  readonly api: "completions" | "responses" | "anthropic";
   readonly cwd: string;
   readonly user?: string;
   readonly host?: string;

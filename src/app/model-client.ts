@@ -1,7 +1,9 @@
 /** A profile of the configuration → a client for its endpoint. */
 import type { LoadedConfig } from "../config/load.ts";
-import { type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
+import { profileHeaders, type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
 import { createModelClient } from "../model/client.ts";
+import { BuddyError } from "../lib/errors.ts";
+import { fileError } from "../lib/file-error.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 
@@ -19,23 +21,34 @@ export async function modelClient(loaded: LoadedConfig, selector?: string): Prom
     return { profile, client: createDemoClient(), secrets: [] };
   }
   const { agent, network, model_rules: rules } = loaded.config;
+  const { settings } = profile;
   const login = profile.auth === "login" && profile.key === undefined ? await signIn() : undefined;
   const client = createModelClient({
     name: profile.name,
     baseUrl: login === undefined ? profile.baseUrl : login.baseUrl(profile.baseUrl),
     api: profile.api,
+    provider: settings?.provider,
+    keyHeader: settings?.api_key_header,
+    headers: profileHeaders(loaded, profile),
+    query: settings?.query,
+    extraBody: settings?.extra_body,
+    proxy: settings?.proxy,
+    ca: settings?.ca_file === undefined ? undefined : await caFile(loaded, profile.name, settings.ca_file),
+    images: settings?.images,
     auth: profile.auth,
     model: profile.model,
     stream: profile.stream,
     key: profile.key?.value,
     keySource: profile.key?.source,
-    login: login?.tokens,
+    login: login?.tokens ?? (await keyCommand(loaded, profile)),
     headerTimeoutMs: network.api_timeout,
     idleTimeoutMs: network.api_timeout,
+    totalTimeoutMs: network.answer_timeout,
     retries: network.retries,
-    temperature: agent.temperature,
-    topP: agent.top_p,
-    reasoningEffort: agent.reasoning_effort,
+    maxTokens: settings?.max_tokens,
+    temperature: settings?.temperature ?? agent.temperature,
+    topP: settings?.top_p ?? agent.top_p,
+    reasoningEffort: settings?.reasoning_effort ?? agent.reasoning_effort,
     contextLimit: profile.contextLimit,
     rules,
     env: loaded.env,
@@ -52,4 +65,24 @@ async function signIn() {
   ]);
   const { store, device } = await signInParts();
   return { tokens: tokenSource(store, device), baseUrl: loginBaseUrl };
+}
+
+/** The profile's api_key_command, run with the first request. */
+async function keyCommand(loaded: LoadedConfig, { name, key, settings }: ResolvedProfile) {
+  if (settings?.api_key_command === undefined || key !== undefined) return undefined;
+  const { keyFromCommand } = await import("../auth/key-command.ts");
+  return keyFromCommand(settings.api_key_command, { profile: name, cwd: loaded.cwd, env: loaded.env });
+}
+
+async function caFile(loaded: LoadedConfig, profile: string, file: string): Promise<string> {
+  const { profilePath } = await import("../config/keys.ts");
+  const path = profilePath(loaded, `models.${profile}.ca_file`, file);
+  try {
+    return await Bun.file(path).text();
+  } catch (error) {
+    throw new BuddyError("config", `profile ${profile}: ca_file ${file} cannot be read: ${fileError(error)}`, {
+      hint: "name a PEM file with the certificates of the endpoint",
+      cause: error,
+    });
+  }
 }

@@ -28,13 +28,19 @@ export function findKey(loaded: LoadedConfig, owner: KeyOwner, settings: Profile
   }
   const own = ownKey(loaded, owner, settings);
   if (own !== undefined) return own;
+  if (settings.api_key_command !== undefined || hasCredentialHeader(settings)) return undefined;
   if (owner.auth === "login" || isLocal(owner.baseUrl)) return undefined;
   throw new BuddyError("auth", `profile ${owner.name} has no key for ${new URL(owner.baseUrl).host}`, {
     hint: [
-      "set BUDDY_API_KEY, or give the profile one of api_key_env, api_key_file, api_key",
+      "set BUDDY_API_KEY, or give the profile one of api_key_env, api_key_file, api_key, api_key_command",
       ...(fileOf(loaded, owner.name) ?? []),
     ].join("\n"),
   });
+}
+
+/** A gateway may take its credential in a header of its own. */
+function hasCredentialHeader({ headers = {} }: ProfileSettings): boolean {
+  return Object.keys(headers).some((name) => /^(authorization|.*api-?key|.*token)$/i.test(name));
 }
 
 function ownKey(loaded: LoadedConfig, { name }: KeyOwner, settings: ProfileSettings): ProfileKey | undefined {
@@ -57,10 +63,14 @@ const DEFAULT: Origin = { kind: "default" };
 /** Nobody keeps a key in a large file; a device or a pipe would never end. */
 const LARGEST_KEY_FILE = 64 * 1024;
 
+/** A file that a profile names: ~ works, and paths are relative to the configuration file that names it. */
+export function profilePath(loaded: LoadedConfig, key: string, file: string): string {
+  const origin = loaded.origins.get(key);
+  return resolve(origin?.kind === "file" ? dirname(origin.file) : loaded.cwd, expandHome(file, loaded.env));
+}
+
 function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where: string): ProfileKey {
-  const origin = loaded.origins.get(`models.${profile}.api_key_file`);
-  const base = origin?.kind === "file" ? dirname(origin.file) : loaded.cwd;
-  const path = resolve(base, expandHome(file, loaded.env));
+  const path = profilePath(loaded, `models.${profile}.api_key_file`, file);
   const shown = shownPath(path, loaded);
   const trouble = (why: string, cause?: unknown) =>
     new BuddyError("auth", `profile ${profile}: the key file ${shown} cannot be used: ${why}`, {

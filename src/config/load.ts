@@ -191,7 +191,7 @@ class Layers {
     const model = buddyVariable(env, "MODEL");
     if (model !== undefined) this.#set("agent.model", model.value, { kind: "env", name: model.name });
     for (const key of ["api_timeout", "fetch_timeout"] as const) {
-      const variable = buddyVariable(env, key.toUpperCase());
+      const variable = buddyVariable(env, key.toUpperCase()) ?? buddyVariable(env, `${key.toUpperCase()}_SECS`);
       if (variable === undefined) continue;
       const value = SETTINGS.network[key].read(variable.value);
       if (value === undefined) {
@@ -231,12 +231,21 @@ class Layers {
     for (const [key, found] of profile) this.#origins.set(`models.${name}.${key}`, originIn(path, found));
     const variable = profile.get("api_key_env")?.value;
     if (typeof variable === "string") this.#keyVariables.add(variable);
+    for (const text of Object.values(profile.get("headers")?.value ?? {}))
+      for (const name of variablesIn(String(text))) this.#keyVariables.add(name);
   }
 
   #set(key: string, value: unknown, origin: Origin): void {
     this.#values.set(key, value);
     this.#origins.set(key, origin);
   }
+}
+
+/** In a text such as "Bearer ${TOKEN}". */
+export const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+function variablesIn(text: string): string[] {
+  return [...text.matchAll(VARIABLE)].map(([, name = ""]) => name);
 }
 
 /** The line is looked up when it is needed. */

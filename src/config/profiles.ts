@@ -3,21 +3,23 @@ import { closestMatch } from "../lib/closest-match.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { DEMO_PROFILE } from "./built-in-profiles.ts";
 import { findKey, type ProfileKey } from "./keys.ts";
-import type { LoadedConfig } from "./load.ts";
+import { type LoadedConfig, VARIABLE } from "./load.ts";
 import { describeOrigin } from "./origin.ts";
 import type { ProfileSettings } from "./schema.ts";
 
 export interface ResolvedProfile {
   readonly name: string;
   readonly model: string;
-  readonly api: "completions" | "responses";
+  readonly api: ProfileSettings["api"];
   readonly auth: "api-key" | "login";
   /** Without a slash at the end; empty for demo, whose server buddy starts itself. */
   readonly baseUrl: string;
   readonly stream: boolean;
   readonly contextLimit?: number;
-  /** Absent where none is needed (a local server, demo) or the sign-in is used instead. */
+  /** Absent where none is needed (a local server, demo), or the sign-in or api_key_command is used instead. */
   readonly key?: ProfileKey;
+  /** The profile as it is written; absent for demo. */
+  readonly settings?: ProfileSettings;
 }
 
 /** `selector`: a profile, PROFILE:MODEL, or a model id of the active profile's endpoint; by default what is active. */
@@ -27,7 +29,7 @@ export function resolveProfile(loaded: LoadedConfig, selector = loaded.config.ag
   const settings = loaded.config.models[name];
   if (settings === undefined) throw unknownProfile(loaded, selector);
   const endpoint = endpointOf(loaded, name, settings);
-  const profile = { name, model: model ?? settings.model ?? name, stream: settings.stream, ...endpoint };
+  const profile = { name, model: model ?? settings.model ?? name, stream: settings.stream, settings, ...endpoint };
   const limit = settings.context_limit;
   const key = findKey(loaded, profile, settings);
   return {
@@ -45,6 +47,21 @@ export function profileNames(loaded: LoadedConfig): string[] {
 /** Environment variables that hold a key: no child process ever gets to see them. */
 export function secretVariables(loaded: LoadedConfig): string[] {
   return [...new Set(["BUDDY_API_KEY", "AGENT_API_KEY", ...loaded.keyVariables])];
+}
+
+/** The headers of a profile with ${NAME} replaced; throws for a variable that is not set. */
+export function profileHeaders(loaded: LoadedConfig, profile: ResolvedProfile): Readonly<Record<string, string>> {
+  const headers = Object.entries(profile.settings?.headers ?? {}).map(([header, text]) => {
+    const value = text.replace(VARIABLE, (_, name: string) => {
+      const found = loaded.env[name];
+      if (found !== undefined && found !== "") return found;
+      throw new BuddyError("auth", `profile ${profile.name} needs ${name} for its header ${header}; it is not set`, {
+        hint: `export ${name}=…, or change headers of the profile`,
+      });
+    });
+    return [header.toLowerCase(), value] as const;
+  });
+  return Object.fromEntries(headers);
 }
 
 const DEMO: ResolvedProfile = {

@@ -28,6 +28,7 @@ export function readSettings(toml: TomlFile, file: string): FileSettings {
   for (const [section, table] of Object.entries(toml.data)) {
     if (section === "models" || section === "model") reader.readProfiles(section, table);
     else if (section === "model_rules") reader.readRules(table);
+    else if (section === "api") reader.readSingleProfile(table);
     else if (Object.hasOwn(SETTINGS, section)) {
       const known: SettingTable = SETTINGS[section as keyof typeof SETTINGS];
       for (const [key, found] of reader.readTable([section], table, known)) {
@@ -60,8 +61,9 @@ class SettingsReader implements FileSettings {
       this.#problem(path, `${dotted(path)} must be a table, ${foundText(table)}`);
       return found;
     }
-    for (const [key, raw] of Object.entries(table)) {
-      const at = [...path, key];
+    for (const [written, raw] of Object.entries(table)) {
+      const at = [...path, written];
+      const key = OLDER_KEYS[dotted(at)] ?? written;
       const setting = Object.hasOwn(known, key) ? known[key] : undefined;
       if (setting === undefined) {
         this.#warnUnknown(at, key, Object.keys(known));
@@ -107,6 +109,14 @@ class SettingsReader implements FileSettings {
         this.#problem([...path, "api_base_url"], `${section}.${name}.api_base_url is no address: "${url}"`);
       }
     }
+  }
+
+  /** The older form with one endpoint: `[api]` is a profile of that name, and the active one. */
+  readSingleProfile(table: unknown): void {
+    const found = this.readTable(["api"], table, PROFILE_SETTINGS);
+    if (found.size === 0 || this.profiles.has("api")) return;
+    this.profiles.set("api", found);
+    if (!this.values.has("agent.model")) this.values.set("agent.model", this.#found("api", ["api"]));
   }
 
   readRules(rules: unknown): void {
@@ -181,11 +191,19 @@ class SettingsReader implements FileSettings {
   }
 }
 
+/** Names of earlier versions, read as the ones of today. */
+const OLDER_KEYS: Readonly<Record<string, string>> = {
+  "network.api_timeout_secs": "api_timeout",
+  "network.fetch_timeout_secs": "fetch_timeout",
+  "api.base_url": "api_base_url",
+  "api.protocol": "api",
+};
+
 /** Unknown keys that are named one by one. */
 const MOST_UNKNOWN = 10;
 
 /** In the order in which they are documented; a profile may have one. */
-export const KEY_SOURCES = ["api_key_env", "api_key_file", "api_key"] as const;
+export const KEY_SOURCES = ["api_key_env", "api_key_file", "api_key", "api_key_command"] as const;
 
 function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isDate(value);

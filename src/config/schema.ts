@@ -2,14 +2,17 @@
 import {
   alsoReads,
   anyText,
+  commandLine,
   decimal,
   duration,
+  jsonTable,
   oneOf,
   optional,
   patterns,
   type Setting,
   textLike,
   texts,
+  textTable,
   type ValueOf,
   wholeNumber,
   yesNo,
@@ -25,6 +28,9 @@ const LEVELS = ["block", "ask", "off"] as const;
 const limit = (text: string) =>
   wholeNumber(0, MOST_CHARACTERS, 0, `characters ${text}; 0 scales with the model's context`);
 
+const effort = (text: string) =>
+  optional(oneOf(["none", "minimal", "low", "medium", "high", "xhigh", "max"], "medium", text));
+
 export const SETTINGS = {
   agent: {
     name: textLike(
@@ -38,13 +44,7 @@ export const SETTINGS = {
     max_iterations: wholeNumber(1, 10_000, 50, "model turns one prompt may take"),
     temperature: decimal(0, 2, "sampling temperature; left to the model when not set"),
     top_p: decimal(0, 1, "nucleus sampling; left to the model when not set"),
-    reasoning_effort: optional(
-      oneOf(
-        ["none", "minimal", "low", "medium", "high", "xhigh"],
-        "medium",
-        "how long a reasoning model thinks; left to the model when not set",
-      ),
-    ),
+    reasoning_effort: effort("how long a reasoning model thinks; left to the model when not set"),
   },
   tools: {
     shell_enabled: yesNo(true, "run_shell and background shells"),
@@ -97,6 +97,7 @@ export const SETTINGS = {
   },
   network: {
     api_timeout: duration(120 * SECOND, "how long a model may stay silent"),
+    answer_timeout: duration(60 * MINUTE, "how long one answer of a model may take, however lively its stream is"),
     fetch_timeout: duration(20 * SECOND, "how long fetching a page may take"),
     retries: wholeNumber(0, 20, 4, "how often a failed model request is repeated"),
   },
@@ -125,7 +126,10 @@ export const PROFILE_SETTINGS = {
     'an http or https address without user or password, such as "http://localhost:11434/v1"',
     "the endpoint",
   ),
-  api: oneOf(["completions", "responses"], "completions", "the protocol the endpoint speaks"),
+  api: oneOf(["completions", "responses", "anthropic"], "completions", "the protocol the endpoint speaks"),
+  provider: optional(
+    anyText("", 'whose rules the endpoint follows, such as "mistral"; otherwise from its address and model'),
+  ),
   auth: oneOf(["api-key", "login"], "api-key", "a key, or the sign-in of buddy login"),
   model: optional(anyText("", "the model's id at the endpoint; without it, the profile's name")),
   api_key_env: optional(
@@ -133,7 +137,30 @@ export const PROFILE_SETTINGS = {
   ),
   api_key_file: optional(anyText("", "file that holds the key; ~ and paths relative to this file work")),
   api_key: optional(anyText("", "the key itself (keep the file private)")),
+  api_key_command: commandLine(
+    "program that prints the key, or JSON with a token and its expiry; run without a shell, its answer is kept until then",
+  ),
+  api_key_header: optional(
+    textLike(
+      /^[A-Za-z0-9-]+$/,
+      "",
+      'the name of an HTTP header, such as "api-key"',
+      "header that carries the key as it is, in place of Authorization: Bearer",
+    ),
+  ),
+  headers: textTable("HTTP headers to add; ${NAME} is replaced by that environment variable"),
+  query: textTable("parameters to add to the address of every request, such as api-version"),
   context_limit: optional(wholeNumber(1024, 100_000_000, 0, "tokens the model can hold; otherwise from the catalog")),
+  max_tokens: optional(wholeNumber(1, 100_000_000, 0, "longest answer in tokens; left to the server when not set")),
+  temperature: decimal(0, 2, "as in [agent], for this profile"),
+  top_p: decimal(0, 1, "as in [agent], for this profile"),
+  reasoning_effort: effort("as in [agent], for this profile"),
+  extra_body: jsonTable("fields to add to the body of every request; they replace buddy's own"),
+  images: optional(yesNo(false, "whether the model reads images; otherwise from the catalog")),
+  proxy: optional(
+    textLike(/^https?:\/\/\S+$/, "", 'an http or https address such as "http://proxy:3128"', "proxy for this profile"),
+  ),
+  ca_file: optional(anyText("", "file with the certificates (PEM) to trust for this endpoint")),
   stream: yesNo(true, "stream answers"),
 } as const satisfies Record<string, Setting<unknown>>;
 

@@ -76,6 +76,31 @@ export function texts(fallback: readonly string[], text: string): Setting<readon
   return { read, fallback, expects: "a list of texts", text, show: (list) => `[${list.map(quoted).join(", ")}]` };
 }
 
+/** A table of texts, such as HTTP headers. */
+export function textTable(text: string): Setting<Readonly<Record<string, string>> | undefined> {
+  const read = (raw: unknown) =>
+    isTable(raw) && Object.values(raw).every((one) => typeof one === "string")
+      ? (raw as Record<string, string>)
+      : undefined;
+  return optional({ read, fallback: {}, expects: "a table of texts", text, show: JSON.stringify });
+}
+
+/** A table of anything that JSON can say. */
+export function jsonTable(text: string): Setting<Readonly<Record<string, unknown>> | undefined> {
+  const read = (raw: unknown) => (isTable(raw) ? raw : undefined);
+  return optional({ read, fallback: {}, expects: "a table", text, show: JSON.stringify });
+}
+
+/** A program and its arguments: a list, or one text that is split at spaces. */
+export function commandLine(text: string): Setting<readonly string[] | undefined> {
+  const list = texts([], text);
+  const read = (raw: unknown) => {
+    const words = typeof raw === "string" ? raw.split(/\s+/).filter((word) => word !== "") : list.read(raw);
+    return words === undefined || words.length === 0 ? undefined : words;
+  };
+  return optional({ ...list, read, expects: 'a program and its arguments, such as ["pass", "show", "openai"]' });
+}
+
 /** Texts of which those in slashes are regular expressions. */
 export function patterns(fallback: readonly string[], text: string): Setting<readonly string[]> {
   const list = texts(fallback, text);
@@ -101,6 +126,10 @@ export function optional<T>(setting: Setting<T>): Setting<T | undefined> {
 /** Reads another form than the documented one, too: older files stay valid. */
 export function alsoReads<T>(setting: Setting<T>, other: (raw: unknown) => T | undefined): Setting<T> {
   return { ...setting, read: (raw) => other(raw) ?? setting.read(raw) };
+}
+
+function isTable(raw: unknown): raw is Record<string, unknown> {
+  return typeof raw === "object" && raw !== null && raw.constructor === Object;
 }
 
 function readText(raw: unknown): string | undefined {

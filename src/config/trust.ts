@@ -188,6 +188,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   "tmux.max_sessions": atMost("more tmux sessions could be made"),
   "tmux.max_panes": atMost("more tmux panes could be made"),
   "network.api_timeout": free,
+  "network.answer_timeout": free,
   "network.fetch_timeout": free,
   "network.retries": free,
   "display.color": free,

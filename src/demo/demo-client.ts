@@ -2,12 +2,12 @@
 import { createModelClient } from "../model/client.ts";
 import type { Playbook } from "./playbook.ts";
 import type { ScriptedServer } from "./server/server.ts";
-import type { ModelClient, ModelInfo, ModelProfile } from "../model/types.ts";
+import type { Api, ModelClient, ModelInfo, ModelProfile } from "../model/types.ts";
 
 export interface DemoOptions {
   /** `demo` answers requests; `tour` is the guided run of `buddy demo`. */
   readonly playbook?: "demo" | "tour";
-  readonly api?: "completions" | "responses";
+  readonly api?: Api;
   readonly stream?: boolean;
 }
 

@@ -21,7 +21,11 @@ export interface CatalogRule {
 /** `contextLimit` of the profile beats every rule; a rule of the user's may say only a part, the catalog the rest. */
 export function infoFor(
   model: string,
-  own: { readonly rules?: readonly CatalogRule[] | undefined; readonly contextLimit?: number | undefined } = {},
+  own: {
+    readonly rules?: readonly CatalogRule[] | undefined;
+    readonly contextLimit?: number | undefined;
+    readonly images?: boolean | undefined;
+  } = {},
 ): ModelInfo {
   const mine = findRule(model, own.rules ?? []);
   const known = exactRule(model) ?? findRule(model, embeddedRules());
@@ -30,7 +34,7 @@ export function infoFor(
     maxOutput: rule("max_output"),
     priceIn: rule("price_in"),
     priceOut: rule("price_out"),
-    images: mine?.images ?? known?.images,
+    images: own.images ?? mine?.images ?? known?.images,
     reasoning: mine?.reasoning ?? known?.reasoning,
   };
   const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));

@@ -1,19 +1,22 @@
-/** createModelClient: one interface over both wire protocols, with retries that the user can see. */
+/** createModelClient: one interface over the wire protocols, with retries that the user can see. */
 import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { pause } from "../lib/pause.ts";
 import { infoFor, type CatalogRule } from "./catalog.ts";
-import { droppableFor } from "./unsupported-parameters.ts";
+import { adjustmentFor, type Adjustment } from "./adjustments.ts";
+import { dialectOf, type Dialect } from "./dialect.ts";
 import { cancelled, ModelError } from "./errors.ts";
 import { exchange, type Exchange, type ExchangeLimits } from "./http/exchange.ts";
 import { explain, type Situation } from "./explain.ts";
+import { anthropic } from "./protocols/anthropic.ts";
 import { completions } from "./protocols/completions.ts";
-import type { Droppable, Protocol, Reply } from "./protocols/protocol.ts";
+import type { Protocol, Reply } from "./protocols/protocol.ts";
 import { responses } from "./protocols/responses.ts";
 import { proxyFor, type Environment } from "../lib/proxy.ts";
 import { echoRedactor } from "../lib/redact.ts";
 import { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } from "./http/retry.ts";
-import type { ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";
+import { shapeHistory } from "./shape-history.ts";
+import type { Api, ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";
 import { usageOf } from "./usage.ts";
 
 export function createModelClient(options: ModelOptions): ModelClient {
@@ -24,15 +27,27 @@ export interface ModelOptions {
   /** Name of the profile, for words and hints. */
   readonly name: string;
   readonly baseUrl: string;
-  readonly api: "completions" | "responses";
+  readonly api: Api;
   readonly auth: "api-key" | "login";
   readonly model: string;
+  /** Whose rules the endpoint follows; otherwise by its address. */
+  readonly provider?: string | undefined;
   readonly stream?: boolean;
   readonly key?: string | undefined;
   /** Where the key came from, e.g. "BUDDY_API_KEY" or "api_key_file ~/k". */
   readonly keySource?: string | undefined;
-  /** Where tokens of `auth = "login"` come from. */
+  /** Carries the key as it is, in place of `Authorization: Bearer`. */
+  readonly keyHeader?: string | undefined;
+  /** Where tokens of `auth = "login"`, or keys that expire, come from. */
   readonly login?: TokenSource | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly query?: Readonly<Record<string, string>> | undefined;
+  /** Added to the body of every request; replaces what buddy puts there. */
+  readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
+  /** For this endpoint, in place of the environment's. */
+  readonly proxy?: string | undefined;
+  /** PEM certificates to trust. */
+  readonly ca?: string | undefined;
   readonly headerTimeoutMs?: number;
   readonly idleTimeoutMs?: number;
   /** One whole answer, however lively the stream is. */
@@ -42,10 +57,12 @@ export interface ModelOptions {
   readonly backoffMs?: number;
   /** All waits of one turn together. */
   readonly maxRetryMs?: number;
+  readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
   readonly topP?: number | undefined;
   readonly reasoningEffort?: string | undefined;
   readonly contextLimit?: number | undefined;
+  readonly images?: boolean | undefined;
   /** The user's own catalog rules, asked first. */
   readonly rules?: readonly CatalogRule[] | undefined;
   /** For HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY. */
@@ -79,15 +96,19 @@ class HttpModelClient implements ModelClient {
   readonly #url: string;
   readonly #host: string;
   readonly #limits: ExchangeLimits;
+  readonly #dialect: Dialect;
   /** What this server has refused once is not sent again. */
-  readonly #without = new Set<Droppable>();
+  readonly #adjusted = new Set<Adjustment>();
   #info: ModelInfo | undefined;
 
   constructor(options: ModelOptions) {
     this.#options = options;
-    this.#protocol = (options.api === "responses" ? responses : completions) as Protocol;
+    this.#protocol = PROTOCOLS[options.api] as Protocol;
     const base = new URL(baseOf(options));
     base.username = base.password = base.hash = "";
+    // Addresses for this protocol are given with the version and without it.
+    if (options.api === "anthropic" && !/\/v\d+\/*$/.test(base.pathname))
+      base.pathname += `${base.pathname.endsWith("/") ? "" : "/"}v1`;
     this.profile = {
       name: options.name,
       model: options.model,
@@ -95,8 +116,9 @@ class HttpModelClient implements ModelClient {
       auth: options.auth,
       baseUrl: `${base.origin}${base.pathname}`.replace(/\/+$/, ""),
     };
-    this.#url = `${this.profile.baseUrl}${this.#protocol.path}${base.search}`;
     this.#host = base.host;
+    this.#url = urlBelow(base, this.#protocol.path, options.query);
+    this.#dialect = dialectOf({ ...options, host: base.host });
     this.#limits = {
       headerMs: options.headerTimeoutMs ?? DEFAULTS.headerMs,
       idleMs: options.idleTimeoutMs ?? DEFAULTS.idleMs,
@@ -143,15 +165,15 @@ class HttpModelClient implements ModelClient {
         await answer.return(undefined as never);
       }
       if (signal.aborted) throw error;
-      const drop = droppableFor(error, this.#without);
-      forceRefresh = error.status === 401 && this.#usesLogin && !refreshed;
-      if (drop) this.#without.add(drop);
+      const adjustment = adjustmentFor(error, this.#adjusted, ask.sent);
+      forceRefresh = error.status === 401 && this.#options.login !== undefined && !this.#options.key && !refreshed;
+      if (adjustment) this.#adjusted.add(adjustment);
       if (forceRefresh) refreshed = true;
-      if (drop || forceRefresh) {
+      if (adjustment || forceRefresh) {
         if (shown) yield { type: "discard" };
         continue;
       }
-      if (!error.retryable || attempt > retries) throw error;
+      if (!error.retryable || attempt > (error.retryOnce ? Math.min(1, retries) : retries)) throw error;
       const wait = waitBefore(attempt, error.retryAfterMs, first);
       if (wait > MAX_WAIT_MS || waited + wait > maxRetryMs) throw tooLong(error, wait);
       if (shown) yield { type: "discard" };
@@ -167,31 +189,42 @@ class HttpModelClient implements ModelClient {
   #done(request: ModelRequest, { message, usage, finish }: Reply): ModelEvent {
     // Who is signed in pays by subscription: a price per token would be invented.
     const info = this.#usesLogin ? { ...this.info, priceIn: undefined, priceOut: undefined } : this.info;
-    return { type: "done", message, usage: usageOf(usage, request, message, info), finish };
+    const from = this.#origin;
+    return { type: "done", message: { ...message, from }, usage: usageOf(usage, request, message, info), finish };
+  }
+
+  /** Protocol, host and model, as messages remember who wrote them. */
+  get #origin(): string {
+    return `${this.profile.api} ${this.#host} ${this.profile.model}`;
   }
 
   get #usesLogin(): boolean {
     return this.#options.auth === "login" && !this.#options.key;
   }
 
-  async #prepare(request: ModelRequest, forceRefresh: boolean, signal: AbortSignal): Promise<Exchange> {
-    const { key, keySource, env = {}, unix, secrets = [], login } = this.#options;
+  async #prepare(
+    request: ModelRequest,
+    forceRefresh: boolean,
+    signal: AbortSignal,
+  ): Promise<Exchange & { readonly sent: Record<string, unknown> }> {
+    const { key, keySource, env = {}, unix, secrets = [] } = this.#options;
+    const hidden: string[] = key ? [key, ...secrets] : [...secrets];
     const headers: Record<string, string> = {
       "content-type": "application/json",
       accept: "text/event-stream, application/json",
       "user-agent": this.#options.userAgent ?? "buddy",
+      ...this.#protocol.headers,
     };
-    const hidden: string[] = key ? [key, ...secrets] : [...secrets];
-    if (key) headers["authorization"] = `Bearer ${sendable(key, keySource)}`;
-    else if (this.#usesLogin) {
-      if (!login) throw notSignedIn(this.profile.name);
-      const { accessToken, accountId } = await login.token({ forceRefresh }, signal).catch((error: unknown) => {
-        throw signal.aborted ? cancelled(signal) : error;
-      });
-      hidden.push(accessToken);
-      headers["authorization"] = `Bearer ${accessToken}`;
-      headers["originator"] = "buddy";
-      if (accountId) headers["chatgpt-account-id"] = accountId;
+    for (const [name, value] of Object.entries(this.#dialect.headers)) {
+      const filled = value.replace("{session}", request.session ?? "");
+      if (filled !== "") headers[name] = filled;
+    }
+    await this.#authorize(headers, hidden, forceRefresh, signal);
+    if (this.#usesLogin && request.session !== undefined)
+      headers["session_id"] = headers["conversation_id"] = request.session;
+    for (const [name, value] of Object.entries(this.#options.headers ?? {})) {
+      headers[name.toLowerCase()] = value;
+      hidden.push(value);
     }
     const situation: Situation = {
       host: this.#host,
@@ -202,27 +235,95 @@ class HttpModelClient implements ModelClient {
       baseUrl: this.profile.baseUrl,
       hasKey: Boolean(key),
       keySource,
-      proxy: unix === undefined ? proxyFor(new URL(this.#url), env) : undefined,
+      proxy: unix === undefined ? (this.#options.proxy ?? proxyFor(new URL(this.#url), env)) : undefined,
       redact: echoRedactor(hidden),
     };
-    const body = wellFormed(JSON.stringify(this.#body(request)));
-    return { url: this.#url, headers, body, protocol: this.#protocol, limits: this.#limits, situation, unix };
+    const sent = this.#body(request);
+    return {
+      url: this.#url,
+      headers,
+      body: wellFormed(JSON.stringify(sent)),
+      sent,
+      protocol: this.#protocol,
+      limits: this.#limits,
+      situation,
+      unix,
+      ca: this.#options.ca,
+    };
   }
 
-  #body(request: ModelRequest): object {
-    const { model, stream = true, temperature, topP, reasoningEffort } = this.#options;
-    const login = this.#usesLogin;
-    return this.#protocol.body(request, {
-      model,
-      // The login endpoint only streams, and takes no sampling parameters.
-      stream: login || (stream && !this.#without.has("stream")),
-      temperature: login ? undefined : temperature,
-      topP: login ? undefined : topP,
-      reasoningEffort,
-      reasoning: this.info.reasoning,
-      without: this.#without,
+  async #authorize(
+    headers: Record<string, string>,
+    hidden: string[],
+    forceRefresh: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { key, keySource, login, keyHeader = this.#protocol.keyHeader } = this.#options;
+    const put = (secret: string) => {
+      if (keyHeader === undefined || keyHeader.toLowerCase() === "authorization")
+        headers["authorization"] = `Bearer ${secret}`;
+      else headers[keyHeader.toLowerCase()] = secret;
+    };
+    if (key) return put(sendable(key, keySource));
+    if (!login) {
+      if (this.#usesLogin) throw notSignedIn(this.profile.name);
+      return;
+    }
+    const { accessToken, accountId } = await login.token({ forceRefresh }, signal).catch((error: unknown) => {
+      throw signal.aborted ? cancelled(signal) : error;
     });
+    hidden.push(accessToken);
+    if (!this.#usesLogin) return put(sendable(accessToken, "api_key_command"));
+    headers["authorization"] = `Bearer ${accessToken}`;
+    headers["originator"] = "buddy";
+    if (accountId) headers["chatgpt-account-id"] = accountId;
   }
+
+  #body(request: ModelRequest): Record<string, unknown> {
+    const { model, stream = true, temperature, topP, reasoningEffort, maxTokens, extraBody } = this.#options;
+    const login = this.#usesLogin;
+    const adjusted = this.#adjusted;
+    const messages = shapeHistory(request.messages, { to: this.#origin, dialect: this.#dialect, adjusted });
+    const body = this.#protocol.body(
+      { ...request, messages },
+      {
+        model,
+        // The login endpoint only streams, and takes no sampling parameters.
+        stream: login || (stream && !adjusted.has("stream")),
+        maxTokens: login ? undefined : maxTokens,
+        temperature: login ? undefined : temperature,
+        topP: login ? undefined : topP,
+        reasoningEffort,
+        reasoning: this.info.reasoning,
+        maxOutput: this.info.maxOutput,
+        dialect: this.#dialect,
+        adjusted,
+      },
+    ) as Record<string, unknown>;
+    return extraBody === undefined ? body : withExtra(body, extraBody);
+  }
+}
+
+const PROTOCOLS = { completions, responses, anthropic } as const;
+
+/** The base URL keeps its own query; a path never lands behind it. */
+export function urlBelow(base: URL, path: string, query: Readonly<Record<string, string>> = {}): string {
+  const url = new URL(base);
+  url.username = url.password = url.hash = "";
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}${path}`;
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+/** The conversation stays at the end, where it grows. */
+function withExtra(body: Record<string, unknown>, extra: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { messages, input, ...rest } = body;
+  return {
+    ...rest,
+    ...extra,
+    ...(messages !== undefined && { messages: extra["messages"] ?? messages }),
+    ...(input !== undefined && { input: extra["input"] ?? input }),
+  };
 }
 
 function baseOf({ baseUrl, auth, key, name }: ModelOptions): string {

@@ -7,9 +7,13 @@ export class ModelError extends BuddyError {
   readonly brief: string;
   /** Trying the same request again may help. */
   readonly retryable: boolean;
+  /** One more try is enough to know. */
+  readonly retryOnce: boolean;
   readonly status: number | undefined;
   /** The provider's own name for it, e.g. "context_length_exceeded". */
   readonly providerCode: string | undefined;
+  /** The parameter it names. */
+  readonly providerParam: string | undefined;
   /** The provider's own words, for deciding which parameter it refuses. */
   readonly providerText: string | undefined;
   /** How long the server asked to be left alone. */
@@ -28,8 +32,10 @@ export class ModelError extends BuddyError {
     this.reason = reason;
     this.brief = details.brief ?? message;
     this.retryable = details.retryable ?? false;
+    this.retryOnce = details.retryOnce ?? false;
     this.status = details.status;
     this.providerCode = details.providerCode;
+    this.providerParam = details.providerParam;
     this.providerText = details.providerText;
     this.retryAfterMs = details.retryAfterMs;
   }
@@ -42,9 +48,14 @@ export function cancelled(signal: AbortSignal): ModelError {
 export type ModelFailure =
   | "context-limit" // the conversation does not fit: compact and try again
   | "auth" // no key, a wrong key, or the sign-in is no longer valid
-  | "rate-limit" // too many requests, or a quota is used up
-  | "refused" // the server understood and says no: bad request, no permission, too large
-  | "not-found" // wrong path, wrong protocol, or no such model
+  | "quota" // no money, or the allowance of a plan is used up
+  | "rate-limit" // too many requests for now
+  | "unknown-model" // the endpoint does not serve this model, or not to this account
+  | "tools-unsupported" // the model or its server cannot call tools
+  | "parameter" // the server does not take a part of the request
+  | "bad-tool-call" // the model wrote a call that its server cannot read
+  | "refused" // the server understood and says no, for another reason
+  | "not-found" // wrong path or wrong protocol
   | "network" // the host cannot be reached, or the connection broke
   | "timeout" // no answer, or a stream that fell silent
   | "overloaded" // the server failed or is overloaded
@@ -57,8 +68,10 @@ export interface ModelErrorDetails {
   readonly hint?: string | undefined;
   readonly cause?: unknown;
   readonly retryable?: boolean;
+  readonly retryOnce?: boolean;
   readonly status?: number | undefined;
   readonly providerCode?: string | undefined;
+  readonly providerParam?: string | undefined;
   readonly providerText?: string | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly errorCode?: ErrorCode;

@@ -1,14 +1,18 @@
 /** Turns what went wrong into a ModelError: which host, what happened, what to do about it, never a key. */
 import { ProviderError, Malformed } from "./provider-error.ts";
+import { formatDuration } from "../lib/durations.ts";
+import { classify } from "./error-table.ts";
 import { ModelError, type ModelFailure } from "./errors.ts";
 import { explainNetworkError, PROXY_HINT } from "./http/network-errors.ts";
+import { waitInWords } from "./http/retry.ts";
+import type { Api } from "./types.ts";
 
 /** What the words need to know of the profile. */
 export interface Situation {
   readonly host: string;
   readonly profile: string;
   readonly model: string;
-  readonly api: "completions" | "responses";
+  readonly api: Api;
   readonly auth: "api-key" | "login";
   readonly baseUrl: string;
   readonly hasKey: boolean;
@@ -33,47 +37,44 @@ export function explain(error: unknown, at: Situation): ModelError {
   return explainNetworkError(error, at);
 }
 
-/** A provider's complaint with the HTTP status it came with (none inside a stream). */
+/** A provider's error with the HTTP status it came with (none inside a stream) and the wait its headers ask for. */
 export function explainProviderError(
-  complaint: ProviderError,
+  error: ProviderError,
   status: number | undefined,
-  retryAfterMs: number | undefined,
+  headerWaitMs: number | undefined,
   at: Situation,
 ): ModelError {
-  const kind = classify(complaint, status);
-  const culprit =
-    complaint.param !== undefined && !complaint.message.includes(complaint.param) ? ` (${complaint.param})` : "";
-  const words = complaint.message === "" ? "" : `: ${complaint.message}${culprit}`;
+  const waitMs = headerWaitMs ?? error.retryAfterMs ?? waitInWords(error.text);
+  const { reason, retry } = classify(error, status, waitMs !== undefined);
+  const culprit = error.param !== undefined && !error.message.includes(error.param) ? ` (${error.param})` : "";
+  const words = error.message === "" ? "" : `: ${error.message}${culprit}`;
   const code = status === undefined ? "" : `${status}${STATUS[status] ? ` ${STATUS[status]}` : ""}`;
   const about = code === "" ? "" : ` (${code})`;
-  return new ModelError(kind.reason, at.redact(`${at.host} ${SAYS[kind.reason]}${about}${words}`), {
+  const resets = reason === "quota" && waitMs !== undefined ? `; resets in ${formatDuration(waitMs)}` : "";
+  return new ModelError(reason, at.redact(`${at.host} ${SAYS[reason]}${about}${words}${resets}`), {
     brief: at.redact(`${code === "" ? "error" : code}${words}`),
-    retryable: kind.retryable,
+    retryable: retry !== false,
+    retryOnce: retry === "once",
     status,
-    retryAfterMs: retryAfterMs ?? (kind.reason === "rate-limit" ? askedInWords(complaint.message) : undefined),
-    providerCode: complaint.code,
-    providerText: at.redact([complaint.param, complaint.code, complaint.message].filter(Boolean).join(" ")),
-    hint: redactMaybe(hintFor(kind.reason, complaint, status, at), at),
+    retryAfterMs: waitMs,
+    providerCode: error.code,
+    providerParam: error.param,
+    providerText: at.redact(error.text),
+    hint: redactMaybe(hintFor(reason, error, status, at), at),
   });
 }
 
-/** "Please try again in 1.2s": inside a stream there is no header to say it. */
-function askedInWords(message: string): number | undefined {
-  const [, amount, unit] = /try again in (\d+(?:\.\d+)?) ?(ms|s)\b/i.exec(message) ?? [];
-  return amount === undefined ? undefined : Number(amount) * (unit?.toLowerCase() === "ms" ? 1 : 1000);
-}
-
-interface Kind {
-  readonly reason: ModelFailure;
-  readonly retryable: boolean;
-}
-
 const SAYS: Record<ModelFailure, string> = {
-  "context-limit": "says the conversation is too long",
+  "context-limit": "reports that the conversation is too long",
   auth: "refused the credentials",
+  quota: "reports that the credit or quota of this account is used up",
   "rate-limit": "is limiting requests",
+  "unknown-model": "does not offer this model",
+  "tools-unsupported": "cannot call tools with this model",
+  parameter: "does not accept a part of the request",
+  "bad-tool-call": "could not read the model's tool call",
   refused: "refused the request",
-  "not-found": "does not know this address or model",
+  "not-found": "does not know this address",
   network: "cannot be reached",
   timeout: "took too long",
   overloaded: "failed",
@@ -102,78 +103,38 @@ const STATUS: Readonly<Record<number, string>> = {
   529: "overloaded",
 };
 
-const CONTEXT =
-  /context[ _-]?(length|window|size|limit)|maximum context|prompt (is )?too long|input (is )?too long|too many (input |prompt )?tokens|exceeds? (the )?(model'?s? )?(maximum|max|limit)[^.]{0,40}tokens|reduce the length of (the|your)|exceed_context_size/i;
-const FILTER = /content[_ -]?(filter|policy|management)|responsible ?ai|safety system/i;
-const QUOTA =
-  /insufficient_quota|usage_limit_reached|usage_not_included|billing|exceeded your current quota|credit balance|out of credits/i;
-
-function classify(complaint: ProviderError, status: number | undefined): Kind {
-  const text = `${complaint.code ?? ""} ${complaint.message}`;
-  if (status !== 429 && CONTEXT.test(text)) return { reason: "context-limit", retryable: false };
-  if ((status === undefined || status === 400) && FILTER.test(text))
-    return { reason: "content-filter", retryable: false };
-  switch (status) {
-    case undefined:
-      return classifyByWords(text);
-    case 401:
-      return { reason: "auth", retryable: false };
-    case 402:
-      return { reason: "rate-limit", retryable: false };
-    case 404:
-    case 405:
-      return { reason: "not-found", retryable: false };
-    case 408:
-      return { reason: "timeout", retryable: true };
-    case 409:
-      return { reason: "overloaded", retryable: true };
-    case 413:
-      return { reason: "context-limit", retryable: false };
-    case 429:
-      return { reason: "rate-limit", retryable: !QUOTA.test(text) };
-    default:
-      return status >= 500 ? { reason: "overloaded", retryable: true } : { reason: "refused", retryable: false };
-  }
-}
-
-/** Inside a stream there is no status, only the provider's names for things. */
-function classifyByWords(text: string): Kind {
-  if (QUOTA.test(text)) return { reason: "rate-limit", retryable: false };
-  if (/rate.?limit|too many requests/i.test(text)) return { reason: "rate-limit", retryable: true };
-  if (/invalid_api_key|authentication_error|unauthorized/i.test(text)) return { reason: "auth", retryable: false };
-  if (/model_not_found|not_found_error/i.test(text)) return { reason: "not-found", retryable: false };
-  if (/invalid_(request|prompt|value|image|encrypted)|bad_request|unsupported_/i.test(text))
-    return { reason: "refused", retryable: false };
-  return { reason: "overloaded", retryable: true };
-}
-
 function hintFor(
   reason: ModelFailure,
-  complaint: ProviderError,
+  error: ProviderError,
   status: number | undefined,
   at: Situation,
 ): string | undefined {
   const profile = `profile "${at.profile}"`;
+  const another = "choose another profile with --model";
   switch (reason) {
     case "context-limit":
       return "Shorten the conversation with /compact, or start a new session.";
     case "auth":
       if (at.auth === "login" && !at.hasKey) return `Sign in again with \`buddy login ${at.profile}\`.`;
       return at.hasKey
-        ? `The key came from ${at.keySource ?? "the configuration"}: check that it belongs to ${at.host}.`
+        ? `The key came from ${at.keySource ?? "the configuration"}: check that it belongs to ${at.host} and may use "${at.model}".`
         : `No key was sent: set BUDDY_API_KEY, or api_key_env, api_key_file or api_key in ${profile}.`;
-    case "not-found": {
-      const other = at.api === "responses" ? "completions" : "responses";
-      if (/model/i.test(complaint.message) || /model/i.test(complaint.code ?? "")) {
-        return `Check the model name "${at.model}" of ${profile}; if it is right, this endpoint may speak the other protocol: api = "${other}".`;
-      }
-      return `The endpoint may speak the other protocol: set api = "${other}" in ${profile}, or correct api_base_url (${at.baseUrl}).`;
-    }
+    case "quota":
+      return `No credit or quota is left: add credit or wait for the reset at ${at.host}, or ${another}.`;
+    case "unknown-model":
+      return /responses/i.test(error.message) && at.api !== "responses"
+        ? `This model speaks the other protocol: set api = "responses" in ${profile}.`
+        : `Check the model name "${at.model}" of ${profile} (\`buddy models ${at.profile}\` lists what there is); if it is right, set api = "${otherProtocol(at)}".`;
+    case "not-found":
+      return `The endpoint may speak the other protocol: set api = "${otherProtocol(at)}" in ${profile}, or correct api_base_url (${at.baseUrl}).`;
+    case "tools-unsupported":
+      return `buddy works through tools: ${another}, or start the server with tool calling (vLLM: --enable-auto-tool-choice --tool-call-parser; llama.cpp: --jinja).`;
     case "rate-limit":
-      if (status === 402 || QUOTA.test(`${complaint.code ?? ""} ${complaint.message}`)) {
-        return `The quota or credit of this account is used up: check it at the provider, or choose another profile with --model.`;
-      }
-      return "Wait a little, or choose another profile with --model.";
+      return `Wait a little, or ${another}.`;
+    case "parameter":
+      return `Check the settings of ${profile} (api, max_tokens, temperature, reasoning_effort, extra_body).`;
+    case "bad-tool-call":
+      return `Try again, or ${another}.`;
     case "refused":
       if (status === 407) return PROXY_HINT;
       if (status === 403)
@@ -182,15 +143,19 @@ function hintFor(
         return `Check "${at.model}" and the settings of ${profile} (api, temperature, reasoning_effort).`;
       return undefined;
     case "content-filter":
-      return "Say it differently, or choose another profile with --model.";
+      return `Rephrase the request, or ${another}.`;
     case "overloaded":
-      return "The provider has trouble: try again later, or choose another profile with --model.";
+      return `The provider reports an error: try again later, or ${another}.`;
     case "network":
     case "timeout":
     case "protocol":
     case "cancelled":
       return undefined;
   }
+}
+
+function otherProtocol(at: Situation): string {
+  return at.api === "completions" ? "responses" : "completions";
 }
 
 function redactMaybe(text: string | undefined, at: Situation): string | undefined {

@@ -2,20 +2,26 @@
 import { isRecord } from "../lib/is-record.ts";
 
 export class ProviderError extends Error {
+  /** The provider's name for it: "context_length_exceeded", "1113", "RESOURCE_EXHAUSTED". */
   readonly code: string | undefined;
   /** The parameter the provider names as the culprit. */
   readonly param: string | undefined;
   /** A status it put into the body of a 200 answer or into a stream event. */
   readonly status: number | undefined;
+  /** Everything that names the error: codes, types, reasons and the message. */
+  readonly text: string;
+  /** A wait that the body asks for, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(raw: unknown) {
     super(wordsOf(raw));
-    const source = isRecord(raw) ? (isRecord(raw["error"]) ? raw["error"] : raw) : {};
-    const code = source["code"] ?? source["type"];
+    const facts = collect(raw);
     this.name = "ProviderError";
-    this.code = typeof code === "string" ? code : undefined;
-    this.param = typeof source["param"] === "string" ? source["param"] : locationOf(source);
-    this.status = statusOf(source["status"]) ?? statusOf(source["status_code"]) ?? statusOf(source["code"]);
+    this.code = facts.code;
+    this.param = facts.param;
+    this.status = facts.status;
+    this.retryAfterMs = facts.retryAfterMs;
+    this.text = `${[...facts.names].join(" ")} ${facts.words.join(" ")} ${this.message}`;
   }
 }
 
@@ -31,6 +37,27 @@ export class Malformed extends Error {
   }
 }
 
+/**
+ * An error inside an answer with status 200, or undefined: `{error}`, `{errors: [..]}` (Cloudflare), `{base_resp}`
+ * (MiniMax), `{type: "error"}`, `{code, message}` and `{object: "error"}` in the place of an answer.
+ */
+export function errorIn(answer: Readonly<Record<string, unknown>>): ProviderError | undefined {
+  const { error, errors, base_resp: base } = answer;
+  if (error && (!Array.isArray(error) || error.length > 0)) return new ProviderError(answer);
+  if (Array.isArray(errors) && errors.length > 0) return new ProviderError(answer);
+  if (isRecord(base) && typeof base["status_code"] === "number" && base["status_code"] !== 0)
+    return new ProviderError(answer);
+  if (answer["type"] === "error" || answer["object"] === "error") return new ProviderError(answer);
+  const bare =
+    !("choices" in answer) &&
+    !("output" in answer) &&
+    !("content" in answer) &&
+    !("type" in answer) &&
+    !("id" in answer);
+  const says = answer["message"] ?? answer["msg"] ?? answer["detail"] ?? answer["error_msg"];
+  return bare && says !== undefined ? new ProviderError(answer) : undefined;
+}
+
 /** The longest excerpt of a server's words that is shown. */
 const MAX_WORDS = 600;
 
@@ -38,32 +65,159 @@ function wordsOf(raw: unknown): string {
   return excerpt(findWords(raw, 0) ?? (raw === undefined ? "" : JSON.stringify(raw)));
 }
 
+const WORD_KEYS = [
+  "error",
+  "errors",
+  "base_resp",
+  "message",
+  "detail",
+  "details",
+  "msg",
+  "status_msg",
+  "error_msg",
+  "title",
+];
+
 /** `{error: {message}}`, `{message}`, `{detail}` (FastAPI, Codex), `{error: "…"}`, `[{…}]` (Google), and OpenRouter's nested `metadata.raw`. */
 function findWords(raw: unknown, depth: number): string | undefined {
-  if (typeof raw === "string") return raw;
-  if (depth > 4) return undefined;
-  if (Array.isArray(raw)) return findWords(raw[0], depth + 1);
+  if (typeof raw === "string") return raw.trim() === "" ? undefined : raw;
+  if (depth > 5) return undefined;
+  if (Array.isArray(raw)) return raw.map((one) => findWords(one, depth + 1)).find((words) => words !== undefined);
   if (!isRecord(raw)) return undefined;
-  for (const key of ["error", "message", "detail", "msg", "title"]) {
+  for (const key of WORD_KEYS) {
     const words = raw[key] === undefined ? undefined : findWords(raw[key], depth + 1);
     if (words === undefined) continue;
-    const upstream = isRecord(raw["metadata"]) ? raw["metadata"]["raw"] : undefined;
-    return typeof upstream === "string" && upstream !== words ? `${words}: ${upstream}` : words;
+    const upstream = rawWords(raw["metadata"]);
+    return upstream !== undefined && upstream !== words ? `${words}: ${upstream}` : words;
   }
   return undefined;
 }
 
+/** What the server behind a gateway said, as text that is often JSON itself. */
+function rawWords(metadata: unknown): string | undefined {
+  const upstream = isRecord(metadata) ? metadata["raw"] : undefined;
+  if (typeof upstream !== "string") return isRecord(upstream) ? findWords(upstream, 1) : undefined;
+  if (!/^\s*[{[]/.test(upstream)) return upstream;
+  try {
+    return findWords(JSON.parse(upstream), 1) ?? upstream;
+  } catch {
+    return upstream;
+  }
+}
+
+interface Facts {
+  code: string | undefined;
+  param: string | undefined;
+  status: number | undefined;
+  retryAfterMs: number | undefined;
+  /** Codes, types, reasons. */
+  readonly names: Set<string>;
+  /** Sentences beside the one that is shown. */
+  readonly words: string[];
+}
+
+const NAME_KEYS = new Set([
+  "code",
+  "type",
+  "reason",
+  "status",
+  "error_code",
+  "error_type",
+  "errorCode",
+  "status_code",
+  "quotaId",
+]);
+const STATUS_KEYS = ["status", "status_code", "statusCode", "http_code", "code"];
+/** Seconds. */
+const WAIT_KEYS = [
+  "retry_after",
+  "retryAfter",
+  "retry_after_seconds",
+  "retry_after_secs",
+  "resets_in_seconds",
+  "estimated_time",
+];
+
+/** Walks the body once; a hostile one ends at its depth and its number of fields. */
+function collect(raw: unknown): Facts {
+  const facts: Facts = {
+    code: undefined,
+    param: undefined,
+    status: undefined,
+    retryAfterMs: undefined,
+    names: new Set(),
+    words: [],
+  };
+  const queue: { value: unknown; depth: number }[] = [{ value: raw, depth: 0 }];
+  for (let at = 0; at < queue.length && at < 200; at++) {
+    const { value, depth } = queue[at]!;
+    if (Array.isArray(value)) {
+      if (depth < 6) for (const one of value.slice(0, 20)) queue.push({ value: one, depth: depth + 1 });
+    } else if (isRecord(value)) visit(value, facts, queue, depth);
+  }
+  return facts;
+}
+
+function visit(
+  node: Readonly<Record<string, unknown>>,
+  facts: Facts,
+  queue: { value: unknown; depth: number }[],
+  depth: number,
+): void {
+  const code = node["code"] ?? node["type"];
+  if (typeof code === "string" && code !== "" && code !== "error") facts.code ??= code;
+  else if (typeof code === "number") facts.code ??= String(code);
+  if (typeof node["param"] === "string") facts.param ??= node["param"];
+  facts.param ??= locationOf(node);
+  for (const key of STATUS_KEYS) facts.status ??= statusOf(node[key]);
+  for (const key of WAIT_KEYS) facts.retryAfterMs ??= secondsOf(node[key]);
+  facts.retryAfterMs ??= secondsOf(node["retryDelay"]) ?? resetOf(node);
+  for (const [key, value] of Object.entries(node).slice(0, 50)) {
+    if (NAME_KEYS.has(key) && (typeof value === "string" || typeof value === "number")) facts.names.add(String(value));
+    else if (typeof value === "string" && key === "raw") {
+      facts.words.push(excerpt(value));
+      queueJson(value, queue, depth);
+    } else if (typeof value === "string" && /message|msg|detail|title|description/i.test(key))
+      facts.words.push(excerpt(value));
+    else if (typeof value === "object" && depth < 6) queue.push({ value, depth: depth + 1 });
+  }
+}
+
+function queueJson(text: string, queue: { value: unknown; depth: number }[], depth: number): void {
+  if (!/^\s*[{[]/.test(text) || depth >= 6) return;
+  try {
+    queue.push({ value: JSON.parse(text), depth: depth + 1 });
+  } catch {
+    // A cut piece of JSON: its words were taken above.
+  }
+}
+
 /** FastAPI servers (Mistral, vLLM) name the culprit as `{detail: [{loc: ["body", "stream_options"]}]}`. */
-function locationOf(source: Readonly<Record<string, unknown>>): string | undefined {
-  const details = source["detail"] ?? source["message"];
-  const first: unknown = Array.isArray(details) ? details[0] : undefined;
-  const path = isRecord(first) && Array.isArray(first["loc"]) ? first["loc"] : [];
+function locationOf(node: Readonly<Record<string, unknown>>): string | undefined {
+  const path = Array.isArray(node["loc"]) ? node["loc"] : [];
   return path.filter((part) => part !== "body").join(".") || undefined;
 }
 
 function statusOf(value: unknown): number | undefined {
   const status = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
   return typeof status === "number" && status >= 400 && status < 600 ? status : undefined;
+}
+
+/** 12, "12", "12s", "12.5s". */
+function secondsOf(value: unknown): number | undefined {
+  const text = typeof value === "number" ? String(value) : value;
+  const [, amount] = (typeof text === "string" && /^\s*(\d+(?:\.\d+)?)\s*s?\s*$/.exec(text)) || [];
+  return amount === undefined ? undefined : Number(amount) * 1000;
+}
+
+/** `resets_at` in Unix seconds (OpenAI's sign-in), `X-RateLimit-Reset` in milliseconds (OpenRouter, in the body). */
+function resetOf(node: Readonly<Record<string, unknown>>): number | undefined {
+  for (const key of ["resets_at", "X-RateLimit-Reset"]) {
+    const given = Number(node[key]);
+    if (!(given > 1e9)) continue;
+    return Math.max(0, (given > 1e11 ? given : given * 1000) - Date.now());
+  }
+  return undefined;
 }
 
 /** One line without control characters, cut to a readable length. */

@@ -13,11 +13,14 @@ export interface ModelClient {
 export interface ModelProfile {
   readonly name: string;
   readonly model: string;
-  readonly api: "completions" | "responses";
+  readonly api: Api;
   readonly auth: "api-key" | "login";
   /** Scheme, host and path of the endpoint; never a credential. */
   readonly baseUrl: string;
 }
+
+/** The wire protocol. */
+export type Api = "completions" | "responses" | "anthropic";
 
 /** Catalog facts of a model; prices in USD per million tokens. */
 export interface ModelInfo {
@@ -41,6 +44,15 @@ export interface SystemMessage {
 export interface UserMessage {
   readonly role: "user";
   readonly content: string;
+  readonly images?: readonly ImagePart[];
+}
+
+/** A picture for a model that sees. */
+export interface ImagePart {
+  /** "image/png", "image/jpeg", "image/gif" or "image/webp". */
+  readonly type: string;
+  /** Base64. */
+  readonly data: string;
 }
 
 export interface AssistantMessage {
@@ -52,8 +64,11 @@ export interface AssistantMessage {
   readonly reasoning?: string;
   /** Chat completions: unknown fields of the message, returned verbatim with the next request. */
   readonly extra?: Readonly<Record<string, unknown>>;
-  /** Responses: the output items in order (encrypted reasoning included), returned verbatim. */
+  /** Responses: the output items in order, encrypted reasoning included. Anthropic: the content blocks, signed thinking
+   * included. Returned verbatim. */
   readonly items?: readonly unknown[];
+  /** Protocol, host and model that wrote it: `extra` and `items` go back to these alone. Absent: unknown. */
+  readonly from?: string;
 }
 
 export interface ToolCall {
@@ -69,6 +84,7 @@ export interface ToolMessage {
   readonly callId: string;
   readonly name: string;
   readonly content: string;
+  readonly images?: readonly ImagePart[];
 }
 
 export interface ToolDefinition {
@@ -81,6 +97,8 @@ export interface ToolDefinition {
 export interface ModelRequest {
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
+  /** Id of the conversation, for caches of the provider. */
+  readonly session?: string;
   /** The final answer must be JSON valid against this schema. */
   readonly outputSchema?: Readonly<Record<string, unknown>>;
 }

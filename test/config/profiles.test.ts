@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isLocal } from "../../src/config/keys.ts";
 import { type ConfigFlags, loadConfig } from "../../src/config/load.ts";
-import { profileNames, resolveProfile, secretVariables } from "../../src/config/profiles.ts";
+import { profileHeaders, profileNames, resolveProfile, secretVariables } from "../../src/config/profiles.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 
 const root = mkdtempSync(join(tmpdir(), "buddy-profiles-"));
@@ -53,7 +53,9 @@ const env = { ROUTER_KEY: "rk-1" };
 
 describe("selection", () => {
   test("the active profile", async () => {
-    expect(await resolve(ROUTER, { env })).toEqual({
+    const { settings, ...profile } = await resolve(ROUTER, { env });
+    expect(settings).toMatchObject({ model: "vendor/large", context_limit: 9000 });
+    expect(profile).toEqual({
       name: "router",
       model: "vendor/large",
       api: "completions",
@@ -202,5 +204,100 @@ describe("keys", () => {
 
   test("variables that hold keys are known, so that children never see them", async () => {
     expect(secretVariables(await load(ROUTER))).toEqual(["BUDDY_API_KEY", "AGENT_API_KEY", "ROUTER_KEY"]);
+  });
+});
+
+describe("keys of a profile", () => {
+  const GATEWAY = `
+[agent]
+model = "gateway"
+[models.gateway]
+api_base_url = "https://gateway.example/v1"
+api = "anthropic"
+provider = "anthropic"
+api_key_header = "api-key"
+api_key_command = ["print-token", "--now"]
+headers = { "x-team" = "\${TEAM}", "x-fixed" = "1" }
+query = { "api-version" = "2026-01-01" }
+max_tokens = 4096
+temperature = 0.1
+top_p = 0.9
+reasoning_effort = "max"
+extra_body = { store = true, nested = { list = [1] } }
+images = true
+proxy = "http://proxy:3128"
+ca_file = "ca.pem"
+`;
+
+  test("all of them are read", async () => {
+    const { settings, api, key } = await resolve(GATEWAY);
+    expect(api).toBe("anthropic");
+    expect(key).toBeUndefined();
+    expect(settings).toMatchObject({
+      api_key_header: "api-key",
+      api_key_command: ["print-token", "--now"],
+      query: { "api-version": "2026-01-01" },
+      max_tokens: 4096,
+      reasoning_effort: "max",
+      extra_body: { store: true, nested: { list: [1] } },
+      proxy: "http://proxy:3128",
+    });
+  });
+
+  test("headers take variables, which no child sees", async () => {
+    const loaded = await load(GATEWAY, { env: { TEAM: "blue" } });
+    expect(profileHeaders(loaded, resolveProfile(loaded))).toEqual({ "x-team": "blue", "x-fixed": "1" });
+    expect(secretVariables(loaded)).toContain("TEAM");
+  });
+
+  test("a variable of a header that is not set is an error that names it", async () => {
+    const loaded = await load(GATEWAY);
+    expect(() => profileHeaders(loaded, resolveProfile(loaded))).toThrow(/needs TEAM for its header x-team/);
+  });
+
+  test("a command counts as a key source", async () => {
+    const error = await failure(load(GATEWAY.replace("api_key_header", 'api_key = "k"\napi_key_header')));
+    expect(error.message).toContain("has 2 key sources");
+  });
+
+  test("a file of the working directory cannot run a program for its key", async () => {
+    writeFileSync(join(cwd, "buddy.toml"), GATEWAY);
+    try {
+      const loaded = await loadConfig({ env: { HOME: root, XDG_CONFIG_HOME: join(root, "xdg") }, cwd });
+      expect(profileNames(loaded)).not.toContain("gateway");
+    } finally {
+      rmSync(join(cwd, "buddy.toml"));
+    }
+  });
+});
+
+describe("files of earlier versions", () => {
+  const OLD = `
+[api]
+base_url = "https://old.example/v1"
+api_key = "ok-1"
+model = "old/model"
+[network]
+api_timeout_secs = 90
+fetch_timeout_secs = 7
+[display]
+color = true
+`;
+
+  test("[api] is the active profile, timeouts are seconds", async () => {
+    const loaded = await load(OLD);
+    expect(loaded.warnings).toEqual([]);
+    expect(resolveProfile(loaded)).toMatchObject({
+      name: "api",
+      baseUrl: "https://old.example/v1",
+      model: "old/model",
+      key: { value: "ok-1" },
+    });
+    expect(loaded.config.network).toMatchObject({ api_timeout: 90_000, fetch_timeout: 7_000 });
+  });
+
+  test("BUDDY_API_TIMEOUT_SECS and its older twin", async () => {
+    const loaded = await load(OLD, { env: { BUDDY_API_TIMEOUT_SECS: "9", AGENT_FETCH_TIMEOUT_SECS: "3" } });
+    expect(loaded.config.network).toMatchObject({ api_timeout: 9_000, fetch_timeout: 3_000 });
   });
 });

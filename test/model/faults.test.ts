@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 // For a busy machine; nothing here waits for a time.
 setDefaultTimeout(60_000);
 
-const APIS = ["completions", "responses"] as const;
+const APIS = ["completions", "responses", "anthropic"] as const;
 const TEXT = "A text long enough to be cut somewhere in its middle, äöü 世界 🦊, and then some more of it.";
 const CALL = { name: "look", args: { at: TEXT }, id: "c1" };
 
@@ -35,6 +35,21 @@ const patience = (reason: ModelFailure) => {
   const ms = reason === "timeout" ? 400 : 20_000;
   return { headerTimeoutMs: ms, idleTimeoutMs: ms };
 };
+
+const NUL_EVENTS = {
+  completions: {
+    event: '{"choices":[{"delta":{"content":"a\\u0000b@@c"},"finish_reason":"stop"}]}',
+    end: "data: [DONE]\n\n",
+  },
+  responses: {
+    event: '{"type":"response.output_text.delta","output_index":0,"delta":"a\\u0000b@@c"}',
+    end: 'data: {"type":"response.completed","response":{"output":[]}}\n\n',
+  },
+  anthropic: {
+    event: '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\\u0000b@@c"}}',
+    end: 'data: {"type":"message_stop"}\n\n',
+  },
+} as const;
 
 const retries = (events: readonly ModelEvent[]) => events.filter((event) => event.type === "retry");
 
@@ -94,7 +109,7 @@ describe.each(APIS)("%s", (api) => {
   test.each<readonly [number, ModelFailure, RegExp]>([
     [400, "refused", /settings of profile "test"/],
     [401, "auth", /No key was sent/],
-    [402, "rate-limit", /credit/],
+    [402, "quota", /credit/],
     [403, "refused", /permissions/],
     [404, "not-found", /other protocol: set api = /],
     [405, "not-found", /other protocol/],
@@ -194,12 +209,7 @@ describe.each(APIS)("%s", (api) => {
   });
 
   test("NUL is kept, invalid UTF-8 becomes replacement characters", async () => {
-    const event =
-      api === "completions"
-        ? '{"choices":[{"delta":{"content":"a\\u0000b@@c"},"finish_reason":"stop"}]}'
-        : '{"type":"response.output_text.delta","output_index":0,"delta":"a\\u0000b@@c"}';
-    const end =
-      api === "completions" ? "data: [DONE]\n\n" : 'data: {"type":"response.completed","response":{"output":[]}}\n\n';
+    const { event, end } = NUL_EVENTS[api];
     const body = Buffer.from(`data: ${event}\n\n${end}`);
     for (let at = body.indexOf("@"); at >= 0; at = body.indexOf("@")) body[at] = 0xff;
     await using model = startModel(

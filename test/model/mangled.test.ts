@@ -213,8 +213,8 @@ describe("complaints in every shape", () => {
     [{ odd: 1 }, '{"odd":1}'],
     [undefined, ""],
     [
-      { error: { error: { error: { error: { error: { error: "deep" } } } } } },
-      '{"error":{"error":{"error":{"error":{"error":{"error":"deep"}}}}}}',
+      { error: { error: { error: { error: { error: { error: { error: "deep" } } } } } } },
+      '{"error":{"error":{"error":{"error":{"error":{"error":{"error":"deep"}}}}}}}',
     ],
   ])("%j says %j", (raw, words) => expect(new ProviderError(raw).message).toBe(words));
 

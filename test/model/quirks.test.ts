@@ -237,6 +237,8 @@ describe("responses: items", () => {
       "message",
       "function_call",
       "function_call",
+      "function_call_output",
+      "function_call_output",
     ]);
     expect(input[1]).toMatchObject({
       encrypted_content: "gAAAA==",
@@ -307,9 +309,10 @@ describe("what a server refuses is left out, once and for all", () => {
   test.each([
     "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'note' is unsupported)]",
     "Please remove the reasoning_content from your message",
-  ])("fields another server wrote: %s", async (message) => {
+  ])("fields of a session that does not say who wrote them: %s", async (message) => {
     await using before = startModel([{ reasoning: "r", extra: { note: "n" }, toolCalls: CALLS }]);
-    const history = [{ role: "user" as const, content: "q" }, (await done(before.client)).message];
+    const { from: _, ...written } = (await done(before.client)).message;
+    const history = [{ role: "user" as const, content: "q" }, written];
     await using model = startModel([{ fault: { status: 400, body: { error: { message } } } }, { text: "fine" }]);
     await done(model.client, { messages: history, tools: [] });
     expect(model.requests.map((seen) => seen.text.includes("reasoning_content"))).toEqual([true, false]);

@@ -32,7 +32,7 @@ export interface RigOptions {
   /** Lines of buddy.toml below the profile. */
   readonly config?: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly api?: "completions" | "responses";
+  readonly api?: "completions" | "responses" | "anthropic";
 }
 
 export function execRig(turns: readonly Turn[] | Playbook, options: RigOptions = {}): ExecRig {

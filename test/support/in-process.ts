@@ -33,7 +33,7 @@ export type Flags = Readonly<Record<string, string | true>>;
 export interface HereOptions {
   /** Lines of buddy.toml below the profile. */
   readonly config?: string;
-  readonly api?: "completions" | "responses";
+  readonly api?: "completions" | "responses" | "anthropic";
   /** What the operator answers; without it nobody can be asked. */
   readonly answer?: (request: ApprovalRequest) => ApprovalAnswer | Promise<ApprovalAnswer>;
 }

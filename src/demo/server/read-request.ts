@@ -1,9 +1,10 @@
-/** A request of either protocol in one neutral form, for playbooks and tests. */
+/** A request of any protocol in one neutral form, for playbooks and tests. */
 import { isRecord } from "../../lib/is-record.ts";
 import { textOf, type Json } from "../../model/protocols/protocol.ts";
+import type { Api } from "../../model/types.ts";
 
 export interface ScriptedRequest {
-  readonly api: "completions" | "responses";
+  readonly api: Api;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** The parsed body, as it was on the wire. */
@@ -33,7 +34,7 @@ export interface SeenTool {
 export function readRequest(path: string, headers: Readonly<Record<string, string>>, text: string): ScriptedRequest {
   const parsed: unknown = JSON.parse(text);
   const body = isRecord(parsed) ? parsed : {};
-  const api = path.endsWith("/responses") ? "responses" : "completions";
+  const api = apiOf(path);
   return {
     api,
     path,
@@ -42,11 +43,22 @@ export function readRequest(path: string, headers: Readonly<Record<string, strin
     text,
     stream: body["stream"] === true,
     model: typeof body["model"] === "string" ? body["model"] : "",
-    messages: api === "responses" ? fromItems(body) : list(body["messages"]).map(fromMessage),
+    messages: MESSAGES[api](body),
     tools: list(body["tools"]).map((tool) => seenTool(isRecord(tool["function"]) ? tool["function"] : tool)),
     schema: schemaOf(body),
   };
 }
+
+function apiOf(path: string): Api {
+  const [address = ""] = path.split("?");
+  return address.endsWith("/responses") ? "responses" : address.endsWith("/messages") ? "anthropic" : "completions";
+}
+
+const MESSAGES: Readonly<Record<Api, (body: Json) => SeenMessage[]>> = {
+  completions: (body) => list(body["messages"]).map(fromMessage),
+  responses: fromItems,
+  anthropic: fromBlocks,
+};
 
 function list(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
@@ -60,7 +72,7 @@ function seenTool(tool: Json): SeenTool {
   return {
     name: string(tool["name"]),
     description: string(tool["description"]),
-    parameters: isRecord(tool["parameters"]) ? tool["parameters"] : {},
+    parameters: [tool["parameters"], tool["input_schema"]].find(isRecord) ?? {},
   };
 }
 
@@ -94,6 +106,32 @@ function fromItems(body: Json): SeenMessage[] {
         messages.push({ role: "tool", content: string(item["output"]), calls: [], callId: string(item["call_id"]) });
         break;
     }
+  }
+  return messages;
+}
+
+/** Anthropic: results of tools are blocks of a user message. */
+function fromBlocks(body: Json): SeenMessage[] {
+  const messages: SeenMessage[] = [];
+  const system = textOf(body["system"]);
+  if (system !== "") messages.push({ role: "system", content: system, calls: [] });
+  for (const message of list(body["messages"])) {
+    const blocks = list(message["content"]);
+    for (const block of blocks) {
+      if (block["type"] !== "tool_result") continue;
+      const content = textOf(block["content"]);
+      messages.push({ role: "tool", content, calls: [], callId: string(block["tool_use_id"]) });
+    }
+    const content = textOf(message["content"]);
+    const calls = blocks
+      .filter((block) => block["type"] === "tool_use")
+      .map((block) => ({
+        id: string(block["id"]),
+        name: string(block["name"]),
+        arguments: JSON.stringify(block["input"] ?? {}),
+      }));
+    const resultsOnly = blocks.length > 0 && blocks.every((block) => block["type"] === "tool_result");
+    if (!resultsOnly) messages.push({ role: message["role"] as SeenMessage["role"], content, calls });
   }
   return messages;
 }

@@ -1,10 +1,11 @@
-/** startScripted: a playbook behind a loopback HTTP server that speaks both protocols, streaming and not. */
+/** startScripted: a playbook behind a loopback HTTP server that speaks all three protocols, streaming and not. */
 import { pause } from "../../lib/pause.ts";
 import { bodyOf, type Sending } from "./faults.ts";
 import { listenHttp, type HttpRequest, type HttpResponse } from "./http.ts";
 import type { Fault, Playbook, ScriptedReply } from "../playbook.ts";
 import { readRequest, type ScriptedRequest } from "./read-request.ts";
 import type { Rendered } from "./render.ts";
+import { renderAnthropic } from "./wire-anthropic.ts";
 import { renderCompletions } from "./wire-completions.ts";
 import { renderResponses } from "./wire-responses.ts";
 
@@ -43,7 +44,11 @@ export function startScripted(playbook: Playbook, options: ScriptedOptions = {})
       const path = request.path.split("?")[0] ?? "";
       if (request.method === "GET" && path === `${base}/models`)
         return await sendModels(response, options.models ?? ["demo"]);
-      if (request.method !== "POST" || !path.startsWith(`${base}/`) || !/\/(chat\/completions|responses)$/.test(path)) {
+      if (
+        request.method !== "POST" ||
+        !path.startsWith(`${base}/`) ||
+        !/\/(chat\/completions|responses|messages)$/.test(path)
+      ) {
         return await sendJson(response, 404, {
           error: { message: `no such address: ${request.method} ${request.path}`, code: "not_found" },
         });
@@ -77,7 +82,14 @@ export function startScripted(playbook: Playbook, options: ScriptedOptions = {})
 }
 
 function render(reply: ScriptedReply, request: ScriptedRequest): Rendered {
-  return request.api === "responses" ? renderResponses(reply, request) : renderCompletions(reply, request);
+  switch (request.api) {
+    case "completions":
+      return renderCompletions(reply, request);
+    case "responses":
+      return renderResponses(reply, request);
+    case "anthropic":
+      return renderAnthropic(reply, request);
+  }
 }
 
 async function send(

@@ -17,6 +17,8 @@ export interface Exchange {
   readonly situation: Situation;
   /** A unix socket to use instead of the host of the URL. */
   readonly unix?: string | undefined;
+  /** PEM certificates to trust. */
+  readonly ca?: string | undefined;
 }
 
 export interface ExchangeLimits {
@@ -50,6 +52,7 @@ export async function* exchange(
       timeout: false,
       proxy: situation.proxy ?? false,
       ...(ask.unix !== undefined && { unix: ask.unix }),
+      ...(ask.ca !== undefined && { tls: { ca: ask.ca } }),
     } as BunFetchRequestInit);
     watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);
     watchdog.endBy(limits.totalMs, `no end of the answer within ${seconds(limits.totalMs)}`);

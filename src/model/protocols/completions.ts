@@ -1,6 +1,6 @@
 /** Chat completions: `POST {base}/chat/completions`. */
 import { isRecord } from "../../lib/is-record.ts";
-import { ProviderError, Malformed } from "../provider-error.ts";
+import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage } from "../types.ts";
 import { completionsBody } from "./completions-body.ts";
 import { mergeDelta } from "./deltas.ts";
@@ -38,7 +38,9 @@ export const completions: Protocol<CompletionsState> = {
       return;
     }
     if (!isRecord(event)) return;
-    if (event["error"] || name === "error") throw new ProviderError(event["error"] ?? event);
+    if (name === "error") throw new ProviderError(event);
+    const problem = errorIn(event);
+    if (problem) throw problem;
     takeUsage(state, event["usage"]);
     const choice = firstChoice(event);
     if (!choice) return;
@@ -69,7 +71,8 @@ export const completions: Protocol<CompletionsState> = {
 
   whole: (state, answer, emit) => {
     if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
-    if (answer["error"]) throw new ProviderError(answer["error"]);
+    const problem = errorIn(answer);
+    if (problem) throw problem;
     const choice = firstChoice(answer);
     if (!choice || !isRecord(choice["message"]))
       throw new Malformed("the answer has no `choices[0].message`: it does not look like chat completions");

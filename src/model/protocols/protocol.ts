@@ -1,10 +1,16 @@
 /** What a wire protocol is: a body builder, and a fold over parsed stream events that does no input or output of its own. */
 import { isRecord } from "../../lib/is-record.ts";
-import type { AssistantMessage, ModelEvent, ModelRequest } from "../types.ts";
+import type { Adjustment } from "../adjustments.ts";
+import type { Dialect } from "../dialect.ts";
+import type { AssistantMessage, ImagePart, ModelEvent, ModelRequest } from "../types.ts";
 
 export interface Protocol<State = unknown> {
   /** Below the base URL. */
   readonly path: string;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Where the key goes, if not into `Authorization: Bearer`. */
+  readonly keyHeader?: string;
   body(request: ModelRequest, settings: BodySettings): object;
   begin(): State;
   /** One parsed event; `name` is the SSE event name, "" when there was none. Throws a ProviderError for an error event. */
@@ -29,30 +35,18 @@ export const DONE: unique symbol = Symbol("[DONE]");
 export interface BodySettings {
   readonly model: string;
   readonly stream: boolean;
+  readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
   readonly topP?: number | undefined;
   readonly reasoningEffort?: string | undefined;
-  /** Catalog: the model reasons. undefined: nobody knows. */
+  /** Catalog: the model reasons. undefined: not known. */
   readonly reasoning?: boolean | undefined;
-  /** Parameters this server has refused before. */
-  readonly without: ReadonlySet<Droppable>;
+  /** Catalog: the longest answer, for a protocol that requires a limit. */
+  readonly maxOutput?: number | undefined;
+  readonly dialect: Dialect;
+  /** What this server has refused before, and the shapes it wants. */
+  readonly adjusted: ReadonlySet<Adjustment>;
 }
-
-/** What may be left out of a request when a server does not know it; the answer is poorer, not wrong. */
-export type Droppable =
-  | "stream"
-  | "stream_options"
-  | "temperature"
-  | "top_p"
-  | "reasoning_effort"
-  | "reasoning"
-  | "include"
-  | "response_format"
-  | "reasoning_items"
-  /** Unknown fields of assistant messages that another server wrote. */
-  | "message_extra"
-  /** Tool-call arguments in the history that are not JSON. */
-  | "broken_arguments";
 
 export interface Reply {
   readonly message: AssistantMessage;
@@ -107,6 +101,10 @@ export function wireName(name: string): string {
   return /^[\w-]{1,64}$/.test(name) ? name : name.replace(/[^\w-]/g, "_").slice(0, 64) || "unnamed";
 }
 
-export function wireArguments(text: string, without: ReadonlySet<Droppable>): string {
-  return text === "" || (without.has("broken_arguments") && !isWholeJson(text)) ? "{}" : text;
+export function wireArguments(text: string, adjusted: ReadonlySet<Adjustment>): string {
+  return text.trim() === "" || (adjusted.has("broken_arguments") && !isWholeJson(text)) ? "{}" : text;
+}
+
+export function dataUrl({ type, data }: ImagePart): string {
+  return `data:${type};base64,${data}`;
 }

@@ -2,17 +2,35 @@
 import { isRecord } from "../../lib/is-record.ts";
 import type { ResponseCreateParamsNonStreaming, ResponseInputItem } from "openai/resources/responses/responses";
 import type { ReasoningEffort } from "openai/resources/shared";
-import type { Message, ModelRequest } from "../types.ts";
-import { wireArguments, wireName, type BodySettings, type Droppable, type Json } from "./protocol.ts";
+import type { Adjustment } from "../adjustments.ts";
+import type { ImagePart, Message, ModelRequest } from "../types.ts";
+import { dataUrl, wireArguments, wireName, type BodySettings, type Json } from "./protocol.ts";
 
+/** The input comes last: what does not change from request to request stands before what grows. */
 export function responsesBody(request: ModelRequest, settings: BodySettings): object {
-  const drop = settings.without;
-  const body: Body = {
-    model: settings.model,
-    ...wireInput(request.messages, drop),
-    store: false,
-  };
+  const { adjusted, dialect } = settings;
+  const instructions = request.messages.filter((message) => message.role === "system").map(({ content }) => content);
+  const body: Partial<Body> = { model: settings.model, store: false, instructions: instructions.join("\n\n") };
+  if (settings.stream) body.stream = true;
+  if (settings.maxTokens !== undefined && !adjusted.has("max_tokens")) body.max_output_tokens = settings.maxTokens;
+  if (settings.temperature !== undefined && !adjusted.has("temperature")) body.temperature = settings.temperature;
+  if (settings.topP !== undefined && !adjusted.has("top_p")) body.top_p = settings.topP;
+  const effort = adjusted.has("reasoning_effort") ? undefined : settings.reasoningEffort;
+  const summary = settings.reasoning === true && !adjusted.has("reasoning_summary");
+  if (effort !== undefined || summary) {
+    body.reasoning = {
+      ...(effort !== undefined && { effort: effort as ReasoningEffort }),
+      ...(summary && { summary: "auto" }),
+    };
+  }
+  if (settings.reasoning !== false && !adjusted.has("include")) body.include = ["reasoning.encrypted_content"];
+  if (request.outputSchema && !adjusted.has("response_format")) {
+    body.text = { format: { type: "json_schema", name: "answer", schema: request.outputSchema, strict: false } };
+  }
+  if (request.session !== undefined && dialect.cacheKey && !adjusted.has("prompt_cache_key"))
+    body.prompt_cache_key = request.session;
   if (request.tools.length > 0) {
+    if (dialect.parallelCalls && !adjusted.has("parallel_tool_calls")) body.parallel_tool_calls = true;
     body.tools = request.tools.map(({ name, description, parameters }) => ({
       type: "function",
       name,
@@ -21,60 +39,35 @@ export function responsesBody(request: ModelRequest, settings: BodySettings): ob
       strict: false,
     }));
   }
-  if (settings.stream) body.stream = true;
-  if (settings.temperature !== undefined && !drop.has("temperature")) body.temperature = settings.temperature;
-  if (settings.topP !== undefined && !drop.has("top_p")) body.top_p = settings.topP;
-  if (!drop.has("reasoning") && (settings.reasoningEffort !== undefined || settings.reasoning)) {
-    body.reasoning = {
-      ...(settings.reasoningEffort !== undefined && { effort: settings.reasoningEffort as ReasoningEffort }),
-      ...(settings.reasoning && { summary: "auto" }),
-    };
-  }
-  if (settings.reasoning !== false && !drop.has("include")) body.include = ["reasoning.encrypted_content"];
-  if (request.outputSchema && !drop.has("response_format")) {
-    body.text = { format: { type: "json_schema", name: "answer", schema: request.outputSchema, strict: false } };
-  }
+  body.input = request.messages.flatMap((message) => (message.role === "system" ? [] : wireItems(message, adjusted)));
   return body;
 }
 
 type Body = Omit<ResponseCreateParamsNonStreaming, "stream"> & { stream?: true };
 
-function wireInput(
-  messages: ModelRequest["messages"],
-  without: ReadonlySet<Droppable>,
-): { instructions: string; input: ResponseInputItem[] } {
-  const instructions: string[] = [];
-  const input: ResponseInputItem[] = [];
-  for (const message of messages) {
-    if (message.role === "system") instructions.push(message.content);
-    else input.push(...wireItems(message, without));
-  }
-  return { instructions: instructions.join("\n\n"), input };
-}
-
 function wireItems(
   message: Exclude<Message, { role: "system" }>,
-  without: ReadonlySet<Droppable>,
+  adjusted: ReadonlySet<Adjustment>,
 ): ResponseInputItem[] {
   switch (message.role) {
     case "user":
-      return [{ type: "message", role: "user", content: [{ type: "input_text", text: message.content }] }];
+      return [{ type: "message", role: "user", content: parts(message.content, message.images) }];
     case "tool":
-      return [{ type: "function_call_output", call_id: message.callId, output: message.content }];
+      return [
+        {
+          type: "function_call_output",
+          call_id: message.callId,
+          output: message.images ? parts(message.content, message.images) : message.content,
+        },
+      ];
     case "assistant": {
-      if (!message.content && message.toolCalls.length === 0) return [];
-      if (message.items) {
-        const items = message.items.filter(isRecord).map((item) => sendable(item, without));
-        // They go back as they came, whatever the types know of them.
-        return (without.has("reasoning_items")
-          ? items.flatMap(withoutReasoning)
-          : items) as unknown as ResponseInputItem[];
-      }
+      // They go back as they came, whatever the types know of them.
+      if (message.items) return sendableItems(message.items, adjusted) as unknown as ResponseInputItem[];
       const calls = message.toolCalls.map(({ id, name, arguments: text }): ResponseInputItem => ({
         type: "function_call",
         call_id: id,
         name: wireName(name),
-        arguments: wireArguments(text, without),
+        arguments: wireArguments(text, adjusted),
       }));
       // Typed for items the server has made, with an id; it takes them without.
       const said = {
@@ -87,16 +80,31 @@ function wireItems(
   }
 }
 
-/** Ids go too: the server refuses an item whose reasoning it expects and does not get. */
-function withoutReasoning(item: Json): Json[] {
-  if (item["type"] === "reasoning") return [];
-  const { id: _, ...rest } = item;
-  return [rest];
+function parts(text: string, images: readonly ImagePart[] = []) {
+  return [
+    ...(text === "" && images.length > 0 ? [] : [{ type: "input_text" as const, text }]),
+    ...images.map((image) => ({ type: "input_image" as const, detail: "auto" as const, image_url: dataUrl(image) })),
+  ];
 }
 
-function sendable(item: Json, without: ReadonlySet<Droppable>): Json {
+/** Reasoning goes back only where the server can read it: nothing is stored there, so an id alone says nothing. */
+function sendableItems(items: readonly unknown[], adjusted: ReadonlySet<Adjustment>): Json[] {
+  const records = items.filter(isRecord).map((item) => sendable(item, adjusted));
+  const unreadable = (item: Json) =>
+    item["type"] === "reasoning" && (adjusted.has("reasoning_items") || typeof item["encrypted_content"] !== "string");
+  if (!records.some(unreadable)) return records;
+  // Ids go too: the server refuses an item whose reasoning it expects and does not get.
+  return records
+    .filter((item) => item["type"] !== "reasoning")
+    .map((item) => {
+      const { id: _, ...rest } = item;
+      return rest;
+    });
+}
+
+function sendable(item: Json, adjusted: ReadonlySet<Adjustment>): Json {
   if (item["type"] !== "function_call") return item;
   const name = wireName(typeof item["name"] === "string" ? item["name"] : "");
-  const text = wireArguments(typeof item["arguments"] === "string" ? item["arguments"] : "", without);
+  const text = wireArguments(typeof item["arguments"] === "string" ? item["arguments"] : "", adjusted);
   return name === item["name"] && text === item["arguments"] ? item : { ...item, name, arguments: text };
 }

@@ -1,6 +1,6 @@
 /** Responses: `POST {base}/responses`, always with `store: false`; reasoning travels encrypted inside the items. */
 import { isRecord } from "../../lib/is-record.ts";
-import { ProviderError, Malformed } from "../provider-error.ts";
+import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import {
   count,
@@ -57,7 +57,8 @@ export const responses: Protocol<ResponsesState> = {
 
   whole: (state, answer, emit) => {
     if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
-    if (answer["error"]) throw new ProviderError(answer["error"]);
+    const problem = errorIn(answer);
+    if (problem) throw problem;
     if (!Array.isArray(answer["output"]))
       throw new Malformed("the answer has no `output`: it does not look like the Responses protocol");
     takeEnd(state, answer, `response.${typeof answer["status"] === "string" ? answer["status"] : "completed"}`);

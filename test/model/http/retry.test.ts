@@ -103,8 +103,8 @@ describe("on the wire", () => {
     async (code) => {
       await using model = startModel([{ fault: { status: 429, body: { error: { code, message: "no more" } } } }]);
       await expect(collect(model.client)).rejects.toMatchObject({
-        reason: "rate-limit",
-        hint: expect.stringContaining("used up"),
+        reason: "quota",
+        hint: expect.stringContaining("No credit or quota is left"),
       });
       expect(model.requests).toHaveLength(1);
     },

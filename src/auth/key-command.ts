@@ -1,0 +1,134 @@
+/** A key that a program prints: run when it is first needed, kept until it expires, run again when the server refuses it. */
+import { BuddyError } from "../lib/errors.ts";
+import { isRecord } from "../lib/is-record.ts";
+import { childEnv, startChild } from "../lib/start-child.ts";
+
+export interface KeyCommandOptions {
+  readonly profile: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly timeoutMs?: number;
+}
+
+export function keyFromCommand(argv: readonly string[], options: KeyCommandOptions) {
+  let kept: Promise<PrintedKey> | undefined;
+  return {
+    async token(
+      { forceRefresh }: { readonly forceRefresh?: boolean },
+      signal: AbortSignal,
+    ): Promise<{ accessToken: string }> {
+      const known = await kept?.catch(() => undefined);
+      if (kept === undefined || known === undefined || forceRefresh || known.expires - MARGIN_MS < Date.now())
+        kept = run(argv, options, signal);
+      return { accessToken: (await kept).value };
+    },
+  };
+}
+
+interface PrintedKey {
+  readonly value: string;
+  /** Milliseconds since the epoch; Infinity where the program does not tell. */
+  readonly expires: number;
+}
+
+/** A token is not used in its last minute. */
+const MARGIN_MS = 60_000;
+const TIMEOUT_MS = 30_000;
+const MOST_BYTES = 64 * 1024;
+
+async function run(argv: readonly string[], options: KeyCommandOptions, signal: AbortSignal): Promise<PrintedKey> {
+  const { profile, timeoutMs = TIMEOUT_MS } = options;
+  const shown = argv[0] ?? "";
+  const fail = (why: string, cause?: unknown) =>
+    new BuddyError("auth", `profile ${profile}: api_key_command ${shown} ${why}`, {
+      hint: `run it yourself to see why: ${argv.join(" ")}`,
+      cause,
+    });
+  let child;
+  try {
+    child = startChild(argv, {
+      cwd: options.cwd,
+      env: childEnv({}, options.env),
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      timeout: timeoutMs,
+      signal,
+      maxBuffer: MOST_BYTES,
+    });
+  } catch (error) {
+    throw fail("cannot be started", error);
+  }
+  const [printed, complaint, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  if (signal.aborted) throw signal.reason;
+  if (child.signalCode !== null) throw fail(`did not end within ${timeoutMs / 1000} s`);
+  if (code !== 0) throw fail(`failed with exit code ${code}${firstLine(complaint)}`);
+  const key = printedKey(printed.trim());
+  if (key === undefined) throw fail("printed nothing that looks like a key");
+  return key;
+}
+
+function firstLine(text: string): string {
+  const line = text.trim().split("\n")[0]?.slice(0, 200) ?? "";
+  return line === "" ? "" : `: ${line}`;
+}
+
+/** The key itself, or JSON: a token under one of the usual names, and when it expires. */
+function printedKey(text: string): PrintedKey | undefined {
+  if (!text.startsWith("{")) {
+    const lines = text.split("\n");
+    return text === "" || lines.length > 1 ? undefined : { value: text, expires: expiryOf(text) };
+  }
+  let printed: unknown;
+  try {
+    printed = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const found = [printed, isRecord(printed) ? printed["status"] : undefined].filter(isRecord);
+  for (const table of found) {
+    const value = TOKEN_NAMES.map((name) => table[name]).find((one) => typeof one === "string" && one !== "");
+    if (typeof value !== "string") continue;
+    const given = EXPIRY_NAMES.map((name) => table[name]).find((one) => one !== undefined && one !== null);
+    return { value, expires: given === undefined ? expiryOf(value) : timeOf(given, "expires_in" in table) };
+  }
+  return undefined;
+}
+
+const TOKEN_NAMES = ["token", "access_token", "accessToken", "api_key", "apiKey", "key", "value", "id_token"];
+const EXPIRY_NAMES = [
+  "expires_in",
+  "expires_at",
+  "expires_on",
+  "expiresOn",
+  "expiry",
+  "expiration",
+  "expirationTimestamp",
+  "token_expiry",
+];
+
+function timeOf(given: unknown, isSpan: boolean): number {
+  const number = typeof given === "number" ? given : /^\d+$/.test(String(given)) ? Number(given) : undefined;
+  if (number === undefined) {
+    const at = Date.parse(String(given));
+    return Number.isNaN(at) ? Infinity : at;
+  }
+  if (isSpan) return Date.now() + number * 1000;
+  return number > 1e11 ? number : number * 1000;
+}
+
+/** A JWT says when it ends. */
+function expiryOf(token: string): number {
+  const claims = token.split(".")[1];
+  if (claims === undefined || token.split(".").length !== 3) return Infinity;
+  try {
+    const { exp } = JSON.parse(Buffer.from(claims, "base64url").toString("utf8")) as { exp?: unknown };
+    return typeof exp === "number" ? exp * 1000 : Infinity;
+  } catch {
+    return Infinity;
+  }
+}

@@ -1,0 +1,180 @@
+/** How the next request must differ after a server refused this one: what to leave out, or how to shape the history. */
+import { once } from "../lib/once.ts";
+import type { ModelError } from "./errors.ts";
+import type { Json } from "./protocols/protocol.ts";
+
+/**
+ * Parameters are left out one at a time, and only those that were sent; the answer is poorer, not wrong. Shapes of the
+ * history are learnt when the address and the model did not tell whose rules hold.
+ */
+export type Adjustment =
+  | Parameter
+  /** Unknown fields of assistant messages. */
+  | "message_extra"
+  | "reasoning_items"
+  /** Tool-call arguments in the history that are not JSON. */
+  | "broken_arguments"
+  | Shape;
+
+/** What may be missing from a request. */
+type Parameter =
+  | "stream"
+  | "stream_options"
+  | "temperature"
+  | "top_p"
+  | "reasoning_effort"
+  | "reasoning_summary"
+  | "include"
+  | "response_format"
+  | "max_tokens"
+  | "parallel_tool_calls"
+  | "prompt_cache_key"
+  | "cache_control"
+  | "thinking"
+  | "images";
+
+/** Rules of a provider that are switched on. */
+export type Shape =
+  /** `max_completion_tokens` in place of `max_tokens`. */
+  | "max_completion_tokens"
+  /** Tool-call ids of nine letters and digits (Mistral). */
+  | "short_ids"
+  /** An assistant message between a tool result and a user message (Mistral). */
+  | "assistant_after_tool"
+  /** `reasoning_content` on every assistant message (DeepSeek, Kimi). */
+  | "echo_reasoning"
+  /** Neighbouring messages of one role become one. */
+  | "alternate_roles"
+  /** The system prompt opens the first user message. */
+  | "no_system_role"
+  /** A thought signature on every tool call (Gemini). */
+  | "thought_signatures";
+
+/** The adjustment to make, or undefined when none can help. `body` is what was sent. */
+export function adjustmentFor(error: ModelError, made: ReadonlySet<Adjustment>, body: Json): Adjustment | undefined {
+  if (!REFUSALS.has(error.reason)) return undefined;
+  if (error.status !== undefined && ![400, 403, 404, 415, 422, 500, 501].includes(error.status)) return undefined;
+  const text = error.providerText ?? "";
+  const named = namedBy(error.providerParam, body);
+  if (named !== undefined && !made.has(named) && !shapes().some(([, pattern]) => pattern.test(text))) return named;
+  for (const [adjustment, pattern] of shapes()) if (!made.has(adjustment) && pattern.test(text)) return adjustment;
+  for (const [parameter, pattern] of parameters()) {
+    if (!made.has(parameter) && isSent(parameter, body) && pattern.test(text)) return parameter;
+  }
+  return undefined;
+}
+
+const REFUSALS: ReadonlySet<ModelError["reason"]> = new Set(["refused", "parameter", "unknown-model", "not-found"]);
+
+/** The parameter that the server names in a field of its own, if it was sent. */
+function namedBy(param: string | undefined, body: Json): Parameter | undefined {
+  const name = param?.replace(/^body\./, "").replace(/\[.*$/, "") ?? "";
+  const parameter = NAMES[name];
+  return parameter !== undefined && isSent(parameter, body) ? parameter : undefined;
+}
+
+const NAMES: Readonly<Record<string, Parameter>> = {
+  stream: "stream",
+  stream_options: "stream_options",
+  "stream_options.include_usage": "stream_options",
+  temperature: "temperature",
+  top_p: "top_p",
+  reasoning_effort: "reasoning_effort",
+  "reasoning.effort": "reasoning_effort",
+  "reasoning.summary": "reasoning_summary",
+  include: "include",
+  response_format: "response_format",
+  "text.format": "response_format",
+  max_tokens: "max_tokens",
+  max_completion_tokens: "max_tokens",
+  max_output_tokens: "max_tokens",
+  parallel_tool_calls: "parallel_tool_calls",
+  prompt_cache_key: "prompt_cache_key",
+  thinking: "thinking",
+};
+
+function isSent(parameter: Parameter, body: Json): boolean {
+  const reasoning = (body["reasoning"] ?? {}) as Json;
+  switch (parameter) {
+    case "reasoning_effort":
+      return "reasoning_effort" in body || "effort" in reasoning || "output_config" in body;
+    case "reasoning_summary":
+      return "summary" in reasoning;
+    case "response_format":
+      return "response_format" in body || "text" in body;
+    case "max_tokens":
+      return "max_tokens" in body || "max_completion_tokens" in body || "max_output_tokens" in body;
+    case "cache_control":
+      return JSON.stringify(body).includes('"cache_control":');
+    case "images":
+      return /"type":"(image_url|input_image|image)"/.test(JSON.stringify(body));
+    case "stream":
+    case "stream_options":
+    case "temperature":
+    case "top_p":
+    case "include":
+    case "parallel_tool_calls":
+    case "prompt_cache_key":
+    case "thinking":
+      return parameter in body;
+  }
+}
+
+const REFUSED =
+  "(unsupported|not (be )?(supported|allowed|permitted|available|recogni[sz]ed|enabled|implemented)|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|invalid|does not support|only .* (supported|allowed)|must be verified|cannot (both )?be|may only be|too large|must be)";
+
+/** Both orders of "Unsupported parameter: 'x'" and "x is not supported". */
+function refusing(name: string): RegExp {
+  return new RegExp(`${name}\\b.{0,120}?${REFUSED}|${REFUSED}.{0,120}?\\b${name}`, "is");
+}
+
+const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
+  [
+    "echo_reasoning",
+    /reasoning_content.{0,80}(must be|missing|required|passed back)|(missing|must).{0,40}reasoning_content/is,
+  ],
+  ["short_ids", /tool call id.{0,80}(length of 9|a-z)|length of 9/i],
+  ["assistant_after_tool", /(unexpected role|role) '?user'? after (role )?'?tool/i],
+  ["alternate_roles", /roles must alternate|alternat\w+ (between )?(user|roles)|after the .{0,30}system message/i],
+  [
+    "no_system_role",
+    /role.{0,20}does not support '?(system|developer)|(system|developer) (instruction|role|message)s? (is|are) not (enabled|supported|allowed)/i,
+  ],
+  ["thought_signatures", /missing a `?thought_?signature|thought_?signature.{0,40}(missing|required)/i],
+  [
+    "reasoning_items",
+    /invalid_encrypted_content|encrypted content .{0,60}(could not be|cannot be) (verified|decrypted)|item (with id )?'?rs_\S+ (not found|of type)|without its required ('reasoning'|following|preceding)|(invalid|missing).{0,20}`?signature`? in `?thinking|thinking.{0,40}signature|thinking` or `?redacted_thinking/i,
+  ],
+  ["max_completion_tokens", /use ['`"]?max_completion_tokens/i],
+  [
+    "message_extra",
+    /messages[.[]\S*.{0,200}(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected)|(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected).{0,80}messages[.[]|\breasoning_(content|details)\b|field: 'messages/is,
+  ],
+  [
+    "broken_arguments",
+    /arguments.{0,80}(json|pars|decod)|(json|pars|decod).{0,80}arguments|Expecting (value|property name)|Unterminated string/is,
+  ],
+]);
+
+/** The more specific names come first. */
+const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
+  [
+    "include",
+    /encrypted content is not supported|reasoning\.encrypted_content|\binclude\b.{0,60}(not|unsupported|unknown)/i,
+  ],
+  ["prompt_cache_key", refusing("prompt_cache_key")],
+  ["cache_control", refusing("cache_control")],
+  ["parallel_tool_calls", refusing("parallel_tool_calls")],
+  ["stream_options", refusing("stream_options")],
+  ["max_tokens", /max_tokens: \d+ > \d+/i],
+  ["max_tokens", refusing("(max_tokens|max_completion_tokens|max_output_tokens|maximum tokens)")],
+  ["response_format", refusing("(response_format|text\\.format|json_schema|structured output)")],
+  ["reasoning_summary", refusing("reasoning(\\.summary| summar(y|ies))")],
+  ["top_p", refusing("top_p")],
+  ["temperature", refusing("temperature")],
+  ["thinking", refusing("thinking(\\.type)?")],
+  ["reasoning_effort", refusing("(reasoning(\\.|_)?(effort)?|thinking( (budget|level))?|budget 0)")],
+  ["images", refusing("(image|image_url|vision|multimodal)( input|s)?")],
+  ["images", /support image input|image input|mmproj/i],
+  ["stream", refusing("stream(ing)?")],
+]);

@@ -1,0 +1,104 @@
+/** Whose rules an endpoint follows, by the profile's `provider`, its address, or the model's name. */
+import type { Shape } from "./adjustments.ts";
+import type { Api } from "./types.ts";
+
+export interface Dialect {
+  /** What the history must look like. */
+  readonly shapes: ReadonlySet<Shape>;
+  /** Unknown fields of a message are refused. */
+  readonly strict: boolean;
+  /** Takes `prompt_cache_key`. */
+  readonly cacheKey: boolean;
+  /** Takes `cache_control` marks in chat completions. */
+  readonly cacheMarks: boolean;
+  /** Takes `parallel_tool_calls`. */
+  readonly parallelCalls: boolean;
+  /** HTTP headers that the provider likes to see; {session} is the conversation's id. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export function dialectOf(endpoint: Endpoint): Dialect {
+  const provider = providerOf(endpoint);
+  const rules = provider === undefined ? {} : RULES[provider];
+  const shapes = new Set<Shape>(rules.shapes ?? []);
+  const model = endpoint.model.toLowerCase();
+  // Servers of open weights check what the model's template checks. Gateways translate by themselves.
+  if (provider === undefined) for (const [pattern, shape] of BY_MODEL) if (pattern.test(model)) shapes.add(shape);
+  return {
+    shapes,
+    strict: rules.strict ?? false,
+    cacheKey: rules.cacheKey ?? false,
+    cacheMarks: (rules.cacheMarks ?? false) && /claude|anthropic|qwen|gemini/.test(model),
+    parallelCalls: rules.parallelCalls ?? false,
+    headers: rules.headers ?? {},
+  };
+}
+
+export interface Endpoint {
+  readonly provider?: string | undefined;
+  readonly host: string;
+  readonly model: string;
+  readonly api: Api;
+}
+
+type Provider = keyof typeof HOSTS;
+
+/** What the profile says, then the address. */
+function providerOf({ provider, host }: Endpoint): Provider | undefined {
+  const named = provider?.toLowerCase().replaceAll(/[^a-z]/g, "");
+  const names = Object.keys(HOSTS) as Provider[];
+  return (
+    names.find((name) => name === named || ALIASES[named ?? ""] === name) ??
+    names.find((name) => HOSTS[name].test(host.toLowerCase()))
+  );
+}
+
+const ALIASES: Readonly<Record<string, string>> = {
+  azure: "openai",
+  azureopenai: "openai",
+  gemini: "google",
+  vertex: "google",
+  kimi: "moonshot",
+  moonshotai: "moonshot",
+  grok: "xai",
+  claude: "anthropic",
+};
+
+const HOSTS = {
+  openai: /(^|\.)(openai\.com|openai\.azure\.com|chatgpt\.com|cognitiveservices\.azure\.com)(:\d+)?$/,
+  openrouter: /(^|\.)openrouter\.ai$/,
+  anthropic: /(^|\.)anthropic\.com$/,
+  google: /(^|\.)googleapis\.com$/,
+  mistral: /(^|\.)mistral\.ai$/,
+  groq: /(^|\.)groq\.com$/,
+  cerebras: /(^|\.)cerebras\.ai$/,
+  deepseek: /(^|\.)deepseek\.com$/,
+  moonshot: /(^|\.)(moonshot\.(ai|cn)|kimi\.com)$/,
+  xai: /(^|\.)x\.ai$/,
+} as const;
+
+type Rules = Partial<Omit<Dialect, "shapes">> & { readonly shapes?: readonly Shape[] };
+
+const RULES: Readonly<Record<Provider, Rules>> = {
+  openai: { shapes: ["max_completion_tokens"], cacheKey: true, parallelCalls: true },
+  openrouter: {
+    cacheMarks: true,
+    parallelCalls: true,
+    headers: { "http-referer": "https://github.com/buddy-terminal/buddy", "x-title": "buddy" },
+  },
+  anthropic: {},
+  google: { shapes: ["thought_signatures"], strict: true },
+  mistral: { shapes: ["short_ids", "assistant_after_tool"], strict: true, parallelCalls: true },
+  groq: { strict: true, parallelCalls: true },
+  cerebras: { strict: true },
+  deepseek: { shapes: ["echo_reasoning"] },
+  moonshot: { shapes: ["echo_reasoning"], cacheKey: true },
+  xai: { headers: { "x-grok-conv-id": "{session}" } },
+};
+
+/** Families whose own servers check these, wherever the weights run. */
+const BY_MODEL: readonly (readonly [RegExp, Shape])[] = [
+  [/(mis|mix|pix|code|dev|mini|magis)s?tral/, "short_ids"],
+  [/(mis|mix|pix|code|dev|mini|magis)s?tral/, "assistant_after_tool"],
+  [/gemini-[3-9]/, "thought_signatures"],
+];

@@ -1,0 +1,318 @@
+/** What kind of failure a provider's error is: one table of words, then the HTTP status. */
+import { once } from "../lib/once.ts";
+import type { ModelFailure } from "./errors.ts";
+import type { ProviderError } from "./provider-error.ts";
+
+export interface Failure {
+  readonly reason: ModelFailure;
+  /** The same request may succeed after a wait; "once" where a third try would not help either. */
+  readonly retry: boolean | "once";
+}
+
+/** `wait`: the server asked for one, in a header, in the body or in its words. */
+export function classify(error: ProviderError, status: number | undefined, wait: boolean): Failure {
+  const code = status ?? NO_STATUS;
+  for (const row of table()) {
+    if (row.status !== undefined && !row.status.includes(code)) continue;
+    if (row.except?.includes(code)) continue;
+    if (row.wait !== undefined && row.wait !== wait) continue;
+    if (row.words.test(error.text)) return { reason: row.reason, retry: row.retry ?? false };
+  }
+  return byStatus(code);
+}
+
+/** Inside a stream, or in an answer with status 200 that is an error. */
+const NO_STATUS = 0;
+
+interface Row {
+  readonly reason: ModelFailure;
+  readonly retry?: boolean | "once";
+  readonly status?: readonly number[];
+  readonly except?: readonly number[];
+  readonly wait?: boolean;
+  readonly words: RegExp;
+}
+
+const LATE = [408, 409, 502, 503, 504, 529];
+
+/**
+ * The first row that fits counts. What has a remedy of its own comes first (a tool call, a long conversation, a filter),
+ * then what costs money, then who is asking, then what is asked for; limits and overload are last: their words are the
+ * vaguest. Providers mix these freely: a bad key at 400, no money at 401, a full context at 500, a rate limit that
+ * names the billing page.
+ */
+const table = once((): readonly Row[] => [
+  {
+    // A model that wrote a call its server cannot read often writes a better one the second time.
+    reason: "bad-tool-call",
+    retry: "once",
+    words: any(
+      "tool_use_failed",
+      "tool call validation failed",
+      "failed to call a function",
+      "malformed_function_call",
+    ),
+  },
+  {
+    // "max_tokens is too large … maximum context length": a setting is wrong, not the conversation.
+    reason: "parameter",
+    words: any(
+      "max_(completion_|output_)?tokens['`\"]?( or 'max_completion_tokens')? (is|are) too (large|high|big)",
+      "max_tokens['`\"]?: \\d+ > \\d+",
+      "maximum tokens you requested exceeds",
+      "max_tokens.{0,40}(must be|should be|at most|less than)(?!.{0,80}inputs)",
+      "range of max_tokens",
+    ),
+  },
+  {
+    reason: "context-limit",
+    except: [429],
+    words: any(
+      "context[ _-]?(length|window|size|limit)",
+      "(maximum|max|available|outof) ?context",
+      "prompt['`]? (is )?too (long|large)",
+      "prompt (token count|exceeds|contains \\d+ tokens)",
+      "(maximum|max) prompt (length|tokens)",
+      "max_prompt_tokens",
+      "input (is )?too (long|large)",
+      "input (prompt )?\\(?(length|\\d+ tokens)\\)?.{0,60}(exceed|longer|too long)",
+      "input tokens? (count|length).{0,80}(exceed|too long|supports up to|only supports)",
+      "exceeded model token limit",
+      "(longer|greater|larger) than the (maximum )?(model|context)",
+      "range of input length",
+      "`?inputs`? (tokens \\+|must have less)",
+      "too many (input |prompt )?tokens(?!.{0,40}(wait|per (day|minute)))",
+      "tokens_limit_reached",
+      "token limit reached",
+      "exceeds? (the )?(model'?s? )?(maximum|max|limit)[^.]{0,40}tokens",
+      "(number of tokens in the prompt|token count) (cannot exceed|exceeds)",
+      "size limit exceeded by \\d+ tokens",
+      "reduce the length of (the|your)",
+      "string_above_max_length",
+      "string too long\\. expected a string with maximum length",
+      "(payload|request) size exceeds",
+      "request_too_large",
+      "request exceeds the maximum size",
+      "max message tokens",
+      "tokens to keep from the initial prompt",
+      "when context the overflows",
+      "超长|输入过长|超过.{0,10}(上下文|最大长度)",
+    ),
+  },
+  {
+    // A request that is larger than a whole minute's allowance never fits.
+    reason: "context-limit",
+    status: [NO_STATUS, 413, 429],
+    wait: false,
+    words: any("request (body )?too large", "reduce your message size", "tokens must be reduced"),
+  },
+  {
+    reason: "content-filter",
+    words: any(
+      "content[_ -]?(filter|policy|management|moderation)",
+      "contentpolicy",
+      "responsible ?ai",
+      "safety system",
+      "\\b(cyber|bio)_policy",
+      "usage (policy|policies|guidelines)",
+      "flagged (for|as|by)|flagged_input|(was|were|been) flagged",
+      "requires moderation",
+      "violat\\w+.{0,60}(policy|policies|guideline|terms)",
+      "data_inspection_failed|inappropriate content",
+      "content exists risk|considered high risk",
+      "sensitive ?content|_sensitive\\b|unsafe or sensitive",
+      "prohibited_content",
+      "guardrail",
+      "blocked (by|due to|for) .{0,30}(safety|policy|filter|moderation)",
+      "敏感|违规|不安全",
+    ),
+  },
+  {
+    // Of a plan: nothing to wait for within a turn, and nothing to pay at once.
+    reason: "quota",
+    words: any(
+      "usage_limit_(reached|exceeded)|usage_not_included",
+      "usage limits? (has been |have been )?(reached|exceeded)|reached your .{0,30}usage limit",
+      "(weekly|monthly).{0,20}limit (exhausted|exceeded|reached)",
+      "free-models-per-day",
+      "daily free allocation|reached your daily",
+      "api calls / month",
+      "limit will reset at",
+      "plan (does )?not .{0,20}(include|support)",
+    ),
+  },
+  {
+    // Whoever names a wait will serve again after it, whatever the limit is called.
+    reason: "rate-limit",
+    retry: true,
+    wait: true,
+    status: [NO_STATUS, 400, 403, 429],
+    words: any("limit", "quota", "exhaust", "too many", "throttl", "concurren", "no deployments available"),
+  },
+  {
+    // A limit per minute is not a lack of money, though both are called quota and both name the billing page.
+    reason: "rate-limit",
+    retry: true,
+    except: [401, 402],
+    words: any(
+      "per[ -]?(minute|second|min\\b)|perminute",
+      "throttling\\.(rate|allocation|user)(?!.*free)",
+      "(request|token)_quota_exceeded|queue_exceeded",
+      "rate_limit_exceeded",
+      "rate[ _-]limit(ed| reached| exceeded)",
+      "\\b[TR]P[MS]\\b",
+    ),
+  },
+  {
+    reason: "quota",
+    words: any(
+      "insufficient_quota|exceeded_current_quota|quota_exceeded|no quota",
+      "exceeded your current quota",
+      "billing_(not_active|hard_limit|disabled)|billing details|plans & billing",
+      "requires billing|enable billing|credit card",
+      "credit balance|credit limit|creditserror|out of credits?|call volume quota",
+      "(insufficient|not enough|not_enough|no|low|negative|need)[ _]?(account )?(balance|credit|fund|quota|有)",
+      "balance (is )?(too low|insufficient|not enough)|balance >",
+      "credits? (\\w+ ){0,2}(depleted|exhausted|expired|used up)|used all available credits|have any credits",
+      "(purchase|add|buy|more) (more )?credits|can only afford|monthly included credits",
+      "payment (is )?required|payment method|insufficient_funds",
+      "arrearage|overdue|in good standing|recharge|余额不足|欠费",
+      "account.{0,60}(suspended|not active)",
+      "spend(ing)? (limit|cap)|budget.{0,20}exceeded|budget_exceeded|key limit exceeded",
+      "monthlylimiterror|freetieronly|free tier .{0,30}exhausted|free allocated quota",
+      "specified api usage limits",
+      "package has expired|subscription (has )?expired|trial (has )?(ended|expired)",
+    ),
+  },
+  {
+    reason: "auth",
+    except: [404, 405, 413, 429, 500, ...LATE],
+    words: any(
+      "(invalid|incorrect|wrong)[_ -](x-)?api[_ -]?key",
+      "(api|access|secret|subscription)[ _-]?(key|token)s?\\b.{0,60}(not valid|invalid|incorrect|expired|revoked|not found|missing|wrong|disabled|blocked|leaked|malformed|required|not set|not provided)",
+      "(invalid|incorrect|wrong|missing|bad|no|expired|malformed|provide an|pass a valid).{0,24}((api|access|secret|auth\\w*|bearer|subscription|security|server)[ _-]?(key|token)|credentials?|authorization)",
+      "authenticat|unauthori[sz]ed|unauthenticated|autherror|authorized_error",
+      "token (has |is )?(been )?(expired|invalid|revoked)|expired or incorrect|token_expired",
+      "(security|bearer|oauth|access) token.{0,60}(invalid|expired|malformed)",
+      "user not found|login fail|invalid username or password|not licensed",
+      "unregistered callers|organization_restricted",
+      "身份验证|令牌",
+    ),
+  },
+  {
+    reason: "auth",
+    status: [403],
+    words: any("permission", "authorization failed", "access denied", "request not allowed", "access to this endpoint"),
+  },
+  {
+    reason: "tools-unsupported",
+    words: any(
+      "(not|n't) support.{0,12}\\b(tools?|functions?)\\b([ _-]?(use|call\\w*))?",
+      "(?<!parallel_)\\btool[ _-]?(use|call(s|ing)?)['`]? (with function calling )?(is |are )?(not (supported|enabled|available)|unsupported)",
+      "function[ _-]?call(s|ing)?['`]? (is |are )?(not (supported|enabled|available)|unsupported)",
+      "\\btools?['`]? (is|are) not supported",
+      "endpoints found that support tool use",
+      "enable-auto-tool-choice|tools param requires",
+      "not supported for .{0,20}function calling",
+    ),
+  },
+  {
+    reason: "parameter",
+    except: [401, 403, 429, 500, ...LATE],
+    words: any(
+      "unsupported_(parameter|value)|unknown_parameter|unsupportedparams",
+      "extra_forbidden|extra (inputs|fields)|additional properties",
+      "unrecogni[sz]ed (request )?(argument|parameter|field|key)",
+      "unknown (parameter|field|argument|name)",
+      "propert(y|ies) .{0,80}(is |are )?unsupported",
+      "does not support (the )?parameter|argument not supported",
+      "thinking.{0,20}not supported",
+    ),
+  },
+  { reason: "parameter", words: any("support image input|image input is not supported") },
+  {
+    reason: "unknown-model",
+    except: [429, ...LATE],
+    words: any(
+      "model[_ ](code[_ ])?not[_ ](found|exist\\w*|supported|available|accessible|open)|modelnotopen|modelerror",
+      "(unknown|invalid|no such)[_ ]model",
+      "models?\\b.{0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed)|been (decommissioned|deprecated|removed|retired)|end of life|no longer (available|supported)|(is )?not a valid model|not supported\\b)",
+      "(is )?not a valid model|model (identifier|id|name).{0,20}invalid|invalid model name",
+      "deploymentnotfound|deployment.{0,60}(does not exist|not found)|endpoint_not_found",
+      "no endpoints found|no allowed providers",
+      "unable to access (non-serverless )?model|not found the model",
+      "access (to )?(the )?model|model (access )?denied|model_terms_required",
+      "no models? (is |are )?loaded|try pulling it|on-demand throughput",
+      "not a chat model|only supported in v1/responses|not accessible via the",
+      "not_found_error.{0,40}model:|function '[^']+': not found",
+      "operationnotsupported|operation does not work with the specified model",
+      "模型不存在",
+    ),
+  },
+  {
+    // The machine of the server lacks something that waiting does not bring.
+    reason: "refused",
+    words: any("more system memory", "out of memory", "failed to load model", "unable to load model"),
+  },
+  {
+    reason: "overloaded",
+    retry: true,
+    words: any(
+      "overload|over capacity|at (maximum )?capacity|capacity (temporarily )?exceeded",
+      "too busy|(server|model|system) (is )?busy|high (demand|traffic|load)|queue is full",
+      "temporarily unavailable|service[ _]unavailable|is currently loading|loading model",
+      "insufficient_system_resource|slow_down|server_error|internal[ _](server[ _])?error|\\bapi_error\\b",
+      "degraded function|request limit reached",
+    ),
+  },
+  {
+    reason: "rate-limit",
+    retry: true,
+    except: [401, 402, 404, 500, ...LATE],
+    words: any(
+      "rate.?limit|too many (requests|tokens)|throttl|concurren|high frequency",
+      "limit_(requests|burst)|resource.{0,20}exhausted|request reached|limit exceeded|quota exceeded",
+    ),
+  },
+  {
+    reason: "parameter",
+    status: [NO_STATUS],
+    words: any("invalid|unsupported|not supported|not allowed|not permitted|bad_request"),
+  },
+  { reason: "not-found", status: [NO_STATUS], words: any("not_found|not found") },
+]);
+
+function any(...patterns: readonly string[]): RegExp {
+  return new RegExp(patterns.join("|"), "i");
+}
+
+function byStatus(status: number): Failure {
+  switch (status) {
+    case 401:
+      return { reason: "auth", retry: false };
+    case 402:
+      return { reason: "quota", retry: false };
+    case 404:
+    case 405:
+      return { reason: "not-found", retry: false };
+    case 408:
+      return { reason: "timeout", retry: true };
+    case 410:
+      return { reason: "unknown-model", retry: false };
+    case 413:
+      return { reason: "context-limit", retry: false };
+    case 429:
+      return { reason: "rate-limit", retry: true };
+    case NO_STATUS:
+    case 409:
+    case 424:
+    case 425:
+    case 498:
+    case 499:
+      return { reason: "overloaded", retry: true };
+    default:
+      return status >= 500 && status !== 501
+        ? { reason: "overloaded", retry: true }
+        : { reason: "refused", retry: false };
+  }
+}

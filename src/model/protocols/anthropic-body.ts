@@ -1,0 +1,156 @@
+/** The body of an Anthropic Messages request. */
+import { isRecord } from "../../lib/is-record.ts";
+import type { Adjustment } from "../adjustments.ts";
+import type { AssistantMessage, ImagePart, Message, ModelRequest, ToolMessage, UserMessage } from "../types.ts";
+import { wireName, type BodySettings, type Json } from "./protocol.ts";
+
+/** The messages come last: what does not change from request to request stands before what grows. */
+export function anthropicBody(request: ModelRequest, settings: BodySettings): object {
+  const { adjusted } = settings;
+  const marks = !adjusted.has("cache_control");
+  const system = request.messages.filter((message) => message.role === "system").map(({ content }) => content);
+  const maxTokens = settings.maxTokens ?? Math.min(settings.maxOutput ?? USUAL_TOKENS, MOST_TOKENS);
+  const thinking = thinkingOf(settings, maxTokens);
+  const body: Json = { model: settings.model, max_tokens: maxTokens };
+  if (settings.stream) body["stream"] = true;
+  if (thinking !== undefined) Object.assign(body, thinking);
+  else {
+    if (settings.temperature !== undefined && !adjusted.has("temperature")) body["temperature"] = settings.temperature;
+    if (settings.topP !== undefined && !adjusted.has("top_p")) body["top_p"] = settings.topP;
+  }
+  if (request.tools.length > 0) {
+    body["tools"] = request.tools.map(({ name, description, parameters }) => ({
+      name,
+      description,
+      input_schema: parameters,
+    }));
+  }
+  if (system.length > 0) {
+    const text = system.join("\n\n");
+    body["system"] = marks ? [{ type: "text", text, cache_control: CACHE }] : text;
+  }
+  const messages = wireMessages(request.messages, adjusted, thinking !== undefined);
+  body["messages"] = marks ? marked(messages) : messages;
+  return body;
+}
+
+/** The protocol requires a limit; a catalog's maximum can be more than an account may use at once. */
+const MOST_TOKENS = 32_000;
+const USUAL_TOKENS = 8_192;
+const CACHE = { type: "ephemeral" } as const;
+
+interface WireMessage {
+  readonly role: "user" | "assistant";
+  readonly content: Json[];
+}
+
+/** Older models get a budget of tokens, newer ones decide themselves how long to think. */
+function thinkingOf({ reasoningEffort, model, adjusted }: BodySettings, maxTokens: number): Json | undefined {
+  if (reasoningEffort === undefined || reasoningEffort === "none" || adjusted.has("thinking")) return undefined;
+  const effort = reasoningEffort === "minimal" ? "low" : reasoningEffort;
+  if (/claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-2\d{7})?$)/.test(model.toLowerCase())) {
+    const budget = Math.min(BUDGETS[effort] ?? 8_192, maxTokens - 1_024);
+    return budget < 1_024 ? undefined : { thinking: { type: "enabled", budget_tokens: budget } };
+  }
+  return {
+    thinking: { type: "adaptive" },
+    ...(!adjusted.has("reasoning_effort") && { output_config: { effort } }),
+  };
+}
+
+const BUDGETS: Readonly<Record<string, number>> = {
+  low: 2_048,
+  medium: 8_192,
+  high: 16_384,
+  xhigh: 24_576,
+  max: 31_999,
+};
+
+/** Roles alternate: results and a prompt that follows them are one message of the user. */
+function wireMessages(
+  messages: readonly Message[],
+  adjusted: ReadonlySet<Adjustment>,
+  thinking: boolean,
+): WireMessage[] {
+  const wire: WireMessage[] = [];
+  for (const message of messages) {
+    if (message.role === "system") continue;
+    const role = message.role === "assistant" ? "assistant" : "user";
+    const content = message.role === "assistant" ? assistantBlocks(message, adjusted, thinking) : userBlocks(message);
+    if (content.length === 0) continue;
+    const last = wire.at(-1);
+    if (last?.role === role) last.content.push(...content);
+    else wire.push({ role, content });
+  }
+  return wire;
+}
+
+function userBlocks(message: UserMessage | ToolMessage): Json[] {
+  const images = (message.images ?? []).map(imageBlock);
+  if (message.role === "user") return [...textBlocks(message.content), ...images];
+  const text = message.content;
+  return [
+    {
+      type: "tool_result",
+      tool_use_id: message.callId,
+      content: images.length === 0 ? text : [...textBlocks(text), ...images],
+    },
+  ];
+}
+
+/** Empty text blocks are refused. */
+function textBlocks(text: string | null): Json[] {
+  return text === null || text.trim() === "" ? [] : [{ type: "text", text }];
+}
+
+function imageBlock({ type, data }: ImagePart): Json {
+  return { type: "image", source: { type: "base64", media_type: type, data } };
+}
+
+/** The blocks as they came, with the calls as the history has them: their ids and arguments may have been repaired. */
+function assistantBlocks(message: AssistantMessage, adjusted: ReadonlySet<Adjustment>, thinking: boolean): Json[] {
+  const calls = message.toolCalls.map(({ id, name, arguments: text }) => ({
+    type: "tool_use",
+    id,
+    name: wireName(name),
+    input: inputOf(text),
+  }));
+  if (message.items === undefined) return [...textBlocks(message.content), ...calls];
+  let next = 0;
+  return message.items.filter(isRecord).flatMap((block): Json[] => {
+    switch (block["type"]) {
+      case "tool_use":
+        return calls[next] === undefined ? [] : [calls[next++]!];
+      case "thinking":
+      case "redacted_thinking":
+        return thinking && !adjusted.has("reasoning_items") && isSigned(block) ? [block] : [];
+      case "text":
+        return textBlocks(typeof block["text"] === "string" ? block["text"] : "");
+      default:
+        return [block];
+    }
+  });
+}
+
+function isSigned(block: Json): boolean {
+  return block["type"] === "redacted_thinking" || (typeof block["signature"] === "string" && block["signature"] !== "");
+}
+
+function inputOf(text: string): Json {
+  try {
+    const input: unknown = JSON.parse(text);
+    return isRecord(input) ? input : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Marks the newest block, and the one where the last request ended: both are looked up in the provider's cache. */
+function marked(messages: readonly WireMessage[]): readonly WireMessage[] {
+  const users = new Set(messages.flatMap(({ role }, at) => (role === "user" ? [at] : [])).slice(-2));
+  return messages.map((message, at) => {
+    const last = message.content.at(-1);
+    if (!users.has(at) || last === undefined) return message;
+    return { role: message.role, content: [...message.content.slice(0, -1), { ...last, cache_control: CACHE }] };
+  });
+}

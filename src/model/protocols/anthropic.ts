@@ -1,0 +1,224 @@
+/** Anthropic Messages: `POST {base}/messages`; signed thinking travels inside the content blocks. */
+import { isRecord } from "../../lib/is-record.ts";
+import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
+import type { AssistantMessage, ToolCall } from "../types.ts";
+import { anthropicBody } from "./anthropic-body.ts";
+import {
+  count,
+  isWholeJson,
+  uniqueId,
+  type Emit,
+  type Finish,
+  type Json,
+  type Protocol,
+  type Reply,
+  type ReportedUsage,
+} from "./protocol.ts";
+
+export const anthropic: Protocol<AnthropicState> = {
+  path: "/messages",
+  headers: { "anthropic-version": "2023-06-01" },
+  keyHeader: "x-api-key",
+  body: anthropicBody,
+
+  begin: () => ({ blocks: [], current: 0, usage: {}, finish: undefined, stopped: false }),
+
+  step: (state, event, name, emit) => {
+    if (!isRecord(event) || state.stopped) return;
+    const type = typeof event["type"] === "string" ? event["type"] : name;
+    switch (type) {
+      case "message_start": {
+        const message = isRecord(event["message"]) ? event["message"] : {};
+        return takeUsage(state, message["usage"]);
+      }
+      case "content_block_start":
+        return openBlock(state, event, emit);
+      case "content_block_delta":
+        return takeDelta(state, event, emit);
+      case "message_delta": {
+        takeUsage(state, event["usage"]);
+        const delta = isRecord(event["delta"]) ? event["delta"] : {};
+        return takeFinish(state, delta["stop_reason"]);
+      }
+      case "message_stop":
+        state.stopped = true;
+        return;
+      case "error":
+        throw new ProviderError(event);
+      default: {
+        const problem = event["error"] ? errorIn(event) : undefined;
+        if (problem) throw problem;
+      }
+    }
+  },
+
+  onlyText: (event) => {
+    if (!isRecord(event) || event["type"] !== "content_block_delta" || !isRecord(event["delta"])) return undefined;
+    const { type, text } = event["delta"];
+    return type === "text_delta" && typeof text === "string" ? text : undefined;
+  },
+
+  text: (state, delta, emit) => {
+    const block = state.blocks[state.current];
+    if (!block || delta === "") return;
+    block.text += delta;
+    emit({ type: "text", delta });
+  },
+
+  whole: (state, answer, emit) => {
+    if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
+    const problem = errorIn(answer);
+    if (problem) throw problem;
+    if (!Array.isArray(answer["content"]))
+      throw new Malformed("the answer has no `content`: it does not look like Anthropic Messages");
+    for (const [index, block] of answer["content"].entries())
+      if (isRecord(block)) openBlock(state, { index, content_block: block }, emit);
+    takeUsage(state, answer["usage"]);
+    takeFinish(state, answer["stop_reason"] ?? "end_turn");
+    state.stopped = true;
+  },
+
+  finished: (state) => state.stopped || state.finish !== undefined,
+  complete: (state) => state.stopped,
+
+  reply: (state): Reply => {
+    const cut = state.finish === "length" || state.finish === "content-filter";
+    const items: Json[] = [];
+    const toolCalls: ToolCall[] = [];
+    const taken = new Set<string>();
+    let text = "";
+    const reasoning: string[] = [];
+    for (const block of state.blocks) {
+      if (!block) continue;
+      const { type } = block.start;
+      if (type === "tool_use") {
+        const args = block.json !== "" ? block.json : JSON.stringify(block.start["input"] ?? {});
+        if (cut && !isWholeJson(args)) continue;
+        const id = uniqueId(typeof block.start["id"] === "string" ? block.start["id"] : undefined, taken);
+        const name = typeof block.start["name"] === "string" ? block.start["name"] : "";
+        toolCalls.push({ id, name, arguments: args });
+        items.push({ type, id, name, input: isWholeJson(args) ? JSON.parse(args) : {} });
+      } else if (type === "text") {
+        text += block.text;
+        if (block.text !== "") items.push({ ...block.start, text: block.text });
+      } else if (type === "thinking") {
+        if (block.text !== "") reasoning.push(block.text);
+        items.push({ ...block.start, thinking: block.text, signature: block.signature });
+      } else items.push(block.start);
+    }
+    const message: AssistantMessage = {
+      role: "assistant",
+      content: text === "" ? null : text,
+      toolCalls,
+      ...(reasoning.length > 0 && { reasoning: reasoning.join("\n\n") }),
+      ...(items.length > 0 && { items }),
+    };
+    const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
+    return { message, usage: state.usage, finish: finish === "tool-calls" && toolCalls.length === 0 ? "stop" : finish };
+  },
+};
+
+export interface AnthropicState {
+  /** By index; a wild one is not followed. */
+  readonly blocks: (Block | undefined)[];
+  /** The block that text belongs to. */
+  current: number;
+  usage: ReportedUsage;
+  finish: Finish | undefined;
+  stopped: boolean;
+}
+
+interface Block {
+  readonly start: Json;
+  text: string;
+  json: string;
+  signature: string;
+}
+
+const MAX_BLOCKS = 4096;
+
+function openBlock(state: AnthropicState, event: Json, emit: Emit): void {
+  const start = isRecord(event["content_block"]) ? event["content_block"] : {};
+  const at = indexOf(state, event);
+  const block: Block = {
+    start,
+    text: string(start["text"]) + string(start["thinking"]),
+    json: "",
+    signature: string(start["signature"]),
+  };
+  state.blocks[at] = block;
+  state.current = at;
+  if (start["type"] === "tool_use") emit({ type: "tool-call", name: string(start["name"]), bytes: 0 });
+  else if (block.text !== "") emit({ type: start["type"] === "thinking" ? "reasoning" : "text", delta: block.text });
+}
+
+function takeDelta(state: AnthropicState, event: Json, emit: Emit): void {
+  const at = indexOf(state, event);
+  const delta = isRecord(event["delta"]) ? event["delta"] : {};
+  const type = typeof delta["type"] === "string" ? delta["type"] : "";
+  // A server that leaves the opening event out still says what kind of block this is.
+  const block = (state.blocks[at] ??= { start: { type: KINDS[type] ?? "text" }, text: "", json: "", signature: "" });
+  state.current = at;
+  switch (type) {
+    case "text_delta":
+    case "thinking_delta": {
+      const piece = string(delta["text"]) + string(delta["thinking"]);
+      if (piece === "") return;
+      block.text += piece;
+      return emit({ type: type === "text_delta" ? "text" : "reasoning", delta: piece });
+    }
+    case "signature_delta":
+      block.signature += string(delta["signature"]);
+      return;
+    case "input_json_delta":
+      block.json += string(delta["partial_json"]);
+      return emit({ type: "tool-call", name: string(block.start["name"]), bytes: block.json.length });
+    default:
+  }
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  thinking_delta: "thinking",
+  signature_delta: "thinking",
+  input_json_delta: "tool_use",
+};
+
+function indexOf(state: AnthropicState, event: Json): number {
+  const { index } = event;
+  if (typeof index === "number" && Number.isInteger(index) && index >= 0 && index < MAX_BLOCKS) return index;
+  return "content_block" in event ? state.blocks.length : Math.max(0, state.blocks.length - 1);
+}
+
+function string(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function takeFinish(state: AnthropicState, reason: unknown): void {
+  if (typeof reason !== "string" || reason === "") return;
+  if (reason === "model_context_window_exceeded")
+    throw new ProviderError({ code: reason, message: "the answer reached the end of the model's context window" });
+  state.finish = FINISH[reason] ?? "other";
+}
+
+const FINISH: Readonly<Record<string, Finish>> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  tool_use: "tool-calls",
+  max_tokens: "length",
+  refusal: "content-filter",
+};
+
+/** Input comes with the first event, output with the last; what was read from or written to the cache is input too. */
+function takeUsage(state: AnthropicState, usage: unknown): void {
+  if (!isRecord(usage)) return;
+  const read = count(usage["cache_read_input_tokens"]);
+  const written = count(usage["cache_creation_input_tokens"]);
+  const input = count(usage["input_tokens"]);
+  state.usage = {
+    input:
+      input === undefined ? state.usage.input : Math.max(state.usage.input ?? 0, input + (read ?? 0) + (written ?? 0)),
+    output: count(usage["output_tokens"]) ?? state.usage.output,
+    cached: read ?? state.usage.cached,
+    costUsd: count(usage["cost"]) ?? state.usage.costUsd,
+  };
+}
