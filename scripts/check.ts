@@ -9,12 +9,13 @@ const fix = process.argv.includes("--fix");
 
 // Without --strict, a type that only a part in progress will use is let pass.
 const knip = strict ? [] : ["--exclude", "types,nsTypes"];
+// Programs of packages run in Bun, whatever Node there is.
 const bun = process.execPath;
 const CHECKS: Record<string, string[]> = {
   format: [bun, "fmt", ...(fix ? [] : ["--check"]), "--no-script", ...SOURCES],
-  lint: [join(BIN, "oxlint"), ...(fix ? ["--fix"] : []), ...SOURCES],
+  lint: [bun, join(BIN, "oxlint"), ...(fix ? ["--fix"] : []), ...SOURCES],
   types: [bun, "check", "--no-script"],
-  unused: [join(BIN, "knip"), "--no-progress", "--no-config-hints", ...knip],
+  unused: [bun, join(BIN, "knip"), "--no-progress", "--no-config-hints", ...knip],
   lockfile: [bun, join(ROOT, "scripts/check-lock.ts")],
   imports: [bun, "test", "test/architecture.test.ts"],
 };

@@ -11,6 +11,7 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "busybox", apt: "busybox-static" },
   { program: "git", apt: "git", brew: "git" },
   { program: "jq", apt: "jq", brew: "jq" },
+  { program: "patch", apt: "patch" },
   { program: "ssh", apt: "openssh-client", brew: "openssh" },
   { program: "sshd", apt: "openssh-server", brew: "openssh" },
   { program: "podman", apt: "podman" },

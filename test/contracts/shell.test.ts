@@ -1,5 +1,6 @@
 /** One contract for every transport × shell: the same awkward commands, the same answers. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Need, needs } from "../support/needs.ts";
 import { openTestTarget, temporaryHome } from "../support/tmux.ts";
 import { CASES, type Place, type ShellName, whole } from "./shell-cases.ts";
 
@@ -27,10 +28,17 @@ const COMBINATIONS: readonly Combination[] = [
   { where: "container", shell: "ash", program: "sh" },
 ];
 
+function neededFor({ where, shell, program }: Combination): Need[] {
+  const place: Need[] = where === "ssh" ? ["sshd"] : where === "container" ? ["podman"] : [];
+  const own = where === "local" && program !== undefined ? [program.split(" ")[0] as Need] : [];
+  return [...place, ...own, ...(shell.startsWith("direct") ? [] : (["tmux"] as const))];
+}
+
 const wanted = process.env["BUDDY_TEST_SHELL"];
 
 for (const { where, shell, program, image } of COMBINATIONS) {
   if (wanted !== undefined && wanted !== `${where} ${shell}`) continue;
+  const { describe } = await needs(...neededFor({ where, shell, ...(program === undefined ? {} : { program }) }));
   describe(`${where} ${shell}`, () => {
     let place: Place;
     let home: Disposable;

@@ -22,6 +22,9 @@ import {
 } from "../support/documentation.ts";
 import { documentedWorld, type Place, type World } from "../support/documented-world.ts";
 import type { Pty } from "../support/pty.ts";
+import { needs } from "../support/needs.ts";
+
+const needed = await needs("linux", "podman", "sshd", "tmux", "zsh", "fish");
 
 setDefaultTimeout(60_000);
 
@@ -55,7 +58,7 @@ const development = commands.filter(({ text }) => DEVELOPMENT.test(text));
 const runnable = commands.filter((one) => !development.includes(one) && !(one.text in NOT_RUN));
 
 // sshd, containers and setsid as on Linux.
-describe.if(process.platform === "linux")("every command of the documentation", () => {
+needed.describe("every command of the documentation", () => {
   let world: World;
   beforeAll(async () => {
     world = await documentedWorld();

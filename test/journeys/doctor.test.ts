@@ -6,6 +6,9 @@ import { type Sandbox, sandbox } from "../support/buddy.ts";
 import { containerTarget } from "../support/container.ts";
 import { startModel } from "../support/model.ts";
 import { sshTarget } from "../support/sshd.ts";
+import { needs } from "../support/needs.ts";
+
+const container = await needs("podman");
 
 async function examine(box: Sandbox, args: string[] = [], env: Record<string, string | undefined> = {}) {
   const { stdout, stderr, code } = await box.run(["doctor", "--json", ...args], { env });
@@ -121,13 +124,17 @@ describe("buddy doctor", () => {
     expect(gone.find("target")?.remedy).toBeDefined();
   }, 60_000);
 
-  test("--container looks inside; a name that is not running is broken and the running ones are named", async () => {
-    await using container = await containerTarget();
-    using box = sandbox();
-    const there = await examine(box, ["-m", "demo", "--container", container.name], { ...container.env });
-    expect(there.find("target tmux")).toMatchObject({ status: "warning" });
-    expect(there.find("shell")?.text).toContain("no bash");
-    const gone = await examine(box, ["-m", "demo", "--container", "nobody-runs-this"], { ...container.env });
-    expect(gone.find("target")).toMatchObject({ status: "broken" });
-  }, 60_000);
+  container.test(
+    "--container looks inside; a name that is not running is broken and the running ones are named",
+    async () => {
+      await using inside = await containerTarget();
+      using box = sandbox();
+      const there = await examine(box, ["-m", "demo", "--container", inside.name], { ...inside.env });
+      expect(there.find("target tmux")).toMatchObject({ status: "warning" });
+      expect(there.find("shell")?.text).toContain("no bash");
+      const gone = await examine(box, ["-m", "demo", "--container", "nobody-runs-this"], { ...inside.env });
+      expect(gone.find("target")).toMatchObject({ status: "broken" });
+    },
+    60_000,
+  );
 });

@@ -7,10 +7,14 @@ import { type BareOptions, type BareRoot, bareRoot } from "../support/bare-root.
 import { buddyBinary } from "../support/buddy.ts";
 import { muslLibraries } from "../support/musl.ts";
 import { sshTarget } from "../support/sshd.ts";
+import { needs } from "../support/needs.ts";
+
+const bare = await needs("linux-x64", "chroot", "busybox");
+const small = await needs("linux-x64", "chroot", "busybox", "tmux", "bash", "dash");
+const musl = await needs("linux-x64", "chroot", "busybox", "musl");
+const far = await needs("linux-x64", "sshd");
 
 setDefaultTimeout(60_000);
-
-const onLinux = process.platform === "linux" && process.arch === "x64";
 
 /** The binary by itself in a tree: instant answers, the policy, the doctor, a real command. */
 function worksIn(root: () => BareRoot, options: BareOptions = {}): void {
@@ -57,7 +61,7 @@ function worksIn(root: () => BareRoot, options: BareOptions = {}): void {
   });
 }
 
-describe.if(onLinux)("the one binary beside a static busybox and libc", () => {
+bare.describe("the one binary beside a static busybox and libc", () => {
   let root: BareRoot;
   beforeAll(async () => {
     root = bareRoot();
@@ -92,7 +96,7 @@ describe.if(onLinux)("the one binary beside a static busybox and libc", () => {
   });
 });
 
-describe.if(onLinux)("the one binary on a small Debian", () => {
+small.describe("the one binary on a small Debian", () => {
   let root: BareRoot;
   const env = { PATH: "/usr/bin:/bin", HOME: "/root", TERM: "xterm" };
   beforeAll(async () => {
@@ -139,7 +143,7 @@ describe.if(onLinux)("the one binary on a small Debian", () => {
   });
 });
 
-describe.if(onLinux)("the musl build beside a static busybox", () => {
+musl.describe("the musl build beside a static busybox", () => {
   let root: BareRoot;
   const env = { PATH: "/bin", LD_LIBRARY_PATH: "/usr/lib" };
   beforeAll(() => {
@@ -156,7 +160,7 @@ describe.if(onLinux)("the musl build beside a static busybox", () => {
   worksIn(() => root, { env });
 });
 
-describe.if(onLinux)("copied by scp", () => {
+far.describe("copied by scp", () => {
   test("it runs on the other machine", async () => {
     const { host, env, server } = await sshTarget();
     const there = join(server.remoteHome, "buddy");

@@ -7,6 +7,9 @@ import { processesWith, uniqueSeconds } from "../support/processes.ts";
 import { proxyTo } from "../support/proxy.ts";
 import { sshTarget } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
+import { needs } from "../support/needs.ts";
+
+const container = await needs("podman");
 
 /** Work that shows where it was done: a command, a file written and read back, a background shell. */
 const WORK = [
@@ -46,26 +49,26 @@ describe("the binary works where it is told to", () => {
     await until(() => processesWith(sockets.path).length === 0, "no ssh is left");
   });
 
-  test.each([["--no-tmux"], ["--tmux"]])("in a container %s", async (shellFlag) => {
-    await using container = await containerTarget({ image: "tmux", run: ["--workdir", "/root"] });
-    await using rig = execRig(WORK, { env: { PATH: container.env["PATH"] ?? "" } });
-    const run = await rig.exec(["--container", container.name, shellFlag, ...APPROVED, "go"]);
+  container.test.each([["--no-tmux"], ["--tmux"]])("in a container %s", async (shellFlag) => {
+    await using inside = await containerTarget({ image: "tmux", run: ["--workdir", "/root"] });
+    await using rig = execRig(WORK, { env: { PATH: inside.env["PATH"] ?? "" } });
+    const run = await rig.exec(["--container", inside.name, shellFlag, ...APPROVED, "go"]);
     expect(run).toMatchObject({ code: 0, stdout: "done\n" });
     const [said, , read] = rig.results().map((result) => JSON.stringify(result));
     expect(said).toContain("in /root as root");
     expect(read).toContain("left by buddy");
-    expect(await container.engine("exec", container.name, "cat", "/root/note.txt")).toBe("left by buddy");
+    expect(await inside.engine("exec", inside.name, "cat", "/root/note.txt")).toBe("left by buddy");
     expect(existsSync(join(rig.box.cwd, "note.txt"))).toBe(false);
   });
 
-  test("in a container on a host over ssh; busybox only", async () => {
+  container.test("in a container on a host over ssh; busybox only", async () => {
     const { host, env, server } = await sshTarget();
-    await using container = await containerTarget({ run: ["--workdir", "/root"] });
-    await Bun.$`ln -sf ${container.env["PATH"]?.split(":")[0]}/podman ${server.remoteBin}/podman`.quiet();
+    await using inside = await containerTarget({ run: ["--workdir", "/root"] });
+    await Bun.$`ln -sf ${inside.env["PATH"]?.split(":")[0]}/podman ${server.remoteBin}/podman`.quiet();
     await using rig = execRig(WORK, { env: { PATH: env["PATH"] ?? "" } });
-    const run = await rig.exec(["--ssh", host, "--container", container.name, ...APPROVED, "go"]);
+    const run = await rig.exec(["--ssh", host, "--container", inside.name, ...APPROVED, "go"]);
     expect(run).toMatchObject({ code: 0, stdout: "done\n" });
-    expect(await container.engine("exec", container.name, "cat", "/root/note.txt")).toBe("left by buddy");
+    expect(await inside.engine("exec", inside.name, "cat", "/root/note.txt")).toBe("left by buddy");
   });
 });
 
@@ -88,13 +91,13 @@ describe("a target that cannot be opened is an error, never this machine instead
     }
   });
 
-  test("containers, with the names of those that run", async () => {
-    await using container = await containerTarget();
-    await using rig = execRig([shell("true"), { text: "done" }], { env: { PATH: container.env["PATH"] ?? "" } });
+  container.test("containers, with the names of those that run", async () => {
+    await using inside = await containerTarget();
+    await using rig = execRig([shell("true"), { text: "done" }], { env: { PATH: inside.env["PATH"] ?? "" } });
     const run = await rig.exec(["--container", "no-such-thing", ...APPROVED, "go"]);
     expect(run.code).toBe(1);
     expect(run.stderr).toContain('there is no container "no-such-thing"');
-    expect(run.stderr).toContain(container.name);
+    expect(run.stderr).toContain(inside.name);
   });
 
   test("what looks like an option is refused before ssh sees it", async () => {

@@ -1,6 +1,9 @@
 /** Looks for processes by what their command line contains: for tests that nothing is left behind. */
 import { readFileSync, readdirSync } from "node:fs";
 
+/** Who runs the tests; os.userInfo() takes it from variables that need not be set. */
+export const ACCOUNT = Bun.spawnSync(["id", "-un"]).stdout.toString().trim();
+
 /** Of all processes, or of the children of one. */
 export function processesWith(text: string, parent?: number): number[] {
   return readdirSync("/proc")

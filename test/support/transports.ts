@@ -2,10 +2,21 @@
 import type { TargetOptions, Transport } from "../../src/targets/target.ts";
 import { openTransport } from "../../src/targets/connection/open-transport.ts";
 import { containerTarget, type Container, type ContainerWish } from "./container.ts";
+import { type Need, needs } from "./needs.ts";
 import { sshd } from "./sshd.ts";
 
 export type Place = "local" | "ssh" | "container" | "container on ssh";
-export const PLACES: readonly Place[] = ["local", "ssh", "container", "container on ssh"];
+const PLACES: readonly Place[] = ["local", "ssh", "container", "container on ssh"];
+
+/** The same tests in every place; skipped where the machine cannot have it. */
+export async function eachPlace(body: (place: Place) => void): Promise<void> {
+  for (const place of PLACES) {
+    const wanted: Need[] = place.includes("ssh") ? ["sshd"] : [];
+    if (place.includes("container")) wanted.push("podman");
+    const { describe } = await needs(...wanted);
+    describe(place, () => body(place));
+  }
+}
 
 export interface Opened extends AsyncDisposable {
   readonly transport: Transport;

@@ -9,8 +9,11 @@ import { SshTransport } from "../../src/targets/connection/ssh.ts";
 import { processesWith, uniqueSeconds } from "../support/processes.ts";
 import { proxyTo } from "../support/proxy.ts";
 import { useSshd } from "../support/sshd.ts";
-import { PLACES, openPlace, type Opened } from "../support/transports.ts";
+import { eachPlace, openPlace, type Opened } from "../support/transports.ts";
 import { until } from "../support/until.ts";
+import { needs } from "../support/needs.ts";
+
+const container = await needs("podman");
 
 async function text(transport: Transport, path: string): Promise<string> {
   return (await transport.run('cat "$1"', { args: [path] })).stdout.toString();
@@ -53,7 +56,7 @@ afterAll(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-describe.each([...PLACES])("%s", (place) => {
+await eachPlace((place) => {
   let opened: Opened;
   let shells: BackgroundShells;
   const options = { cwd: () => "/tmp", timeoutMs: 60_000, scope: `test-${process.pid}` };
@@ -376,7 +379,7 @@ describe("the private directory", () => {
     rmSync(trap, { recursive: true });
   });
 
-  test("without a home a directory in /tmp serves", async () => {
+  container.test("without a home a directory in /tmp serves", async () => {
     await using opened = await openPlace("container", {}, { run: ["--user", "1000:1000"] });
     const shells = backgroundShells(opened.transport, { cwd: () => "/", timeoutMs: 60_000 });
     const { id, outputFile } = await shells.start("echo x");

@@ -4,6 +4,9 @@ import { nearestLines } from "../../src/tools/nearest-lines.ts";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { needs } from "../support/needs.ts";
+
+const patch = await needs("patch");
 
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => `line ${n + 1}\n`).join("");
 
@@ -24,7 +27,7 @@ describe("a unified diff", () => {
     );
   });
 
-  test.each([
+  patch.test.each([
     ["nothing", "a\nb\n", "a\nb\n"],
     ["a new file", "", "a\nb\n"],
     ["an emptied file", "a\nb\n", ""],

@@ -65,7 +65,7 @@ test("at most eight results, fewer when the budget is small", async () => {
   const rows = Array.from({ length: 10 }, (_, i) => row(`R${i}`, wrapped(`https://r${i}.example/`), "s".repeat(600)));
   const all = (await search(page(...rows))).result as { results: { snippet: string }[] };
   expect(all.results).toHaveLength(8);
-  expect(all.results[0]?.snippet).toHaveLength(501);
+  expect(all.results[0]?.snippet).toHaveLength(500);
   const tool = webSearchTool({
     fetch: localFetch,
     blockedDomains: [],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +12,9 @@ import { containerTarget, type Container, type Engine } from "../../support/cont
 import { proxyTo } from "../../support/proxy.ts";
 import { useSshd } from "../../support/sshd.ts";
 import { until } from "../../support/until.ts";
+import { needs } from "../../support/needs.ts";
+
+const { describe, test } = await needs("podman", "sshd");
 
 /** The real docker client is not everywhere; podman, also under its name, is. */
 const ENGINES: Engine[] = [

@@ -8,7 +8,7 @@ import { parseDestination } from "../../../src/targets/connection/ssh-destinatio
 import { sshFailure } from "../../../src/targets/connection/ssh-failure.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { socketDirectory, socketName } from "../../../src/targets/connection/socket-directory.ts";
-import { processesWith, uniqueSeconds } from "../../support/processes.ts";
+import { processesWith, uniqueSeconds, ACCOUNT } from "../../support/processes.ts";
 import { proxyTo } from "../../support/proxy.ts";
 import { useSshd, type SshServer } from "../../support/sshd.ts";
 import { onTerminal } from "../../support/terminal.ts";
@@ -83,14 +83,14 @@ describe("reaching a host", () => {
   test("alias, user, port, jump host", async () => {
     for (const destination of [
       "lab",
-      "root@lab",
+      `${ACCOUNT}@lab`,
       `127.0.0.1:${server.port}`,
-      `root@127.0.0.1:${server.port}`,
+      `${ACCOUNT}@127.0.0.1:${server.port}`,
       "jump",
     ]) {
       await using transport = await open(destination);
       expect(await output(transport, "echo", "there")).toBe("there\n");
-      expect(transport.label).toStartWith("ssh root@");
+      expect(transport.label).toStartWith(`ssh ${ACCOUNT}@`);
     }
     expect(mySockets()).toEqual([]);
   });

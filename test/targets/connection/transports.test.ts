@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Process } from "../../../src/targets/target.ts";
-import { processesWith, uniqueSeconds } from "../../support/processes.ts";
-import { PLACES, openPlace, type Opened } from "../../support/transports.ts";
+import { processesWith, uniqueSeconds, ACCOUNT } from "../../support/processes.ts";
+import { eachPlace, openPlace, type Opened } from "../../support/transports.ts";
 import { until } from "../../support/until.ts";
 
 const HOLDER = join(import.meta.dir, "../../support/transport-holder.ts");
@@ -23,7 +23,7 @@ async function firstText(child: Process): Promise<string> {
   return new TextDecoder().decode(value);
 }
 
-describe.each([...PLACES])("%s", (place) => {
+await eachPlace((place) => {
   let opened: Opened;
   beforeAll(async () => void (opened = await openPlace(place)));
   afterAll(async () => await opened[Symbol.asyncDispose]());
@@ -167,8 +167,9 @@ describe.each([...PLACES])("%s", (place) => {
   test("it says who and where it is", async () => {
     const { facts, label, kind } = opened.transport;
     expect(label.startsWith(kind)).toBe(true);
-    expect(facts.user).toBe("root");
-    expect(facts.uid).toBe(0);
+    const inside = place.includes("container");
+    expect(facts.user).toBe(inside ? "root" : ACCOUNT);
+    expect(facts.uid).toBe(inside ? 0 : (process.getuid?.() ?? -1));
     expect(facts.machine).not.toBe("");
     expect(facts.os).toContain("Linux");
     expect(facts.cwd).toStartWith("/");

@@ -1,0 +1,99 @@
+/**
+ * What tests need beside Bun. Each thing is tried once for real; tests that need one which does not work are skipped, and
+ * the end of `bun run test` says which and why.
+ */
+import { describe, test } from "bun:test";
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+
+export type Need = keyof typeof TRIES;
+
+/** `const { describe, test } = await needs("tmux", "sshd")`: bun's own where all of it works, skipping ones otherwise. */
+export async function needs(...things: readonly Need[]): Promise<{ describe: typeof describe; test: typeof test }> {
+  const reasons = (await Promise.all(things.map(missing))).filter((why) => why !== undefined);
+  if (reasons.length === 0) return { describe, test };
+  const file = basename(callerFile());
+  if (RECORD !== undefined) appendFileSync(join(RECORD, "skipped"), `${file}: ${reasons.join("; ")}\n`);
+  return { describe: describe.skip as unknown as typeof describe, test: test.skip as unknown as typeof test };
+}
+
+/** Why it cannot be had; undefined when it works. */
+export function missing(thing: Need): Promise<string | undefined> {
+  return (known.get(thing) ?? known.set(thing, tryOnce(thing)).get(thing)) as Promise<string | undefined>;
+}
+
+/** Shared by the processes of one `bun run test`. */
+const RECORD = process.env["BUDDY_TEST_NEEDS"];
+const known = new Map<Need, Promise<string | undefined>>();
+
+async function tryOnce(thing: Need): Promise<string | undefined> {
+  const path = RECORD === undefined ? undefined : join(RECORD, `need-${thing}`);
+  if (path !== undefined && existsSync(path)) return readFileSync(path, "utf8") || undefined;
+  const why = await TRIES[thing]().catch((error: unknown) => firstLine(String(error)));
+  if (path !== undefined) {
+    mkdirSync(RECORD as string, { recursive: true });
+    writeFileSync(path, why === undefined ? "" : `${thing}: ${why}`);
+  }
+  return why === undefined ? undefined : `${thing}: ${why}`;
+}
+
+const TRIES = {
+  linux: async () => (process.platform === "linux" ? undefined : "this is not Linux"),
+  "linux-x64": async () => (process.platform === "linux" && process.arch === "x64" ? undefined : "another system"),
+  root: async () => (process.getuid?.() === 0 ? undefined : "you are not root"),
+  tmux: async () => {
+    const directory = mkdtempSync(join(tmpdir(), "buddy-needs-"));
+    const tmux = ["tmux", "-S", join(directory, "s")];
+    try {
+      return works([...tmux, "new-session", "-d", "sleep 60"]) ?? works([...tmux, "kill-server"]);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  },
+  bash: async () => works(["bash", "-c", "true"]),
+  dash: async () => works(["dash", "-c", "true"]),
+  zsh: async () => works(["zsh", "-fc", "true"]),
+  fish: async () => works(["fish", "-c", "true"]),
+  mksh: async () => works(["mksh", "-c", "true"]),
+  busybox: async () => works(["busybox", "sh", "-c", "true"]),
+  sshd: async () => {
+    const { sshd } = await import("./sshd.ts");
+    const { env } = await sshd();
+    return works(["ssh", "-o", "BatchMode=yes", "lab", "true"], env);
+  },
+  podman: async () => {
+    const { containerTarget } = await import("./container.ts");
+    await using container = await containerTarget({ image: "busybox" });
+    await container.engine("exec", container.name, "true");
+    return undefined;
+  },
+  /** A root of one's own, with mounts in it. */
+  chroot: async () => works(["unshare", "--mount", "chroot", "/", "true"]),
+  chromium: async () => works(["chromium", "--version"]),
+  man: async () => works(["man", "--version"]),
+  musl: async () => works(["musl-gcc", "--version"]),
+  patch: async () => works(["patch", "--version"]),
+  strace: async () => works(["strace", "-o", "/dev/null", "true"]),
+  sudo: async () => works(["sudo", "-n", "true"]),
+} satisfies Record<string, () => Promise<string | undefined>>;
+
+function works(argv: readonly string[], env: Record<string, string | undefined> = {}): string | undefined {
+  const path = `${env["PATH"] ?? process.env["PATH"] ?? ""}:/usr/sbin:/sbin`;
+  const program = Bun.which(argv[0] as string, { PATH: path });
+  if (program === null) return "not installed";
+  const { exitCode, stderr } = Bun.spawnSync([program, ...argv.slice(1)], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  return exitCode === 0 ? undefined : firstLine(stderr.toString()) || `exit code ${exitCode}`;
+}
+
+function firstLine(text: string): string {
+  return text.trim().split("\n")[0] ?? "";
+}
+
+/** The test file that calls. */
+function callerFile(): string {
+  return /([^\s(]+\.test\.ts)/.exec(new Error().stack ?? "")?.[1] ?? "a test";
+}
