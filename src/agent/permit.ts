@@ -1,10 +1,11 @@
 /** May this call happen? Joins what the policy says, what the model declared, the dry run and the operator's answer into "run it" or a result for the model. */
-import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.ts";
+import type { ApprovalRequest, Approvals, Decision, Stated } from "../policy/approvals.ts";
 import { prefixesOf } from "../policy/shell/command-prefix.ts";
 import { holdsSecrets } from "../policy/secret-files.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ResolvedPath, Target } from "../targets/target.ts";
+import { boundDiff, diffSize } from "../tools/diff.ts";
 import { shellFor } from "../tools/select-shell.ts";
 import type { Declared, Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEventBody, Risk } from "./events.ts";
@@ -103,6 +104,8 @@ async function permitShell(
       why: intent.declared.why,
       policy: verdict.why,
       understated: understates(intent.declared, derived),
+      declared: intent.declared,
+      found: derived,
       editable: call.tool.name === "run_shell",
       ...(prefixes === undefined ? {} : { prefixes }),
     });
@@ -176,15 +179,16 @@ async function permitWrite(
   if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
   const run: Permission = { kind: "run", input: call.input, path: resolved.path };
   if (!parts.confirm.shell && verdict.kind === "allow") return run;
-  const action = `${call.tool.name === "edit_file" ? "edit" : resolved.exists ? "overwrite" : "create"} ${resolved.path}`;
+  const action = `write ${resolved.path}`;
   const decision = await decide(parts, call, target, {
     action,
+    write: { path: resolved.path, creates: !resolved.exists, ...diffSize(diff) },
     diff,
     risk: verdict.kind === "ask" ? "high" : "medium",
     mutation: true,
     privesc: false,
     why: "",
-    policy: verdict.why,
+    policy: verdict.kind === "allow" ? "" : verdict.why,
     understated: false,
     editable: false,
   });
@@ -236,7 +240,7 @@ async function decide(
       tool: request.tool,
       where,
       action,
-      ...(diff === undefined ? {} : { diff }),
+      ...(diff === undefined ? {} : { diff: boundDiff(diff) }),
       risk,
       mutation,
       privesc,
@@ -302,14 +306,8 @@ function refusedByPolicy(verdict: Verdict & { kind: "deny" }): Permission {
 function dryRun(what: string, verdict: Verdict | undefined, diff?: string): Permission {
   const lines = [`[dry run] ${what}`];
   if (verdict !== undefined) lines.push(`policy: ${verdict.kind} (${verdict.why})`);
-  if (diff) lines.push(diff);
+  if (diff) lines.push(boundDiff(diff));
   return { kind: "result", result: { ok: true, outcome: "dry-run", result: lines.join("\n") } };
-}
-
-interface Stated {
-  readonly risk: Risk;
-  readonly mutation: boolean;
-  readonly privesc: boolean;
 }
 
 const ORDER: readonly Risk[] = ["low", "medium", "high"];
@@ -322,10 +320,11 @@ function stricter(declared: Declared, derived: Stated): Stated {
   };
 }
 
+/** Only what matters for the decision: one step of risk, or a change that is called one, is a matter of opinion. */
 function understates(declared: Declared, derived: Stated): boolean {
   return (
-    ORDER.indexOf(declared.risk) < ORDER.indexOf(derived.risk) ||
-    (derived.mutation && !declared.mutation) ||
-    (derived.privesc && !declared.privesc)
+    (derived.risk === "high" && declared.risk !== "high") ||
+    (derived.privesc && !declared.privesc) ||
+    (derived.mutation && !declared.mutation && derived.risk !== "low" && declared.risk === "low")
   );
 }

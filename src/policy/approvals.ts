@@ -7,6 +7,8 @@ export class Approvals {
   #asker: Asker | undefined;
   #remembered: { machine: string; prefix: CommandPrefix }[] = [];
   #line: Promise<unknown> = Promise.resolve();
+  /** Questions that are asked or wait for their turn. */
+  #pending = 0;
   readonly #now: () => number;
 
   constructor(options: { mode?: ApprovalMode; asker?: Asker | undefined; now?: () => number } = {}) {
@@ -57,16 +59,17 @@ export class Approvals {
 
   /** Asks if nothing else settles it. `onAsked` runs just before a person sees the question, or when nobody is there to see it. */
   async decide(request: ApprovalRequest, signal: AbortSignal, onAsked?: () => void): Promise<Decision> {
-    return this.#oneAtATime(async () => {
+    this.#pending++;
+    return this.#oneAtATime(async (): Promise<Decision> => {
       if (signal.aborted) return stopped(signal);
       // Judged again here: an earlier question in the line may have been answered "always".
       const settled = this.settled(request);
       if (settled !== undefined) return settled;
       onAsked?.();
       if (this.#asker === undefined) return { kind: "denied", by: "nobody" };
-      const answer = await this.#asker.ask(request, signal);
+      const answer = await this.#asker.ask(request, signal, () => this.#pending - 1);
       return this.#take(answer, request, signal);
-    });
+    }).finally(() => this.#pending--);
   }
 
   #take(answer: ApprovalAnswer, request: ApprovalRequest, signal: AbortSignal): Decision {
@@ -114,7 +117,18 @@ export interface ApprovalRequest {
   readonly machine: string;
   /** The command, or what would be done. */
   readonly action: string;
+  /** For a change of a file: which, and how many lines it gains and loses. */
+  readonly write?: {
+    readonly path: string;
+    readonly creates: boolean;
+    readonly added: number;
+    readonly removed: number;
+  };
+  /** The whole difference, however long. */
   readonly diff?: string;
+  /** The pane it would happen in, where that is not the shared one, and what the machine is called: PROD. */
+  readonly pane?: string;
+  readonly label?: string;
   readonly risk: ShellJudgement["risk"];
   readonly mutation: boolean;
   readonly privesc: boolean;
@@ -122,17 +136,27 @@ export interface ApprovalRequest {
   readonly why: string;
   /** What the policy derived. */
   readonly policy: string;
-  /** The model declared less than the policy derived. */
+  /** The model declared much less than the policy derived: what it declared, and what was found. */
   readonly understated: boolean;
+  readonly declared?: Stated;
+  readonly found?: Stated;
   /** A command that may be changed before it runs (it is judged again). */
   readonly editable: boolean;
   /** What `always` would remember; absent where `always` is not offered. */
   readonly prefixes?: readonly CommandPrefix[];
 }
 
+/** What a command is said to do, by the model or by the policy. */
+export interface Stated {
+  readonly risk: ShellJudgement["risk"];
+  readonly mutation: boolean;
+  readonly privesc: boolean;
+}
+
 export type ApprovalAnswer =
   | { readonly kind: "yes" }
-  | { readonly kind: "no"; readonly reason?: string }
+  /** `stop`: and the whole task with it. */
+  | { readonly kind: "no"; readonly reason?: string; readonly stop?: boolean }
   | { readonly kind: "always" }
   | { readonly kind: "edit"; readonly command: string }
   /** The question was taken back (signal), or the terminal went away. */
@@ -140,8 +164,11 @@ export type ApprovalAnswer =
   | { readonly kind: "nobody" };
 
 export interface Asker {
-  /** Resolves `cancelled` when the signal aborts; must not throw for that. */
-  ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
+  /**
+   * Resolves `cancelled` when the signal aborts; must not throw for that.
+   * `behind` says how many questions wait behind this one.
+   */
+  ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer>;
 }
 
 export type Decision =

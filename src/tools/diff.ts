@@ -1,5 +1,5 @@
-/** A unified diff of two texts, small enough to read before saying yes. */
-export function unifiedDiff(before: string, after: string, most = MOST_LINES): string {
+/** A unified diff of two texts, whole: what is shown or sent of it is cut by `boundDiff`. */
+export function unifiedDiff(before: string, after: string): string {
   if (before === after) return "";
   const a = lines(before);
   const b = lines(after);
@@ -16,9 +16,24 @@ export function unifiedDiff(before: string, after: string, most = MOST_LINES): s
     ...middle(a.slice(start, endA), b.slice(start, endB)),
     ...a.slice(endA).map((line): Edit => [" ", line]),
   ];
-  const shown = hunks(edits);
-  const more = shown.length - most;
-  return (more > 0 ? [...shown.slice(0, most), `[${more} more lines of this diff]`] : shown).join("\n");
+  return hunks(edits).join("\n");
+}
+
+export function boundDiff(diff: string, most = MOST_LINES): string {
+  const all = diff.split("\n");
+  const more = all.length - most;
+  return more > 0 ? [...all.slice(0, most), `[${more} more lines of this diff]`].join("\n") : diff;
+}
+
+/** Lines a diff adds and removes. */
+export function diffSize(diff: string): { readonly added: number; readonly removed: number } {
+  let added = 0;
+  let removed = 0;
+  for (const line of diff.split("\n")) {
+    if (line.startsWith("+")) added++;
+    else if (line.startsWith("-")) removed++;
+  }
+  return { added, removed };
 }
 
 type Edit = readonly [" " | "-" | "+", string];

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { FileAccess } from "../targets/target.ts";
 import { boundText } from "./bound-output.ts";
-import { unifiedDiff } from "./diff.ts";
+import { boundDiff, unifiedDiff } from "./diff.ts";
 import { nearestLines } from "./nearest-lines.ts";
 import { lineEndsOf } from "../lib/text-encoding.ts";
 import { editableText, MOST_EDITED, writeOptions } from "./text-file.ts";
@@ -33,7 +33,7 @@ export const editFileTool: Tool<EditInput> = {
     const edit = await plan(args, files, context.signal);
     if (!edit.ok) return edit.result;
     const { bytes } = await files.write(args.path, edit.bytes, writeOptions(context));
-    const diff = unifiedDiff(edit.before, edit.after);
+    const diff = boundDiff(unifiedDiff(edit.before, edit.after));
     const count = edit.count === 1 ? "" : `${edit.count} places, `;
     return {
       ok: true,

@@ -8,6 +8,8 @@ export interface Theme {
   readonly reasoning: Style;
   readonly error: Style;
   readonly warning: Style;
+  /** What must not be overlooked: approvals that are not asked for. */
+  readonly badge: Style;
   readonly ok: Style;
   readonly bold: Style;
   readonly italic: Style;
@@ -38,6 +40,7 @@ export function theme(color: boolean): Theme {
     reasoning: sgr("2;3", "22;23"),
     error: sgr("1;31", "22;39"),
     warning: sgr("1;33", "22;39"),
+    badge: sgr("1;97;41", "22;39;49"),
     ok: sgr("32", "39"),
     bold: sgr("1", "22"),
     italic: sgr("3", "23"),

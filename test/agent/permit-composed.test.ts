@@ -130,7 +130,7 @@ describe("configuration", () => {
     await off.turn();
     expect([made(off, "made"), made(off, "a.txt"), made(off, ".git/hooks/x")]).toEqual([true, true, false]);
     // Below .git even shell_confirm = false asks.
-    expect(off.asked.map(({ action, risk }) => [action, risk])).toEqual([[`create ${off.cwd}/.git/hooks/x`, "high"]]);
+    expect(off.asked.map(({ action, risk }) => [action, risk])).toEqual([[`write ${off.cwd}/.git/hooks/x`, "high"]]);
   });
 
   test("shell_roots: a command elsewhere is not run", async () => {

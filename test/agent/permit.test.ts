@@ -213,10 +213,16 @@ describe("files", () => {
 
   test("are asked about with a diff", async () => {
     const { asked } = await decide({ intent: write(), tool });
-    expect(asked[0]).toMatchObject({ action: "create /srv/new", diff: "+x", risk: "medium", editable: false });
-    expect((await decide({ intent: write("old"), tool })).asked[0]?.action).toBe("overwrite /srv/old");
+    expect(asked[0]).toMatchObject({
+      action: "write /srv/new",
+      write: { creates: true, added: 1, removed: 0 },
+      diff: "+x",
+      risk: "medium",
+      editable: false,
+    });
+    expect((await decide({ intent: write("old"), tool })).asked[0]?.write?.creates).toBe(false);
     expect((await decide({ intent: write("old"), tool: { ...tool, name: "edit_file" } })).asked[0]?.action).toBe(
-      "edit /srv/old",
+      "write /srv/old",
     );
   });
 

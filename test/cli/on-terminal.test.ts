@@ -55,7 +55,7 @@ describe("a configuration file of the working directory", () => {
     const repl = await start(box, ["-m", "demo", "--no-tmux"]);
     await repl.sees("Trust this file?");
     repl.type("y\r");
-    await repl.sees("used) >");
+    await repl.sees("% context >");
     repl.type("/help\r");
     await repl.sees("/quit");
     repl.type("/quit\r");

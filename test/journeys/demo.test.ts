@@ -119,7 +119,7 @@ describe("buddy demo", () => {
     };
     const first = await start();
     first.child.terminal?.write("n");
-    await first.sees("no reason");
+    await first.sees("Reason (optional)");
     first.child.terminal?.write("\r");
     await first.sees("nothing was written");
     await first.sees("What next");

@@ -119,7 +119,7 @@ function variants(text: string): string[] {
 
 async function openAndLeave(place: Place, line: string): Promise<void> {
   await using repl = place.terminal(line);
-  await seen(repl, /used\)(?: \([^)]*\))? ?>/);
+  await seen(repl, /% context (?:\([^)]*\))? ?>/);
   repl.type("/quit\r");
   expect(await repl.exited).toBe(0);
 }

@@ -318,7 +318,7 @@ describe("approvals", () => {
       // Pasted text is no answer.
       pty.paste("y");
       pty.type("n");
-      await pty.until("no, because");
+      await pty.until("Reason (optional):");
       pty.type("because I say so\r");
       await pty.until("left it");
       expect(existsSync(join(repl.box.cwd, "made-by-n"))).toBe(false);

@@ -221,6 +221,8 @@ export const REQUEST: ApprovalRequest = {
   why: "to apply the configuration",
   policy: "restarts a service",
   understated: true,
+  declared: { risk: "low", mutation: false, privesc: false },
+  found: { risk: "high", mutation: true, privesc: false },
   editable: true,
   prefixes: [{ words: ["systemctl", "restart"], open: true }],
 };

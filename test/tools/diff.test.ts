@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { unifiedDiff } from "../../src/tools/diff.ts";
+import { boundDiff, diffSize, unifiedDiff } from "../../src/tools/diff.ts";
 import { nearestLines } from "../../src/tools/nearest-lines.ts";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,14 +53,18 @@ describe("a unified diff", () => {
   });
 
   test("is bounded and says how much is missing", () => {
-    const diff = unifiedDiff("", numbered(1000), 50);
+    const diff = boundDiff(unifiedDiff("", numbered(1000)), 50);
     expect(diff.split("\n")).toHaveLength(51);
     expect(diff).toEndWith("[951 more lines of this diff]");
   });
 
   test("stays quick for large rewrites", () => {
     const diff = unifiedDiff(numbered(5000), numbered(5000).toUpperCase());
-    expect(diff.split("\n")).toHaveLength(201);
+    expect(diffSize(diff)).toEqual({ added: 5000, removed: 5000 });
+  });
+
+  test("counts the lines it adds and removes", () => {
+    expect(diffSize(unifiedDiff("a\nb\nc\n", "a\nB\nc\nd\n"))).toEqual({ added: 2, removed: 1 });
   });
 });
 

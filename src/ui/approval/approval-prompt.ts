@@ -1,6 +1,6 @@
-/** The question before something is changed: what, where, how risky; y, n, a, e or ?. */
+/** The question before something is changed: what, where and why as a small panel; one key answers it. */
 import { clip } from "../../lib/graphemes.ts";
-import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
+import type { ApprovalAnswer, ApprovalRequest, Stated } from "../../policy/approvals.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import { layout } from "../editor/layout.ts";
 import type { LineBuffer } from "../editor/line-buffer.ts";
@@ -11,20 +11,32 @@ import { key, type TerminalInput } from "../terminal/keys.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 
+export interface PromptHooks {
+  answer(answer: ApprovalAnswer): void;
+  /** `v`: shows the whole command or change, and comes back. */
+  view?(document: readonly string[]): void;
+  /** Ctrl-X Ctrl-E: the line in the operator's editor; undefined leaves it as it was. */
+  editOutside?(text: string): Promise<string | undefined>;
+  /** Something changed that no key caused. */
+  changed?(): void;
+}
+
 export class ApprovalPrompt {
   readonly request: ApprovalRequest;
   readonly #style: Theme;
-  readonly #answer: (answer: ApprovalAnswer) => void;
+  readonly #hooks: PromptHooks;
   #mode: "choose" | "reason" | "edit" = "choose";
   #help = false;
   #note = "";
+  /** What is too long for the panel was printed above it, as far as it is printed at all. */
+  #printed = false;
   readonly #editor: Editor;
   readonly #line: LineBuffer;
 
-  constructor(request: ApprovalRequest, style: Theme, answer: (answer: ApprovalAnswer) => void) {
+  constructor(request: ApprovalRequest, style: Theme, hooks: PromptHooks) {
     this.request = request;
     this.#style = style;
-    this.#answer = answer;
+    this.#hooks = hooks;
     this.#editor = new Editor(
       new History(undefined),
       () => undefined,
@@ -38,24 +50,32 @@ export class ApprovalPrompt {
     return this.#mode === "choose";
   }
 
-  /** Lines for the scrollback: what does not fit into a question, so that nothing is approved unseen. */
+  /** Lines for the scrollback: what does not fit into the panel, so that nothing is approved unseen. */
   preamble(columns: number, rows: number): string[] {
-    const lines: string[] = [];
-    const { diff } = this.request;
-    if (diff !== undefined && diff !== "") {
-      for (const line of showText(diff, { mode: "command" }).replace(/\n$/, "").split("\n")) {
-        lines.push(`  ${highlight(line, "diff", "", this.#style).text}`);
-      }
-    }
-    if (this.#tooTall(columns, rows)) {
-      for (const line of this.#command().split("\n")) lines.push(`  ${line}`);
-    }
-    return lines;
+    const long = this.#tooTall(columns, rows);
+    this.#printed = this.#printed || long || this.#diff.length > 0;
+    const diff = this.#diff;
+    return [
+      ...(diff.length > 0
+        ? [this.#changeLine(), ...diff.slice(0, PRINTED_LINES).map((line) => this.#diffRow(line))]
+        : []),
+      ...(long ? this.#commandLines.slice(0, PRINTED_LINES).map((line) => `  ${line}`) : []),
+    ];
+  }
+
+  /** The whole of it, to be read in a pager. */
+  document(): string[] {
+    return [
+      ...this.#facts(Number.MAX_SAFE_INTEGER, 0),
+      "",
+      ...(this.request.write === undefined ? this.#commandLines : [this.#changeLine(Infinity)]),
+      ...this.#diff.map((line) => this.#diffRow(line)),
+    ];
   }
 
   /** The live rows and the cursor's place among them. */
-  view(columns: number, rows: number, waiting: number): { rows: string[]; cursor: { row: number; col: number } } {
-    const out = this.#facts(columns, waiting);
+  view(columns: number, rows: number, behind: number): { rows: string[]; cursor: { row: number; col: number } } {
+    const out = this.#facts(columns, behind);
     if (this.#mode !== "choose") return this.#lineView(out, columns, rows);
     const question = this.#question(columns, rows);
     const keys = this.#help ? this.#helpRows() : [this.#style.grey(this.#keys(columns))];
@@ -73,8 +93,8 @@ export class ApprovalPrompt {
 
   /** Shown above the line while the operator is still typing. */
   announcement(columns: number, note: string): string[] {
-    const where = `${showText(this.request.where, { mode: "line" })}$ `;
-    const command = clip(this.#command().replaceAll("\n", "⏎"), Math.max(10, columns - where.length));
+    const where = this.#where();
+    const command = clip(this.#commandLines.join("⏎"), Math.max(10, columns - where.length));
     return [
       ...this.#facts(columns, 0).slice(0, 1),
       clip(`${this.#style.prompt(where)}${this.#style.bold(command)}`, columns),
@@ -91,73 +111,101 @@ export class ApprovalPrompt {
     if (input.kind !== "key") return;
     this.#note = "";
     if (input.ctrl && (input.name === "c" || input.name === "d")) {
-      this.#answer({ kind: "no" });
+      this.#hooks.answer({ kind: "no" });
       return;
     }
     if (input.ctrl || input.alt) return;
-    switch (input.name.toLowerCase()) {
+    const letter = input.name.toLowerCase();
+    if (!this.#letters().includes(letter)) {
+      this.#note = this.#refusal(letter);
+      return;
+    }
+    switch (letter) {
       case "y":
-        this.#answer({ kind: "yes" });
+        this.#hooks.answer({ kind: "yes" });
         return;
       case "n":
         this.#open("reason", "");
         return;
       case "a":
-        if (this.request.prefixes === undefined) this.#note = "this one can only be approved by itself: y or n";
-        else this.#answer({ kind: "always" });
+        this.#hooks.answer({ kind: "always" });
         return;
       case "e":
-        if (this.request.editable) this.#open("edit", this.request.action);
-        else this.#note = "this cannot be edited: y or n";
+        this.#open("edit", this.request.action);
         return;
-      case "?":
-      case "h":
-        this.#help = !this.#help;
+      case "v":
+        this.#hooks.view?.(this.document());
+        return;
+      case "s":
+        this.#hooks.answer({ kind: "no", stop: true });
         return;
       default:
-        this.#note = `press ${this.#letters()}`;
+        this.#help = !this.#help;
     }
   }
 
-  #letters(): string {
-    const { prefixes, editable } = this.request;
-    return `y, n${prefixes === undefined ? "" : ", a"}${editable ? ", e" : ""} or ?`;
-  }
-
   /** The question as lines, for line mode. */
-  plainQuestion(): string[] {
+  plainQuestion(behind: number): string[] {
+    this.#printed = true;
     return [
-      ...this.#facts(Number.MAX_SAFE_INTEGER, 0),
-      ...`${showText(this.request.where, { mode: "line" })}$ ${this.#command()} -- approve?`.split("\n"),
+      ...this.#facts(Number.MAX_SAFE_INTEGER, behind),
+      ...`${this.#where()}${this.#commandLines.join("\n")} -- approve?`.split("\n"),
     ];
   }
 
   /** What stands before the answer in line mode. */
   plainLabel(): string {
-    if (this.#mode === "reason") return "reason (empty: none): ";
-    if (this.#mode === "edit") return "new command (empty: leave it): ";
-    return `${this.#letters()}: `;
+    if (this.#mode === "reason") return "Reason (optional): ";
+    if (this.#mode === "edit") return "New command (empty: keep it): ";
+    return `${listed(this.#letters())}: `;
   }
 
-  /** An answer typed as a line, "y" or "yes"; returns what to say when it was none. */
+  /** An answer typed as a line, "y" or "yes"; returns what to say. */
   plainAnswer(line: string): readonly string[] {
     const text = line.trim();
-    if (this.#mode === "reason") this.#answer(text === "" ? { kind: "no" } : { kind: "no", reason: text });
+    if (this.#mode === "reason") this.#deny(text);
     else if (this.#mode === "edit") {
       this.#mode = "choose";
-      if (text !== "" && text !== this.request.action.trim()) this.#answer({ kind: "edit", command: line });
-    } else if (/^(y|yes|n|no|a|always|e|edit|\?|h|help)$/i.test(text)) {
+      if (text !== "" && text !== this.request.action.trim()) this.#hooks.answer({ kind: "edit", command: line });
+    } else if (/^(v|view)$/i.test(text)) return this.document();
+    else if (/^(y|yes|n|no|a|always|e|edit|s|stop|\?|h|help)$/i.test(text)) {
       this.handle(key(text[0]!));
       const rows = this.#help ? this.#helpRows() : [];
       this.#help = false;
       return this.#note === "" ? rows : [this.#note];
-    } else return [`answer ${this.#letters()}`];
+    } else return [`answer ${listed(this.#letters())}`];
     return [];
   }
 
-  /** Nobody is there any more. */
+  /** No one is left to answer. */
   giveUp(): void {
-    this.#answer({ kind: "cancelled" });
+    this.#hooks.answer({ kind: "cancelled" });
+  }
+
+  /** What can be pressed; approving only once it was said what is not shown. */
+  #letters(): string[] {
+    const { prefixes, editable } = this.request;
+    const approving = this.#printed || (this.#diff.length === 0 && this.#commandLines.length <= PRINTED_LINES);
+    return [
+      ...(approving ? ["y"] : []),
+      "n",
+      ...(approving && prefixes !== undefined ? ["a"] : []),
+      ...(editable ? ["e"] : []),
+      "v",
+      "s",
+      "?",
+      "h",
+    ];
+  }
+
+  #refusal(letter: string): string {
+    if (letter === "a") return "this can only be approved on its own: y or n";
+    if (letter === "e") return "this cannot be edited: y or n";
+    return `press ${listed(this.#letters())}`;
+  }
+
+  #deny(reason: string): void {
+    this.#hooks.answer(reason === "" ? { kind: "no" } : { kind: "no", reason });
   }
 
   #open(mode: "reason" | "edit", text: string): void {
@@ -167,22 +215,26 @@ export class ApprovalPrompt {
   }
 
   #lineKey(input: TerminalInput): void {
+    // One step back; only an answer denies.
     if (input.kind === "key" && (input.name === "escape" || (input.ctrl && input.name === "c"))) {
-      if (this.#mode === "reason") this.#answer({ kind: "no" });
       this.#mode = "choose";
       return;
     }
     if (input.kind === "key" && input.name === "enter" && !input.alt && !input.shift) {
       const text = this.#line.text.trim();
-      if (this.#mode === "reason") this.#answer(text === "" ? { kind: "no" } : { kind: "no", reason: text });
+      if (this.#mode === "reason") this.#deny(text);
       else if (text === "" || text === this.request.action.trim()) this.#mode = "choose";
-      else this.#answer({ kind: "edit", command: this.#line.text });
+      else this.#hooks.answer({ kind: "edit", command: this.#line.text });
       return;
     }
-    this.#editor.handle(input);
+    if (this.#editor.handle(input).kind !== "edit-outside") return;
+    void this.#hooks.editOutside?.(this.#line.text).then((text) => {
+      if (text !== undefined) this.#line.setText(text);
+      this.#hooks.changed?.();
+    });
   }
 
-  #facts(columns: number, waiting: number): string[] {
+  #facts(columns: number, behind: number): string[] {
     const { request } = this;
     const style = this.#style;
     const risk =
@@ -191,84 +243,148 @@ export class ApprovalPrompt {
         : request.risk === "medium"
           ? style.warning("medium risk")
           : "low risk";
-    const traits = [
-      risk,
-      ...(request.mutation ? ["changes something"] : []),
-      ...(request.privesc ? ["as another user"] : []),
+    const traits = [risk, ...(request.mutation && request.write === undefined ? ["makes changes"] : [])];
+    const more = behind > 0 ? style.grey(` · 1 of ${behind + 1} waiting`) : "";
+    const place = [
+      `${showText(request.where, { mode: "line" })}${request.label === undefined ? "" : ` ${style.error(oneLine(request.label))}`}`,
+      ...(request.pane === undefined ? [] : [`pane ${oneLine(request.pane)}`]),
+      ...(request.cwd === undefined ? [] : [`in ${showText(request.cwd, { mode: "line" })}`]),
     ];
-    const more = waiting > 0 ? style.grey(` · ${waiting} more waiting`) : "";
-    const rows = [`${style.warning("?")} ${oneLine(request.tool)}: ${traits.join(", ")}${more}`];
+    const rows = [
+      `${style.warning("?")} ${style.bold(this.#happening())} · ${traits.join(", ")}${more}`,
+      `  ${style.grey("on")} ${place.join(", ")}`,
+    ];
     if (request.why !== "") rows.push(`  ${style.grey(`why: ${oneLine(request.why)}`)}`);
-    if (request.understated) rows.push(`  ${style.warning(`the model said less: ${oneLine(request.policy)}`)}`);
-    else if (request.policy !== "") rows.push(`  ${style.grey(oneLine(request.policy))}`);
-    if (request.cwd !== undefined) rows.push(`  ${style.grey(`in ${showText(request.cwd, { mode: "line" })}`)}`);
+    if (request.understated)
+      rows.push(
+        `  ${style.warning(`model declared: ${stated(request.declared)} · buddy found: ${stated(request.found ?? request)}`)}`,
+      );
+    if (request.policy !== "") rows.push(`  ${style.grey(oneLine(request.policy))}`);
     if (this.#note !== "") rows.push(`  ${style.warning(this.#note)}`);
     return rows.flatMap((row) => inRows(row, columns, FACT_ROWS));
   }
 
-  #command(): string {
-    return showText(this.request.action, { mode: "command" });
+  /** What will happen, in plain words. */
+  #happening(): string {
+    const { tool, write, privesc, action } = this.request;
+    if (write !== undefined) return `${write.creates ? "create" : "write"} ${this.#path()} ${this.#size()}`;
+    if (tool === "run_shell") return `run a command${privesc ? ` as ${privilegedUser(action)}` : ""}`;
+    if (tool === "send-keys") return "press keys in the pane";
+    return oneLine(tool.replaceAll(/[_-]/g, " "));
+  }
+
+  #path(): string {
+    return showText(this.request.write?.path ?? "", { mode: "line" });
+  }
+
+  #size(): string {
+    const { added, removed } = this.request.write ?? { added: 0, removed: 0 };
+    return `(+${added} −${removed})`;
+  }
+
+  /** Above a difference: how large it is, and how much of it is not printed. */
+  #changeLine(printed = PRINTED_LINES): string {
+    const { write } = this.request;
+    const hidden = this.#diff.length - printed;
+    const size =
+      write === undefined ? `${this.#diff.length} lines` : `${this.#path()}  +${write.added} −${write.removed}`;
+    const line = `  ${size}${hidden > 0 ? `, ${hidden} lines not shown: v` : ""}`;
+    return hidden > 0 ? this.#style.warning(line) : this.#style.bold(line);
+  }
+
+  #diffRow(line: string): string {
+    return `  ${highlight(line, "diff", "", this.#style).text}`;
+  }
+
+  get #diff(): readonly string[] {
+    const { diff = "" } = this.request;
+    return (this.#diffLines ??= diff === "" ? [] : showText(diff, { mode: "command" }).replace(/\n$/, "").split("\n"));
+  }
+
+  #diffLines: readonly string[] | undefined;
+
+  get #commandLines(): readonly string[] {
+    return (this.#shownCommand ??= showText(this.request.action, { mode: "command" }).split("\n"));
+  }
+
+  #shownCommand: readonly string[] | undefined;
+
+  #where(): string {
+    return `${showText(this.request.where, { mode: "line" })}${this.request.write === undefined ? "$" : ":"} `;
   }
 
   #tooTall(columns: number, rows: number): boolean {
-    return this.#questionRows(columns).length > Math.max(2, Math.floor(rows / 2) - 2);
+    return this.#wrapped(columns).length > Math.max(2, Math.floor(rows / 2) - 2);
   }
 
-  #questionRows(columns: number): string[] {
-    const text = `${showText(this.request.where, { mode: "line" })}$ ${this.#command()} -- approve? `;
-    return text
+  /** The question over as many rows as it takes; its end stays in one piece. */
+  #wrapped(columns: number): string[] {
+    const style = this.#style;
+    const text = `${style.prompt(this.#where())}${style.bold(this.#commandLines.join("\n"))}`;
+    const rows = text
       .split("\n")
       .flatMap((line) => Bun.wrapAnsi(line, columns, { hard: true, trim: false, wordWrap: false }).split("\n"));
+    const last = rows.at(-1)!;
+    const end = style.warning(ASK);
+    if (Bun.stringWidth(last) + ASK.length + 1 <= columns) rows[rows.length - 1] = `${last}${end} `;
+    else rows.push(`${end.replace(" --", "--")} `);
+    return rows;
   }
 
   #question(columns: number, rows: number): { rows: string[]; col: number } {
-    const style = this.#style;
-    const where = `${showText(this.request.where, { mode: "line" })}$ `;
-    const command = this.#command();
+    let shown = this.#wrapped(columns);
     if (this.#tooTall(columns, rows)) {
-      const count = command.split("\n").length;
-      const note = count > 1 ? ` (all ${count} lines above)` : " (in full above)";
-      const end = " -- approve? ";
-      const first = clip(command.split("\n")[0]!, Math.max(8, columns - where.length - note.length - end.length - 1));
-      const row = clip(`${where}${first}${note}${end}`, columns);
-      return { rows: [row], col: Math.min(Bun.stringWidth(row), columns - 1) };
+      const count = this.#commandLines.length;
+      const hidden = count - PRINTED_LINES;
+      const note = !this.#printed
+        ? " (v shows it all)"
+        : hidden > 0
+          ? ` (${hidden} lines not shown: v)`
+          : count > 1
+            ? ` (all ${count} lines above)`
+            : " (in full above)";
+      const style = this.#style;
+      const room = Math.max(4, columns - note.length - ASK.length - 1);
+      const start = clip(`${style.prompt(this.#where())}${style.bold(this.#commandLines[0]!)}`, room);
+      shown = [`${start}${style.grey(note)}${style.warning(ASK)} `];
     }
-    const plain = this.#questionRows(columns);
-    const col = Bun.stringWidth(plain.at(-1)!);
-    const colored = Bun.wrapAnsi(
-      `${style.prompt(where)}${style.bold(command)}${style.warning(" -- approve? ")}`,
-      columns,
-      { hard: true, trim: false, wordWrap: false },
-    ).split("\n");
-    return { rows: colored.length === plain.length ? colored : plain, col: Math.min(col, columns - 1) };
+    return { rows: shown, col: Math.min(Bun.stringWidth(shown.at(-1)!), columns - 1) };
   }
 
   #keys(columns: number): string {
-    const { prefixes, editable } = this.request;
-    const always =
-      prefixes === undefined
-        ? ""
-        : `  a always ${prefixes.map((p) => `“${p.words.map(oneLine).join(" ")}${p.open ? " …" : ""}”`).join(", ")}`;
-    const long = `y yes  n no${always}${editable ? "  e edit" : ""}  ? help`;
-    if (Bun.stringWidth(long) <= columns) return long;
-    return `y yes  n no${prefixes === undefined ? "" : "  a always"}${editable ? "  e edit" : ""}  ? help`;
+    const { prefixes } = this.request;
+    const always = prefixes?.map((p) => `“${p.words.map(oneLine).join(" ")}${p.open ? " …" : ""}”`).join(", ");
+    const letters = this.#letters().filter((letter) => letter !== "h");
+    const named = (full: boolean): string =>
+      letters
+        .map((letter) => (letter === "a" && full ? `a always ${always}` : `${letter} ${KEY_NAMES[letter]}`))
+        .join("  ");
+    for (const text of [named(true), named(false)]) if (Bun.stringWidth(text) <= columns) return text;
+    return listed(this.#letters());
   }
 
   #helpRows(): string[] {
-    const { prefixes, editable } = this.request;
-    const rows = ["y  run it, this once", "n  do not; you may give the model a reason"];
-    if (prefixes !== undefined) {
-      rows.push(
-        `a  run it, and in this session everything like ${prefixes.map((p) => p.words.map(oneLine).join(" ")).join(", ")}`,
-      );
-    }
-    if (editable) rows.push("e  change the command first; it is judged again");
-    rows.push("/  type a command first (/kill, /status); the question waits", "Ctrl-C  do not, without a reason");
-    return rows.map((row) => this.#style.grey(`  ${row}`));
+    const { prefixes } = this.request;
+    const letters = this.#letters();
+    const like = prefixes?.map((p) => `"${p.words.map(oneLine).join(" ")}"`).join(", ");
+    const rows: [string, string][] = [
+      ["y", "yes, this once"],
+      ["n", "no; optionally tell the model why"],
+      ["a", `yes, and don't ask again for ${like} this session`],
+      ["e", "edit the command first; it is checked again"],
+      ["v", this.request.diff === undefined ? "view the whole command" : "view the whole change"],
+      ["s", "no, and stop the task"],
+    ];
+    return [
+      ...rows.filter(([letter]) => letters.includes(letter)).map((row) => row.join("  ")),
+      "Esc  go to the input line; Esc again comes back",
+      "/  type a command first (/kill, /status); the question waits",
+      "Ctrl-C  no, without a reason",
+    ].map((row) => this.#style.grey(`  ${row}`));
   }
 
   #lineView(above: string[], columns: number, rows: number): { rows: string[]; cursor: { row: number; col: number } } {
-    const label = this.#mode === "reason" ? "no, because (Enter alone: no reason): " : "edit: ";
+    const label = this.#mode === "reason" ? "Reason (optional): " : "edit: ";
     const shownLabel = clip(label, Math.max(6, Math.floor(columns / 2)));
     const view = layout(this.#line.cells, this.#line.cursor, Bun.stringWidth(shownLabel), columns);
     this.#editor.view = { promptWidth: Bun.stringWidth(shownLabel), columns };
@@ -277,8 +393,9 @@ export class ApprovalPrompt {
     const visible = view.rows
       .slice(first, first + height)
       .map((row, i) => (first + i === 0 ? this.#style.warning(shownLabel) : " ".repeat(row.indent)) + row.text);
+    const back = this.#style.grey(clip("Enter sends  Esc back  Ctrl-X Ctrl-E editor", columns));
     return {
-      rows: [...above, ...visible],
+      rows: [...above, ...visible, ...(above.length + visible.length < rows ? [back] : [])],
       cursor: { row: above.length + view.cursor.row - first, col: view.cursor.col },
     };
   }
@@ -293,17 +410,49 @@ function inRows(text: string, columns: number, most: number): string[] {
   return [...rows.slice(0, most - 1), clip(`${rows[most - 1]}…`, columns)];
 }
 
+function listed(letters: readonly string[]): string {
+  const shown = letters.filter((letter) => letter !== "h");
+  return `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
+}
+
+function stated(what: Stated | undefined): string {
+  if (what === undefined) return "nothing";
+  return [what.risk, ...(what.mutation ? ["makes changes"] : []), ...(what.privesc ? ["as root"] : [])].join(", ");
+}
+
+/** Whom sudo and its like run a command as; a guess for the words of the question only. */
+function privilegedUser(command: string): string {
+  const user = /\b(?:sudo|doas|runuser)\b[^|;&]*?\s(?:-u|--user)[= ]?\s*([\w.-]+)/.exec(command)?.[1];
+  return user === undefined ? "root" : oneLine(user);
+}
+
+const ASK = " -- approve?";
 /** Rows that each fact about a command may take. */
 const FACT_ROWS = 2;
+/** Lines of a command or a difference that are printed above the panel; `v` shows the others. */
+const PRINTED_LINES = 200;
+
+const KEY_NAMES: Readonly<Record<string, string>> = {
+  y: "yes",
+  n: "no",
+  a: "always",
+  e: "edit",
+  v: "view",
+  s: "stop",
+  "?": "help",
+};
 
 /** What the scrollback keeps of a question: the command, on one line, and what became of it. */
-export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, style: Theme): string {
+export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, style: Theme, columns: number): string {
   const where = showText(request.where, { mode: "line" });
   const [first, ...rest] = showText(answer.kind === "edit" ? answer.command : request.action, {
     mode: "command",
   }).split("\n");
   const more = rest.length > 0 ? ` …${rest.length} more line${rest.length === 1 ? "" : "s"}` : "";
-  return `${style.grey(`${where}$ ${first}${more} --`)} ${decisionWords(answer, style)}`;
+  const sign = request.write === undefined ? "$" : ":";
+  const decision = decisionWords(answer, style);
+  const room = Math.max(20, columns - Bun.stringWidth(decision) - Bun.stringWidth(more) - 4);
+  return `${style.grey(`${clip(`${where}${sign} ${first}`, room)}${more} --`)} ${decision}`;
 }
 
 function decisionWords(answer: ApprovalAnswer, style: Theme): string {
@@ -311,14 +460,15 @@ function decisionWords(answer: ApprovalAnswer, style: Theme): string {
     case "yes":
       return style.ok("approved");
     case "always":
-      return style.ok("approved, and the like in this session");
+      return style.ok("approved; similar commands allowed this session");
     case "edit":
       return style.ok("edited");
     case "no":
+      if (answer.stop === true) return style.removed("denied; task stopped");
       return style.removed(answer.reason ? `denied: ${oneLine(answer.reason)}` : "denied");
     case "cancelled":
       return style.grey("withdrawn");
     case "nobody":
-      return style.grey("nobody answered");
+      return style.grey("no one answered");
   }
 }

@@ -10,7 +10,7 @@ export class ApprovalQueue implements Asker {
   #waiting: ApprovalPrompt[] = [];
   /**
    * `hidden`: keys that are in the process already were pressed before the question and belong to the line.
-   * `waiting`: somebody is in the middle of a word. `ready`: the next frame asks. `armed`: it has; keys are answers.
+   * `waiting`: the operator is in the middle of a word. `ready`: the next frame asks. `armed`: it has; keys are answers.
    * `aside`: the operator went to the line, to type a command first.
    */
   #state: "hidden" | "waiting" | "ready" | "armed" | "aside" = "hidden";
@@ -19,7 +19,8 @@ export class ApprovalQueue implements Asker {
   /** An answer was just given: what remains of its word, and how much of that was typed since. */
   #habit: { readonly rest: string; readonly typed: string; readonly at: number } | undefined;
   #askedAt = 0;
-  /** A key on a question that nobody can have read yet: an answer, unless a word follows. */
+  #behind: (() => number) | undefined;
+  /** A key on a question that no one can have read yet: an answer, unless a word follows. */
   #held: { readonly input: KeyInput; readonly timer: ReturnType<typeof setTimeout> } | undefined;
 
   constructor(style: Theme, listener: QueueListener) {
@@ -33,7 +34,7 @@ export class ApprovalQueue implements Asker {
 
   /** Questions behind the current one. */
   get behind(): number {
-    return Math.max(0, this.#waiting.length - 1);
+    return Math.max(this.#waiting.length - 1, this.#behind?.() ?? 0, 0);
   }
 
   /** The question is being asked: it has taken the place of the input line. */
@@ -58,7 +59,8 @@ export class ApprovalQueue implements Asker {
     this.#listener.changed();
   }
 
-  ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
+  ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer> {
+    this.#behind = behind;
     const { promise, resolve } = Promise.withResolvers<ApprovalAnswer>();
     if (signal.aborted) return Promise.resolve({ kind: "cancelled" });
     const done = (answer: ApprovalAnswer): void => {
@@ -73,14 +75,19 @@ export class ApprovalQueue implements Asker {
       if (first && this.#waiting.length > 0) this.#present();
     };
     const cancelled = (): void => done({ kind: "cancelled" });
-    const prompt = new ApprovalPrompt(request, this.#style, done);
+    const prompt = new ApprovalPrompt(request, this.#style, {
+      answer: done,
+      view: (document) => this.#listener.view(document),
+      editOutside: (text) => this.#listener.editOutside(text),
+      changed: () => this.#listener.changed(),
+    });
     signal.addEventListener("abort", cancelled);
     this.#waiting.push(prompt);
     if (this.#waiting.length === 1) this.#present();
     return promise;
   }
 
-  /** The terminal is gone: nobody answers any more. */
+  /** The terminal is gone: no one answers any more. */
   close(): void {
     for (const prompt of this.#waiting.slice()) prompt.giveUp();
   }
@@ -141,7 +148,7 @@ export class ApprovalQueue implements Asker {
     return others;
   }
 
-  /** Somebody writes a sentence: the question waits until the keys rest. */
+  /** The operator writes a sentence: the question waits until the keys rest. */
   #backToLine(inputs: readonly TerminalInput[]): readonly TerminalInput[] {
     this.#state = "waiting";
     this.#after(QUIET_MS);
@@ -241,6 +248,8 @@ export interface QueueListener {
   /** The line is wanted for a command; what was half typed comes back after it. */
   aside(): void;
   answered(request: ApprovalRequest, answer: ApprovalAnswer): void;
+  view(document: readonly string[]): void;
+  editOutside(text: string): Promise<string | undefined>;
 }
 
 const STROKES = 3;

@@ -1,9 +1,14 @@
-/** Asks for approval on the controlling terminal of a one-shot run, wherever stdin and stdout lead. */
+/** The same question on the controlling terminal of a one-shot run, wherever stdin and stdout lead. */
 import { closeSync, read, readSync, writeSync } from "node:fs";
 import { openTerminal } from "../../lib/controlling-terminal.ts";
 import { askProgram } from "../../lib/start-child.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
-import { showText } from "../../policy/terminal-text.ts";
+import { KeyDecoder, type TerminalInput } from "../terminal/keys.ts";
+import { LiveArea } from "../terminal/live-area.ts";
+import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.ts";
+import { SCROLL_OFF, SCROLL_ON, ScrollView } from "../terminal/scroll-view.ts";
+import { type Theme, theme } from "../theme.ts";
+import { answeredLine, ApprovalPrompt } from "./approval-prompt.ts";
 
 /** Answers `nobody` where there is no terminal or we are not in its foreground. */
 export async function askOnTerminal(
@@ -13,9 +18,12 @@ export async function askOnTerminal(
   terminal = openTerminal(),
 ): Promise<ApprovalAnswer> {
   if (terminal === undefined) return { kind: "nobody" };
-  const keys = new Keys(terminal, signal);
+  const keys = new TerminalKeys(terminal, signal);
   try {
-    return await question(request, keys, terminal, options);
+    const question = new TerminalQuestion(request, keys, options);
+    const answer = await (keys.raw && process.env.TERM !== "dumb" ? question.ask() : question.askInLines());
+    if (answer.kind === "no" && answer.stop === true) options.interrupt();
+    return answer;
   } finally {
     await keys.close();
   }
@@ -23,184 +31,196 @@ export async function askOnTerminal(
 
 export interface TerminalOptions {
   readonly color: boolean;
+  /** Questions that wait behind this one. */
+  readonly behind?: (() => number) | undefined;
+  /** What the operator's pager and editor may inherit. */
+  readonly env: Readonly<Record<string, string | undefined>>;
   /** Ctrl-C at the question: a terminal in raw mode sends no signal. */
   interrupt(): void;
 }
 
-async function question(
-  request: ApprovalRequest,
-  keys: Keys,
-  terminal: number,
-  { color, interrupt }: TerminalOptions,
-): Promise<ApprovalAnswer> {
-  const say = (text: string) => void writeSync(terminal, text.replaceAll("\n", "\r\n"));
-  const paint = (code: string, text: string) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
-  say(
-    facts(request)
-      .map((line) => `${paint("90", line)}\n`)
-      .join(""),
-  );
-  if (request.diff) say(`${showText(request.diff, { mode: "command" })}\n`);
-  const letters = ["y", "n", ...(request.prefixes === undefined ? [] : ["a"]), ...(request.editable ? ["e"] : [])];
-  const line =
-    `${paint("32", showText(request.where, { mode: "line" }))}$ ${paint("1", showText(request.action, { mode: "command" }))}` +
-    ` ${paint(request.risk === "high" ? "1;31" : "33", "-- approve?")} [${letters.join("/")}] `;
-  say(line);
-  for (;;) {
-    const key = await keys.next();
-    switch (key) {
-      case undefined:
-        say("\n");
-        return { kind: "cancelled" };
-      case "\u0003":
-        say("^C\n");
-        interrupt();
-        return { kind: "cancelled" };
-      case "\u0004":
-        say("n\n");
-        return { kind: "no" };
-      case "y":
-      case "Y":
-        say("y\n");
-        return { kind: "yes" };
-      case "n":
-      case "N": {
-        say("n\n");
-        const reason = (await keys.line(say, "because (Enter: no reason): ", ""))?.trim();
-        return reason === undefined || reason === "" ? { kind: "no" } : { kind: "no", reason };
+class TerminalQuestion {
+  readonly #keys: TerminalKeys;
+  readonly #options: TerminalOptions;
+  readonly #style: Theme;
+  readonly #prompt: ApprovalPrompt;
+  readonly #area = new LiveArea();
+  #answer: ApprovalAnswer | undefined;
+  /** What the keys wait for: a pager or an editor has the terminal. */
+  #outside: Promise<void> | undefined;
+  #scroll: ScrollView | undefined;
+
+  constructor(request: ApprovalRequest, keys: TerminalKeys, options: TerminalOptions) {
+    this.#keys = keys;
+    this.#options = options;
+    this.#style = theme(options.color);
+    this.#prompt = new ApprovalPrompt(request, this.#style, {
+      answer: (answer) => (this.#answer = answer),
+      view: (document) => this.#view(document),
+      editOutside: (text) => this.#lend(() => runEditor(text, options.env, keys.terminal)),
+    });
+  }
+
+  async ask(): Promise<ApprovalAnswer> {
+    const { columns, rows } = this.#keys.size();
+    for (const line of this.#prompt.preamble(columns - 1, rows)) this.#keys.write(`${line}\r\n`);
+    for (;;) {
+      this.#paint();
+      const inputs = await this.#keys.next();
+      if (inputs === undefined) return this.#end({ kind: "cancelled" });
+      for (const input of inputs) {
+        if (this.#scroll !== undefined) this.#scrolled(this.#scroll, input);
+        else if (this.#prompt.choosing && input.kind === "key" && input.ctrl && input.name === "c") {
+          this.#end({ kind: "cancelled" });
+          this.#options.interrupt();
+          return { kind: "cancelled" };
+        } else this.#prompt.handle(input);
+        await this.#outside;
+        if (this.#answer !== undefined) return this.#end(this.#answer);
       }
-      case "a":
-      case "A":
-        if (request.prefixes === undefined) break;
-        say(
-          `a (${request.prefixes
-            .map(({ words, open }) => showText(`${words.join(" ")}${open ? " …" : ""}`, { mode: "line" }))
-            .join(", ")})\n`,
-        );
-        return { kind: "always" };
-      case "e":
-      case "E": {
-        if (!request.editable) break;
-        const old = request.action.includes("\n") ? "" : request.action;
-        say("e\n");
-        const command = (await keys.line(say, "run instead: ", old))?.trim();
-        if (command !== undefined && command !== "" && command !== request.action.trim())
-          return { kind: "edit", command };
-        say(line);
-        break;
-      }
-      case "?":
-      case "h":
-        say(
-          `?\n${HELP.filter(([letter]) => letters.includes(letter!))
-            .map((row) => `  ${row.join("  ")}\n`)
-            .join("")}${line}`,
-        );
-        break;
-      default:
-        break;
     }
+  }
+
+  /** Where nothing can be repainted: whole lines, in the terminal's own mode. */
+  async askInLines(): Promise<ApprovalAnswer> {
+    const say = (lines: readonly string[]) => this.#keys.write(lines.map((line) => `${line}\n`).join(""));
+    say([
+      ...this.#prompt.preamble(79, Number.MAX_SAFE_INTEGER),
+      ...this.#prompt.plainQuestion(this.#options.behind?.() ?? 0),
+    ]);
+    while (this.#answer === undefined) {
+      this.#keys.write(this.#prompt.plainLabel());
+      const line = await this.#keys.line();
+      if (line === undefined) return { kind: "cancelled" };
+      say(this.#prompt.plainAnswer(line));
+    }
+    return this.#answer;
+  }
+
+  #paint(): void {
+    const { columns, rows } = this.#keys.size();
+    if (this.#scroll !== undefined) {
+      this.#keys.write(this.#scroll.frame(columns, rows));
+      return;
+    }
+    const view = this.#prompt.view(columns - 1, rows - 1, this.#options.behind?.() ?? 0);
+    const cut = Math.max(0, view.rows.length - (rows - 1));
+    const cursor = { ...view.cursor, row: Math.max(0, view.cursor.row - cut) };
+    this.#keys.write(this.#area.frame([], view.rows.slice(cut), cursor, columns));
+  }
+
+  #end(answer: ApprovalAnswer): ApprovalAnswer {
+    const line = answeredLine(this.#prompt.request, answer, this.#style, this.#keys.size().columns - 1);
+    this.#keys.write(`${this.#area.erase()}${line}\r\n`);
+    return answer;
+  }
+
+  #view(document: readonly string[]): void {
+    const command = pagerCommand(this.#options.env);
+    if (command !== undefined) {
+      void this.#lend(() => runPager(command, document, this.#options.env, this.#keys.terminal));
+      return;
+    }
+    this.#keys.write(SCROLL_ON);
+    this.#scroll = new ScrollView(document, this.#style);
+  }
+
+  #scrolled(scroll: ScrollView, input: TerminalInput): void {
+    if (!scroll.handle(input)) return;
+    this.#scroll = undefined;
+    this.#keys.write(SCROLL_OFF);
+  }
+
+  /** Undefined when the program failed: the question stands as it was, with a word about it above. */
+  #lend<T>(work: () => Promise<T>): Promise<T | undefined> {
+    this.#keys.write(this.#area.erase());
+    const done = this.#keys.lend(work).catch((error: unknown) => {
+      this.#keys.write(`${error instanceof Error ? error.message : String(error)}\r\n`);
+      return undefined;
+    });
+    this.#outside = done.then(() => undefined);
+    return done;
   }
 }
 
-function facts(request: ApprovalRequest): string[] {
-  const traits = [
-    `${request.risk} risk`,
-    ...(request.mutation ? ["changes something"] : []),
-    ...(request.privesc ? ["as another user"] : []),
-  ];
-  const one = (text: string) => showText(text, { mode: "line" });
-  return [
-    `${request.tool}: ${traits.join(", ")}${request.cwd === undefined ? "" : ` · in ${one(request.cwd)}`}`,
-    ...(request.why === "" ? [] : [`why: ${one(request.why)}`]),
-    ...(request.policy === ""
-      ? []
-      : [`${request.understated ? "the model understates it: " : "policy: "}${one(request.policy)}`]),
-  ];
-}
-
-const HELP = [
-  ["y", "yes, this once"],
-  ["n", "no; a reason reaches the model"],
-  ["a", "yes, and always this prefix for this session on this machine"],
-  ["e", "edit the command; it is judged again"],
-];
-
 /**
- * Single keys and edited lines from the terminal; what was typed before the question never answers it.
+ * Keys from a terminal; what was typed before the question never answers it.
  *
  * Bun's tty.ReadStream keeps a read on the terminal after it is destroyed, which swallows the answer to the next
  * question. With `min 0 time 1` a read ends by itself after a tenth of a second, so none is ever left behind.
  */
-class Keys {
-  readonly #terminal: number;
+class TerminalKeys {
+  readonly terminal: number;
   readonly #signal: AbortSignal;
   readonly #saved: string | undefined;
-  readonly #waiting: string[] = [];
-  readonly #decoder = new TextDecoder();
+  readonly #decoder = new KeyDecoder();
   readonly #taken = Promise.withResolvers<undefined>();
   #reading: Promise<unknown> = Promise.resolve();
+  #size: { columns: number; rows: number } | undefined;
 
   constructor(terminal: number, signal: AbortSignal) {
-    this.#terminal = terminal;
+    this.terminal = terminal;
     this.#signal = signal;
     signal.addEventListener("abort", this.#takeBack, { once: true });
+    process.on("SIGWINCH", this.#resized);
     this.#saved = stty(terminal, "-g");
     if (this.#saved === undefined) return;
     // A second signal ends the process at once: the terminal must not stay as it is now.
     process.once("exit", this.#restore);
-    stty(terminal, "-icanon", "-echo", "-isig", "min", "0", "time", "0");
-    const typedAhead = Buffer.alloc(4096);
-    while (readSync(terminal, typedAhead) > 0);
-    stty(terminal, "time", "1");
+    this.#setRaw();
   }
 
-  /** One key, or undefined when the question was taken back or the terminal is gone. Escape sequences are one key. */
-  async next(): Promise<string | undefined> {
-    while (this.#waiting.length === 0) {
-      if (this.#signal.aborted) return undefined;
-      const text = await Promise.race([this.#read(), this.#taken.promise]);
-      if (text === undefined) return undefined;
-      for (const [key] of text.matchAll(/\u001b\[[0-9;]*[A-Za-z~]|\u001bO[A-Za-z]|./gsu))
-        this.#waiting.push(key.replace(/^\u001bO/, "\u001b["));
+  /** Keys come one by one; without stty the terminal stays in its own mode, and lines come. */
+  get raw(): boolean {
+    return this.#saved !== undefined;
+  }
+
+  size(): { columns: number; rows: number } {
+    if (this.#size === undefined) {
+      const [rows, columns] = (stty(this.terminal, "size") ?? "").split(" ").map(Number);
+      this.#size = { columns: Math.max(20, columns || 80), rows: Math.max(4, rows || 24) };
     }
-    return this.#waiting.shift();
+    return this.#size;
   }
 
-  /** A line with the usual editing keys, in a window of one row however long it is; undefined when it was given up. */
-  async line(say: (text: string) => void, label: string, start: string): Promise<string | undefined> {
-    let text = [...start];
-    let at = text.length;
-    let first = 0;
-    const room = Math.max(columns(this.#terminal) - Bun.stringWidth(label) - 1, 8);
-    const width = (from: number, to: number) => Bun.stringWidth(safe(text.slice(from, to)));
-    const show = () => {
-      first = Math.min(first, at);
-      while (width(first, at) > room) first++;
-      let end = text.length;
-      while (width(first, end) > room) end--;
-      const after = width(at, end);
-      say(`\r${label}${safe(text.slice(first, end))}\u001b[K${after > 0 ? `\u001b[${after}D` : ""}`);
-    };
+  write(text: string): void {
+    writeSync(this.terminal, text);
+  }
+
+  /** The next keys, none when the terminal changed its size; undefined when the question was taken back. */
+  async next(): Promise<readonly TerminalInput[] | undefined> {
     for (;;) {
-      show();
-      const key = await this.next();
-      if (key === undefined || key === "\u0003" || key === "\u001b") return void say("\n");
-      if (key === "\r" || key === "\n") {
-        say("\n");
-        return text.join("");
-      }
-      if (key === "\u007f" || key === "\b") {
-        if (at > 0) text.splice(--at, 1);
-      } else if (key === "\u0015") {
-        text = text.slice(at);
-        at = 0;
-      } else if (key === "\u000b") text = text.slice(0, at);
-      else if (key === "\u0001" || key === "\u001b[H") at = 0;
-      else if (key === "\u0005" || key === "\u001b[F") at = text.length;
-      else if (key === "\u001b[D") at = Math.max(at - 1, 0);
-      else if (key === "\u001b[C") at = Math.min(at + 1, text.length);
-      else if (key >= " ") text.splice(at++, 0, key);
+      if (this.#signal.aborted) return undefined;
+      const before = this.#size;
+      const chunk = await Promise.race([this.#read(), this.#taken.promise]);
+      if (chunk === undefined) return undefined;
+      const inputs = chunk.length === 0 && this.#decoder.pending ? this.#decoder.flush() : this.#decoder.push(chunk);
+      if (inputs.length > 0 || this.#size !== before) return inputs;
+    }
+  }
+
+  /** A whole line, for a terminal in its own mode. */
+  async line(): Promise<string | undefined> {
+    if (this.#saved !== undefined) stty(this.terminal, this.#saved);
+    const decoder = new TextDecoder();
+    let text = "";
+    while (!text.includes("\n")) {
+      const chunk = this.#signal.aborted ? undefined : await Promise.race([this.#read(), this.#taken.promise]);
+      if (chunk === undefined || chunk.length === 0) return undefined;
+      text += decoder.decode(chunk, { stream: true });
+    }
+    return text.replace(/\r?\n[\s\S]*$/, "");
+  }
+
+  /** The terminal as the operator had it, while another program uses it. */
+  async lend<T>(work: () => Promise<T>): Promise<T> {
+    await this.#reading;
+    this.#restore();
+    try {
+      return await work();
+    } finally {
+      if (this.raw) this.#setRaw();
+      this.#size = undefined;
     }
   }
 
@@ -210,41 +230,43 @@ class Keys {
    */
   async close(): Promise<void> {
     this.#signal.removeEventListener("abort", this.#takeBack);
+    process.off("SIGWINCH", this.#resized);
     const closed = this.#reading.then(() => {
       process.removeListener("exit", this.#restore);
       this.#restore();
-      closeSync(this.#terminal);
+      closeSync(this.terminal);
     });
-    if (this.#saved !== undefined) await closed;
+    if (this.#saved !== undefined && process.env.TERM !== "dumb") await closed;
+  }
+
+  #setRaw(): void {
+    stty(this.terminal, "-icanon", "-echo", "-isig", "min", "0", "time", "0");
+    const typedAhead = Buffer.alloc(4096);
+    while (readSync(this.terminal, typedAhead) > 0);
+    stty(this.terminal, "time", "1");
   }
 
   readonly #takeBack = (): void => this.#taken.resolve(undefined);
 
+  readonly #resized = (): void => void (this.#size = undefined);
+
   readonly #restore = (): void => {
-    if (this.#saved !== undefined) stty(this.#terminal, this.#saved);
+    if (this.#saved !== undefined) stty(this.terminal, this.#saved);
   };
 
   /** Empty when nothing was typed for a moment. */
-  #read(): Promise<string | undefined> {
+  #read(): Promise<Uint8Array | undefined> {
     const buffer = Buffer.alloc(4096);
-    const text = new Promise<string | undefined>((resolve) => {
-      read(this.#terminal, buffer, 0, buffer.length, null, (error, count) => {
+    const chunk = new Promise<Uint8Array | undefined>((resolve) => {
+      read(this.terminal, buffer, 0, buffer.length, null, (error, count) => {
         // Without stty the terminal stays in line mode, and no bytes mean its end.
         if (error !== null || (count === 0 && this.#saved === undefined)) resolve(undefined);
-        else resolve(this.#decoder.decode(buffer.subarray(0, count), { stream: true }));
+        else resolve(buffer.subarray(0, count));
       });
     });
-    this.#reading = text;
-    return text;
+    this.#reading = chunk;
+    return chunk;
   }
-}
-
-function safe(characters: readonly string[]): string {
-  return characters.map((character) => showText(character, { mode: "line" })).join("");
-}
-
-function columns(terminal: number): number {
-  return Number(stty(terminal, "size")?.split(" ")[1]) || 80;
 }
 
 function stty(terminal: number, ...args: string[]): string | undefined {

@@ -7,13 +7,13 @@ import { approvalWords } from "./status.ts";
 export const approve: SlashCommand = {
   name: "approve",
   args: "ask|all|none|DURATION",
-  summary: "when to ask before something is changed",
+  summary: "when buddy asks before it makes a change",
   anytime: true,
   complete: () => [
-    { value: "ask", hint: "ask before anything is changed", complete: true },
-    { value: "10m", hint: "approve everything for ten minutes, then ask", complete: true },
+    { value: "ask", hint: "ask before a change", complete: true },
+    { value: "10m", hint: "approve everything for ten minutes, then ask again", complete: true },
     { value: "all", hint: "approve everything in this session", complete: true },
-    { value: "none", hint: "refuse what would need approval", complete: true },
+    { value: "none", hint: "deny what needs approval", complete: true },
   ],
   run(screen, args) {
     const { approvals } = screen.host;
@@ -30,7 +30,7 @@ export const approve: SlashCommand = {
     }
     const { mode } = approvals;
     const words = `approvals: ${approvalWords(mode, Date.now())}`;
-    const until = mode.kind === "until" ? ` (${moment(mode.at)})` : "";
+    const until = mode.kind === "until" ? ` (until ${moment(mode.at)})` : "";
     screen.say([mode.kind === "all" || mode.kind === "until" ? screen.style.warning(words + until) : words]);
   },
 };

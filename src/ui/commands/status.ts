@@ -101,13 +101,13 @@ export function targetWords(facts: ReplFacts): string {
 export function approvalWords(mode: ApprovalMode, now: number): string {
   switch (mode.kind) {
     case "ask":
-      return "ask before anything is changed";
+      return "buddy asks before it makes a change";
     case "all":
-      return "approve everything, until /approve ask";
+      return "auto-approving everything until /approve ask";
     case "none":
-      return "refuse everything that would need approval";
+      return "denying everything that needs approval";
     case "until":
-      return `approve everything for ${clock(Math.max(0, mode.at - now))} more, then ask`;
+      return `auto-approving everything for ${clock(Math.max(0, mode.at - now))}`;
   }
 }
 

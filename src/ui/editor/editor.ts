@@ -18,6 +18,8 @@ export class Editor {
   #looking: AbortController | undefined;
   /** Column that Up and Down try to keep. */
   #goal: number | undefined;
+  /** Ctrl-X was pressed: Ctrl-E makes it the editor of the operator's choice. */
+  #prefixed = false;
   /** Width of the view, for moving between wrapped rows. */
   view = { promptWidth: 2, columns: 79 };
 
@@ -44,6 +46,14 @@ export class Editor {
       return NONE;
     }
     if (input.kind !== "key") return NONE;
+    const prefixed = this.#prefixed;
+    this.#prefixed = input.ctrl && input.name === "x";
+    if (this.#prefixed) return NONE;
+    if (prefixed && input.ctrl && input.name === "e") {
+      if (this.#search !== undefined) this.#leaveSearch(true);
+      this.#close();
+      return { kind: "edit-outside" };
+    }
     if (this.#search !== undefined) {
       const done = this.#searchKey(this.#search, input);
       if (done !== undefined) return done;
@@ -269,7 +279,7 @@ export type EditorAction =
   | { readonly kind: "none" }
   /** `shown` has long pastes folded. */
   | { readonly kind: "submit"; readonly text: string; readonly shown: string }
-  | { readonly kind: "interrupt" | "end" | "clear-screen" | "suspend" | "toggle-reasoning" };
+  | { readonly kind: "interrupt" | "end" | "clear-screen" | "suspend" | "toggle-reasoning" | "edit-outside" };
 
 const NONE: EditorAction = { kind: "none" };
 

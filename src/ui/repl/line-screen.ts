@@ -6,6 +6,7 @@ import { ApprovalPrompt } from "../approval/approval-prompt.ts";
 import { isSlashCommand } from "../commands/slash-commands.ts";
 import type { Choice } from "../picker.ts";
 import { oneLine } from "../transcript/tool-view.ts";
+import { approvalBadge } from "./prompt.ts";
 import type { Repl } from "./repl.ts";
 import type { ReplScreen } from "./screen.ts";
 
@@ -76,6 +77,11 @@ export class LineScreen implements ReplScreen {
     this.#saidWaiting = text !== undefined;
   }
 
+  view(lines: readonly string[]): Promise<void> {
+    this.#started.say(lines);
+    return Promise.resolve();
+  }
+
   hint(text: string): void {
     this.#started.say([text]);
   }
@@ -92,12 +98,15 @@ export class LineScreen implements ReplScreen {
     });
   }
 
-  async ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
+  async ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer> {
     const repl = this.#started;
     if (this.#ended) return { kind: "nobody" };
     const given: ApprovalAnswer[] = [];
-    const prompt = new ApprovalPrompt(request, repl.style, (answer) => void given.push(answer));
-    repl.transcript.say([...prompt.preamble(this.columns, Number.MAX_SAFE_INTEGER), ...prompt.plainQuestion()], "tool");
+    const prompt = new ApprovalPrompt(request, repl.style, { answer: (answer) => void given.push(answer) });
+    repl.transcript.say(
+      [...prompt.preamble(this.columns, Number.MAX_SAFE_INTEGER), ...prompt.plainQuestion(behind?.() ?? 0)],
+      "tool",
+    );
     while (given.length === 0) {
       const line = await this.#ask(prompt.plainLabel(), signal);
       if (signal.aborted || repl.leaving) return { kind: "cancelled" };
@@ -107,9 +116,11 @@ export class LineScreen implements ReplScreen {
         if (signal.aborted) return { kind: "cancelled" };
         continue;
       }
-      for (const said of prompt.plainAnswer(line)) repl.say([said]);
+      repl.say(prompt.plainAnswer(line));
     }
-    return given[0]!;
+    const [answer] = given as [ApprovalAnswer];
+    if (answer.kind === "no" && answer.stop === true) repl.stopTask();
+    return answer;
   }
 
   release(): void {
@@ -178,7 +189,9 @@ export class LineScreen implements ReplScreen {
     if (fresh) this.#prompted = false;
     for (const line of lines) text += `${line}\n`;
     const idle = repl.tasks.running === undefined && this.#questions.length === 0;
-    const wanted = label ?? (idle ? repl.style.prompt(repl.prompt()) : undefined);
+    const badge = approvalBadge(repl.host.approvals.mode, Date.now());
+    const prompt = `${badge === "" ? "" : `${repl.style.badge(badge)} `}${repl.style.prompt(repl.prompt())}`;
+    const wanted = label ?? (idle ? prompt : undefined);
     if (wanted !== undefined && !this.#prompted && !repl.leaving && !this.#submitting && !this.#ended) {
       text += wanted;
       this.#prompted = true;

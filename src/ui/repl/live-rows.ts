@@ -14,10 +14,12 @@ export interface LiveRows {
   readonly editor: Editor;
   readonly queue: ApprovalQueue;
   readonly picker: Picker | undefined;
+  /** Stands before the prompt while approvals are not asked for as usual. */
+  readonly badge: string;
   readonly prompt: string;
   readonly statusLine: string | undefined;
   readonly queued: readonly Task[];
-  /** A passing remark below the input line: "press Ctrl-C again to leave". */
+  /** A passing remark below the input line: "press Ctrl-C again to quit". */
   readonly hint: string;
   /** The newest rows of what is being streamed, at most so many. */
   tail(limit: number): readonly string[];
@@ -85,14 +87,15 @@ function editorRows(view: LiveRows, columns: number, limit: number): { rows: str
       cursor: { row: 0, col: Math.min(columns, textWidth(label) + textWidth(match.slice(0, at))) },
     };
   }
-  const promptWidth = textWidth(view.prompt);
+  const start = view.badge === "" ? "" : `${style.badge(view.badge)} `;
+  const promptWidth = textWidth(start) + textWidth(view.prompt);
   editor.view = { promptWidth, columns };
   const placed = layout(editor.buffer.cells, editor.buffer.cursor, promptWidth, columns);
   const first = Math.max(0, Math.min(placed.cursor.row - Math.floor(limit / 2), placed.rows.length - limit));
   const visible = placed.rows.slice(first, first + limit);
   const rows = visible.map((row, index) => {
-    const start = first + index === 0 ? style.prompt(view.prompt) : " ".repeat(row.indent);
-    return start + row.text;
+    const before = first + index === 0 ? start + style.prompt(view.prompt) : " ".repeat(row.indent);
+    return before + row.text;
   });
   if (first > 0 && rows.length > 1) rows[0] = style.grey(`  …${first + 1} lines above`);
   const hidden = placed.rows.length - first - visible.length;

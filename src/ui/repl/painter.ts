@@ -1,5 +1,6 @@
 /** When and what to paint: at once for keys, a little later for streams, never faster than the terminal takes it. */
 import { type CursorPosition, LiveArea, terminalReflows } from "../terminal/live-area.ts";
+import { SCROLL_OFF, SCROLL_ON } from "../terminal/scroll-view.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 export class Painter {
@@ -14,6 +15,7 @@ export class Painter {
   #asked: ReturnType<typeof setTimeout> | undefined;
   #waiters: (() => void)[] = [];
   #off = false;
+  #overlay: ((columns: number, rows: number) => string) | undefined;
   #ending = false;
 
   constructor(terminal: Terminal, env: Readonly<Record<string, string | undefined>>, content: PainterContent) {
@@ -23,6 +25,7 @@ export class Painter {
     this.#size = { columns: terminal.columns, rows: terminal.rows };
     terminal.onResize = () => {
       this.#resized = true;
+      if (this.#overlay !== undefined) this.overlay(this.#overlay);
       this.soon();
     };
     terminal.onDrained = () => this.#drained();
@@ -32,7 +35,7 @@ export class Painter {
   draw(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#off) return;
+    if (this.#off || this.#overlay !== undefined) return;
     if (this.#terminal.busy || this.#asked !== undefined) {
       this.#dirty = true;
       return;
@@ -77,14 +80,36 @@ export class Painter {
 
   /** Ctrl-Z: gives the terminal to the shell until `fg`. */
   async suspend(): Promise<void> {
+    // The whole job, as a shell expects it. Execution continues behind this line after fg.
+    await this.lend(async () => void process.kill(0, "SIGTSTP"));
+  }
+
+  /** Gives the terminal to another program while the work lasts. */
+  async lend<T>(work: () => Promise<T>): Promise<T> {
     this.#off = true;
     this.#terminal.write(this.#area.erase());
     await this.#terminal.leave();
-    // The whole job, as a shell expects it. Execution goes on here after fg.
-    process.kill(0, "SIGTSTP");
-    this.#off = false;
-    this.#terminal.enter();
-    this.#area.forget();
+    try {
+      return await work();
+    } finally {
+      this.#off = false;
+      this.#terminal.enter();
+      this.#area.forget();
+      this.draw();
+    }
+  }
+
+  /** Paints something else over the whole screen, now and whenever its size changes, until `endOverlay`. */
+  overlay(frame: (columns: number, rows: number) => string): void {
+    if (this.#overlay === undefined) this.#terminal.write(SCROLL_ON);
+    this.#overlay = frame;
+    this.#terminal.write(frame(this.#terminal.columns, this.#terminal.rows));
+  }
+
+  endOverlay(): void {
+    if (this.#overlay === undefined) return;
+    this.#overlay = undefined;
+    this.#terminal.write(SCROLL_OFF);
     this.draw();
   }
 
@@ -100,6 +125,7 @@ export class Painter {
   async finish(): Promise<void> {
     clearTimeout(this.#timer);
     clearTimeout(this.#asked);
+    this.endOverlay();
     this.#off = true;
     this.release();
     if (this.#resized)

@@ -56,7 +56,7 @@ export class Repl implements CommandScreen {
         return screen.room();
       },
       counted: () => (this.#shownPrompt = undefined),
-      failed: (error) => this.#report(error),
+      failed: (error) => this.report(error),
       ended: (task, elapsedMs, words) => {
         this.#shownPrompt = undefined;
         screen.taskEnded(task, elapsedMs, words);
@@ -93,10 +93,12 @@ export class Repl implements CommandScreen {
     this.#saidAttach = host.facts().target.attach !== undefined;
     this.transcript.say(welcome(host, this.columns, this.style), "welcome");
     this.#screen.start(this);
+    this.#followApprovals();
     try {
       return await this.#left.promise;
     } finally {
       this.#work?.abort();
+      clearInterval(this.#approvalClock);
       this.#screen.release();
       await this.view.close();
       await this.#screen.close();
@@ -130,11 +132,30 @@ export class Repl implements CommandScreen {
     try {
       await runSlashCommand(text, this);
     } catch (error) {
-      this.#report(error);
+      this.report(error);
     }
     this.#shownPrompt = undefined;
+    this.#followApprovals();
     this.#screen.refresh(true);
   }
+
+  /** While everything is approved for a time: the badge counts down, and its end is said. */
+  #followApprovals(): void {
+    const { approvals } = this.host;
+    clearInterval(this.#approvalClock);
+    this.#approvalClock = undefined;
+    if (approvals.mode.kind !== "until") return;
+    this.#approvalClock = setInterval(() => {
+      if (approvals.mode.kind !== "until") {
+        clearInterval(this.#approvalClock);
+        this.#approvalClock = undefined;
+        this.warn("auto-approval has ended: buddy asks again before it makes a change");
+      }
+      this.#screen.refresh();
+    }, BADGE_MS);
+  }
+
+  #approvalClock: ReturnType<typeof setInterval> | undefined;
 
   /** Ctrl-C: the line, then the task, then, pressed twice, the REPL. */
   interrupt(): void {
@@ -177,7 +198,7 @@ export class Repl implements CommandScreen {
 
   /** Nothing can be done without what failed: says so and leaves. */
   fatal(error: unknown, code: ExitCode): void {
-    this.#report(error);
+    this.report(error);
     this.leave(code);
   }
 
@@ -229,6 +250,24 @@ export class Repl implements CommandScreen {
     this.#screen.waiting(text);
   }
 
+  /** The operator answered a question with "no, and stop the task". */
+  stopTask(): void {
+    // Behind the answer, which the record keeps as the operator's.
+    setImmediate(() => {
+      this.view.stop();
+      this.#screen.refresh(true);
+    });
+  }
+
+  show(lines: readonly string[]): Promise<void> {
+    return this.#screen.view(lines);
+  }
+
+  report(error: unknown): void {
+    if (error instanceof BuddyError) this.fail(error.message, error.hint);
+    else this.fail(error instanceof Error ? error.message : String(error));
+  }
+
   /** The target is open: its shared pane is known now. */
   targetOpened(): void {
     this.#shownPrompt = undefined;
@@ -260,11 +299,7 @@ export class Repl implements CommandScreen {
     this.transcript.say(attachLines(attach, this.columns, this.style), "welcome");
     this.#screen.refresh();
   }
-
-  #report(error: unknown): void {
-    if (error instanceof BuddyError) this.fail(error.message, error.hint);
-    else this.fail(error instanceof Error ? error.message : String(error));
-  }
 }
 
 const TWICE_MS = 2000;
+const BADGE_MS = 1000;

@@ -25,6 +25,8 @@ export interface ReplScreen extends Asker {
   pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined>;
   /** What a command waits for; undefined when it is over. */
   waiting(text: string | undefined): void;
+  /** Shows a long text and comes back when it was read. */
+  view(lines: readonly string[]): Promise<void>;
   /** A remark that goes away by itself. */
   hint(text: string, forMs: number): void;
   taskStarted(task: Task, echo: string | undefined): void;

@@ -1,7 +1,6 @@
 /** The live line above the input: which task, what it is doing, for how long, and what it has cost so far. */
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task } from "../../agent/tasks.ts";
-import type { ApprovalMode } from "../../policy/approvals.ts";
 import { clip, textWidth } from "../../lib/graphemes.ts";
 import { spinnerFrame } from "../spinner.ts";
 import type { Theme } from "../theme.ts";
@@ -56,7 +55,7 @@ export class Activity {
 
   state(now: number): string {
     if (this.#asking > 0) return "waiting for approval";
-    if (now < this.#retryAt) return `trying again in ${Math.ceil((this.#retryAt - now) / 1000)}s`;
+    if (now < this.#retryAt) return `retrying in ${Math.ceil((this.#retryAt - now) / 1000)}s`;
     const tools = [...this.#tools.values()].map(oneLine);
     if (tools.length === 1) return `running ${tools[0]}`;
     return tools.length > 1 ? `running ${tools.length} tools` : this.#doing;
@@ -77,11 +76,10 @@ export interface StatusLineParts {
   readonly task: Task;
   readonly activity: Activity;
   readonly queued: number;
-  readonly approvals: ApprovalMode;
 }
 
 export function statusLine(
-  { task, activity, queued, approvals }: StatusLineParts,
+  { task, activity, queued }: StatusLineParts,
   columns: number,
   now: number,
   style: Theme,
@@ -92,15 +90,8 @@ export function statusLine(
   const frame = activity.asking ? "?" : spinnerFrame(now);
   const left = task.deadline === undefined ? "" : `limit in ${clock(Math.max(0, task.deadline - now))}`;
   const waiting = queued === 0 ? "" : `${queued} queued`;
-  // That nothing is asked must not be forgotten.
-  const unasked =
-    approvals.kind === "until"
-      ? `approving all for ${clock(Math.max(0, approvals.at - now))}`
-      : approvals.kind === "all"
-        ? "approving all"
-        : "";
   // In the order in which they are left out when the line is narrow: the last one first.
-  const parts = [`task ${task.id}`, state, clock(elapsed), unasked, waiting, left, activity.tokens(), "Ctrl-C stops"];
+  const parts = [`task ${task.id}`, state, clock(elapsed), waiting, left, activity.tokens(), "Ctrl-C stops"];
   let shown = parts.filter((part) => part !== "");
   while (shown.length > 3 && textWidth(shown.join(" · ")) + 2 > columns) shown = shown.slice(0, -1);
   return clip(`${style.toolName(frame)} ${style.grey(shown.join(" · "))}`, columns);

@@ -10,6 +10,8 @@ import { type Choice, Picker } from "../picker.ts";
 import { SPINNER_MS } from "../spinner.ts";
 import type { KeyInput, TerminalInput } from "../terminal/keys.ts";
 import { onSignals } from "../terminal/on-signals.ts";
+import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.ts";
+import { ScrollView } from "../terminal/scroll-view.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { supportsLinks } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
@@ -17,6 +19,7 @@ import { completer } from "./completer.ts";
 import { type LiveRows, liveRows } from "./live-rows.ts";
 import { Notifier } from "./notifier.ts";
 import { Painter } from "./painter.ts";
+import { approvalBadge } from "./prompt.ts";
 import type { Repl } from "./repl.ts";
 import type { ReplScreen } from "./screen.ts";
 import { statusLine } from "./status-line.ts";
@@ -29,6 +32,7 @@ export class TerminalScreen implements ReplScreen {
   readonly #painter: Painter;
   #parts: Parts | undefined;
   #picker: Picker | undefined;
+  #scroll: { input(inputs: readonly TerminalInput[]): void; close(): void } | undefined;
   #halfTyped: readonly Cell[] = [];
   #awaited: string | undefined;
   #spinner: ReturnType<typeof setInterval> | undefined;
@@ -67,6 +71,8 @@ export class TerminalScreen implements ReplScreen {
         changed: () => this.#painter.draw(),
         aside: () => this.#setLineAside(),
         answered: (request, answer) => this.#answered(request, answer),
+        view: (document) => void this.view(document),
+        editOutside: (text) => this.#outside((env) => runEditor(text, env)),
       }),
       notifier: new Notifier(host.display.notify, this.#env, (text) => this.#terminal.write(text)),
     };
@@ -86,8 +92,29 @@ export class TerminalScreen implements ReplScreen {
     return this.#painter.room();
   }
 
-  ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
-    return this.#started.queue.ask(request, signal);
+  ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer> {
+    return this.#started.queue.ask(request, signal, behind);
+  }
+
+  async view(lines: readonly string[]): Promise<void> {
+    const command = pagerCommand(this.#env);
+    if (command !== undefined) {
+      await this.#outside((env) => runPager(command, lines, env));
+      return;
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const scroll = new ScrollView(lines, this.#started.repl.style);
+    this.#scroll = {
+      input: (inputs) => {
+        if (inputs.some((input) => scroll.handle(input))) resolve();
+        else this.#painter.overlay((columns, rows) => scroll.frame(columns, rows));
+      },
+      close: resolve,
+    };
+    this.#painter.overlay((columns, rows) => scroll.frame(columns, rows));
+    await promise;
+    this.#scroll = undefined;
+    this.#painter.endOverlay();
   }
 
   clearLine(): boolean {
@@ -145,6 +172,7 @@ export class TerminalScreen implements ReplScreen {
   release(): void {
     clearInterval(this.#spinner);
     clearTimeout(this.#hintTimer);
+    this.#scroll?.close();
     this.#parts?.queue.close();
     this.#painter.release();
   }
@@ -163,6 +191,10 @@ export class TerminalScreen implements ReplScreen {
   #input(inputs: readonly TerminalInput[]): void {
     const { repl, queue, notifier } = this.#started;
     if (repl.leaving) return;
+    if (this.#scroll !== undefined) {
+      this.#scroll.input(inputs);
+      return;
+    }
     if (inputs.some((input) => input.kind === "key" || input.kind === "paste")) {
       notifier.key();
       this.#setHint("");
@@ -207,6 +239,23 @@ export class TerminalScreen implements ReplScreen {
       case "toggle-reasoning":
         repl.transcript.toggleReasoning();
         return;
+      case "edit-outside":
+        void this.#outside((env) => runEditor(editor.buffer.text, env)).then((text) => {
+          if (text !== undefined) editor.buffer.setText(text);
+          this.#painter.draw();
+        });
+        return;
+    }
+  }
+
+  /** Gives the terminal to a program of the operator's; undefined when that failed, which is said. */
+  async #outside<T>(work: (env: Env) => Promise<T>): Promise<T | undefined> {
+    const { repl } = this.#started;
+    try {
+      return await this.#painter.lend(() => work(this.#env));
+    } catch (error) {
+      repl.report(error);
+      return undefined;
     }
   }
 
@@ -239,7 +288,8 @@ export class TerminalScreen implements ReplScreen {
 
   #answered(request: ApprovalRequest, answer: ApprovalAnswer): void {
     const { repl } = this.#started;
-    repl.transcript.say([answeredLine(request, answer, repl.style)], "tool");
+    repl.transcript.say([answeredLine(request, answer, repl.style, this.columns)], "tool");
+    if (answer.kind === "no" && answer.stop === true) repl.stopTask();
     this.#painter.draw();
   }
 
@@ -252,6 +302,7 @@ export class TerminalScreen implements ReplScreen {
       editor,
       queue,
       picker: this.#picker,
+      badge: approvalBadge(repl.host.approvals.mode, Date.now()),
       prompt: repl.prompt(),
       queued,
       hint: this.#hint,
@@ -259,12 +310,7 @@ export class TerminalScreen implements ReplScreen {
         running === undefined || queue.asks
           ? this.#awaited && style.grey(`${this.#awaited} · Ctrl-C stops`)
           : statusLine(
-              {
-                task: running,
-                activity: repl.view.activity,
-                queued: queued.length,
-                approvals: repl.host.approvals.mode,
-              },
+              { task: running, activity: repl.view.activity, queued: queued.length },
               columns,
               Date.now(),
               style,
@@ -274,6 +320,8 @@ export class TerminalScreen implements ReplScreen {
     return liveRows(view, columns, rows);
   }
 }
+
+type Env = Readonly<Record<string, string | undefined>>;
 
 interface Parts {
   readonly repl: Repl;

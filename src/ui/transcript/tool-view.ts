@@ -10,6 +10,7 @@ import { seconds } from "../words.ts";
 export class ToolView {
   readonly #name: string;
   #head = "";
+  #remark = "";
   readonly #options: ToolViewOptions;
   readonly #preview = new OutputPreview(PREVIEW_KEPT);
   readonly #streams = new Map<string, TerminalText>();
@@ -25,6 +26,11 @@ export class ToolView {
     const { style, redact } = this.#options;
     const words = title === this.#name ? "" : oneLine(redact(title));
     this.#head = `${style.toolName(`● ${oneLine(this.#name)}`)} ${style.grey(words)}`.trimEnd();
+  }
+
+  /** How it came to run, where no one was asked. */
+  remark(text: string): void {
+    this.#remark = text;
   }
 
   push(stream: string, text: string): void {
@@ -50,7 +56,8 @@ export class ToolView {
   #ended(outcome: string, ok: boolean, ms: number, display: string): string[] {
     const { style, width } = this.#options;
     const took = ms >= 1000 ? ` ${style.grey(seconds(ms))}` : "";
-    const word = outcome === "" ? "" : ` ${ok ? style.grey(outcome) : style.removed(outcome)}`;
+    const unasked = this.#remark === "" ? "" : ` ${style.warning(this.#remark)}`;
+    const word = unasked + (outcome === "" ? "" : ` ${ok ? style.grey(outcome) : style.removed(outcome)}`);
     const room = Math.max(10, width() - Bun.stringWidth(word) - Bun.stringWidth(took));
     const head = clip(this.#head, room) + word + took;
     if (display !== "") return [head, ...this.#diff(display)];

@@ -137,6 +137,9 @@ export class Transcript {
         return;
       case "approval_answered":
         if (event.edited !== undefined) this.#tools.get(event.call)?.retitle(event.edited);
+        if (event.decision === "approved" && event.by === "mode") this.#tools.get(event.call)?.remark("auto-approved");
+        if (event.decision === "approved" && event.by === "prefix")
+          this.#tools.get(event.call)?.remark("allowed before");
         return;
       default:
         event satisfies never;

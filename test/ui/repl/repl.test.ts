@@ -1,6 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../../support/until.ts";
 import { answer, ReplRig, type ScriptedTurn } from "../../support/repl-rig.ts";
+import { scriptedEditor } from "../../support/scripted-editor.ts";
 
 setDefaultTimeout(30_000);
 
@@ -65,7 +66,7 @@ describe("prompts", () => {
     await ssh.until("(ssh deploy@web1)>");
     ssh.used = 40;
     ssh.send("hi\r");
-    await ssh.until("(4% used) (ssh deploy@web1)>");
+    await ssh.until("4% context (ssh deploy@web1)>");
     await using container = new ReplRig({ target: { kind: "container", name: "api" } });
     await container.until("(container api)>");
     await using narrow = new ReplRig({
@@ -327,9 +328,10 @@ describe("approvals", () => {
     rig.open("ask");
     const asked = await rig.until("approve?");
     expect(asked).toContain("ann@desk$ systemctl restart nginx -- approve?");
-    expect(asked).toContain("high risk, changes something");
+    expect(asked).toContain("run a command · high risk, makes changes");
+    expect(asked).toContain("on ann@desk");
     expect(asked).toContain("why: to apply the configuration");
-    expect(asked).toContain("the model said less: restarts a service");
+    expect(asked).toContain("model declared: low · buddy found: high, makes changes");
     expect(asked).toContain("a always “systemctl restart …”");
     expect(rig.emulator.beforeCursor()).toEndWith("-- approve? ");
     rig.send("y");
@@ -348,11 +350,11 @@ describe("approvals", () => {
     rig.send("1\r");
     await rig.until("approve?");
     rig.send("z");
-    await rig.until("press y, n, a, e or ?");
+    await rig.until("press y, n, a, e, v, s or ?");
     rig.send("?");
-    await rig.until("change the command first");
+    await rig.until("edit the command first");
     rig.send("n");
-    await rig.until("no, because");
+    await rig.until("Reason (optional):");
     rig.send("too risky\r");
     await rig.until('"reason":"too risky"');
     rig.send("2\r");
@@ -366,7 +368,7 @@ describe("approvals", () => {
     rig.send("3\r");
     await rig.until("approve?");
     rig.send("a");
-    await rig.until("approved, and the like");
+    await rig.until("similar commands allowed this session");
     rig.send("4\r");
     await rig.until('"by":"prefix"');
     rig.send("/status\r");
@@ -396,9 +398,101 @@ describe("approvals", () => {
     other.key("escape");
     await other.until("approve?");
     other.send("n");
-    await other.until("no, because");
+    await other.until("Reason (optional):");
     other.key("escape");
+    await other.until("approve?");
+    expect(other.repl.tasks.running).toBeDefined();
+    other.key("ctrl-c");
     await other.until('"denied"');
+  });
+
+  test("a long change says above itself how much is not shown; v shows it all and comes back to the question", async () => {
+    const lines = Array.from({ length: 450 }, (_, i) => `+line ${i + 1}`);
+    const turn: ScriptedTurn = async function* ({ ask }) {
+      const decision = await ask({
+        tool: "write_file",
+        action: "write /etc/app.conf",
+        write: { path: "/etc/app.conf", creates: true, added: 450, removed: 0 },
+        diff: ["@@ -0,0 +1,450 @@", ...lines].join("\n"),
+        understated: false,
+        editable: false,
+      });
+      yield* answer(`decision: ${JSON.stringify(decision)}`);
+    };
+    await using rig = new ReplRig({ turn });
+    rig.send("1\r");
+    const asked = await rig.until("approve?");
+    expect(asked).toContain("create /etc/app.conf (+450 −0)");
+    expect(asked).toContain("ann@desk: write /etc/app.conf -- approve?");
+    const history = rig.emulator.history();
+    expect(history.indexOf("+450 −0, 251 lines not shown: v")).toBeLessThan(history.indexOf("+line 1\n"));
+    expect(history).not.toContain("+line 400");
+    rig.send("v");
+    await rig.until("+line 1\n");
+    rig.send("G");
+    await rig.until("+line 450");
+    rig.key("escape");
+    await rig.until("ann@desk: write /etc/app.conf -- approve?");
+    expect(rig.repl.tasks.running).toBeDefined();
+    rig.send("y");
+    await rig.until('"approved","by":"operator"');
+  });
+
+  test("s denies and stops the task", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.open("ask");
+    rig.send("1\r");
+    await rig.until("approve?");
+    rig.send("s");
+    await rig.until("denied; task stopped");
+    await until(() => rig.repl.tasks.running === undefined, "the task has ended");
+  });
+
+  test("says how many questions wait", async () => {
+    const turn: ScriptedTurn = async function* ({ ask }) {
+      await Promise.all([ask(), ask({ action: "reboot" }), ask({ action: "halt" })]);
+      yield* answer("all asked");
+    };
+    await using rig = new ReplRig({ turn });
+    rig.send("1\r");
+    await rig.until("1 of 3 waiting");
+    rig.key("ctrl-c");
+    await rig.until("1 of 2 waiting");
+    rig.key("ctrl-c");
+    await rig.until((screen) => screen.includes("halt -- approve?") && !screen.includes("waiting"));
+    rig.key("ctrl-c");
+    await rig.until("all asked");
+  });
+
+  test.each([20, 27, 33, 40])("the question's end is never broken, at %i columns", async (cols) => {
+    for (const length of [1, 5, 9, 13, 17, 21, 25]) {
+      await using rig = new ReplRig({
+        cols,
+        rows: 16,
+        turn: async function* ({ ask }) {
+          await ask({ action: "x".repeat(length) });
+          yield* answer("asked");
+        },
+      });
+      rig.send("1\r");
+      await rig.until(/-- approve\?\s*$/m);
+      rig.key("ctrl-c");
+      await rig.until("asked");
+    }
+  });
+
+  test("Ctrl-X Ctrl-E opens the operator's editor for the reason", async () => {
+    using editor = scriptedEditor("because it is Friday");
+    await using rig = new ReplRig({ turn: asking, env: { EDITOR: editor.path, PATH: process.env.PATH } });
+    rig.open("ask");
+    rig.send("1\r");
+    await rig.until("approve?");
+    rig.send("n");
+    await rig.until("Reason (optional):");
+    rig.key("ctrl-x", "ctrl-e");
+    await rig.until("Reason (optional): because it is Friday");
+    rig.send("\r");
+    await rig.until('"reason":"because it is Friday"');
   });
 
   test("neither a paste nor type-ahead answers", async () => {
@@ -458,14 +552,14 @@ describe("approvals", () => {
     rig.open("ask");
     rig.send("1\r");
     const asked = await rig.until("approve?");
-    expect(asked.replace(/\s+/g, " ")).toContain("high risk, changes something");
+    expect(asked.replace(/\s+/g, " ")).toContain("high risk, makes changes");
     rig.send("?");
-    const help = await rig.until("run it, this once");
+    const help = await rig.until("yes, this once");
     expect(help.replaceAll("\n", "")).toContain("ann@desk$ systemctl restart nginx -- approve?");
-    expect(help.replace(/\s+/g, " ")).toContain("everything like systemctl restart");
+    expect(help.replace(/\s+/g, " ")).toContain(`again for "systemctl restart" this session`);
     rig.resize(60, 5);
     await rig.until(
-      (text) => text.includes("ann@desk$ systemctl restart nginx -- approve?") && text.includes("run it,"),
+      (text) => text.includes("ann@desk$ systemctl restart nginx -- approve?") && text.includes("yes, this once"),
     );
   });
 
@@ -577,7 +671,7 @@ describe("slash commands", () => {
       "/srv",
       "tmux attach -t b",
       "aaaa-bbbb-cccc-dddd",
-      "ask before",
+      "asks before",
       "nothing is changed",
       "850 of 1.0k tokens (85% used)",
       "10 in, 20 out",
@@ -614,18 +708,48 @@ describe("slash commands", () => {
   test("/approve shows and sets the mode, with its end", async () => {
     await using rig = new ReplRig({ turn: asking });
     rig.send("/approve\r");
-    await rig.until("approvals: ask before");
+    await rig.until("approvals: buddy asks before");
     rig.send("/approve 10m\r");
-    await rig.until(/approve everything for (10m00s|9m59s) more, then ask \(\d\d:\d\d:\d\d\)/);
+    await rig.until(/auto-approving everything for (10m00s|9m59s) \(until \d\d:\d\d:\d\d\)/);
+    await rig.until(/^\[auto (10m00s|9m5\ds)\] > *$/m);
     expect(rig.approvals.mode.kind).toBe("until");
     rig.send("/approve never\r");
     await rig.until('not "never"');
     rig.send("/approve none\r");
-    await rig.until("refuse everything");
+    await rig.until("denying everything");
+    await rig.until(/^\[deny\] > *$/m);
     rig.send("/approve all\r");
     await rig.until("until /approve ask");
     rig.send("go\r");
-    await rig.until(/task 1 · \S+ · \ds · approving all/);
+    await rig.until(/^\[auto\] > *$/m);
+  });
+
+  test("a duration that ends is said, and its badge goes away", async () => {
+    await using rig = new ReplRig();
+    rig.send("/approve 1s\r");
+    await rig.until("auto-approval has ended");
+    await rig.until(/^> *$/m);
+  });
+
+  test("a call that was not asked about says auto-approved", async () => {
+    await using rig = new ReplRig({
+      turn: async function* () {
+        yield { type: "tool_started", call: "c1", tool: "run_shell", title: "touch made", args: {} };
+        yield { type: "approval_answered", approval: "a", call: "c1", decision: "approved", by: "mode" };
+        yield {
+          type: "tool_finished",
+          call: "c1",
+          tool: "run_shell",
+          ok: true,
+          outcome: "exited",
+          ms: 1,
+          result: "{}",
+        };
+        yield* answer("done");
+      },
+    });
+    rig.send("go\r");
+    await rig.until(/touch made.* auto-approved/);
   });
 
   test("/model: a picker, a name, a number; a change of protocol and sign-in is said", async () => {
@@ -691,7 +815,7 @@ describe("slash commands", () => {
     rig.send("/etc/hosts is odd\r");
     await rig.until("you said /etc/hosts is odd");
     rig.send("/stat\r");
-    await rig.until("ask before anything");
+    await rig.until("buddy asks before");
   });
 
   test("while a task runs only some work, and the others say why not", async () => {

@@ -44,18 +44,25 @@ export async function demo(
     return known;
   };
   const asker: Asker = {
-    ask: async (request, until) => {
+    ask: async (request, until, behind) => {
       await reached(request.id).promise;
       if (yes) {
         await say("");
-        await say(`${style.prompt(`${request.where}$`)} ${request.action} -- approve? ${style.ok("y")} (--yes)`);
+        await say(
+          `${style.prompt(`${request.where}${request.write === undefined ? "$" : ":"}`)} ${request.action} -- approve? ${style.ok("y")} (--yes)`,
+        );
         return { kind: "yes" };
       }
       const terminal = openTerminal();
       if (terminal === undefined) return { kind: "nobody" };
       await say("");
       const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
-      return askOnTerminal(request, until, { color, interrupt: () => signals.interrupt() }, terminal);
+      return askOnTerminal(
+        request,
+        until,
+        { color, behind, env: process.env, interrupt: () => signals.interrupt() },
+        terminal,
+      );
     },
   };
   await using run = await composeDemo(globals, asker, (message) => void say(`buddy: ${message}`));

@@ -91,13 +91,28 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
   const errColor = colorOf(globals, err, display.color);
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
+  const questions = new Map<string, PromiseWithResolvers<void>>();
+  const reached = (approval: string) => {
+    const known = questions.get(approval) ?? Promise.withResolvers<void>();
+    questions.set(approval, known);
+    return known;
+  };
   await using run = await composeRun({
     globals,
     loaded,
     asker: {
-      ask: async (request, until) => {
-        const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
-        return askOnTerminal(request, until, { color: errColor, interrupt: around.interrupt });
+      ask: async (request, until, behind) => {
+        // What came before the question is on the screen first, and the live line off it.
+        const [{ askOnTerminal }] = await Promise.all([
+          import("../../../ui/approval/tty-question.ts"),
+          reached(request.id).promise,
+        ]);
+        return askOnTerminal(request, until, {
+          color: errColor,
+          behind,
+          env: process.env,
+          interrupt: around.interrupt,
+        });
       },
     },
     maxIterations: options.maxIterations,
@@ -142,6 +157,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     if (lines !== undefined) await run.stored();
     await lines?.show(event);
     await (await printer()).show(event);
+    if (event.type === "approval_asked") reached(event.approval).resolve();
   };
   const outcome =
     schema === undefined

@@ -1,0 +1,58 @@
+/** The operator's own pager and editor, which take the terminal for a while. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BuddyError } from "../../lib/errors.ts";
+import { childEnv, startChild } from "../../lib/start-child.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** $PAGER, unless it only prints: then nothing could be read at leisure. */
+export function pagerCommand(env: Env): string | undefined {
+  const command = env.PAGER?.trim() ?? "";
+  return command === "" || /^(\S*\/)?cat\b/.test(command) ? undefined : command;
+}
+
+/** `terminal` is where the program reads keys and writes, when that is not stdin and stdout. */
+export async function runPager(command: string, lines: readonly string[], env: Env, terminal?: number): Promise<void> {
+  await inTemporaryFile(`${lines.join("\n")}\n`, async (path) => {
+    await run(command, path, { LESS: "-R", ...env }, terminal);
+  });
+}
+
+/** The text as the operator left it; throws when there is no editor, or it failed. */
+export async function runEditor(text: string, env: Env, terminal?: number): Promise<string> {
+  const command = env.VISUAL?.trim() || env.EDITOR?.trim() || "vi";
+  return await inTemporaryFile(text === "" ? "" : `${text}\n`, async (path) => {
+    await run(command, path, env, terminal);
+    const edited = readFileSync(path, "utf8");
+    if (edited.length > LONGEST) throw new BuddyError("usage", "the text is longer than 8 MB; nothing was changed");
+    return edited.replace(/\r\n/g, "\n").replace(/\n+$/, "");
+  });
+}
+
+async function run(command: string, path: string, env: Env, terminal: number | undefined): Promise<void> {
+  const on = terminal ?? "inherit";
+  const child = startChild(["sh", "-c", `${command} "$1"`, "sh", path], {
+    stdin: on,
+    stdout: on,
+    stderr: on,
+    env: childEnv({}, env),
+  });
+  const code = await child.exited;
+  if (code !== 0) throw new BuddyError("usage", `${command} ended with exit code ${code}`);
+}
+
+/** In a directory for its owner alone: what is viewed may be secret. */
+async function inTemporaryFile<T>(text: string, use: (path: string) => Promise<T>): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), "buddy-text-"));
+  try {
+    const path = join(directory, "buddy.txt");
+    writeFileSync(path, text, { mode: 0o600 });
+    return await use(path);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const LONGEST = 8 * 1024 * 1024;
