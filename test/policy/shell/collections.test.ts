@@ -1045,7 +1045,6 @@ const EVERYDAY = [
   "apt-cache policy nginx",
   "node --version",
   "python3 --version",
-  "npm --version",
   "openssl x509 -in cert.pem -noout -dates",
   "docker version",
   "kill -0 1234",

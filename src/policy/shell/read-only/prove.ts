@@ -1,7 +1,6 @@
 /** Whether one found command can be proven to change nothing, by its own text. */
 import { assignmentEffect } from "../syntax/assignments.ts";
-import { isFixed, isGlob, programName, readable } from "../syntax/field.ts";
-import { isDeviceToRead } from "../dangers/protected-paths.ts";
+import { isFixed, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import type { Condition } from "../../verdict.ts";
 import { notReadOnly } from "./table.ts";
@@ -26,8 +25,6 @@ export function unproven(command: FoundCommand): string | undefined {
     if (!wrapped.harmless) return runsOrChanges(name, wrapped.commands !== undefined || wrapped.scripts !== undefined);
     return name === "find" || name === "gfind" ? found(name, args) : undefined;
   }
-  if (CONTENTS.has(name) && args.some((word) => isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/"))))
-    return `${name} reads a device`;
   return found(name, args) ?? unknownRepository(command);
 }
 
@@ -72,75 +69,3 @@ function runsOrChanges(name: string, runs: boolean): string {
 
 /** Where a system keeps its programs; anything else may be any program of that name. */
 const USUAL = /^\/(?:usr\/(?:local\/)?)?s?bin\/[^/]+$|^\/opt\/homebrew\/bin\/[^/]+$/;
-
-/** Programs that read what their operands hold. */
-const CONTENTS = new Set([
-  "cat",
-  "tac",
-  "nl",
-  "head",
-  "tail",
-  "wc",
-  "cut",
-  "paste",
-  "join",
-  "comm",
-  "fold",
-  "fmt",
-  "expand",
-  "unexpand",
-  "rev",
-  "od",
-  "hexdump",
-  "hd",
-  "xxd",
-  "strings",
-  "cmp",
-  "diff",
-  "md5sum",
-  "sha1sum",
-  "sha224sum",
-  "sha256sum",
-  "sha384sum",
-  "sha512sum",
-  "b2sum",
-  "cksum",
-  "sum",
-  "base64",
-  "base32",
-  "basenc",
-  "grep",
-  "egrep",
-  "fgrep",
-  "zgrep",
-  "zcat",
-  "bzcat",
-  "xzcat",
-  "zstdcat",
-  "sort",
-  "uniq",
-  "shuf",
-  "sed",
-  "gsed",
-  "awk",
-  "gawk",
-  "mawk",
-  "nawk",
-  "column",
-  "pr",
-  "rg",
-  "jq",
-  "yq",
-  "file",
-  "tar",
-  "bsdtar",
-  "gtar",
-  "unzip",
-  "zipinfo",
-  "iconv",
-  "openssl",
-  "gzip",
-  "xz",
-  "bzip2",
-  "zstd",
-]);

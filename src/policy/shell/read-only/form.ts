@@ -1,0 +1,225 @@
+/** One way to call a program under which it changes nothing: the options and operands it may have, and the test of a command line against them. */
+import { isDeviceToRead } from "../dangers/protected-paths.ts";
+import { isFixed, isGlob, isUnknown, maybeOption, NUMBER, SPLIT } from "../syntax/field.ts";
+
+export interface Option {
+  /** How many values it takes: in the next words, or behind `=` or its letter. */
+  readonly values: 0 | 1 | 2;
+  /** It may have a value, in its own word only. */
+  readonly optional: boolean;
+  /** Its value is always the next word, and its letter the last of its bundle. */
+  readonly apart: boolean;
+  /** What a value must look like. */
+  readonly shape: Shape | undefined;
+  /** One option of each group that is not 0 must be given, in front of every operand. */
+  readonly group: number;
+}
+
+export interface Operand {
+  readonly shape: Shape | undefined;
+  readonly least: number;
+  readonly most: number;
+}
+
+export interface Shape {
+  readonly pattern: RegExp | undefined;
+  /** It names a file whose contents are read. */
+  readonly contents: boolean;
+}
+
+export interface Form {
+  /** Under their names with dashes: `-a`, `--all`; `-#` is a dash and a number. */
+  readonly options: ReadonlyMap<string, Option>;
+  readonly operands: readonly Operand[];
+  readonly groups: ReadonlySet<number>;
+  /** No option that any version is known to have does harm: words may be unknown. */
+  readonly open: boolean;
+  /** Options are whole words with one dash; `--` does not end them. */
+  readonly words: boolean;
+  /** A first word without a dash is a bundle of letters whose values follow in order. */
+  readonly old: boolean;
+  /** Reads more arguments from a file named `@file`. */
+  readonly at: boolean;
+  /** Exactly one option and nothing else. */
+  readonly alone: boolean;
+  /** Code that reads the arguments instead, or a program whose row covers them. */
+  readonly reader: string | undefined;
+}
+
+const UNKNOWN_OPTION = "with what may be an option";
+const SEVERAL_WORDS = "with words that are only known when it runs";
+const MANY = 1_000;
+
+/** Undefined: this form covers the command line. Otherwise why not, to be read after the program's name. */
+export function outside(form: Form, args: readonly string[]): string | undefined {
+  return new Match(form, args).run();
+}
+
+/** The options in front of the first operand, and where that is: for programs with subcommands. */
+export function leading(form: Form, args: readonly string[]): { readonly at: number } | { readonly why: string } {
+  const match = new Match(form, args);
+  while (match.at < args.length && maybeOption(args[match.at] as string)) {
+    const why = match.option();
+    if (why !== undefined) return { why };
+  }
+  return { at: match.at };
+}
+
+class Match {
+  at = 0;
+  readonly #operands: string[] = [];
+  readonly #given = new Set<number>();
+  /** Options behind the first operand: programs that do not reorder take them for operands. */
+  #late = 0;
+
+  constructor(
+    readonly form: Form,
+    readonly args: readonly string[],
+  ) {}
+
+  run(): string | undefined {
+    const { form, args } = this;
+    if (form.alone && args.length !== 1) return "with more than one option";
+    if (form.at && args.some((word) => word.startsWith("@") || maybeUnknown(word))) return "with what may be @file";
+    let ended = false;
+    if (form.old && /^[A-Za-z]+$/.test(args[0] ?? "")) {
+      const why = this.#bundle(args[0] as string, true);
+      if (why !== undefined) return why;
+    }
+    while (this.at < args.length) {
+      const word = args[this.at] as string;
+      if (word.includes(SPLIT)) {
+        if (!form.open) return SEVERAL_WORDS;
+        this.#operands.push(word);
+        this.at++;
+      } else if (!ended && word === "--" && !form.words) {
+        ended = true;
+        this.at++;
+      } else if (ended || !maybeOption(word) || word === "-" || (form.open && !word.startsWith("-"))) {
+        this.#operands.push(word);
+        this.at++;
+      } else {
+        const before = this.at;
+        const why = this.option();
+        if (why !== undefined) return why;
+        if (this.#operands.length > 0) this.#late += this.at - before;
+      }
+    }
+    for (const group of form.groups) if (!this.#given.has(group)) return "without an option that makes it only read";
+    return this.#operandsOutside();
+  }
+
+  /** The option at hand with its values; moves on. */
+  option(): string | undefined {
+    const word = this.args[this.at] as string;
+    if (!word.startsWith("-")) return word.includes(SPLIT) ? SEVERAL_WORDS : UNKNOWN_OPTION;
+    if (word.startsWith("--") || this.form.words) return this.#long(word);
+    if (this.form.options.has("-#") && /^-\d+$/.test(word)) {
+      this.at++;
+      return undefined;
+    }
+    return this.#bundle(word.slice(1), false);
+  }
+
+  #long(word: string): string | undefined {
+    const { options, words } = this.form;
+    const equals = words ? -1 : word.indexOf("=");
+    const name = equals < 0 ? word : word.slice(0, equals);
+    if (!isFixed(name)) return UNKNOWN_OPTION;
+    this.at++;
+    const option = options.get(name);
+    if (option === undefined) {
+      // Of one letter, with its value glued to it.
+      const short = words ? options.get(word.slice(0, 2)) : undefined;
+      if (short?.values === 1 && !short.apart && short.shape !== undefined)
+        return this.#value(name, short, word.slice(2));
+      return words && options.has("-#") && /^-\d+$/.test(word) ? undefined : `with ${name}`;
+    }
+    this.#note(option);
+    if (equals >= 0)
+      return option.values === 1 || option.optional
+        ? this.#value(name, option, word.slice(equals + 1))
+        : `with a value for ${name}`;
+    return this.#following(name, option);
+  }
+
+  #bundle(letters: string, old: boolean): string | undefined {
+    this.at++;
+    for (let i = 0; i < letters.length; i++) {
+      const name = `-${letters[i]}`;
+      if (!isFixed(name)) return UNKNOWN_OPTION;
+      const option = this.form.options.get(name);
+      if (option === undefined) return `with ${name}`;
+      this.#note(option);
+      const rest = letters.slice(i + 1);
+      let why: string | undefined;
+      if (old || rest === "") why = this.#following(name, option);
+      else if (option.optional || option.values === 1)
+        return option.apart ? `with ${name}` : this.#value(name, option, rest);
+      if (why !== undefined) return why;
+    }
+    return undefined;
+  }
+
+  #note({ group }: Option): void {
+    if (group > 0 && this.#operands.length === 0) this.#given.add(group);
+  }
+
+  /** Values in the next words. One that looks like an option may be one in another version of the program. */
+  #following(name: string, option: Option): string | undefined {
+    for (let count = option.values; count > 0 && this.at < this.args.length; count--) {
+      const value = this.args[this.at++] as string;
+      if (value.includes(SPLIT) || isGlob(value)) {
+        if (this.form.open) continue;
+        return SEVERAL_WORDS;
+      }
+      if (/^-./.test(value) && !this.form.open && !/^-\d+$/.test(value)) return `with ${name} ${value}`;
+      const why = this.#value(name, option, value);
+      if (why !== undefined) return why;
+    }
+    return undefined;
+  }
+
+  #value(name: string, { shape }: Option, value: string): string | undefined {
+    return shape === undefined || fits(shape, value) ? undefined : `with that value for ${name}`;
+  }
+
+  #operandsOutside(): string | undefined {
+    const list = this.form.operands;
+    let index = 0;
+    let used = 0;
+    for (const word of this.#operands) {
+      while (index < list.length && used >= (list[index] as Operand).most) {
+        index++;
+        used = 0;
+      }
+      const operand = list[index];
+      if (operand === undefined) return "with that many arguments";
+      if (operand.most < MANY && (isGlob(word) || word.includes(SPLIT))) return SEVERAL_WORDS;
+      if (operand.shape !== undefined && !fits(operand.shape, word)) return refusal(operand.shape, word);
+      used++;
+    }
+    if (used < (list[index]?.least ?? 0) || list.slice(index + 1).some(({ least }) => least > 0))
+      return "with too few arguments";
+    const most = list.reduce((sum, { most: each }) => sum + each, 0);
+    return this.#late > 0 && this.#operands.length + this.#late > most ? "with that many arguments" : undefined;
+  }
+}
+
+function fits(shape: Shape, word: string): boolean {
+  if (shape.contents && (isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/")))) return false;
+  return (
+    shape.pattern === undefined ||
+    (!isUnknown(word.replaceAll(NUMBER, "")) && shape.pattern.test(word.replaceAll(NUMBER, "1")))
+  );
+}
+
+function refusal(shape: Shape, word: string): string {
+  return shape.contents && (isDeviceToRead(word) || word.startsWith("/dev/"))
+    ? "reads a device"
+    : "with an argument that is not known to be harmless";
+}
+
+function maybeUnknown(word: string): boolean {
+  return maybeOption(word) && !word.startsWith("-");
+}

@@ -1,0 +1,136 @@
+/** Programs whose arguments are a language of their own: each reader answers why they are not proven, or undefined. */
+import { isDeviceToRead } from "../dangers/protected-paths.ts";
+import { field, isFixed, isGlob, isUnknown, maybeOption, SPLIT, UNKNOWN } from "../syntax/field.ts";
+import { findPlan } from "../wrappers/find.ts";
+import { awk } from "./awk.ts";
+import { ps } from "./ps.ts";
+import { sed } from "./sed.ts";
+
+/** Undefined: proven to change nothing. Otherwise why not, to be read after the program's name. */
+export type Reader = (args: readonly string[]) => string | undefined;
+
+const several = (args: readonly string[]) => args.some((word) => word.includes(SPLIT));
+const SEVERAL_WORDS = "with words that are only known when it runs";
+
+/** For programs that read contents: no device among the words. */
+function reads(reader: Reader): Reader {
+  return (args) => {
+    if (several(args)) return SEVERAL_WORDS;
+    if (args.some((word) => isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/"))))
+      return "reads a device";
+    return reader(args);
+  };
+}
+
+const find: Reader = (args) => {
+  if (several(args)) return SEVERAL_WORDS;
+  // A pattern that ends in a suffix cannot become an action.
+  const mayAct = (word: string, before: string | undefined) =>
+    maybeOption(word) &&
+    !word.startsWith("-") &&
+    !(/^-i?(?:name|path|regex|wholename)$/.test(before ?? "") && isHarmlessPattern(word));
+  if (args.some((word, index) => mayAct(word, args[index - 1]))) return "with what may be an action";
+  const plan = findPlan([field("find"), ...args.map((word) => field(word))]);
+  if (plan.odd) return "with words that are not known";
+  if (plan.actions.some((action) => action.kind === "delete")) return "-delete removes files";
+  if (plan.actions.some((action) => action.kind === "write")) return "writes its list into a file";
+  return args.some((word) => /^-ok(?:dir)?$/.test(word)) ? "-ok asks on the terminal" : undefined;
+};
+
+/** A quoted unknown is one word; a glob may become several, none of which an action ends like. */
+const isHarmlessPattern = (word: string) => (isGlob(word) ? /\.\w+$/.test(word) : word.startsWith(UNKNOWN));
+
+/** Where more than one directory is named it fails, and the text goes on in another one than it seems to. */
+const cd: Reader = (args) => {
+  const ends = args.indexOf("--");
+  const words = args.filter((word, at) => (ends >= 0 && at > ends) || !/^(?:-[LPe@]+|--)$/.test(word));
+  if (words.length > 1) return "with more than one directory";
+  return /^-./.test(words[0] ?? "") && ends < 0 ? `with ${words[0]}` : undefined;
+};
+
+const NUMERIC = /^-(?:eq|ne|lt|le|gt|ge)$/;
+const isNumber = (word: string | undefined) => word === undefined || isUnknown(word) || /^\s*[-+]?\d+\s*$/.test(word);
+
+/** Some shells evaluate a number like arithmetic, where a name stands for its value and a subscript runs commands. */
+const test: Reader = (args) => {
+  if (args.some((word) => word === "-v" || word === "-R")) return "with -v evaluates a subscript";
+  if (args.some((word, at) => word === "-t" && !isNumber(args[at + 1]) && args[at + 1] !== "]"))
+    return "evaluates a number";
+  return args.some((word, at) => NUMERIC.test(word) && !(isNumber(args[at - 1]) && isNumber(args[at + 1])))
+    ? "evaluates a number"
+    : undefined;
+};
+
+const PLAIN_NAME = /^[A-Za-z_]\w*$/;
+
+const printf: Reader = (args) => {
+  const [first = ""] = args;
+  let at = 0;
+  if (first === "-v") {
+    if (!PLAIN_NAME.test(args[1] ?? "")) return "with -v evaluates a name";
+    at = 2;
+  } else if (first === "--") at = 1;
+  else if (first.startsWith("-") && first !== "-") return `with ${first}`;
+  else if (maybeOption(first)) return "with what may be an option";
+  const format = args[at] ?? "";
+  if (!isFixed(format) && /%/.test(format)) return "with a format that is only known when it runs";
+  const conversions = [...format.matchAll(/%(%|[^a-zA-Z%]*[a-zA-Z])/g)]
+    .map(([whole]) => whole)
+    .filter((whole) => whole !== "%%");
+  if (conversions.some((one) => one.endsWith("n"))) return "with %n sets a variable";
+  const kinds = conversions.flatMap((one) =>
+    [...one.slice(1).matchAll(/\*/g)].map(() => "d").concat(one.at(-1) as string),
+  );
+  const values = args.slice(at + 1);
+  if (kinds.every((kind) => TEXTS.test(kind))) return undefined;
+  if (several(values)) return SEVERAL_WORDS;
+  return values.every((value, index) => TEXTS.test(kinds[index % kinds.length] as string) || isPrintfNumber(value))
+    ? undefined
+    : "evaluates a number";
+};
+const TEXTS = /[sbqcT]/;
+const isPrintfNumber = (value: string) =>
+  isUnknown(value) || /^(?:\s*[-+]?(?:[\d.]+(?:[eE][-+]?\d+)?|0[xX][\da-fA-F]+)|['"][^]?|)$/.test(value);
+
+/** `read`: options with their values, then plain names. What it assigns is judged where assignments are. */
+function readsNames(flags: string, values: string): Reader {
+  return (args) => {
+    if (several(args)) return SEVERAL_WORDS;
+    for (let at = 0; at < args.length; at++) {
+      const word = args[at] as string;
+      if (!isFixed(word)) return SEVERAL_WORDS;
+      if (!word.startsWith("-") || word === "-") {
+        if (!PLAIN_NAME.test(word)) return "evaluates a name";
+        continue;
+      }
+      const letters = word.slice(1);
+      const valued = [...letters].findIndex((letter) => values.includes(letter));
+      const plain = valued < 0 ? letters : letters.slice(0, valued);
+      if (![...plain].every((letter) => flags.includes(letter))) return `with ${word}`;
+      if (valued === letters.length - 1 && valued >= 0) at++;
+    }
+    return undefined;
+  };
+}
+const readNames = readsNames("ers", "dinNptu");
+/** With -a the name of an array follows, which is a name like the others. */
+const read: Reader = (args) =>
+  readNames(
+    args.map((word) => (/^-[ers]*a$/.test(word) ? word.replace("a", "") : word)).filter((word) => word !== "-"),
+  );
+
+export const READERS: Readonly<Record<string, Reader>> = {
+  any: () => undefined,
+  awk: reads(awk),
+  cd,
+  find,
+  mapfile: readsNames("t", "dnOsu"),
+  printf,
+  ps,
+  read,
+  sed: reads(sed),
+  test,
+  /** `$!` is a number that only the shell knows. */
+  wait: (args) =>
+    args.every((word) => /^[\d%\uFDD2\uFDD4\uFDD5]+$/.test(word)) ? undefined : "with a name it evaluates",
+};

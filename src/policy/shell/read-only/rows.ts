@@ -1,0 +1,236 @@
+/** Reads the notation of the read-only table (templates/policy/README.md explains it): rows are found by program and read when they are needed. */
+import type { Form, Operand, Option, Shape } from "./form.ts";
+
+/** What a program may be called with; a command line must be covered by one of its forms. */
+export interface Row {
+  readonly programs: readonly string[];
+  readonly calls: readonly Call[];
+  readonly yes: readonly string[];
+  readonly no: readonly string[];
+  /** The preset it belongs to; undefined: it holds in every one. */
+  readonly preset: string | undefined;
+}
+
+export interface Call {
+  /** Options and operands without a subcommand, or in front of one. */
+  readonly form: Form;
+  /** Subcommands with what may follow them; the words of a nested one are joined by blanks. */
+  readonly subcommands: ReadonlyMap<string, readonly Form[]> | undefined;
+  /** The program may be called without a subcommand. */
+  readonly bare: boolean;
+}
+
+export class Rows {
+  readonly #lines = new Map<string, string[][]>();
+  readonly #blocks: string[][] = [];
+  readonly #parsed = new Map<string[], Row>();
+  readonly #sets = new Map<string, string>();
+  readonly #shapes = new Map<string, Shape>([
+    ["FILE", { pattern: undefined, contents: true }],
+    ["PATH", { pattern: undefined, contents: false }],
+    ["TEXT", { pattern: undefined, contents: false }],
+  ]);
+  readonly #preset = new Map<string[], string>();
+
+  constructor(texts: readonly string[]) {
+    for (const text of texts) this.#index(text);
+  }
+
+  /** Every row of a program. */
+  of(program: string): Row[] {
+    return (this.#lines.get(program) ?? []).map((block) => this.#row(block));
+  }
+
+  all(): Row[] {
+    return this.#blocks.map((block) => this.#row(block));
+  }
+
+  #index(content: string): void {
+    let block: string[] | undefined;
+    let preset: string | undefined;
+    let set: string | undefined;
+    for (const line of content.split("\n")) {
+      if (line === "" || line.startsWith("#")) continue;
+      if (set !== undefined && line.startsWith("    ")) {
+        this.#sets.set(set, `${this.#sets.get(set)} ${line.trim()}`);
+        continue;
+      }
+      if (line.startsWith("  ") || line.startsWith("+ ") || line.startsWith("- ")) {
+        if (block === undefined) throw new SyntaxError(`a line outside a row: ${line}`);
+        block.push(line);
+        continue;
+      }
+      const declared = /^(?:\$(\w+) = |([A-Z]+) ~ |\[(\w+)\]$)/.exec(line);
+      const [front = "", named, shape, section] = declared ?? [];
+      const text = line.slice(front.length);
+      set = named;
+      if (named !== undefined) this.#sets.set(named, text);
+      else if (shape !== undefined)
+        this.#shapes.set(shape, { pattern: new RegExp(text), contents: shape.endsWith("FILE") });
+      else if (section !== undefined) preset = section;
+      else {
+        block = [line];
+        this.#blocks.push(block);
+        if (preset !== undefined) this.#preset.set(block, preset);
+        for (const program of line.split(/\s+/)) {
+          const known = this.#lines.get(program);
+          if (known === undefined) this.#lines.set(program, [block]);
+          else known.push(block);
+        }
+      }
+    }
+  }
+
+  #row(block: string[]): Row {
+    const known = this.#parsed.get(block);
+    if (known !== undefined) return known;
+    const [head = "", ...lines] = block;
+    const yes: string[] = [];
+    const no: string[] = [];
+    const calls: CallLines[] = [];
+    for (const line of lines) {
+      if (line.startsWith("+ ")) yes.push(...examples(line));
+      else if (line.startsWith("- ")) no.push(...examples(line));
+      else if (line.startsWith("    ")) calls.at(-1)?.more(line.trim());
+      else if (line.startsWith("  or ")) calls.push(new CallLines(line.slice(5)));
+      else if (calls.length === 0) calls.push(new CallLines(line.trim()));
+      else calls.at(-1)?.add(line.trim());
+    }
+    const row: Row = {
+      programs: head.split(/\s+/),
+      calls: (calls.length === 0 ? [new CallLines("")] : calls).map((call) => this.#call(call)),
+      yes,
+      no,
+      preset: this.#preset.get(block),
+    };
+    this.#parsed.set(block, row);
+    return row;
+  }
+
+  #call({ lines }: CallLines): Call {
+    let global = "";
+    let subcommands: Map<string, Form[]> | undefined;
+    for (const line of lines) {
+      const match = /^([a-z][\w.|-]*(?:,? [\w.|-]+)*):(?: (.*))?$/.exec(line);
+      if (match === null) {
+        global += ` ${line}`;
+        continue;
+      }
+      subcommands ??= new Map();
+      const form = this.#form(match[2] ?? "");
+      for (const path of paths(match[1] as string)) subcommands.set(path, [...(subcommands.get(path) ?? []), form]);
+    }
+    return {
+      form: this.#form(global),
+      subcommands,
+      bare: this.#words(global).includes("bare"),
+    };
+  }
+
+  #words(text: string): string[] {
+    return text
+      .split(/\s+/)
+      .filter((word) => word !== "")
+      .flatMap((word) => {
+        if (!word.startsWith("$")) return [word];
+        const set = this.#sets.get(word.slice(1));
+        if (set === undefined) throw new SyntaxError(`no set is called ${word}`);
+        return this.#words(set);
+      });
+  }
+
+  #form(text: string): Form {
+    const options = new Map<string, Option>();
+    const operands: Operand[] = [];
+    const words = this.#words(text);
+    const flags = new Set(words);
+    const whole = flags.has("words");
+    for (const word of words) {
+      if (word.startsWith("-")) for (const [name, option] of this.#options(word, whole)) options.set(name, option);
+      else if (/^[A-Z<]/.test(word)) operands.push(this.#operand(word));
+      else if (!/^(?:open|words|old|at|alone|bare|none|reader:[\w-]+)$/.test(word))
+        throw new SyntaxError(`the table has a word that means nothing: ${word}`);
+    }
+    return {
+      options,
+      operands,
+      groups: new Set([...options.values()].map(({ group }) => group).filter((group) => group > 0)),
+      open: flags.has("open"),
+      words: whole,
+      old: flags.has("old"),
+      at: flags.has("at"),
+      alone: flags.has("alone"),
+      reader: words.find((word) => word.startsWith("reader:"))?.slice(7),
+    };
+  }
+
+  #options(word: string, whole: boolean): [string, Option][] {
+    const match = /^(--?[^=[:!]+|-[:[!=])(\[=([^\]]*)\]|=2|=(\S*?)|:(\S*?))?(!*)$/.exec(word);
+    if (match === null) throw new SyntaxError(`the table has an option that makes no sense: ${word}`);
+    const [, name = "", value, inner, after, apart, marks = ""] = match;
+    const shape = inner || after || apart;
+    const option: Option = {
+      values: value === undefined || value.startsWith("[") ? 0 : value === "=2" ? 2 : 1,
+      optional: value?.startsWith("[") === true,
+      apart: value?.startsWith(":") === true,
+      shape: shape === undefined || shape === "" ? undefined : this.#shape(shape),
+      group: marks.length,
+    };
+    if (name.startsWith("--") || whole || name === "-#") return [[name, option]];
+    return Array.from(name.slice(1), (letter): [string, Option] => [`-${letter}`, option]);
+  }
+
+  #operand(word: string): Operand {
+    const match = /^(\w+|<[^>]+>)([?*+]?)$/.exec(word);
+    if (match === null) throw new SyntaxError(`the table has an operand that makes no sense: ${word}`);
+    const [, name = "", times] = match;
+    return {
+      shape: this.#shape(name),
+      least: times === "?" || times === "*" ? 0 : 1,
+      most: times === "*" || times === "+" ? Number.POSITIVE_INFINITY : 1,
+    };
+  }
+
+  #shape(name: string): Shape {
+    const known = this.#shapes.get(name);
+    if (known !== undefined) return known;
+    const literal = /^<([^>]+)>$/.exec(name)?.[1] ?? (/^[a-z0-9|.-]+$/.test(name) ? name : undefined);
+    if (literal === undefined) throw new SyntaxError(`no shape is called ${name}`);
+    const shape: Shape = { pattern: new RegExp(`^(?:${literal})$`), contents: false };
+    this.#shapes.set(name, shape);
+    return shape;
+  }
+}
+
+/** The lines of one way to call a program. */
+class CallLines {
+  readonly lines: string[];
+
+  constructor(first: string) {
+    this.lines = [first];
+  }
+
+  add(line: string): void {
+    this.lines.push(line);
+  }
+
+  more(text: string): void {
+    this.lines.push(`${this.lines.pop() ?? ""} ${text}`);
+  }
+}
+
+const examples = (line: string) =>
+  line
+    .slice(2)
+    .split(" ¦ ")
+    .map((text) => text.trim());
+
+/** `images, image ls|list` → `images`, `image ls`, `image list`. */
+function paths(heading: string): string[] {
+  return heading.split(", ").flatMap((path) => {
+    let all = [""];
+    for (const part of path.split(" "))
+      all = all.flatMap((before) => part.split("|").map((word) => (before === "" ? word : `${before} ${word}`)));
+    return all;
+  });
+}
