@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { backgroundShells } from "./background.ts";
 import { TmuxUnusable } from "./errors.ts";
+import { CleanChildren } from "./unasked/clean-children.ts";
 import { fileAccess } from "./files.ts";
 import { quote } from "./quote.ts";
 import { DirectShell } from "./direct/direct-shell.ts";
@@ -57,6 +58,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
 
 async function openWithPane(transport: Transport, options: TargetOptions, notices: Notices): Promise<Target> {
   const outputStore = openOutputStore(options, notices);
+  const clean = new CleanChildren(transport, options.secondLock);
   const session = sessionName(options, transport);
   const shell = choosePaneShell(transport.facts, options.shell);
   const panes = new ManagedPanes({
@@ -74,6 +76,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
     maxSessions: options.maxSessions,
     maxPanes: options.maxPanes,
     outputStore,
+    clean: clean.script,
   });
   try {
     const shared = await panes.openShared();
@@ -85,6 +88,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
       notices,
       outputStore,
       identity,
+      clean,
       shell: shared,
       panes,
       close: () => panes.close(),
@@ -111,9 +115,11 @@ const ENTER_MS = 3_000;
 
 function openDirect(transport: Transport, options: TargetOptions, notices: Notices): Target {
   const outputStore = openOutputStore(options, notices);
+  const clean = new CleanChildren(transport, options.secondLock);
   const shell = new DirectShell({
     transport,
     outputStore,
+    clean: clean.script,
     cwd: transport.facts.cwd,
     notice: (notice) => notices.tell(notice),
   });
@@ -126,6 +132,7 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
     notices,
     outputStore,
     identity,
+    clean,
     shell,
     ownPane: transport.kind === "local" ? ownPane() : undefined,
     close: async () => shell[Symbol.asyncDispose](),
@@ -142,16 +149,19 @@ interface Parts {
   readonly notices: Notices;
   readonly outputStore: OutputStore;
   readonly identity: TargetIdentity;
+  readonly clean: CleanChildren;
   readonly shell: Shell;
   readonly panes?: Panes;
   readonly ownPane?: Pane | undefined;
   readonly close: () => Promise<void>;
 }
 
-function assemble({ transport, options, notices, outputStore, identity, shell, panes, ownPane, close }: Parts): Target {
+function assemble(parts: Parts): Target {
+  const { transport, options, notices, outputStore, identity, clean, shell, panes, ownPane, close } = parts;
+  clean.start();
   let closing: Promise<void> | undefined;
   const closeAll = async () => {
-    await close();
+    await Promise.all([close(), clean.end()]);
     outputStore[Symbol.dispose]();
     await transport[Symbol.asyncDispose]();
   };
@@ -167,6 +177,7 @@ function assemble({ transport, options, notices, outputStore, identity, shell, p
     }),
     ...(panes === undefined ? {} : { panes }),
     ...(ownPane === undefined ? {} : { ownPane }),
+    locks: clean,
     onNotice: (listener) => notices.listen(listener),
     [Symbol.asyncDispose]: () => (closing ??= closeAll()),
   };

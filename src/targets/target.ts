@@ -12,6 +12,7 @@ export interface Target extends AsyncDisposable {
   readonly panes?: Panes;
   /** Without `panes`: the operator's own tmux pane that buddy was started in; for capture and keys only. */
   readonly ownPane?: Pane;
+  readonly locks: Locks;
   /** Things to tell operator and model: reconnected, pane recreated, state lost, the operator ran something. */
   onNotice(listener: (notice: TargetNotice) => void): () => void;
 }
@@ -172,8 +173,39 @@ export interface RunOptions {
   readonly onOutput?: (chunk: { stream: "stdout" | "stderr"; text: string }) => void;
   /** Characters kept of head and tail together. */
   readonly keep?: number;
+  /** Nobody was asked, because the text only reads: it runs in a clean child, and only its last directory is taken over. */
+  readonly unasked?: Unasked;
   /** Tells why the command does not go on, as soon as it is known (password prompt, ...). */
   readonly onWaiting?: (what: RunOutcome & { kind: "waiting" }) => void;
+}
+
+/** [safety] second_lock. */
+export type SecondLock = "auto" | "required" | "off";
+
+/** Whether what nobody was asked about runs where every file system is read-only. */
+export type RoomState =
+  | { readonly kind: "making" }
+  | {
+      readonly kind: "ready";
+      /** Files of other users keep their owner's name inside. */
+      readonly owners: boolean;
+      /** What runs inside cannot make it writable again. */
+      readonly sealed: boolean;
+    }
+  | { readonly kind: "none"; readonly why: string };
+
+/** The locks on what runs without a question. */
+export interface Locks {
+  /** The shell of the clean child: what the policy has to judge for. */
+  readonly shell: "bash" | "sh";
+  readonly room: RoomState;
+  /** Once it is known whether there is a room. */
+  readonly settled: Promise<RoomState>;
+}
+
+export interface Unasked {
+  /** In the read-only room, where the target has one; what would be told wrong facts there runs beside it. */
+  readonly inRoom: boolean;
 }
 
 export interface Shell {
@@ -359,6 +391,8 @@ export interface TargetOptions {
   /** How long a connection may be silent before it is asked whether it still stands. */
   readonly heartbeatMs?: number;
   readonly backgroundTimeoutMs: number;
+  /** `auto` unless given. */
+  readonly secondLock?: SecondLock;
   /** Environment variables that hold secrets: no child ever sees them. */
   readonly secretEnv: readonly string[];
   /** Where the full output of commands outlives this process; without it, it ends with the target. */

@@ -13,7 +13,7 @@ if [ -z "$__buddy_plain" ]; then
 fi
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
-__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_mend=
+__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_mend= __buddy_result=
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   IFS= read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
   cd -- "$__buddy_file" 2>/dev/null
@@ -21,6 +21,7 @@ fi
 
 __buddy_before() {
   __buddy_code=$?
+  if [ -n "$__buddy_result" ]; then __buddy_code=$__buddy_result __buddy_result=; fi
   __buddy_id=$((__buddy_id + 1)) __buddy_more=0 __buddy_mend=
   # After `exec >file` or `exec 2>file` nobody would see prompts and marks: the terminal is put back.
   [ -t 1 ] || exec >/dev/tty
@@ -58,7 +59,7 @@ __buddy_after() {
 
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 __buddy_take() {
-  local tag= line=
+  local tag= line= shown= for=
   if [ "$__buddy_more" = 1 ]; then
     # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
     printf '\033]7771;%s;T;;%s\a' "$__buddy_key" "${READLINE_LINE//[[:cntrl:]]/ }"
@@ -69,6 +70,13 @@ __buddy_take() {
   { IFS= read -r tag; IFS= read -r -d '' line; } 2>/dev/null <"$__buddy_run/$__buddy_pane.next"
   : >|"$__buddy_run/$__buddy_pane.next"
   printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$tag" "${READLINE_LINE//[[:cntrl:]]/ }"
+  { IFS= read -r for; IFS= read -r -d '' shown; } 2>/dev/null <"$__buddy_run/$__buddy_pane.shown"
+  if [ -n "$tag" ] && [ "$for" = "$tag" ]; then
+    # The operator sees the text that runs, not how it is started: readline draws that line where nobody sees it.
+    : >|"$__buddy_run/$__buddy_pane.shown"
+    __buddy_show "$shown"
+    exec 2>/dev/null
+  fi
   case $line in
   ' '*)
     __buddy_history=${HISTCONTROL-}
@@ -79,6 +87,15 @@ __buddy_take() {
   case $line in *=* | *export* | *declare* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   __buddy_hook
   READLINE_LINE=$line READLINE_POINT=${#line}
+}
+
+# Behind the prompt, which readline has erased. One that takes programs to draw is not drawn twice.
+__buddy_show() {
+  local prompt="[buddy $__buddy_id: $__buddy_code] \\$ "
+  case $PS1 in *'$('* | *'`'*) ;; *) prompt=$PS1 ;; esac
+  prompt=${prompt@P}
+  prompt=${prompt##*$'\n'}
+  printf '%s\n' "${prompt//[$'\1\2']/}$1" >&2
 }
 
 # For lines that are typed, where the editor is switched off.

@@ -54,7 +54,7 @@ __buddy_start() {
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 __buddy_take() {
   emulate -L zsh; setopt noxtrace
-  local tag= line=
+  local tag= line= shown= for=
   if [[ -n $PREBUFFER ]]; then
     # The operator is in the middle of a command of several lines: that is given up first, buddy asks again.
     printf '\033]7771;%s;T;;%s\a' $__buddy_key "${PREBUFFER//[[:cntrl:]]/ }${BUFFER//[[:cntrl:]]/ }"
@@ -67,9 +67,21 @@ __buddy_take() {
   __buddy_tag=${tag:-0}
   case $line in (*=* | *export* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   __buddy_hook
+  { IFS= read -r for; IFS= read -r -d '' shown } 2>/dev/null <$__buddy_run/$__buddy_pane.shown
+  if [[ -n $tag && $for == $tag ]]; then
+    # The operator sees the text that runs, not how it is started: that line is accepted without being drawn.
+    : >|$__buddy_run/$__buddy_pane.shown
+    BUFFER=$shown CURSOR=$#shown
+    zle -R
+    zle -I
+    # With a key waiting, zsh does not draw again.
+    zle -U $'\e[7772~'
+  fi
   BUFFER=$line CURSOR=$#line
   zle .accept-line
 }
+
+__buddy_nothing() { :; }
 
 __buddy_history() {
   [[ $1 != " . $__buddy_run/"* ]]
@@ -90,7 +102,11 @@ typeset -ga precmd_functions preexec_functions zshaddhistory_functions
 typeset +x PROMPT PS1 PS2
 __buddy_hook
 zle -N __buddy_take
-for __buddy_map in emacs viins vicmd; do bindkey -M $__buddy_map '\e[7771~' __buddy_take; done
+zle -N __buddy_nothing
+for __buddy_map in emacs viins vicmd; do
+  bindkey -M $__buddy_map '\e[7771~' __buddy_take
+  bindkey -M $__buddy_map '\e[7772~' __buddy_nothing
+done
 unset __buddy_map
 PS2=$'%{\e]7771;'"$__buddy_key"$';I\a%}'"$PS2"
 { print up >|$__buddy_run/$__buddy_pane.up } 2>/dev/null || :

@@ -1,5 +1,6 @@
 /** What a direct shell gets: its loop, each command, and how everything a command started is ended. */
 import { quoteOnOneLine } from "../quote.ts";
+import { followClean } from "../unasked/clean-script.ts";
 
 /**
  * $1 directory for the exported variables, $2 whether to take over those of a shell before, $3 directory, $4 mark for the
@@ -62,6 +63,12 @@ export function changesEnvironment(command: string): boolean {
 export function request(command: string, tag: number): string {
   const save = changesEnvironment(command) ? " __buddy_save=1" : "";
   return `__buddy_tag=${tag}${save} __buddy_text=${quoteOnOneLine(command)}\n`;
+}
+
+/** A command that runs as a clean child; `clean` gives its lines of sh. */
+export function cleanRequest(clean: (to: string) => string): string {
+  const to = '"${__buddy_file%/env}/dir"';
+  return `{ ${clean(to)}\n${followClean(to, "command cd")}\n[ $__buddy_code = 0 ] || (exit $__buddy_code); } 9>&2 2>/dev/null`;
 }
 
 /**

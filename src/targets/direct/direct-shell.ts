@@ -12,7 +12,8 @@ import type {
   TargetNotice,
   Transport,
 } from "../target.ts";
-import { changesEnvironment, DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
+import { changesEnvironment, cleanRequest, DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
+import type { CleanScript } from "../unasked/clean-script.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { Turns } from "../turns.ts";
@@ -23,6 +24,8 @@ export interface DirectShellOptions {
   readonly transport: Transport;
   readonly outputStore: OutputStore;
   readonly cwd: string;
+  /** The script for a command that nobody was asked about. */
+  readonly clean: CleanScript;
   readonly notice: (notice: TargetNotice) => void;
 }
 
@@ -144,7 +147,9 @@ export class DirectShell implements Shell, AsyncDisposable {
     const late = live.begin(tag, into);
     if (late !== "") notes.push(`Programs left in the background printed meanwhile: ${JSON.stringify(late)}`);
     this.#used = true;
-    live.process.stdin.write(request(command, tag));
+    const { unasked } = options;
+    const text = unasked === undefined ? command : cleanRequest((to) => this.#options.clean(command, unasked, to));
+    live.process.stdin.write(request(text, tag));
     const ended = live.finished;
     const how = await waitFor(ended, options);
     if (how !== "ended") {

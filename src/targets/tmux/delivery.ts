@@ -1,5 +1,6 @@
 /** How a command gets into a pane's shell: through its line editor where it has hooks, by a typed line otherwise. */
 import { quote } from "../quote.ts";
+import { followClean } from "../unasked/clean-script.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { tmuxQuote } from "./control.ts";
 
@@ -27,7 +28,11 @@ const MAX_TYPED = 1000;
 const MAX_SHOWN = 2000;
 const MAX_SHOWN_LINES = 40;
 
-export function deliver(command: string, tag: number, place: DeliveryTarget): Delivery {
+/** The lines of sh that run the command as a child which knows nothing of the pane's shell; it leaves its directory in `to`. */
+export type CleanRun = (to: string) => string;
+
+export function deliver(command: string, tag: number, place: DeliveryTarget, clean?: CleanRun): Delivery {
+  if (clean !== undefined) return deliverClean(command, tag, place, clean);
   const number = place.pane.slice(1);
   const next = `${place.directory}/${number}.next`;
   const script = `${place.directory}/${number}.sh`;
@@ -59,10 +64,85 @@ export function deliver(command: string, tag: number, place: DeliveryTarget): De
   };
 }
 
+/** The shell reads how the child is started; the operator sees the command itself. */
+function deliverClean(command: string, tag: number, place: DeliveryTarget, clean: CleanRun): Delivery {
+  const file = (name: string) => `${place.directory}/${place.pane.slice(1)}.${name}`;
+  const to = file("dir");
+  const leaveMode = `copy-mode -q -t ${place.pane}`;
+  const source = ` . ${quote(file("sh"))}`;
+  const lines = clean(quote(to));
+  if (!place.editor) {
+    const child = `{ ${lines}\n${followClean(quote(to), "command cd")}
+[ $__buddy_code = 0 ] || (exit $__buddy_code); } 9>&2 2>/dev/null && :`;
+    const keys = `send-keys -t ${place.pane} -H ${CLEAR} ${hex(Buffer.from(source))} ${ENTER}`;
+    return { lines: [...putFile(file("sh"), typedScript(command, tag, child)), leaveMode, keys], shown: false };
+  }
+  const run = place.shell === "fish" ? putFile(file("run"), `${lines}\nexit $__buddy_code\n`) : [];
+  return {
+    lines: [
+      ...run,
+      ...putFile(file("sh"), cleanSource(command, tag, place.shell, lines, file)),
+      ...putFile(file("shown"), `${tag}\n${excerpt(command)}`),
+      ...putFile(file("next"), `${tag}\n${source}`),
+      leaveMode,
+      `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`,
+    ],
+    shown: true,
+  };
+}
+
+/** The output begins at the mark `S`. What `set -x` and `set -e` of the pane's shell do is not done to the child. */
+function cleanSource(
+  command: string,
+  tag: number,
+  shell: PaneShell["kind"],
+  lines: string,
+  file: (name: string) => string,
+): string {
+  const to = file("dir");
+  const shown = `printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
+  switch (shell) {
+    case "fish":
+      return `__buddy_start; ${shown}
+/bin/sh ${fishQuote(file("run"))} 9>&2
+set -l code $status
+printf '\\033]7771;%s;E;%s;%s\\a' $__buddy_key $code ${tag}
+set -l to
+set -l more
+begin; read to; and read more; and set to ''; end <${fishQuote(to)}
+test -n "$to"; and test "$to" != "$PWD"; and builtin cd -- $to >/dev/null 2>/dev/null
+__buddy_status $code
+`;
+    case "zsh":
+      // An interrupted child would end the lines that follow, and with them its exit code.
+      return `{ print -sr -- ${quote(command)}; ${shown}
+() { emulate -L sh; setopt localtraps noerrexit noxtrace; trap : INT
+${lines}
+}
+${followClean(quote(to), "builtin cd -q")}
+return $__buddy_code } 9>&2 2>/dev/null
+`;
+    case "bash":
+    case "sh":
+      // The line was accepted where nobody saw it, and the mark of its start with it.
+      return `exec 2>/dev/tty
+{ history -s -- ${quote(command)}
+printf '\\033]7;buddy;%s;C;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_key" ${tag}; ${shown}
+${lines}
+${followClean(quote(to), "builtin cd")}
+case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>&2 2>/dev/null
+`;
+  }
+}
+
 /** Takes the command back: a key or line that arrives late finds nothing to do. */
 export function withdraw(place: DeliveryTarget): string[] {
   const number = place.pane.slice(1);
-  return [...putFile(`${place.directory}/${number}.next`, ""), ...putFile(`${place.directory}/${number}.sh`, ":\n")];
+  return [
+    ...putFile(`${place.directory}/${number}.next`, ""),
+    ...putFile(`${place.directory}/${number}.sh`, ":\n"),
+    ...(place.shell === "fish" ? putFile(`${place.directory}/${number}.run`, ":\n") : []),
+  ];
 }
 
 /** Only comments and blanks: nothing a shell would run or give an exit code for. */
@@ -106,13 +186,13 @@ function sourcedScript(command: string, tag: number, shell: PaneShell["kind"]): 
 }
 
 /** The frame marks start and end, as the shell has no hooks of its own. */
-function typedScript(command: string, tag: number): string {
+function typedScript(command: string, tag: number, run = command): string {
   // Typed lines can arrive twice when the first was slow: the second does nothing.
   const once = `case \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
   const head = `{ printf '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag}; } 2>/dev/null`;
   // An expansion that is empty is no command: `set -x` has nothing to show.
   const mend = '{ __buddy_check $?; } 9>&2 2>/dev/null\n${__buddy_mend:+"$__buddy_mend"}';
-  return `${once}\n${head}\n${command}\n${mend}\n{ __buddy_tail $__buddy_code; } 2>/dev/null\n`;
+  return `${once}\n${head}\n${run}\n${mend}\n{ __buddy_tail $__buddy_code; } 2>/dev/null\n`;
 }
 
 function excerpt(command: string): string {

@@ -1,6 +1,7 @@
 /** The tmux objects buddy manages on a target: sessions and panes that carry its mark, within limits, nothing else. */
 import { BuddyError } from "../../lib/errors.ts";
 import type { ManagedPane, Pane, PaneSelector, Panes } from "../target.ts";
+import type { CleanScript } from "../unasked/clean-script.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { paneCommand } from "./bootstrap.ts";
 import { borrowedPane } from "./borrowed-pane.ts";
@@ -16,6 +17,7 @@ export interface ManagedPanesOptions {
   readonly maxSessions: number;
   readonly maxPanes: number;
   readonly outputStore: OutputStore;
+  readonly clean: CleanScript;
 }
 
 const SHARED = "shared";
@@ -187,6 +189,7 @@ export class ManagedPanes implements Panes {
       session,
       name,
       outputStore: this.#options.outputStore,
+      clean: this.#options.clean,
       notice: this.#options.session.notice,
       revive: () => this.#revive(session, name),
     });

@@ -1,6 +1,7 @@
 /** A managed tmux pane: commands go in through its shell's own line, output and ends come out of the stream, exactly. */
 import { randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
+import type { CleanScript } from "../unasked/clean-script.ts";
 import { TmuxUnusable } from "../errors.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type {
@@ -32,6 +33,8 @@ export interface PaneOptions {
   readonly name: string;
   readonly outputStore: OutputStore;
   readonly notice: (notice: TargetNotice) => void;
+  /** The script for a command that nobody was asked about. */
+  readonly clean: CleanScript;
   /** Makes the pane anew after it was lost; gives the row of the new one. */
   readonly revive: () => Promise<PaneRow>;
 }
@@ -194,8 +197,10 @@ export class TmuxPane implements Pane, PaneSink {
 
   #dispatch(command: string, options: RunOptions): RunningCommand {
     const tag = randomInt(1, 2 ** 31 - 1);
-    const { lines, shown } = deliver(command, tag, this.#input.place);
-    const running = new RunningCommand(tag, command, this.#options.outputStore.open(), options, shown);
+    const { unasked } = options;
+    const clean = unasked && ((to: string) => this.#options.clean(command, unasked, to));
+    const { lines, shown } = deliver(command, tag, this.#input.place, clean);
+    const running = new RunningCommand(tag, command, this.#options.outputStore.open(), options, shown, clean);
     this.#input.send(running, lines);
     return running;
   }

@@ -1,4 +1,5 @@
 /** One command that buddy sent into a pane, from the keys to its end. */
+import type { CleanRun } from "./delivery.ts";
 import type { RunOptions, RunOutcome } from "../target.ts";
 import { Recording } from "../output/recording.ts";
 import type { StoredOutput } from "../output/stored-output.ts";
@@ -9,6 +10,8 @@ const MAX_BEFORE = 64 * 1024;
 export class RunningCommand {
   readonly tag: number;
   readonly text: string;
+  /** Runs it as a clean child, where nobody was asked. */
+  readonly clean: CleanRun | undefined;
   readonly recording: Recording;
   readonly notes: string[] = [];
   readonly startedAt = performance.now();
@@ -33,8 +36,9 @@ export class RunningCommand {
   #open = false;
   #frozen = false;
 
-  constructor(tag: number, text: string, spooled: StoredOutput, options: RunOptions, shown: boolean) {
+  constructor(tag: number, text: string, spooled: StoredOutput, options: RunOptions, shown: boolean, clean?: CleanRun) {
     this.tag = tag;
+    this.clean = clean;
     this.text = text;
     this.#shown = shown;
     this.recording = new Recording(spooled, options, "stdout");

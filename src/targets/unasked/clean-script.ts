@@ -1,0 +1,88 @@
+/** What runs without a question: `bash -p -c TEXT`, or `sh -c TEXT`, as a child that knows nothing of the shell it is started from. */
+import { quote } from "../quote.ts";
+import type { MachineFacts, Unasked } from "../target.ts";
+
+/**
+ * Makes the lines of sh that run a text as a clean child: for a shell of the Bourne family, where 9 is what stderr was.
+ * `to` is a word, the file in which the child leaves its last directory. Afterwards __buddy_code is the exit code.
+ */
+export type CleanScript = (text: string, unasked: Unasked, to: string) => string;
+
+export interface CleanShell {
+  readonly kind: "bash" | "sh";
+  readonly path: string;
+}
+
+/** The shell that runs what is not asked about; the policy judges for exactly this one. */
+export function cleanShell({ programs }: Pick<MachineFacts, "programs">): CleanShell {
+  const { bash, sh } = programs;
+  return bash === undefined ? { kind: "sh", path: sh ?? "/bin/sh" } : { kind: "bash", path: bash };
+}
+
+/** A read-only room on the target: where its process is found, and how it is entered. */
+export interface RoomEntry {
+  /** Holds "PID START-TIME" while there is a room. */
+  readonly file: string;
+  /** What enters it, in words for sh; "$__buddy_pid" is its process. A program and its arguments follow. */
+  readonly enter: string;
+  /** Without the room nothing runs. */
+  readonly required: boolean;
+}
+
+export function cleanScript(text: string, shell: CleanShell, room: RoomEntry | undefined, to: string): string {
+  const start = (enter: string, before: string, argument: string) => {
+    const program = `${enter}${quote(shell.path)} ${shell.kind === "bash" ? "-p -c" : "-c"}`;
+    const child = mayMove(text)
+      ? `${program} ${quote(`${before}__buddy_text=$1; shift; ${REPORT}; eval "$__buddy_text" 3>&-`)} ` +
+        `${shell.kind}${argument} ${quote(text)} 3>|${to}`
+      : `${program} ${quote(before + text)} ${shell.kind}${argument}`;
+    return `${child} 2>&9 9>&- || __buddy_code=$?`;
+  };
+  const clear = mayMove(text) ? "" : `: >|${to}\n`;
+  const plain = start("", "", "");
+  if (room === undefined) return `__buddy_code=0\n${clear}${plain}`;
+  const inside = `${ENTER_DIRECTORY}; ${shell.kind === "bash" ? CLOSE_FILES : CLOSE_LOW_FILES}; `;
+  return `__buddy_code=0 __buddy_round=0
+${clear}${LOOK}
+until __buddy_look ${quote(room.file)} || ${room.required ? WAITED : ":"}; do sleep 0.1 2>/dev/null || sleep 1; done
+if [ -n "$__buddy_pid" ]; then ${start(`${room.enter} `, inside, ' "$PWD"')}
+else ${room.required ? REFUSE : plain}
+fi`;
+}
+
+/** For a shell of the Bourne family: enters the directory in which the child ended. */
+export function followClean(to: string, cd: string): string {
+  return `__buddy_to= __buddy_rest=
+{ if IFS= read -r __buddy_to && IFS= read -r __buddy_rest; then __buddy_to=; fi; } <${to}
+[ -z "$__buddy_to" ] || [ "$__buddy_to" = "$PWD" ] || ${cd} -- "$__buddy_to" >/dev/null || :`;
+}
+
+/** Nothing but a change of directory outlives the text. */
+function mayMove(text: string): boolean {
+  return /cd|pushd|popd/.test(text);
+}
+
+const REPORT = `trap '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null' EXIT`;
+
+/** By its name and inside the room: the directory of the shell is on the writable mount. */
+const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old; shift`;
+
+/** Files that the operator's shell has open are on writable mounts: none comes along. sh knows only numbers of one digit. */
+const closeFiles = (keep: string, close: string) =>
+  `for __buddy_fd in /proc/$$/fd/*; do __buddy_fd=\${__buddy_fd##*/}; ` +
+  `case $__buddy_fd in ${keep}) ;; ${close}) eval "exec $__buddy_fd>&-" ;; esac; done; unset __buddy_fd`;
+const CLOSE_FILES = closeFiles("[0-3]", "[0-9]*");
+const CLOSE_LOW_FILES = closeFiles("[0-3]", "[4-9]");
+
+/** Finds the process of the room, if it still is the one that made it and this directory can be entered by its name. */
+const LOOK = `__buddy_look() {
+  __buddy_pid= __buddy_start= __buddy_stat=
+  read -r __buddy_pid __buddy_start <"$1" && IFS= read -r __buddy_stat <"/proc/$__buddy_pid/stat"
+  set -- \${__buddy_stat##*) }
+  if [ -n "$__buddy_start" ] && [ "\${20-}" = "$__buddy_start" ] && [ . -ef "\${PWD:-}" ]; then return 0; fi
+  __buddy_pid=
+  return 1
+}`;
+
+const WAITED = `[ $((__buddy_round=__buddy_round+1)) -gt 50 ]`;
+const REFUSE = `echo 'buddy: the second lock is not ready; nothing was run' >&9; __buddy_code=126`;

@@ -1,0 +1,105 @@
+# buddy: makes a mount namespace in which every file system is read-only, and makes it anew when the mounts change.
+# usage: sh read-only-room.sh DIRECTORY; ends with its stdin. Says once "ready KIND FILE WORDS-TO-ENTER" or "none WHY".
+PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
+LC_ALL=C
+export PATH LC_ALL
+tab=$(printf '\t')
+say() { line=; for word; do line="$line${line:+$tab}$word"; done; printf '%s\n' "$line"; }
+none() { say none "$1"; exit 0; }
+
+for name in unshare nsenter mount mkfifo cmp; do
+  command -v $name >/dev/null || none "$name is not installed"
+done
+[ -r /proc/self/mounts ] || none "/proc is not mounted"
+
+umask 077
+mkdir -p "$1" 2>/dev/null
+if [ -L "$1" ] || [ ! -d "$1" ] || [ ! -O "$1" ] || [ ! -w "$1" ]; then none "no private directory for it"; fi
+for old in "$1"/room.*; do
+  if [ -d "$old" ] && ! kill -0 "${old##*.}" 2>/dev/null; then rm -rf "$old"; fi
+done
+dir=$1/room.$$ file=$1/room.$$/process
+mkdir "$dir" 2>/dev/null || none "no private directory for it"
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 0' HUP INT TERM
+
+# Inside: nothing comes in from outside any more, then one mount after the other. What cannot be seen, because something is
+# mounted over it, need not be read-only. /proc and /dev/pts hold no files; where they can be read-only, they are.
+inside='
+mount -n --make-rprivate / 2>/dev/null
+mount -n -o remount,bind,ro=recursive / 2>/dev/null
+nl="
+"
+left=
+while read -r device at type options rest; do
+  case $at in *\\*) at=$(printf "%b_" "$at"); at=${at%_} ;; esac
+  kept=
+  while [ -n "$left" ]; do
+    one=${left%%"$nl"*} left=${left#*"$nl"}
+    case $one/ in "${at%/}"/*) ;; *) kept=$kept$one$nl ;; esac
+  done
+  left=$kept
+  case ,$options, in *,ro,*) continue ;; esac
+  mount -n -o remount,bind,ro "$at" 2>/dev/null && continue
+  case $type in proc|devpts|mqueue|autofs) ;; *) left=$left$at$nl ;; esac
+done </proc/self/mounts
+if [ -n "$left" ]; then echo "left ${left%%"$nl"*}"; exit 1; fi
+echo made
+read -r end
+'
+# Sets pid and start; stdin of this script belongs to the room, which ends with it.
+make() {
+  rm -f "$dir/said"
+  mkfifo "$dir/said" || return 1
+  cat /proc/self/mounts >"$dir/mounts"
+  unshare $1 sh -c "$inside" buddy-room <&4 >"$dir/said" 2>/dev/null 4<&- &
+  pid=$! said=
+  read -r said <"$dir/said"
+  if [ "$said" != made ]; then
+    case $said in left*) why="${said#left } cannot be made read-only" ;; esac
+    wait $pid
+    return 1
+  fi
+  IFS= read -r stat <"/proc/$pid/stat" || return 1
+  set -- ${stat##*) }
+  start=${20}
+}
+publish() { printf '%s %s\n' "$pid" "$start" >"$dir/new" && mv -f "$dir/new" "$file"; }
+# What enters must start programs, and they must not be able to write.
+works() { "$@" true 2>/dev/null && ! "$@" sh -c ': >"$1"' sh "$dir/probe" 2>/dev/null; }
+exec 4<&0 </dev/null
+
+why= kind=root how=-m uid=$(id -u) nsenter=$(command -v nsenter)
+if [ "$uid" = 0 ] && make "$how"; then set -- "$nsenter" -m -t "$pid"
+else
+  kind=user how='-c --keep-caps -m'
+  make "$how" || none "${why:-the system does not allow mount namespaces}"
+  set -- "$nsenter" -U -m --preserve-credentials -t "$pid"
+fi
+works "$@" || none "it cannot be entered"
+# root could mount it writable again, or leave it through another process: both take a capability.
+drop=sys_admin,-sys_ptrace
+if [ "$uid" != 0 ]; then :
+elif works "$@" setpriv --bounding-set -$drop; then set -- "$@" "$(command -v setpriv)" --bounding-set -$drop
+elif works "$@" capsh --drop=cap_sys_admin,cap_sys_ptrace -- -c 'exec "$0" "$@"'; then
+  set -- "$@" "$(command -v capsh)" --drop=cap_sys_admin,cap_sys_ptrace -- -c 'exec "$0" "$@"'
+fi
+publish || none "no private directory for it"
+first=$pid
+for word; do
+  shift
+  case $word in "$first") word=@pid@ ;; esac
+  set -- "$@" "$word"
+done
+say ready $kind "$file" "$@"
+
+# Mounts that appear later are not in the room, and those that go are held by it: it is made anew.
+if command -v findmnt >/dev/null; then findmnt --poll -n -o ACTION 2>/dev/null
+else while sleep 2; do echo look; done
+fi | while read -r action; do
+  if cmp -s "$dir/mounts" /proc/self/mounts; then continue; fi
+  rm -f "$file"
+  old=$pid
+  if make "$how"; then publish; fi
+  kill "$old" 2>/dev/null
+done
