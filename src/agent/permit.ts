@@ -4,11 +4,12 @@ import { prefixesOf } from "../policy/shell/command-prefix.ts";
 import { holdsSecrets } from "../policy/secret-files.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
-import type { ResolvedPath, Target } from "../targets/target.ts";
+import type { ResolvedPath, SecondLock, Target, Unasked } from "../targets/target.ts";
 import { boundDiff, diffSize } from "../tools/diff.ts";
 import { shellFor } from "../tools/select-shell.ts";
 import type { Declared, Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEventBody, Risk } from "./events.ts";
+import { unaskedRun } from "./unasked.ts";
 
 export interface PermitParts {
   readonly approvals: Approvals;
@@ -19,6 +20,8 @@ export interface PermitParts {
   /** shell_confirm and fetch_confirm. */
   readonly confirm: { readonly shell: boolean; readonly fetch: boolean };
   readonly shellRoots: readonly string[];
+  /** [safety] second_lock. */
+  readonly secondLock: SecondLock;
   readonly dryRun: boolean;
 }
 
@@ -33,7 +36,14 @@ export interface PermitCall {
 
 export type Permission =
   /** `note` is for the model: the operator changed the command, for example; `path` is where a write was permitted. */
-  | { readonly kind: "run"; readonly input: unknown; readonly note?: string; readonly path?: string }
+  | {
+      readonly kind: "run";
+      readonly input: unknown;
+      readonly note?: string;
+      readonly path?: string;
+      /** Nobody was asked, because the policy proved that the text only reads. */
+      readonly unasked?: Unasked;
+    }
   /** `nobody` names what was refused because nobody could be asked. */
   | { readonly kind: "result"; readonly result: ToolResult; readonly nobody?: string };
 
@@ -85,15 +95,22 @@ async function permitShell(
   let edited = false;
   for (;;) {
     const judged = await parts.judgeShell(command);
-    const verdict = await shellVerdict(parts, call, intent, target, judged);
+    let verdict = await shellVerdict(parts, call, intent, target, judged);
     if (verdict.kind === "deny") return refusedByPolicy(verdict);
+    let unasked: Unasked | undefined;
+    if (verdict.kind === "allow" && judged.readOnly && !edited) {
+      const { cwd } = await shellFor(target, call.input as { session?: string; pane?: string });
+      const how = await unaskedRun(target, command, judged, cwd, parts.secondLock);
+      if ("ask" in how) verdict = { kind: "ask", why: how.ask };
+      else unasked = how.unasked;
+    }
     const readOnly =
       judged.readOnly && !intent.declared.mutation && !intent.declared.privesc && intent.detached !== true;
     if (parts.dryRun && !readOnly) return dryRun(`would run: ${command}`, verdict);
     const input = edited ? { ...(call.input as object), command } : call.input;
     const run: Permission = edited
       ? { kind: "run", input, note: `the operator changed the command; what ran was: ${command}` }
-      : { kind: "run", input };
+      : { kind: "run", input, ...(unasked === undefined ? {} : { unasked }) };
     // An edited command was typed by the operator: the policy may still refuse it, but nobody asks twice.
     if (verdict.kind === "allow" || edited || !parts.confirm.shell) return run;
     const derived = { risk: judged.risk, mutation: judged.mutation, privesc: judged.privesc };

@@ -130,7 +130,11 @@ export class CallRunner {
       }
       const started = performance.now();
       const result = await orCancelled(
-        tool.run(permission.input, permission.path === undefined ? context : { ...context, onlyAt: permission.path }),
+        tool.run(permission.input, {
+          ...context,
+          ...(permission.path === undefined ? {} : { onlyAt: permission.path }),
+          ...(permission.unasked === undefined ? {} : { unasked: permission.unasked }),
+        }),
         batch.signal,
       );
       clock.ms = performance.now() - started;

@@ -60,8 +60,11 @@ export function callRunner({ loaded, registry, target, approvals, dryRun, local 
     target: () => target.get(),
     judgeShell: async (command) => {
       const { judgeShell } = await import("../policy/shell/judge.ts");
-      const facts = target.opened?.transport.facts;
-      const context = facts === undefined ? {} : { user: facts.user, home: facts.home };
+      const opened = target.opened;
+      const facts = opened?.transport.facts;
+      // Before the target is known, the stricter reading.
+      const shell = opened?.locks.shell ?? "sh";
+      const context = facts === undefined ? { shell } : { shell, user: facts.user, home: facts.home };
       return judgeShell(command, shellRules(config), context);
     },
     judgeWrite: async (path, asked) => {
@@ -74,6 +77,7 @@ export function callRunner({ loaded, registry, target, approvals, dryRun, local 
     },
     confirm: { shell: config.tools.shell_confirm, fetch: config.tools.fetch_confirm },
     shellRoots: config.tools.shell_roots,
+    secondLock: config.safety.second_lock,
     dryRun,
   });
 }

@@ -256,6 +256,7 @@ function targetOptions(loaded: LoadedConfig, globals: GlobalOptions): Omit<Targe
     maxPanes: config.tmux.max_panes,
     ...(cwd === undefined ? {} : { cwd }),
     backgroundTimeoutMs: config.tools.background_timeout,
+    secondLock: config.safety.second_lock,
     secretEnv: secretVariables(loaded),
   };
 }

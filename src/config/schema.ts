@@ -77,6 +77,11 @@ export const SETTINGS = {
     dangerous_rm: oneOf(LEVELS, "block", "rm -r of /, home, .git, * and system directories"),
     disk: oneOf(LEVELS, "block", "writing to disks, formatting, chmod or chown -R of root"),
     fork_bomb: oneOf(LEVELS, "block", "fork bombs"),
+    second_lock: oneOf(
+      ["auto", "required", "off"],
+      "auto",
+      "read-only commands run where no file can be written: auto: where the machine can; required: ask elsewhere",
+    ),
   },
   limits: {
     shell: limit("of a command's output that the model gets"),

@@ -46,7 +46,8 @@ export function runShellTool(settings: ShellSettings): Tool<RunShellInput> {
 }
 
 const DESCRIPTION =
-  "Run a shell command on {{label}}; cd and variables persist. Working directory: {{cwd}}. " +
+  "Run a shell command on {{label}}; cd and variables persist, but variables and options of a command that runs unasked " +
+  "do not outlive it. Working directory: {{cwd}}. " +
   "Waits up to {{wait}} (slow: {{slow}}). Write long scripts to a file first.";
 
 function intent({ command, mode, wait, risk, mutation, privesc, why }: RunShellInput): Intent {

@@ -1,6 +1,6 @@
 /** The contract of a tool: a name, a schema, what it intends, and how it runs. */
 import type { z } from "zod";
-import type { ResolvedPath, Target } from "../targets/target.ts";
+import type { ResolvedPath, Target, Unasked } from "../targets/target.ts";
 import type { BudgetKind } from "./budget.ts";
 
 export interface Tool<In = unknown> {
@@ -79,6 +79,8 @@ export interface ToolContext {
   readonly dryRun: boolean;
   /** For writes: the resolved path that was judged and approved; nothing may be written elsewhere. */
   readonly onlyAt?: string;
+  /** For commands: nobody was asked, because the policy proved that the text only reads. */
+  readonly unasked?: Unasked;
 }
 
 export interface ToolResult {

@@ -10,7 +10,12 @@ export async function runAndWatch(
   target: Target,
   context: ToolContext,
 ): Promise<ToolResult> {
-  const result = await shell.run(command, { ...wait, ...following(target, context) });
+  const { unasked } = context;
+  const result = await shell.run(command, {
+    ...wait,
+    ...following(target, context),
+    ...(unasked === undefined ? {} : { unasked }),
+  });
   const waitMs = "waitMs" in wait ? wait.waitMs : 0;
   const told = outcomeText(result, {
     waitMs,

@@ -20,6 +20,11 @@ const context: ToolContext = {
 const machine = {
   identity: { label: "ssh op@web1", user: "op", host: "web1", machine: "m1" },
   shell: { cwd: "/srv" },
+  locks: {
+    shell: "bash",
+    room: { kind: "none", why: "not made" },
+    settled: Promise.resolve({ kind: "none", why: "not made" }),
+  },
   files: {
     resolve: (path: string) =>
       Promise.resolve({
@@ -62,6 +67,7 @@ async function decide({
       judgeWrite: () => Promise.resolve(write),
       confirm: { shell: true, fetch: false },
       shellRoots: [],
+      secondLock: "auto",
       dryRun: false,
       ...parts,
     },
@@ -93,8 +99,18 @@ const readOnly = {
 describe("a command", () => {
   test("that is proven read-only runs", async () => {
     const { permission, asked } = await decide({ intent: command(), judgement: readOnly });
-    expect(permission.kind).toBe("run");
+    expect(permission).toMatchObject({ kind: "run", unasked: { inRoom: true } });
     expect(asked).toHaveLength(0);
+  });
+
+  test("that is proven read-only is asked about where the second lock is required and missing", async () => {
+    const { asked } = await decide({ intent: command(), judgement: readOnly, parts: { secondLock: "required" } });
+    expect(asked).toHaveLength(1);
+  });
+
+  test("that the operator approved runs in the shell itself", async () => {
+    const { permission } = await decide({ intent: command(), answers: [{ kind: "yes" }] });
+    expect(permission).toEqual({ kind: "run", input: { command: "make it" } });
   });
 
   test.each([[{ mutation: true }], [{ privesc: true }], [{ risk: "high" as const }]])(

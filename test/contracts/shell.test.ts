@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Need, needs } from "../support/needs.ts";
 import { openTestTarget, temporaryHome } from "../support/tmux.ts";
 import { CASES, type Place, type ShellName, whole } from "./shell-cases.ts";
+import { UNASKED } from "./unasked-cases.ts";
 
 interface Combination {
   readonly where: "local" | "ssh" | "container";
@@ -93,6 +94,13 @@ for (const { where, shell, program, image } of COMBINATIONS) {
           outcome: { kind: "exited", code: 0 },
           output: "next\n",
         });
+      });
+    }
+
+    for (const one of UNASKED) {
+      test(`unasked: ${one.name}`, async () => {
+        await place.target.locks.settled;
+        await one.run(place, (text) => place.target.shell.run(text, { waitMs: 15_000, unasked: { inRoom: true } }));
       });
     }
   });

@@ -30,6 +30,7 @@ export function agentOn(client: ModelClient, options: RigOptions = {}): { agent:
     judgeWrite: () => Promise.resolve({ kind: "allow", why: "anywhere" }),
     confirm: { shell: true, fetch: false },
     shellRoots: [],
+    secondLock: "auto",
     dryRun: false,
     ...options.calls,
   });

@@ -104,7 +104,12 @@ function judge(
     case "line":
       // A command that has just ended leaves its shell reading, a moment before the mark of its end arrives.
       if (seen.shellItself && before?.doing !== "line") return undefined;
-      return { kind: "waiting", for: INTERPRETERS.test(program) && !seen.shellItself ? "repl" : "line", program };
+      // The shell of a clean child reads its text from the command line: what it waits for is a line for `read`.
+      return {
+        kind: "waiting",
+        for: INTERPRETERS.test(program) && !seen.shellItself && command.clean === undefined ? "repl" : "line",
+        program,
+      };
     case "raw":
       if (/pass(word|phrase)|\bPIN\b/i.test(command.recording.lastLine))
         return { kind: "waiting", for: "password", program };

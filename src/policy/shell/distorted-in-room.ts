@@ -1,0 +1,39 @@
+/**
+ * Reads that would be told wrong facts in a read-only mount namespace: there every mount is read-only, other processes
+ * cannot be looked into, and without root the files of other users belong to nobody. They run beside it.
+ */
+import { words } from "../../lib/words.ts";
+import type { ShellJudgement } from "../verdict.ts";
+
+/** Why the text needs the machine as it is; undefined: it can run in the room. `owners`: names of owners are right there. */
+export function distortedInRoom(text: string, { commands }: ShellJudgement, owners: boolean): string | undefined {
+  if (PROCESS_FILES.test(text)) return "it looks into a process or at the mounts";
+  if (WRITABLE.test(text)) return "it asks what can be written";
+  for (const { words: argv } of commands) {
+    const name = (argv[0] ?? "").split("/").at(-1) ?? "";
+    if (MOUNTS_AND_PROCESSES.has(name)) return `${name} looks into processes or at the mounts`;
+    if (/^(?:ss|netstat)$/.test(name) && argv.some((word) => /^-\w*p|^--p/.test(word)))
+      return `${name} looks into processes`;
+    if (!owners && showsOwners(name, argv.slice(1))) return `${name} shows who owns what`;
+  }
+  return undefined;
+}
+
+const PROCESS_FILES = /\/proc\/(?:self|thread-self|mounts|[\d*?[{$"'])|\/etc\/mtab|\/proc\/?(?=["'\s*;|&)]|$)/;
+const WRITABLE = /(?:\[|\btest)\s.*-w\s|-writable\b/;
+
+const MOUNTS_AND_PROCESSES = new Set(
+  words("mount findmnt mountpoint lsof fuser pmap pwdx lsns ipcs lsipc nvme smartctl btrfs zfs zpool iotop perf"),
+);
+
+function showsOwners(name: string, args: readonly string[]): boolean {
+  const has = (pattern: RegExp) => args.some((word) => pattern.test(word));
+  if (OWNERS.has(name)) return true;
+  if (/^(?:ls|dir|vdir|ll|exa|eza|tree|namei)$/.test(name)) return name === "vdir" || has(/^-[^-]*[lngou]|^--/);
+  if (name === "find") return has(/^-(?:ls|fls|printf|fprintf|user|uid|group|gid|nouser|nogroup)$/);
+  return /^(?:rpm|dpkg|debsums)$/.test(name) && has(/^-[^-]*V|^--verify/);
+}
+
+const OWNERS = new Set(
+  words(`stat ps pgrep top htop atop pidstat id groups getfacl lslogins w pstree systemd-cgls systemd-cgtop test [ [[`),
+);

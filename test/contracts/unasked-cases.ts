@@ -1,0 +1,133 @@
+/** What a command that nobody was asked about must and must not do, in every shell and on every transport. */
+import { expect } from "bun:test";
+import type { RunResult } from "../../src/targets/target.ts";
+import { until } from "../support/until.ts";
+import type { Place } from "./shell-cases.ts";
+import { whole } from "./shell-cases.ts";
+
+export interface UnaskedCase {
+  readonly name: string;
+  readonly run: (place: Place, unasked: (text: string) => Promise<RunResult>) => Promise<void>;
+}
+
+const isPosix = ({ shell }: Place) => shell !== "fish";
+const approved = (place: Place, text: string) => place.target.shell.run(text, { waitMs: 15_000 });
+const here = async (place: Place) => whole(await approved(place, "pwd")).trim();
+
+export const UNASKED: readonly UnaskedCase[] = [
+  {
+    name: "output and exit code",
+    run: async (_, unasked) => {
+      const result = await unasked("echo out; ls /nonexistent 2>/dev/null; sh -c 'exit 7'");
+      expect({ outcome: result.outcome, text: whole(result) }).toEqual({
+        outcome: { kind: "exited", code: 7 },
+        text: "out\n",
+      });
+    },
+  },
+  {
+    name: "several lines, quotes, no newline at the end",
+    run: async (_, unasked) => {
+      expect(whole(await unasked("echo 'a  b'\necho \"c'd\"\nprintf e"))).toBe("a  b\nc'd\ne");
+    },
+  },
+  {
+    name: "a syntax error is a result",
+    run: async (_, unasked) => {
+      const { outcome } = await unasked("if");
+      expect(outcome.kind === "exited" && outcome.code !== 0).toBe(true);
+    },
+  },
+  {
+    name: "a change of directory is taken over",
+    run: async (place, unasked) => {
+      const before = await here(place);
+      const result = await unasked("cd /etc && cd .. && cd usr");
+      expect(result.cwd).toBe("/usr");
+      expect(await here(place)).toBe("/usr");
+      await unasked(`cd ${before}`);
+      expect(await here(place)).toBe(before);
+    },
+  },
+  {
+    name: "a change of directory inside parentheses is not",
+    run: async (place, unasked) => {
+      const before = await here(place);
+      expect((await unasked("(cd /etc; pwd)")).cwd).toBe(before);
+      expect(await here(place)).toBe(before);
+    },
+  },
+  {
+    name: "exported variables come along",
+    run: async (place, unasked) => {
+      await approved(place, place.shell === "fish" ? "set -gx UNASKED_SEEN yes" : "export UNASKED_SEEN=yes");
+      expect(whole(await unasked("printenv UNASKED_SEEN"))).toBe("yes\n");
+    },
+  },
+  {
+    name: "functions, variables that are not exported and buddy's own do not",
+    run: async (place, unasked) => {
+      await approved(
+        place,
+        isPosix(place) ? "hidden=no; date() { echo hijacked; }" : "set -g hidden no; function date; echo hijacked; end",
+      );
+      try {
+        expect(whole(await unasked("echo ${hidden-unset} ${__buddy_key-unset} ${__buddy_run-unset}"))).toBe(
+          "unset unset unset\n",
+        );
+        expect(whole(await unasked("date +x"))).toBe("x\n");
+      } finally {
+        await approved(place, isPosix(place) ? "unset -f date; unset hidden" : "functions -e date; set -e hidden");
+      }
+    },
+  },
+  {
+    name: "nothing it sets outlives it",
+    run: async (place, unasked) => {
+      await unasked("left=1; set -f; ls() { echo hijacked; }");
+      const look = isPosix(place) ? "echo ${left-unset}" : "set -q left; and echo set; or echo unset";
+      expect(whole(await approved(place, look))).toBe("unset\n");
+    },
+  },
+  {
+    name: "it gets no open file but the first three",
+    run: async (place, unasked) => {
+      if (isPosix(place)) await approved(place, "exec 5</dev/null");
+      // The directory that ls itself reads is the fourth.
+      expect(
+        whole(await unasked("cd /; ls /proc/self/fd"))
+          .trim()
+          .split(/\s+/),
+      ).toEqual(["0", "1", "2", "3"]);
+      if (isPosix(place)) await approved(place, "exec 5<&-");
+    },
+  },
+  {
+    name: "where there is a room, it can write nowhere",
+    run: async (place, unasked) => {
+      const room = await place.target.locks.settled;
+      const name = `buddy-room-${crypto.randomUUID()}`;
+      const result = await unasked(`for d in . /tmp /dev/shm "$HOME"; do : >"$d/${name}"; done`);
+      const found = await place.target.transport.run(
+        `n=0; for d in "$1" /tmp /dev/shm "$HOME"; do if [ -e "$d/$2" ]; then n=1; rm -f "$d/$2"; fi; done; exit $n`,
+        { args: [place.target.shell.cwd, name] },
+      );
+      expect(found.code).toBe(room.kind === "ready" ? 0 : 1);
+      expect(result.outcome.kind).toBe("exited");
+    },
+  },
+  {
+    name: "the pane shows its text and not how it is started",
+    run: async (place, unasked) => {
+      if (place.target.panes === undefined) return;
+      await unasked("echo shown$((40 + 2))");
+      const pane = (place.target.shell as unknown as { id: string }).id;
+      await until(async () => {
+        const screen = await place.tmux("capture-pane", "-p", "-J", "-t", pane);
+        return screen.includes("echo shown$((40 + 2))") && screen.includes("shown42");
+      }, "the text");
+      const screen = await place.tmux("capture-pane", "-p", "-J", "-t", pane);
+      expect(screen).not.toMatch(/nsenter|bash -p/);
+    },
+  },
+];
