@@ -98,8 +98,10 @@ if command -v findmnt >/dev/null; then findmnt --poll -n -o ACTION 2>/dev/null
 else while sleep 2; do echo look; done
 fi | while read -r action; do
   if cmp -s "$dir/mounts" /proc/self/mounts; then continue; fi
+  : >"$file.changing"
   rm -f "$file"
   old=$pid
   if make "$how"; then publish; fi
+  rm -f "$file.changing"
   kill "$old" 2>/dev/null
 done

@@ -72,10 +72,12 @@ function deliverClean(command: string, tag: number, place: DeliveryTarget, clean
   const source = ` . ${quote(file("sh"))}`;
   const lines = clean(quote(to));
   if (!place.editor) {
-    const child = `{ ${lines}\n${followClean(quote(to), "command cd")}
-[ $__buddy_code = 0 ] || (exit $__buddy_code); } 9>&2 2>/dev/null && :`;
+    const child = `{ ${lines}\n${followClean(quote(to), "command cd")}; } 9>&2 2>/dev/null`;
     const keys = `send-keys -t ${place.pane} -H ${CLEAR} ${hex(Buffer.from(source))} ${ENTER}`;
-    return { lines: [...putFile(file("sh"), typedScript(command, tag, child)), leaveMode, keys], shown: false };
+    return {
+      lines: [...putFile(file("sh"), typedScript(command, tag, child, "$__buddy_code")), leaveMode, keys],
+      shown: false,
+    };
   }
   const run = place.shell === "fish" ? putFile(file("run"), `${lines}\nexit $__buddy_code\n`) : [];
   return {
@@ -115,22 +117,20 @@ __buddy_status $code
 `;
     case "zsh":
       // An interrupted child would end the lines that follow, and with them its exit code.
-      return `{ print -sr -- ${quote(command)}; ${shown}
-() { emulate -L sh; setopt localtraps noerrexit noxtrace; trap : INT
+      return `{ print -sr -- ${quote(command)}; () {
+emulate -L sh; setopt localtraps noerrexit noxtrace; trap : INT; ${shown}
 ${lines}
-}
 ${followClean(quote(to), "builtin cd -q")}
-return $__buddy_code } 9>&2 2>/dev/null
+return $__buddy_code } } 9>&2 2>/dev/null
 `;
     case "bash":
     case "sh":
-      // The line was accepted where nobody saw it, and the mark of its start with it.
-      return `exec 2>/dev/tty
-{ history -s -- ${quote(command)}
+      // The line was accepted where nobody saw it, and the mark of its start with it; the next prompt puts stderr back.
+      return `{ history -s -- ${quote(command)}
 printf '\\033]7;buddy;%s;C;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_key" ${tag}; ${shown}
 ${lines}
 ${followClean(quote(to), "builtin cd")}
-case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>&2 2>/dev/null
+case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>/dev/tty 2>/dev/null
 `;
   }
 }
@@ -186,12 +186,12 @@ function sourcedScript(command: string, tag: number, shell: PaneShell["kind"]): 
 }
 
 /** The frame marks start and end, as the shell has no hooks of its own. */
-function typedScript(command: string, tag: number, run = command): string {
+function typedScript(command: string, tag: number, run = command, code = "$?"): string {
   // Typed lines can arrive twice when the first was slow: the second does nothing.
   const once = `case \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
   const head = `{ printf '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag}; } 2>/dev/null`;
   // An expansion that is empty is no command: `set -x` has nothing to show.
-  const mend = '{ __buddy_check $?; } 9>&2 2>/dev/null\n${__buddy_mend:+"$__buddy_mend"}';
+  const mend = `{ __buddy_check ${code}; } 9>&2 2>/dev/null\n\${__buddy_mend:+"$__buddy_mend"}`;
   return `${once}\n${head}\n${run}\n${mend}\n{ __buddy_tail $__buddy_code; } 2>/dev/null\n`;
 }
 

@@ -21,7 +21,7 @@ export function cleanShell({ programs }: Pick<MachineFacts, "programs">): CleanS
 
 /** A read-only room on the target: where its process is found, and how it is entered. */
 export interface RoomEntry {
-  /** Holds "PID START-TIME" while there is a room. */
+  /** Holds "PID START-TIME" while there is a room; beside it, FILE.changing while it is made anew. */
   readonly file: string;
   /** What enters it, in words for sh; "$__buddy_pid" is its process. A program and its arguments follow. */
   readonly enter: string;
@@ -39,13 +39,15 @@ export function cleanScript(text: string, shell: CleanShell, room: RoomEntry | u
     return `${child} 2>&9 9>&- || __buddy_code=$?`;
   };
   const clear = mayMove(text) ? "" : `: >|${to}\n`;
-  const plain = start("", "", "");
+  const close = `${shell.kind === "bash" ? CLOSE_FILES : CLOSE_LOW_FILES}; `;
+  const plain = start("", close, "");
   if (room === undefined) return `__buddy_code=0\n${clear}${plain}`;
-  const inside = `${ENTER_DIRECTORY}; ${shell.kind === "bash" ? CLOSE_FILES : CLOSE_LOW_FILES}; `;
   return `__buddy_code=0 __buddy_round=0
 ${clear}${LOOK}
-until __buddy_look ${quote(room.file)} || ${room.required ? WAITED : ":"}; do sleep 0.1 2>/dev/null || sleep 1; done
-if [ -n "$__buddy_pid" ]; then ${start(`${room.enter} `, inside, ' "$PWD"')}
+until __buddy_look ${quote(room.file)} || ${room.required ? WAITED : `[ ! -e ${quote(`${room.file}.changing`)} ] || ${WAITED}`}; do
+  sleep 0.05 2>/dev/null || sleep 1
+done
+if [ -n "$__buddy_pid" ]; then ${start(`${room.enter} `, `${ENTER_DIRECTORY}; ${close}`, ' "$PWD"')}
 else ${room.required ? REFUSE : plain}
 fi`;
 }
@@ -76,13 +78,14 @@ const CLOSE_LOW_FILES = closeFiles("[0-3]", "[4-9]");
 
 /** Finds the process of the room, if it still is the one that made it and this directory can be entered by its name. */
 const LOOK = `__buddy_look() {
-  __buddy_pid= __buddy_start= __buddy_stat=
-  read -r __buddy_pid __buddy_start <"$1" && IFS= read -r __buddy_stat <"/proc/$__buddy_pid/stat"
-  set -- \${__buddy_stat##*) }
-  if [ -n "$__buddy_start" ] && [ "\${20-}" = "$__buddy_start" ] && [ . -ef "\${PWD:-}" ]; then return 0; fi
+  __buddy_pid= __buddy_start= __buddy_stat= __buddy_field=1
+  IFS=' ' read -r __buddy_pid __buddy_start <"$1" && IFS= read -r __buddy_stat <"/proc/$__buddy_pid/stat"
+  __buddy_stat=\${__buddy_stat##*) }
+  while [ $__buddy_field -lt 20 ]; do __buddy_stat=\${__buddy_stat#* } __buddy_field=$((__buddy_field + 1)); done
+  if [ -n "$__buddy_start" ] && [ "\${__buddy_stat%% *}" = "$__buddy_start" ] && [ . -ef "\${PWD:-}" ]; then return 0; fi
   __buddy_pid=
   return 1
 }`;
 
-const WAITED = `[ $((__buddy_round=__buddy_round+1)) -gt 50 ]`;
+const WAITED = `[ $((__buddy_round=__buddy_round+1)) -gt 60 ]`;
 const REFUSE = `echo 'buddy: the second lock is not ready; nothing was run' >&9; __buddy_code=126`;
