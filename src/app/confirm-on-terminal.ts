@@ -13,7 +13,7 @@ export async function yesOnTerminal(question: string): Promise<boolean | undefin
 
 /**
  * Read asynchronously, so that Ctrl-C is heard where a command listens to signals; and not with tty.ReadStream, which in
- * Bun goes on reading after it is destroyed and takes the REPL's keys.
+ * Bun continues to read after it is destroyed and takes the REPL's keys.
  */
 async function lineFrom(terminal: number, question: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();

@@ -1,4 +1,4 @@
-/** The target of a run: opened beside the first model request, and only if something is asked; what is known of it before and after. */
+/** The target of a run: opened beside the first model request, and only if there is a prompt; its facts before and after. */
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 
@@ -6,7 +6,7 @@ export interface LazyTargetOptions {
   readonly open: (options: TargetOptions) => Promise<Target>;
   readonly target: Omit<TargetOptions, "signal" | "onNotice">;
   readonly onNotice: (notice: TargetNotice) => void;
-  /** The machine has told who it is. */
+  /** The machine has reported who it is. */
   readonly onOpen: (target: Target) => void;
 }
 
@@ -34,7 +34,7 @@ export class LazyTarget implements AsyncDisposable {
     return this.#opened;
   }
 
-  /** Begins to open it; a failure is kept for whoever asks. */
+  /** Begins to open it; a failure is kept for the first caller of get(). */
   start(): void {
     if (this.#opening === undefined) this.#begin().catch(() => undefined);
   }
@@ -71,17 +71,17 @@ export class LazyTarget implements AsyncDisposable {
     return { label, cwd: target.cwd ?? process.cwd(), tmux, ...(ownPane ? { ownPane } : {}) };
   }
 
-  /** The run is to end: what is opening is ended, and a machine that gives no answer is let go of, so that nobody has to wait for it. */
+  /** The run is about to end: stops opening, and abandons a machine that does not answer, so that the exit is quick. */
   async leaveIfSilent(): Promise<void> {
     this.#leave.abort();
     const target = this.#opened;
     if (target === undefined || (await target.transport.answers(SILENCE_MS))) return;
-    // First told, then cut: nothing tries to connect again.
+    // Closed first, then cut: nothing tries to connect again.
     void Promise.resolve(target[Symbol.asyncDispose]()).catch(() => undefined);
     await target.transport.abandon();
   }
 
-  /** Ends what is opening, or closes what is open; waits only so long for a machine that does not answer, or that nobody asked. */
+  /** Stops opening, or closes the target; waits only a moment for a machine that does not answer, or that was not used. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.leaveIfSilent().catch(() => undefined);
     if (this.#opening === undefined) return;

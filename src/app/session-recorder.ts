@@ -9,7 +9,7 @@ export interface RecorderOptions {
   /** Where a new log goes. */
   directory(): Promise<string>;
   readonly stateDirectory: string | undefined;
-  /** Of a session that is gone on with. */
+  /** Of a session that is continued. */
   readonly resumed?: ResumedSession | undefined;
   readonly id: string;
 }
@@ -17,7 +17,7 @@ export interface RecorderOptions {
 /**
  * The file is opened with the first prompt (a buddy that was only looked at leaves no session), as soon as the request has
  * left, and then every event is written as it comes. The lock and the waiting for the disk follow when the first moments
- * have passed or a tool runs: a short answer is over by then, and nobody else can know its id yet.
+ * have passed or a tool runs: a short answer is over by then, and no other process can know its id yet.
  */
 export class SessionRecorder {
   readonly id: string;
@@ -25,7 +25,7 @@ export class SessionRecorder {
   #log: SessionLog | undefined;
   #opening: Promise<SessionLog> | undefined;
   #waiting: AgentEvent[] = [];
-  /** Somebody has asked for something: from here on there is a session to keep. */
+  /** A prompt was given: from now on there is a session to keep. */
   #begun: boolean;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -48,7 +48,7 @@ export class SessionRecorder {
     setImmediate(() => void this.#open());
   }
 
-  /** Resolves when everything so far is in the log, or was said not to be: whoever shows an event waits for it. */
+  /** Resolves when everything so far is in the log, or was reported as missing: a screen that shows an event waits for it. */
   async stored(): Promise<void> {
     if (this.#begun && this.#waiting.length > 0) await this.#open();
   }

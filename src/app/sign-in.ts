@@ -27,7 +27,7 @@ export async function openSignIn(name: string | undefined, globals: GlobalOption
 
 export const PROVIDER = "openai";
 
-/** auth.json and the sign-in server, for whoever needs a token. */
+/** auth.json and the sign-in server, for every user of a token. */
 export async function signInParts(warn: (message: string) => void = (message) => stderrLine(`buddy: ${message}`)) {
   const [{ AuthStore }, { OpenAiDevice }, { requirePaths }] = await Promise.all([
     import("../auth/store.ts"),

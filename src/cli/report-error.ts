@@ -14,7 +14,7 @@ export interface ReportOptions {
 }
 
 export function reportError(error: unknown, options: ReportOptions): ExitCode {
-  // The reader of a pipe went away (`| head -1`): nothing is wrong, and nobody is there to read about it.
+  // The reader of a pipe went away (`| head -1`): nothing is wrong, and nothing could be read.
   if (isBrokenPipe(error)) return EXIT.ok;
   const color = options.color ?? wantsColor({ env: process.env, isTty: isTerminal(2) });
   stderrLine(describeError(error, { ...options, color }));

@@ -26,7 +26,7 @@ export async function run(argv: readonly string[]): Promise<ExitCode> {
   }
 }
 
-/** The command line itself may be what is wrong, so it is only looked at here, not parsed. */
+/** The command line itself may be wrong, so it is only scanned here, not parsed. */
 async function report(error: unknown, argv: readonly string[]): Promise<ExitCode> {
   const { reportError } = await import("./report-error.ts");
   const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : argv.length);
@@ -65,13 +65,13 @@ async function commandName(argv: readonly string[]): Promise<string | undefined>
   const commands = await Promise.all(Object.values(COMMANDS).map(({ load }) => load()));
   const all: Args = Object.assign({}, ...commands.map(({ args }) => args), GLOBAL_ARGS);
   const { name } = takeCommand(tokenizeUpToError(argv, all), isCommand);
-  // After an unknown option a word may be its value: what is wrong is then the option, not the word.
+  // After an unknown option a word may be its value: then the option is the mistake, not the word.
   const unknown = tokenizeUpToError(argv, all).find((token) => token.kind === "unknown");
   if (unknown !== undefined && name !== undefined && !isCommand(name)) throw unknownOption(unknown.shown, "", all);
   return name;
 }
 
-/** Only the command's place is wanted here; what is wrong behind it is said when the command's flags are known. */
+/** Only the position of the command matters here; mistakes after it are reported once its flags are known. */
 function tokenizeUpToError(argv: readonly string[], table: Args): Token[] {
   try {
     return tokenize(argv, table);
@@ -105,7 +105,7 @@ function argumentsFor({ args }: Command, { own, positionals }: ParsedArguments):
 function unknownCommand(name: string): BuddyError {
   const meant = closestMatch(name, Object.keys(COMMANDS));
   if (name.trim() === "")
-    return new BuddyError("usage", "an empty word is no command", { hint: "commands are listed by: buddy --help" });
+    return new BuddyError("usage", "empty command name", { hint: "commands are listed by: buddy --help" });
   const prompt = `to ask for something: buddy exec "${name.replaceAll('"', '\\"')}"`;
   return meant === undefined
     ? new BuddyError("usage", `unknown command "${name}"`, { hint: `${prompt}\ncommands are listed by: buddy --help` })

@@ -72,7 +72,7 @@ export function profilePath(loaded: LoadedConfig, key: string, file: string): st
 function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where: string): ProfileKey {
   const path = profilePath(loaded, `models.${profile}.api_key_file`, file);
   const shown = shownPath(path, loaded);
-  const trouble = (why: string, cause?: unknown) =>
+  const failure = (why: string, cause?: unknown) =>
     new BuddyError("auth", `profile ${profile}: the key file ${shown} cannot be used: ${why}`, {
       hint: `api_key_file is ${where}; put the key there (chmod 600), or set BUDDY_API_KEY`,
       cause,
@@ -80,18 +80,18 @@ function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where:
   let text: string;
   try {
     const stat = statSync(path);
-    if (!stat.isFile()) throw trouble(stat.isDirectory() ? "it is a directory" : "it is not a regular file");
-    if (stat.size > LARGEST_KEY_FILE) throw trouble("it is too large for a key");
+    if (!stat.isFile()) throw failure(stat.isDirectory() ? "it is a directory" : "it is not a regular file");
+    if (stat.size > LARGEST_KEY_FILE) throw failure("it is too large for a key");
     text = readFileSync(path, "utf8");
   } catch (error) {
-    throw error instanceof BuddyError ? error : trouble(fileError(error), error);
+    throw error instanceof BuddyError ? error : failure(fileError(error), error);
   }
   const value = text.replace(/^\uFEFF/, "").trim();
-  if (value === "") throw trouble("it is empty");
+  if (value === "") throw failure("it is empty");
   return checked(value, `the file ${shown}`, profile);
 }
 
-/** What cannot stand in a header would make the request fail with a message nobody understands. */
+/** What cannot stand in a header would make the request fail with an obscure message. */
 function checked(value: string, source: string, profile: string): ProfileKey {
   if (/^[\x21-\x7e]+$/.test(value)) return { value, source };
   const what = value === "" ? "is empty" : "holds characters that no key has (a space, a line break, an accent)";

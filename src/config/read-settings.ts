@@ -106,7 +106,7 @@ class SettingsReader implements FileSettings {
       }
       const url = found.get("api_base_url")?.value;
       if (typeof url === "string" && !URL.canParse(url)) {
-        this.#problem([...path, "api_base_url"], `${section}.${name}.api_base_url is no address: "${url}"`);
+        this.#problem([...path, "api_base_url"], `${section}.${name}.api_base_url is not a valid URL: "${url}"`);
       }
     }
   }

@@ -118,7 +118,7 @@ export const SETTINGS = {
     notify: oneOf(
       ["auto", "bell", "osc9", "off"],
       "auto",
-      "tell when a task of over 20 s ends or waits and the terminal has no focus",
+      "notify when a task of over 20 s ends or waits and the terminal has no focus",
     ),
   },
 } as const satisfies Record<string, Record<string, Setting<unknown>>>;

@@ -57,7 +57,7 @@ function pathKey(path: readonly (string | number)[]): string {
 }
 
 /**
- * Where keys stand. smol-toml tells no positions of what is right, so headers and keys are found again here, in text
+ * The line of every key. smol-toml gives no positions for valid input, so headers and keys are found again here, in text
  * that is known to be valid; keys inside an inline table get the line of that table.
  */
 function keyLines(text: string): Map<string, number> {

@@ -19,7 +19,7 @@ export type ErrorCode =
   | "model" // the model endpoint failed
   | "target" // the machine to work on cannot be opened or was lost
   | "tool" // the agent loop failed
-  | "approval" // an approval was needed and nobody could give it
+  | "approval" // an approval was needed, but there is no terminal to ask on
   | "session" // a stored session cannot be read, written or locked
   | "timeout" // --timeout ran out
   | "interrupted" // SIGINT

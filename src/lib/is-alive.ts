@@ -1,4 +1,4 @@
-/** Whether a process of this machine exists, whoever it belongs to. */
+/** Whether a process of this machine exists, whichever user it belongs to. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -18,7 +18,7 @@ export class Output {
   readonly #left = Promise.withResolvers<void>();
   #broken = false;
   #cut = false;
-  #trouble: BuddyError | undefined;
+  #failure: BuddyError | undefined;
   #onBroken: (() => void) | undefined;
 
   constructor(fd: number) {
@@ -30,9 +30,9 @@ export class Output {
     return this.#broken;
   }
 
-  /** Why something could not be written although there was somebody to read it. */
-  get trouble(): BuddyError | undefined {
-    return this.#trouble;
+  /** Why something could not be written although the reader was there. */
+  get failure(): BuddyError | undefined {
+    return this.#failure;
   }
 
   /** Something was given up before the reader took it. */
@@ -71,7 +71,7 @@ export class Output {
       this.#broken = true;
       // A reader that went away has had what it wanted; a file on a full disk has not.
       if ((error as NodeJS.ErrnoException).code !== "EPIPE")
-        this.#trouble = new BuddyError("tool", `cannot write to ${NAMES[this.fd]}: ${fileError(error)}`, {
+        this.#failure = new BuddyError("tool", `cannot write to ${NAMES[this.fd]}: ${fileError(error)}`, {
           cause: error,
         });
       this.#onBroken?.();
@@ -89,7 +89,7 @@ export async function print(pieces: Iterable<string>): Promise<void> {
     await out.write(piece);
     if (out.broken) break;
   }
-  if (out.trouble !== undefined) throw out.trouble;
+  if (out.failure !== undefined) throw out.failure;
 }
 
 function writeWhole(fd: number, bytes: Buffer): void {

@@ -7,7 +7,7 @@ export function stderrLine(text: string): void {
     try {
       written += writeSync(2, bytes, written);
     } catch (error) {
-      // A slow reader of a non-blocking pipe gets a moment; one that is gone cannot be told anything.
+      // A slow reader of a non-blocking pipe gets a moment; one that is gone gets nothing.
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return;
       Atomics.wait(PAUSE, 0, 0, 1);
     }

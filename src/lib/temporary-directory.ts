@@ -7,7 +7,7 @@ import { BuddyError } from "./errors.ts";
 export function temporaryDirectory(places: readonly string[] = [os.tmpdir(), "/tmp", "/var/tmp", "/dev/shm"]): string {
   const found = places.find(isWritable);
   if (found !== undefined) return found;
-  throw new BuddyError("target", "there is no place for temporary files on this machine", {
+  throw new BuddyError("target", "no directory for temporary files can be written on this machine", {
     hint: "Set TMPDIR to a directory that can be written.",
   });
 }

@@ -1,4 +1,4 @@
-/** Waits for work that others may be waiting for too: a caller who no longer wants it leaves, the work goes on. */
+/** Waits for work that others may be waiting for too: a caller that no longer wants it leaves, the work continues. */
 export async function unlessAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return await work;
   signal.throwIfAborted();

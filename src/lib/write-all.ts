@@ -12,7 +12,7 @@ export async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
     });
     const count = await promise;
     at += count;
-    // A terminal that was made non-blocking, by whoever shares it, and is full.
+    // A terminal that another process made non-blocking, and that is full.
     if (count === 0) await Bun.sleep(RETRY_MS);
   }
 }

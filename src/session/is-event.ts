@@ -4,7 +4,7 @@ import { isRecord } from "../lib/is-record.ts";
 
 export function isEvent(value: unknown): value is AgentEvent {
   if (!isRecord(value) || typeof value.v !== "number" || typeof value.type !== "string") return false;
-  // What a newer buddy wrote is judged by its version, and what nobody knows is passed over by every reader.
+  // Events of a newer buddy are judged by their version; every reader skips unknown ones.
   if (value.v > EVENT_VERSION || !Object.hasOwn(FIELDS, value.type)) return true;
   const fields = FIELDS[value.type as keyof typeof FIELDS];
   return (

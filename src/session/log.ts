@@ -33,7 +33,7 @@ export class SessionLog {
   /** Lines that could not be written (full disk); they go first once it works again. */
   #waiting: string[] = [];
   #waitingBytes = 0;
-  #told = false;
+  #reported = false;
 
   constructor(options: SessionLogOptions) {
     this.id = options.id;
@@ -46,7 +46,7 @@ export class SessionLog {
     if (options.hold !== undefined) this.#hold = Promise.resolve(options.hold);
   }
 
-  /** Keeps what a later resume needs; deltas and live output are left out. Never throws: the work goes on without a log. */
+  /** Keeps what a later resume needs; deltas and live output are left out. Never throws: the work continues without a log. */
   append(event: AgentEvent): void {
     if (!DURABLE.has(event.type)) return;
     // This order lets a reader find the start of a line that was glued to a torn one.
@@ -88,11 +88,11 @@ export class SessionLog {
         fsyncSync(this.#file);
         this.#restoreIfRemoved();
       }
-      if (this.#told) this.#problem(`the session is stored again in ${this.path}`);
-      this.#told = false;
+      if (this.#reported) this.#problem(`the session is stored again in ${this.path}`);
+      this.#reported = false;
     } catch (error) {
-      if (!this.#told) this.#problem(`the session cannot be stored in ${this.path}: ${fileError(error)}`);
-      this.#told = true;
+      if (!this.#reported) this.#problem(`the session cannot be stored in ${this.path}: ${fileError(error)}`);
+      this.#reported = true;
     }
   }
 
@@ -108,7 +108,7 @@ export class SessionLog {
     return file;
   }
 
-  /** A new id is nobody else's yet, so the lock need not hold up the first line. */
+  /** No other process knows a new id yet, so the lock need not hold up the first line. */
   #take(): void {
     this.#hold ??= import("./session-lock.ts")
       .then(({ lockSession }) => lockSession(this.directory, this.id))
@@ -147,7 +147,7 @@ export interface SessionLogOptions {
   readonly stateDirectory: string | undefined;
   readonly redact: (text: string) => string;
   readonly problem: (message: string) => void;
-  /** False until `goLive` for a run that may be over in a moment: the kernel has its lines, and nobody waits for the disk. */
+  /** False until `goLive` for a run that may be over in a moment: the kernel has its lines, and nothing waits for the disk. */
   readonly live?: boolean;
   /** Of a session that existed before; a new one is held with its first line. Released with the log. */
   readonly hold?: SessionLock | undefined;

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { fileError } from "../lib/file-error.ts";
 import { isSessionId } from "./ids.ts";
 
-/** Outputs of a session that nobody has used for so long are given up. */
+/** Outputs of a session that was not used for so long are removed. */
 const KEPT_MS = 14 * 24 * 3600 * 1000;
 
 /** Not beside the log: the working directory is what commands search, pack and copy. */

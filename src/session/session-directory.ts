@@ -9,7 +9,7 @@ export interface SessionDirectory {
   readonly notice?: string;
   /** Nothing can be written there either. */
   readonly unwritable?: true;
-  /** Sessions of the usual place, which can be read but not gone on with there. */
+  /** Sessions of the usual directory, which can be read but not continued in place. */
   readonly readOnly?: string;
 }
 
@@ -18,7 +18,7 @@ export function sessionDirectory(cwd: string, stateDirectory: string | undefined
   const current = join(cwd, ".buddyx");
   const legacy = join(cwd, ".agentx");
   const root = !isDirectory(current) && isDirectory(legacy) ? legacy : current;
-  // A link put there by somebody else could lead the log anywhere.
+  // A link could lead the log anywhere.
   if (canHold(root, cwd)) return { directory: join(root, "sessions") };
   const why = `${cwd} cannot hold ${root.slice(join(cwd, "/").length)}`;
   if (stateDirectory === undefined)

@@ -45,7 +45,7 @@ export class SessionStore {
     if (name === "last") {
       const newest = all.find(({ id, problem, bytes }) => id !== current && problem === undefined && bytes > 0);
       if (newest !== undefined) return newest;
-      throw new BuddyError("usage", `there is no ${current === undefined ? "" : "other "}stored session here`, {
+      throw new BuddyError("usage", `no ${current === undefined ? "" : "other "}stored session in this directory`, {
         hint: `Sessions are looked for in ${this.#directories.join(" and ")}.`,
       });
     }
@@ -59,7 +59,7 @@ export class SessionStore {
       name,
       all.map((session) => session.id),
     );
-    throw new BuddyError("usage", `there is no session ${JSON.stringify(name)}`, {
+    throw new BuddyError("usage", `session ${JSON.stringify(name)} does not exist`, {
       hint:
         near === undefined ? "List them with: buddy sessions" : `Did you mean ${near}? List them with: buddy sessions`,
     });
@@ -70,7 +70,7 @@ export class SessionStore {
     const session = this.find(name, current);
     if (session.problem === undefined) return session;
     throw new BuddyError("session", `session ${session.id} cannot be read: ${session.problem}`, {
-      hint: `The file was left as it is${session.problem.includes("newer buddy") ? "; update buddy to go on with it" : ""}: ${session.path}`,
+      hint: `The file was left as it is${session.problem.includes("newer buddy") ? "; update buddy to continue it" : ""}: ${session.path}`,
     });
   }
 
@@ -187,7 +187,7 @@ export interface ResumeOptions {
 
 export interface SessionStoreOptions {
   readonly cwd: string;
-  /** Such as ~/.local/state/buddy: for sessions the working directory cannot hold. Undefined: there is no such place. */
+  /** Such as ~/.local/state/buddy: for sessions the working directory cannot hold. Undefined without a home. */
   readonly stateDirectory: string | undefined;
   /** Takes keys and tokens out of every line. */
   readonly redact: (text: string) => string;

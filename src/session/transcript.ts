@@ -1,4 +1,4 @@
-/** A stored session as a person would tell it: who asked what, what was answered, what was run and who approved it. */
+/** A stored session in the order a person would report it: who asked what, what was answered, what was run and who approved it. */
 import type { AgentEvent } from "../agent/events.ts";
 import type { ToolCall } from "../model/types.ts";
 import { readEvents } from "./read.ts";
@@ -96,7 +96,7 @@ export function readTranscript(path: string, id: string): Transcript {
 function decisionWords({ decision, by }: AgentEvent & { type: "approval_answered" }): string {
   switch (by) {
     case "nobody":
-      return `${decision}: nobody could be asked`;
+      return `${decision}: no terminal to ask on`;
     case "timeout":
       return `${decision}: no answer in time`;
     case "cancelled":

@@ -273,7 +273,7 @@ describe("wrong files", () => {
     ["[models]\nx = 5", "~/.config/buddy/buddy.toml line 2: models.x must be a table, found 5"],
     ["[models.x]\napi_base_url = 'ftp://a'", "models.x.api_base_url must be an http or https address"],
     ["[models.x]\napi_base_url = 'https://u:p@a'", "without user or password"],
-    ["[models.x]\napi_base_url = 'http://[bad'", 'models.x.api_base_url is no address: "http://[bad"'],
+    ["[models.x]\napi_base_url = 'http://[bad'", 'models.x.api_base_url is not a valid URL: "http://[bad"'],
     ["[models.x]\napi = 'chat'", 'models.x.api must be one of "completions", "responses", "anthropic", found "chat"'],
     ["[models.demo]\nmodel = 'x'", "demo is built in and cannot be a profile of yours"],
     ["[models.x]\n[model.x]", "profile x is given twice"],

@@ -106,7 +106,7 @@ describe("buddy doctor", () => {
     using box = sandbox();
     const plain = await box.run(["doctor", "-m", "demo"]);
     expect(plain.stdout).toMatch(/^ok profile/m);
-    expect(plain.stdout).toMatch(/(all is well|with warnings)\n$/);
+    expect(plain.stdout).toMatch(/(no problems found|with warnings)\n$/);
     expect(plain.stdout).not.toContain("\u001b");
     const colored = await box.run(["doctor", "-m", "demo"], { env: { FORCE_COLOR: "1" } });
     expect(colored.stdout).toContain("\u001b[32mok\u001b[0m");

@@ -386,7 +386,7 @@ describe("commands", () => {
       await pty.until(idle("You said: more"));
       expect(repl.prompts).toEqual(["first topic", "more"]);
       pty.type("/session resume nope\r");
-      await pty.until('there is no session "nope"');
+      await pty.until('session "nope" does not exist');
       pty.type("/login demo\r");
       await pty.until("the demo model needs neither a key nor a sign-in");
       // Its profile says how large the window is, though no catalog knows the model.

@@ -107,7 +107,7 @@ describe("export", () => {
     expect(text).toContain("````text\n$ rm -r old ```"); // the fence is longer than what it holds
     expect(text).toContain("> (reasoning) think first");
     expect(text).toContain("{broken");
-    expect(text).toContain("denied: nobody could be asked");
+    expect(text).toContain("denied: no terminal to ask on");
     expect(text).toContain("The turn ended: cancelled");
   });
 

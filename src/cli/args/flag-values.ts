@@ -1,4 +1,4 @@
-/** Reads the values of flags that are more than a text; what is wrong with one is a usage error. */
+/** Reads the values of flags that are more than a text; a wrong one is a usage error. */
 import { DURATION_FORMAT, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
 import { BuddyError } from "../../lib/errors.ts";
 

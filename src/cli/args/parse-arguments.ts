@@ -1,5 +1,5 @@
 /**
- * argv → command, flags and positionals, strictly: what is unknown, doubled, incomplete or too much is an error.
+ * argv → command, flags and positionals, strictly: unknown, repeated, incomplete or extra words are errors.
  * citty's own parser lets all of that pass silently, so only its definitions are used.
  */
 import { resolve } from "node:path";

@@ -200,7 +200,7 @@ describe("the machine", () => {
     expect(page.stdout).toEndWith("\n\nit works, with warnings\n");
     expect(page.stdout).not.toContain("\u001b");
     writeFileSync(here.config, "[agent");
-    expect(await runHere("doctor")).toMatchObject({ code: 1, stdout: expect.stringMatching(/\n\n1 thing to mend\n$/) });
+    expect(await runHere("doctor")).toMatchObject({ code: 1, stdout: expect.stringMatching(/\n\n1 problem found\n$/) });
   });
 });
 

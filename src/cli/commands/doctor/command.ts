@@ -69,7 +69,11 @@ function page(findings: readonly Finding[], globals: GlobalOptions): string {
   const bad = findings.filter(({ status }) => status === "broken").length;
   const warnings = findings.filter(({ status }) => status === "warning").length;
   const summary =
-    bad > 0 ? `${bad} thing${bad === 1 ? "" : "s"} to mend` : warnings > 0 ? "it works, with warnings" : "all is well";
+    bad > 0
+      ? `${bad} problem${bad === 1 ? "" : "s"} found`
+      : warnings > 0
+        ? "it works, with warnings"
+        : "no problems found";
   return `${lines.join("\n")}\n\n${summary}\n`;
 }
 

@@ -1,4 +1,4 @@
-/** The configuration in effect: which file, which values it changes, what is doubtful about it. */
+/** The configuration in effect: which files, which values they set, which ones are doubtful. */
 import { statSync } from "node:fs";
 import { BuddyError } from "../../../lib/errors.ts";
 import type { LoadedConfig } from "../../../config/load.ts";

@@ -82,7 +82,7 @@ async function checkAccess(profile: ResolvedProfile): Promise<{ finding: Finding
   }
 }
 
-/** Asks for the list of models: any answer shows that the endpoint is there, a refused key is told apart. */
+/** Asks for the list of models: any answer shows that the endpoint is there, a refused key is reported as such. */
 async function checkEndpoint(
   loaded: LoadedConfig,
   profile: ResolvedProfile,
@@ -114,7 +114,7 @@ function endpointFinding(error: BuddyError, host: string, withKey: boolean, ms: 
   }
   if (status >= 500) {
     const text = `${host} answers HTTP ${status}`;
-    return { check: "endpoint", status: "warning", text, remedy: "the service has trouble; try again later" };
+    return { check: "endpoint", status: "warning", text, remedy: "the service has a problem; try again later" };
   }
   // Not every endpoint lists its models, and some want a key or a sign-in even for that.
   const there = status > 0 || ("reason" in error && error.reason === "protocol");

@@ -47,16 +47,16 @@ export async function exec(
     const around = { signal, out, err, stdin, interrupt: () => signals.interrupt() };
     const code = await answerPrompt(options, globals, around);
     await out.flush();
-    if (out.trouble !== undefined) throw out.trouble;
+    if (out.failure !== undefined) throw out.failure;
     if (out.cut) throw asError(signal.reason, options);
     return code;
   } catch (error) {
-    if (out.broken && out.trouble === undefined) return EXIT.ok;
+    if (out.broken && out.failure === undefined) return EXIT.ok;
     const [{ describeError }, { withNoModelHint }] = await Promise.all([
       import("../../report-error.ts"),
       import("../../../app/no-model-hint.ts"),
     ]);
-    const cause = out.trouble ?? (signal.aborted ? asError(signal.reason, options) : await withNoModelHint(error));
+    const cause = out.failure ?? (signal.aborted ? asError(signal.reason, options) : await withNoModelHint(error));
     const color = colorOf(globals, err, "auto");
     await err.write(`${describeError(cause, { verbose: globals.verbose, color })}\n`);
     return exitCodeOf(cause);

@@ -20,7 +20,7 @@ export const command = defineCommand({
     const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (entry === undefined) {
       const meant = closestMatch(name, Object.keys(COMMANDS));
-      throw new BuddyError("usage", `there is no command "${name}"`, {
+      throw new BuddyError("usage", `unknown command "${name}"`, {
         hint: meant === undefined ? "commands are listed by: buddy --help" : `did you mean ${meant}?`,
       });
     }
