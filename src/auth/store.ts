@@ -1,11 +1,12 @@
 /** auth.json: the sign-ins of every provider, readable by its owner alone and replaced as a whole. */
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { dirname } from "node:path";
 import { writeFileAtomic } from "../lib/atomic-file.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-error.ts";
 import { isRecord } from "../lib/is-record.ts";
 import { type KernelLock, lock } from "../lib/kernel-lock.ts";
+import { requirePlainFiles } from "../lib/plain-file.ts";
 
 export class AuthStore {
   readonly path: string;
@@ -50,6 +51,7 @@ export class AuthStore {
   async #lock(signal: AbortSignal | undefined): Promise<KernelLock> {
     try {
       mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+      requirePlainFiles(this.path);
       return await lock(`${this.path}.lock`, signal);
     } catch (error) {
       if (signal?.aborted === true) throw error;
@@ -113,8 +115,11 @@ export interface SignIn {
 const VERSION = 1;
 
 function refuseIfReadableByOthers(path: string): void {
-  const stat = statSync(path);
-  if (!stat.isFile()) throw new BuddyError("auth", `${path} is not a file`, { hint: "Remove it, then: buddy login" });
+  const stat = lstatSync(path);
+  if (!stat.isFile()) {
+    const what = stat.isSymbolicLink() ? "a link" : "not a file";
+    throw new BuddyError("auth", `${path} is ${what}`, { hint: "Remove it, then: buddy login" });
+  }
   const { mode } = stat;
   if ((mode & 0o077) === 0) return;
   throw new BuddyError("auth", `${path} can be read by other users (mode ${(mode & 0o777).toString(8)})`, {

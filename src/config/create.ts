@@ -1,5 +1,5 @@
 /** Writes the configuration file from the embedded template, whole or not at all. */
-import { existsSync, renameSync } from "node:fs";
+import { chmodSync, constants, copyFileSync, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import template from "../../templates/buddy.toml" with { type: "text" };
 import { writeFileAtomic } from "../lib/atomic-file.ts";
@@ -10,14 +10,7 @@ import { shownPath } from "./origin.ts";
 
 export const CONFIG_TEMPLATE: string = template;
 
-export function createConfigFile(path: string, place: Place, text = CONFIG_TEMPLATE): void {
-  const home = place.env.HOME;
-  // Without this check a mistyped HOME would be made, directories and all, where the user can write.
-  if (home !== undefined && path.startsWith(`${home}/`) && !existsSync(home)) {
-    throw new BuddyError("config", `the home directory ${home} does not exist, so ${path} cannot be created`, {
-      hint: REMEDY,
-    });
-  }
+export function createConfigFile(path: string, text = CONFIG_TEMPLATE): void {
   try {
     writeFileAtomic(path, text);
   } catch (error) {
@@ -34,13 +27,14 @@ function whyNot(error: unknown): string {
 
 const REMEDY = "set HOME or XDG_CONFIG_HOME to a directory of yours that can be written, or use --config PATH";
 
-/** Moves a file aside as <name>.<unix seconds>.bak and returns that name. */
+/** Keeps a file as <name>.<unix seconds>.bak too, and returns that name; the file itself stays until it is replaced. */
 export function setAside(path: string, place: Place): string {
   let seconds = Math.floor(Date.now() / 1000);
   while (existsSync(`${path}.${seconds}.bak`)) seconds++;
   const aside = `${path}.${seconds}.bak`;
   try {
-    renameSync(path, aside);
+    copyFileSync(path, aside, constants.COPYFILE_EXCL);
+    chmodSync(aside, 0o600);
     return aside;
   } catch (error) {
     throw new BuddyError("config", `cannot keep the old file as ${shownPath(aside, place)}: ${fileError(error)}`, {

@@ -78,9 +78,13 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
 async function createFile(place: Place, warnings: string[]): Promise<ConfigFile> {
   const { CONFIG_TEMPLATE: text, createConfigFile } = await import("./create.ts");
   const path = buddyPaths(place.env)?.config;
-  if (path === undefined) return { path: "", text };
+  if (path === undefined) {
+    const { HOME } = place.env;
+    if (HOME) warnings.push(`the home directory ${HOME} does not exist; buddy uses the defaults`);
+    return { path: "", text };
+  }
   try {
-    createConfigFile(path, place);
+    createConfigFile(path);
     return { path, text };
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;

@@ -16,7 +16,7 @@ export interface BuddyPaths {
   readonly instructions: string;
 }
 
-/** Undefined when neither $HOME nor $XDG_CONFIG_HOME says where. */
+/** Undefined when there is neither a home nor an $XDG_CONFIG_HOME. */
 export function buddyPaths(env: Env): BuddyPaths | undefined {
   const dir = configDir(env);
   if (dir === undefined) return undefined;
@@ -34,7 +34,7 @@ export function buddyPaths(env: Env): BuddyPaths | undefined {
 export function requirePaths(env: Env, what: string, code: "config" | "auth" = "config"): BuddyPaths {
   const paths = buddyPaths(env);
   if (paths !== undefined) return paths;
-  throw new BuddyError(code, `HOME is not set, so there is no place for ${what}`, {
+  throw new BuddyError(code, `HOME ${env.HOME ? "does not exist" : "is not set"}, so there is no place for ${what}`, {
     hint: "set HOME, or XDG_CONFIG_HOME to a directory of yours, or name a file with --config PATH",
   });
 }

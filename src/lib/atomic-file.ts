@@ -5,6 +5,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readdirSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -13,6 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { isAlive } from "./is-alive.ts";
 
 /** Directories that are missing are made for the owner alone; a link is followed; a device or pipe is written to. */
 export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 0o600): void {
@@ -39,5 +41,21 @@ export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 
     }
     rmSync(temporary, { force: true });
     throw error;
+  }
+  removeLeftovers(target);
+}
+
+/** Temporary files of writes that were killed. */
+function removeLeftovers(target: string): void {
+  const start = `.${basename(target)}.`;
+  let names: string[] = [];
+  try {
+    names = readdirSync(dirname(target));
+  } catch {
+    // A directory that can be written but not listed.
+  }
+  for (const name of names) {
+    const pid = name.startsWith(start) ? /^(\d+)\.[a-z0-9]+$/.exec(name.slice(start.length))?.[1] : undefined;
+    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(dirname(target), name), { force: true });
   }
 }

@@ -1,6 +1,7 @@
 /** A lock between processes that the kernel releases when its holder dies, however it dies. */
 import { chmodSync } from "node:fs";
 import type { Database } from "bun:sqlite";
+import { requirePlainFiles } from "./plain-file.ts";
 
 export interface KernelLock {
   release(): void;
@@ -12,6 +13,7 @@ export interface KernelLock {
  * and stays: removing a lock file that another process may just have opened would give two processes the lock.
  */
 export async function tryLock(path: string): Promise<KernelLock | undefined> {
+  requirePlainFiles(path, `${path}-journal`, `${path}-wal`, `${path}-shm`);
   const { Database } = await import("bun:sqlite");
   let database: Database | undefined;
   try {

@@ -1,4 +1,5 @@
 /** Where buddy keeps a user's files: configuration and sign-ins in one place, state in another. */
+import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { BuddyError } from "./errors.ts";
 
@@ -9,7 +10,7 @@ export function configDirectory(env: Environment = process.env): string {
   return join(xdg(env, "XDG_CONFIG_HOME", ".config"), "buddy");
 }
 
-/** $XDG_STATE_HOME/buddy or ~/.local/state/buddy; undefined where nothing says where that is. */
+/** $XDG_STATE_HOME/buddy or ~/.local/state/buddy; undefined without a home. */
 export function stateDirectory(env: Environment = process.env): string | undefined {
   try {
     return join(xdg(env, "XDG_STATE_HOME", ".local/state"), "buddy");
@@ -26,6 +27,11 @@ function xdg(env: Environment, variable: string, below: string): string {
   if (home === undefined || !isAbsolute(home))
     throw new BuddyError("config", "HOME is not set, so there is no place for buddy's files", {
       hint: `Set HOME, or ${variable} to an absolute path.`,
+    });
+  // Otherwise a mistyped HOME would be made, directories and all, where the user can write.
+  if (!existsSync(home))
+    throw new BuddyError("config", `the home directory ${home} does not exist`, {
+      hint: `Create it, or set ${variable} to an absolute path.`,
     });
   return join(home, below);
 }

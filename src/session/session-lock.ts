@@ -38,11 +38,8 @@ export async function lockSession(directory: string, id: string): Promise<Sessio
 function lockFile(directory: string, id: string): string {
   const locks = join(directory, "..", "locks");
   mkdirSync(locks, { recursive: true, mode: 0o700 });
-  const path = join(locks, `${id}.lock`);
-  for (const one of [locks, path, `${path}-journal`, `${path}-wal`, `${path}-shm`]) {
-    if (lstatSync(one, { throwIfNoEntry: false })?.isSymbolicLink() === true) throw new Error(`${one} is a link`);
-  }
-  return path;
+  if (!lstatSync(locks).isDirectory()) throw new Error(`${locks} is a link`);
+  return join(locks, `${id}.lock`);
 }
 
 /** Removes what a lock left; of a session that is itself removed. */

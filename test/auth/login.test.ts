@@ -1,5 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OpenAiDevice } from "../../src/auth/openai-device.ts";
@@ -286,3 +296,20 @@ describe("the access token", () => {
     expect(store.read("openai")?.refresh_token).toBe(server.state.refreshToken);
   }, 60_000);
 });
+
+test.each(["auth.json", "auth.json.lock"])(
+  "a link in place of %s was followed; it is refused, and nothing is created",
+  async (name) => {
+    const directory = join(home, "buddy");
+    mkdirSync(directory);
+    const victim = join(home, "victim");
+    writeFileSync(victim, "precious", { mode: 0o644 });
+    symlinkSync(victim, join(directory, name));
+    const error = await caught(store.checkWritable());
+    expect(error).toBeInstanceOf(BuddyError);
+    expect(error?.message).toContain("is a link");
+    expect(readFileSync(victim, "utf8")).toBe("precious");
+    expect(statSync(victim).mode & 0o777).toBe(0o644);
+    expect(readdirSync(directory)).toEqual([name]);
+  },
+);

@@ -5,7 +5,8 @@ import { buddyPaths, expandHome, requirePaths, shortenHome } from "../../src/con
 import { fileError } from "../../src/lib/file-error.ts";
 
 test("below XDG_CONFIG_HOME or ~/.config, or nowhere", () => {
-  expect(buddyPaths({ HOME: "/home/u" })?.auth).toBe("/home/u/.config/buddy/auth.json");
+  expect(buddyPaths({ HOME: "/tmp" })?.auth).toBe("/tmp/.config/buddy/auth.json");
+  expect(buddyPaths({ HOME: "/no/such/home" })).toBeUndefined();
   expect(buddyPaths({ HOME: "/home/u", XDG_CONFIG_HOME: "/x" })?.trust).toBe("/x/buddy/trust.json");
   expect(buddyPaths({ HOME: "relative" })).toBeUndefined();
   expect(() => requirePaths({}, "it")).toThrow("HOME is not set, so there is no place for it");

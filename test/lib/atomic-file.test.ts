@@ -67,3 +67,18 @@ test("a special file is written into, never replaced", async () => {
     rmSync(dir, { recursive: true, force: true });
   }
 });
+
+test("the temporary file of a write that was killed is removed by the next one, that of a live process is not", () => {
+  const dir = mkdtempSync(join(tmpdir(), "buddy-atomic-"));
+  const gone = Bun.spawnSync(["sh", "-c", "echo $$"]).stdout.toString().trim();
+  try {
+    for (const name of [`.file.${gone}.abc123`, `.file.${process.pid}.abc123`, `.other.${gone}.abc123`, ".file.notes"])
+      writeFileSync(join(dir, name), "half");
+    writeFileAtomic(join(dir, "file"), "whole");
+    expect(readdirSync(dir).sort()).toEqual(
+      [".file.notes", `.file.${process.pid}.abc123`, `.other.${gone}.abc123`, "file"].sort(),
+    );
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});

@@ -10,7 +10,7 @@ test("a TMPDIR that is not there, or no directory, is passed over", () => {
   try {
     writeFileSync(join(dir, "file"), "");
     expect(temporaryDirectory([join(dir, "missing"), join(dir, "file"), dir, "/tmp"])).toBe(dir);
-    expect(() => temporaryDirectory([join(dir, "missing")])).toThrow("no place for temporary files");
+    expect(() => temporaryDirectory([join(dir, "missing")])).toThrow("no directory for temporary files");
   } finally {
     rmSync(dir, { recursive: true });
   }

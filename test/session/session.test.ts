@@ -462,13 +462,13 @@ describe("resume", () => {
     const twinId = `${first.id.slice(0, 14)}-${first.id.endsWith("0000") ? "1111" : "0000"}`;
     writeFileSync(join(first.directory, `${twinId}.jsonl`), `${JSON.stringify(turn("twin"))}\n`);
     expect(() => root().find(first.id.slice(0, 9))).toThrow(/start of 2 sessions/);
-    expect(() => root().find("zzzz")).toThrow(/no session "zzzz"/);
+    expect(() => root().find("zzzz")).toThrow(/"zzzz" does not exist/);
     expect(root().find(first.id).id).toBe(first.id);
   });
 
   test("an empty id was the start of the only session, and rm removed it", async () => {
     const log = await written(session, turn("kept"));
-    expect(() => root().find("")).toThrow(/no session ""/);
+    expect(() => root().find("")).toThrow(/"" does not exist/);
     expect(root().remove("")).rejects.toThrow(/no session/);
     expect(existsSync(log.path)).toBe(true);
   });

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { lock } from "../../lib/kernel-lock.ts";
+import { requirePlainFiles } from "../../lib/plain-file.ts";
 
 export class History {
   #entries: string[] = [];
@@ -72,6 +73,7 @@ function appended(entries: readonly string[], entry: string): string[] {
 
 /** Read, add, write and rename under a lock: two buddies that add at the same moment both keep their line. */
 async function store(path: string, entry: string): Promise<void> {
+  requirePlainFiles(path);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const held = await lock(`${path}.lock`, AbortSignal.timeout(LOCK_WAIT_MS));
   try {
@@ -110,6 +112,7 @@ function parse(text: string): string[] {
 
 function readIfThere(path: string): string {
   try {
+    requirePlainFiles(path);
     return readFileSync(path, "utf8");
   } catch {
     return "";

@@ -104,7 +104,7 @@ describe("the model", () => {
     status = 503;
     expect((await examine()).find("endpoint")).toMatchObject({
       status: "warning",
-      remedy: "the service has trouble; try again later",
+      remedy: "the service has a problem; try again later",
     });
     status = 404;
     expect((await examine()).find("endpoint")).toMatchObject({ status: "ok" });

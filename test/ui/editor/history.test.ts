@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { History, HISTORY_ENTRIES } from "../../../src/ui/editor/history.ts";
 import { sandbox } from "../../support/buddy.ts";
@@ -52,7 +52,19 @@ describe("the history file", () => {
     expect([stored.length, stored.at(-1)]).toEqual([HISTORY_ENTRIES, "newest"]);
   });
 
-  test("a damaged or unreadable file is no obstacle; a failure is told once", async () => {
+  test.each(["a link", "a pipe"])("%s in its place is neither read nor written", async (what) => {
+    using box = sandbox();
+    const victim = box.write("home/victim", "precious\n");
+    const path = join(box.home, "history");
+    if (what === "a link") symlinkSync(victim, path);
+    else Bun.spawnSync(["mkfifo", path]);
+    const history = await add(path, "typed");
+    expect(history.entries).toEqual(["typed"]);
+    expect(history.takeFailure()).toBeInstanceOf(Error);
+    expect(readFileSync(victim, "utf8")).toBe("precious\n");
+  });
+
+  test("a damaged or unreadable file is no obstacle; a failure is reported once", async () => {
     using box = sandbox();
     const path = box.write("home/history", "\0\xff\nok\n");
     expect(new History(path).entries.at(-1)).toBe("ok");

@@ -1,5 +1,5 @@
 /** What `buddy init` does: asks where it can, and writes the template with the answers. */
-import { existsSync, renameSync, statSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { CONFIG_TEMPLATE, createConfigFile, setAside } from "../../../config/create.ts";
 import { shownPath } from "../../../config/origin.ts";
 import { type Env, requirePaths } from "../../../config/paths.ts";
@@ -34,9 +34,9 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   const answers = await ask?.();
   const aside = existsSync(path) ? setAside(path, { env, cwd }) : undefined;
   try {
-    createConfigFile(path, { env, cwd }, answers === undefined ? CONFIG_TEMPLATE : fillTemplate(answers));
+    createConfigFile(path, answers === undefined ? CONFIG_TEMPLATE : fillTemplate(answers));
   } catch (error) {
-    if (aside !== undefined) renameSync(aside, path);
+    if (aside !== undefined) rmSync(aside, { force: true });
     throw error;
   }
   return {
