@@ -11,6 +11,7 @@ const SECTIONS: Readonly<Record<keyof typeof SETTINGS, string>> = {
   tools: "Which tools there are, and what they may do without a question.",
   safety:
     "What happens to commands that are nearly always a mistake: `block`, `ask` or `off`. A guardrail, not a boundary.",
+  privacy: "What the model gets to see of secrets ([how it works](security.md#secrets)).",
   limits: "Characters of a tool's result that the model gets. What is cut out can be read afterwards.",
   tmux: "Where the shared pane lives.",
   network: "Time-outs and retries.",

@@ -3,6 +3,8 @@ import type { ModelClient, Message, Usage } from "../model/types.ts";
 import { estimateTokens } from "../model/usage.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { HeldDeltas, type TextFilter } from "../lib/held-deltas.ts";
+import { mapTexts } from "../lib/map-texts.ts";
+import type { Privacy } from "../policy/privacy.ts";
 import type { Registry } from "../tools/registry.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 import { EventQueue } from "./event-queue.ts";
@@ -15,6 +17,8 @@ export interface AgentOptions {
   readonly client: ModelClient;
   readonly registry: Registry;
   readonly calls: CallRunner;
+  /** Names for secrets: in prompts, and wherever one that has a name turns up. */
+  readonly privacy: Privacy;
   /** Id of the session the events belong to. */
   session(): string;
   readonly maxIterations: number;
@@ -95,6 +99,7 @@ export class Agent {
 
   restore(state: { messages: readonly Message[]; totals?: Totals; turns?: number }): void {
     this.history.restore(state.messages);
+    this.options.calls.forget();
     this.#totals = state.totals ?? { input: 0, output: 0 };
     this.#turns = state.turns ?? 0;
     this.#introduced = false;
@@ -108,7 +113,9 @@ export class Agent {
   }
 
   publish(body: AgentEventBody): void {
-    for (const item of this.#held.through(body)) this.#send(item);
+    const { privacy } = this.options;
+    const clean = privacy.empty ? body : (mapTexts(body, (text) => privacy.maskKnown(text)) as AgentEventBody);
+    for (const item of this.#held.through(clean)) this.#send(item);
   }
 
   #send(body: AgentEventBody): void {

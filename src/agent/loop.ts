@@ -11,13 +11,16 @@ import { repairCalls } from "./history.ts";
 export interface TurnOptions {
   /** The final answer must be JSON valid against this schema. */
   readonly outputSchema?: Readonly<Record<string, unknown>>;
+  /** The part of the prompt that the operator wrote; what was attached to it may come from anywhere. */
+  readonly ownWords?: string;
 }
 
-export async function turn(agent: Agent, prompt: string, signal: AbortSignal, options: TurnOptions): Promise<void> {
+export async function turn(agent: Agent, given: string, signal: AbortSignal, options: TurnOptions): Promise<void> {
+  const prompt = agent.options.privacy.mask(given, { from: "prompt" });
   const started = performance.now();
   const state: Progress = { iterations: 0, partial: "", askedAgain: false, compactedForProvider: false };
   const number = agent.beginTurn();
-  agent.options.calls.beginTurn();
+  agent.options.calls.beginTurn(options.ownWords ?? given);
   agent.publish({ type: "turn", turn: number, prompt });
   agent.history.add({ role: "user", content: prompt });
   let status: DoneEvent["status"];

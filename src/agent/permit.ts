@@ -1,8 +1,12 @@
 /** May this call happen? Joins what the policy says, what the model declared, the dry run and the operator's answer into "run it" or a result for the model. */
 import type { ApprovalRequest, Approvals, Decision, Stated } from "../policy/approvals.ts";
+import { isListedHost, namesHost } from "../policy/domain-list.ts";
+import { fileKind, outputKind, type OutputKind } from "../policy/output-kind.ts";
+import type { Privacy } from "../policy/privacy.ts";
 import { prefixesOf } from "../policy/shell/command-prefix.ts";
 import { holdsSecrets } from "../policy/secret-files.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
+import { judgeUrl, type UrlRules } from "../policy/urls.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ResolvedPath, SecondLock, Target, Unasked } from "../targets/target.ts";
 import { boundDiff, diffSize } from "../tools/diff.ts";
@@ -18,7 +22,14 @@ export interface PermitParts {
   /** `asked` is the path before it was resolved. */
   judgeWrite(path: ResolvedPath, asked: string): Promise<Verdict>;
   /** shell_confirm and fetch_confirm. */
-  readonly confirm: { readonly shell: boolean; readonly fetch: boolean };
+  readonly confirm: { readonly shell: boolean; readonly fetch: "always" | "new-domain" | "never" };
+  readonly privacy: Privacy;
+  /** [privacy] mask_output. */
+  readonly maskOutput: readonly string[];
+  /** fetch_allowed_domains and fetch_blocked_domains. */
+  readonly urlRules: UrlRules;
+  /** What the operator wrote in prompts of this session. */
+  readonly prompts: readonly string[];
   readonly shellRoots: readonly string[];
   /** [safety] second_lock. */
   readonly secondLock: SecondLock;
@@ -31,6 +42,12 @@ export interface PermitCall {
   readonly intent: Intent;
   readonly call: string;
   readonly context: ToolContext;
+  /** Names of secrets in the arguments: they are shown, and nothing approves such a call by itself. */
+  readonly secrets: readonly string[];
+  /** The arguments with values in the place of names. */
+  reveal(input: unknown): unknown;
+  /** Before the tool looks at a file: what is in it decides how its text is masked. */
+  expect(output: OutputKind): void;
   publish(body: AgentEventBody): void;
 }
 
@@ -43,6 +60,10 @@ export type Permission =
       readonly path?: string;
       /** Nobody was asked, because the policy proved that the text only reads. */
       readonly unasked?: Unasked;
+      /** What it will print. */
+      readonly output?: OutputKind;
+      /** The command with names in the place of secrets, where `input` has the secrets themselves. */
+      readonly shown?: string;
     }
   /** `nobody` names what was refused because nobody could be asked. */
   | { readonly kind: "result"; readonly result: ToolResult; readonly nobody?: string };
@@ -67,9 +88,11 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
 
 /** Reading changes nothing and is not asked, except for files of keys, also behind a link. */
 async function permitRead(parts: PermitParts, call: PermitCall, path: string): Promise<Permission> {
-  const run: Permission = { kind: "run", input: call.input };
   const target = await parts.target();
   const resolved = await target.files.resolve(path).catch(() => undefined);
+  const kinds = [fileKind(path), fileKind(resolved?.path ?? "")];
+  const output = kinds.find((kind) => kind !== "ordinary") ?? "ordinary";
+  const run: Permission = { kind: "run", input: call.input, output };
   if (!parts.confirm.shell || !(holdsSecrets(path) || holdsSecrets(resolved?.path ?? ""))) return run;
   const action = `read ${resolved?.path ?? path}`;
   const decision = await decide(parts, call, target, {
@@ -94,8 +117,11 @@ async function permitShell(
   let { command } = intent;
   let edited = false;
   for (;;) {
-    const judged = await parts.judgeShell(command);
-    let verdict = await shellVerdict(parts, call, intent, target, judged);
+    const { names } = parts.privacy.used(command);
+    // Judged as it will run: the value of a secret may be a path or an option.
+    const real = names.length === 0 ? command : parts.privacy.revealCommand(command, target.identity.shellName);
+    const judged = await parts.judgeShell(real);
+    let verdict = withSecrets(await shellVerdict(parts, call, intent, target, judged), names, parts.privacy);
     if (verdict.kind === "deny") return refusedByPolicy(verdict);
     let unasked: Unasked | undefined;
     if (verdict.kind === "allow" && judged.readOnly && !edited) {
@@ -106,15 +132,19 @@ async function permitShell(
     }
     const readOnly =
       judged.readOnly && !intent.declared.mutation && !intent.declared.privesc && intent.detached !== true;
-    if (parts.dryRun && !readOnly) return dryRun(`would run: ${command}`, verdict);
-    const input = edited ? { ...(call.input as object), command } : call.input;
-    const run: Permission = edited
-      ? { kind: "run", input, note: `the operator changed the command; what ran was: ${command}` }
-      : { kind: "run", input, ...(unasked === undefined ? {} : { unasked }) };
+    if (parts.dryRun && !(readOnly && names.length === 0)) return dryRun(`would run: ${command}`, verdict);
+    const run: Permission = {
+      kind: "run",
+      input: real === intent.command ? call.input : { ...(call.input as object), command: real },
+      output: outputKind(printing(judged, real), parts.maskOutput),
+      ...(unasked === undefined ? {} : { unasked }),
+      ...(edited ? { note: `the operator changed the command; what ran was: ${command}` } : {}),
+      ...(real === command ? {} : { shown: command }),
+    };
     // An edited command was typed by the operator: the policy may still refuse it, but nobody asks twice.
-    if (verdict.kind === "allow" || edited || !parts.confirm.shell) return run;
+    if (verdict.kind === "allow" || edited || (!parts.confirm.shell && names.length === 0)) return run;
     const derived = { risk: judged.risk, mutation: judged.mutation, privesc: judged.privesc };
-    const prefixes = prefixesOf(command, judged);
+    const prefixes = names.length === 0 ? prefixesOf(command, judged) : undefined;
     const decision = await decide(parts, call, target, {
       action: command,
       ...stricter(intent.declared, derived),
@@ -131,6 +161,21 @@ async function permitShell(
     command = decision.command;
     edited = true;
   }
+}
+
+/** Nothing approves a secret's use by itself, and the question names it. */
+function withSecrets(verdict: Verdict, names: readonly string[], privacy: Privacy): Verdict {
+  if (names.length === 0) return verdict;
+  const uses = `it uses ${names.join(", ")}`;
+  if (verdict.kind === "allow") return { kind: "ask", why: uses };
+  const why = privacy.maskKnown(verdict.why);
+  return verdict.kind === "ask" ? { kind: "ask", why: `${uses}; ${why}` } : { ...verdict, why };
+}
+
+/** The commands of a text, and the files it reads through a redirection. */
+function printing(judged: ShellJudgement, command: string): readonly (readonly string[])[] {
+  const read = [...command.matchAll(/<\s*["']?([^\s<>&|;()"']+)/g)].map(([, file = ""]) => ["cat", file]);
+  return [...judged.commands.map(({ words }) => words), ...read];
 }
 
 async function shellVerdict(
@@ -164,9 +209,11 @@ async function permitControl(
   intent: Intent & { kind: "control" },
 ): Promise<Permission> {
   const target = await parts.target();
-  const verdict: Verdict = { kind: "ask", why: "what keys and panes do cannot be judged beforehand" };
+  const keys: Verdict = { kind: "ask", why: "what keys and panes do cannot be judged beforehand" };
+  const verdict = withSecrets(keys, call.secrets, parts.privacy);
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
-  if (!parts.confirm.shell) return { kind: "run", input: call.input };
+  const run: Permission = { kind: "run", input: call.reveal(call.input) };
+  if (!parts.confirm.shell && call.secrets.length === 0) return run;
   const { risk, mutation, privesc, why } = intent.declared;
   const decision = await decide(parts, call, target, {
     action: intent.title,
@@ -178,7 +225,7 @@ async function permitControl(
     understated: false,
     editable: false,
   });
-  return decision.kind === "approved" ? { kind: "run", input: call.input } : refused(decision, intent.title);
+  return decision.kind === "approved" ? run : refused(decision, intent.title);
 }
 
 async function permitWrite(
@@ -188,20 +235,25 @@ async function permitWrite(
 ): Promise<Permission> {
   const target = await parts.target();
   const resolved = await target.files.resolve(intent.path);
-  const verdict = await parts.judgeWrite(resolved, intent.path);
-  if (verdict.kind === "deny") return refusedByPolicy(verdict);
-  const prepared = await call.tool.prepare?.(call.input, call.context);
+  const judged = await parts.judgeWrite(resolved, intent.path);
+  if (judged.kind === "deny") return refusedByPolicy(judged);
+  const verdict = withSecrets(judged, call.secrets, parts.privacy);
+  // The same object goes to `prepare` and `run`: the tool knows it again.
+  const input = call.reveal(call.input);
+  const output = fileKind(resolved.path);
+  call.expect(output);
+  const prepared = await call.tool.prepare?.(input, call.context);
   if (prepared?.kind === "failed") return { kind: "result", result: prepared.result };
-  const diff = prepared?.diff ?? "";
+  const diff = parts.privacy.maskKnown(prepared?.diff ?? "");
   if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
-  const run: Permission = { kind: "run", input: call.input, path: resolved.path };
+  const run: Permission = { kind: "run", input, path: resolved.path, output };
   if (!parts.confirm.shell && verdict.kind === "allow") return run;
   const action = `write ${resolved.path}`;
   const decision = await decide(parts, call, target, {
     action,
     write: { path: resolved.path, creates: !resolved.exists, ...diffSize(diff) },
     diff,
-    risk: verdict.kind === "ask" ? "high" : "medium",
+    risk: judged.kind === "ask" ? "high" : "medium",
     mutation: true,
     privesc: false,
     why: "",
@@ -217,18 +269,43 @@ async function permitFetch(
   call: PermitCall,
   intent: Intent & { kind: "fetch" },
 ): Promise<Permission> {
-  if (!parts.confirm.fetch) return { kind: "run", input: call.input };
+  return (await permitUrl(parts, call, intent.url, intent.search === true)) ?? { kind: "run", input: call.input };
+}
+
+/** Whether a page may be asked for, at first and after every redirect; undefined: yes. */
+export async function permitUrl(
+  parts: PermitParts,
+  call: PermitCall,
+  url: string,
+  search: boolean,
+): Promise<(Permission & { kind: "result" }) | undefined> {
+  const ask = parts.confirm.fetch;
+  // What the policy refuses by its name needs no question: the tool refuses it.
+  if (!search && ask !== "always" && (await judgeUrl(url, parts.urlRules)).kind === "deny") return undefined;
+  const secret = parts.privacy.leaving(url);
+  const host = URL.parse(url)?.hostname ?? "";
+  const known =
+    search || isListedHost(url, parts.urlRules.allow) || parts.prompts.some((prompt) => namesHost(prompt, url));
+  if (secret === undefined && (ask === "never" || (ask === "new-domain" && known))) return undefined;
+  const action = `fetch ${url}`;
   const decision = await decide(parts, call, undefined, {
-    action: `fetch ${intent.url}`,
-    risk: "low",
+    action,
+    risk: secret === undefined ? "low" : "high",
     mutation: false,
     privesc: false,
     why: "",
-    policy: "fetch_confirm is on",
+    policy:
+      secret === undefined
+        ? known
+          ? "fetch_confirm is on"
+          : `${host} is new in this session`
+        : `it sends ${secret} away`,
     understated: false,
     editable: false,
+    // What is remembered is the host; a URL with a secret in it is asked about every time.
+    ...(secret === undefined && ask === "new-domain" ? { prefixes: [{ words: ["fetch", host], open: true }] } : {}),
   });
-  return decision.kind === "approved" ? { kind: "run", input: call.input } : refused(decision, `fetch ${intent.url}`);
+  return decision.kind === "approved" ? undefined : refused(decision, action);
 }
 
 async function decide(
@@ -278,7 +355,7 @@ async function decide(
   return decision;
 }
 
-function refused(decision: Decision, action: string): Permission {
+function refused(decision: Decision, action: string): Permission & { kind: "result" } {
   if (decision.kind !== "denied") throw new Error("only a denial is refused");
   const result = (text: string): ToolResult => ({ ok: false, outcome: "denied", result: text });
   switch (decision.by) {
@@ -316,7 +393,7 @@ function refusedByPolicy(verdict: Verdict & { kind: "deny" }): Permission {
   const instead = verdict.instead === undefined ? "" : ` ${verdict.instead}`;
   return {
     kind: "result",
-    result: { ok: false, outcome: "denied", result: `Not allowed: ${verdict.why}.${instead}`.replace("..", ".") },
+    result: { ok: false, outcome: "denied", result: `Not allowed: ${verdict.why.replace(/\.$/, "")}.${instead}` },
   };
 }
 

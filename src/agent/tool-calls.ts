@@ -1,5 +1,6 @@
 /** From the model's tool calls to their results: validate, get permission, run, bound, wrap; a failure is a result too. */
 import { BuddyError } from "../lib/errors.ts";
+import { mapTexts } from "../lib/map-texts.ts";
 import { unlessAborted } from "../lib/unless-aborted.ts";
 import type { ToolCall, ToolMessage } from "../model/types.ts";
 import { boundText } from "../tools/bound-output.ts";
@@ -7,10 +8,12 @@ import { type BudgetKind, outputBudget } from "../tools/budget.ts";
 import { envelope, withNote } from "../tools/envelope.ts";
 import { parseArguments, type Registry } from "../tools/registry.ts";
 import type { Intent, TargetFacts, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
+import type { OutputKind } from "../policy/output-kind.ts";
+import type { MaskedStream } from "../policy/privacy.ts";
 import type { AgentEventBody } from "./events.ts";
-import type { PermitParts } from "./permit.ts";
+import type { PermitCall, PermitParts } from "./permit.ts";
 
-export interface CallParts extends PermitParts {
+export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
   facts(): TargetFacts;
   /** [limits]; 0 = scale with the model's context. */
@@ -27,6 +30,9 @@ export class CallRunner {
   readonly #parts: CallParts;
   /** News from the target the model has not heard yet. */
   readonly #news: string[] = [];
+  /** What later reads of an output, or of a pane, will show; by its id or pane. */
+  readonly #printed = new Map<string, OutputKind>();
+  readonly #prompts: string[] = [];
   #lastFailure = { signature: "", times: 0 };
   #unapproved: string[] = [];
 
@@ -39,8 +45,16 @@ export class CallRunner {
     return this.#unapproved;
   }
 
-  beginTurn(): void {
+  /** `prompt`: the operator's own words, without what was attached. */
+  beginTurn(prompt: string): void {
     this.#unapproved = [];
+    if (this.#prompts.push(prompt) > MOST_PROMPTS) this.#prompts.shift();
+  }
+
+  /** Another session: what was allowed by a prompt of the last one is forgotten. */
+  forget(): void {
+    this.#prompts.length = 0;
+    this.#printed.clear();
   }
 
   /** Something happened on the target that the model must know with its next result. */
@@ -61,7 +75,16 @@ export class CallRunner {
     return results;
   }
 
+  /** A call that cannot be planned is a failed one: the others still get their results. */
   async #plan(call: ToolCall): Promise<Plan> {
+    try {
+      return await this.#planned(call);
+    } catch (error) {
+      return { call, aside: true, args: readable(call.arguments), title: call.name, problem: inWords(error) };
+    }
+  }
+
+  async #planned(call: ToolCall): Promise<Plan> {
     const tool = await this.#parts.registry.get(call.name);
     if (tool === undefined) {
       const names = this.#parts.registry.offered(this.#parts.facts());
@@ -74,7 +97,7 @@ export class CallRunner {
     const intent = tool.intent(parsed.input);
     return {
       call,
-      aside: intent.kind === "read" || (intent.kind === "fetch" && !this.#parts.confirm.fetch),
+      aside: intent.kind === "read" || (intent.kind === "fetch" && this.#parts.confirm.fetch !== "always"),
       args: parsed.json,
       title: intent.title,
       ready: { tool, input: parsed.input, intent },
@@ -89,7 +112,7 @@ export class CallRunner {
     if (batch.signal.aborted) outcome = CANCELLED;
     else if (plan.ready === undefined) outcome = { ok: false, outcome: "invalid", result: `error: ${plan.problem}` };
     else outcome = await this.#execute(plan.ready, call, batch, clock);
-    outcome = this.#remarks(outcome, call);
+    outcome = this.#masked(this.#remarks(outcome, call), `${call.name}: ${plan.title}`);
     const content = envelope(outcome.result);
     batch.publish({
       type: "tool_finished",
@@ -106,38 +129,65 @@ export class CallRunner {
   }
 
   async #execute(ready: Ready, call: ToolCall, batch: BatchContext, clock: { ms: number }): Promise<ToolResult> {
-    const { tool } = ready;
+    const { tool, input } = ready;
+    const { privacy } = this.#parts;
     const kind = tool.budget ?? "file";
     const budget = outputBudget(kind, batch.contextLimit, this.#parts.limits[kind]);
+    const secrets = privacy.used(secretTexts(tool, input).join("\n"));
+    if (secrets.unknown.length > 0) return unknownSecrets(secrets.unknown);
+    const earlier = this.#printed.get(readKey(input));
+    const listed = tool.budget === "capture" && (earlier === "variables" || earlier === "secrets");
+    const printing = new Printing(this.#parts, `${call.name}: ${ready.intent.title}`, listed ? "screen" : earlier);
     // Opening it may take long; a call that is cancelled meanwhile does not wait for that.
     const target = () => unlessAborted(batch.signal, this.#parts.target());
+    const publish = (stream: Stream, text: string): void => {
+      if (text !== "") batch.publish({ type: "tool_output", call: call.id, stream, text });
+    };
     const context: ToolContext = {
       signal: batch.signal,
       target,
-      emit: ({ stream, text }) => batch.publish({ type: "tool_output", call: call.id, stream, text }),
+      emit: ({ stream, text }) => publish(stream, printing.live(stream, text)),
+      mask: (text, cut) => printing.mask(text, cut),
       budget,
       dryRun: this.#parts.dryRun,
     };
+    const wanted: PermitCall = {
+      ...ready,
+      call: call.id,
+      context,
+      secrets: secrets.names,
+      expect: (output) => printing.expect(output),
+      reveal: (given) => withValues(tool, given, (text) => privacy.reveal(text)),
+      publish: batch.publish,
+    };
     try {
-      const { permit } = await import("./permit.ts");
-      const permission = await permit(
-        { ...this.#parts, target },
-        { ...ready, call: call.id, context, publish: batch.publish },
-      );
+      const { permit, permitUrl } = await import("./permit.ts");
+      const parts = { ...this.#parts, prompts: this.#prompts, target };
+      const permission = await permit(parts, wanted);
       if (permission.kind === "result") {
         if (permission.nobody !== undefined) this.#unapproved.push(permission.nobody);
         return batch.signal.aborted ? CANCELLED : permission.result;
       }
+      if (permission.output !== undefined) printing.expect(permission.output);
+      const mayVisit = async (url: string): Promise<boolean> => {
+        const refused = await permitUrl(parts, wanted, url, false);
+        if (refused?.nobody !== undefined) this.#unapproved.push(refused.nobody);
+        return refused === undefined;
+      };
       const started = performance.now();
       const result = await orCancelled(
         tool.run(permission.input, {
           ...context,
+          mayVisit,
           ...(permission.path === undefined ? {} : { onlyAt: permission.path }),
           ...(permission.unasked === undefined ? {} : { unasked: permission.unasked }),
+          ...(permission.shown === undefined ? {} : { shown: permission.shown }),
         }),
         batch.signal,
       );
       clock.ms = performance.now() - started;
+      for (const [stream, text] of printing.rest()) publish(stream, text);
+      this.#remember(permission.input, result, permission.output);
       if (batch.signal.aborted) return CANCELLED;
       const bounded = within(result, budget);
       return permission.note === undefined
@@ -147,6 +197,25 @@ export class CallRunner {
       if (batch.signal.aborted) return CANCELLED;
       return { ok: false, outcome: "failed", result: `error: ${inWords(error)}` };
     }
+  }
+
+  /** For what is read of the same output later, and for the screen it stands on. */
+  #remember(input: unknown, { outputs = [] }: ToolResult, output: OutputKind | undefined): void {
+    if (output === undefined) return;
+    for (const id of outputs) this.#printed.set(id, output);
+    this.#printed.set(paneKey(input), output);
+  }
+
+  /** No secret reaches the model, the screen or the log, whatever part of a result it is in. */
+  #masked(outcome: ToolResult, from: string): ToolResult {
+    const { privacy } = this.#parts;
+    if (outcome === CANCELLED) return outcome;
+    const mask = (text: string): string => privacy.mask(text, { from });
+    return {
+      ...outcome,
+      result: mapTexts(outcome.result, mask),
+      ...(outcome.display === undefined ? {} : { display: mask(outcome.display) }),
+    };
   }
 
   /** What the model must know beside the result itself. */
@@ -214,6 +283,87 @@ function readable(text: string): unknown {
   }
 }
 
+type Stream = "stdout" | "stderr" | "info";
+
+/** The output of one call on its way to the model and the screen, without secrets. */
+class Printing {
+  readonly #parts: CallParts;
+  readonly #from: string;
+  readonly #streams = new Map<Stream, MaskedStream>();
+  #output: OutputKind;
+
+  constructor(parts: CallParts, from: string, output: OutputKind = "ordinary") {
+    this.#parts = parts;
+    this.#from = from;
+    this.#output = output;
+  }
+
+  /** What is going to be printed is known before it is. */
+  expect(output: OutputKind): void {
+    this.#output = output;
+    this.#parts.privacy.storing = output;
+  }
+
+  mask(text: string, cut: { readonly start?: boolean; readonly end?: boolean } = {}): string {
+    const { start = false, end = false } = cut;
+    return this.#parts.privacy.mask(text, { ...this.#context(), cutStart: start, cutEnd: end });
+  }
+
+  /** As it comes; what may still become a secret waits for the next piece. */
+  live(stream: Stream, text: string): string {
+    const { privacy } = this.#parts;
+    if (!privacy.enabled) return text;
+    let filter = this.#streams.get(stream);
+    if (filter === undefined) this.#streams.set(stream, (filter = privacy.stream(this.#context())));
+    return stream === "info" ? filter.push(text) + filter.end() : filter.push(text);
+  }
+
+  rest(): (readonly [Stream, string])[] {
+    return [...this.#streams].map(([stream, filter]) => [stream, filter.end()] as const);
+  }
+
+  #context(): { from: string; output?: OutputKind } {
+    return this.#output === "ordinary" ? { from: this.#from } : { from: this.#from, output: this.#output };
+  }
+}
+
+/** The texts of a call in which names of secrets are replaced. */
+function secretTexts(tool: Tool, input: unknown): string[] {
+  const given = input as Readonly<Record<string, unknown>>;
+  return (tool.secretFields ?? []).map((field) => given[field]).filter((text) => typeof text === "string");
+}
+
+function withValues(tool: Tool, input: unknown, reveal: (text: string) => string): unknown {
+  const given = input as Readonly<Record<string, unknown>>;
+  const changed = (tool.secretFields ?? []).flatMap((field) => {
+    const text = given[field];
+    if (typeof text !== "string") return [];
+    const real = reveal(text);
+    return real === text ? [] : [[field, real] as const];
+  });
+  return changed.length === 0 ? input : { ...given, ...Object.fromEntries(changed) };
+}
+
+function unknownSecrets(names: readonly string[]): ToolResult {
+  return {
+    ok: false,
+    outcome: "invalid",
+    result: `error: ${names.join(", ")} stands for no value in this session. Only names like ‹secret-1: …› that you were given can be used; read the source again to get one.`,
+  };
+}
+
+/** Under which key the kind of an earlier output is kept: its id, or the pane it was printed in. */
+function readKey(input: unknown): string {
+  const { shell_id, output_id } = (input ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof output_id === "string") return output_id;
+  return typeof shell_id === "string" ? shell_id : paneKey(input);
+}
+
+function paneKey(input: unknown): string {
+  const { session, pane } = (input ?? {}) as Readonly<Record<string, unknown>>;
+  return `pane ${String(session ?? "")}:${String(pane ?? "")}`;
+}
+
 interface Ready {
   readonly tool: Tool;
   readonly input: unknown;
@@ -233,6 +383,7 @@ interface Plan {
 const CANCELLED: ToolResult = { ok: false, outcome: "cancelled", result: "operation cancelled by user" };
 const SAME_FAILURES = 3;
 const MOST_NEWS = 20;
+const MOST_PROMPTS = 200;
 const NOTICE_ROOM = 2_000;
 /** A command on the target is stopped by then; a tool that hangs does not hold the operator. */
 const CANCEL_GRACE_MS = 5_000;

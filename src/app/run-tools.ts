@@ -3,6 +3,7 @@ import { CallRunner } from "../agent/tool-calls.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { formatDuration } from "../lib/durations.ts";
 import type { Approvals } from "../policy/approvals.ts";
+import type { Privacy } from "../policy/privacy.ts";
 import { Registry } from "../tools/registry.ts";
 import type { WriteJudge } from "./judge-write.ts";
 import type { LazyTarget } from "./lazy-target.ts";
@@ -44,13 +45,16 @@ export interface CallRunnerParts {
   readonly registry: Registry;
   readonly target: LazyTarget;
   readonly approvals: Approvals;
+  readonly privacy: Privacy;
   readonly dryRun: boolean;
   /** The target is this machine: buddy's own files are on it. */
   readonly local: boolean;
 }
 
-export function callRunner({ loaded, registry, target, approvals, dryRun, local }: CallRunnerParts): CallRunner {
+export function callRunner(parts: CallRunnerParts): CallRunner {
+  const { loaded, registry, target, approvals, privacy, dryRun, local } = parts;
   const { config } = loaded;
+  const { fetch_confirm: fetch } = config.tools;
   let judgeWrite: WriteJudge | undefined;
   return new CallRunner({
     registry,
@@ -75,7 +79,13 @@ export function callRunner({ loaded, registry, target, approvals, dryRun, local 
       );
       return judgeWrite(path, asked);
     },
-    confirm: { shell: config.tools.shell_confirm, fetch: config.tools.fetch_confirm },
+    confirm: {
+      shell: config.tools.shell_confirm,
+      fetch: fetch === "new-domain" ? fetch : fetch ? "always" : "never",
+    },
+    privacy,
+    maskOutput: config.privacy.mask_output,
+    urlRules: { allow: config.tools.fetch_allowed_domains, deny: config.tools.fetch_blocked_domains },
     shellRoots: config.tools.shell_roots,
     secondLock: config.safety.second_lock,
     dryRun,

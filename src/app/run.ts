@@ -46,10 +46,18 @@ export interface RunOptions {
 /** A resumed session is read first: it may choose the target and the model. */
 export async function composeRun(options: RunOptions): Promise<Run> {
   const { loaded, problem } = options;
-  const secrets = new Secrets();
-  const sessions = new RunSessions({
+  const state = stateDirectory(loaded.env);
+  const secrets: Secrets = new Secrets({
+    mask: loaded.config.privacy.to_model === "mask",
+    keep: async (list) => {
+      if (state === undefined || options.record === false) return undefined;
+      return (await import("../session/secrets-file.ts")).writeSecrets(state, sessions.id, list);
+    },
+    problem,
+  });
+  const sessions: RunSessions = new RunSessions({
     cwd: loaded.cwd,
-    stateDirectory: stateDirectory(loaded.env),
+    stateDirectory: state,
     record: options.record !== false,
     redact: secrets.redact,
     problem,
@@ -112,11 +120,15 @@ export class Run implements AsyncDisposable {
     });
     const { target, approvals } = this;
     const registry = (this.registry = toolRegistry(loaded));
-    this.calls = callRunner({ loaded, registry, target, approvals, dryRun: globals.dryRun, local });
+    const { privacy } = secrets;
+    this.calls = callRunner({ loaded, registry, target, approvals, privacy, dryRun: globals.dryRun, local });
+    const operator = privacy.mask(config.agent.system_prompt, { from: "[agent] system_prompt" });
+    const shownFiles = files.map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) }));
     this.agent = new Agent({
       client,
       registry,
       calls: this.calls,
+      privacy,
       hideSecrets: () => secrets.hidden(),
       session: () => sessions.id,
       maxIterations: options.maxIterations ?? config.agent.max_iterations,
@@ -125,8 +137,8 @@ export class Run implements AsyncDisposable {
         systemPrompt({
           facts,
           tools: registry.offered(facts),
-          operator: config.agent.system_prompt,
-          files,
+          operator,
+          files: shownFiles,
           dryRun: globals.dryRun,
         }),
       describe: () => this.#describe(),
@@ -156,7 +168,9 @@ export class Run implements AsyncDisposable {
 
   /** Leaves the conversation; the next turn begins a new session. */
   async newSession(): Promise<void> {
+    await this.secrets.settled();
     await this.#sessions.change();
+    this.secrets.privacy.restore([]);
     this.agent.restore({ messages: [] });
   }
 
@@ -171,6 +185,7 @@ export class Run implements AsyncDisposable {
     const store = await this.sessions();
     const next = copy ? store.fork(name, { foreign }) : await store.resume(name, { current: this.session(), foreign });
     const { chosen, note } = await storedClient(this.#loaded, this.globals, next);
+    await this.secrets.settled();
     await this.#sessions.change(next);
     const { name: profile, model } = this.agent.client.profile;
     if (chosen !== undefined && (chosen.profile.name !== profile || chosen.profile.model !== model)) {
@@ -189,7 +204,8 @@ export class Run implements AsyncDisposable {
   }
 
   /** Takes over what a stored session knows; returns what to say about it. */
-  adopt({ replay, notes }: ResumedSession): string[] {
+  adopt({ replay, notes, secrets }: ResumedSession): string[] {
+    this.secrets.privacy.restore(secrets);
     const { messages, turns, totals, target: place, model: before } = replay;
     this.agent.restore({ messages, turns, totals: totals satisfies Totals });
     const { label } = this.target.facts();
@@ -202,7 +218,7 @@ export class Run implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.target[Symbol.asyncDispose](), this.#sessions.close()]);
+    await Promise.all([this.target[Symbol.asyncDispose](), this.#sessions.close(), this.secrets.settled()]);
     const { client } = this.agent;
     if (Symbol.asyncDispose in client) await (client as unknown as AsyncDisposable)[Symbol.asyncDispose]();
   }

@@ -1,33 +1,68 @@
-/** The keys a run knows, and the filters that take them out of what is shown, stored or sent on. */
-import { HiddenSecrets, RedactedStream, redactor, secretHider, secretMask } from "../lib/redact.ts";
+/** The keys a run knows, the secrets it has met, and the filters that take both out of what is shown, stored or sent on. */
+import { HiddenSecrets, RedactedStream, redactor, secretHider } from "../lib/redact.ts";
+import { type NamedSecret, Privacy } from "../policy/privacy.ts";
+
+export interface SecretsOptions {
+  /** [privacy] to_model is "mask". */
+  readonly mask: boolean;
+  /** Keeps the secrets of the session; says what went wrong. */
+  keep(secrets: readonly NamedSecret[]): Promise<string | undefined>;
+  readonly problem: (message: string) => void;
+}
 
 export class Secrets {
+  /** Names for what the model must not see. */
+  readonly privacy: Privacy;
   readonly #known = new Set<string>();
+  readonly #options: SecretsOptions;
   #redact = redactor([]);
-  #mask = secretMask([]);
+  #kept: Promise<void> | undefined;
+
+  constructor(options: SecretsOptions) {
+    this.#options = options;
+    let own: readonly string[] = [];
+    this.privacy = new Privacy({
+      mask: options.mask,
+      own: () => (own.length === this.#known.size ? own : (own = [...this.#known])),
+      changed: () => this.#keep(),
+    });
+  }
 
   learn(secrets: readonly string[]): void {
     for (const secret of secrets) this.#known.add(secret);
     this.#redact = redactor([...this.#known]);
-    this.#mask = secretMask([...this.#known]);
   }
 
   /** Takes keys and tokens out of what is shown or stored. */
-  readonly redact = (text: string): string => this.#redact(text);
+  readonly redact = (text: string): string => this.#redact(this.privacy.maskKnown(text));
 
   /** The same for text in pieces. */
-  readonly redactedStream = (): RedactedStream => new RedactedStream([...this.#known]);
+  readonly redactedStream = (): RedactedStream => new RedactedStream([...this.#known], this.redact);
 
   /** Keeps the number of bytes: for outputs that are read by offset. */
   mask(text: string): string {
-    return this.#mask(text);
+    return this.privacy.stars(text);
   }
 
-  /** Takes buddy's own secrets out of an answer, and nothing else. */
-  readonly hide = (text: string): string => secretHider([...this.#known])(text);
+  /** Takes buddy's own secrets, and those that have a name, out of an answer, and nothing else. */
+  readonly hide = (text: string): string => secretHider([...this.#known])(this.privacy.maskKnown(text));
 
   /** The same for text in pieces; undefined when there is nothing to hide. */
   hidden(): HiddenSecrets | undefined {
     return this.#known.size === 0 ? undefined : new HiddenSecrets([...this.#known]);
+  }
+
+  /** Resolves when what was met so far is kept. */
+  async settled(): Promise<void> {
+    await this.#kept;
+  }
+
+  /** Once for all that one text brings. */
+  #keep(): void {
+    this.#kept ??= Promise.resolve().then(async () => {
+      this.#kept = undefined;
+      const problem = await this.#options.keep(this.privacy.list());
+      if (problem !== undefined) this.#options.problem(problem);
+    });
   }
 }

@@ -16,6 +16,7 @@ import {
   type ValueOf,
   wholeNumber,
   yesNo,
+  yesNoOr,
 } from "./setting.ts";
 
 /** No tool puts more than this many characters into the conversation, whatever [limits] says. */
@@ -52,7 +53,11 @@ export const SETTINGS = {
     fetch_enabled: yesNo(true, "fetch_url"),
     search_enabled: yesNo(true, "web_search"),
     shell_confirm: yesNo(true, "ask before commands that are not approved by themselves"),
-    fetch_confirm: yesNo(false, "ask before fetching a page"),
+    fetch_confirm: yesNoOr(
+      "new-domain",
+      "new-domain",
+      "ask before fetching a page: of a host that is neither listed nor in your prompt, always, or never",
+    ),
     shell_auto_approve: oneOf(
       ["none", "read-only", "developer"],
       "read-only",
@@ -81,6 +86,17 @@ export const SETTINGS = {
       ["auto", "required", "off"],
       "auto",
       "read-only commands run where no file can be written: auto: where the machine can; required: ask elsewhere",
+    ),
+  },
+  privacy: {
+    to_model: oneOf(
+      ["mask", "off"],
+      "mask",
+      "whether the model gets names in the place of secrets (‹secret-3: AWS key›), or everything as it is",
+    ),
+    mask_output: texts(
+      [],
+      'more commands whose whole output is masked, by their first words: "mycli secrets show"; many are built in',
     ),
   },
   limits: {

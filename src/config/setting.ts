@@ -23,6 +23,17 @@ export function yesNo(fallback: boolean, text: string): Setting<boolean> {
   return { read, fallback, expects: "true or false", text, show: String };
 }
 
+/** true, false, or a word for something between. */
+export function yesNoOr<const T extends string>(
+  word: T,
+  fallback: boolean | NoInfer<T>,
+  text: string,
+): Setting<boolean | T> {
+  const read = (raw: unknown) => (typeof raw === "boolean" || raw === word ? (raw as boolean | T) : undefined);
+  const show = (value: boolean | T) => JSON.stringify(value);
+  return { read, fallback, expects: `${quoted(word)}, true or false`, text, show };
+}
+
 export function anyText(fallback: string, text: string): Setting<string> {
   return { read: readText, fallback, expects: "a text in quotes", text, show: quoted };
 }

@@ -37,10 +37,13 @@ export class KnownSecrets<T> {
     put(secret, "whole");
     for (const text of usualForms(secret)) put(text, "encoded");
     if (encoded) for (const text of otherForms(secret)) put(text, "encoded");
-    if (parts >= HEAD && secret.length > parts)
-      for (const source of taken)
-        for (let at = 0; at + parts <= source.length; at++)
-          this.#put({ text: source.slice(at, at + parts), tag, form: "part", source, at });
+    if (parts < HEAD || secret.length <= parts) return;
+    // Of a long one (a private key) every eighth piece is enough: what is found is followed in both directions.
+    const long = secret.length > LONG;
+    const length = long ? Math.max(parts, LONG_PART) : parts;
+    for (const source of long ? [secret] : taken)
+      for (let at = 0; at + length <= source.length; at += long ? 8 : 1)
+        this.#put({ text: source.slice(at, at + length), tag, form: "part", source, at });
   }
 
   /** In order, without overlaps; the longest at each place. */
@@ -55,7 +58,7 @@ export class KnownSecrets<T> {
     for (let at = 0; at <= last; at++) {
       head = roll(head, text.charCodeAt(at + HEAD - 1));
       if (heads[head] === 0) continue;
-      const span = this.#at(text, at, head);
+      const span = this.#at(text, at, head, spans.at(-1)?.end ?? 0);
       if (span === undefined) continue;
       spans.push(span);
       for (at++; at < span.end; at++) head = roll(head, text.charCodeAt(at + HEAD - 1));
@@ -64,14 +67,18 @@ export class KnownSecrets<T> {
     return spans;
   }
 
-  #at(text: string, at: number, hash: number): KnownSpan<T> | undefined {
+  #at(text: string, at: number, hash: number, least: number): KnownSpan<T> | undefined {
     let best: KnownSpan<T> | undefined;
     for (const { text: form, tag, form: how, source, at: from = 0 } of this.#candidates.get(hash) ?? []) {
       if (!text.startsWith(form, at)) continue;
+      let start = at;
       let end = at + form.length;
-      if (source !== undefined)
+      if (source !== undefined) {
         for (let next = from + form.length; next < source.length && source[next] === text[end]; next++) end++;
-      if (best === undefined || end > best.end) best = { start: at, end, tag, form: how };
+        for (let before = from - 1; before >= 0 && start > least && source[before] === text[start - 1]; before--)
+          start--;
+      }
+      if (best === undefined || end > best.end) best = { start, end, tag, form: how };
     }
     return best;
   }
@@ -97,6 +104,9 @@ interface Candidate<T> {
 
 const HEAD = 4;
 const HEADS = 1 << 16;
+/** Longer secrets are known by fewer, longer pieces. */
+const LONG = 200;
+const LONG_PART = 24;
 
 /** What lies more than four characters back is shifted out of the sixteen bits. */
 function roll(head: number, code: number): number {

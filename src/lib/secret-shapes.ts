@@ -112,7 +112,12 @@ const PLACES: readonly { readonly lead: string; readonly secret: string }[] = [
   { lead: String.raw`bearer\s{1,4}`, secret: String.raw`[A-Za-z0-9._~+/=-]{16,}` },
   { lead: String.raw`(?:set-)?cookie:\s{0,4}`, secret: String.raw`[^\s=;,"'\\]{1,200}=[^\s"',;<>\\]+` },
   {
-    // "refresh_token": "…"   "auth": "dXNlcjpwYXNz" of a docker configuration
+    // "password": "any text up to the closing quote"
+    lead: String.raw`${PREFIX}${FIELD_NAME}"\s{0,4}:\s{0,4}"`,
+    secret: String.raw`(?!${MASKED}|[$<{])(?:[^"\\\n]|\\[^\n]){4,4000}?(?=")`,
+  },
+  {
+    // the same in JSON inside JSON   "auth": "dXNlcjpwYXNz" of a docker configuration
     lead: String.raw`(?:${PREFIX}${FIELD_NAME}|auth(?=${QUOTE}\s{0,4}:\s{0,4}${QUOTE}[A-Za-z0-9+/]{8,}={0,2}${QUOTE}))${QUOTE}\s{0,4}:\s{0,4}${QUOTE}`,
     secret: String.raw`(?!${MASKED}|[$<{])[^"'\s\\]{6,}`,
   },

@@ -51,6 +51,27 @@ export class DomainList {
   }
 }
 
+/** Whether the host of a URL is in a list such as fetch_allowed_domains. */
+export function isListedHost(url: string, entries: readonly string[]): boolean {
+  const parsed = URL.parse(url);
+  if (parsed === null || entries.length === 0) return false;
+  const list = new DomainList(entries);
+  const host = bareHost(parsed);
+  const address = parseAddress(host);
+  return list.hasName(host) || (address !== undefined && list.hasAddress(address));
+}
+
+/** Whether a text names the host of a URL: as a word of its own, or as the host of a URL in it. */
+export function namesHost(text: string, url: string): boolean {
+  const parsed = URL.parse(url);
+  if (parsed === null) return false;
+  const host = bareHost(parsed);
+  const bare = host.replace(/^www\./, "");
+  return [...text.toLowerCase().matchAll(/(?:^|[^a-z0-9._-])((?:[a-z0-9_-]+\.)+[a-z0-9-]+|\[[0-9a-f:.]+\])/g)].some(
+    ([, named = ""]) => canonicalHost(named)?.replace(/^www\./, "") === bare,
+  );
+}
+
 /** The host as the URL parser writes it, without brackets and final dots; also for entries written as an address with scheme, port or path. */
 export function canonicalHost(text: string): string | undefined {
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//.test(text) ? text : `http://${text}`);

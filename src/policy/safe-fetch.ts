@@ -17,6 +17,8 @@ export interface SafeFetchOptions {
   readonly wants?: (headers: Headers) => boolean;
   /** Things the operator should know: a proxy that resolves names for itself. */
   readonly onNotice?: (text: string) => void;
+  /** Asked before a redirect to another host is followed; false ends it there. */
+  readonly mayVisit?: ((url: string) => Promise<boolean>) | undefined;
   readonly resolve?: Resolve;
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Certificates to trust besides the system's. */
@@ -60,6 +62,12 @@ export async function safeFetch(text: string, options: SafeFetchOptions): Promis
         };
       const next = URL.parse(location, at);
       if (next === null) return { kind: "failed", url: at, why: "it redirects to something that is not a URL" };
+      if (next.host !== URL.parse(at)?.host && options.mayVisit !== undefined) {
+        const judged = await judgeUrl(next.href, options.rules);
+        if (judged.kind === "deny") return { kind: "refused", url: next.href, why: judged.why };
+        if (!(await options.mayVisit(next.href)))
+          return { kind: "refused", url: next.href, why: "the redirect to this host was not approved" };
+      }
       at = next.href;
     }
   } catch (error) {

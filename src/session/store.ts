@@ -9,6 +9,7 @@ import { newSessionId } from "./ids.ts";
 import { listSessions, type StoredSession } from "./list.ts";
 import { SessionLog } from "./log.ts";
 import { copyOutputs, removeOutputs } from "./outputs.ts";
+import { copySecrets, readSecrets, removeSecrets, type StoredSecret } from "./secrets-file.ts";
 import { prepare, sessionDirectory } from "./session-directory.ts";
 import { readEvents } from "./read.ts";
 import { Replay } from "./replay.ts";
@@ -106,7 +107,7 @@ export class SessionStore {
   /** A copy under a new id: what another process still writes to the original does not reach it. */
   fork(name: string, { foreign }: ResumeOptions = {}): ResumedSession {
     const original = this.readable(name);
-    const { replay, notes } = this.#restore(original.id, original.path, foreign);
+    const { replay, notes, secrets } = this.#restore(original.id, original.path, foreign);
     const log = this.start();
     try {
       prepare(log.directory);
@@ -117,8 +118,12 @@ export class SessionStore {
         cause: error,
       });
     }
-    const problem = copyOutputs(this.#options.stateDirectory, original.id, log.id);
-    return { log, replay, notes: problem === undefined ? notes : [...notes, problem] };
+    const { stateDirectory } = this.#options;
+    const problems = [
+      copyOutputs(stateDirectory, original.id, log.id),
+      secrets.length === 0 ? undefined : copySecrets(stateDirectory, original.id, log.id),
+    ].filter((problem) => problem !== undefined);
+    return { log, replay, secrets, notes: [...notes, ...problems] };
   }
 
   async remove(name: string): Promise<StoredSession> {
@@ -127,6 +132,7 @@ export class SessionStore {
     const hold = await lockSession(directory, session.id);
     try {
       removeOutputs(this.#options.stateDirectory, session.id);
+      removeSecrets(this.#options.stateDirectory, session.id);
       rmSync(session.path);
       removeLock(directory, session.id);
     } catch (error) {
@@ -142,7 +148,7 @@ export class SessionStore {
     return new SessionLog({ id, directory, stateDirectory, redact, problem, hold });
   }
 
-  #restore(id: string, path: string, accepted = false): { replay: Replay; notes: string[] } {
+  #restore(id: string, path: string, accepted = false): Omit<ResumedSession, "log"> {
     const replay = new Replay();
     const { damaged, foreign } = readEvents(path, (event) => replay.add(event), this.#signer);
     replay.finish();
@@ -154,7 +160,10 @@ export class SessionStore {
     if (damaged > 0) notes.push(`${count(damaged, "damaged line")} of the session log skipped`);
     if (replay.repaired > 0)
       notes.push(`${count(replay.repaired, "tool call")} had no stored result and got a note instead`);
-    return { replay, notes };
+    const { stateDirectory } = this.#options;
+    // A foreign log may carry the id of a session of the user's own: it gets none of its secrets.
+    const secrets = foreign > 0 || stateDirectory === undefined ? [] : readSecrets(stateDirectory, id);
+    return { replay, notes, secrets };
   }
 }
 
@@ -200,6 +209,8 @@ export interface ResumedSession {
   readonly replay: Replay;
   /** For the user: damaged lines, repaired calls. */
   readonly notes: readonly string[];
+  /** The values behind the names of secrets in its messages. */
+  readonly secrets: readonly StoredSecret[];
 }
 
 function count(n: number, what: string): string {

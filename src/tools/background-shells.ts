@@ -53,30 +53,34 @@ export const shellOutputTool: Tool<OutputInput> = {
     if (args.output_id !== undefined) {
       const offset = args.offset ?? 0;
       const page = await target.shell.readOutput(args.output_id, { offset, limit, ...filter });
+      const text = context.mask(page.text, { start: offset > 0, end: !page.done });
       return {
         ok: true,
         outcome: "done",
         result: {
           output_id: args.output_id,
-          text: page.text,
+          text,
           total_bytes: page.totalBytes,
           ...(page.done ? { done: true } : { next_offset: page.nextOffset }),
         },
-        display: page.text,
+        display: text,
       };
     }
     const shell = await target.background.output(args.shell_id ?? "", { limit, ...filter });
+    const [stdout, stderr] = [shell.stdout, shell.stderr].map((text) =>
+      context.mask(text, { end: shell.moreBytes > 0 }),
+    );
     return {
       ok: true,
       outcome: shell.status,
       ...(shell.exitCode === undefined ? {} : { exitCode: shell.exitCode }),
       result: {
         ...status(shell),
-        stdout: shell.stdout,
-        stderr: shell.stderr,
+        stdout,
+        stderr,
         ...(shell.moreBytes > 0 ? { more_bytes: shell.moreBytes } : {}),
       },
-      display: shell.stdout + shell.stderr || "(nothing new)",
+      display: `${stdout}${stderr}` || "(nothing new)",
     };
   },
 };

@@ -1,21 +1,26 @@
 /** Fits text into its budget: head and tail stay, the middle goes, and the notice says exactly how many bytes are missing and how to get them. */
 import type { CapturedText } from "../targets/target.ts";
 
+/** Takes secrets out of a piece of text, also of those that a cut went through. */
+export type Mask = (text: string, cut?: { readonly start?: boolean; readonly end?: boolean }) => string;
+
 /** `how` gets the byte offset at which the missing part starts. */
-export function boundText(text: string, budget: number, how: (offset: number) => string): string {
-  return joinCaptured(cutCaptured(wholeText(text), budget), how);
+export function boundText(text: string, budget: number, how: (offset: number) => string, mask: Mask = same): string {
+  return joinCaptured(cutCaptured(wholeText(text), budget), how, mask);
 }
 
 /** Keeps the newest text, for screens. */
-export function boundTail(text: string, budget: number, how: string): string {
-  if (text.length <= budget) return text;
+export function boundTail(text: string, budget: number, how: string, mask: Mask = same): string {
+  if (text.length <= budget) return mask(text);
   const tail = text.slice(afterCut(text, text.length - budget));
-  return `[${bytes(text) - bytes(tail)} bytes left out before this; ${how}]\n${tail}`;
+  return `[${bytes(text) - bytes(tail)} bytes left out before this; ${how}]\n${mask(tail, { start: true })}`;
 }
 
-export function joinCaptured(text: CapturedText, how: (offset: number) => string): string {
-  if (text.omittedBytes === 0) return text.head + text.tail;
-  return `${text.head}\n[${text.omittedBytes} bytes left out here; ${how(bytes(text.head))}]\n${text.tail}`;
+/** Masked here and not before: offsets count the bytes of the text as it is. */
+export function joinCaptured(text: CapturedText, how: (offset: number) => string, mask: Mask = same): string {
+  if (text.omittedBytes === 0) return mask(text.head + text.tail);
+  const [head, tail] = [mask(text.head, { end: true }), mask(text.tail, { start: true })];
+  return `${head}\n[${text.omittedBytes} bytes left out here; ${how(bytes(text.head))}]\n${tail}`;
 }
 
 /** Cuts what was captured further, so that head and tail together have at most `budget` characters. */
@@ -39,6 +44,7 @@ export function wholeText(text: string): CapturedText {
   return { head: text, tail: "", omittedBytes: 0, totalBytes: bytes(text) };
 }
 
+const same: Mask = (text) => text;
 const bytes = (text: string) => Buffer.byteLength(text);
 
 let segmenter: Intl.Segmenter | undefined;

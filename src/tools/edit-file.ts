@@ -21,19 +21,24 @@ export const editFileTool: Tool<EditInput> = {
   name: "edit_file",
   description: "Replace exact text in a file on the target.",
   input,
+  secretFields: ["old_text", "new_text"],
   intent: (args) => ({ kind: "write", title: args.path, path: args.path }),
   async prepare(args, context): Promise<Prepared> {
     const { files } = await context.target();
     const edit = await plan(args, files, context.signal);
     if (!edit.ok) return { kind: "failed", result: edit.result };
-    return { kind: "ready", path: await files.resolve(args.path), diff: unifiedDiff(edit.before, edit.after) };
+    return {
+      kind: "ready",
+      path: await files.resolve(args.path),
+      diff: unifiedDiff(context.mask(edit.before), context.mask(edit.after)),
+    };
   },
   async run(args, context) {
     const { files } = await context.target();
     const edit = await plan(args, files, context.signal);
     if (!edit.ok) return edit.result;
     const { bytes } = await files.write(args.path, edit.bytes, writeOptions(context));
-    const diff = boundDiff(unifiedDiff(edit.before, edit.after));
+    const diff = boundDiff(unifiedDiff(context.mask(edit.before), context.mask(edit.after)));
     const count = edit.count === 1 ? "" : `${edit.count} places, `;
     return {
       ok: true,

@@ -40,13 +40,14 @@ async function run(
 ): Promise<ToolResult> {
   // going on in a page must not depend on whether it has changed meanwhile
   const known = offset > 0 ? recent.get(url) : undefined;
-  if (known !== undefined) return present(known, url, offset, context.budget);
+  if (known !== undefined) return present(known, url, offset, context);
   const outcome = await settings.fetch(url, {
     rules: settings.rules,
     timeoutMs: settings.timeoutMs,
     signal: context.signal,
     wants: (headers) => mayBeText(headers.get("content-type") ?? ""),
     onNotice: (text) => context.emit({ stream: "info", text }),
+    mayVisit: context.mayVisit,
   });
   switch (outcome.kind) {
     case "refused":
@@ -60,7 +61,7 @@ async function run(
     case "page": {
       const page = await read(outcome);
       recent.set(url, page);
-      return present(page, url, offset, context.budget);
+      return present(page, url, offset, context);
     }
   }
 }
@@ -91,7 +92,7 @@ async function read(page: FetchOutcome & { kind: "page" }): Promise<ReadPage> {
   return { heading, text: text.trim() === "" ? nothing : text, status, binary: false };
 }
 
-function present(page: ReadPage, url: string, offset: number, budget: number): ToolResult {
+function present(page: ReadPage, url: string, offset: number, { budget, mask }: ToolContext): ToolResult {
   const bytes = offset === 0 ? undefined : Buffer.from(page.text);
   if (bytes !== undefined && offset >= bytes.length)
     return { ok: false, outcome: "failed", result: `The readable text of ${url} has only ${bytes.length} bytes.` };
@@ -104,7 +105,7 @@ function present(page: ReadPage, url: string, offset: number, budget: number): T
           .toString()
           .replace(/^\ufffd+/, "");
   const room = Math.max(budget - page.heading.length, budget >> 1);
-  const text = boundText(rest, room, (at) => `go on with fetch_url and offset=${offset + at}`);
+  const text = boundText(rest, room, (at) => `continue with fetch_url and offset=${offset + at}`, mask);
   return {
     ok: page.status < 400,
     outcome: page.status >= 400 ? `http-${page.status}` : page.binary ? "binary" : "fetched",

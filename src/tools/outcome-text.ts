@@ -1,7 +1,7 @@
 /** How a command ended, in words that tell the model what it can do next. */
 import { formatDuration } from "../lib/durations.ts";
 import type { CapturedText, RunOutcome, RunResult } from "../targets/target.ts";
-import { cutCaptured, joinCaptured } from "./bound-output.ts";
+import { cutCaptured, joinCaptured, type Mask } from "./bound-output.ts";
 import type { ToolResult } from "./tool.ts";
 
 export interface OutcomeContext {
@@ -9,13 +9,14 @@ export interface OutcomeContext {
   readonly shell: "tmux" | "direct";
   readonly budget: number;
   readonly attach?: string | undefined;
+  readonly mask: Mask;
 }
 
 export function outcomeText(result: RunResult, context: OutcomeContext): ToolResult {
   const { outcome } = result;
   const lines = [
     ...headline(outcome, context),
-    printed(result, context.budget, outcome),
+    printed(result, context, outcome),
     ...result.notes.map((note) => `[note: ${note}]`),
   ];
   return {
@@ -23,6 +24,7 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
     outcome: outcome.kind,
     ...(outcome.kind === "exited" || outcome.kind === "shell-ended" ? { exitCode: outcome.code } : {}),
     result: lines.filter((line) => line !== "").join("\n"),
+    outputs: [result.outputId, result.stderrId].filter((id) => id !== undefined),
   };
 }
 
@@ -107,22 +109,25 @@ function waiting(outcome: RunOutcome & { kind: "waiting" }, attach: string | und
   }
 }
 
-function printed(result: RunResult, budget: number, outcome: RunOutcome): string {
+function printed(result: RunResult, { budget, mask }: OutcomeContext, outcome: RunOutcome): string {
   const stderr = result.stderr;
   const errorsLength = stderr === undefined ? 0 : stderr.head.length + stderr.tail.length;
   const forErrors = Math.min(errorsLength, Math.max(budget >> 1, budget - length(result.output)));
-  const out = joined(cutCaptured(result.output, budget - forErrors), result.outputId);
-  const err = stderr === undefined ? "" : joined(cutCaptured(stderr, forErrors), result.stderrId);
+  const out = joined(cutCaptured(result.output, budget - forErrors), result.outputId, mask);
+  const err = stderr === undefined ? "" : joined(cutCaptured(stderr, forErrors), result.stderrId, mask);
   if (out === "" && err === "") return outcome.kind === "exited" && outcome.code === 0 ? "(no output)" : "";
   if (err === "") return out;
   return out === "" ? `[stderr]\n${err}` : `${out}\n[stderr]\n${err}`;
 }
 
-function joined(text: CapturedText, outputId: string | undefined): string {
-  return joinCaptured(text, (offset) =>
-    outputId === undefined
-      ? "run it again with a filter, or write it to a file"
-      : `get them with shell_output output_id="${outputId}" offset=${offset}, or filter="regex"`,
+function joined(text: CapturedText, outputId: string | undefined, mask: Mask): string {
+  return joinCaptured(
+    text,
+    (offset) =>
+      outputId === undefined
+        ? "run it again with a filter, or write it to a file"
+        : `get them with shell_output output_id="${outputId}" offset=${offset}, or filter="regex"`,
+    mask,
   ).replace(/\n$/, "");
 }
 

@@ -56,7 +56,7 @@ export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
     });
     // The rest of a screen that is not full would push what stands on it out of the budget.
     const filled = args.preserve_trailing_spaces === true ? text : text.replace(/\n\s*$/, "");
-    const shown = boundTail(filled, context.budget, "narrow it with start and end");
+    const shown = boundTail(filled, context.budget, "narrow it with start and end", context.mask);
     return {
       ok: true,
       outcome: "done",
@@ -87,6 +87,7 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
   description: "Type into a tmux pane. Never a password.",
   input: keysInput,
   needs: "pane",
+  secretFields: ["literal_text"],
   intent: (args) => {
     const typed = [
       ...(args.literal_text ? [JSON.stringify(args.literal_text)] : []),

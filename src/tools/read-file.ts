@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { FileSlice } from "../targets/target.ts";
 import { BOM } from "../lib/text-encoding.ts";
-import { boundText } from "./bound-output.ts";
+import { boundText, type Mask } from "./bound-output.ts";
 import { fileNotes } from "./text-file.ts";
 import type { Tool } from "./tool.ts";
 
@@ -39,14 +39,14 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
     return {
       ok: true,
       outcome: "done",
-      result: pageText(slice, args.offset ?? 1, context.budget),
+      result: pageText(slice, args.offset ?? 1, context.budget, context.mask),
       display: `${slice.lines} lines, ${slice.sizeBytes} bytes`,
     };
   },
 };
 
 /** The slice cut to the budget at line ends, and how to read on. */
-export function pageText(slice: FileSlice, first: number, budget: number): string {
+export function pageText(slice: FileSlice, first: number, budget: number, mask: Mask = (text) => text): string {
   if (slice.sizeBytes === 0) return "(empty file)";
   if (slice.lines === 0) return `(no line ${first}: the file is shorter)`;
   const notes = fileNotes(slice);
@@ -55,15 +55,14 @@ export function pageText(slice: FileSlice, first: number, budget: number): strin
   const rest =
     slice.linesLeft === undefined ? "more lines" : slice.linesLeft === 1 ? "1 line" : `${slice.linesLeft} lines`;
   const after = slice.linesLeft === 0 ? "" : `\n[${rest} left; read on with offset=${first + slice.lines}]`;
-  if (text.length <= budget) return before + text + after;
-  return (
-    before +
-    boundText(text, budget, (offset) => {
-      const shown = countLines(text, offset);
-      return `read_file offset=${first + shown} shows them${slice.lines === 1 ? " only in part: it is one line, use run_shell with cut -c" : ""}`;
-    }) +
-    after
-  );
+  const how = (offset: number): string => {
+    const shown = countLines(text, offset);
+    return `read_file offset=${first + shown} shows them${slice.lines === 1 ? " only in part: it is one line, use run_shell with cut -c" : ""}`;
+  };
+  // A slice from the middle of a file may begin or end inside a key.
+  const edges: Mask = (part, cut) =>
+    mask(part, { start: cut?.start === true || first > 1, end: cut?.end === true || slice.linesLeft !== 0 });
+  return before + boundText(text, budget, how, edges) + after;
 }
 
 /** Whole lines in the first `bytes` bytes. */

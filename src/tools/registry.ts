@@ -19,7 +19,14 @@ export class Registry {
   /** The tool itself; all are loaded with the first that is wanted. */
   async get(name: string): Promise<Tool | undefined> {
     if (!this.#schemas.some((schema) => schema.name === name)) return undefined;
-    this.#tools ??= this.#load().then((tools) => new Map(tools.map((tool) => [tool.name, tool])));
+    this.#tools ??= this.#load().then(
+      (tools) => new Map(tools.map((tool) => [tool.name, tool])),
+      (error: unknown) => {
+        // Tried again with the next call: a full disk or too many open files may be over by then.
+        this.#tools = undefined;
+        throw error;
+      },
+    );
     return (await this.#tools).get(name);
   }
 

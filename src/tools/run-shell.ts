@@ -40,6 +40,7 @@ export function runShellTool(settings: ShellSettings): Tool<RunShellInput> {
     description: DESCRIPTION,
     input,
     budget: "shell",
+    secretFields: ["command"],
     intent,
     run: (args, context) => run(args, context, settings),
   };
@@ -87,6 +88,7 @@ async function background(args: RunShellInput, target: Target, context: ToolCont
       next: `Read it with shell_output shell_id="${shell.id}"; stop it with kill_shell shell_id="${shell.id}".`,
     },
     display: `started in the background: ${shell.id}, pid ${shell.pid}`,
+    outputs: [shell.id],
   };
 }
 

@@ -12,6 +12,8 @@ export interface Tool<In = unknown> {
   readonly needs?: "tmux" | "pane";
   /** Which of [limits] holds for it; `file` unless told. */
   readonly budget?: BudgetKind;
+  /** Arguments in which the name of a secret (`‹secret-3: AWS key›`) becomes its value, after an approval. */
+  readonly secretFields?: readonly string[];
   /** Pure; feeds policy, approval text, title and audit. */
   intent(input: In): Intent;
   /** For writes: finds out what would change before anybody is asked. */
@@ -61,7 +63,13 @@ export type Intent =
   /** Keys or tmux objects: changes something that no parser can judge. */
   | { readonly kind: "control"; readonly title: string; readonly declared: Declared }
   | { readonly kind: "write"; readonly title: string; readonly path: string }
-  | { readonly kind: "fetch"; readonly title: string; readonly url: string };
+  | {
+      readonly kind: "fetch";
+      readonly title: string;
+      readonly url: string;
+      /** A search at the operator's own search engine, not an address that a model chose. */
+      readonly search?: boolean;
+    };
 
 export type Prepared =
   | { readonly kind: "ready"; readonly path: ResolvedPath; readonly diff: string }
@@ -77,6 +85,12 @@ export interface ToolContext {
   /** Characters this tool may put into the conversation. */
   readonly budget: number;
   readonly dryRun: boolean;
+  /** Names for the secrets in what was printed or read; `cut` tells where text is missing, so that half a secret may stand there. */
+  mask(text: string, cut?: { readonly start?: boolean; readonly end?: boolean }): string;
+  /** The command as people may see it, where the one that runs has secrets in it. */
+  readonly shown?: string;
+  /** Before a redirect is followed; false: the operator, or the lack of one, says no. */
+  mayVisit?(url: string): Promise<boolean>;
   /** For writes: the resolved path that was judged and approved; nothing may be written elsewhere. */
   readonly onlyAt?: string;
   /** For commands: nobody was asked, because the policy proved that the text only reads. */
@@ -92,4 +106,6 @@ export interface ToolResult {
   readonly exitCode?: number;
   /** For people, where it differs from what the model gets. */
   readonly display?: string;
+  /** Ids under which more of the same output can be read later. */
+  readonly outputs?: readonly string[];
 }

@@ -22,6 +22,7 @@ export async function runAndWatch(
     shell: shell.kind,
     budget: context.budget,
     attach: target.identity.attach,
+    mask: context.mask,
   });
   if (!("noWait" in wait) || result.outcome.kind !== "exited") return told;
   const ended = `[command sent, not waited for]\nIt has ended already with exit code ${result.outcome.code}:\n`;
@@ -36,7 +37,13 @@ export async function waitAgain(
   context: ToolContext,
 ): Promise<ToolResult> {
   const result = await shell.wait({ waitMs, ...following(target, context) });
-  return outcomeText(result, { waitMs, shell: shell.kind, budget: context.budget, attach: target.identity.attach });
+  return outcomeText(result, {
+    waitMs,
+    shell: shell.kind,
+    budget: context.budget,
+    attach: target.identity.attach,
+    mask: context.mask,
+  });
 }
 
 function following(target: Target, context: ToolContext): Omit<RunOptions, "waitMs" | "noWait"> {

@@ -30,7 +30,7 @@ export function webSearchTool(settings: SearchSettings): Tool<WebSearchInput> {
     description: `Search the web (DuckDuckGo): up to ${MOST} results with title, url, snippet. Read one with fetch_url.`,
     input,
     budget: "search",
-    intent: ({ query }) => ({ kind: "fetch", title: query, url: address(query) }),
+    intent: ({ query }) => ({ kind: "fetch", title: query, url: address(query), search: true }),
     run: async ({ query }, context) =>
       base === null
         ? failed(`The search address the operator set is not a URL: ${settings.endpoint}. ${ELSEWHERE}`)

@@ -15,6 +15,7 @@ export const writeFileTool: Tool<WriteInput> = {
   name: "write_file",
   description: "Create or replace a file on the target.",
   input,
+  secretFields: ["content"],
   intent: (args) => ({
     kind: "write",
     title: `${args.path} (${Buffer.byteLength(args.content)} bytes)`,
@@ -59,7 +60,7 @@ async function comparison(
 ): Promise<{ fingerprint: string; diff: string; content: NewContent }> {
   if (!exists) {
     const content = likeOldFile(args.content, undefined);
-    return { fingerprint: "missing", diff: unifiedDiff("", args.content), content };
+    return { fingerprint: "missing", diff: unifiedDiff("", context.mask(args.content)), content };
   }
   const { files } = await context.target();
   const slice = await files.read(args.path, { maxBytes: MOST_EDITED, signal: context.signal });
@@ -73,7 +74,11 @@ async function comparison(
       content,
     };
   }
-  return { fingerprint: old.text, diff: unifiedDiff(old.shown(old.text), content.text) || "[no change]", content };
+  return {
+    fingerprint: old.text,
+    diff: unifiedDiff(context.mask(old.shown(old.text)), context.mask(content.text)) || "[no change]",
+    content,
+  };
 }
 
 function refuse(result: string): Prepared {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type AgentEventBody } from "../../src/agent/events.ts";
 import { permit, type PermitParts } from "../../src/agent/permit.ts";
 import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../src/policy/approvals.ts";
+import { Privacy } from "../../src/policy/privacy.ts";
 import type { ShellJudgement, Verdict } from "../../src/policy/verdict.ts";
 import type { Target } from "../../src/targets/target.ts";
 import type { Declared, Intent, Tool, ToolContext } from "../../src/tools/tool.ts";
@@ -14,6 +15,7 @@ const context: ToolContext = {
   emit: () => undefined,
   budget: 1000,
   dryRun: false,
+  mask: (text) => text,
 };
 
 /** What the policy and the broker see of a machine: who and where. */
@@ -65,7 +67,11 @@ async function decide({
       target: () => Promise.resolve(machine),
       judgeShell: (command) => Promise.resolve(judged(command, judgement)),
       judgeWrite: () => Promise.resolve(write),
-      confirm: { shell: true, fetch: false },
+      confirm: { shell: true, fetch: "never" },
+      privacy: new Privacy({ mask: true, own: () => [] }),
+      maskOutput: [],
+      urlRules: { allow: [], deny: [] },
+      prompts: [],
       shellRoots: [],
       secondLock: "auto",
       dryRun: false,
@@ -77,6 +83,9 @@ async function decide({
       intent,
       call: "c1",
       context,
+      secrets: [],
+      reveal: (input) => input,
+      expect: () => undefined,
       publish: (event) => events.push(event),
     },
   );
@@ -110,7 +119,7 @@ describe("a command", () => {
 
   test("that the operator approved runs in the shell itself", async () => {
     const { permission } = await decide({ intent: command(), answers: [{ kind: "yes" }] });
-    expect(permission).toEqual({ kind: "run", input: { command: "make it" } });
+    expect(permission).toEqual({ kind: "run", input: { command: "make it" }, output: "ordinary" });
   });
 
   test.each([[{ mutation: true }], [{ privesc: true }], [{ risk: "high" as const }]])(
@@ -185,7 +194,7 @@ describe("a command", () => {
 
   test("shell_confirm = false asks nothing, and a dry run runs nothing", async () => {
     expect(
-      (await decide({ intent: command(), parts: { confirm: { shell: false, fetch: false } } })).permission.kind,
+      (await decide({ intent: command(), parts: { confirm: { shell: false, fetch: "never" } } })).permission.kind,
     ).toBe("run");
     const dry = await decide({ intent: command(), parts: { dryRun: true } });
     expect(dry.permission).toMatchObject({
@@ -212,7 +221,7 @@ describe("keys and panes", () => {
     expect((await decide({ intent: control, answers: [{ kind: "yes" }] })).permission.kind).toBe("run");
     expect((await decide({ intent: control })).permission).toMatchObject({ nobody: "type C-c" });
     expect(
-      (await decide({ intent: control, parts: { confirm: { shell: false, fetch: false } } })).permission.kind,
+      (await decide({ intent: control, parts: { confirm: { shell: false, fetch: "never" } } })).permission.kind,
     ).toBe("run");
     expect((await decide({ intent: control, parts: { dryRun: true } })).permission).toMatchObject({
       result: { outcome: "dry-run" },
@@ -261,7 +270,7 @@ describe("files", () => {
   });
 
   test("shell_confirm = false does not cover what the path policy asks about", async () => {
-    const parts = { confirm: { shell: false, fetch: false } };
+    const parts = { confirm: { shell: false, fetch: "never" } } as const;
     expect((await decide({ intent: write(), tool, parts })).permission.kind).toBe("run");
     const asking = await decide({ intent: write(), tool, parts, write: { kind: "ask", why: "it is below .git" } });
     expect(asking.asked[0]).toMatchObject({ risk: "high", policy: "it is below .git" });
@@ -271,7 +280,7 @@ describe("files", () => {
 test("fetch asks with fetch_confirm; own and read never do", async () => {
   const fetch: Intent = { kind: "fetch", title: "page", url: "https://example.org/" };
   expect((await decide({ intent: fetch })).permission.kind).toBe("run");
-  const { asked } = await decide({ intent: fetch, parts: { confirm: { shell: true, fetch: true } } });
+  const { asked } = await decide({ intent: fetch, parts: { confirm: { shell: true, fetch: "always" } } });
   expect(asked[0]).toMatchObject({ action: "fetch https://example.org/", where: "this machine" });
   expect((await decide({ intent: { kind: "own", title: "end sh-1" } })).permission.kind).toBe("run");
   expect(

@@ -365,7 +365,7 @@ describe("what broke once", () => {
     const secret = ["sk", "live9abcdefghijklmnop1234"].join("-");
     box.write("cwd/key.txt", `token ${secret}\nend`);
     const run = await box.run(["exec", "-v", "-m", "demo", "--no-tmux", "run: cat key.txt"]);
-    expect(run.stderr).toContain("token [redacted]\nend\n");
+    expect(run.stderr).toContain("token ‹secret-1: OpenAI key›\nend\n");
     expect(run.stderr).not.toContain(secret);
   });
 

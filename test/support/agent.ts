@@ -5,6 +5,7 @@ import type { AgentEvent } from "../../src/agent/events.ts";
 import { CallRunner, type CallParts } from "../../src/agent/tool-calls.ts";
 import type { ModelClient } from "../../src/model/types.ts";
 import { Approvals } from "../../src/policy/approvals.ts";
+import { Privacy } from "../../src/policy/privacy.ts";
 import type { ShellJudgement } from "../../src/policy/verdict.ts";
 import { schemasOf } from "../../src/tools/schemas.ts";
 import { Registry } from "../../src/tools/registry.ts";
@@ -20,6 +21,7 @@ export function agentOn(client: ModelClient, options: RigOptions = {}): { agent:
   const tools = options.tools ?? [];
   const registry = new Registry({ schemas: schemasOf(tools), load: () => Promise.resolve(tools) });
   const facts = () => ({ label: "local", cwd: "/work", tmux: true });
+  const privacy = options.calls?.privacy ?? new Privacy({ mask: true, own: () => [] });
   const calls = new CallRunner({
     registry,
     facts,
@@ -28,7 +30,10 @@ export function agentOn(client: ModelClient, options: RigOptions = {}): { agent:
     target: () => Promise.reject(new Error("this test has no target")),
     judgeShell: (command) => Promise.resolve(judged(command)),
     judgeWrite: () => Promise.resolve({ kind: "allow", why: "anywhere" }),
-    confirm: { shell: true, fetch: false },
+    confirm: { shell: true, fetch: "never" },
+    privacy,
+    maskOutput: [],
+    urlRules: { allow: [], deny: [] },
     shellRoots: [],
     secondLock: "auto",
     dryRun: false,
@@ -38,6 +43,7 @@ export function agentOn(client: ModelClient, options: RigOptions = {}): { agent:
     client,
     registry,
     calls,
+    privacy,
     session: () => "aaaa-bbbb-cccc-dddd",
     maxIterations: 20,
     facts,

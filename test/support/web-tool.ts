@@ -17,5 +17,6 @@ export async function runTool<In>(
     emit: ({ text }) => void options.notices?.push(text),
     budget: options.budget ?? 8000,
     dryRun: false,
+    mask: (text) => text,
   });
 }

@@ -271,7 +271,7 @@ describe("files", () => {
     here.write("cwd/a.txt", "before\n");
     const { results } = await here.turn();
     expect(here.asked[0]).toMatchObject({
-      action: `overwrite ${here.cwd}/a.txt`,
+      action: `write ${here.cwd}/a.txt`,
       diff: "@@ -1,1 +1,1 @@\n-before\n+mine",
     });
     expect(results[0]).toContain("has changed since the operator saw the difference. Nothing was written");

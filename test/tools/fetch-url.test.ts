@@ -75,7 +75,7 @@ test("a long text is cut within the budget and can be read on without another re
   const before = requests;
   let whole = first.slice(first.indexOf("\n\n") + 2).split("\n[")[0] ?? "";
   for (let cut = first; ;) {
-    const [, offset] = /bytes left out here; go on with fetch_url and offset=(\d+)\]/.exec(cut) ?? [];
+    const [, offset] = /bytes left out here; continue with fetch_url and offset=(\d+)\]/.exec(cut) ?? [];
     if (offset === undefined) break;
     cut = String((await get("/long", Number(offset))).result);
     whole += cut.slice(cut.indexOf("\n\n") + 2).split("\n[")[0];

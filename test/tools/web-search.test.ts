@@ -167,6 +167,7 @@ test("arguments and intent", () => {
     kind: "fetch",
     title: "a b",
     url: "https://html.duckduckgo.com/html/?q=a+b",
+    search: true,
   });
   expect(tool.input.safeParse({ query: "  " }).success).toBe(false);
 });

@@ -1,4 +1,5 @@
 /** `exec --json`: every event as one line of JSON, as it happens, without secrets. */
+import { mapTexts } from "../../lib/map-texts.ts";
 import type { AgentEvent } from "../../agent/events.ts";
 import { HeldDeltas, type TextFilter } from "../../lib/held-deltas.ts";
 import type { Output } from "../../lib/output.ts";
@@ -18,14 +19,8 @@ export class JsonLines {
 
   async show(event: AgentEvent): Promise<void> {
     for (const item of this.#held.through(event))
-      await this.#out.write(`${JSON.stringify(clean(item, this.#redact))}\n`);
+      await this.#out.write(`${JSON.stringify(mapTexts(item, this.#redact))}\n`);
   }
 }
 
 /** Redacts the texts inside, not the line: a pattern that swallowed a quote would make it no JSON. */
-function clean(value: unknown, redact: (text: string) => string): unknown {
-  if (typeof value === "string") return redact(value);
-  if (Array.isArray(value)) return value.map((item) => clean(item, redact));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, clean(item, redact)]));
-}

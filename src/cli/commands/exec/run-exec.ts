@@ -2,6 +2,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { AgentEvent } from "../../../agent/events.ts";
+import type { TurnOptions } from "../../../agent/loop.ts";
 import { wantsColor } from "../../../lib/color.ts";
 import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
 import { fileError } from "../../../lib/file-error.ts";
@@ -161,8 +162,8 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
   };
   const outcome =
     schema === undefined
-      ? await oneTurn(run, prompt, signal, show)
-      : await validTurn(run, prompt, signal, show, schema);
+      ? await oneTurn(run, prompt, signal, show, { ownWords: input.prompt })
+      : await validTurn(run, prompt, signal, show, schema, input.prompt);
   return await conclude(outcome, options, run, await printer(), signal);
 }
 
@@ -182,14 +183,13 @@ async function oneTurn(
   prompt: string,
   signal: AbortSignal,
   show: Show,
-  schema?: OutputSchema,
+  options: TurnOptions,
 ): Promise<Outcome> {
   let done: Outcome["done"] | undefined;
   let error: Outcome["error"];
   // The request leaves first; the target opens while the model thinks. An answer that is there by then needs no target.
   const opening = setTimeout(() => run.prepareForTools(), OPEN_AFTER_MS);
   try {
-    const options = schema === undefined ? {} : { outputSchema: schema.schema };
     for await (const event of run.agent.runTurn(prompt, signal, options)) {
       if (event.type === "done") done = event;
       if (event.type === "error") error = event;
@@ -208,6 +208,7 @@ async function validTurn(
   signal: AbortSignal,
   show: Show,
   schema: OutputSchema,
+  ownWords: string,
 ): Promise<Outcome> {
   let question = `${prompt}\n\n${schema.instruction}`;
   for (let round = 0; ; round++) {
@@ -223,7 +224,7 @@ async function validTurn(
       await show({ type: "error", code, message, ...(hint !== undefined && { hint }), v, ts, session, target });
       return show({ ...event, status: "failed" });
     };
-    const outcome = await oneTurn(run, question, signal, judge, schema);
+    const outcome = await oneTurn(run, question, signal, judge, { outputSchema: schema.schema, ownWords });
     const { judged, misfit } = found;
     if (judged === undefined) return outcome;
     if (judged.ok) return { ...outcome, answer: judged.json, shown: false };

@@ -1,0 +1,145 @@
+/** Secrets in output that is known to hold them: names stay, values go, unless name or value is plainly harmless. */
+import type { SecretSpan } from "../lib/find-secrets.ts";
+import { words } from "../lib/words.ts";
+import type { OutputKind } from "./output-kind.ts";
+
+export function listedSecrets(text: string, kind: OutputKind): SecretSpan[] {
+  if (kind === "ordinary") return [];
+  const spans: SecretSpan[] = [];
+  if (kind === "settings") settings(text, spans);
+  // A table of names: `kubectl get secret` without -o shows no value.
+  else if (kind !== "secrets" || !isTable(text)) lines(text, kind, spans);
+  return spans;
+}
+
+/** In a file of settings also a plain word behind a telling name is a secret. */
+function settings(text: string, spans: SecretSpan[]): void {
+  for (const match of text.matchAll(SETTING)) {
+    const [whole, lead = "", value = ""] = match;
+    if (harmlessValue(value) || /^(?:string|text|bool|object|array|integer)$/i.test(value)) continue;
+    const start = match.index + lead.length;
+    spans.push({
+      start,
+      end: match.index + whole.length - (whole.length - lead.length - value.length),
+      kind: "password",
+    });
+  }
+}
+
+const SETTING =
+  /^([+-]?[ \t]*["']?[A-Za-z0-9_.-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|[_-]pass|[_-]pwd|requirepass|masterauth)["']?[ \t]*[:= ][ \t]*["']?)([^\s"',;#<>{}$]{3,})/gim;
+
+function isTable(text: string): boolean {
+  const first = /^\s*(\S.*)/.exec(text)?.[1] ?? "";
+  return /^[A-Z][A-Z-]*(?:\s{2,}[A-Z][A-Z()-]*)+\s*$/.test(first);
+}
+
+function lines(text: string, kind: "screen" | "variables" | "secrets", spans: SecretSpan[]): void {
+  for (let at = 0; at < text.length;) {
+    const end = nextBreak(text, at);
+    line(text.slice(at, end), at, kind, spans);
+    at = end + 1;
+  }
+}
+
+function nextBreak(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 10 || code === 0) return at;
+  }
+  return text.length;
+}
+
+function line(text: string, at: number, kind: "screen" | "variables" | "secrets", spans: SecretSpan[]): void {
+  const put = (lead: string, value: string, what: string): void => {
+    const quoted = /^(["'])([\s\S]*)\1,?$/.exec(value);
+    const inner = quoted?.[2] ?? value;
+    const start = at + lead.length + (quoted === null ? 0 : 1);
+    if (inner !== "" && !harmlessValue(inner)) spans.push({ start, end: start + inner.length, kind: what });
+  };
+  const bare = text.trim();
+  if (bare === "" || /^[+-]?(?:#|;|\/\/|@@ |\\ No newline)/.test(bare) || isMessage(bare)) return;
+  const variable =
+    /^([+-]?\s*(?:export |declare -\S+ |typeset -\S+ |set -\S+ |- )?([A-Za-z_][A-Za-z0-9_.-]*)=)(.*?)\s*$/.exec(text);
+  if (variable !== null) {
+    const [, lead = "", name = "", value = ""] = variable;
+    if (!harmlessName(name, value)) put(lead, value, `value of ${name.slice(0, 40)}`);
+    return;
+  }
+  if (kind === "screen") return;
+  if (kind === "variables") {
+    // Names alone: `env | cut -d= -f1`.
+    if (!/^[A-Z_]{1,40}$/.test(bare)) put(text.slice(0, text.length - text.trimStart().length), bare, "value");
+    return;
+  }
+  const pairs = [...text.matchAll(/(\\{0,3}"([\w./ -]+)\\{0,3}"\s*:\s*\\{0,3}")((?:[^"\\]|\\(?!\\{0,2}")[^])*)/g)];
+  if (pairs.length > 0) {
+    for (const pair of pairs) {
+      const [, lead = "", name = "", value = ""] = pair;
+      if (HARMLESS_FIELDS.has(name) || harmlessValue(value)) continue;
+      const start = at + pair.index + lead.length;
+      spans.push({ start, end: start + value.length, kind: `value of ${name.slice(0, 40)}` });
+    }
+    return;
+  }
+  if (/^[[\]{},\s]*$/.test(bare) || /^(?:={3,}|-{3,}|[-\s]+$)/.test(bare)) return;
+  if (/^"[^"]*"\s*:\s*[[{\d]|^"[^"]*"\s*:\s*(?:true|false|null),?$/.test(bare)) return;
+  const pair = /^([+-]?\s*(?:- )?([A-Za-z][\w./() -]{0,60}?)(?::\s+|\s{2,}|\t+))(\S.*?)\s*$/.exec(text);
+  if (pair !== null) {
+    const [, lead = "", name = "", value = ""] = pair;
+    if (name === "Key" && value === "Value") return;
+    if (!HARMLESS_FIELDS.has(name) && !/^[|>][+-]?$/.test(value)) put(lead, value, `value of ${name.slice(0, 40)}`);
+    return;
+  }
+  if (/^[\w./-]{1,60}:$/.test(bare)) return;
+  put(text.slice(0, text.length - text.trimStart().length), bare, "secret");
+}
+
+/** What went wrong, and how a program is used: the model needs these words. */
+function isMessage(text: string): boolean {
+  return (
+    /^(?:error|fatal|warning|warn|usage|note|hint)\b/i.test(text) ||
+    /^[\w./-]{1,40}: .*(?:not found|denied|no such|refused|invalid|unknown|required|timed out|unable to|cannot)\b/i.test(
+      text,
+    )
+  );
+}
+
+function harmlessValue(value: string): boolean {
+  return (
+    /^(?:true|false|yes|no|on|off|null|none|nil|undefined|enabled|disabled|-|n\/a|\(none\)|\d{1,6}|\d+(?:\.\d+){1,2}|<[^>]*>|\*+|x{3,})$/i.test(
+      value,
+    ) || /^(?:‹secret-|\[redacted\]|\$\{|\$\(|\{\{)/.test(value)
+  );
+}
+
+function harmlessName(name: string, value: string): boolean {
+  const upper = name.toUpperCase();
+  if (HARMLESS_VARIABLES.has(upper) || /^(?:LC_|XDG_|SSH_(?:CONNECTION|CLIENT|TTY)$)/.test(upper)) return true;
+  if (TELLING_NAME.test(upper)) return false;
+  return HARMLESS_END.test(upper) || (/(?:PATH|DIR|HOME|ROOT|FILE|FOLDER|SOCK)$/.test(upper) && /^[~/.]/.test(value));
+}
+
+const TELLING_NAME = /KEY|SECRET|TOKEN|PASS|PWD|CRED|AUTH|PRIVATE|SALT|SIGN|CERT|COOKIE|SESSION|DSN|WEBHOOK|PIN$|SEED/;
+const HARMLESS_END =
+  /(?:^|_)(?:HOST|HOSTNAME|PORT|USER|USERNAME|NAME|REGION|ZONE|ENV|ENVIRONMENT|LEVEL|MODE|DEBUG|TIMEOUT|VERSION|LANG|LOCALE|TZ|DOMAIN|URL|URI|BUCKET|ENDPOINT|ENABLED|SIZE|LIMIT|COUNT|INTERVAL|DATABASE|DB|SCHEMA|TABLE|QUEUE|TOPIC|PROVIDER|DRIVER|CONNECTION|CHANNEL|STAGE|FORMAT|TYPE|PROFILE|CLUSTER|NAMESPACE|EMAIL|ORIGIN|PREFIX|SUFFIX|IMAGE|ARCH|OS|DISTRO|CPUS?|MEMORY|THREADS|WORKERS)$/;
+
+const HARMLESS_VARIABLES: ReadonlySet<string> = new Set(
+  words(`PATH HOME USER LOGNAME SHELL PWD OLDPWD SHLVL TERM COLORTERM TERM_PROGRAM TERM_PROGRAM_VERSION LANG LANGUAGE TZ
+    EDITOR VISUAL PAGER LESS LS_COLORS LSCOLORS CLICOLOR MAIL HOSTNAME HOSTTYPE MACHTYPE OSTYPE DISPLAY WAYLAND_DISPLAY
+    COLUMNS LINES IFS PS1 PS2 PS4 PROMPT_COMMAND _ TMUX TMUX_PANE TMUX_TMPDIR STY SSH_AUTH_SOCK DBUS_SESSION_BUS_ADDRESS
+    INVOCATION_ID JOURNAL_STREAM SYSTEMD_EXEC_PID MANPATH INFOPATH GOPATH GOROOT JAVA_HOME NODE_ENV NODE_VERSION
+    PYTHON_VERSION PYTHONPATH VIRTUAL_ENV CARGO_HOME RUSTUP_HOME DEBIAN_FRONTEND KUBECONFIG DOCKER_HOST CONTAINER TMPDIR
+    SUDO_USER SUDO_UID SUDO_GID SUDO_COMMAND NO_COLOR FORCE_COLOR BASH BASHOPTS BASHPID BASH_VERSION BASH_VERSINFO SHELLOPTS
+    UID EUID PPID RANDOM SECONDS LINENO OPTIND OPTERR OPTARG HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL DIRSTACK GROUPS
+    XTERM_VERSION WINDOWID LD_LIBRARY_PATH HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY CI`),
+);
+
+/** Fields of what secret stores print that are about the secret, not the secret. */
+const HARMLESS_FIELDS: ReadonlySet<string> = new Set(
+  words(`apiVersion kind name namespace type uid resourceVersion creationTimestamp generation manager operation time
+    ARN Arn Name VersionId CreatedDate VersionStages KeyId Type Version LastModifiedDate DataType Expiration AccessKeyId
+    id ID request_id lease_id lease_duration renewable mount_type created_time deletion_time destroyed version
+    custom_metadata title category vault created updated last_edited_by urls label contentType expires nbf attributes
+    recoveryLevel keyName permissions tenant subscription expiresOn tokenType Status CreateDate UserName`),
+);

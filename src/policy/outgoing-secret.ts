@@ -1,0 +1,82 @@
+/** Whether a URL or a search would carry a secret away: as it is, encoded, backwards, in pieces, or by its name. */
+import { KnownSecrets } from "../lib/known-secrets.ts";
+
+export interface Guarded {
+  readonly value: string;
+  readonly name: string;
+}
+
+/** The name of the first secret found. */
+export function outgoingSecret(text: string, secrets: readonly Guarded[]): string | undefined {
+  const texts = readings(text);
+  for (const reading of texts) {
+    const written = /‹secret-\d+[^›]{0,100}›/.exec(reading)?.[0];
+    if (written !== undefined) return written;
+  }
+  const whole = new KnownSecrets<string>();
+  const squeezed = new KnownSecrets<string>();
+  for (const { value, name } of secrets) {
+    const folded = value.toLowerCase();
+    if (folded.length < 6 || /^[a-z]+(?:[-_. ][a-z]+)*$/.test(folded)) continue;
+    whole.add(folded, name, { parts: folded.length >= 12 ? PIECE : 0 });
+    whole.add([...folded].toReversed().join(""), name);
+    const bare = squeeze(folded);
+    if (bare.length >= PIECE) squeezed.add(bare, name, { parts: bare.length > 16 ? 12 : 0 });
+  }
+  for (const reading of texts) {
+    const folded = reading.toLowerCase();
+    const hit = whole.find(folded)[0] ?? squeezed.find(squeeze(folded))[0];
+    if (hit !== undefined) return hit.tag;
+  }
+  return undefined;
+}
+
+/** So many characters in a row of a secret are a piece of it. */
+const PIECE = 8;
+const MOST_READINGS = 200;
+const DEPTH = 3;
+
+/** The text in every way a server could read it: percent, base64 and hex decoded, parameters and labels joined. */
+function readings(text: string): ReadonlySet<string> {
+  const all = new Set([text]);
+  let newest = [text];
+  for (let depth = 0; depth < DEPTH; depth++) {
+    const next: string[] = [];
+    for (const one of newest)
+      for (const other of decodings(one))
+        if (other !== "" && !all.has(other) && all.size < MOST_READINGS) {
+          all.add(other);
+          next.push(other);
+        }
+    newest = next;
+  }
+  return all;
+}
+
+function decodings(text: string): string[] {
+  const out: string[] = [percentDecoded(text), text.replaceAll("+", " ")];
+  const url = URL.parse(text);
+  if (url !== null) {
+    // Cut into parameters, path segments or labels of the host, and joined again by whoever receives it.
+    out.push(
+      [...url.searchParams.values()].join(""),
+      url.pathname.split("/").join(""),
+      url.hostname.split(".").join(""),
+    );
+    out.push([...url.searchParams.keys()].join(""), url.hash.slice(1));
+  }
+  for (const [token] of text.matchAll(/[A-Za-z0-9+/_-]{8,}={0,2}/g)) {
+    const plain = Buffer.from(token, "base64").toString();
+    if (/^[\x20-\x7e]{5,}/.test(plain)) out.push(plain);
+    if (/^[0-9a-fA-F]+$/.test(token) && token.length % 2 === 0) out.push(Buffer.from(token, "hex").toString());
+  }
+  return out;
+}
+
+function percentDecoded(text: string): string {
+  return text.replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (run) => Buffer.from(run.replaceAll("%", ""), "hex").toString());
+}
+
+function squeeze(text: string): string {
+  return text.replaceAll(/[^a-z0-9]+/g, "");
+}

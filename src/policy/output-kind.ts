@@ -1,0 +1,152 @@
+/** What a command or a file is known to print: ordinary text, a listing of variables, settings, or secrets and nothing else. */
+import { words } from "../lib/words.ts";
+
+/** `screen`: a terminal on which a listing of variables may still stand, among other things. */
+export type OutputKind = "ordinary" | "settings" | "screen" | "variables" | "secrets";
+
+/** The strictest that any command of a text, or any file it names, asks for. `extra` is [privacy] mask_output. */
+export function outputKind(commands: readonly (readonly string[])[], extra: readonly string[]): OutputKind {
+  let kind: OutputKind = "ordinary";
+  const raise = (to: OutputKind): void => {
+    if (STRICTNESS.indexOf(to) > STRICTNESS.indexOf(kind)) kind = to;
+  };
+  for (const command of commands) {
+    const [program = "", ...rest] = command;
+    const name = program.slice(program.lastIndexOf("/") + 1);
+    if (listsVariables(name, rest)) raise("variables");
+    if ([...PRINTS_SECRETS, ...extra].some((entry) => matches(entry, name, rest))) raise("secrets");
+    if (!NAMES_ONLY.has(name)) for (const word of rest) raise(fileKind(word));
+  }
+  return kind;
+}
+
+/** What is in a file of that name. */
+export function fileKind(path: string): OutputKind {
+  if (/\.(?:pub|crt|cer)$/.test(path)) return "ordinary";
+  if (SECRET_FILE.test(path)) return "secrets";
+  if (/(?:^|\/)\.env(?:\.[\w.-]+)?$|\.env$|(?:^|\/)\.?envrc$|^\/proc\/[^/]+\/(?:task\/[^/]+\/)?environ$/.test(path))
+    return /\.(?:example|sample|template|dist)$/.test(path) ? "settings" : "variables";
+  return /\.(?:ini|conf|cnf|cfg|ya?ml|toml|properties|json|tfvars|xml)$/.test(path) ? "settings" : "ordinary";
+}
+
+const STRICTNESS: readonly OutputKind[] = ["ordinary", "settings", "screen", "variables", "secrets"];
+
+/** Programs that print names and facts of files, never what is in them. */
+const NAMES_ONLY: ReadonlySet<string> = new Set(
+  words(
+    "ls stat du find test [ tree file realpath readlink dirname basename cd echo printf chmod chown rm touch mkdir",
+  ),
+);
+
+/** Files of keys, and nothing else a model needs as it is. */
+const SECRET_FILE =
+  /(?:^|\/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|ssh_host_[a-z0-9]+_key|\.pgpass|\.netrc|_netrc|\.git-credentials|\.vault-token|\.htpasswd|g?shadow-?|credentials\.csv)$|(?:^|\/)\.aws\/credentials$|\.(?:pem|key|p8|ppk|keytab|jks|pfx|p12|kdbx)$/;
+
+/** `env`, `printenv`, `set`, `export -p` and the like; `env NAME=value program` lists nothing. */
+function listsVariables(name: string, rest: readonly string[]): boolean {
+  const operands = rest.filter((word) => !word.startsWith("-") && !/^[A-Za-z_][A-Za-z0-9_]*=/.test(word));
+  switch (name) {
+    case "printenv":
+      return true;
+    case "env":
+    case "set":
+      return operands.length === 0;
+    case "export":
+    case "declare":
+    case "typeset":
+      return operands.length === 0 || rest.some((word) => /^-[a-zA-Z]*p/.test(word));
+    default:
+      return false;
+  }
+}
+
+/** Commands whose output is secrets: the program and words that follow it in this order, options between them or not. */
+const PRINTS_SECRETS: readonly string[] = [
+  "kubectl get secret",
+  "kubectl get secrets",
+  "kubectl config view --raw",
+  "oc get secret",
+  "oc extract",
+  "oc whoami --show-token",
+  "vault kv get",
+  "vault read",
+  "vault token create",
+  "vault print token",
+  "aws secretsmanager get-secret-value",
+  "aws secretsmanager batch-get-secret-value",
+  "aws ssm get-parameter",
+  "aws ssm get-parameters",
+  "aws ssm get-parameters-by-path",
+  "aws sts assume-role",
+  "aws sts get-session-token",
+  "aws ecr get-login-password",
+  "aws iam create-access-key",
+  "aws configure get",
+  "aws configure export-credentials",
+  "gcloud secrets versions access",
+  "gcloud auth print-access-token",
+  "gcloud auth print-identity-token",
+  "gcloud auth application-default print-access-token",
+  "az keyvault secret show",
+  "az account get-access-token",
+  "az storage account keys list",
+  "az acr credential show",
+  "op read",
+  "op item get",
+  "op inject",
+  "pass show",
+  "pass",
+  "gopass show",
+  "bw get",
+  "lpass show",
+  "secret-tool lookup",
+  "security find-generic-password",
+  "security find-internet-password",
+  "sops -d",
+  "sops --decrypt",
+  "sops decrypt",
+  "ansible-vault view",
+  "ansible-vault decrypt",
+  "doppler secrets",
+  "chamber read",
+  "chamber export",
+  "infisical secrets",
+  "infisical export",
+  "heroku config",
+  "flyctl config env",
+  "gh auth token",
+  "glab auth token",
+  "git credential fill",
+  "docker context export",
+  "kubeadm token list",
+  "kubeadm token create",
+  "wg showconf",
+  "wg genkey",
+  "openssl genrsa",
+  "openssl genpkey",
+  "age-keygen",
+  "etcdctl get",
+  "consul kv get",
+  "systemctl show-environment",
+];
+
+function matches(entry: string, name: string, rest: readonly string[]): boolean {
+  const [program = "", ...wanted] = entry.trim().split(/\s+/);
+  if (program === "" || program !== name) return false;
+  let at = 0;
+  for (const word of wanted) {
+    const found = rest.findIndex((have, index) => index >= at && same(word, have));
+    if (found < 0) return false;
+    at = found + 1;
+  }
+  return true;
+}
+
+/** `secret` is also `secrets`, `secret/db` and one of `cm,secret`. */
+function same(wanted: string, have: string): boolean {
+  return have
+    .split(",")
+    .some(
+      (one) => one === wanted || one === `${wanted}s` || one.startsWith(`${wanted}/`) || one.startsWith(`${wanted}s/`),
+    );
+}

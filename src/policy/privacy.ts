@@ -1,0 +1,371 @@
+/** Keeps secrets from the model: each gets a name in the session, `‹secret-3: AWS key›`, which becomes its value only on the target. */
+import { findSecrets, replaceSpans, type SecretSpan } from "../lib/find-secrets.ts";
+import { type KnownSpan, KnownSecrets } from "../lib/known-secrets.ts";
+import { safeCut } from "../lib/redact.ts";
+import { unfinished } from "../lib/secret-shapes.ts";
+import { listedSecrets } from "./listed-secrets.ts";
+import { outgoingSecret } from "./outgoing-secret.ts";
+import type { OutputKind } from "./output-kind.ts";
+import { insertLiterals } from "./shell-literal.ts";
+
+export interface NamedSecret {
+  readonly number: number;
+  /** Such as "AWS key". */
+  readonly kind: string;
+  /** Where it was met first, in words: "run_shell: cat .env", "prompt". */
+  readonly from: string;
+  readonly value: string;
+}
+
+export interface PrivacyOptions {
+  /** [privacy] to_model: false leaves what the model gets as it is. */
+  readonly mask: boolean;
+  /** buddy's own keys: never named, never put in. */
+  own(): readonly string[];
+  /** The list has changed; it is to be kept with the session. */
+  changed?(secrets: readonly NamedSecret[]): void;
+}
+
+export interface MaskContext {
+  /** For /privacy. */
+  readonly from: string;
+  readonly output?: OutputKind;
+  /** Text is missing before or after this one: a secret may be cut there. */
+  readonly cutStart?: boolean;
+  readonly cutEnd?: boolean;
+}
+
+export class Privacy {
+  readonly #options: PrivacyOptions;
+  #secrets = new Map<number, NamedSecret>();
+  #byValue = new Map<string, NamedSecret>();
+  #next = 1;
+  /** Those that are masked wherever they stand, not only in the place where they were found. */
+  #known: KnownSecrets<number> | undefined;
+  /** Plain words that were put into a command: from then on they are masked everywhere, too. */
+  readonly #used = new Set<number>();
+  /** What a secret holds inside (decoded base64): named when it is seen. */
+  readonly #watched = new Map<string, string>();
+  /** What the command prints that runs now, or ran last: for its stored output. */
+  storing: OutputKind = "ordinary";
+  #own: { readonly keys: readonly string[]; readonly known: KnownSecrets<undefined> } | undefined;
+
+  constructor(options: PrivacyOptions) {
+    this.#options = options;
+  }
+
+  get enabled(): boolean {
+    return this.#options.mask;
+  }
+
+  /** No secret was met yet. */
+  get empty(): boolean {
+    return this.#secrets.size === 0;
+  }
+
+  list(): readonly NamedSecret[] {
+    return [...this.#secrets.values()];
+  }
+
+  get(number: number): NamedSecret | undefined {
+    return this.#secrets.get(number);
+  }
+
+  /** Forgets the value; its name means nothing from then on. */
+  drop(number: number): boolean {
+    const secret = this.#secrets.get(number);
+    if (secret === undefined) return false;
+    this.#secrets.delete(number);
+    this.#byValue.delete(secret.value);
+    this.#known = undefined;
+    this.#options.changed?.(this.list());
+    return true;
+  }
+
+  /** The secrets of another session, or of none. */
+  restore(secrets: readonly NamedSecret[]): void {
+    this.#secrets = new Map(secrets.map((secret) => [secret.number, secret]));
+    this.#byValue = new Map(secrets.map((secret) => [secret.value, secret]));
+    this.#next = Math.max(0, ...this.#secrets.keys()) + 1;
+    this.#used.clear();
+    this.#watched.clear();
+    this.#known = undefined;
+  }
+
+  /** What the model may see of a text. */
+  mask(text: string, context: MaskContext): string {
+    if (!this.enabled || text === "") return text;
+    // Most prompts are a sentence: they need none of what follows.
+    if (context.output === undefined && this.#secrets.size === 0 && !MAY_HOLD_SECRETS.test(text))
+      return this.hideOwn(text);
+    const clean = this.hideOwn(text);
+    const spans = this.#spans(clean, context);
+    return replaceSpans(clean, spans, (span, value) => this.#replacement(span, value, context.from));
+  }
+
+  /** Known secrets only, by name: for words that buddy makes itself. */
+  maskKnown(text: string): string {
+    if (this.#secrets.size === 0) return text;
+    return replaceSpans(text, this.#knownSecrets().find(text), ({ tag, form }) => this.#shown(tag, form));
+  }
+
+  /** As many bytes, with stars in the place of secrets: for stored output, which is read by offset. */
+  stars(text: string): string {
+    const own = replaceSpans(text, this.#ownSecrets().find(text), (_, value) => stars(value));
+    if (!this.enabled) return own;
+    const spans = this.#spans(own, { from: "", output: this.storing });
+    return replaceSpans(own, spans, (_, value) => stars(value));
+  }
+
+  /** buddy's own keys are taken out whatever the setting says. */
+  hideOwn(text: string): string {
+    return replaceSpans(text, this.#ownSecrets().find(text), () => "[redacted]");
+  }
+
+  /** For output that arrives in pieces: what could still become a secret is held back, up to a bound. */
+  stream(context: MaskContext): MaskedStream {
+    return new MaskedStream((text) => this.mask(text, context), context.output ?? "ordinary");
+  }
+
+  /** The names a text of the model uses; `unknown` are those without a value. */
+  used(text: string): { readonly names: readonly string[]; readonly unknown: readonly string[] } {
+    const names = new Set<string>();
+    const unknown = new Set<string>();
+    for (const [written, number] of text.matchAll(new RegExp(ANY_NAME, "g"))) {
+      const secret = new RegExp(`^${NAME}$`).test(written) ? this.#secrets.get(Number(number)) : undefined;
+      if (secret === undefined) unknown.add(written);
+      else names.add(nameOf(secret));
+    }
+    return { names: [...names], unknown: [...unknown] };
+  }
+
+  /** The text with values in the place of names, for the target and nothing else. */
+  reveal(text: string): string {
+    return text.replaceAll(new RegExp(NAME, "g"), (written, number: string) => this.#take(Number(number)) ?? written);
+  }
+
+  /** The same for a command: each value is one literal piece, so that nothing in it is read by the shell. */
+  revealCommand(command: string, shell: string): string {
+    const dialect = shell === "fish" ? "fish" : "posix";
+    return insertLiterals(
+      command,
+      new RegExp(NAME),
+      ([written, number]) => this.#take(Number(number)) ?? written,
+      dialect,
+    );
+  }
+
+  /** The name of a secret that a URL or a query would give away, in whatever encoding. */
+  leaving(text: string): string | undefined {
+    const own = this.#options.own().filter((key) => key.length >= 6);
+    const named = this.list().map((secret) => ({ value: secret.value, name: nameOf(secret) }));
+    return outgoingSecret(text, [...own.map((value) => ({ value, name: "a key of buddy's own" })), ...named]);
+  }
+
+  #take(number: number): string | undefined {
+    const secret = this.#secrets.get(number);
+    if (secret !== undefined && !this.#used.has(number)) {
+      this.#used.add(number);
+      if (!isTelling(secret.value)) this.#known = undefined;
+    }
+    return secret?.value;
+  }
+
+  #spans(text: string, context: MaskContext): Span[] {
+    const found: Span[] = [...findSecrets(text), ...listedSecrets(text, context.output ?? "ordinary")].filter(
+      ({ start, end }) => !isMasked(text.slice(start, end)),
+    );
+    for (const span of this.#knownSecrets().find(text)) found.push(span);
+    for (const span of this.#atEdges(text, context)) found.push(span);
+    for (const [value, kind] of this.#watched)
+      for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length))
+        found.push({ start: at, end: at + value.length, kind });
+    return widest(found);
+  }
+
+  #replacement(span: Span, value: string, from: string): string {
+    if ("edge" in span) return "[redacted]";
+    if ("tag" in span && span.form !== "whole") return this.#shown(span.tag, span.form);
+    const kind = "kind" in span ? span.kind : (this.#secrets.get(span.tag)?.kind ?? "secret");
+    return this.#name(value, kind, from);
+  }
+
+  #shown(number: number, form: KnownSpan<number>["form"]): string {
+    const secret = this.#secrets.get(number);
+    if (secret === undefined) return "[redacted]";
+    return form === "whole" ? nameOf(secret) : `‹secret-${number}, ${form}›`;
+  }
+
+  #name(value: string, kind: string, from: string): string {
+    const known = this.#byValue.get(value);
+    if (known !== undefined) return nameOf(known);
+    if (this.#secrets.size >= MOST_SECRETS) return "[redacted]";
+    const secret = {
+      number: this.#next++,
+      kind: kind.replace(/[‹›\s]+/g, " "),
+      from: from.slice(0, LONGEST_FROM),
+      value,
+    };
+    this.#secrets.set(secret.number, secret);
+    this.#byValue.set(value, secret);
+    this.#learn(secret);
+    const inside = decoded(value);
+    if (inside !== undefined) this.#watched.set(inside, kind);
+    this.#options.changed?.(this.list());
+    return nameOf(secret);
+  }
+
+  #knownSecrets(): KnownSecrets<number> {
+    if (this.#known !== undefined) return this.#known;
+    this.#known = new KnownSecrets();
+    for (const secret of this.#secrets.values()) this.#learn(secret);
+    return this.#known;
+  }
+
+  #learn({ value, number }: NamedSecret): void {
+    const telling = isTelling(value);
+    if (!telling && !this.#used.has(number)) return;
+    this.#known?.add(value, number, {
+      encoded: telling && value.length >= 10,
+      parts: value.length >= 18 && isRandom(value) ? 12 : 0,
+    });
+  }
+
+  #ownSecrets(): KnownSecrets<undefined> {
+    const keys = this.#options.own();
+    if (this.#own?.keys.length === keys.length) return this.#own.known;
+    const known = new KnownSecrets<undefined>();
+    for (const key of keys) if (key.length >= 6) known.add(key, undefined, { encoded: key.length >= 12 });
+    this.#own = { keys: [...keys], known };
+    return known;
+  }
+
+  /** Where a text was cut, half a secret may stand that no shape can tell. */
+  #atEdges(text: string, { cutStart, cutEnd }: MaskContext): Span[] {
+    const spans: Span[] = [];
+    if (cutEnd === true) {
+      const token = /[^\s"'`=:,;]*$/.exec(text)?.[0] ?? "";
+      const start = text.length - token.length;
+      const led = unfinished().test(text.slice(Math.max(0, start - 200), start));
+      if (token !== "" && (led || BEGUN.test(token))) spans.push({ start, end: text.length, edge: true });
+    }
+    if (cutStart === true) {
+      const rest =
+        /^(?:[A-Za-z0-9+/=]{16,76}\r?\n)+(?:[A-Za-z0-9+/=]+|-----END [A-Z0-9 ]*-----)?/.exec(text)?.[0] ?? "";
+      const token = /^[A-Za-z0-9+/=_.~%-]{6,}/.exec(text)?.[0] ?? "";
+      const end = Math.max(rest.length, isRandom(token) ? token.length : 0);
+      if (end > 0) spans.push({ start: 0, end, edge: true });
+    }
+    return spans;
+  }
+}
+
+/** Lines or words that are complete go through; the rest waits. */
+export class MaskedStream {
+  readonly #mask: (text: string) => string;
+  readonly #wholeLines: boolean;
+  #pending = "";
+
+  constructor(mask: (text: string) => string, output: OutputKind) {
+    this.#mask = mask;
+    this.#wholeLines = output === "variables" || output === "secrets";
+  }
+
+  push(delta: string): string {
+    this.#pending += delta;
+    const text = this.#pending;
+    let cut = this.#wholeLines ? text.lastIndexOf("\n") + 1 : safeCut(text);
+    // What is plainly no beginning of a secret (`[y/N]`) need not wait.
+    if (!this.#wholeLines && cut < text.length && text.length - cut < 80 && harmlessEnd(text, cut)) cut = text.length;
+    if (text.length - cut > MAX_HELD) cut = text.length - MAX_HELD / 2;
+    this.#pending = text.slice(cut);
+    return cut === 0 ? "" : this.#mask(text.slice(0, cut));
+  }
+
+  end(): string {
+    const rest = this.#pending;
+    this.#pending = "";
+    return rest === "" ? "" : this.#mask(rest);
+  }
+}
+
+type Span = SecretSpan | KnownSpan<number> | { readonly start: number; readonly end: number; readonly edge: true };
+
+export function nameOf({ number, kind }: Pick<NamedSecret, "number" | "kind">): string {
+  return `‹secret-${number}: ${kind}›`;
+}
+
+/** A name as the model may write it; its number decides. */
+const NAME = "‹secret-(\\d{1,6})(?:: [^›\\n]{0,80})?›";
+/** Also the forms that stand for no value (`‹secret-3, encoded›`). */
+const ANY_NAME = "‹secret-(\\d{1,6})[^›\\n]{0,100}›";
+
+const MOST_SECRETS = 5_000;
+const LONGEST_FROM = 120;
+const MAX_HELD = 65_536;
+
+/** Every text with a secret in it has one of these; ordinary sentences have none. */
+const MAY_HOLD_SECRETS =
+  /[A-Za-z0-9_+/=.-]{14,}|[=@]|:\S|pass|secret|token|key|login|cookie|bearer|auth|curl|sshpass|mysql|psk|credential|-----BEGIN/i;
+
+/** The beginning of a well-known key. */
+const BEGUN =
+  /^(?:AKIA|ASIA|sk-|sk_|rk_|gh[pousr]_|github_pat|gl(?:pat|ptt|dt|rt)-|xox|xapp-|AIza|ya29|eyJ|npm_|pypi-|hf_|hv[sbr]\.|SG\.|dckr_|whsec_)/;
+
+/** Wherever it stands it can only be this secret, not a word of the language. */
+function isTelling(value: string): boolean {
+  return (
+    value.length >= 6 &&
+    !/^[A-Za-z]+$|^[0-9.,:/ -]{1,11}$|^[A-Za-z]+(?:[-_. ][A-Za-z]+){1,2}$|^[~/.][\w./-]*$/.test(value)
+  );
+}
+
+/** Letters and digits as a generator makes them. */
+function isRandom(text: string): boolean {
+  return (
+    /[0-9]/.test(text) && /[A-Za-z]/.test(text) && text.length >= 10 && !/^[0-9a-f-]+$|^[\d.:-]+[a-z]?$/.test(text)
+  );
+}
+
+function isMasked(value: string): boolean {
+  return /^(?:‹secret-\d+[^›]*›|\[redacted\])$/.test(value);
+}
+
+/** What base64 hides, where it is text: `user:password` of a sign-in gives its password. */
+function decoded(value: string): string | undefined {
+  if (!/^[A-Za-z0-9+/]{8,4000}={0,2}$/.test(value) || value.replace(/=+$/, "").length % 4 === 1) return undefined;
+  const text = Buffer.from(value, "base64").toString();
+  if (!/^[\x20-\x7e\n]{6,}$/.test(text)) return undefined;
+  const inner = /^[^:\s]{1,100}:(\S{6,})$/.exec(text)?.[1] ?? text.trim();
+  return isTelling(inner) ? inner : undefined;
+}
+
+/** Of spans that overlap, the one that covers most; where none covers the others, one over all. */
+function widest(spans: Span[]): Span[] {
+  spans.sort((a, b) => a.start - b.start || b.end - a.end || rank(a) - rank(b));
+  const out: Span[] = [];
+  for (const span of spans) {
+    const last = out.at(-1);
+    if (last === undefined || span.start >= last.end) out.push(span);
+    else if (span.end > last.end) {
+      const kind = "kind" in last ? last.kind : "kind" in span ? span.kind : "secret";
+      out[out.length - 1] = { start: last.start, end: span.end, kind };
+    }
+  }
+  return out;
+}
+
+/** Of two over the same text: the one that is known as a whole, then what a shape says. */
+function rank(span: Span): number {
+  if ("tag" in span) return span.form === "whole" ? 0 : 2;
+  return "kind" in span ? 1 : 3;
+}
+
+function stars(value: string): string {
+  return "*".repeat(Buffer.byteLength(value));
+}
+
+function harmlessEnd(text: string, cut: number): boolean {
+  const end = text.slice(cut);
+  return !/[0-9]/.test(end) && !/[A-Za-z0-9_-]$/.test(end) && !unfinished().test(text.slice(Math.max(0, cut - 200)));
+}

@@ -1,0 +1,72 @@
+/** The values behind the names of a session's secrets: in the state directory, for their owner alone, never beside the log. */
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { writeFileAtomic } from "../lib/atomic-file.ts";
+import { fileError } from "../lib/file-error.ts";
+import { isRecord } from "../lib/is-record.ts";
+import { isSessionId } from "./ids.ts";
+
+export interface StoredSecret {
+  readonly number: number;
+  readonly kind: string;
+  readonly from: string;
+  readonly value: string;
+}
+
+/** Says what went wrong. */
+export function writeSecrets(
+  stateDirectory: string,
+  session: string,
+  secrets: readonly StoredSecret[],
+): string | undefined {
+  const path = pathOf(stateDirectory, session);
+  try {
+    if (secrets.length === 0) {
+      rmSync(path, { force: true });
+      return undefined;
+    }
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    if ((statSync(dirname(path)).mode & 0o077) !== 0) chmodSync(dirname(path), 0o700);
+    writeFileAtomic(path, `${JSON.stringify({ v: 1, secrets })}\n`);
+    return undefined;
+  } catch (error) {
+    return `the secrets of this session cannot be kept in ${path}: ${fileError(error)}; after a resume their names stand for nothing`;
+  }
+}
+
+/** A file that is missing, damaged or open to others gives none: then the names of the session stand for nothing. */
+export function readSecrets(stateDirectory: string, session: string): StoredSecret[] {
+  try {
+    const path = pathOf(stateDirectory, session);
+    const { mode, uid } = statSync(path);
+    if ((mode & 0o077) !== 0 || uid !== process.getuid?.()) return [];
+    const stored: unknown = JSON.parse(readFileSync(path, "utf8"));
+    return isRecord(stored) && Array.isArray(stored["secrets"]) ? stored["secrets"].filter(isSecret) : [];
+  } catch {
+    return [];
+  }
+}
+
+export function copySecrets(stateDirectory: string | undefined, from: string, to: string): string | undefined {
+  if (stateDirectory === undefined) return undefined;
+  const secrets = readSecrets(stateDirectory, from);
+  return secrets.length === 0 ? undefined : writeSecrets(stateDirectory, to, secrets);
+}
+
+export function removeSecrets(stateDirectory: string | undefined, session: string): void {
+  if (stateDirectory !== undefined && isSessionId(session)) rmSync(pathOf(stateDirectory, session), { force: true });
+}
+
+function pathOf(stateDirectory: string, session: string): string {
+  return join(stateDirectory, "secrets", `${session}.json`);
+}
+
+function isSecret(value: unknown): value is StoredSecret {
+  return (
+    isRecord(value) &&
+    Number.isSafeInteger(value["number"]) &&
+    typeof value["kind"] === "string" &&
+    typeof value["from"] === "string" &&
+    typeof value["value"] === "string"
+  );
+}
