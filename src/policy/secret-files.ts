@@ -18,7 +18,10 @@ export function holdsSecretFiles(path: string, directory = "."): boolean {
 
 /** A directory with such files somewhere below it: a home, `/etc`, `~/.config`. */
 export function hasSecretsBelow(path: string, directory = "."): boolean {
-  const place = placeOf(path, directory);
+  return hasKeysBelow(placeOf(path, directory));
+}
+
+function hasKeysBelow(place: Path): boolean {
   if (place.parts.length === 0) return place.from !== ".";
   if (place.from === "/" && /^(?:home|users|root)(?:\/[^/]+)?$/.test(place.parts.join("/"))) return true;
   return KEYS.some(({ parts, absolute }) =>
@@ -169,19 +172,39 @@ function placeOf(path: string, directory: string): Path {
   return { from, parts: parts.map((part) => part.toLowerCase()) };
 }
 
-function isAt({ from, parts }: Path, { parts: names, absolute, but }: Secret): boolean {
+function isAt(place: Path, { parts: names, absolute, but }: Secret): boolean {
+  const { from, parts } = place;
   const last = parts.at(-1);
   if (last === undefined || but.some((name) => isOnly(parts, name))) return false;
   const below = names.at(-1) === "**";
   const fixed = below ? names.slice(0, -1) : names;
   if (!below && fixed.length === 1 && !absolute) return hasLetters(last) && mayMatch(last, fixed[0] as string);
+  if (!below && isFoundBelow(place, names, absolute)) return true;
   for (let start = absolute ? 0 : parts.length - fixed.length; start >= 0; start--) {
     if (absolute && (start > 0 || from !== "/")) return false;
     const enough = below ? parts.length > start + fixed.length : parts.length === start + fixed.length;
     if (enough && fixed.every((name, index) => mayMatch(parts[start + index] as string, name))) return true;
+    // Any name at all, in a directory that has such a file.
+    if (enough && absolute && !below && last === UNKNOWN)
+      return fixed.slice(0, -1).every((name, index) => mayMatch(parts[index] as string, name));
     if (absolute || !below) return false;
   }
   return false;
+}
+
+/** What find runs on: a name somewhere below a directory. */
+function isFoundBelow({ from, parts }: Path, names: readonly string[], absolute: boolean): boolean {
+  const gap = parts.lastIndexOf(UNKNOWN);
+  const tail = parts.slice(gap + 1);
+  if (gap < 0 || tail.length === 0 || tail.length > names.length) return false;
+  const head = parts.slice(0, gap);
+  if (absolute && (from !== "/" || !head.every((part, index) => mayMatch(part, names[index] ?? "")))) return false;
+  if (!isFixed(tail.at(-1) as string)) {
+    // A pattern may stand for such a file only where one can be: those of a home are not below /etc.
+    const inHomes = from === "~" || head.length === 0 || /^(?:home|users|root)$/.test(head[0] as string);
+    if (!hasKeysBelow({ from, parts: head }) || (names[0]?.startsWith(".") === true && !inHomes)) return false;
+  }
+  return tail.every((part, index) => mayMatch(part, names[names.length - tail.length + index] as string));
 }
 
 /** The path ends in these names. */

@@ -2,18 +2,20 @@
 import { words } from "../../lib/words.ts";
 import { hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../secret-files.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
-import { HOME, programName, readable, UNKNOWN } from "./syntax/field.ts";
+import { type Field, HOME, programName, readable, UNKNOWN } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
+import { findPlan, patternName } from "./wrappers/find.ts";
 
 /** What a command shows, in words that follow "it shows"; undefined: nothing secret. */
 export function secretRead(found: FoundCommand, cwd: string | undefined): string | undefined {
   const program = programName(found.argv[0]?.value ?? "");
   const places = startingAt(found.directories, cwd);
   const whole = isRecursive(program, found);
+  const namesOnly = printsNamesOnly(found);
   for (const path of pathsOf(program, found)) {
     for (const place of places) {
       if (isBuddysOwn(path, place)) return `${readable(path)}, one of buddy's own files,`;
-      if (NAMES_ONLY.has(program)) continue;
+      if (namesOnly) continue;
       if (holdsSecrets(path, place) || holdsSecretFiles(path, place) || (whole && hasSecretsBelow(path, place)))
         return `${readable(path)}, which holds keys,`;
     }
@@ -36,6 +38,7 @@ export function secretPassedOn(walked: Walked, cwd: string | undefined): string 
     return by?.command.argv[0]?.value.endsWith("xargs") === true || argv.some(({ value }) => value.includes(UNKNOWN));
   });
   if (!passed) return undefined;
+  if (walked.computed) return "a file whose name the text computes";
   for (const found of walked.commands) {
     const program = programName(found.argv[0]?.value ?? "");
     if (!NAMES_ONLY.has(program) || program === "echo" || program === "printf") continue;
@@ -51,6 +54,17 @@ const NAMES_ONLY: ReadonlySet<string> = new Set(
   words(`ls stat du find gfind test [ tree file realpath readlink dirname basename cd pushd echo printf pwd which type
     namei lsattr getfacl`),
 );
+/** Options with which they print what a file holds, as names. */
+const LISTS_FROM_FILE = /^(?:--files0?-from|--exclude-from|--fromfile|--magic-file|-files0-from|-X)/;
+
+function printsNamesOnly({ argv }: FoundCommand): boolean {
+  const program = programName(argv[0]?.value ?? "");
+  return (
+    NAMES_ONLY.has(program) &&
+    !argv.some(({ value }) => LISTS_FROM_FILE.test(value) || (program === "file" && /^-[a-zA-Z]*[fm]/.test(value)))
+  );
+}
+
 /** Programs whose first operand is a pattern, not a file. */
 const PATTERN_FIRST = new Set(words("grep egrep fgrep zgrep rg ag ack"));
 /** Programs whose script may name files. */
@@ -58,9 +72,11 @@ const SCRIPTED = new Set(words("sed gsed awk gawk mawk nawk"));
 const MOST_TOKENS = 64;
 
 /** Whatever in the words may be the path of a file that is read. */
-function pathsOf(program: string, { argv, by }: FoundCommand): readonly string[] {
+function pathsOf(program: string, { argv, by, wrapped }: FoundCommand): readonly string[] {
   const paths: string[] = [];
-  const args = argv.slice(1).map((word) => word.value);
+  // The words of a command that it runs are that command's.
+  const args = argv.slice(1, wrapped?.at).map((word) => word.value);
+  if (program === "find" || program === "gfind") paths.push(...foundBy(argv));
   let skip = PATTERN_FIRST.has(program) && !args.some((word) => /^-[a-zA-Z]*[ef]|^--(?:regexp|file)/.test(word));
   for (const word of args) {
     if (skip && !word.startsWith("-")) {
@@ -77,6 +93,17 @@ function pathsOf(program: string, { argv, by }: FoundCommand): readonly string[]
   if (RECURSIVE.has(program) && by === undefined && !args.slice(1).some((word) => !word.startsWith("-")))
     paths.push(".");
   return paths.filter((path) => path !== "");
+}
+
+/** The names that find looks for, below where it starts. */
+function foundBy(argv: readonly Field[]): string[] {
+  const starts = findPlan(argv).starts.map((start) => start.value);
+  const names = argv.flatMap(({ value }, index) =>
+    /^-i?(?:name|path|wholename)$/.test(argv[index - 1]?.value ?? "")
+      ? [patternName(value.replace(/^(?:\*?\/)+/, ""))]
+      : [],
+  );
+  return (starts.length === 0 ? ["."] : starts).flatMap((start) => names.map((name) => `${start}/${UNKNOWN}/${name}`));
 }
 
 const RECURSIVE = new Set(words("rg ag ack"));

@@ -17,6 +17,8 @@ export class Findings {
   readonly calls = new CallGraph();
   readonly writes: Write[] = [];
   readonly reads: Read[] = [];
+  /** Some program makes other text out of text that is written out: a name need not look like what it is. */
+  computed = false;
   depth = 0;
   /** The shell at hand need not be bash: only what all shells read alike is certain. */
   anyShell = false;
@@ -32,6 +34,7 @@ export class Findings {
       effects: [...this.#effects],
       writes: this.writes,
       reads: this.reads,
+      computed: this.computed,
       forkBomb: this.calls.isBomb(),
     };
   }
@@ -102,6 +105,8 @@ export interface Walked {
   readonly effects: readonly string[];
   readonly writes: readonly Write[];
   readonly reads: readonly Read[];
+  /** Text is made out of text that is written out. */
+  readonly computed: boolean;
   readonly forkBomb: boolean;
 }
 

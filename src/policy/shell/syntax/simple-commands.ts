@@ -1,7 +1,8 @@
 /** Simple commands: their words, what a wrapper, an alias or a function makes of them, and texts that are run in turn. */
 import type { Assignment, Command, Function as FunctionNode, Script } from "unbash";
+import { words } from "../../../lib/words.ts";
 import { applyBuiltin } from "./builtins.ts";
-import { type Field, field, HOME, isFixed, isUnknown, UNKNOWN } from "./field.ts";
+import { type Field, field, HOME, isFixed, isUnknown, programName, UNKNOWN } from "./field.ts";
 import { differsBetweenShells, isBash, outsideCommonGrammar } from "./common-grammar.ts";
 import { CallGraph } from "../dangers/fork-bomb.ts";
 import type { Findings, FoundCommand, Printed } from "./findings.ts";
@@ -15,6 +16,11 @@ import { type Expansion, expandWord, type Outcome } from "./words.ts";
 import type { InnerScript, Input, Wrapped } from "../wrappers/wrapped.ts";
 import { namesBuddy } from "../../secret-files.ts";
 import { unwrap } from "../wrappers/wrappers.ts";
+
+/** Programs that make other text out of their input. */
+const TRANSFORMS = new Set(
+  words("tr sed gsed awk gawk mawk nawk cut rev base64 base32 basenc xxd od hexdump openssl jq bc dc iconv"),
+);
 
 const MOST_COMBINATIONS = 48;
 
@@ -157,7 +163,10 @@ export class SimpleCommands {
     }
     applyBuiltin(argv, input, this.by, how.assigns);
     if (wrapped !== undefined) return this.#wrapped(command, wrapped, input);
-    return printed(argv, input, this.by.scope);
+    const out = printed(argv, input, this.by.scope);
+    if (out === undefined && input.kind === "known" && input.text.trim() !== "" && TRANSFORMS.has(programName(name)))
+      this.found.computed = true;
+    return out;
   }
 
   /** `$SUDO rm`, `r$@m`: what it is if the unknown part is nothing, or what its name says. Already uncertain. */

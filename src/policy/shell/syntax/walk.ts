@@ -105,6 +105,8 @@ class Walk implements Expansion {
     const { name, value } = node;
     if (node.index !== undefined) this.computed(node.index, wordValues(node.index, this));
     let values: Value[];
+    // `x=(1)word`: a text in bash, an array and a command in zsh.
+    if (value.type === "Word" && value.text.startsWith("(")) this.uncertain("a value that shells read differently");
     if (value.type === "ArrayValue") {
       const elements: string[] = [];
       for (const element of value.elements) {

@@ -161,7 +161,8 @@ class Expression {
   }
 }
 
-function patternName(pattern: string): string {
+/** The names a pattern of find stands for, with stand-ins for the parts that it leaves open. */
+export function patternName(pattern: string): string {
   return pattern.replace(
     /\\(.)|\*+|\[[^\]]*\]|\?/g,
     (found, escaped?: string) => escaped ?? (found.startsWith("*") ? UNKNOWN : ONE),

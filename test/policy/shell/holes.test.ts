@@ -1,0 +1,421 @@
+/** Texts that once ran unasked, escaped a block or showed a secret, and their relatives: a class each, for bash and for machines without it. */
+import { describe, expect, test } from "bun:test";
+import { judgeShell } from "../../../src/policy/shell/judge.ts";
+import { RULES } from "./rules.ts";
+
+const kinds = (text: string, cwd?: string) =>
+  ["bash", "dash", "zsh", "fish"].map(
+    (shell) => judgeShell(text, RULES, { shell, ...(cwd === undefined ? {} : { cwd }) }).verdict.kind,
+  );
+const asks = (text: string) => {
+  const seen = kinds(text);
+  expect(seen.filter((kind) => kind === "allow")).toEqual([]);
+};
+const blocks = (text: string) => expect(new Set(kinds(text))).toEqual(new Set(["deny"]));
+
+describe("a name is a number only where the same text made it one", () => {
+  test.each([
+    "echo $((f))",
+    "echo $((x+1))",
+    "echo $(( $x ))",
+    "echo $(( ${x} ))",
+    "echo $((HOME))",
+    "echo $((USER))",
+    "echo ${x:f}",
+    "echo ${x:0:f}",
+    "echo ${x: -f}",
+    "echo ${a[f]}",
+    "echo ${#a[f]}",
+    "a[f]=1",
+    "a=([f]=1)",
+    "[[ f -eq 1 ]]",
+    "[[ 1 -lt $f ]]",
+    "[[ -v a[f] ]]",
+    "[[ -v $x ]]",
+    "test -v 'a[f]'",
+    '[ -v "$x" ]',
+    "(( f ))",
+    "for ((i=0; i<n; i++)); do echo $i; done",
+    "echo ${!x}",
+    "x=1; x=$(cat f); echo $((x))",
+    "read x < f; echo $((x))",
+    "printf -v x %s 'a[$(id>P)]'; echo $((x))",
+    "for x in 1 'a[$(id>P)]'; do echo $((x)); done",
+    "mapfile -t a < f; echo $((a))",
+    "bash -c 'echo $(($1))' _ 'a[$(id>P)]'",
+    "f='a[$(id>P)]'; echo $((f))",
+    "f='a[$(id>P)]'; echo ${x:f}",
+    "f='a[$(id>P)]'; [[ f -eq 1 ]]",
+    "f=g; g='a[$(id>P)]'; echo $((f))",
+  ])("%s asks", asks);
+
+  test.each([
+    "echo $((1+2))",
+    "x=3; echo $((x*x))",
+    "n=$(ls | wc -l); echo $((n+1))",
+    "for i in 1 2 3; do echo $((i*2)); done",
+    "i=0; while [ $i -lt 3 ]; do echo $i; i=$((i+1)); done",
+    "for ((i=0; i<3; i++)); do echo $i; done",
+    "a=(1 2 3); echo ${a[1]}",
+    "x=abc; echo ${x:0:2}",
+    "echo $((RANDOM % 6))",
+    "echo $((0x1f + 16#ff))",
+    "s=$(date +%s); echo $((s / 60))",
+  ])("%s runs unasked in bash", (text) => expect(kinds(text)[0]).toBe("allow"));
+});
+
+describe("variables in front of a command and for later ones", () => {
+  test.each([
+    "COLUMNS='path[$(id>P)1]' ls",
+    "LINES='path[$(id>P)1]' ls",
+    "COLUMNS=x ls",
+    "LANG=(touch P) ls",
+    "LANG='(touch P)' ls",
+    "LANG=../../x ls",
+    "LANG=$X ls",
+    "LC_ALL=`id` ls",
+    "TZ=/etc/shadow date",
+    "PAGER=./x git log",
+    "FOO=bar ls",
+    "LD_PRELOAD=./x.so ls",
+    "PATH=. ls",
+    "PATH=.:$PATH; ls",
+    "NODE_OPTIONS='-r ./x'; ls",
+    "GIT_EXTERNAL_DIFF=./x git diff",
+    "COLUMNS='path[$(id>P)1]'; ls",
+    "LANG=x/y; ls",
+    "read PATH < f; ls",
+    "for LD_PRELOAD in ./x.so; do ls; done",
+    ": ${BASH_ENV:=./x}; ls",
+    "printf -v PATH %s .; ls",
+    "http_proxy=x; ls",
+    "x=(1)prog",
+    "TERM=../x ls",
+  ])("%s asks", asks);
+
+  test.each([
+    "LC_ALL=C sort f",
+    "LANG=en_US.UTF-8 date",
+    "TZ=UTC date",
+    "TZ=Europe/Berlin date",
+    "COLUMNS=120 ps aux",
+    "NO_COLOR=1 ls",
+    "PAGER=cat git log -1",
+    "SYSTEMD_PAGER= systemctl status x",
+    'F=/etc/hosts; cat "$F"',
+    'log_file=/var/log/syslog; tail -5 "$log_file"',
+    "START_DATE=2024-01-01; echo $START_DATE",
+  ])("%s runs unasked in bash", (text) => expect(kinds(text)[0]).toBe("allow"));
+});
+
+describe("text for another shell is judged by what all shells share", () => {
+  test.each([
+    "sh -c '((a/b))'",
+    "dash -c '[[ x || rm == y ]]'",
+    "fish -c 'LANG=(touch P) ls'",
+    "zsh -c 'x=(1)prog'",
+    "zsh -c ls",
+    "fish -c ls",
+    "csh -c ls",
+    "busybox sh -c '((a/b))'",
+    "sh -c 'echo $((f))'",
+    "sh -c \"printf '%d' 'path[\\$(id>P)1]'\"",
+    "env sh -c 'x=(1)prog'",
+    "eval \"sh -c '((a/b))'\"",
+  ])("%s asks", asks);
+
+  test.each(["sh -c 'ls -la'", "bash -c 'for f in a b; do echo $f; done'", "sh -c 'cat f 2>/dev/null | wc -l'"])(
+    "%s runs unasked in bash",
+    (text) => expect(kinds(text)[0]).toBe("allow"),
+  );
+});
+
+describe("buddy's own variables, marks and files", () => {
+  test.each([
+    "echo $__buddy_key",
+    'echo "${__buddy_key}"',
+    "echo ${!__buddy*}",
+    "x=__buddy; echo ${x}_key",
+    "echo __bud''dy_key",
+    "printf '\\033]7771;x'",
+    "printf '\\033]77''71;x'",
+    ": <(sleep 2; printf '\\033]7771;%s;P;900;0;0;/scratch\\a' \"$__buddy_key\" >&2)",
+    "cat /tmp/buddy-1000/x",
+    "ls /tmp/buddy-0",
+    "cat /dev/shm/buddy-0/s/run",
+    "cd /tmp/buddy-0 && cat direct-1/out",
+    "cat /tmp/bud*/x",
+    "cat .buddyx/sessions/x.jsonl",
+    "ls .buddyx",
+    "cat ~/.local/state/buddy/key",
+    "wc -l < /tmp/buddy-0/x",
+  ])("%s asks", asks);
+});
+
+describe("files of keys", () => {
+  test.each([
+    "cat ~/.a*/c*",
+    "cat ~/.a?s/credentials",
+    "cat ~/.[a]ws/cred*",
+    "cat /etc/../etc/shadow",
+    "cat /usr/../etc/./shadow",
+    "cat //etc//shadow",
+    "cat /proc/self/root/etc/shadow",
+    "cat /etc/sh[a]dow",
+    "cat /etc/{shadow,hosts}",
+    'wc -l <~/.ssh/"id_rsa"',
+    "cat < ~/.ss''h/id_rsa",
+    "cat < /etc/../etc/shadow",
+    "read x < ~/.netrc; echo $x",
+    "echo $(<~/.ssh/id_rsa)",
+    "while read l; do echo $l; done < ~/.pgpass",
+    "sed '$r /etc/shadow' f",
+    "sed -n '$r /etc/shadow' f",
+    "sed -e '1R /etc/shadow' f",
+    "grep -r x ~/.ssh",
+    "grep -rn '' ~",
+    "grep -R password /root",
+    "rg token ~/.config",
+    "grep -f /etc/shadow f",
+    "grep -f/etc/shadow f",
+    "diff /dev/null /etc/shadow",
+    "cat /proc/*/environ",
+    "cat /proc/$$/environ",
+    "cat /proc/self/task/1/environ",
+    "tr '\\0' '\\n' < /proc/1/environ",
+    "xargs -0 -a /proc/1/environ echo",
+    "cat .env",
+    "cat app/.env.production",
+    "head -1 ~/.kube/config",
+    "cat /etc/kubernetes/admin.conf",
+    "find ~ -name id_rsa -exec cat {} +",
+    "find ~ -name 'id_*' -exec cat {} \\;",
+    "find / -name shadow -exec cat {} +",
+    "find ~ -type f -exec cat {} +",
+    "find ~ -name id_rsa | xargs cat",
+    "find / -name shadow -print0 | xargs -0 head",
+    "ls -d ~/.ssh/* | xargs cat",
+    "cat $(find ~ -name id_rsa)",
+    "cat $(echo /rgp/funqbj | tr a-z n-za-m)",
+    "cd ~/.ssh && cat id_rsa",
+    "cd ~/.ssh; cat *",
+    "cd /etc; cat shadow",
+    "cd /; head etc/shadow",
+    "(cd ~/.aws && cat credentials)",
+    "env -C /etc cat shadow",
+    "tar cf - ~/.ssh",
+    "zip -r - ~/.gnupg",
+    "dd if=/etc/shadow",
+    "xxd ~/.ssh/id_rsa",
+    "base64 ~/.ssh/id_ed25519",
+    "od -c /etc/shadow",
+    "strings ~/.netrc",
+    "file -f /etc/shadow",
+    "date -f /etc/shadow",
+    "du --files0-from=/etc/shadow",
+    "awk 1 /etc/shadow",
+    "cat ~root/.ssh/id_rsa",
+    "d=.ssh; cat ~/$d/id_rsa",
+    "cat server.key",
+    "cat /etc/ssl/private/x.pem",
+    "cat /run/secrets/db",
+    "git diff --no-index /dev/null /etc/shadow",
+  ])("%s asks", asks);
+
+  test("a relative name counts from the directory of the shell", () => {
+    expect(kinds("cat shadow", "/etc")[0]).toBe("ask");
+    expect(kinds("cat id_dsa_old", "/home/me/.ssh")[0]).toBe("ask");
+    expect(kinds("cat credentials", "/home/me/.aws")[0]).toBe("ask");
+    expect(kinds("cd .. && cat .ssh/x", "/home/me/src")[0]).toBe("ask");
+    expect(kinds("wc -l < environ", "/proc/1")[0]).toBe("ask");
+    expect(kinds("cat shadow", "/srv")[0]).toBe("allow");
+  });
+
+  test.each([
+    "ls -la ~/.ssh",
+    "ls ~/.ssh | wc -l",
+    "stat /etc/shadow",
+    "cat ~/.ssh/id_rsa.pub",
+    "cat ~/.ssh/*.pub",
+    "cat ~/.ssh/config",
+    "cat ~/.ssh/known_hosts",
+    "cat /etc/passwd",
+    "cat /etc/nginx/*",
+    "cat /etc/*.conf",
+    "cat .env.example",
+    "grep -rn TODO src",
+    "grep -n foo *",
+    "grep id_rsa README.md",
+    "head -3 /var/log/*",
+    "find . -name '*.json' -exec grep -l x {} +",
+    "find /etc -name '*.conf' -exec grep -l x {} +",
+    "git ls-files | xargs grep -n foo",
+    'cat "$(ls -t | head -1)"',
+    "timeout 5 ls ~/.ssh",
+  ])("%s runs unasked in bash", (text) => expect(kinds(text)[0]).toBe("allow"));
+});
+
+describe("blind git add and forced push, however they are written", () => {
+  test.each([
+    "git add --a",
+    "git add --al",
+    "git add --u",
+    "git add -u",
+    "git add --upd",
+    "git add --no-ignore-rem",
+    "git add '?*'",
+    "git add '[a-z]*'",
+    "git add '*.*'",
+    "git add ':/'",
+    "git add ':/*'",
+    "git add ':(top)'",
+    "git add ':(glob)**'",
+    "git add ':(top,glob)**/*'",
+    "git add ':!x'",
+    "git add ':^x'",
+    "git add ':(exclude)x'",
+    "git add -n --no-dry-run -A",
+    "git add --dry-run --no-dry-run .",
+    "git add -vA",
+    "git stage --al",
+    "git push --forc",
+    "git push --for origin main",
+    "git push --mir",
+    "git push origin +main",
+    "git push origin main +dev",
+    "git push --no-force --force",
+    "git push -uf origin main",
+    "git send-pack --force x",
+    "git send-pack --mirror x",
+    "git send-pack x +main",
+    "git http-push -f x main",
+  ])("%s is blocked", blocks);
+
+  test.each([
+    "git add src",
+    "git add -n -A",
+    "git add '*.ts'",
+    "git add --update src",
+    "git add -p",
+    "git push --force-with-lease",
+    "git push --follow-tags",
+    "git push --force --no-force",
+    "git push origin main",
+  ])("%s is not", (text) => expect(kinds(text)).not.toContain("deny"));
+});
+
+describe("deleting what must stay", () => {
+  test.each([
+    "rm -rf ~/Documents",
+    "rm -rf $HOME/x",
+    'rm -rf "$HOME/x y"',
+    "rm -r ${HOME}/a/b/c",
+    "rm -r ~root/x",
+    "rm --recursive ~/x",
+    "rm --r ~/x",
+    "h=$HOME; rm -rf $h/x",
+    "rm -rf ~/x/*",
+    "sudo rm -rf ~/x",
+    "rm -rf --no-pres /",
+    "find / -size -1000000G -delete",
+    "find / -size +0 -delete",
+    "find / -size -1G -delete",
+    "find / -newermt 1970-01-01 -delete",
+    "find / -newermt '100 years ago' -delete",
+    "find / -newerct @0 -delete",
+    "find ~ -mtime -99999 -delete",
+    "find ~ -mmin +0 -delete",
+    "find / -atime +0 -delete",
+    "find / -user root -delete",
+    "find / -uid 0 -delete",
+    "find / -uid +0 -delete",
+    "find / -perm -000 -delete",
+    "find / -perm /777 -delete",
+    "find / -links +0 -delete",
+    "find / -inum +0 -delete",
+    "find . -name '?*' -delete",
+    "find . -name '[!x]*' -delete",
+    "find . -path './*' -delete",
+    "find . -regex '.*' -delete",
+    "find . -regex '\\./.+' -delete",
+    "find / -true -delete",
+    "find / -name '*' -exec rm {} +",
+    "find / -size -1000000G -exec rm -f {} \\;",
+  ])("%s is blocked", blocks);
+
+  test.each([
+    "rm -rf /home/me/x",
+    "rm ~/x",
+    "rm -rf build",
+    "find . -name '*.pyc' -delete",
+    "find . -mtime +30 -delete",
+    "find . -type f -size +100M -delete",
+    "find /var/log -name '*.gz' -mtime +7 -delete",
+    "find ~/p -name node_modules -exec rm -rf {} +",
+    "find . -empty -delete",
+  ])("%s is not", (text) => expect(kinds(text)).not.toContain("deny"));
+
+  test("the directory of the shell counts", () => {
+    expect(kinds("rm -rf etc", "/")[0]).toBe("deny");
+    expect(kinds("rm -rf ../me", "/home/me")[0]).toBe("deny");
+    expect(kinds("rm -rf x", "/srv/app")[0]).toBe("ask");
+    expect(kinds("git add /srv/app", "/srv/app")[0]).toBe("deny");
+  });
+});
+
+describe("a danger in the reading of any shell is blocked", () => {
+  test.each([
+    // fish
+    "echo (rm -rf /)",
+    "ls (rm -rf ~)",
+    "rm -rf (echo /)",
+    "eval (echo rm -rf /)",
+    "\\x72m -rf /",
+    "r\\x6d -rf /",
+    "\\u0072m -rf /",
+    "\\162m -rf /",
+    "git push \\x2d-force",
+    "git add \\x2dA",
+    "begin; rm -rf /; end",
+    "if true; rm -rf /; end",
+    "while true; git add -A; end",
+    "and rm -rf /",
+    "not rm -rf /",
+    "function f; f | f &; end; f",
+    "function f; rm -rf /; end",
+    "echo 'a\\'; rm -rf /; echo '",
+    "eval echo \\nrm -rf /",
+    "LANG=(rm -rf /) ls",
+    // zsh
+    "=rm -rf ~",
+    "=git push --force",
+    "rm -rf ~/*(D)",
+    "repeat 3 rm -rf /",
+    "repeat 3 { rm -rf / }",
+    "for x (a b) rm -rf /",
+    "if (( 1 )) { rm -rf / }",
+    "foreach x (a)\nrm -rf /\nend",
+    "- rm -rf /",
+    "noglob rm -rf /",
+    "x=(1)rm -rf /",
+    // POSIX
+    "((rm -rf /))",
+    "[[ x || rm -rf / ]]",
+    "[[ x && git push --force ]]",
+    "[[ x; rm -rf / ]]",
+  ])("%s", blocks);
+
+  test.each([
+    "git commit -m '(rm -rf /)'",
+    "echo '(rm -rf /)'",
+    'echo "(rm -rf /)"',
+    "cat <<'E'\n(rm -rf /)\nE",
+    "# (rm -rf /)\nls",
+    "find . \\( -name a -o -name b \\) -print",
+    "case x in rm) ls;; esac",
+    "cd /tmp/x && (rm -rf *)",
+    "grep -E '(rm -rf /|git push --force)' f",
+    "arr=(git push); echo ${arr[0]}",
+    "echo 'begin; rm -rf /; end'",
+  ])("%j only mentions one", (text) => expect(kinds(text)).not.toContain("deny"));
+});
