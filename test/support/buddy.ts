@@ -40,7 +40,7 @@ export interface Sandbox extends Disposable {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   /** Writes a file below the sandbox (`home/…`, `cwd/…`) and returns its path. */
-  write(path: string, text: string, mode?: number): string;
+  write(path: string, text: string | Uint8Array, mode?: number): string;
   run(args: readonly string[], options?: BuddyOptions): Promise<BuddyRun>;
   /** Starts the binary and leaves it running; the caller ends it. */
   spawn(args: readonly string[], options?: BuddyOptions): Promise<BuddyChild>;

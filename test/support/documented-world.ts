@@ -7,6 +7,7 @@ import { buddyBinary, type Sandbox, sandbox } from "./buddy.ts";
 import { containerTarget } from "./container.ts";
 import { ROOT } from "./documentation.ts";
 import { startLoginServer } from "./login-server.ts";
+import { LineSigner, splitLine } from "../../src/session/signature.ts";
 import { startModel } from "./model.ts";
 import { Pty } from "./pty.ts";
 import { sshTarget } from "./sshd.ts";
@@ -64,7 +65,8 @@ export async function documentedWorld(): Promise<World> {
       box.write("cwd/report.json", '{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}');
       box.write("cwd/app.log", "Segmentation fault\n");
       box.write("cwd/task.txt", "how full are the disks?\n");
-      box.write(`cwd/.buddyx/sessions/${SESSION}.jsonl`, stored, 0o600);
+      box.write(`cwd/.buddyx/sessions/${SESSION}.jsonl`, stored.log, 0o600);
+      box.write("home/.local/state/buddy/session.key", stored.key, 0o600);
       const env = {
         ...box.env,
         PATH: `${bin}:${sshEnv["PATH"]}`,
@@ -121,13 +123,20 @@ done
 exec ${path} "$@"`;
 }
 
-async function storedSession(config: string): Promise<string> {
+/** Its log under the documented id, signed again with the key of the user who made it. */
+async function storedSession(config: string): Promise<{ log: string; key: Buffer }> {
   using box = sandbox();
   box.write("home/.config/buddy/buddy.toml", config, 0o600);
   await box.run(["exec", "--no-tmux", "is nginx running?"]);
   const directory = join(box.cwd, ".buddyx/sessions");
   const id = basename(readdirSync(directory)[0] ?? "", ".jsonl");
-  return readFileSync(join(directory, `${id}.jsonl`), "utf8").replaceAll(id, SESSION);
+  const key = readFileSync(join(box.home, ".local/state/buddy/session.key"));
+  const signer = new LineSigner(key);
+  const lines = readFileSync(join(directory, `${id}.jsonl`), "utf8")
+    .trimEnd()
+    .split("\n");
+  const log = lines.map((line) => `${signer.sign(splitLine(line).json.replaceAll(id, SESSION))}\n`).join("");
+  return { log, key };
 }
 
 /** The files of a release, as the install script asks for them. */
