@@ -65,7 +65,7 @@ export function repairCalls(message: AssistantMessage, used: ReadonlySet<string>
   const toolCalls = message.toolCalls.map((call): ToolCall => {
     const id = uniqueId(call.id, taken);
     taken.add(id);
-    const args = isJson(call.arguments) ? call.arguments : JSON.stringify({ invalid_json: call.arguments });
+    const args = sendableArguments(call.arguments);
     if (id === call.id && args === call.arguments) return call;
     changed = true;
     return { ...call, id, arguments: args };
@@ -86,8 +86,13 @@ function uniqueId(id: string, taken: ReadonlySet<string>): string {
   return `${base}_${number}`;
 }
 
+/** No arguments are an empty object, as tools take them. */
+function sendableArguments(text: string): string {
+  if (text.trim() === "" || text.trim() === "null") return "{}";
+  return isJson(text) ? text : JSON.stringify({ invalid_json: text });
+}
+
 function isJson(text: string): boolean {
-  if (text.trim() === "") return false;
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value);

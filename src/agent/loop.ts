@@ -18,7 +18,7 @@ export interface TurnOptions {
 export async function turn(agent: Agent, given: string, signal: AbortSignal, options: TurnOptions): Promise<void> {
   const prompt = agent.options.privacy.mask(given, { from: "prompt" });
   const started = performance.now();
-  const state: Progress = { iterations: 0, partial: "", askedAgain: false, compactedForProvider: false };
+  const state: Progress = { iterations: 0, partial: "", askedAgain: undefined, compactedForProvider: false };
   const number = agent.beginTurn();
   agent.options.calls.beginTurn(options.ownWords ?? given);
   agent.publish({ type: "turn", turn: number, prompt });
@@ -61,7 +61,8 @@ interface Progress {
   iterations: number;
   /** Text of an answer that is being streamed. */
   partial: string;
-  askedAgain: boolean;
+  /** What the model gets after an empty answer. */
+  askedAgain: string | undefined;
   compactedForProvider: boolean;
 }
 
@@ -80,12 +81,20 @@ async function untilAnswer(
     const done = await ask(agent, signal, options, state);
     if (done === "compacted") continue;
     const message = repairCalls(done.message, agent.history.callIds);
+    if (done.writtenCall)
+      agent.publish({
+        type: "warning",
+        message: "the model wrote a tool call as text; it was not run",
+        hint: "The server must parse tool calls (vLLM: --enable-auto-tool-choice --tool-call-parser; llama.cpp: --jinja), or use another model.",
+      });
     const { length } = agent.history.messages;
     if (message.toolCalls.length === 0 && (message.content ?? "").trim() === "") {
       agent.history.measure(done.usage, length);
       agent.spend(done.usage);
-      if (state.askedAgain || done.finish === "content-filter") throw emptyAnswer(done.finish);
-      state.askedAgain = true;
+      if (state.askedAgain !== undefined || done.finish === "content-filter") throw emptyAnswer(done.finish);
+      state.askedAgain = done.writtenCall
+        ? "You wrote a tool call as text, so it was not run. Call the tool itself, or answer in words."
+        : "Your last reply was empty. Answer in words, or call a tool.";
       continue;
     }
     agent.history.add(message);
@@ -104,7 +113,7 @@ async function untilAnswer(
         agent.publish({ type: "warning", message: "the provider's content filter cut the answer" });
       return message;
     }
-    state.askedAgain = false;
+    state.askedAgain = undefined;
     // Ids as repaired, arguments as the model wrote them: what is wrong with them is told, not mended.
     const wanted = message.toolCalls.map(({ id, name }, index) => ({
       id,
@@ -182,18 +191,18 @@ async function ask(
   throw new BuddyError("model", "the model stream ended without an answer");
 }
 
-function request(agent: Agent, options: TurnOptions, askedAgain: boolean): ModelRequest {
+function request(agent: Agent, options: TurnOptions, askedAgain: string | undefined): ModelRequest {
   const facts = agent.options.facts();
   const messages: Message[] = [
     { role: "system", content: agent.options.instructions(facts) },
     ...agent.history.messages,
   ];
   // Not kept: an empty turn is never sent back, so the model must be told in another way.
-  if (askedAgain)
-    messages.push({ role: "user", content: "Your last reply was empty. Answer in words, or call a tool." });
+  if (askedAgain !== undefined) messages.push({ role: "user", content: askedAgain });
   return {
     messages,
     tools: agent.options.registry.definitions(facts),
+    session: agent.options.session(),
     ...(options.outputSchema === undefined ? {} : { outputSchema: options.outputSchema }),
   };
 }

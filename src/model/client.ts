@@ -186,11 +186,17 @@ class HttpModelClient implements ModelClient {
     }
   }
 
-  #done(request: ModelRequest, { message, usage, finish }: Reply): ModelEvent {
+  #done(request: ModelRequest, { message, usage, finish, writtenCall }: Reply): ModelEvent {
     // Who is signed in pays by subscription: a price per token would be invented.
     const info = this.#usesLogin ? { ...this.info, priceIn: undefined, priceOut: undefined } : this.info;
     const from = this.#origin;
-    return { type: "done", message: { ...message, from }, usage: usageOf(usage, request, message, info), finish };
+    return {
+      type: "done",
+      message: { ...message, from },
+      usage: usageOf(usage, request, message, info),
+      finish,
+      ...(writtenCall && { writtenCall }),
+    };
   }
 
   /** Protocol, host and model, as messages remember who wrote them. */

@@ -236,7 +236,7 @@ const table = once((): readonly Row[] => [
     words: any(
       "model[_ ](code[_ ])?not[_ ](found|exist\\w*|supported|available|accessible|open)|modelnotopen|modelerror",
       "(unknown|invalid|no such)[_ ]model",
-      "models?\\b.{0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed)|been (decommissioned|deprecated|removed|retired)|end of life|no longer (available|supported)|(is )?not a valid model|not supported\\b)",
+      "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed)|been (decommissioned|deprecated|removed|retired)|end of life|no longer (available|supported)|(is )?not a valid model|not supported\\b)",
       "(is )?not a valid model|model (identifier|id|name).{0,20}invalid|invalid model name",
       "deploymentnotfound|deployment.{0,60}(does not exist|not found)|endpoint_not_found",
       "no endpoints found|no allowed providers",
@@ -244,7 +244,7 @@ const table = once((): readonly Row[] => [
       "access (to )?(the )?model|model (access )?denied|model_terms_required",
       "no models? (is |are )?loaded|try pulling it|on-demand throughput",
       "not a chat model|only supported in v1/responses|not accessible via the",
-      "not_found_error.{0,40}model:|function '[^']+': not found",
+      "not_found_error[^]{0,40}model:|function '[^']+': not found",
       "operationnotsupported|operation does not work with the specified model",
       "模型不存在",
     ),

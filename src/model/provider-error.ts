@@ -21,7 +21,9 @@ export class ProviderError extends Error {
     this.param = facts.param;
     this.status = facts.status;
     this.retryAfterMs = facts.retryAfterMs;
-    this.text = `${[...facts.names].join(" ")} ${facts.words.join(" ")} ${this.message}`;
+    // No sentence twice: words of one would be read together with words of the other.
+    const words = [...new Set([...facts.words, this.message])];
+    this.text = [[...facts.names].join(" "), ...words].join(" \n");
   }
 }
 

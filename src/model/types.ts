@@ -123,6 +123,8 @@ export type ModelEvent =
       readonly message: AssistantMessage;
       readonly usage: Usage;
       readonly finish: "stop" | "tool-calls" | "length" | "content-filter" | "other";
+      /** The model wrote a tool call as text; it was taken out and is not run. */
+      readonly writtenCall?: boolean;
     };
 
 export interface Usage {

@@ -138,7 +138,7 @@ describe.each(["completions", "responses"] as const)("%s", (api) => {
           : Object.fromEntries(Array.from({ length: 3 }, () => [random.of(keys), shape(depth - 1)]));
     for (let round = 0; round < cases(2000); round++) {
       const { begin, step, whole, reply } = PROTOCOLS[api];
-      const state = begin();
+      const state = begin(() => {});
       try {
         for (let at = 0; at < 4; at++)
           step(
@@ -147,7 +147,12 @@ describe.each(["completions", "responses"] as const)("%s", (api) => {
             "",
             () => {},
           );
-        if (random.below(5) === 0) whole(begin(), shape(4), () => {});
+        if (random.below(5) === 0)
+          whole(
+            begin(() => {}),
+            shape(4),
+            () => {},
+          );
         reply(state);
       } catch (error) {
         expect(error instanceof Malformed || error instanceof ProviderError).toBe(true);

@@ -14,16 +14,19 @@ export class Answer {
   #form: "unknown" | "events" | "document" = "unknown";
   #early: Uint8Array[] = [];
   #events = 0;
+  #emitted = false;
   #repeated = new RepeatedText();
 
   constructor(protocol: Protocol) {
     this.#protocol = protocol;
-    this.#state = protocol.begin();
+    this.#state = protocol.begin(this.#emit);
     this.#parser = new SseParser((data, name) => {
+      // What follows the end of the answer is not a part of it, whatever it says.
+      if (this.complete && !protocol.restarts) return;
       this.#events++;
       const text = protocol.text && this.#repeated.textIn(data);
       if (text !== undefined) return protocol.text?.(this.#state, text, this.#emit);
-      const event = data === "[DONE]" ? DONE : this.#parsed(data);
+      const event = data.trim() === "[DONE]" ? DONE : this.#parsed(data);
       protocol.step(this.#state, event, name, this.#emit);
       const only = protocol.onlyText?.(event);
       if (only !== undefined) this.#repeated.learn(data, only);
@@ -61,12 +64,19 @@ export class Answer {
         true,
       );
     }
-    return this.#protocol.reply(this.#state);
+    const reply = this.#protocol.reply(this.#state);
+    // Some servers only repeat the whole text at the end.
+    if (!this.#emitted && reply.message.content) this.#emit({ type: "text", delta: reply.message.content });
+    return reply;
   }
 
   #takeDocument(): void {
-    const text = Buffer.concat(this.#early).toString("utf8").trim();
+    const text = Buffer.concat(this.#early)
+      .toString("utf8")
+      .replace(/^\uFEFF/, "")
+      .trim();
     if (text === "") return;
+    if (this.#takeLines(text)) return;
     const document = jsonOr(text, () => {
       const cut = /^[{[]/.test(text);
       throw new Malformed(
@@ -75,6 +85,16 @@ export class Answer {
       );
     });
     this.#protocol.whole(this.#state, document, this.#emit);
+  }
+
+  /** Events one a line, without the form of an event stream. */
+  #takeLines(text: string): boolean {
+    const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
+    const values = lines.map((line) => (/^\s*\{.*\}\s*$/.test(line) ? jsonOr(line, () => undefined) : undefined));
+    if (values.length < 2 || values.includes(undefined)) return false;
+    for (const value of values) if (!this.complete) this.#protocol.step(this.#state, value, "", this.#emit);
+    this.#events += values.length;
+    return true;
   }
 
   #parsed(data: string): unknown {
@@ -87,8 +107,9 @@ export class Answer {
 
   #emit: Emit = (event) => {
     const last = this.batch.at(-1);
+    if (event.type === "text") this.#emitted = true;
     if (last?.type !== event.type) this.batch.push({ ...event });
-    else if (last.type !== "tool-call" && event.type !== "tool-call") last.delta += event.delta;
+    else if ("delta" in last && "delta" in event) last.delta += event.delta;
     else this.batch[this.batch.length - 1] = { ...event };
   };
 }

@@ -4,9 +4,10 @@ import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import { anthropicBody } from "./anthropic-body.ts";
 import {
-  count,
+  finishOf,
   isWholeJson,
   uniqueId,
+  usageIn,
   type Emit,
   type Finish,
   type Json,
@@ -29,14 +30,14 @@ export const anthropic: Protocol<AnthropicState> = {
     switch (type) {
       case "message_start": {
         const message = isRecord(event["message"]) ? event["message"] : {};
-        return takeUsage(state, message["usage"]);
+        return takeUsage(state, message);
       }
       case "content_block_start":
         return openBlock(state, event, emit);
       case "content_block_delta":
         return takeDelta(state, event, emit);
       case "message_delta": {
-        takeUsage(state, event["usage"]);
+        takeUsage(state, event);
         const delta = isRecord(event["delta"]) ? event["delta"] : {};
         return takeFinish(state, delta["stop_reason"]);
       }
@@ -73,7 +74,7 @@ export const anthropic: Protocol<AnthropicState> = {
       throw new Malformed("the answer has no `content`: it does not look like Anthropic Messages");
     for (const [index, block] of answer["content"].entries())
       if (isRecord(block)) openBlock(state, { index, content_block: block }, emit);
-    takeUsage(state, answer["usage"]);
+    takeUsage(state, answer);
     takeFinish(state, answer["stop_reason"] ?? "end_turn");
     state.stopped = true;
   },
@@ -194,31 +195,18 @@ function string(value: unknown): string {
 }
 
 function takeFinish(state: AnthropicState, reason: unknown): void {
-  if (typeof reason !== "string" || reason === "") return;
-  if (reason === "model_context_window_exceeded")
-    throw new ProviderError({ code: reason, message: "the answer reached the end of the model's context window" });
-  state.finish = FINISH[reason] ?? "other";
+  state.finish = finishOf(reason) ?? state.finish;
 }
 
-const FINISH: Readonly<Record<string, Finish>> = {
-  end_turn: "stop",
-  stop_sequence: "stop",
-  tool_use: "tool-calls",
-  max_tokens: "length",
-  refusal: "content-filter",
-};
-
 /** Input comes with the first event, output with the last; what was read from or written to the cache is input too. */
-function takeUsage(state: AnthropicState, usage: unknown): void {
-  if (!isRecord(usage)) return;
-  const read = count(usage["cache_read_input_tokens"]);
-  const written = count(usage["cache_creation_input_tokens"]);
-  const input = count(usage["input_tokens"]);
+function takeUsage(state: AnthropicState, event: Json): void {
+  const usage = usageIn(event);
+  if (usage === undefined) return;
   state.usage = {
-    input:
-      input === undefined ? state.usage.input : Math.max(state.usage.input ?? 0, input + (read ?? 0) + (written ?? 0)),
-    output: count(usage["output_tokens"]) ?? state.usage.output,
-    cached: read ?? state.usage.cached,
-    costUsd: count(usage["cost"]) ?? state.usage.costUsd,
+    input: usage.input === undefined ? state.usage.input : Math.max(state.usage.input ?? 0, usage.input),
+    output: usage.output ?? state.usage.output,
+    cached: usage.cached ?? state.usage.cached,
+    reasoning: usage.reasoning ?? state.usage.reasoning,
+    costUsd: usage.costUsd ?? state.usage.costUsd,
   };
 }

@@ -6,8 +6,9 @@ import { completionsBody } from "./completions-body.ts";
 import { mergeDelta } from "./deltas.ts";
 import {
   DONE,
-  count,
+  finishOf,
   textOf,
+  usageIn,
   type Emit,
   type Finish,
   type Json,
@@ -15,24 +16,16 @@ import {
   type Reply,
   type ReportedUsage,
 } from "./protocol.ts";
+import { TextChannels } from "./text-channels.ts";
 import { ToolCallSlots } from "./tool-call-slots.ts";
 
 export const completions: Protocol<CompletionsState> = {
   path: "/chat/completions",
   body: completionsBody,
 
-  begin: () => ({
-    text: "",
-    hasText: false,
-    reasoning: "",
-    extra: {},
-    calls: new ToolCallSlots(),
-    finish: undefined,
-    usage: undefined,
-    marker: false,
-  }),
+  begin: (emit) => new CompletionsState(emit),
 
-  step: (state, event, name, emit) => {
+  step: (state, event, name) => {
     if (event === DONE) {
       state.marker = true;
       return;
@@ -41,14 +34,12 @@ export const completions: Protocol<CompletionsState> = {
     if (name === "error") throw new ProviderError(event);
     const problem = errorIn(event);
     if (problem) throw problem;
-    takeUsage(state, event["usage"]);
+    takeUsage(state, event);
     const choice = firstChoice(event);
     if (!choice) return;
     if (choice["error"]) throw new ProviderError(choice["error"]);
-    takeUsage(state, choice["usage"]);
-    // A few servers put a whole `message` where a delta belongs.
-    const delta = choice["delta"] ?? choice["message"];
-    if (isRecord(delta)) takeDelta(state, delta, emit);
+    takeUsage(state, choice);
+    takeChoice(state, choice);
     takeFinish(state, choice["finish_reason"]);
   },
 
@@ -62,22 +53,20 @@ export const completions: Protocol<CompletionsState> = {
     return typeof delta["content"] === "string" ? delta["content"] : undefined;
   },
 
-  text: (state, delta, emit) => {
+  text: (state, delta) => {
     state.hasText = true;
-    if (delta === "") return;
-    state.text += delta;
-    emit({ type: "text", delta });
+    if (delta !== "") state.channels.push(delta);
   },
 
-  whole: (state, answer, emit) => {
+  whole: (state, answer) => {
     if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
     const problem = errorIn(answer);
     if (problem) throw problem;
     const choice = firstChoice(answer);
-    if (!choice || !isRecord(choice["message"]))
+    if (!choice || (!isRecord(choice["message"]) && typeof choice["text"] !== "string"))
       throw new Malformed("the answer has no `choices[0].message`: it does not look like chat completions");
-    takeUsage(state, answer["usage"]);
-    takeDelta(state, choice["message"], emit);
+    takeUsage(state, answer);
+    takeChoice(state, choice);
     takeFinish(state, choice["finish_reason"]);
     state.finish ??= "stop";
     state.marker = true;
@@ -87,6 +76,7 @@ export const completions: Protocol<CompletionsState> = {
   complete: (state) => state.marker,
 
   reply: (state): Reply => {
+    state.channels.end();
     const cut = state.finish === "length" || state.finish === "content-filter";
     const toolCalls = state.calls.calls(cut);
     const message: AssistantMessage = {
@@ -97,92 +87,122 @@ export const completions: Protocol<CompletionsState> = {
       ...(Object.keys(state.extra).length > 0 && { extra: state.extra }),
     };
     const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
-    return { message, usage: state.usage, finish: finish === "tool-calls" && toolCalls.length === 0 ? "stop" : finish };
+    return {
+      message,
+      usage: state.usage,
+      finish: finish === "tool-calls" && toolCalls.length === 0 ? "stop" : finish,
+      writtenCall: state.channels.writtenCall && toolCalls.length === 0,
+    };
   },
 };
 
-export interface CompletionsState {
-  text: string;
-  hasText: boolean;
-  reasoning: string;
-  readonly extra: Json;
-  readonly calls: ToolCallSlots;
+class CompletionsState {
+  text = "";
+  hasText = false;
+  reasoning = "";
+  readonly extra: Json = {};
+  readonly calls = new ToolCallSlots();
   finish: Finish | undefined;
   usage: ReportedUsage | undefined;
-  marker: boolean;
+  marker = false;
+  readonly channels: TextChannels;
+  readonly emit: Emit;
+
+  constructor(emit: Emit) {
+    this.emit = emit;
+    this.channels = new TextChannels({
+      text: (delta) => {
+        this.text += delta;
+        emit({ type: "text", delta });
+      },
+      soFar: () => this.text,
+      reasoning: (delta) => this.addReasoning(delta),
+      wasReasoning: () => {
+        if (this.text === "") return;
+        this.reasoning = this.text + this.reasoning;
+        this.text = "";
+        emit({ type: "discard" });
+        emit({ type: "reasoning", delta: this.reasoning });
+      },
+    });
+  }
+
+  addReasoning(delta: string): void {
+    if (delta === "") return;
+    this.reasoning += delta;
+    this.emit({ type: "reasoning", delta });
+  }
 }
 
-const HANDLED = new Set(["role", "content", "tool_calls", "refusal"]);
+const HANDLED = new Set(["role", "content", "tool_calls", "function_call", "refusal"]);
 /** Readable reasoning under the names servers give it; each also goes back as an unknown field. */
-const REASONING = ["reasoning_content", "reasoning", "thinking"] as const;
+const REASONING = ["reasoning_content", "reasoning", "thinking", "reasoning_text", "thoughts"] as const;
 
+/** The first of several answers; events of the others are not mixed in. */
 function firstChoice(event: Json): Json | undefined {
-  const choices = event["choices"];
-  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
-  return isRecord(choice) ? choice : undefined;
+  const choices = Array.isArray(event["choices"]) ? event["choices"].filter(isRecord) : [];
+  const first = choices.find((choice) => choice["index"] === 0) ?? choices[0];
+  return typeof first?.["index"] === "number" && first["index"] > 0 ? undefined : first;
 }
 
-function takeDelta(state: CompletionsState, delta: Json, emit: Emit): void {
+/** A delta; a few servers put a whole `message`, or the `text` of the older protocol, where one belongs. */
+function takeChoice(state: CompletionsState, choice: Json): void {
+  const delta = [choice["delta"], choice["message"]].find(isRecord);
+  if (delta) takeDelta(state, delta);
+  else if (typeof choice["text"] === "string") completions.text?.(state, choice["text"], state.emit);
+}
+
+function takeDelta(state: CompletionsState, delta: Json): void {
   const { content } = delta;
   if (content !== undefined && content !== null) {
-    completions.text?.(state, typeof content === "string" ? content : textOf(content), emit);
-    if (Array.isArray(content)) takeThinking(state, content, emit);
+    if (Array.isArray(content)) takeThinking(state, content);
+    completions.text?.(state, textOf(content), state.emit);
   }
-  for (const field of REASONING) {
-    const piece = delta[field];
-    if (typeof piece !== "string" || piece === "") continue;
-    state.reasoning += piece;
-    emit({ type: "reasoning", delta: piece });
-    // Servers that give two of these names give the same words twice.
-    break;
-  }
+  // Servers that give two of these names give the same words twice.
+  const field = REASONING.find((name) => typeof delta[name] === "string" && delta[name] !== "");
+  if (field !== undefined) state.addReasoning(String(delta[field]));
+  else state.addReasoning(detailsText(delta["reasoning_details"]));
   const { refusal } = delta;
   if (typeof refusal === "string" && refusal !== "") {
     state.text += refusal;
-    emit({ type: "text", delta: refusal });
+    state.emit({ type: "text", delta: refusal });
   }
-  if (Array.isArray(delta["tool_calls"])) {
-    for (const call of delta["tool_calls"]) {
-      if (isRecord(call)) emit({ type: "tool-call", ...state.calls.add(call) });
-    }
-  }
+  for (const call of callsIn(delta)) state.emit({ type: "tool-call", ...state.calls.add(call) });
   mergeDelta(state.extra, delta, HANDLED);
 }
 
+/** A list; one call alone; or the `function_call` of the older protocol. */
+function callsIn(delta: Json): Json[] {
+  const { tool_calls: calls, function_call: call } = delta;
+  if (Array.isArray(calls)) return calls.filter(isRecord);
+  if (isRecord(calls)) return [calls];
+  // Some servers send the older field empty with every answer.
+  return isRecord(call) && (call["name"] || call["arguments"]) ? [{ index: 0, function: call }] : [];
+}
+
 /** Mistral puts reasoning into the content, as parts of their own. */
-function takeThinking(state: CompletionsState, parts: readonly unknown[], emit: Emit): void {
+function takeThinking(state: CompletionsState, parts: readonly unknown[]): void {
   for (const part of parts) {
-    const delta = isRecord(part) && part["type"] === "thinking" ? textOf(part["thinking"]) : "";
-    if (delta === "") continue;
-    state.reasoning += delta;
-    emit({ type: "reasoning", delta });
+    if (!isRecord(part)) continue;
+    if (part["type"] === "thinking" || part["type"] === "reasoning")
+      state.addReasoning(textOf(part["thinking"] ?? part["reasoning"] ?? part["summary"]));
   }
 }
 
-function takeFinish(state: CompletionsState, reason: unknown): void {
-  if (typeof reason !== "string" || reason === "") return;
-  if (reason === "error") throw new ProviderError("the provider ended the answer with an error");
-  state.finish = FINISH[reason] ?? "other";
+/** OpenRouter's details, where nothing else says it in words. */
+function detailsText(details: unknown): string {
+  if (!Array.isArray(details)) return "";
+  return details
+    .filter(isRecord)
+    .map((one) => textOf(one["text"] ?? one["summary"]))
+    .join("");
 }
 
-const FINISH: Readonly<Record<string, Finish>> = {
-  stop: "stop",
-  tool_calls: "tool-calls",
-  function_call: "tool-calls",
-  length: "length",
-  content_filter: "content-filter",
-};
+function takeFinish(state: CompletionsState, reason: unknown): void {
+  state.finish = finishOf(reason) ?? state.finish;
+}
 
-/** The last usage given counts: some servers send it with every chunk, growing. */
-function takeUsage(state: CompletionsState, usage: unknown): void {
-  if (!isRecord(usage)) return;
-  const input = isRecord(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
-  const output = isRecord(usage["completion_tokens_details"]) ? usage["completion_tokens_details"] : {};
-  state.usage = {
-    input: count(usage["prompt_tokens"]),
-    output: count(usage["completion_tokens"]),
-    cached: count(input["cached_tokens"]) ?? count(usage["prompt_cache_hit_tokens"]) ?? count(usage["cached_tokens"]),
-    reasoning: count(output["reasoning_tokens"]),
-    costUsd: count(usage["cost"]),
-  };
+/** The last usage that says something counts: some servers send it with every chunk, growing, others a last one of zeros. */
+function takeUsage(state: CompletionsState, event: Json): void {
+  state.usage = usageIn(event) ?? state.usage;
 }

@@ -10,14 +10,14 @@ export function mergeDelta(into: Json, delta: Json, handled: ReadonlySet<string>
   }
 }
 
-/** Strings under these names identify something and come again unchanged. */
-const REPEATED = new Set(["id", "type", "format", "index", "name", "role", "object"]);
+/** Strings under these names come in pieces; others name something and come again unchanged. */
+const GROWING = /reason|think|thought|text|content|summary|signature|data|arguments|opaque|note|partial|transcript/i;
 const NOTHING: ReadonlySet<string> = new Set();
 
 function joined(key: string, before: unknown, piece: unknown): unknown {
   if (before === undefined || before === null) return piece;
   if (piece === undefined || piece === null) return before;
-  if (typeof before === "string" && typeof piece === "string") return REPEATED.has(key) ? piece : before + piece;
+  if (typeof before === "string" && typeof piece === "string") return GROWING.test(key) ? before + piece : piece;
   if (Array.isArray(before) && Array.isArray(piece)) return joinedLists(before, piece);
   if (isRecord(before) && isRecord(piece)) {
     const merged = { ...before };

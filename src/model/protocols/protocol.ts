@@ -1,6 +1,7 @@
 /** What a wire protocol is: a body builder, and a fold over parsed stream events that does no input or output of its own. */
 import { isRecord } from "../../lib/is-record.ts";
 import type { Adjustment } from "../adjustments.ts";
+import { ProviderError } from "../provider-error.ts";
 import type { Dialect } from "../dialect.ts";
 import type { AssistantMessage, ImagePart, ModelEvent, ModelRequest } from "../types.ts";
 
@@ -12,7 +13,7 @@ export interface Protocol<State = unknown> {
   /** Where the key goes, if not into `Authorization: Bearer`. */
   readonly keyHeader?: string;
   body(request: ModelRequest, settings: BodySettings): object;
-  begin(): State;
+  begin(emit: Emit): State;
   /** One parsed event; `name` is the SSE event name, "" when there was none. Throws a ProviderError for an error event. */
   step(state: State, event: unknown, name: string, emit: Emit): void;
   /** The text of an event that brings nothing else, and the same as `step` for it; see RepeatedText. */
@@ -24,10 +25,12 @@ export interface Protocol<State = unknown> {
   finished(state: State): boolean;
   /** Everything has been said, usage too: reading on brings nothing. */
   complete(state: State): boolean;
+  /** Events after the end may begin another answer that takes its place; the protocol ignores all others itself. */
+  readonly restarts?: boolean;
   reply(state: State): Reply;
 }
 
-export type Emit = (event: Extract<ModelEvent, { type: "text" | "reasoning" | "tool-call" }>) => void;
+export type Emit = (event: Extract<ModelEvent, { type: "text" | "reasoning" | "tool-call" | "discard" }>) => void;
 
 /** What `step` gets for `data: [DONE]`. */
 export const DONE: unique symbol = Symbol("[DONE]");
@@ -52,6 +55,8 @@ export interface Reply {
   readonly message: AssistantMessage;
   readonly usage: ReportedUsage | undefined;
   readonly finish: Finish;
+  /** The model wrote a tool call as text; it was taken out and is not run. */
+  readonly writtenCall?: boolean;
 }
 
 export type Finish = Extract<ModelEvent, { type: "done" }>["finish"];
@@ -70,11 +75,85 @@ export type Json = Record<string, unknown>;
 
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
+  if (isRecord(value)) return typeof value["text"] === "string" ? value["text"] : "";
   if (!Array.isArray(value)) return "";
-  return value.map((part) => (isRecord(part) && typeof part["text"] === "string" ? part["text"] : "")).join("");
+  return value
+    .map((part) =>
+      typeof part === "string" ? part : isRecord(part) && typeof part["text"] === "string" ? part["text"] : "",
+    )
+    .join("");
 }
 
-export function count(value: unknown): number | undefined {
+/** Why the answer ended, in any provider's words; throws where that is an error. */
+export function finishOf(reason: unknown): Finish | undefined {
+  if (typeof reason !== "string" || reason === "") return undefined;
+  const word = reason.toLowerCase().replaceAll("-", "_");
+  if (/^(stop|end|end_turn|eos|eos_token|stop_sequence|complete|completed|done|finish|finished)$/.test(word))
+    return "stop";
+  if (/^(tool_calls?|function_calls?|tool_use|tool)$/.test(word)) return "tool-calls";
+  if (/length|max_(output_|completion_|new_)?tokens|token_limit|repetition/.test(word)) return "length";
+  if (/context/.test(word))
+    throw new ProviderError({ code: "context_length_exceeded", message: `the answer ended with "${reason}"` });
+  if (
+    /filter|safety|sensitive|refusal|policy|prohibited|blocklist|recitation|spii|toxic|moderation|guardrail/.test(word)
+  )
+    return "content-filter";
+  if (/malformed|unexpected_tool/.test(word))
+    throw new ProviderError({ code: "malformed_function_call", message: `the answer ended with "${reason}"` });
+  if (/error|insufficient_system_resource|overload|network|abort|cancel|fail|timeout|unavailable/.test(word))
+    throw new ProviderError({ code: "server_error", message: `the provider ended the answer with "${reason}"` });
+  return "other";
+}
+
+/** Token counts in every spelling: chat completions, Anthropic's, Groq's own place, the timings of llama.cpp. */
+export function usageIn(event: Json): ReportedUsage | undefined {
+  const groq = isRecord(event["x_groq"]) ? event["x_groq"]["usage"] : undefined;
+  const usage = [event["usage"], groq].find(isRecord);
+  const timings = isRecord(event["timings"]) ? event["timings"] : undefined;
+  if (usage === undefined) {
+    if (timings === undefined) return undefined;
+    const cached = count(timings["cache_n"]) ?? 0;
+    const read = count(timings["prompt_n"]);
+    return said({
+      input: read === undefined ? undefined : read + cached,
+      output: count(timings["predicted_n"]),
+      cached,
+    });
+  }
+  const input = details(usage, "prompt_tokens_details", "input_tokens_details");
+  const output = details(usage, "completion_tokens_details", "output_tokens_details");
+  const prompt = count(usage["prompt_tokens"]) ?? count(usage["prompt_eval_count"]);
+  const read = count(usage["cache_read_input_tokens"]);
+  const written = count(usage["cache_creation_input_tokens"]) ?? 0;
+  const plain = count(usage["input_tokens"]);
+  return said({
+    // Anthropic counts what came from its cache apart from the rest of the input.
+    input: prompt ?? (plain === undefined ? undefined : input === NONE ? plain + (read ?? 0) + written : plain),
+    output: count(usage["completion_tokens"]) ?? count(usage["output_tokens"]) ?? count(usage["eval_count"]),
+    cached:
+      count(input["cached_tokens"]) ??
+      count(usage["prompt_cache_hit_tokens"]) ??
+      count(usage["num_cached_tokens"]) ??
+      read ??
+      count(usage["cached_tokens"]),
+    reasoning: count(output["reasoning_tokens"]) ?? count(usage["reasoning_tokens"]),
+    costUsd: count(usage["cost"]) ?? count(usage["total_cost"]),
+  });
+}
+
+const NONE: Json = {};
+
+function details(usage: Json, ...names: readonly string[]): Json {
+  return names.map((name) => usage[name]).find(isRecord) ?? NONE;
+}
+
+/** Nothing but zeros says nothing. */
+function said(usage: ReportedUsage): ReportedUsage | undefined {
+  return usage.input || usage.output ? usage : undefined;
+}
+
+export function count(given: unknown): number | undefined {
+  const value = typeof given === "string" && /^\d+$/.test(given) ? Number(given) : given;
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 

@@ -3,10 +3,10 @@ import { isRecord } from "../../lib/is-record.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import {
-  count,
   isWholeJson,
   textOf,
   uniqueId,
+  usageIn,
   type Emit,
   type Finish,
   type Json,
@@ -20,12 +20,18 @@ export const responses: Protocol<ResponsesState> = {
   path: "/responses",
   body: responsesBody,
 
-  begin: () => ({ items: [], final: undefined, finish: undefined, usage: undefined, summaryParts: 0 }),
+  begin: fresh,
+  restarts: true,
 
   step: (state, event, name, emit) => {
     if (!isRecord(event)) return;
     // The type in an error is the error's own.
     const type = typeof event["type"] === "string" && name !== "error" ? event["type"] : name;
+    if (state.finish !== undefined) {
+      // Recorders and some gateways put several responses into one stream: the last one counts.
+      if (type === "response.created") Object.assign(state, fresh());
+      return;
+    }
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
@@ -107,9 +113,13 @@ export const responses: Protocol<ResponsesState> = {
   },
 };
 
+function fresh(): ResponsesState {
+  return { items: [], final: undefined, finish: undefined, usage: undefined, summaryParts: 0 };
+}
+
 export interface ResponsesState {
   /** By output index, as far as they have been streamed. */
-  readonly items: (StreamedItem | undefined)[];
+  items: (StreamedItem | undefined)[];
   /** The items of the closing event, where it has them. */
   final: readonly Json[] | undefined;
   finish: Finish | undefined;
@@ -184,24 +194,11 @@ function takeEnd(state: ResponsesState, raw: unknown, type: string): void {
   if (status === "response.failed")
     throw new ProviderError(response["error"] ?? "the provider reports a failed response");
   if (Array.isArray(response["output"])) state.final = response["output"].filter(isRecord);
-  takeUsage(state, response["usage"]);
+  state.usage = usageIn(response) ?? state.usage;
   const details = response["incomplete_details"];
   const why = isRecord(details) ? details["reason"] : undefined;
   if (status === "response.incomplete") state.finish = why === "content_filter" ? "content-filter" : "length";
   else state.finish = "stop";
-}
-
-function takeUsage(state: ResponsesState, usage: unknown): void {
-  if (!isRecord(usage)) return;
-  const input = isRecord(usage["input_tokens_details"]) ? usage["input_tokens_details"] : {};
-  const output = isRecord(usage["output_tokens_details"]) ? usage["output_tokens_details"] : {};
-  state.usage = {
-    input: count(usage["input_tokens"]),
-    output: count(usage["output_tokens"]),
-    cached: count(input["cached_tokens"]),
-    reasoning: count(output["reasoning_tokens"]),
-    costUsd: count(usage["cost"]),
-  };
 }
 
 /** The closing event may repeat all items, some, or none (the login endpoint): the fuller list counts. */

@@ -32,7 +32,7 @@ export class ToolCallSlots {
     const calls: ToolCall[] = [];
     const ordered = this.#slots.toSorted((a, b) => (a.index ?? a.order) - (b.index ?? b.order) || a.order - b.order);
     for (const slot of ordered) {
-      const text = slot.text();
+      const text = unwrapped(slot.text());
       if (onlyWhole && !isWholeJson(text)) continue;
       const extra = { ...slot.extra };
       if (Object.keys(slot.functionExtra).length > 0) extra["function"] = slot.functionExtra;
@@ -69,6 +69,14 @@ export class ToolCallSlots {
     const continues = last !== undefined && last.name === name && last.length > 0 && !isWholeJson(last.text());
     return continues ? last : undefined;
   }
+}
+
+/** Arguments that a gateway wrapped in a string, or put behind the empty object it began with. */
+function unwrapped(text: string): string {
+  if (text.startsWith("{}{") && isWholeJson(text.slice(2))) return text.slice(2);
+  if (!text.startsWith('"') || !isWholeJson(text)) return text;
+  const inner: unknown = JSON.parse(text);
+  return typeof inner === "string" && inner.startsWith("{") && isWholeJson(inner) ? inner : text;
 }
 
 const CALL_FIELDS = new Set(["id", "index", "function", "type"]);
