@@ -9,6 +9,7 @@ import { buddyPaths } from "../config/paths.ts";
 import { profileNames, resolveProfile } from "../config/profiles.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { VERSION } from "../lib/version.ts";
+import { nameOf } from "../policy/privacy.ts";
 import { describePrefix } from "../policy/shell/command-prefix.ts";
 import type { Target } from "../targets/target.ts";
 import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
@@ -43,6 +44,15 @@ export function replHost(parts: ReplHostParts): ReplHost {
       setMode: (mode) => approvals.setMode(mode),
       setAsker: (asker) => approvals.setAsker(asker),
       remembered: () => approvals.remembered(run.target.opened?.identity.machine ?? "").map(describePrefix),
+    },
+    privacy: {
+      enabled: run.secrets.privacy.enabled,
+      list: () =>
+        run.secrets.privacy
+          .list()
+          .map(({ number, kind, from }) => ({ number, kind, from, name: nameOf({ number, kind }) })),
+      value: (number) => run.secrets.privacy.get(number)?.value,
+      drop: (number) => run.secrets.privacy.drop(number),
     },
     status: () => status(parts),
     tools: () => tools(parts),

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { call, DECLARED, type ExecRig, execRig, shell } from "../support/exec.ts";
 import { leaks } from "../support/leaks.ts";
+import { ReplBinary } from "../support/repl-binary.ts";
 import { KEY_BLOCK, SECRETS } from "../support/planted-secrets.ts";
 
 setDefaultTimeout(60_000);
@@ -214,5 +215,31 @@ describe("across runs", () => {
     expect(leaks(VALUES, { texts: { exported: exported.stdout } })).toEqual([]);
     await rig.box.run(["sessions", "rm", file.replace(".json", "")]);
     expect(readdirSync(directory)).toEqual([]);
+  });
+});
+
+describe("/privacy", () => {
+  test("lists names, shows one after a question, drops one; the history file has no secret", async () => {
+    await using repl = new ReplBinary([{ text: "I see." }]);
+    const pty = await repl.start();
+    await pty.until(/> *$/);
+    pty.type(`is ${aws} still valid?\r`);
+    await pty.until("I see.");
+    expect(repl.prompts).toEqual(["is ‹secret-1: AWS key› still valid?"]);
+    pty.type("/privacy\r");
+    await pty.until(/‹secret-1: AWS key› +prompt/);
+    pty.type("/privacy show 1\r");
+    await pty.until("yes, show it");
+    const before = pty.emulator.raw.length;
+    pty.key("down", "enter");
+    await pty.until(() => pty.emulator.raw.slice(before).includes(aws));
+    pty.type("/privacy drop 1\r");
+    await pty.until("is forgotten");
+    pty.type("/privacy\r");
+    await pty.until("no secret was met");
+    pty.type("/quit\r");
+    await pty.exited;
+    expect(leaks([aws], { directories: [repl.box.dir] })).toEqual([]);
+    expect(readFileSync(join(repl.box.home, ".config/buddy/history"), "utf8")).toContain("still valid?");
   });
 });

@@ -166,6 +166,7 @@ export class ReplRig implements AsyncDisposable {
         this.#news.add(listener);
         return () => this.#news.delete(listener);
       },
+      privacy: { enabled: true, list: () => [], value: () => undefined, drop: () => false },
       approvals: {
         get mode() {
           return approvals.mode;

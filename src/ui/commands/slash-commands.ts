@@ -7,6 +7,7 @@ import { attach } from "./attach.ts";
 import { approve } from "./approve.ts";
 import { login } from "./login.ts";
 import { model } from "./model.ts";
+import { privacy } from "./privacy.ts";
 import { session } from "./session.ts";
 import { context, status, tools } from "./status.ts";
 import type { Suggestion } from "../editor/completion.ts";
@@ -124,6 +125,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
     complete: (host, tasks, words) => (words.length < 2 ? durations : taskIds(host, tasks)),
   },
   approve,
+  privacy,
   session,
   { name: "tools", args: "", summary: "what the model may use here", anytime: false, run: tools },
   attach,

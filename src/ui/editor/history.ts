@@ -7,13 +7,15 @@ import { requirePlainFiles } from "../../lib/plain-file.ts";
 
 export class History {
   #entries: string[] = [];
+  readonly #hide: (entry: string) => string;
   #path: string | undefined;
   #failed: unknown;
   #stored: Promise<void> = Promise.resolve();
 
-  /** Without a path nothing is read or written. */
-  constructor(path: string | undefined) {
+  /** Without a path nothing is read or written. `hide` takes secrets out of what goes into the file. */
+  constructor(path: string | undefined, hide: (entry: string) => string = (entry) => entry) {
     this.#path = path;
+    this.#hide = hide;
     if (path !== undefined) this.#entries = parse(readIfThere(path));
   }
 
@@ -32,7 +34,7 @@ export class History {
   add(entry: string): void {
     if (entry.trim() === "") return;
     this.#entries = appended(this.#entries, entry);
-    if (entry.length <= PERSIST_CHARACTERS) this.#stored = this.#stored.then(() => this.#store(entry));
+    if (entry.length <= PERSIST_CHARACTERS) this.#stored = this.#stored.then(() => this.#store(this.#hide(entry)));
   }
 
   /** Everything added so far is in the file, or has failed. */

@@ -17,6 +17,7 @@ export interface ReplHost {
   /** News that belong to no task: the connection dropped, the operator ran something in the pane. */
   onEvent(listener: (event: AgentEvent) => void): () => void;
   readonly approvals: ApprovalsView;
+  readonly privacy: PrivacyView;
   /** Labels and values of /status that only the command line knows. */
   status(): readonly StatusRow[];
   tools(): readonly ToolRow[];
@@ -90,6 +91,15 @@ export interface ApprovalsView {
   setAsker(asker: Asker | undefined): void;
   /** Prefixes allowed for this session. */
   remembered(): readonly string[];
+}
+
+/** The secrets of the session that were kept from the model. */
+export interface PrivacyView {
+  /** False: [privacy] to_model is off. */
+  readonly enabled: boolean;
+  list(): readonly { readonly number: number; readonly name: string; readonly kind: string; readonly from: string }[];
+  value(number: number): string | undefined;
+  drop(number: number): boolean;
 }
 
 export interface StatusRow {

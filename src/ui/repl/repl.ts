@@ -45,7 +45,7 @@ export class Repl implements CommandScreen {
       width: () => this.columns,
       redact: (text) => host.redact(text),
     });
-    this.history = new History(host.historyPath);
+    this.history = new History(host.historyPath, (entry) => host.redact(entry));
     this.view = new TaskView(host, this.transcript, {
       started: (task, echo) => {
         this.#shownPrompt = undefined;
