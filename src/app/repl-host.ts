@@ -111,6 +111,12 @@ export function replHost(parts: ReplHostParts): ReplHost {
       await signIn(account, screen, signal);
       say(`signed in; profile ${account.profile} is ready`);
     },
+    async reconnect(signal) {
+      const { opened } = run.target;
+      if (opened !== undefined) await opened.transport.reconnect(signal);
+      const { label, user, host } = (await run.target.get()).identity;
+      return [`connected: ${label} (${user}@${host})`];
+    },
     redact: (text) => run.secrets.redact(text),
     listDirectory: async (path, signal) => {
       const target = run.target.opened;

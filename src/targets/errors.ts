@@ -10,7 +10,13 @@ export class MachineChanged extends PermanentRefusal {}
 /** The target was closed by buddy itself while work on it was under way. */
 export class TargetClosed extends PermanentRefusal {}
 
-/** The connection dropped; another attempt may succeed. */
+/** ssh could not log in, and would not the next time: tried again only when the operator asks for it. */
+export class LoginRefused extends PermanentRefusal {}
+
+/** The sshd allows fewer sessions on one connection than buddy needs (MaxSessions). */
+export class TooFewSessions extends PermanentRefusal {}
+
+/** The connection dropped, or the machine cannot be reached now; another attempt may succeed. */
 export class ConnectionLost extends BuddyError {}
 
 /** tmux answered: the session, its pane or its whole server does not exist any more. */

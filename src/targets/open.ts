@@ -13,6 +13,7 @@ import { insideManagedPane, ownPane } from "./tmux/borrowed-pane.ts";
 import { ManagedPanes } from "./tmux/managed-panes.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { openTransport } from "./connection/open-transport.ts";
+import { parseDestination, sshArguments } from "./connection/ssh-destination.ts";
 
 export async function openTarget(options: TargetOptions): Promise<Target> {
   const notices = new Notices(options.onNotice);
@@ -224,9 +225,7 @@ function attachCommand(options: TargetOptions, session: string, transport: Trans
   const there =
     options.container === undefined ? tmux : `${engineOf(transport)} exec -it ${quote(options.container)} ${tmux}`;
   if (options.ssh === undefined) return there;
-  const port = /^(.*):(\d+)$/.exec(options.ssh);
-  const host = port === null ? quote(options.ssh) : `-p ${port[2]} ${quote(port[1] ?? "")}`;
-  return `ssh -t ${host} ${there}`;
+  return `ssh -t ${sshArguments(parseDestination(options.ssh))} ${there}`;
 }
 
 /** The command that found the container: docker or podman. */

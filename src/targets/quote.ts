@@ -21,11 +21,15 @@ export function quoteOnOneLine(word: string): string {
  */
 export const LOADER = `IFS= read -r l && eval "$l"`;
 
-/** The first line for LOADER: the script, with its arguments as "$1", "$2", ... */
-export function loaderLine(script: string, args: readonly string[] = []): string {
+/** The first line for LOADER: the script, with its arguments as "$1", "$2", ...; only for a shell of that name, if given. */
+export function loaderLine(script: string, args: readonly string[] = [], name = ""): string {
+  const check = name === "" ? "" : `[ "$0" = ${quote(name)} ] || { echo ${quote(LINE_TAKEN)} >&2; exit 71; }; `;
   const positional = args.length === 0 ? "" : `set -- ${args.map(quoteOnOneLine).join(" ")}; `;
-  return `NL=$(printf '\\nx'); NL=\${NL%x}; ${positional}eval ${quoteOnOneLine(script)}\n`;
+  return `${check}NL=$(printf '\\nx'); NL=\${NL%x}; ${positional}eval ${quoteOnOneLine(script)}\n`;
 }
+
+/** A start-up file that reads its standard input has taken the line that was for LOADER. */
+export const LINE_TAKEN = "buddy: the first line of standard input is missing";
 
 function refuseNul(word: string): void {
   if (word.includes("\0")) throw new TypeError("a word for a shell cannot contain a NUL byte");

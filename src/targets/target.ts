@@ -47,12 +47,14 @@ export interface Transport extends AsyncDisposable {
   spawn(argv: readonly string[], options?: SpawnOptions): Process;
   /** Makes sure processes can be started: reconnects when the connection was dropped; throws when that fails. */
   ensure(signal?: AbortSignal): Promise<void>;
-  /** Whether a real answer comes from over there in time; never reconnects. */
+  /** The operator asks for it: connects again, also after a refusal, and may ask for a password on the terminal. */
+  reconnect(signal?: AbortSignal): Promise<void>;
+  /** Whether a real answer comes from the target in time; never reconnects. */
   answers(timeoutMs: number): Promise<boolean>;
-  /** Closes without waiting for the other side, which cleans up by itself: whatever runs or waits here ends at once. */
+  /** Closes without waiting for the other side, which cleans up by itself: whatever runs or waits locally ends at once. */
   abandon(): Promise<void>;
   /**
-   * Runs a short POSIX sh script there on a standing helper: one round trip, many at once, bytes in and out.
+   * Runs a short POSIX sh script there on a standing runner: one round trip, many at once, bytes in and out.
    * After a drop it is run again: what it does must bear repeating.
    */
   run(script: string, options?: ScriptOptions): Promise<ScriptResult>;

@@ -54,7 +54,12 @@ export async function useSshd(): Promise<SshServer & Disposable> {
   return { ...server, [Symbol.dispose]: () => void (process.env["PATH"] = before) };
 }
 
-async function start(): Promise<SshServer> {
+/** A server of its own with further lines for sshd_config, e.g. `MaxSessions 1`; ends with the process. */
+export function sshdWith(lines: string): Promise<SshServer> {
+  return start(lines);
+}
+
+async function start(lines = ""): Promise<SshServer> {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-sshd-")));
   const [home, remoteHome, remoteBin, bin, sockets] = ["home", "remote-home", "remote-bin", "bin", "tmux"].map(
     (name) => {
@@ -88,7 +93,8 @@ async function start(): Promise<SshServer> {
   const stranger = key("stranger", { accept: false });
   writeFileSync(
     join(dir, "sshd_config"),
-    `Port ${port}
+    `${lines}
+Port ${port}
 ListenAddress 127.0.0.1
 ListenAddress ::1
 HostKey ${dir}/host

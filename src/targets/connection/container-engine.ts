@@ -1,5 +1,6 @@
-/** Finds a running container and the engine that has it, or tells what is there instead. */
+/** Finds a running container and the engine that has it, or names the containers that run instead. */
 import { BuddyError } from "../../lib/errors.ts";
+import { PermanentRefusal } from "../errors.ts";
 import type { Transport } from "../target.ts";
 
 export interface FoundContainer {
@@ -30,6 +31,9 @@ done
 exit 0
 `;
 
+/** The engine answers and does not know the name. */
+export class ContainerMissing extends PermanentRefusal {}
+
 interface Answer {
   readonly command: string;
   readonly path: string;
@@ -45,9 +49,9 @@ export async function findContainer(base: Transport, name: string, signal?: Abor
   }
   const result = await base.run(FIND, { args: [name], timeoutMs: 60_000, ...(signal === undefined ? {} : { signal }) });
   const answers = parse(result.stdout.toString());
-  const place = base.kind === "local" ? "here" : `on ${base.label}`;
+  const place = base.kind === "local" ? "on this machine" : `on ${base.label}`;
   if (answers.length === 0) {
-    throw new BuddyError("target", `there is neither docker nor podman ${place}`, {
+    throw new PermanentRefusal("target", `neither docker nor podman is installed ${place}`, {
       hint: "Install one of them there (e.g. apt install podman), or name the right host with --ssh.",
     });
   }
@@ -83,7 +87,7 @@ function unknown(name: string, place: string, answers: readonly Answer[]): Buddy
         : `${known}Is its service running? Try: systemctl start docker`,
     });
   }
-  return new BuddyError("target", `there is no container ${JSON.stringify(name)} ${place}`, {
+  return new ContainerMissing("target", `there is no container ${JSON.stringify(name)} ${place}`, {
     hint: running.length === 0 ? "No container is running." : `Running: ${running.join(", ")}`,
   });
 }
@@ -93,7 +97,7 @@ function notRunning(name: string, status: string, command: string): BuddyError {
     status === "paused"
       ? `Wake it: ${command} unpause ${name}`
       : status === "restarting"
-        ? `It keeps restarting: ${command} logs ${name} tells why.`
+        ? `It keeps restarting: ${command} logs ${name} shows why.`
         : `Start it: ${command} start ${name}`;
   return new BuddyError("target", `container ${name} is not running (${status})`, { hint });
 }

@@ -1,11 +1,11 @@
 /** Processes inside a container, on this machine or on a host over ssh: `exec -i` of docker or podman on another transport. */
 import { BuddyError } from "../../lib/errors.ts";
-import { MachineChanged } from "../errors.ts";
+import { MachineChanged, PermanentRefusal } from "../errors.ts";
 import { RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
 import { LOADER } from "../quote.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
-import { findContainer, type FoundContainer } from "./container-engine.ts";
+import { ContainerMissing, findContainer, type FoundContainer } from "./container-engine.ts";
 import { Reconnector } from "./reconnector.ts";
 
 const OPEN_MS = 30_000;
@@ -27,7 +27,7 @@ export class ContainerTransport implements Transport {
   readonly base: Transport;
   readonly #name: string;
   #remoteSession: RemoteSession;
-  readonly #mending: Reconnector;
+  readonly #reconnector: Reconnector;
   #closing: Promise<void> | undefined;
 
   private constructor(options: ContainerOptions, container: FoundContainer, remoteSession: RemoteSession) {
@@ -36,7 +36,7 @@ export class ContainerTransport implements Transport {
     this.container = container;
     this.label = labelOf(options);
     this.#remoteSession = remoteSession;
-    this.#mending = new Reconnector(this.label, (signal) => this.#mend(signal));
+    this.#reconnector = new Reconnector(this.label, (signal, mayAsk) => this.#reconnect(signal, mayAsk));
     this.facts = { ...remoteSession.facts, machine: container.id.slice(0, 12) };
   }
 
@@ -52,16 +52,20 @@ export class ContainerTransport implements Transport {
   }
 
   spawn(argv: readonly string[], options?: SpawnOptions): Process {
-    this.#mending.assertOpen();
+    this.#reconnector.assertOpen();
     return this.#remoteSession.spawn(argv, options);
   }
 
   run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
-    return this.#mending.run(options.signal, () => this.#remoteSession.run(script, options));
+    return this.#reconnector.run(options.signal, () => this.#remoteSession.run(script, options));
   }
 
   ensure(signal?: AbortSignal): Promise<void> {
-    return this.#mending.ensure(signal);
+    return this.#reconnector.ensure(signal);
+  }
+
+  reconnect(signal?: AbortSignal): Promise<void> {
+    return this.#reconnector.reconnect(signal);
   }
 
   answers(timeoutMs: number): Promise<boolean> {
@@ -78,27 +82,34 @@ export class ContainerTransport implements Transport {
   }
 
   async #close(): Promise<void> {
-    await this.#mending.close();
+    await this.#reconnector.close();
     await this.#remoteSession.close();
     await this.base[Symbol.asyncDispose]();
   }
 
-  async #mend(signal: AbortSignal): Promise<void> {
+  async #reconnect(signal: AbortSignal, mayAsk: boolean): Promise<void> {
     if (await this.#remoteSession.answers(CHECK_MS, signal)) return;
     this.#remoteSession.abandon("the container or the connection to it is gone");
-    await this.base.ensure(signal);
-    const container = await findContainer(this.base, this.#name, signal);
+    await (mayAsk ? this.base.reconnect(signal) : this.base.ensure(signal));
+    const container = await findContainer(this.base, this.#name, signal).catch((error: unknown) => {
+      if (!(error instanceof ContainerMissing)) throw error;
+      throw new PermanentRefusal("target", `container ${this.#name} was removed`, { hint: error.hint, cause: error });
+    });
     if (container.id !== this.container.id) {
-      throw new MachineChanged("target", `container ${this.#name} is another one now (${container.id.slice(0, 12)})`, {
-        hint: "It was removed and made again. Nothing was run there; start buddy again to work in the new one.",
-      });
+      throw new MachineChanged(
+        "target",
+        `container ${this.#name} was replaced (it is ${container.id.slice(0, 12)} now)`,
+        {
+          hint: "Nothing was run in the new one. Start buddy again to work in it.",
+        },
+      );
     }
     const remoteSession = await enter(
       { name: this.#name, base: this.base, cwd: this.facts.cwd, signal },
       container,
       true,
     );
-    if (this.#mending.closed) await remoteSession.close();
+    if (this.#reconnector.closed) await remoteSession.close();
     else this.#remoteSession = remoteSession;
   }
 }

@@ -88,6 +88,10 @@ export class LocalTransport implements Transport {
     return Promise.resolve();
   }
 
+  reconnect(): Promise<void> {
+    return Promise.resolve();
+  }
+
   answers(): Promise<boolean> {
     return Promise.resolve(true);
   }

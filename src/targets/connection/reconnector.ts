@@ -1,18 +1,22 @@
 /** A connection that is put up again when it drops: one attempt for all who notice, until the transport is closed. */
 import { unlessAborted } from "../../lib/unless-aborted.ts";
-import { TargetClosed } from "../errors.ts";
+import { LoginRefused, TargetClosed } from "../errors.ts";
 import { runAgainAfterDrop } from "./script-runners.ts";
+
+/** Checks the connection and does what is needed; stops when the signal says that the transport is closed. */
+type Reconnect = (signal: AbortSignal, mayAsk: boolean) => Promise<void>;
 
 export class Reconnector {
   readonly #label: string;
-  readonly #mend: (signal: AbortSignal) => Promise<void>;
+  readonly #reconnect: Reconnect;
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
+  /** Trying again by itself would only lock the account: that is up to the operator. */
+  #refusal: LoginRefused | undefined;
 
-  /** `mend` checks the connection and does what is needed; it stops when its signal says that the transport is closed. */
-  constructor(label: string, mend: (signal: AbortSignal) => Promise<void>) {
+  constructor(label: string, reconnect: Reconnect) {
     this.#label = label;
-    this.#mend = mend;
+    this.#reconnect = reconnect;
   }
 
   get closed(): boolean {
@@ -25,8 +29,15 @@ export class Reconnector {
 
   async ensure(signal?: AbortSignal): Promise<void> {
     this.assertOpen();
-    this.#running ??= this.#mend(this.#closing.signal).finally(() => (this.#running = undefined));
-    await unlessAborted(signal, this.#running);
+    if (this.#refusal !== undefined && this.#running === undefined) throw this.#refusal;
+    await unlessAborted(signal, (this.#running ??= this.#attempt(false)));
+  }
+
+  /** On the operator's request: also after a refusal, and with questions on the terminal. */
+  async reconnect(signal?: AbortSignal): Promise<void> {
+    this.assertOpen();
+    await this.#running?.catch(() => {});
+    await unlessAborted(signal, (this.#running ??= this.#attempt(true)));
   }
 
   run<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
@@ -36,5 +47,17 @@ export class Reconnector {
   async close(): Promise<void> {
     this.#closing.abort(new TargetClosed("target", `${this.#label} was closed`));
     await this.#running?.catch(() => {});
+  }
+
+  async #attempt(mayAsk: boolean): Promise<void> {
+    try {
+      await this.#reconnect(this.#closing.signal, mayAsk);
+      this.#refusal = undefined;
+    } catch (error) {
+      if (error instanceof LoginRefused) this.#refusal = error;
+      throw error;
+    } finally {
+      this.#running = undefined;
+    }
   }
 }

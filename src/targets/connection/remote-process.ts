@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
+import { TooFewSessions } from "../errors.ts";
 import { loaderLine, quote, quoteAll } from "../quote.ts";
 import type { Process, SpawnOptions } from "../target.ts";
 import { scriptOnStdin } from "./script-file.ts";
@@ -35,7 +36,7 @@ export function remoteProcess(
   const err = afterMark(client.stderr, `\u001e${nonce} `, "\u001e");
   void err.mark.then(({ found, text }) => {
     if (found) started.resolve(Number(text));
-    else started.reject(new BuddyError("target", `${argv[0]} was not started: ${lastLine(text)}`));
+    else started.reject(notStarted(argv, text));
   });
 
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -147,8 +148,23 @@ function afterMark(stream: ReadableStream<Uint8Array>, start: string, end = ""):
   return { rest, mark: mark.promise };
 }
 
-function lastLine(text: string): string {
-  return text.trim().split("\n").at(-1) || "the connection is gone";
+/** What ssh prints when the host takes no further session on a connection. */
+export const SESSION_REFUSED = /session request failed|session open refused|open failed/i;
+
+function notStarted(argv: readonly string[], said: string): BuddyError {
+  if (SESSION_REFUSED.test(said)) {
+    return new TooFewSessions(
+      "target",
+      "the sshd allows too few sessions on one connection (MaxSessions): buddy needs two",
+      {
+        hint: "Raise MaxSessions in its sshd_config; 10 is the default.",
+      },
+    );
+  }
+  return new BuddyError(
+    "target",
+    `${argv[0]} was not started: ${said.trim().split("\n").at(-1) || "the connection is gone"}`,
+  );
 }
 
 function noop(): void {}

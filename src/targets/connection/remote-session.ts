@@ -29,6 +29,7 @@ export class RemoteSession {
   readonly #remoteGuard: ScriptRunner;
   readonly #channel: Channel;
   readonly #ender: ProcessEnder;
+  #warmed = false;
   readonly #abandoned = Promise.withResolvers<void>();
 
   private constructor(
@@ -52,11 +53,8 @@ export class RemoteSession {
             : `kill -${signal} -${group} 2>/dev/null || kill -${signal} ${group} 2>/dev/null`,
         ),
     };
-    this.#channel = new Channel({
-      label: options.label,
-      spawn: (argv, more) => this.spawn(argv, { ...more, isClient: true }),
-    });
-    this.#channel.warm();
+    const spawn = (argv: readonly string[], more?: SpawnOptions) => this.spawn(argv, { ...more, isClient: true });
+    this.#channel = new Channel({ label: options.label, shared: remoteGuard, spawn });
   }
 
   static async open(options: RemoteSessionOptions): Promise<RemoteSession> {
@@ -82,7 +80,13 @@ export class RemoteSession {
 
   spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
     options.signal?.throwIfAborted();
-    return remoteProcess(this.#options.client(), argv, { ...options, softCwd: this.facts.cwd }, this.#ender);
+    const process = remoteProcess(this.#options.client(), argv, { ...options, softCwd: this.facts.cwd }, this.#ender);
+    // The shell comes first: where the sshd allows only two sessions, scripts can do without one of their own.
+    if (!this.#warmed && options.isClient !== true) {
+      this.#warmed = true;
+      process.pid.then(() => this.#channel.warm()).catch(() => {});
+    }
+    return process;
   }
 
   run(script: string, options?: ScriptOptions): Promise<ScriptResult> {

@@ -14,7 +14,7 @@ export interface ScriptStart {
 export function scriptOnStdin(shell: readonly string[], script: ShellScript): ScriptStart {
   return {
     argv: [...shell, "-c", LOADER, script.name],
-    stdin: loaderLine(script.text, script.args),
+    stdin: loaderLine(script.text, script.args, script.name),
   };
 }
 

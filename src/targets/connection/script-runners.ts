@@ -2,6 +2,7 @@
 import { BuddyError } from "../../lib/errors.ts";
 import { ConnectionLost, TargetClosed } from "../errors.ts";
 import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
+import { SESSION_REFUSED } from "./remote-process.ts";
 import type { Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
 
 /** More script runners than this would eat into sshd's MaxSessions (10 by default), which panes and shells need. */
@@ -11,6 +12,8 @@ const TIMEOUT_MS = 30_000;
 export interface ChannelOptions {
   /** Starts a process there, unguarded. */
   readonly spawn: (argv: readonly string[], options?: SpawnOptions) => Process;
+  /** Runs scripts, too, where the sshd allows no session for a runner of their own (MaxSessions 2). */
+  readonly shared?: ScriptRunner;
   /** How the target is called in messages. */
   readonly label: string;
 }
@@ -20,6 +23,8 @@ export class Channel {
   #scriptRunners: ScriptRunner[] = [];
   #slow = new WeakSet<ScriptRunner>();
   #closed = false;
+  /** No further session is to be had. */
+  #sharing = false;
 
   constructor(options: ChannelOptions) {
     this.#options = options;
@@ -27,12 +32,20 @@ export class Channel {
 
   /** Opens the first runner ahead of need. */
   warm(): void {
-    this.#scriptRunner(false);
+    if (!this.#closed) this.#scriptRunner(false);
   }
 
   async run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
     options.signal?.throwIfAborted();
-    return await this.#within(this.#scriptRunner(options.slow ?? false), script, options);
+    try {
+      return await this.#within(this.#scriptRunner(options.slow ?? false), script, options);
+    } catch (error) {
+      const { shared } = this.#options;
+      const refused = error instanceof ScriptRunnerLost && SESSION_REFUSED.test(error.message);
+      if (!refused || shared?.alive !== true || this.#sharing) throw error;
+      this.#sharing = true;
+      return await this.#within(shared, script, options);
+    }
   }
 
   close(): void {
@@ -47,6 +60,7 @@ export class Channel {
 
   #scriptRunner(slow: boolean): ScriptRunner {
     if (this.#closed) throw new TargetClosed("target", `${this.#options.label} was closed`);
+    if (this.#sharing && this.#options.shared?.alive === true) return this.#options.shared;
     this.#scriptRunners = this.#scriptRunners.filter((scriptRunner) => scriptRunner.alive);
     const usable = this.#scriptRunners.filter(
       (scriptRunner) => !this.#slow.has(scriptRunner) || scriptRunner.load === 0,
@@ -111,13 +125,7 @@ export async function runAgainAfterDrop<T>(
   } catch (error) {
     if (!(error instanceof ScriptRunnerLost)) throw error;
     const why = error.message === "" ? "" : `: ${error.message.split("\n").at(-1)}`;
-    const full = /session request failed|open failed|refused by peer/i.test(why);
-    throw new ConnectionLost("target", `lost ${label}${why}`, {
-      hint: full
-        ? "The sshd there allows too few sessions a connection: raise MaxSessions (10 is its default)."
-        : undefined,
-      cause: error,
-    });
+    throw new ConnectionLost("target", `lost ${label}${why}`, { cause: error });
   }
 }
 

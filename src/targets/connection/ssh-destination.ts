@@ -1,5 +1,6 @@
 /** `[user@]host[:port]` as people write it, checked before ssh may see it. */
 import { BuddyError } from "../../lib/errors.ts";
+import { quote } from "../quote.ts";
 
 export interface SshDestination {
   readonly user?: string;
@@ -17,10 +18,22 @@ export function parseDestination(written: string): SshDestination {
   if (user === "" || host === "") throw refusal(written, "the host or the user is empty");
   // ssh would take these for options, or hand them to a shell (ProxyCommand with %h or %r).
   if (host.startsWith("-") || user?.startsWith("-")) throw refusal(written, "it begins with a dash");
-  if (/[^A-Za-z0-9._:%\-\u0080-\uffff]/.test(host)) throw refusal(written, "the host has characters that no host has");
+  if (/[^A-Za-z0-9._:%\-\u0080-\uffff]/.test(host))
+    throw refusal(written, "the host has characters that a host name cannot have");
   if (user !== undefined && /[\s\p{Cc}'"`$\\;&<>|(){}]/u.test(user))
-    throw refusal(written, "the user has odd characters");
+    throw refusal(written, "the user has characters that a user name cannot have");
   return { host, text, ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) };
+}
+
+/** What follows `ssh` on a command line to reach it: ssh itself does not read [::1]:2222. */
+export function sshArguments({ user, host, port }: SshDestination): string {
+  const flags = port === undefined ? "" : `-p ${port} `;
+  return `${flags}${quote(user === undefined ? host : `${user}@${host}`)}`;
+}
+
+/** How known_hosts calls it. */
+export function knownHostsName({ host, port = 22 }: SshDestination): string {
+  return quote(port === 22 ? host : `[${host}]:${port}`);
 }
 
 function splitPort(text: string, written: string): { host: string; port?: number } {

@@ -1,38 +1,34 @@
-/** What ssh said when it could not connect, in words that tell what to do. */
-import { BuddyError } from "../../lib/errors.ts";
-
-export interface SshFailure {
-  readonly error: BuddyError;
-  /** Trying again in a moment may help. */
-  readonly passing: boolean;
-}
+/** What ssh printed when it could not connect, in words that say what to do, and whether another attempt may help. */
+import type { BuddyError } from "../../lib/errors.ts";
+import { ConnectionLost, LoginRefused } from "../errors.ts";
+import { knownHostsName, sshArguments, type SshDestination } from "./ssh-destination.ts";
 
 type Row = readonly [pattern: RegExp, message: string, hint: string, passing?: "passing"];
 
-/** First match wins; NAME is the destination, SAID the line of ssh that matched. */
+/** First match wins; NAME is the destination, SAID the line of ssh that matched, ARGS what follows `ssh` to get there. */
 const ROWS: readonly Row[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED|POSSIBLE DNS SPOOFING|host key for .* has changed/i,
-    "the host key of NAME has changed: it may be another machine, or somebody is in between",
-    "Find out why first. If the machine was reinstalled: ssh-keygen -R HOST, then connect once with ssh NAME.",
+    "the host key of NAME has changed: it may be another machine, or an attack",
+    "Find out why first. If the machine was reinstalled: ssh-keygen -R HOST, then connect once with ssh ARGS.",
   ],
   [
     /Host key verification failed|No .* host key is known/i,
-    "the host key of NAME is not known here",
-    "Connect once with ssh NAME, compare the fingerprint and confirm it; buddy does not confirm for you.",
+    "the host key of NAME is not known",
+    "Connect once with ssh ARGS, compare the fingerprint and confirm it; buddy does not confirm for you.",
   ],
   [
     /Permission denied|Too many authentication failures|No supported authentication methods|Authentication failed/i,
     "NAME refused the login: SAID",
-    "ssh NAME must work by itself: check user name and key (ssh-add -l; IdentityFile in ~/.ssh/config). Without a terminal no password or passphrase can be asked for.",
+    "ssh ARGS must work by itself: check user name and key (ssh-add -l; IdentityFile in ~/.ssh/config). buddy asks for a password, passphrase or second factor when it starts on a terminal, and after a drop with /reconnect.",
   ],
   [
     /Could not resolve hostname|Name or service not known|nodename nor servname|Temporary failure in name resolution/i,
-    "there is no host NAME: SAID",
+    "NAME cannot be resolved: SAID",
     "Check the spelling, the VPN, and the Host entries of ~/.ssh/config.",
     "passing",
   ],
-  [/Connection refused/i, "NAME refused the connection: SAID", "Is sshd running there, and on this port?", "passing"],
+  [/Connection refused/i, "NAME refused the connection: SAID", "Check that sshd runs on it, on this port.", "passing"],
   [
     /timed out|Connection timeout|banner exchange/i,
     "NAME does not answer: SAID",
@@ -63,7 +59,7 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
-export function sshFailure(said: string, name: string, host: string): SshFailure {
+export function sshFailure(said: string, destination: SshDestination): BuddyError {
   const lines = said
     .split(/\r?\n/)
     .map((line) => line.trim())
@@ -74,14 +70,14 @@ export function sshFailure(said: string, name: string, host: string): SshFailure
     const fill = (text: string) =>
       text
         .replace("SAID", () => line.replace(/^ssh: /, ""))
-        .replaceAll("NAME", () => name)
-        .replace("HOST", () => host);
-    return { error: new BuddyError("target", fill(message), { hint: fill(hint) }), passing: passing !== undefined };
+        .replaceAll("NAME", () => destination.text)
+        .replaceAll("ARGS", () => sshArguments(destination))
+        .replace("HOST", () => knownHostsName(destination));
+    const Kind = passing === undefined ? LoginRefused : ConnectionLost;
+    return new Kind("target", fill(message), { hint: fill(hint) });
   }
-  return {
-    error: new BuddyError("target", `ssh cannot connect to ${name}: ${lines.at(-1) ?? "it did not say why"}`, {
-      hint: `Try ssh -v ${name} to see more.`,
-    }),
-    passing: false,
-  };
+  const last = lines.at(-1) ?? "ssh gave no reason";
+  return new LoginRefused("target", `ssh cannot connect to ${destination.text}: ${last}`, {
+    hint: `Try ssh -v ${sshArguments(destination)} to see more.`,
+  });
 }

@@ -1,9 +1,11 @@
 /** One ssh connection that everything else goes through: a ControlMaster with a socket of its own. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { BuddyError } from "../../lib/errors.ts";
+import { findProgram } from "../../lib/find-program.ts";
+import { lendTerminal } from "../../lib/lend-terminal.ts";
 import { startChild } from "../../lib/start-child.ts";
 import { within } from "../../lib/within.ts";
+import { PermanentRefusal } from "../errors.ts";
 import { quoteAll } from "../quote.ts";
 import { exitCleanup } from "./exit-cleanup.ts";
 import type { SshDestination } from "./ssh-destination.ts";
@@ -46,28 +48,38 @@ export interface MasterOptions {
 }
 
 export class SshMaster implements AsyncDisposable {
-  readonly socket: string;
   readonly #destination: SshDestination;
-  readonly #letGo: () => void;
+  /** Undefined for a connection of the user's own, which stays. */
+  readonly #own: { readonly socket: string; readonly letGo: () => void } | undefined;
 
-  private constructor(socket: string, destination: SshDestination, letGo: () => void) {
-    this.socket = socket;
+  private constructor(destination: SshDestination, own?: { socket: string; letGo: () => void }) {
     this.#destination = destination;
-    this.#letGo = letGo;
+    this.#own = own;
+  }
+
+  /** A live connection of the user's own (ControlMaster, ControlPath): nothing has to be asked again. */
+  static async shared(destination: SshDestination): Promise<SshMaster | undefined> {
+    if (Bun.which("ssh") === null) return undefined;
+    const asked = startChild(["ssh", "-O", "check", ...place(destination)], {
+      stdio: ["ignore", "ignore", "ignore"],
+      detached: true,
+      timeout: 3000,
+    });
+    return (await asked.exited) === 0 ? new SshMaster(destination) : undefined;
+  }
+
+  get isShared(): boolean {
+    return this.#own === undefined;
   }
 
   static async start(options: MasterOptions): Promise<SshMaster> {
-    if (Bun.which("ssh") === null) {
-      throw new BuddyError("target", "there is no ssh here", {
-        hint: "Install it: the package is called openssh-client.",
-      });
-    }
+    if (Bun.which("ssh") === null) throw noSsh();
     const directory = socketDirectory();
     await sweepSockets(directory, askToExit);
     const socket = join(directory, socketName(options.destination.text));
     // Known before there is anything to clean up, so that no moment is left uncovered.
     const letGo = exitCleanup().onDeath(`${quoteAll(exitArgv(socket))}; rm -f ${quoteAll([socket])}`);
-    const master = new SshMaster(socket, options.destination, letGo);
+    const master = new SshMaster(options.destination, { socket, letGo });
     try {
       await connect(socket, options);
       return master;
@@ -77,34 +89,46 @@ export class SshMaster implements AsyncDisposable {
     }
   }
 
-  /** What runs `command` over there, through this connection. */
+  /** What runs `command` on the host, through this connection. */
   argv(command: string): string[] {
-    return ["ssh", "-T", "-S", this.socket, ...settings(CLIENT_OPTIONS), ...place(this.#destination), command];
+    const socket = this.#own === undefined ? [] : ["-S", this.#own.socket];
+    return ["ssh", "-T", ...socket, ...settings(CLIENT_OPTIONS), ...place(this.#destination), command];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await askToExit(this.socket);
-    rmSync(this.socket, { force: true });
-    this.#letGo();
+    if (this.#own === undefined) return;
+    await askToExit(this.#own.socket);
+    rmSync(this.#own.socket, { force: true });
+    this.#own.letGo();
   }
 }
 
-/** Errors that a repeated attempt may overcome. */
-export class PassingFailure extends BuddyError {}
+function noSsh(): PermanentRefusal {
+  const found = findProgram("ssh");
+  if (found !== undefined)
+    return new PermanentRefusal("target", `ssh cannot be executed: ${found}`, {
+      hint: `Check its mode: ls -l ${found}`,
+    });
+  return new PermanentRefusal("target", "ssh is not installed", { hint: "The package is called openssh-client." });
+}
 
-async function connect(socket: string, options: MasterOptions): Promise<void> {
+function connect(socket: string, options: MasterOptions): Promise<void> {
+  return options.interactive ? lendTerminal(() => logIn(socket, options)) : logIn(socket, options);
+}
+
+async function logIn(socket: string, options: MasterOptions): Promise<void> {
   const { destination, interactive } = options;
   const chosen = interactive ? MASTER_OPTIONS : [...MASTER_OPTIONS, "BatchMode=yes"];
   const argv = ["ssh", "-M", "-N", "-f", "-S", socket, ...settings(chosen), ...place(destination)];
   // Not detached when it may ask: ssh reads answers from the terminal, which only the foreground group may do.
-  // After the login -f takes it out of the group, so that Ctrl-C does not cut the line before buddy has cleaned up.
+  // After the login -f takes it out of the group, so that Ctrl-C does not cut the connection before buddy has cleaned up.
   const child = startChild(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: !interactive });
   const stop = () => child.kill("SIGTERM");
   options.signal?.addEventListener("abort", stop, { once: true });
   const timer = interactive ? undefined : setTimeout(stop, BATCH_LIMIT_MS);
   const stderr = listen(child.stderr, interactive);
   const code = await child.exited;
-  // What the master says later, when the line breaks, must not go across somebody's screen.
+  // What the master says later, when the connection breaks, must not go across the screen.
   stderr.hide();
   clearTimeout(timer);
   options.signal?.removeEventListener("abort", stop);
@@ -113,8 +137,7 @@ async function connect(socket: string, options: MasterOptions): Promise<void> {
   // Only a failed ssh closes its stderr; a proxy it had started may hold it a little longer.
   await within(stderr.ended, 500);
   const said = child.signalCode === "SIGTERM" ? `Connection timed out after ${BATCH_LIMIT_MS / 1000} s` : stderr.text();
-  const { error, passing } = sshFailure(said, destination.text, destination.host);
-  throw passing ? new PassingFailure(error.code, error.message, { hint: error.hint }) : error;
+  throw sshFailure(said, destination);
 }
 
 interface Listening {

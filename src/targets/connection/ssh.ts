@@ -1,18 +1,22 @@
 /** Processes on a host over ssh: one connection, everything multiplexed, put up again when it drops. */
 import { setTimeout as delay } from "node:timers/promises";
-import { MachineChanged } from "../errors.ts";
+import { canAsk } from "../../lib/controlling-terminal.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import { ConnectionLost, MachineChanged, PermanentRefusal } from "../errors.ts";
 import { NoAnswer, RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
-import { LOADER } from "../quote.ts";
+import { LINE_TAKEN, LOADER } from "../quote.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
 import { LocalTransport } from "./local.ts";
 import { Reconnector } from "./reconnector.ts";
-import { parseDestination, type SshDestination } from "./ssh-destination.ts";
-import { PassingFailure, SshMaster } from "./ssh-master.ts";
+import { parseDestination, sshArguments, type SshDestination } from "./ssh-destination.ts";
+import { SshMaster } from "./ssh-master.ts";
 
 /** In single quotes: the one form that sh, fish and csh read alike. */
 const REMOTE_COMMAND = `exec sh -c '${LOADER}'`;
 const OPEN_MS = 30_000;
+/** For a connection that was there before. */
+const SHARED_MS = 10_000;
 const CHECK_MS = 5000;
 const BACKOFF_MS = [0, 500, 1000, 2000, 4000, 8000, 8000, 8000, 8000];
 
@@ -31,7 +35,7 @@ export class SshTransport implements Transport {
   readonly #options: SshOptions;
   readonly #local: LocalTransport;
   #line: Line;
-  readonly #mending: Reconnector;
+  readonly #reconnector: Reconnector;
   #closing: Promise<void> | undefined;
 
   private constructor(options: SshOptions, local: LocalTransport, line: Line) {
@@ -41,12 +45,12 @@ export class SshTransport implements Transport {
     this.facts = line.remoteSession.facts;
     const { user, text } = parseDestination(options.destination);
     this.label = user === undefined ? `ssh ${this.facts.user}@${text}` : `ssh ${text}`;
-    this.#mending = new Reconnector(this.label, (signal) => this.#mend(signal));
+    this.#reconnector = new Reconnector(this.label, (signal, mayAsk) => this.#reconnect(signal, mayAsk));
   }
 
   static async open(options: SshOptions): Promise<SshTransport> {
     const destination = parseDestination(options.destination);
-    // Clients are local processes: their environment, groups and end are the local transport's business.
+    // Clients are local processes: the local transport takes care of their environment, groups and end.
     const local = new LocalTransport({ cwd: "/" });
     try {
       return new SshTransport(
@@ -61,17 +65,21 @@ export class SshTransport implements Transport {
   }
 
   spawn(argv: readonly string[], options?: SpawnOptions): Process {
-    this.#mending.assertOpen();
+    this.#reconnector.assertOpen();
     return this.#line.remoteSession.spawn(argv, options);
   }
 
   run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
-    return this.#mending.run(options.signal, () => this.#line.remoteSession.run(script, options));
+    return this.#reconnector.run(options.signal, () => this.#line.remoteSession.run(script, options));
   }
 
-  /** One round trip when all is well. Nothing is asked on the terminal: somebody else may be using it by now. */
+  /** One round trip when nothing is wrong. Nothing is asked on the terminal: others may be using it by now. */
   ensure(signal?: AbortSignal): Promise<void> {
-    return this.#mending.ensure(signal);
+    return this.#reconnector.ensure(signal);
+  }
+
+  reconnect(signal?: AbortSignal): Promise<void> {
+    return this.#reconnector.reconnect(signal);
   }
 
   answers(timeoutMs: number): Promise<boolean> {
@@ -88,13 +96,13 @@ export class SshTransport implements Transport {
   }
 
   async #close(): Promise<void> {
-    await this.#mending.close();
+    await this.#reconnector.close();
     await this.#line.remoteSession.close();
     await this.#line.master[Symbol.asyncDispose]();
     await this.#local[Symbol.asyncDispose]();
   }
 
-  async #mend(signal: AbortSignal): Promise<void> {
+  async #reconnect(signal: AbortSignal, mayAsk: boolean): Promise<void> {
     if (await this.#line.remoteSession.answers(CHECK_MS, signal)) return;
     this.#line.remoteSession.abandon("the connection was lost");
     await this.#line.master[Symbol.asyncDispose]();
@@ -103,12 +111,12 @@ export class SshTransport implements Transport {
     for (const [attempt, wait] of BACKOFF_MS.entries()) {
       await delay(wait, undefined, { signal }).catch(() => signal.throwIfAborted());
       try {
-        const line = await connect(destination, options, this.#local, false, signal);
+        const line = await connect(destination, options, this.#local, mayAsk && canAsk(), signal);
         await this.#adopt(line);
         return;
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof PassingFailure) || attempt === BACKOFF_MS.length - 1) throw error;
+        if (!(error instanceof ConnectionLost) || mayAsk || attempt === BACKOFF_MS.length - 1) throw error;
       }
     }
   }
@@ -116,13 +124,13 @@ export class SshTransport implements Transport {
   async #adopt(line: Line): Promise<void> {
     const { machine, user, host } = line.remoteSession.facts;
     const same = machine === this.facts.machine && user === this.facts.user && host === this.facts.host;
-    if (this.#mending.closed || !same) {
+    if (this.#reconnector.closed || !same) {
       await line.remoteSession.close();
       await line.master[Symbol.asyncDispose]();
-      this.#mending.assertOpen();
+      this.#reconnector.assertOpen();
       throw new MachineChanged(
         "target",
-        `${this.label} is another machine now: ${user}@${host} (${machine}), it was ${this.facts.user}@${this.facts.host} (${this.facts.machine})`,
+        `${this.label} now reaches a different machine: ${user}@${host} (${machine}); it was ${this.facts.user}@${this.facts.host} (${this.facts.machine})`,
         { hint: "Nothing was run there. Start buddy again if this is the machine you want." },
       );
     }
@@ -143,31 +151,64 @@ async function connect(
   signal: AbortSignal | undefined,
 ): Promise<Line> {
   const signalled = signal === undefined ? {} : { signal };
-  const master = await SshMaster.start({ destination, interactive, ...signalled });
-  try {
-    const remoteSession = await RemoteSession.open({
-      label: `ssh ${destination.text}`,
-      client: () => local.spawn(master.argv(REMOTE_COMMAND), { isClient: true }),
-      cwd: options.cwd ?? "",
-      again: options.again ?? false,
-      timeoutMs: OPEN_MS,
-      ...signalled,
-    });
-    return { master, remoteSession };
-  } catch (error) {
-    await master[Symbol.asyncDispose]();
-    if (error instanceof NoAnswer) {
-      throw new PassingFailure("target", `${destination.text} let us in but gave ${error.message}`, { cause: error });
+  const open = async (master: SshMaster): Promise<Line> => {
+    try {
+      const remoteSession = await RemoteSession.open({
+        label: `ssh ${destination.text}`,
+        client: () => local.spawn(master.argv(REMOTE_COMMAND), { isClient: true }),
+        cwd: options.cwd ?? "",
+        again: options.again ?? false,
+        timeoutMs: master.isShared ? SHARED_MS : OPEN_MS,
+        ...signalled,
+      });
+      return { master, remoteSession };
+    } catch (error) {
+      await master[Symbol.asyncDispose]();
+      throw error instanceof NoAnswer || error instanceof ScriptRunnerLost ? commandsFail(error, destination) : error;
     }
-    if (!(error instanceof ScriptRunnerLost)) throw error;
-    // The line may have dropped right after the login; a login shell that runs nothing says so.
-    throw new PassingFailure(
-      "target",
-      `${destination.text} let us in but ran nothing: ${error.message || "no reason given"}`,
-      {
-        hint: `The login shell there must run commands: try ssh ${destination.text} true`,
-        cause: error,
-      },
-    );
+  };
+  const shared = await SshMaster.shared(destination);
+  if (shared !== undefined) {
+    try {
+      return await open(shared);
+    } catch (error) {
+      // A master whose network is gone still answers for itself: then a connection of our own is made.
+      signal?.throwIfAborted();
+      if (!(error instanceof ConnectionLost)) throw error;
+    }
   }
+  return await open(await SshMaster.start({ destination, interactive, ...signalled }));
 }
+
+/** The login worked and our first command did not: why, as far as that can be told from what came back. */
+function commandsFail(error: Error, destination: SshDestination): BuddyError {
+  const said = error.message.trim();
+  const [, cause, hint] = CAUSES.find(([pattern]) => pattern.test(said)) ?? [];
+  const last = said.split("\n").at(-1) ?? "";
+  const message = `login to ${destination.text} succeeded but commands fail: ${cause ?? (last || "no reason given")}`;
+  const check = `Check with: ssh ${sshArguments(destination)} true`;
+  if (cause !== undefined) return new PermanentRefusal("target", message, { hint: `${hint} ${check}`, cause: error });
+  // The connection may have dropped right after the login.
+  return new ConnectionLost("target", message, {
+    hint: `A ForceCommand, a start-up file that waits for input, or a login shell that runs nothing does that. ${check}`,
+    cause: error,
+  });
+}
+
+const CAUSES: readonly (readonly [RegExp, string, string])[] = [
+  [
+    /restricted/i,
+    "the login shell is restricted (rbash)",
+    "buddy needs a shell that may run programs: use another account, or another login shell.",
+  ],
+  [
+    new RegExp(`${LINE_TAKEN}|\\b[0-9a-f]{32}\\b.*not found`, "i"),
+    "a start-up file there (such as ~/.bashrc) reads from standard input",
+    "Let it do so only in interactive shells: case $- in *i*) ;; *) return ;; esac",
+  ],
+  [
+    /not available|nologin|logins are disabled/i,
+    "the account has no login shell (nologin)",
+    "Use another account, or give this one a shell.",
+  ],
+];

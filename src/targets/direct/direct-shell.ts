@@ -1,6 +1,7 @@
 /** A persistent sh over pipes on any transport: stdout and stderr apart, ends exactly marked, state kept between commands. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
+import { PermanentRefusal } from "../errors.ts";
 import type {
   OutputPage,
   Process,
@@ -177,6 +178,14 @@ export class DirectShell implements Shell, AsyncDisposable {
     if (end.cwd !== "") this.#cwd = end.cwd;
     if (this.#closed) return { kind: "lost", why: "closed" };
     this.#options.notice({ kind: "lost-state", text: RESTARTED });
+    const refusal = await within(
+      live.process.pid.then(
+        () => undefined,
+        (error: unknown) => (error instanceof PermanentRefusal ? error : undefined),
+      ),
+      KILLED_MS,
+    );
+    if (refusal !== undefined) return { kind: "lost", why: [refusal.message, refusal.hint].filter(Boolean).join(". ") };
     if (end.lost && !(await this.#answers()))
       return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
     notes.push(RESTARTED);

@@ -202,7 +202,11 @@ export class TmuxSession {
         if (this.#client === client) this.#lost(why);
       },
     });
-    const said = await client.preamble;
+    // A process that was never started knows why.
+    const said = await client.preamble.catch(async (error: unknown) => {
+      await process.pid;
+      throw error;
+    });
     const greeting = said.find((line) => line.startsWith("buddy ")) ?? "";
     const [, key, directory] = /^buddy (\w+) (.+)$/.exec(greeting) ?? [];
     if (key === undefined || directory === undefined) {

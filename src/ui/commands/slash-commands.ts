@@ -8,6 +8,7 @@ import { approve } from "./approve.ts";
 import { login } from "./login.ts";
 import { model } from "./model.ts";
 import { privacy } from "./privacy.ts";
+import { reconnect } from "./reconnect.ts";
 import { session } from "./session.ts";
 import { context, status, tools } from "./status.ts";
 import type { Suggestion } from "../editor/completion.ts";
@@ -129,6 +130,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   session,
   { name: "tools", args: "", summary: "what the model may use here", anytime: false, run: tools },
   attach,
+  reconnect,
   { name: "help", aliases: ["?"], args: "", summary: "this list, and the keys", anytime: false, run: help },
   {
     name: "quit",

@@ -1,5 +1,6 @@
 /** One line on a terminal that says what is being waited for and for how long; gone before anything else is written. */
 import { formatDuration } from "../../lib/durations.ts";
+import { paintsOnTerminal } from "../../lib/lend-terminal.ts";
 import { spinnerFrame, SPINNER_MS } from "../spinner.ts";
 
 export class LiveLine {
@@ -8,6 +9,10 @@ export class LiveLine {
   #label = "";
   #since = 0;
   #shown = false;
+
+  /** Another program asks something on the terminal. */
+  #paused = false;
+  #forget: (() => void) | undefined;
 
   constructor(write: (text: string) => void) {
     this.#write = write;
@@ -18,6 +23,13 @@ export class LiveLine {
     this.clear();
     this.#label = label;
     this.#since = performance.now();
+    this.#forget ??= paintsOnTerminal({
+      pause: () => {
+        this.clear();
+        this.#paused = true;
+      },
+      resume: () => void (this.#paused = false),
+    });
     this.#timer ??= setInterval(() => this.#draw(), SPINNER_MS);
     this.#timer.unref();
   }
@@ -33,11 +45,14 @@ export class LiveLine {
     this.clear();
     clearInterval(this.#timer);
     this.#timer = undefined;
+    this.#forget?.();
+    this.#forget = undefined;
+    this.#paused = false;
   }
 
   #draw(): void {
     const waited = performance.now() - this.#since;
-    if (waited < PATIENCE_MS) return;
+    if (waited < PATIENCE_MS || this.#paused) return;
     const frame = spinnerFrame(Date.now());
     this.#shown = true;
     this.#write(

@@ -29,6 +29,8 @@ export interface ReplHost {
   newSession(): Promise<readonly string[]>;
   /** `offerCopy` asks whether to go on in a copy when another process has the session; false leaves everything as it is. */
   resumeSession(name: string, ask: ResumeQuestions): Promise<readonly string[]>;
+  /** Connects to the target again, with questions on the terminal; returns what to say. */
+  reconnect(signal: AbortSignal): Promise<readonly string[]>;
   login(profile: string | undefined, screen: LoginScreen, signal: AbortSignal): Promise<void>;
   /** Takes keys and tokens out of what is shown. */
   redact(text: string): string;

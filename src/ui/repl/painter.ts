@@ -86,17 +86,26 @@ export class Painter {
 
   /** Gives the terminal to another program while the work lasts. */
   async lend<T>(work: () => Promise<T>): Promise<T> {
-    this.#off = true;
-    this.#terminal.write(this.#area.erase());
-    await this.#terminal.leave();
+    await this.pause();
     try {
       return await work();
     } finally {
-      this.#off = false;
-      this.#terminal.enter();
-      this.#area.forget();
-      this.draw();
+      this.resume();
     }
+  }
+
+  /** Nothing is drawn and no key is read until `resume`. */
+  async pause(): Promise<void> {
+    this.#off = true;
+    this.#terminal.write(this.#area.erase());
+    await this.#terminal.leave();
+  }
+
+  resume(): void {
+    this.#off = false;
+    this.#terminal.enter();
+    this.#area.forget();
+    this.draw();
   }
 
   /** Paints something else over the whole screen, now and whenever its size changes, until `endOverlay`. */

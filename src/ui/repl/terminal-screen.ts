@@ -1,4 +1,5 @@
 /** The REPL on a terminal: the input line stays usable below what is printed, questions take its place. */
+import { paintsOnTerminal } from "../../lib/lend-terminal.ts";
 import type { Task } from "../../agent/tasks.ts";
 import { EXIT } from "../../lib/errors.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
@@ -38,6 +39,7 @@ export class TerminalScreen implements ReplScreen {
   #spinner: ReturnType<typeof setInterval> | undefined;
   #hint = "";
   #hintTimer: ReturnType<typeof setTimeout> | undefined;
+  #keepTerminal = (): void => {};
   #ignoreSignals = (): void => {};
 
   constructor(terminal: Terminal, env: Readonly<Record<string, string | undefined>>) {
@@ -79,6 +81,7 @@ export class TerminalScreen implements ReplScreen {
     this.#terminal.onInput = (inputs) => this.#input(inputs);
     this.#terminal.onGone = () => repl.leave(EXIT.hangup);
     this.#ignoreSignals = onSignals({ SIGCONT: () => this.#painter.restart() });
+    this.#keepTerminal = paintsOnTerminal(this.#painter);
     this.#terminal.enter();
     this.#painter.draw();
   }
@@ -179,6 +182,7 @@ export class TerminalScreen implements ReplScreen {
 
   async close(): Promise<void> {
     this.#parts?.editor.clear();
+    this.#keepTerminal();
     await this.#painter.finish();
     this.#ignoreSignals();
   }

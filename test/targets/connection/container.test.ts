@@ -67,7 +67,7 @@ describe.each(ENGINES)("%s", (engine) => {
     await child.exited;
     expect(await container.engine("exec", container.name, "ps")).not.toContain("sleep 1234");
     const unknown = await refusal(container, "no-such-container");
-    expect(unknown.message).toBe('there is no container "no-such-container" here');
+    expect(unknown.message).toBe('there is no container "no-such-container" on this machine');
     expect(unknown.hint).toContain(container.name);
     await transport[Symbol.asyncDispose]();
     await container.engine("stop", "-t", "0", container.name);
@@ -114,9 +114,9 @@ describe("podman", () => {
       await mine.engine("start", mine.name);
       expect((await transport.run("echo back")).stdout.toString()).toBe("back\n");
       await mine.engine("rm", "-f", "-t", "0", mine.name);
-      await expect(transport.ensure()).rejects.toThrow("there is no container");
+      await expect(transport.ensure()).rejects.toThrow("was removed");
       await using again = await containerTarget({ name: mine.name });
-      await expect(transport.ensure()).rejects.toThrow("is another one now");
+      await expect(transport.ensure()).rejects.toThrow("was replaced");
       expect(again.name).toBe(mine.name);
     });
   });
@@ -198,7 +198,7 @@ describe("engines that do not help", () => {
 
   test("none is there", async () => {
     const error = (await find("")) as BuddyError;
-    expect(error.message).toBe("there is neither docker nor podman here");
+    expect(error.message).toBe("neither docker nor podman is installed on this machine");
     expect(error.hint).toContain("apt install podman");
   });
 
@@ -206,7 +206,7 @@ describe("engines that do not help", () => {
     const down =
       'docker() { case $1 in --version) echo "Docker version 1" ;; *) echo "Cannot connect to the Docker daemon" >&2; return 1 ;; esac; }';
     const error = (await find(down)) as BuddyError;
-    expect(error.message).toBe("docker does not answer here: Cannot connect to the Docker daemon");
+    expect(error.message).toBe("docker does not answer on this machine: Cannot connect to the Docker daemon");
     const denied = down.replace("Cannot connect to the Docker daemon", "permission denied while trying to connect");
     expect(((await find(denied)) as BuddyError).hint).toContain("group docker");
     const podman =

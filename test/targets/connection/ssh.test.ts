@@ -3,14 +3,16 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
 import { hideFromChildren } from "../../../src/lib/start-child.ts";
+import { ConnectionLost, PermanentRefusal, TooFewSessions } from "../../../src/targets/errors.ts";
+import { openTarget } from "../../../src/targets/open.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";
-import { parseDestination } from "../../../src/targets/connection/ssh-destination.ts";
+import { parseDestination, sshArguments } from "../../../src/targets/connection/ssh-destination.ts";
 import { sshFailure } from "../../../src/targets/connection/ssh-failure.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { socketDirectory, socketName } from "../../../src/targets/connection/socket-directory.ts";
 import { processesWith, uniqueSeconds, ACCOUNT } from "../../support/processes.ts";
 import { proxyTo } from "../../support/proxy.ts";
-import { useSshd, type SshServer } from "../../support/sshd.ts";
+import { sshdWith, useSshd, type SshServer } from "../../support/sshd.ts";
 import { onTerminal } from "../../support/terminal.ts";
 import { until } from "../../support/until.ts";
 
@@ -163,7 +165,7 @@ describe("what goes wrong is told with a remedy", () => {
   test("refused, unknown, wrong key, closed at once", async () => {
     expect((await refusal("127.0.0.1:1")).message).toContain("refused the connection");
     const unknown = await refusal("no-such-host.invalid");
-    expect(unknown.message).toContain("there is no host no-such-host.invalid");
+    expect(unknown.message).toContain("no-such-host.invalid cannot be resolved");
     expect(unknown.hint).toContain("~/.ssh/config");
     const denied = await refusal("stranger");
     expect(denied.message).toContain("stranger refused the login: ");
@@ -186,7 +188,7 @@ describe("what goes wrong is told with a remedy", () => {
     server.configure(host("unknown-key", empty, "ask"));
     server.configure(host("changed-key", wrong, "ask"));
     const unknown = await refusal("unknown-key");
-    expect(unknown.message).toBe("the host key of unknown-key is not known here");
+    expect(unknown.message).toBe("the host key of unknown-key is not known");
     expect(unknown.hint).toContain("ssh unknown-key");
     const changed = await refusal("changed-key");
     expect(changed.message).toContain("has changed");
@@ -197,7 +199,8 @@ describe("what goes wrong is told with a remedy", () => {
     const key = server.key("nologin", { accept: 'command="echo This account is currently not available.; exit 1"' });
     server.configure(`Host nologin\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
     const error = await refusal("nologin");
-    expect(error.message).toContain("let us in but ran nothing: This account is currently not available.");
+    expect(error).toBeInstanceOf(PermanentRefusal);
+    expect(error.message).toContain("nologin");
   });
 
   test("a passphrase that nobody can be asked for is an error, not a wait", async () => {
@@ -212,11 +215,11 @@ describe("what goes wrong is told with a remedy", () => {
     ["/root/.ssh/config: line 3: Bad configuration option: foo", "does not accept its configuration", false],
     ["Unable to negotiate with 1.2.3.4 port 22: no matching host key type found.", "no method in common", false],
     ["something new", "ssh cannot connect to x: something new", false],
-    ["", "it did not say why", false],
+    ["", "no reason", false],
   ])("%j", (said, message, passing) => {
-    const failure = sshFailure(said, "x", "x");
-    expect(failure.error.message).toContain(message);
-    expect(failure.passing).toBe(passing);
+    const failure = sshFailure(said, parseDestination("x"));
+    expect(failure.message).toContain(message);
+    expect(failure instanceof ConnectionLost).toBe(passing);
   });
 });
 
@@ -322,7 +325,7 @@ describe("when the line breaks", () => {
     chmodSync(fake, 0o755);
     proxy.cut();
     const mending = transport.ensure();
-    await expect(mending).rejects.toThrow("is another machine now: intruder@");
+    await expect(mending).rejects.toThrow("different machine: intruder@");
     rmSync(fake);
     await transport.ensure();
     expect(await output(transport, "echo", "the right one")).toBe("the right one\n");
@@ -364,5 +367,130 @@ describe("sockets", () => {
     expect(socketDirectory({ XDG_RUNTIME_DIR: runtime })).toBe(`/tmp/buddy-${uid}`);
     expect(socketDirectory({ XDG_RUNTIME_DIR: `${server.dir}/${"long".repeat(30)}` })).toBe(`/tmp/buddy-${uid}`);
     expect(socketName("a")).not.toBe(socketName("a"));
+  });
+});
+
+describe("an sshd with few sessions", () => {
+  const open = (destination: string, tmux: TargetOptions["tmux"]) =>
+    openTarget({
+      ssh: destination,
+      tmux,
+      agentName: "",
+      tmuxSocket: `buddy-test-few-${process.pid}`,
+      maxSessions: 1,
+      maxPanes: 1,
+      backgroundTimeoutMs: 60_000,
+      secretEnv: [],
+    });
+
+  test.each(["never", "required"] as const)(
+    "MaxSessions 2 is enough for a shell, files and background shells (tmux %s)",
+    async (tmux) => {
+      const few = await sshdWith("MaxSessions 2");
+      const before = process.env["PATH"];
+      process.env["PATH"] = few.env.PATH;
+      try {
+        await using target = await open("lab", tmux);
+        expect((await target.shell.run("echo one")).output.head).toBe("one\n");
+        await target.files.write(join(few.dir, "file"), "text");
+        const reads = await Promise.all([1, 2, 3].map(() => target.files.read(join(few.dir, "file"))));
+        expect(reads.map(({ text }) => text)).toEqual(["text", "text", "text"]);
+        const { id } = await target.background.start("echo background");
+        await until(async () => (await target.background.output(id)).status === "completed", "it ends");
+        expect((await target.shell.run("echo two")).output.head).toBe("two\n");
+        if (tmux === "required") await target.transport.run(`tmux -L buddy-test-few-${process.pid} kill-server`);
+      } finally {
+        process.env["PATH"] = before;
+      }
+    },
+  );
+
+  test("MaxSessions 1 is named", async () => {
+    const one = await sshdWith("MaxSessions 1");
+    const before = process.env["PATH"];
+    process.env["PATH"] = one.env.PATH;
+    try {
+      const opening = open("lab", "required").catch((error: unknown) => error);
+      expect(await opening).toBeInstanceOf(TooFewSessions);
+      await using direct = await open("lab", "never");
+      const { outcome } = await direct.shell.run("true");
+      expect(outcome).toMatchObject({ kind: "lost" });
+      expect(JSON.stringify(outcome)).toContain("MaxSessions");
+    } finally {
+      process.env["PATH"] = before;
+    }
+  });
+});
+
+describe("a login that worked before and is refused now", () => {
+  test("is tried once, then not again by itself; /reconnect tries again", async () => {
+    await using proxy = await proxyTo(server.port);
+    const key = server.key("fleeting");
+    const line = readFileSync(`${key}.pub`, "utf8").trim();
+    server.configure(`Host fleeting\n  HostName 127.0.0.1\n  Port ${proxy.port}\n  IdentityFile ${key}`);
+    await using transport = await open("fleeting");
+    const authorized = join(server.dir, "authorized_keys");
+    const all = readFileSync(authorized, "utf8");
+    writeFileSync(authorized, all.replace(line, ""));
+    proxy.cut();
+    await until(async () => !(await transport.answers(1000)), "the drop is noticed");
+    await expect(transport.ensure()).rejects.toBeInstanceOf(PermanentRefusal);
+    const attempts = proxy.accepted;
+    await expect(transport.ensure()).rejects.toBeInstanceOf(PermanentRefusal);
+    await expect(transport.run("true")).rejects.toBeInstanceOf(PermanentRefusal);
+    expect(proxy.accepted).toBe(attempts);
+    writeFileSync(authorized, all);
+    await transport.reconnect();
+    expect((await transport.run("echo again")).stdout.toString()).toBe("again\n");
+  });
+});
+
+test("a live connection of the user's own is used, and stays", async () => {
+  const socket = join(server.dir, "own-master");
+  const key = server.key("own", { passphrase: "open sesame", accept: "" });
+  server.configure(
+    `Host own\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}\n  ControlMaster auto\n  ControlPath ${socket}`,
+  );
+  const unlocked = server.key("own-unlocked");
+  const login = ["ssh", "-MNf", "-i", unlocked, "-o", "BatchMode=yes", "-o", "ControlPersist=yes", "own"];
+  const env = { ...process.env };
+  expect(await Bun.spawn(login, { stdio: ["ignore", "ignore", "ignore"], env }).exited).toBe(0);
+  {
+    await using transport = await open("own");
+    expect((await transport.run("echo through it")).stdout.toString()).toBe("through it\n");
+    expect(mySockets()).toEqual([]);
+  }
+  const check = Bun.spawnSync(["ssh", "-O", "check", "own"], { stderr: "ignore", env });
+  expect(check.exitCode).toBe(0);
+  Bun.spawnSync(["ssh", "-O", "exit", "own"], { stderr: "ignore", env });
+});
+
+test.each([
+  ["::1", "ssh -t ::1 tmux"],
+  ["[::1]:2222", "ssh -t -p 2222 ::1 tmux"],
+  ["ann@[fe80::1]:22", "ssh -t -p 22 ann@fe80::1 tmux"],
+  ["ann@web1:22", "ssh -t -p 22 ann@web1 tmux"],
+])("%s can be attached to by the command that is shown", (written, command) => {
+  expect(`ssh -t ${sshArguments(parseDestination(written))} tmux`).toBe(command);
+});
+
+describe("a login that does not run commands is explained", () => {
+  test.each([
+    ["rbash", "restricted", 'command="exec rbash -c \\"$SSH_ORIGINAL_COMMAND\\""'],
+    ["reads", "standard input", 'command="read x; exec bash -c \\"$SSH_ORIGINAL_COMMAND\\""'],
+  ])("%s", async (name, words, accept) => {
+    const key = server.key(name, { accept });
+    server.configure(`Host ${name}\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
+    const error = await refusal(name);
+    expect(error).toBeInstanceOf(PermanentRefusal);
+    expect(error.message).toContain(words);
+  });
+
+  test("a forced command", async () => {
+    const key = server.key("forced", { accept: 'command="echo only backups here"' });
+    server.configure(`Host forced\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${key}`);
+    const error = await refusal("forced");
+    expect(error.message).toContain("only backups here");
+    expect(error.hint).toContain("ForceCommand");
   });
 });

@@ -1,0 +1,19 @@
+/** The line that says what is being waited for, and whose terminal it is. */
+import { expect, test } from "bun:test";
+import { lendTerminal } from "../../../src/lib/lend-terminal.ts";
+import { LiveLine } from "../../../src/ui/exec-output/live-line.ts";
+import { until } from "../../support/until.ts";
+
+test("the line leaves the screen before ssh asks, and comes back afterwards", async () => {
+  const written: string[] = [];
+  const line = new LiveLine((text) => written.push(text));
+  line.wait("connecting");
+  await until(() => written.at(-1)?.includes("connecting"), "the line is shown");
+  await lendTerminal(async () => {
+    expect(written.at(-1)).toBe("\r\u001b[K");
+    written.length = 0;
+  });
+  expect(written).toEqual([]);
+  await until(() => written.at(-1)?.includes("connecting"), "the line is shown again");
+  line.stop();
+});
