@@ -175,6 +175,8 @@ export interface RunOptions {
   readonly onOutput?: (chunk: { stream: "stdout" | "stderr"; text: string }) => void;
   /** Characters kept of head and tail together. */
   readonly keep?: number;
+  /** The command without the secrets in it: what a pane and its shell's history may show. */
+  readonly shown?: string;
   /** Nobody was asked, because the text only reads: it runs in a clean child, and only its last directory is taken over. */
   readonly unasked?: Unasked;
   /** Tells why the command does not go on, as soon as it is known (password prompt, ...). */

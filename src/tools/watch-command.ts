@@ -50,6 +50,7 @@ function following(target: Target, context: ToolContext): Omit<RunOptions, "wait
   return {
     signal: context.signal,
     keep: context.budget,
+    ...(context.shown === undefined ? {} : { shown: context.shown }),
     onOutput: ({ stream, text }) => context.emit({ stream, text }),
     onWaiting: (what) => {
       if (what.for !== "password") return;

@@ -31,18 +31,26 @@ const MAX_SHOWN_LINES = 40;
 /** The lines of sh that run the command as a child which knows nothing of the pane's shell; it leaves its directory in `to`. */
 export type CleanRun = (to: string) => string;
 
-export function deliver(command: string, tag: number, place: DeliveryTarget, clean?: CleanRun): Delivery {
+/** `shown`: the command without its secrets. Then it is the only text in pane and history, and the script goes when it is read. */
+export function deliver(
+  command: string,
+  tag: number,
+  place: DeliveryTarget,
+  { clean, shown }: { readonly clean?: CleanRun | undefined; readonly shown?: string | undefined } = {},
+): Delivery {
   if (clean !== undefined) return deliverClean(command, tag, place, clean);
   const number = place.pane.slice(1);
   const next = `${place.directory}/${number}.next`;
   const script = `${place.directory}/${number}.sh`;
   const leaveMode = `copy-mode -q -t ${place.pane}`;
   const source = ` . ${quote(script)}`;
+  const secret = shown === undefined ? undefined : { shown, script };
   if (!place.editor) {
     const typed = hex(Buffer.from(source));
+    const once = secret === undefined ? command : `${removed(secret.script)}\n${command}`;
     return {
       lines: [
-        ...putFile(script, typedScript(command, tag)),
+        ...putFile(script, typedScript(shown ?? command, tag, once)),
         leaveMode,
         `send-keys -t ${place.pane} -H ${CLEAR} ${typed} ${ENTER}`,
       ],
@@ -50,12 +58,12 @@ export function deliver(command: string, tag: number, place: DeliveryTarget, cle
     };
   }
   const keys = `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`;
-  if (fitsOneLine(command, place.shell)) {
+  if (secret === undefined && fitsOneLine(command, place.shell)) {
     return { lines: [...putFile(next, `${tag}\n${command}`), leaveMode, keys], shown: false };
   }
   return {
     lines: [
-      ...putFile(script, sourcedScript(command, tag, place.shell)),
+      ...putFile(script, sourcedScript(command, tag, place.shell, secret)),
       ...putFile(next, `${tag}\n${source}`),
       leaveMode,
       keys,
@@ -168,21 +176,34 @@ function fitsOneLine(command: string, shell: PaneShell["kind"]): boolean {
   return !(shell === "zsh" && command.includes("#"));
 }
 
-function sourcedScript(command: string, tag: number, shell: PaneShell["kind"]): string {
-  const shown = quote(excerpt(command));
+function sourcedScript(command: string, tag: number, shell: PaneShell["kind"], secret?: SecretScript): string {
+  const seen = secret?.shown ?? command;
+  const gone = secret === undefined ? "" : `${removed(secret.script)}; `;
+  const shown = quote(excerpt(seen));
   switch (shell) {
     case "fish":
       return [
-        `printf '%s\\n' ${fishQuote(excerpt(command))}; printf '\\033]7771;%s;S;%s\\a' $__buddy_key ${tag}`,
+        `${gone}printf '%s\\n' ${fishQuote(excerpt(seen))}; printf '\\033]7771;%s;S;%s\\a' $__buddy_key ${tag}`,
         command,
         "",
       ].join("\n");
     case "zsh":
-      return `{ print -sr -- ${quote(command)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' $__buddy_key ${tag} } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}print -sr -- ${quote(seen)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' $__buddy_key ${tag} } 2>/dev/null\n${command}\n`;
     case "bash":
     case "sh":
-      return `{ history -s -- ${quote(command)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}; } 2>/dev/null\n${command}\n`;
+      return `{ ${gone}history -s -- ${quote(seen)}; printf '%s\\n' ${shown}; printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}; } 2>/dev/null\n${command}\n`;
   }
+}
+
+interface SecretScript {
+  readonly shown: string;
+  /** Its path. */
+  readonly script: string;
+}
+
+/** The shell has the script open: what is left of it can still be read. */
+function removed(script: string): string {
+  return `command rm -f -- ${quote(script)}`;
 }
 
 /** The frame marks start and end, as the shell has no hooks of its own. */

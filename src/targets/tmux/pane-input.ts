@@ -75,7 +75,7 @@ export class PaneInput {
         return state.finish({ kind: "lost", why: "the shell in the pane did not take the command; it did not run" });
       }
       state.sendingAgain(attempt === 2);
-      await this.#session.send(deliver(command.text, command.tag, this.place, command.clean).lines);
+      await this.#session.send(deliver(command.text, command.tag, this.place, command).lines);
     } catch (error) {
       if (state.current !== command) return;
       const why = `the command could not be delivered (${(error as Error).message}); it did not run`;

@@ -424,7 +424,7 @@ export class PaneState {
 
   #adopt(tag: number, snapshot: PaneSnapshot): void {
     this.#current = adoptCommand(tag, snapshot, this.#options.outputStore);
-    const text = `A command from before still runs in the pane: ${clip(this.#current.text)}`;
+    const text = `A command from before still runs in the pane: ${clip(this.#current.shown ?? this.#current.text)}`;
     this.#effects.notice({ kind: "info", text });
   }
 }

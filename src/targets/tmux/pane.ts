@@ -199,7 +199,7 @@ export class TmuxPane implements Pane, PaneSink {
     const tag = randomInt(1, 2 ** 31 - 1);
     const { unasked } = options;
     const clean = unasked && ((to: string) => this.#options.clean(command, unasked, to));
-    const { lines, shown } = deliver(command, tag, this.#input.place, clean);
+    const { lines, shown } = deliver(command, tag, this.#input.place, { clean, shown: options.shown });
     const running = new RunningCommand(tag, command, this.#options.outputStore.open(), options, shown, clean);
     this.#input.send(running, lines);
     return running;

@@ -12,6 +12,8 @@ export class RunningCommand {
   readonly text: string;
   /** Runs it as a clean child, where nobody was asked. */
   readonly clean: CleanRun | undefined;
+  /** The text as people may see it, where it holds secrets. */
+  readonly shown: string | undefined;
   readonly recording: Recording;
   readonly notes: string[] = [];
   readonly startedAt = performance.now();
@@ -40,6 +42,7 @@ export class RunningCommand {
     this.tag = tag;
     this.clean = clean;
     this.text = text;
+    this.shown = options.shown;
     this.#shown = shown;
     this.recording = new Recording(spooled, options, "stdout");
     const { promise, resolve } = Promise.withResolvers<RunOutcome>();

@@ -1,0 +1,42 @@
+/** A secret's name in a command of a pane: the shell gets the value, the pane, its history and the model the name. */
+import { expect, setDefaultTimeout } from "bun:test";
+import { join } from "node:path";
+import { openTarget } from "../../src/targets/open.ts";
+import { drain } from "../support/agent.ts";
+import { call, DECLARED, shell } from "../support/calls.ts";
+import { Here } from "../support/in-process.ts";
+import { leaks } from "../support/leaks.ts";
+import { needs } from "../support/needs.ts";
+
+setDefaultTimeout(60_000);
+
+const { test } = await needs("tmux");
+
+const VALUE = "p4$w0rd'and!`quotes` end";
+const NAME = "‹secret-1: password›";
+
+test.each(["bash", "zsh", "fish", "dash", "mksh"])("%s", async (name) => {
+  await using here = new Here([
+    call("read_file", { path: "app.json" }),
+    shell(`printf '%s' "${NAME}" > double; printf '%s' '${NAME}' > single; printf '%s' ${NAME} > plain`, {
+      ...DECLARED,
+    }),
+    shell(`echo made ${NAME}`, { ...DECLARED }),
+    shell("echo next", { ...DECLARED }),
+    call("capture-pane", { start: "-" }),
+    { text: "done" },
+  ]);
+  here.write("cwd/app.json", JSON.stringify({ password: VALUE }));
+  const run = await here.compose(
+    { tmux: true, approve: "all" },
+    { open: (wanted) => openTarget({ ...wanted, shell: name }) },
+  );
+  const events = await drain(run.agent.runTurn("do it", new AbortController().signal));
+  for (const file of ["double", "single", "plain"]) expect([file, here.read(join("cwd", file))]).toEqual([file, VALUE]);
+  expect(here.results()[2]).toBe(`made ${NAME}`);
+  expect(here.results()[4]).toContain(`echo made ${NAME}`);
+  const texts = { events: JSON.stringify(events), model: JSON.stringify(here.model.requests) };
+  await run[Symbol.asyncDispose]();
+  const except = ["app.json", "double", "single", "plain", `${run.session()}.json`];
+  expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, except)).toEqual([]);
+});
