@@ -1,5 +1,5 @@
 /** One conversation with a model about one target: takes prompts, runs turns, keeps history and counters, and says everything that happens as events. */
-import type { ModelClient, Message, Usage } from "../model/types.ts";
+import type { ModelClient, Message, ToolDefinition, Usage } from "../model/types.ts";
 import { estimateTokens } from "../model/usage.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { HeldDeltas, type TextFilter } from "../lib/held-deltas.ts";
@@ -32,6 +32,13 @@ export interface AgentOptions {
   hideSecrets?(): TextFilter | undefined;
 }
 
+/** What every request of a session begins with. */
+export interface RequestPrefix {
+  readonly system: Message;
+  readonly tools: readonly ToolDefinition[];
+  readonly tokens: number;
+}
+
 export interface Totals {
   readonly input: number;
   readonly output: number;
@@ -49,7 +56,7 @@ export class Agent {
   #queue: EventQueue | undefined;
   #introduced = false;
   #warned = false;
-  #fixed: { tools: object; tokens: number } | undefined;
+  #prefix: RequestPrefix | undefined;
 
   constructor(options: AgentOptions) {
     this.options = options;
@@ -74,7 +81,7 @@ export class Agent {
   }
 
   get contextUsed(): number {
-    return this.history.tokens(this.#fixedTokens());
+    return this.history.tokens(this.prefix.tokens);
   }
 
   get contextLimit(): number {
@@ -93,11 +100,13 @@ export class Agent {
 
   switchModel(client: ModelClient): void {
     this.#client = client;
+    this.#prefix = undefined;
     this.#introduced = false;
     this.#warned = false;
   }
 
   restore(state: { messages: readonly Message[]; totals?: Totals; turns?: number }): void {
+    this.#prefix = undefined;
     this.history.restore(state.messages);
     this.options.calls.forget();
     this.#totals = state.totals ?? { input: 0, output: 0 };
@@ -181,15 +190,17 @@ export class Agent {
     this.#warned = false;
   }
 
-  /** Tokens of system prompt and tool definitions. */
-  #fixedTokens(): number {
+  /**
+   * System prompt and tools: the same bytes with every request of a session, so that providers find them in their
+   * caches. What changes on the target is added to results.
+   */
+  get prefix(): RequestPrefix {
+    if (this.#prefix !== undefined) return this.#prefix;
     const facts = this.options.facts();
+    const system: Message = { role: "system", content: this.options.instructions(facts) };
     const tools = this.options.registry.definitions(facts);
-    if (this.#fixed?.tools !== tools) {
-      const system: Message = { role: "system", content: this.options.instructions(facts) };
-      this.#fixed = { tools, tokens: estimateTokens([system], tools) };
-    }
-    return this.#fixed.tokens;
+    this.options.calls.known(facts);
+    return (this.#prefix = { system, tools, tokens: estimateTokens([system], tools) });
   }
 
   async *#stream(signal: AbortSignal, work: (inner: AbortSignal) => Promise<void>): AsyncGenerator<AgentEvent, void> {

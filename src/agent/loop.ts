@@ -126,6 +126,7 @@ async function untilAnswer(
       contextLimit: agent.contextLimit,
     });
     agent.history.add(...results);
+    if (calls.stuck) throw stuck();
   }
 }
 
@@ -192,16 +193,13 @@ async function ask(
 }
 
 function request(agent: Agent, options: TurnOptions, askedAgain: string | undefined): ModelRequest {
-  const facts = agent.options.facts();
-  const messages: Message[] = [
-    { role: "system", content: agent.options.instructions(facts) },
-    ...agent.history.messages,
-  ];
+  const { system, tools } = agent.prefix;
+  const messages: Message[] = [system, ...agent.history.messages];
   // Not kept: an empty turn is never sent back, so the model must be told in another way.
   if (askedAgain !== undefined) messages.push({ role: "user", content: askedAgain });
   return {
     messages,
-    tools: agent.options.registry.definitions(facts),
+    tools,
     session: agent.options.session(),
     ...(options.outputSchema === undefined ? {} : { outputSchema: options.outputSchema }),
   };
@@ -240,6 +238,12 @@ class TooManyIterations extends BuddyError {
       hint: "Ask for less at once, or allow more: --max-iterations, [agent] max_iterations.",
     });
   }
+}
+
+function stuck(): BuddyError {
+  return new BuddyError("model", "the model sent the same call again and again, with the same outcome", {
+    hint: "Ask differently, or use another model (--model).",
+  });
 }
 
 function emptyAnswer(finish: Done["finish"]): BuddyError {

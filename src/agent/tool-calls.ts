@@ -33,7 +33,10 @@ export class CallRunner {
   /** What later reads of an output, or of a pane, will show; by its id or pane. */
   readonly #printed = new Map<string, OutputKind>();
   readonly #prompts: string[] = [];
-  #lastFailure = { signature: "", times: 0 };
+  /** The last call with its outcome, and how often in a row it came. */
+  #repeated = { signature: "", times: 0 };
+  /** What the model knows of the target. */
+  #facts: Pick<TargetFacts, "who" | "system" | "cwd" | "tmux"> | undefined;
   #unapproved: string[] = [];
 
   constructor(parts: CallParts) {
@@ -48,6 +51,7 @@ export class CallRunner {
   /** `prompt`: the operator's own words, without what was attached. */
   beginTurn(prompt: string): void {
     this.#unapproved = [];
+    this.#repeated = { signature: "", times: 0 };
     if (this.#prompts.push(prompt) > MOST_PROMPTS) this.#prompts.shift();
   }
 
@@ -55,6 +59,16 @@ export class CallRunner {
   forget(): void {
     this.#prompts.length = 0;
     this.#printed.clear();
+  }
+
+  /** The model repeats one call and gets nowhere. */
+  get stuck(): boolean {
+    return this.#repeated.times >= STUCK_CALLS;
+  }
+
+  /** The system prompt says this of the target; what changes is added to results. */
+  known(facts: TargetFacts): void {
+    this.#facts = facts;
   }
 
   /** Something happened on the target that the model must know with its next result. */
@@ -218,23 +232,37 @@ export class CallRunner {
     };
   }
 
+  /** What has become known of the target, or changed there, since the model heard of it. */
+  #changedFacts(): string[] {
+    const before = this.#facts;
+    const now = this.#parts.facts();
+    this.#facts = now;
+    if (before === undefined) return [];
+    const notes: string[] = [];
+    // Of this machine the system prompt says it all.
+    if (now.label !== "local" && now.who !== undefined && (now.who !== before.who || now.system !== before.system))
+      notes.push(`target: ${[now.who, now.system, now.cwd && `directory ${now.cwd}`].filter(Boolean).join(", ")}`);
+    else if (now.cwd !== undefined && now.cwd !== before.cwd) notes.push(`directory: ${now.cwd}`);
+    if (now.tmux === false && before.tmux !== false) notes.push("no tmux: commands run in a persistent shell");
+    return notes;
+  }
+
   /** What the model must know beside the result itself. */
   #remarks(outcome: ToolResult, call: ToolCall): ToolResult {
     let { result } = outcome;
     const text = typeof result === "string" ? result : JSON.stringify(result);
-    for (const news of this.#news.splice(0)) if (!text.includes(news)) result = withNote(result, news);
-    if (outcome.ok || outcome === CANCELLED) this.#lastFailure = { signature: "", times: 0 };
+    for (const news of [...this.#news.splice(0), ...this.#changedFacts()])
+      if (!text.includes(news)) result = withNote(result, news);
+    if (outcome === CANCELLED) this.#repeated = { signature: "", times: 0 };
     else {
-      const signature = `${call.name}\n${call.arguments}`;
-      this.#lastFailure = {
-        signature,
-        times: this.#lastFailure.signature === signature ? this.#lastFailure.times + 1 : 1,
-      };
-      const { times } = this.#lastFailure;
-      if (times >= SAME_FAILURES) {
+      const signature = [call.name, call.arguments, ...(outcome.ok ? [text] : [])].join("\n");
+      const times = this.#repeated.signature === signature ? this.#repeated.times + 1 : 1;
+      this.#repeated = { signature, times };
+      if (times >= SAME_CALLS) {
+        const what = outcome.ok ? `has now given the same result ${times} times` : `has now failed ${times} times`;
         result = withNote(
           result,
-          `this same call has now failed ${times} times in a row. Do not send it again: change your approach, or tell the operator what stands in the way`,
+          `this same call ${what} in a row. Do not send it again: change your approach, or tell the operator what stands in the way`,
         );
       }
     }
@@ -381,7 +409,10 @@ interface Plan {
 }
 
 const CANCELLED: ToolResult = { ok: false, outcome: "cancelled", result: "operation cancelled by user" };
-const SAME_FAILURES = 3;
+/** From here on the model is asked to stop repeating a call. */
+const SAME_CALLS = 3;
+/** From here on the turn ends. */
+const STUCK_CALLS = 10;
 const MOST_NEWS = 20;
 const MOST_PROMPTS = 200;
 const NOTICE_ROOM = 2_000;

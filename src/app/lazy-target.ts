@@ -20,6 +20,7 @@ export class LazyTarget implements AsyncDisposable {
   #asked = false;
   /** Asked for with every event, and does not change in one run. */
   #hasTmux: boolean | undefined;
+  #here: Pick<TargetFacts, "who" | "system"> | undefined;
 
   constructor(options: LazyTargetOptions) {
     this.#options = options;
@@ -68,7 +69,8 @@ export class LazyTarget implements AsyncDisposable {
     const tmux =
       target.tmux === "required" || (target.tmux === "auto" && (this.#hasTmux ??= Bun.which("tmux") !== null));
     const ownPane = !tmux && Boolean(process.env["TMUX"] && process.env["TMUX_PANE"]);
-    return { label, cwd: target.cwd ?? process.cwd(), tmux, ...(ownPane ? { ownPane } : {}) };
+    const cwd = target.cwd ?? process.cwd();
+    return { label, ...(this.#here ??= thisMachine()), cwd, tmux, ...(ownPane ? { ownPane } : {}) };
   }
 
   /** The run is about to end: stops opening, and abandons a machine that does not answer, so that the exit is quick. */
@@ -117,6 +119,13 @@ export class LazyTarget implements AsyncDisposable {
       throw error;
     }
   }
+}
+
+/** Enough of this machine for the system prompt, before any shell was asked. */
+function thisMachine(): Pick<TargetFacts, "who" | "system"> {
+  const user = process.getuid?.() === 0 ? "root" : (process.env["USER"] ?? process.env["LOGNAME"]);
+  const system = `${process.platform === "darwin" ? "macOS" : "Linux"} ${process.arch}`;
+  return { system, ...(user === undefined ? {} : { who: user }) };
 }
 
 export function labelOf({ ssh, container }: Pick<TargetOptions, "ssh" | "container">): string {

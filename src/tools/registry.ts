@@ -35,14 +35,14 @@ export class Registry {
     this.get(this.#schemas[0]?.name ?? "").catch(() => undefined);
   }
 
-  /** Names of the tools that can work there; those that need tmux only once the target is known to have it. */
+  /** Names of the tools that can work on the target; those that need tmux unless it is known to have none. */
   offered(facts: TargetFacts): readonly string[] {
     return this.definitions(facts).map((schema) => schema.name);
   }
 
   /** The same array for as long as the facts are the same. */
   definitions(facts: TargetFacts): readonly ToolSchema[] {
-    const key = `${facts.label}\n${facts.cwd}\n${facts.tmux}\n${facts.ownPane}`;
+    const key = `${facts.label}\n${facts.tmux}\n${facts.ownPane}`;
     if (this.#described?.key !== key) this.#described = { key, schemas: this.#describe(facts) };
     return this.#described.schemas;
   }
@@ -51,10 +51,11 @@ export class Registry {
     const values: Readonly<Record<string, string>> = {
       ...this.#values,
       label: facts.label,
-      cwd: facts.cwd ?? "the login directory",
     };
     return this.#schemas
-      .filter(({ needs }) => needs === undefined || facts.tmux === true || (needs === "pane" && facts.ownPane === true))
+      .filter(
+        ({ needs }) => needs === undefined || facts.tmux !== false || (needs === "pane" && facts.ownPane === true),
+      )
       .map(({ name, description, parameters }) => ({
         name,
         description: description.replaceAll(/\{\{(\w+)\}\}/g, (_, value: string) => values[value] ?? ""),

@@ -48,7 +48,7 @@ export function runShellTool(settings: ShellSettings): Tool<RunShellInput> {
 
 const DESCRIPTION =
   "Run a shell command on {{label}}; cd and variables persist, but variables and options of a command that runs unasked " +
-  "do not outlive it. Working directory: {{cwd}}. " +
+  "do not outlive it. " +
   "Waits up to {{wait}} (slow: {{slow}}). Write long scripts to a file first.";
 
 function intent({ command, mode, wait, risk, mutation, privesc, why }: RunShellInput): Intent {

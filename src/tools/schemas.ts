@@ -31,8 +31,26 @@ export function schemasOf(tools: readonly Tool[]): ToolSchema[] {
     return {
       name: tool.name,
       description: tool.description,
-      parameters,
+      parameters: common(parameters) as ToolSchema["parameters"],
       ...(tool.needs === undefined ? {} : { needs: tool.needs }),
     };
   });
+}
+
+/**
+ * The part of JSON Schema that every provider takes: `minimum` in place of `exclusiveMinimum`, `enum` in place of `const`,
+ * and no bounds that only say "a safe integer".
+ */
+function common(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(common);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const { exclusiveMinimum, const: only, ...rest } = schema as Readonly<Record<string, unknown>>;
+  const entries = Object.entries(rest)
+    .filter(([, value]) => value !== Number.MAX_SAFE_INTEGER && value !== Number.MIN_SAFE_INTEGER)
+    .map(([key, value]) => [key, common(value)] as const);
+  return {
+    ...Object.fromEntries(entries),
+    ...(typeof exclusiveMinimum === "number" && { minimum: exclusiveMinimum + (rest["type"] === "integer" ? 1 : 0) }),
+    ...(only !== undefined && { enum: [only] }),
+  };
 }

@@ -5,7 +5,7 @@ import type { BudgetKind } from "./budget.ts";
 
 export interface Tool<In = unknown> {
   readonly name: string;
-  /** Short and precise: it is paid for in every request. {{label}}, {{cwd}}, {{wait}} and {{slow}} are filled in. */
+  /** Short and precise: it is paid for in every request. {{label}}, {{wait}} and {{slow}} are filled in. */
   readonly description: string;
   readonly input: z.ZodType<In>;
   /** What the target must have for the tool to be offered: managed tmux, or any pane that can be captured. */

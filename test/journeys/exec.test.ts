@@ -308,7 +308,7 @@ test("AGENTS.md files reach the model as the operator's, outermost first", async
   expect(content).toMatch(/Instructions of the operator, from .*GLOBAL RULE[\s\S]*ROOT RULE[\s\S]*SUB RULE/s);
 });
 
-test("tools are offered as the configuration says; run_shell names the directory commands run in now", async () => {
+test("tools are offered as the configuration says; a result names the directory it has led to, and the prompt stays", async () => {
   await using none = execRig([shell("ls"), { text: "ok" }], {
     config: "[tools]\nshell_enabled = false\nfiles_enabled = false\nfetch_enabled = false\nsearch_enabled = false",
   });
@@ -317,11 +317,11 @@ test("tools are offered as the configuration says; run_shell names the directory
   expect(none.lastResult()).toContain('no tool "run_shell". Available: time.');
   await using moved = execRig([shell("cd /usr"), { text: "ok" }]);
   await moved.exec(["--no-tmux", "--approve", "all", "go"]);
-  const described = moved.requests.map(
-    (request) => request.tools.find((tool) => tool.name === "run_shell")!.description,
-  );
-  expect(described[0]).toContain(`Working directory: ${moved.box.cwd}.`);
-  expect(described[1]).toContain("Working directory: /usr.");
+  const [before, after] = moved.requests;
+  expect(before!.messages[0]!.content).toContain(`directory ${moved.box.cwd}`);
+  expect(moved.lastResult()).toContain("[directory: /usr]");
+  expect(after!.tools).toEqual(before!.tools);
+  expect(after!.messages[0]).toEqual(before!.messages[0]!);
 });
 
 test("a command of more than 60 000 tokens is refused before anybody is asked", async () => {

@@ -25,7 +25,7 @@ describe("run_shell on a direct shell", () => {
       { text: "done" },
     ]);
     const { results, events } = await here.turn(ALL);
-    expect(results[0]).toBe("(no output)");
+    expect(results[0]).toMatch(/^\(no output\)\n\n\[directory: \S+\/sub\]$/);
     expect(results[1]).toBe("kept in sub");
     expect(results[2]).toBe("(no output)");
     expect(results[3]).toStartWith("[the shell ended with exit code 3]\nThe next command gets a new shell");

@@ -145,12 +145,12 @@ function inputOf(text: string): Json {
   }
 }
 
-/** Marks the newest block, and the one where the last request ended: both are looked up in the provider's cache. */
+/** Marks the newest block: the provider looks for what it has cached from there backwards. */
 function marked(messages: readonly WireMessage[]): readonly WireMessage[] {
-  const users = new Set(messages.flatMap(({ role }, at) => (role === "user" ? [at] : [])).slice(-2));
+  const newest = messages.findLastIndex(({ role }) => role === "user");
   return messages.map((message, at) => {
     const last = message.content.at(-1);
-    if (!users.has(at) || last === undefined) return message;
+    if (at !== newest || last === undefined) return message;
     return { role: message.role, content: [...message.content.slice(0, -1), { ...last, cache_control: CACHE }] };
   });
 }
