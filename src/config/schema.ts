@@ -38,7 +38,7 @@ export const SETTINGS = {
       /^[A-Za-z0-9_-]{0,32}$/,
       "",
       "letters, digits, - and _, at most 32",
-      "names the tmux session buddy-<name>; empty: buddy-<4 hex digits of the target>",
+      "names the tmux session buddy-<name>; empty: buddy-<12 hex digits of the target>",
     ),
     model: anyText("gpt-codex", "the active profile: a name below [models], or demo"),
     system_prompt: anyText("", "instructions of yours, added to the built-in ones"),

@@ -10,6 +10,7 @@ import { DirectShell } from "./direct/direct-shell.ts";
 import { OutputStore } from "./output/output-store.ts";
 import { choosePaneShell } from "./tmux/bootstrap.ts";
 import { insideManagedPane, ownPane } from "./tmux/borrowed-pane.ts";
+import { NoShell } from "./tmux/pane.ts";
 import { ManagedPanes } from "./tmux/managed-panes.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { openTransport } from "./connection/open-transport.ts";
@@ -29,7 +30,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
     await insideManagedPane();
   const unusable = (error: unknown): string => {
     if (!(error instanceof TmuxUnusable) || options.tmux === "required") throw error;
-    return `${error.message} (attach to see: it says what to do)`;
+    return error instanceof NoShell ? `${error.message} (attach to see: the pane says what to do)` : error.message;
   };
   const transport = await openTransport(options);
   const abandon = () => void transport.abandon();
@@ -82,7 +83,10 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
   try {
     const shared = await panes.openShared();
     await enterDirectory(shared, options, transport, notices);
-    const identity = identify(transport, shell.name, { session, attach: attachCommand(options, session, transport) });
+    const identity = identify(transport, shell.name, {
+      session: panes.session,
+      attach: attachCommand(options, panes.session, transport),
+    });
     return assemble({
       transport,
       options,
@@ -212,7 +216,7 @@ function sessionName(options: TargetOptions, transport: Transport): string {
     transport.facts.user,
     ...(transport.kind === "local" ? [transport.facts.cwd] : []),
   ];
-  return `buddy-${createHash("sha256").update(target.join(" ")).digest("hex").slice(0, 4)}`;
+  return `buddy-${createHash("sha256").update(target.join(" ")).digest("hex").slice(0, 12)}`;
 }
 
 /** tmux reads `.` and `:` in names as addresses. */

@@ -382,7 +382,7 @@ export interface TargetOptions {
   readonly ssh?: string;
   readonly container?: string;
   readonly tmux: "auto" | "required" | "never";
-  /** Session name of --tmux NAME; otherwise buddy-<agentName> or buddy-<4 hex of the target>. */
+  /** Session name of --tmux NAME; otherwise buddy-<agentName> or buddy-<12 hex digits of the target>. */
   readonly tmuxSession?: string;
   readonly agentName: string;
   /** tmux server socket name (-L); empty = the operator's default server. */

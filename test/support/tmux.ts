@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { prepareOutputs } from "../../src/session/outputs.ts";
 import { openTarget } from "../../src/targets/open.ts";
-import type { Pane, Target, TargetNotice, TargetOptions } from "../../src/targets/target.ts";
+import { openTransport } from "../../src/targets/connection/open-transport.ts";
+import type { Pane, Target, TargetNotice, TargetOptions, Transport } from "../../src/targets/target.ts";
 import { containerTarget, type Image } from "./container.ts";
 import { sshd } from "./sshd.ts";
 
@@ -16,8 +17,8 @@ export interface OpenedTarget extends AsyncDisposable {
   tmux(...args: string[]): Promise<string>;
   /** The operator's keyboard in the shared pane: text, then Enter unless it ends without a newline. */
   types(text: string): Promise<void>;
-  /** Opens the same target once more, as a restarted buddy would. */
-  again(): Promise<Target>;
+  /** Closes the target and opens it once more, as a restarted buddy would. */
+  again(onNotice?: (notice: TargetNotice) => void): Promise<Target>;
 }
 
 /** The server, its socket and everything buddy keeps for its sessions. */
@@ -87,11 +88,19 @@ export async function openTestTarget(
       const enter = text.endsWith("\n") ? [";", "send-keys", "-t", pane, "Enter"] : [];
       await tmux("send-keys", "-t", pane, "-l", line, ...enter);
     },
-    again: () => openTarget(options),
+    async again(onNotice) {
+      await target[Symbol.asyncDispose]();
+      return openTarget(onNotice === undefined ? options : { ...options, onNotice });
+    },
     async [Symbol.asyncDispose]() {
       if (options.tmux !== "never") {
         const args = [options.tmuxSocket, String(target.transport.facts.uid)];
-        await target.transport.run(REMOVE, { args }).catch(() => {});
+        const remove = (on: Transport) => on.run(REMOVE, { args });
+        await remove(target.transport).catch(async () => {
+          // Closed meanwhile.
+          await using transport = await openTransport(options);
+          await remove(transport);
+        });
       }
       await target[Symbol.asyncDispose]();
       await container?.[Symbol.asyncDispose]();

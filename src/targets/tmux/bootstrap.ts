@@ -1,4 +1,5 @@
 /** How a managed pane comes to be: which shell runs in it, and the client that attaches. */
+import attach from "../../../templates/shell-init/attach.sh" with { type: "text" };
 import { BuddyError } from "../../lib/errors.ts";
 import type { MachineFacts, ShellScript } from "../target.ts";
 import { PREPARE, prepareArguments } from "./session-files.ts";
@@ -35,27 +36,11 @@ function posixName(facts: Pick<MachineFacts, "programs">): string {
   return facts.programs["dash"] !== undefined ? "dash" : facts.programs["ash"] !== undefined ? "ash" : "sh";
 }
 
-/**
- * The guard around the client matters: a control client whose reader died stays for ever, freezes the pane and blocks
- * kill-server. `cat` sees the end of stdin; the group is this client's own. It also keeps stdout open, so the end is told in words.
- */
-const ATTACH = `${PREPARE}
-printf 'buddy %s %s\\nbuddy-run %s\\n' "$k" "$d" "$r"
-unset TMUX TMUX_PANE
-cd "$1" 2>/dev/null
-shift
-for a; do
-  shift
-  case $a in @supervisor@) a=$d/supervisor.sh ;; esac
-  set -- "$@" "$a"
-done
-{ cat; exec >&-; sleep 0.2 2>/dev/null || sleep 1; kill 0; } | { "$@"; printf '\\nbuddy-exit %s %s\\n' "$k" "$?"; }
-`;
-
 export interface AttachOptions {
   readonly facts: Pick<MachineFacts, "uid" | "programs">;
   readonly socket: string;
   readonly session: string;
+  readonly owner: string;
   readonly cwd: string;
   readonly shell: PaneShell;
   readonly login: boolean;
@@ -67,30 +52,12 @@ export interface AttachOptions {
 
 /** A script for sh. The first line on stdin must be the key to use when there is none yet: `ps` shows neither. */
 export function attachScript(options: AttachOptions): ShellScript {
-  const { facts, socket, session } = options;
-  const tmux = [facts.programs["tmux"] ?? "tmux", "-u", ...(socket === "" ? [] : ["-L", socket]), "-C"];
-  const flags = ["-f", "ignore-size,pause-after=10"];
-  const attach = options.create
-    ? [
-        "new-session",
-        "-A",
-        "-s",
-        session,
-        "-n",
-        "buddy-shared",
-        "-x",
-        "200",
-        "-y",
-        "50",
-        ...flags,
-        ...paneCommand(options),
-      ]
-    : ["attach-session", "-t", `=${session}`, ...flags];
-  const history = options.create && socket !== "" ? ["set-option", "-g", "history-limit", "20000", ";"] : [];
+  const { facts, socket, session, owner, cwd, create } = options;
+  const args = [cwd, facts.programs["tmux"] ?? "tmux", socket, session, create ? "1" : "", owner];
   return {
     name: "buddy-pane",
-    text: `IFS= read -r k || exit 1\n${ATTACH}`,
-    args: [...prepareArguments(options), options.cwd, ...tmux, ...history, ...attach],
+    text: PREPARE + attach,
+    args: [...prepareArguments(options), ...args, ...paneCommand(options)],
   };
 }
 

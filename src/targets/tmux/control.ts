@@ -1,6 +1,6 @@
 /** A tmux control-mode client on plain pipes: commands in, replies and every byte of the panes out. */
 import { BuddyError } from "../../lib/errors.ts";
-import { ConnectionLost, SessionGone } from "../errors.ts";
+import { ConnectionLost, SessionGone, TmuxUnusable } from "../errors.ts";
 import type { Process } from "../target.ts";
 import { within } from "../../lib/within.ts";
 
@@ -45,6 +45,8 @@ export class ControlClient {
   #carried = 0;
   #begun = false;
   #closed = false;
+  /** tmux itself has ended, not only the connection to it. */
+  #hasExited = false;
   #exitReason = "";
   #stderr = "";
   /** When anything last came from tmux. */
@@ -122,8 +124,17 @@ export class ControlClient {
     this.#exitReason ||= why;
     const error = lostError(why);
     for (const pending of this.#pending.splice(0)) pending.reject(error);
-    this.#ready.reject(error);
+    this.#ready.reject(this.#refusal(why) ?? error);
     this.#events.closed(why);
+  }
+
+  /** It never came to the protocol, because the target or its tmux said no. */
+  #refusal(why: string): TmuxUnusable | undefined {
+    const said = this.#before.find((line) => line.startsWith("buddy-error "))?.slice("buddy-error ".length);
+    if (said === undefined && (!this.#hasExited || SESSION_GONE.test(why))) return undefined;
+    return new TmuxUnusable("target", `tmux cannot be used: ${firstLine(said ?? why)}`, {
+      hint: "Leave the pane out: --no-tmux.",
+    });
   }
 
   async #pump(): Promise<void> {
@@ -144,6 +155,7 @@ export class ControlClient {
   /** The start-up script says that its tmux has ended: with its key, as a captured screen could show such a line too. */
   #exited(text: string): void {
     const code = text.split(" ")[2];
+    this.#hasExited = true;
     this.#process.stdin.end();
     // What tmux said on stderr comes on another pipe.
     setTimeout(() => {
@@ -226,6 +238,11 @@ export class ControlClient {
       this.#events.event(text);
     }
   }
+}
+
+function firstLine(text: string): string {
+  const line = text.split("\n").find((one) => one.trim() !== "") ?? "it gave no reason";
+  return line.length > 200 ? `${line.slice(0, 200)}…` : line.trim();
 }
 
 function lostError(why: string): BuddyError {

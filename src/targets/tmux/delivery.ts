@@ -161,10 +161,12 @@ export function isBlank(command: string): boolean {
 /** tmux writes the file on its own machine, in the same order as the keys that follow. */
 export function putFile(path: string, text: string): string[] {
   // An empty buffer cannot be made: an empty file is a newline.
+  // Named after the file: other buddies write theirs on the same server.
+  const buffer = tmuxQuote(`buddy-line-${path.replaceAll("/", "-")}`);
   return [
-    `set-buffer -b buddy-line ${tmuxQuote(text === "" ? "\n" : text)}`,
-    `save-buffer -b buddy-line ${tmuxQuote(path)}`,
-    "delete-buffer -b buddy-line",
+    `set-buffer -b ${buffer} ${tmuxQuote(text === "" ? "\n" : text)}`,
+    `save-buffer -b ${buffer} ${tmuxQuote(path)}`,
+    `delete-buffer -b ${buffer}`,
   ];
 }
 

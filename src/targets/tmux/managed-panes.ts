@@ -26,20 +26,32 @@ const LEFTOVERS_AFTER_MS = 1000;
 
 export class ManagedPanes implements Panes {
   readonly #options: ManagedPanesOptions;
-  readonly #owner: string;
+  /** The session with the shared pane. */
+  readonly #default: TmuxSession;
+  /** The others. */
   readonly #sessions = new Map<string, TmuxSession>();
   readonly #panes = new Map<string, TmuxPane>();
   #leftovers: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: ManagedPanesOptions) {
     this.#options = options;
-    this.#owner = options.session.session;
+    this.#default = new TmuxSession(options.session);
+  }
+
+  /** Name of the default session, and prefix of all others that this buddy manages. */
+  get session(): string {
+    return this.#default.name;
   }
 
   /** The shared pane of the default session, ready for commands. */
   async openShared(): Promise<TmuxPane> {
-    const session = this.#session(this.#owner);
+    const session = this.#default;
     const created = await session.open();
+    const { session: wanted } = session.options;
+    if (session.name !== wanted) {
+      const text = `Another buddy works in the tmux session ${wanted}; this one has its own: ${session.name}.`;
+      this.#options.session.notice({ kind: "info", text });
+    }
     this.#leftovers = setTimeout(() => {
       const { directory, options } = session;
       removeLeftovers(options.transport, directory.slice(0, directory.lastIndexOf("/"))).catch(() => {});
@@ -68,7 +80,7 @@ export class ManagedPanes implements Panes {
   }
 
   async #anew(session: TmuxSession, row: PaneRow, plain = false): Promise<TmuxPane> {
-    this.#panes.get(`${session.name}/${SHARED}`)?.release();
+    this.#panes.get(paneKey(session, SHARED))?.release();
     const fresh = await this.#newPane(session, SHARED, plain);
     await session.ask(`kill-pane -t ${row.id}`);
     return this.#adopt(session, SHARED, fresh, true);
@@ -78,7 +90,7 @@ export class ManagedPanes implements Panes {
     if (selector.target !== undefined) return this.#byTarget(selector.target);
     const session = await this.#opened(selector.session);
     const name = paneName(selector.pane ?? SHARED);
-    const known = this.#panes.get(`${session.name}/${name}`);
+    const known = this.#panes.get(paneKey(session, name));
     if (known !== undefined) return known;
     const row = (await session.panes()).find((one) => one.name === name);
     if (row !== undefined) return this.#adopt(session, name, row, false);
@@ -109,7 +121,7 @@ export class ManagedPanes implements Panes {
 
   async killSession(name: string): Promise<void> {
     const full = this.#fullName(name);
-    if (full === this.#owner) {
+    if (full === this.session) {
       throw new BuddyError("tool", `${full} is the default session and stays`, {
         hint: "Only sessions made by tmux-create-session can be ended.",
       });
@@ -127,7 +139,7 @@ export class ManagedPanes implements Panes {
     const session = this.#sessions.get(full);
     this.#sessions.delete(full);
     await session?.close();
-    await this.#session(this.#owner).ask(`kill-session -t ${tmuxQuote(`=${full}`)}`);
+    await this.#default.ask(`kill-session -t ${tmuxQuote(`=${full}`)}`);
     await session?.removeFiles();
   }
 
@@ -161,8 +173,8 @@ export class ManagedPanes implements Panes {
     if (row === undefined) {
       throw new BuddyError("tool", `there is no managed pane ${JSON.stringify(name)} in ${session.name}`);
     }
-    this.#panes.get(`${session.name}/${pane}`)?.release();
-    this.#panes.delete(`${session.name}/${pane}`);
+    this.#panes.get(paneKey(session, pane))?.release();
+    this.#panes.delete(paneKey(session, pane));
     await session.ask(`kill-pane -t ${row.id}`);
   }
 
@@ -181,7 +193,7 @@ export class ManagedPanes implements Panes {
   async close(): Promise<void> {
     clearTimeout(this.#leftovers);
     for (const pane of this.#panes.values()) pane.release();
-    await Promise.all([...this.#sessions.values()].map((session) => session.close()));
+    await Promise.all([this.#default, ...this.#sessions.values()].map((session) => session.close()));
   }
 
   async #adopt(session: TmuxSession, name: string, row: PaneRow, created: boolean): Promise<TmuxPane> {
@@ -193,7 +205,7 @@ export class ManagedPanes implements Panes {
       notice: this.#options.session.notice,
       revive: () => this.#revive(session, name),
     });
-    this.#panes.set(`${session.name}/${name}`, pane);
+    this.#panes.set(paneKey(session, name), pane);
     await pane.start(created);
     return pane;
   }
@@ -220,10 +232,10 @@ export class ManagedPanes implements Panes {
     const window = name === SHARED ? "buddy-shared" : name;
     const words = command.map(tmuxQuote).join(" ");
     const made = await session.ask(
-      `new-window -d -P -F '#{pane_id}' -t ${tmuxQuote(`=${session.name}:`)} -n ${tmuxQuote(window)} -c ${tmuxQuote(options.cwd)} ${words}`,
+      `new-window -d -P -F '#{pane_id}' -t ${session.target} -n ${tmuxQuote(window)} -c ${tmuxQuote(options.cwd)} ${words}`,
     );
     const id = made[0] ?? "";
-    await session.send(markPane(id, name, this.#owner));
+    await session.send(markPane(id, name, this.session));
     const row = (await session.panes()).find((one) => one.id === id);
     if (row === undefined) throw new BuddyError("target", "the new pane ended at once", { hint: made.join("\n") });
     return row;
@@ -242,7 +254,7 @@ export class ManagedPanes implements Panes {
         hint: "Name a managed session and pane instead.",
       });
     }
-    if (owner === this.#owner && name !== "") return this.pane({ session: sessionName, pane: name });
+    if (owner === this.session && name !== "") return this.pane({ session: sessionName, pane: name });
     return borrowedPane({
       tmux: session,
       id,
@@ -255,10 +267,10 @@ export class ManagedPanes implements Panes {
   }
 
   async #opened(name?: string): Promise<TmuxSession> {
-    const full = name === undefined ? this.#owner : this.#fullName(name);
-    const session = this.#sessions.get(full);
-    if (session !== undefined && session.connected) return session;
-    if (full !== this.#owner && !(await this.#managedSessions()).includes(full)) {
+    const full = name === undefined ? this.session : this.#fullName(name);
+    const session = full === this.session ? this.#default : this.#sessions.get(full);
+    if (session?.connected === true) return session;
+    if (full !== this.session && !(await this.#managedSessions()).includes(full)) {
       throw new BuddyError("tool", `${JSON.stringify(name)} is no session that buddy manages`, {
         hint: `Managed sessions: ${(await this.#managedSessions()).join(", ")}.`,
       });
@@ -273,14 +285,15 @@ export class ManagedPanes implements Panes {
     const lines = await session.ask("list-sessions -F '#{session_name}|#{@buddy_managed}|#{@buddy_owner}'");
     return lines
       .map((line) => line.split("|"))
-      .filter(([, managed, owner]) => managed === "1" && owner === this.#owner)
+      .filter(([, managed, owner]) => managed === "1" && owner === this.session)
       .map(([name]) => name ?? "");
   }
 
   #session(name: string): TmuxSession {
+    if (name === this.session) return this.#default;
     const known = this.#sessions.get(name);
     if (known !== undefined) return known;
-    const session = new TmuxSession({ ...this.#options.session, session: name });
+    const session = new TmuxSession({ ...this.#options.session, session: name, owner: this.session });
     this.#sessions.set(name, session);
     return session;
   }
@@ -291,8 +304,13 @@ export class ManagedPanes implements Panes {
         hint: "Letters, digits, - and _ only.",
       });
     }
-    return name === this.#owner || name.startsWith(`${this.#owner}-`) ? name : `${this.#owner}-${name}`;
+    return name === this.session || name.startsWith(`${this.session}-`) ? name : `${this.session}-${name}`;
   }
+}
+
+/** The default session may get another name, its panes stay the same. */
+function paneKey(session: TmuxSession, pane: string): string {
+  return `${session.options.session}/${pane}`;
 }
 
 function paneName(name: string): string {

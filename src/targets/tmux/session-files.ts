@@ -1,6 +1,7 @@
 /** The private directory of a session on the target: its key, the start-up files of its shells, and what becomes of it later. */
 import bashInit from "../../../templates/shell-init/bash.sh" with { type: "text" };
 import fishInit from "../../../templates/shell-init/fish.fish" with { type: "text" };
+import prepare from "../../../templates/shell-init/prepare.sh" with { type: "text" };
 import shInit from "../../../templates/shell-init/sh.sh" with { type: "text" };
 import supervisor from "../../../templates/shell-init/supervisor.sh" with { type: "text" };
 import zprofile from "../../../templates/shell-init/zprofile.zsh" with { type: "text" };
@@ -23,40 +24,17 @@ const FILES: Readonly<Record<string, string>> = {
 const STAMP = Bun.hash(JSON.stringify(FILES)).toString(16);
 
 /**
- * Makes the private directory with the key and the start-up files: $1 name, $2 user id; $k is the key to use when there is none yet. A directory that belongs to somebody else is not used. What is written for every
- * command goes to memory where there is /dev/shm: rewriting a small file on ext4 is flushed to the disk each time (0.3 to 4 ms).
- * The time of `opened` keeps a directory from being taken for a leftover while its server is about to start.
+ * Puts the files in place: reads the key to use from stdin, takes the arguments of `prepareArguments`, and leaves key and
+ * directories in $k, $d and $r for what follows.
  */
-export const PREPARE = `
-own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
-name=$1 u=$2 d=
-for b in "/tmp/buddy-$2" "\${HOME-}/.cache/buddy"; do
-  ( umask 077; mkdir -p "$b/$name/zsh" ) 2>/dev/null
-  if own "$b" && own "$b/$name"; then d=$b/$name; break; fi
-done
-if [ -z "$d" ]; then echo 'buddy-error no private directory can be made in /tmp or ~/.cache'; exit 1; fi
-shift 2
-w=; [ -r "$d/stamp" ] && read -r w <"$d/stamp"
-[ -s "$d/key" ] || ( umask 077; printf '%s\\n' "$k" >"$d/key" )
-if [ "$w" != ${STAMP} ]; then (
-  umask 077
+export const PREPARE = `IFS= read -r k || exit 1
+s=${STAMP}
+files() {
 ${Object.entries(FILES)
-  .map(([name, text]) => `  printf %s ${quote(text)} >"$d/${name}"`)
+  .map(([name, text]) => `put "$d/${name}" ${quote(text)} || return`)
   .join("\n")}
-  echo ${STAMP} >"$d/stamp"
-); fi
-true >"$d/opened"
-IFS= read -r k <"$d/key"
-r=; [ -r "$d/run" ] && IFS= read -r r <"$d/run"
-for b in "$r" "/dev/shm/buddy-$u/$name" "$d"; do
-  [ -n "$b" ] && [ -d "\${b%/*/*}" ] && ( umask 077; mkdir -p "$b" ) 2>/dev/null && own "\${b%/*}" && own "$b" && break
-done
-[ "$b" = "$r" ] || ( umask 077; printf '%s\\n' "$b" >"$d/run" )
-r=$b
-`;
-
-/** Puts the files in place again, for `Transport.run`, which gives the key on stdin. */
-export const RESTORE_FILES = `IFS= read -r k || exit 1\n${PREPARE}`;
+}
+${prepare}`;
 
 export function prepareArguments(options: {
   readonly facts: Pick<MachineFacts, "uid">;

@@ -1,12 +1,24 @@
 /** One managed tmux session on the target: its control client, kept up across drops, and what its panes say. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
-import { PermanentRefusal, SessionGone } from "../errors.ts";
+import { within } from "../../lib/within.ts";
+import { PermanentRefusal, SessionGone, TmuxUnusable } from "../errors.ts";
 import type { TargetNotice, Transport } from "../target.ts";
 import { attachScript, type PaneShell } from "./bootstrap.ts";
 import { ControlClient, type Reply, tmuxQuote } from "./control.ts";
 import { markPane, PANE_FORMAT, type PaneRow, parsePanes } from "./pane-rows.ts";
-import { prepareArguments, RESTORE_FILES } from "./session-files.ts";
+import {
+  type Claim,
+  claimCommand,
+  freeName,
+  isHeld,
+  lastClaim,
+  LIST_OWNERS,
+  ownCommands,
+  ownMark,
+  releaseCommands,
+} from "./owner.ts";
+import { PREPARE, prepareArguments } from "./session-files.ts";
 
 export interface TmuxSessionOptions {
   readonly transport: Transport;
@@ -33,6 +45,23 @@ export interface PaneSink {
   paused(): void;
 }
 
+/** What there is of a session when a client has attached. */
+interface SessionLook {
+  readonly managed: boolean;
+  readonly key: string;
+  readonly claim: Claim;
+  readonly panes: readonly PaneRow[];
+  /** Process numbers of all clients of the server. */
+  readonly attached: ReadonlySet<string>;
+  /** Sessions of the server and who has them. */
+  readonly owners: readonly string[];
+}
+
+/** How long tmux may take to answer when a session is opened, and when that is said to take long. */
+const ATTACH_MS = 15_000;
+const SLOW_MS = 3000;
+const OPEN_ATTEMPTS = 4;
+const OPEN_AGAIN_MS = 100;
 const HEARTBEAT_MS = 3000;
 /** Between attempts; the transport waits by itself within each. */
 const BACKOFF_MS = [0, 500, 2000, 5000, 15_000, 30_000];
@@ -41,8 +70,12 @@ const EARLY_BYTES = 256 * 1024;
 const EARLY_PANES = 8;
 
 export class TmuxSession {
-  readonly name: string;
   readonly options: TmuxSessionOptions;
+  #name: string;
+  /** tmux's own number of the session: it stays when the operator renames it. */
+  #id = "";
+  readonly #mark = ownMark();
+  #claim = 0;
   readonly #sinks = new Map<string, PaneSink>();
   /** Output of panes that nobody follows yet: a new pane speaks before its number is known. */
   readonly #early = new Map<string, Buffer[]>();
@@ -58,7 +91,22 @@ export class TmuxSession {
 
   constructor(options: TmuxSessionOptions) {
     this.options = options;
-    this.name = options.session;
+    this.#name = options.session;
+  }
+
+  /** Another one than was asked for where another buddy works in that. */
+  get name(): string {
+    return this.#name;
+  }
+
+  /** Prefix of all names that belong together: that of the default session. */
+  get #owner(): string {
+    return this.options.session === this.options.owner ? this.name : this.options.owner;
+  }
+
+  /** How tmux commands address the session. */
+  get target(): string {
+    return tmuxQuote(`${this.#id}:`);
   }
 
   get key(): string {
@@ -99,7 +147,7 @@ export class TmuxSession {
   }
 
   async panes(): Promise<PaneRow[]> {
-    return parsePanes(await this.ask(`list-panes -s -t ${tmuxQuote(`=${this.name}`)} -F '${PANE_FORMAT}'`));
+    return parsePanes(await this.ask(this.#listPanes()));
   }
 
   follow(pane: string, sink: PaneSink): () => void {
@@ -116,7 +164,7 @@ export class TmuxSession {
   async restoreFiles(): Promise<void> {
     const { transport, socket } = this.options;
     const args = prepareArguments({ facts: transport.facts, socket, session: this.name });
-    const result = await transport.run(RESTORE_FILES, { args, input: `${this.#key}\n` });
+    const result = await transport.run(PREPARE, { args, input: `${this.#key}\n` });
     if (result.code !== 0) throw cannotWrite(result.stderr);
   }
 
@@ -130,34 +178,100 @@ export class TmuxSession {
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#heartbeat);
-    await this.#client?.close();
+    const client = this.#client;
+    if (client === undefined || client.closed) return;
+    void client.send(releaseCommands(this.#claim)).catch(() => {});
+    await client.close();
   }
 
   async #open(): Promise<boolean> {
     if (this.connected) return false;
     if (this.#key !== "") await this.options.transport.ensure();
-    const client = await this.#attach(true);
-    this.#client = client;
-    const target = tmuxQuote(`=${this.name}:`);
-    const [managed, key, panes, pid] = await client.send([
-      `show-options -qv -t ${target} @buddy_managed`,
-      `show-options -qv -t ${target} @buddy_key`,
-      `list-panes -s -t ${target} -F '${PANE_FORMAT}|#{pane_start_command}'`,
-      "display-message -p '#{client_pid}'",
-    ]);
-    this.#clientPid = Number(pid?.lines[0]) || 0;
-    const isManaged = managed?.lines[0] === "1";
-    const first = panes?.lines[0] ?? "";
-    if (!isManaged && !first.includes(`${this.#directory}/supervisor.sh`)) {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const { client, created } = await this.#attach(true);
+        const found = await this.#take(client, created, attempt);
+        if (found === undefined) continue;
+        this.#client = client;
+        this.#watch();
+        return found.fresh;
+      } catch (error) {
+        // The server went away between making the session and joining it.
+        if (!(error instanceof SessionGone)) throw error;
+        if (attempt >= OPEN_ATTEMPTS) throw new TmuxUnusable("target", error.message, { cause: error });
+        await Bun.sleep(OPEN_AGAIN_MS * attempt);
+      }
+    }
+  }
+
+  /** Claims the session; undefined where another buddy has it: then the name is another one already. */
+  async #take(client: ControlClient, created: boolean, attempt: number): Promise<{ fresh: boolean } | undefined> {
+    const seen = await this.#lookAtSession(client, created);
+    if (!seen.managed) {
       await client.close();
       throw new BuddyError("target", `the tmux session ${this.name} exists and is not buddy's`, {
         hint: "Name another one with --tmux NAME, or end that session.",
       });
     }
-    if (!isManaged) await this.#mark(client, target, parsePanes([first])[0]);
-    else if (key?.lines[0]) await this.#keepKey(key.lines[0]);
-    this.#watch();
-    return !isManaged;
+    if (!(await this.#claimAfter(client, seen))) {
+      await client.close();
+      const { session, owner } = this.options;
+      if (session !== owner) throw new BuddyError("tool", `another buddy works in the tmux session ${this.name}`);
+      this.#moveTo(freeName(session, seen.owners, seen.attached, attempt));
+      return undefined;
+    }
+    if (seen.key === "") await this.#markSession(client, seen.panes[0]);
+    else await this.#keepKey(seen.key);
+    return { fresh: seen.key === "" };
+  }
+
+  /** False where another buddy has the session. */
+  async #claimAfter(client: ControlClient, { claim, attached }: SessionLook): Promise<boolean> {
+    if (this.#isMine(claim)) {
+      this.#claim = claim.number;
+      void client.send(ownCommands({ number: claim.number - 1, value: "" }, this.#mark)).catch(() => {});
+      return true;
+    }
+    if (isHeld(claim, attached)) return false;
+    const [claimed, options] = await client.send([claimCommand(claim, this.#mark), "show-options"]);
+    const last = lastClaim(options?.lines ?? []);
+    if (claimed?.ok !== true || !this.#isMine(last)) return false;
+    this.#claim = last.number;
+    void client.send(ownCommands(claim, this.#mark)).catch(() => {});
+    return true;
+  }
+
+  #isMine({ value }: Claim): boolean {
+    return value.endsWith(`/${this.#mark}`);
+  }
+
+  async #lookAtSession(client: ControlClient, created: boolean): Promise<SessionLook> {
+    const replies = await client.send([
+      ...(created ? [claimCommand({ number: 0, value: "" }, this.#mark)] : []),
+      "display-message -p '#{session_id}|#{client_pid}'",
+      "show-options",
+      `list-panes -s -F '${PANE_FORMAT}'`,
+      "list-clients -F '#{client_pid}'",
+      LIST_OWNERS,
+    ]);
+    const [ids, options = [], panes = [], clients, owners = []] = replies.slice(-5).map((reply) => reply.lines);
+    const [id = "", pid] = ids?.[0]?.split("|") ?? [];
+    this.#id = id;
+    this.#clientPid = Number(pid) || 0;
+    return {
+      managed: options.some((line) => /^@buddy_managed "?1"?$/.test(line)),
+      key: /^@buddy_key "?(\w+)"?$/m.exec(options.join("\n"))?.[1] ?? "",
+      claim: lastClaim(options),
+      panes: parsePanes(panes),
+      attached: new Set(clients),
+      owners,
+    };
+  }
+
+  #moveTo(name: string): void {
+    this.#name = name;
+    this.#key = "";
+    this.#id = "";
   }
 
   /** Something cleaned the directory away, and the key made anew is not the one that the shells of this session know. */
@@ -169,23 +283,21 @@ export class TmuxSession {
     if (result.code !== 0) throw cannotWrite(result.stderr);
   }
 
-  async #mark(client: ControlClient, target: string, pane: PaneRow | undefined): Promise<void> {
-    const owner = tmuxQuote(this.options.owner);
+  async #markSession(client: ControlClient, pane: PaneRow | undefined): Promise<void> {
     await client.send([
-      `set-option -t ${target} @buddy_managed 1`,
-      `set-option -t ${target} @buddy_key ${this.#key}`,
-      `set-option -t ${target} @buddy_owner ${owner}`,
-      `set-option -t ${target} destroy-unattached off`,
-      ...(pane === undefined ? [] : markPane(pane.id, "shared", this.options.owner)),
+      `set-option -t ${this.target} @buddy_key ${this.#key}`,
+      `set-option -t ${this.target} destroy-unattached off`,
+      ...(pane === undefined ? [] : markPane(pane.id, "shared", this.#owner)),
     ]);
   }
 
-  async #attach(create: boolean): Promise<ControlClient> {
+  async #attach(create: boolean): Promise<{ readonly client: ControlClient; readonly created: boolean }> {
     const { transport, socket, shell, cwd, unset } = this.options;
     const script = attachScript({
       facts: transport.facts,
       socket,
       session: this.name,
+      owner: this.#owner,
       cwd,
       shell,
       unset,
@@ -203,23 +315,42 @@ export class TmuxSession {
       },
     });
     // A process that was never started knows why.
-    const said = await client.preamble.catch(async (error: unknown) => {
+    const said = await this.#greeting(client).catch(async (error: unknown) => {
       await process.pid;
       throw error;
     });
+    process.stdin.write("attached\n");
     const greeting = said.find((line) => line.startsWith("buddy ")) ?? "";
-    const [, key, directory] = /^buddy (\w+) (.+)$/.exec(greeting) ?? [];
-    if (key === undefined || directory === undefined) {
-      client.abandon("no greeting");
-      throw new BuddyError(
-        "target",
-        said.join(" ").replace(/^buddy-error /, "") || "the pane's start-up files are missing",
-      );
-    }
+    const [, key = "", directory = ""] = /^buddy (\w+) (.+)$/.exec(greeting) ?? [];
     this.#key = key;
     this.#directory = directory;
     this.#runDirectory = said.find((line) => line.startsWith("buddy-run "))?.slice("buddy-run ".length) ?? directory;
-    return client;
+    return { client, created: said.includes("buddy-created") };
+  }
+
+  /** What the start-up script says before tmux answers; throws TmuxUnusable with the reason when it does not come to that. */
+  async #greeting(client: ControlClient): Promise<readonly string[]> {
+    const { transport, notice, socket } = this.options;
+    const slow = setTimeout(
+      () => notice({ kind: "info", text: `${transport.label}: waiting for tmux to answer …` }),
+      SLOW_MS,
+    );
+    try {
+      const said = await within(client.preamble, ATTACH_MS);
+      if (said !== undefined) return said;
+      client.abandon("no answer");
+      const server = `the tmux server${socket === "" ? "" : ` ${socket}`}`;
+      const seconds = Math.round(ATTACH_MS / 1000);
+      throw new TmuxUnusable(
+        "target",
+        `${server} did not answer within ${seconds} s: it is stopped, or of another version`,
+        {
+          hint: `End it on the target with: tmux ${socket === "" ? "" : `-L ${socket} `}kill-server. Or leave the pane out: --no-tmux.`,
+        },
+      );
+    } finally {
+      clearTimeout(slow);
+    }
   }
 
   #connectedClient(): ControlClient {
@@ -251,7 +382,7 @@ export class TmuxSession {
   async #checkPanes(): Promise<void> {
     if (this.#sinks.size === 0 || !this.connected) return;
     const [reply] = await this.#connectedClient()
-      .send([`list-panes -s -t ${tmuxQuote(`=${this.name}`)} -F '${PANE_FORMAT}'`])
+      .send([this.#listPanes()])
       .catch(() => []);
     if (reply === undefined) return;
     this.#dropMissing(reply.ok ? parsePanes(reply.lines) : []);
@@ -269,6 +400,10 @@ export class TmuxSession {
     const sink = this.#sinks.get(pane);
     this.#sinks.delete(pane);
     sink?.gone("its pane was closed");
+  }
+
+  #listPanes(): string {
+    return `list-panes -s -t ${this.target} -F '${PANE_FORMAT}'`;
   }
 
   #lost(why: string): void {
@@ -297,32 +432,32 @@ export class TmuxSession {
         if (error instanceof PermanentRefusal) return this.#giveUp(error.message);
         continue;
       }
-      const client = await this.#attach(false).catch((error: unknown) => error as Error);
-      if (client instanceof Error) {
-        if (client instanceof SessionGone) break;
-        continue;
-      }
-      const resumed = await this.#resume(client, stale, remote).catch(() => false);
-      if (resumed !== false) return;
+      const attached = await this.#attach(false).catch((error: unknown) => error as Error);
+      if (attached instanceof SessionGone) break;
+      if (attached instanceof Error) continue;
+      const resumed = await this.#resume(attached.client, stale, remote).catch(() => "dropped" as const);
+      if (resumed === "resumed") return;
+      if (resumed === "taken") return this.#giveUp(`another buddy took the tmux session ${this.name} over meanwhile`);
     }
     this.#giveUp(`the tmux session ${this.name} is gone`);
   }
 
-  async #resume(client: ControlClient, stale: number, remote: boolean): Promise<void> {
+  async #resume(client: ControlClient, stale: number, remote: boolean): Promise<"resumed" | "taken"> {
+    const seen = await this.#lookAtSession(client, false);
+    if (!(await this.#claimAfter(client, seen))) {
+      await client.close();
+      return "taken";
+    }
     this.#client = client;
     this.#watch();
-    const [pid, panes] = await client.send([
-      "display-message -p '#{client_pid}'",
-      `list-panes -s -t ${tmuxQuote(`=${this.name}`)} -F '${PANE_FORMAT}'`,
-    ]);
-    this.#clientPid = Number(pid?.lines[0]) || 0;
     if (stale > 0 && stale !== this.#clientPid) {
       void this.options.transport.run('kill -9 "$1" 2>/dev/null; :', { args: [String(stale)] }).catch(() => {});
     }
-    this.#dropMissing(panes?.ok === true ? parsePanes(panes.lines) : []);
+    this.#dropMissing(seen.panes);
     for (const sink of this.#sinks.values()) sink.reconnected();
     if (remote)
       this.options.notice({ kind: "reconnected", text: `Connected to ${this.options.transport.label} again.` });
+    return "resumed";
   }
 
   #giveUp(why: string): void {

@@ -54,7 +54,7 @@ describe("the session", () => {
 
   test("is named after the target when there is no name", async () => {
     await using other = await openTestTarget("local", { shell: "sh" });
-    expect(other.target.identity.tmuxSession).toMatch(/^buddy-[0-9a-f]{4}$/);
+    expect(other.target.identity.tmuxSession).toMatch(/^buddy-[0-9a-f]{12}$/);
   });
 
   test("nothing was typed, printed or remembered at set-up", async () => {
@@ -402,10 +402,7 @@ describe("a buddy that comes back", () => {
     );
     const before = (first.target.shell as Pane).id;
     const notices: string[] = [];
-    await using second: Target = await openTarget({
-      ...first.options,
-      onNotice: (notice) => notices.push(notice.text),
-    });
+    await using second: Target = await first.again((notice) => notices.push(notice.text));
     expect((second.shell as Pane).id).toBe(before);
     expect((await second.shell.run("echo too early")).outcome).toMatchObject({
       kind: "running",
@@ -425,7 +422,7 @@ describe("a buddy that comes back", () => {
     const { tmuxSession } = first.target.identity;
     for (const place of ["/tmp", "/dev/shm"])
       await Bun.$`rm -rf ${place}/buddy-${process.getuid?.()}/${first.options.tmuxSocket}.${tmuxSession}`.quiet();
-    await using second = await openTarget(first.options);
+    await using second = await first.again();
     const result = await second.shell.run("echo $MARK", { waitMs: 10_000 });
     expect(result).toMatchObject({ outcome: { kind: "exited", code: 0 }, output: { head: "kept\n" } });
   });
@@ -437,7 +434,7 @@ describe("a buddy that comes back", () => {
     const directory = `/tmp/buddy-${process.getuid?.()}/${first.options.tmuxSocket}.${tmuxSession}`;
     writeFileSync(join(directory, "key"), `${"0".repeat(32)}\n`);
     await first.tmux("set-option", "-t", tmuxSession, "@buddy_key", "0".repeat(32));
-    await using second = await openTarget(first.options);
+    await using second = await first.again();
     const result = await second.shell.run("true");
     expect(result.outcome).toMatchObject({ kind: "lost", why: expect.stringContaining("does not tell") });
   });

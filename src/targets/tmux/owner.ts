@@ -1,0 +1,102 @@
+/** Which buddy works in a tmux session: one at a time, recorded in the session itself, where tmux decides between two. */
+import { readFileSync, readlinkSync } from "node:fs";
+import { hostname } from "node:os";
+import { isAlive } from "../../lib/is-alive.ts";
+
+/**
+ * Claims are numbered: `@buddy_client_3` follows `@buddy_client_2`, and tmux sets an option that exists only once (`-o`),
+ * so of two who take over from the same predecessor one fails. The highest number counts.
+ */
+export interface Claim {
+  readonly number: number;
+  /** Process of the control client, then who started it; "free" after the owner left. */
+  readonly value: string;
+}
+
+const FREE = "free";
+
+/** From `show-options -t SESSION`. */
+export function lastClaim(options: readonly string[]): Claim {
+  let last: Claim = { number: 0, value: FREE };
+  for (const line of options) {
+    const [, number, value] = /^@buddy_client_(\d{1,9}) "?([\w/]+)"?$/.exec(line) ?? [];
+    if (Number(number) > last.number) last = { number: Number(number), value: value ?? "" };
+  }
+  return last;
+}
+
+/** The command that claims the client's own session after `last`; it fails when another buddy was faster. */
+export function claimCommand(last: Claim, mine: string): string {
+  return `set-option -o -F @buddy_client_${last.number + 1} '#{client_pid}/${mine}'`;
+}
+
+/** After a claim succeeded: who has the session is shown where all sessions are listed, and the claim before is dropped. */
+export function ownCommands(last: Claim, mine: string): string[] {
+  return [
+    `set-option -F @buddy_client '#{client_pid}/${mine}'`,
+    ...(last.number === 0 ? [] : [`set-option -q -u @buddy_client_${last.number}`]),
+  ];
+}
+
+/** Leaves the session to whoever comes next. */
+export function releaseCommands(number: number): string[] {
+  return [`set-option @buddy_client_${number} ${FREE}`, `set-option @buddy_client ${FREE}`];
+}
+
+/** Sessions and who has them, for `freeName`. */
+export const LIST_OWNERS = "list-sessions -F '#{session_name}|#{@buddy_client}'";
+
+/** NAME_2, NAME_3, …: the first that is not in use; a later one by chance after others were faster. */
+export function freeName(base: string, listed: readonly string[], attached: ReadonlySet<string>, attempt: number) {
+  const owners = new Map(listed.map((line) => line.split("|") as [string, string]));
+  const free: string[] = [];
+  for (let number = 2; free.length < attempt; number++) {
+    const name = `${base}_${number}`;
+    const value = owners.get(name);
+    if (value === undefined || !isHeld({ value }, attached)) free.push(name);
+  }
+  return free[Math.floor(Math.random() * free.length)] ?? `${base}_2`;
+}
+
+/** Whether this claim is held: by a process of this machine that lives, or by a client from elsewhere that is attached. */
+export function isHeld({ value }: Pick<Claim, "value">, attached: ReadonlySet<string>): boolean {
+  const [client = "", host = "", pid = "", start = ""] = value.split("/");
+  if (value === FREE || host === "") return false;
+  if (host !== thisHost()) return attached.has(client);
+  return isAlive(Number(pid)) && startOf(pid) === start;
+}
+
+/** Host, process and its start; a session of its own for each call, as one process may work in several. */
+export function ownMark(): string {
+  return `${thisHost()}/${process.pid}/${startOf("self")}/${++count}`;
+}
+
+let count = 0;
+
+/** Process numbers mean something only within one machine, boot and container. */
+function thisHost(): string {
+  host ??= Bun.hash(
+    [
+      hostname(),
+      quietly(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")),
+      quietly(() => readlinkSync("/proc/self/ns/pid")),
+    ].join(" "),
+  ).toString(16);
+  return host;
+}
+
+let host: string | undefined;
+
+/** In clock ticks after boot: a process number may be given again. "0" where there is no /proc. */
+function startOf(pid: string): string {
+  const stat = quietly(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "0";
+}
+
+function quietly(read: () => string): string {
+  try {
+    return read();
+  } catch {
+    return "";
+  }
+}

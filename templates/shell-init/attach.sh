@@ -1,0 +1,52 @@
+# buddy: attaches a control client: $1 directory to start in, $2 tmux, $3 its socket name, $4 session, $5 not empty: made
+# when it is missing, $6 owner; then the command of its first pane.
+printf 'buddy %s %s\nbuddy-run %s\n' "$k" "$d" "$r"
+unset TMUX TMUX_PANE
+cd "$1" 2>/dev/null
+created= tmux=$2 socket=$3 session=$4 create=$5 owner=$6
+shift 6
+tmux() { if [ -n "$socket" ]; then "$tmux" -u -L "$socket" "$@"; else "$tmux" -u "$@"; fi; }
+# One at a time: tmux before 3.7 crashes when a session is made or left in the very moment in which a control client joins.
+# The server must not inherit the lock.
+exec 9>>"${d%/*}/lock"
+flock -w 5 9 2>/dev/null
+if [ -n "$create" ]; then
+  if ! tmux has-session -t "=$session" 2>/dev/null 9>&-; then
+    for a; do
+      shift
+      case $a in @supervisor@) a=$d/supervisor.sh ;; esac
+      set -- "$@" "$a"
+    done
+    set -- new-session -d -s "$session" -n buddy-shared -x 200 -y 50 "$@" \; set-option -t "=$session:" @buddy_managed 1 \
+      \; set-option -t "=$session:" @buddy_owner "$owner"
+    [ -z "$socket" ] || set -- set-option -g history-limit 20000 \; "$@"
+    created=1
+    if ! e=$(tmux "$@" 2>&1 9>&-); then
+      case $e in
+      *'duplicate session'*) created= ;;
+      *)
+        echo "buddy-error $e"
+        exit 1
+        ;;
+      esac
+    fi
+  fi
+  [ -z "$created" ] || echo buddy-created
+fi
+# The guard around the client matters: a control client whose reader died stays for ever, freezes the pane and blocks
+# kill-server. `cat` sees the end of stdin; the group is this client's own. It also keeps stdout open, so the end is
+# reported in words.
+# The first line on stdin says that the client is attached: then the next one may come.
+{
+  IFS= read -r a
+  flock -u 9 2>/dev/null
+  cat
+  flock -w 2 9 2>/dev/null
+  exec >&-
+  sleep 0.2 2>/dev/null || sleep 1
+  kill 0
+} | {
+  exec 9>&-
+  tmux -C attach-session -t "=$session" -f ignore-size,pause-after=10
+  printf '\nbuddy-exit %s %s\n' "$k" "$?"
+}
