@@ -1,5 +1,6 @@
 /** Speed of what every foreign text and page passes: the terminal filter, redaction, URL verdicts, HTML to text. */
 import { redactor } from "../src/lib/redact.ts";
+import { Privacy } from "../src/policy/privacy.ts";
 import { showText } from "../src/policy/terminal-text.ts";
 import { judgeUrl } from "../src/policy/urls.ts";
 import { htmlText } from "../src/tools/page/html-text.ts";
@@ -23,6 +24,20 @@ for (const [name, text] of Object.entries({ plain, colored, hostile }))
 
 const redact = redactor(["0123456789abcdef0123456789abcdef"]);
 await measure("redaction, plain", "MB", plain.length / MB, () => redact(plain));
+
+const log = [
+  "Nov 16 14:07:10 web1 sshd[4711]: Accepted publickey for deploy from 10.0.0.7 port 50022 ssh2: ED25519",
+  "2026-11-16T14:07:10Z INFO [http] GET /api/v1/users?id=42 200 12ms request_id=9f8e7d6c-1234-4abc-9def-001122334455",
+  "drwxr-xr-x  2 root root 4096 Nov 16 14:07 node_modules/some-package/dist/token-store/index.js",
+  "",
+].join("\n");
+const settings = `db:\n  host: db.internal\n  user: shop\n  password: ${"s3cr3t"}-${"a1b2c3"}\n  pool: 10\n`;
+const samples = { plain, log: log.repeat(12_000), settings: settings.repeat(50_000) };
+for (const [name, text] of Object.entries(samples)) {
+  const privacy = new Privacy({ mask: true, own: () => ["0123456789abcdef0123456789abcdef"] });
+  for (let n = 0; n < 50; n++) privacy.mask(`token=${n}x8Wq2Zt6Yp0Lk4Nv9Bx${n}`, { from: "bench" });
+  await measure(`masking, ${name}`, "MB", text.length / MB, () => privacy.mask(text, { from: "bench" }));
+}
 
 const urls = ["https://example.com/a?b=c", "http://2130706433/", "https://[2606:4700::1]/", "http://u:p@x.test/"];
 await measure("URL verdicts", "verdicts", 40_000, async () => {

@@ -1,5 +1,5 @@
 /** The one engine that finds secrets nobody named before: well-known shapes, places in which secrets stand, files of secrets. */
-import { inPlace, kindOfPlace, kindOfShape, NO_SECRET, placeHint, shapes } from "./secret-shapes.ts";
+import { inPlace, kindOfPlace, kindOfShape, NO_SECRET, placeHint, shapeHint, shapes } from "./secret-shapes.ts";
 
 export interface SecretSpan {
   readonly start: number;
@@ -11,10 +11,7 @@ export interface SecretSpan {
 /** In order and without overlaps. */
 export function findSecrets(text: string): SecretSpan[] {
   const spans: SecretSpan[] = [];
-  const shape = shapes();
-  shape.lastIndex = 0;
-  for (let match = shape.exec(text); match !== null; match = shape.exec(text))
-    spans.push({ start: match.index, end: match.index + match[0].length, kind: kindOfShape(match[0]) });
+  findShapes(text, spans);
   findInDocuments(text, spans);
   findInPlaces(text, spans);
   return merged(spans);
@@ -47,6 +44,22 @@ export function merged<S extends { readonly start: number; readonly end: number 
     else if (span.end > last.end) out[out.length - 1] = { ...last, end: span.end };
   }
   return out;
+}
+
+function findShapes(text: string, spans: SecretSpan[]): void {
+  const hint = shapeHint();
+  const shape = shapes();
+  hint.lastIndex = 0;
+  for (let match = hint.exec(text); match !== null; match = hint.exec(text)) {
+    let start = match.index;
+    // The only shape that does not begin with its mark: digits, then :AA.
+    if (match[0] === ":AA") while (start > 0 && match.index - start < 10 && /[0-9]/.test(text[start - 1]!)) start--;
+    shape.lastIndex = start;
+    const value = shape.exec(text)?.[0];
+    if (value === undefined) continue;
+    spans.push({ start, end: start + value.length, kind: kindOfShape(value) });
+    hint.lastIndex = start + value.length;
+  }
 }
 
 /** Looked for only around the words that such a place has. */

@@ -59,14 +59,20 @@ const PRIVATE_KEY = String.raw`-----BEGIN ${KEY_LABEL}-----(?:[^-"]*(?:(?:-(?!--
 const PUTTY_KEY = String.raw`Private-Lines: [0-9]{1,3}(?:\r?\n[A-Za-z0-9+/=]{4,64})+`;
 const WEBHOOK = String.raw`https:\/\/(?:hooks\.slack\.com\/(?:services|workflows)|discord(?:app)?\.com\/api\/webhooks)\/[A-Za-z0-9/_-]{20,}`;
 
-/** Replaced whole. */
+/** How each shape begins: found twice as fast as the shapes themselves, and most text has none of it. */
+export const shapeHint = once(
+  () =>
+    /[sr]k[-_]|whsec_|gh[pousr]_|github_pat_|gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|imt)-|xox[a-z]-|xapp-|A[KSBC][IC]A|AIza|ya29\.|GOCSPX|npm_|pypi-|hf_|gsk_|xai-|r8_|do[opr]_v1|dckr_|hv[sbr]\.|tskey-|SG\.|gl(?:sa|c)_|shp[acps][ast]_|dapi|ATATT3|NRAK-|lin_api|ntn_|sntry|dp\.[psc]|sb(?:p|_secret)_|:AA|AGE-SECRET|eyJ|\$[0-9a-z]{1,8}\$|-----BEGIN|Private-L|https:\/\/(?:hooks|discord)/g,
+);
+
+/** At one place; replaced whole. */
 export const shapes = once(
   () =>
     new RegExp(
       `${START}(?:${tokenShapes()
         .map(({ shape }) => shape.source)
         .join("|")})|${PRIVATE_KEY}|${PUTTY_KEY}|${WEBHOOK}`,
-      "g",
+      "y",
     ),
 );
 

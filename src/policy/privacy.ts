@@ -96,8 +96,8 @@ export class Privacy {
   mask(text: string, context: MaskContext): string {
     if (!this.enabled || text === "") return text;
     // Most prompts are a sentence: they need none of what follows.
-    if (context.output === undefined && this.#secrets.size === 0 && !MAY_HOLD_SECRETS.test(text))
-      return this.hideOwn(text);
+    const whole = context.output === undefined && context.cutStart !== true && context.cutEnd !== true;
+    if (whole && this.#secrets.size === 0 && !MAY_HOLD_SECRETS.test(text)) return this.hideOwn(text);
     const clean = this.hideOwn(text);
     const spans = this.#spans(clean, context);
     return replaceSpans(clean, spans, (span, value) => this.#replacement(span, value, context.from));
@@ -367,5 +367,5 @@ function stars(value: string): string {
 
 function harmlessEnd(text: string, cut: number): boolean {
   const end = text.slice(cut);
-  return !/[0-9]/.test(end) && !/[A-Za-z0-9_-]$/.test(end) && !unfinished().test(text.slice(Math.max(0, cut - 200)));
+  return !/[0-9\s]/.test(end) && !/[A-Za-z0-9_-]$/.test(end) && !unfinished().test(text.slice(Math.max(0, cut - 200)));
 }
