@@ -39,7 +39,7 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
   const readOnly = plain && commands.every((item) => item.readOnly);
   const elsewhere = judged.some((item) => item.danger !== undefined)
     ? undefined
-    : dangerElsewhere(command, walked.commands, context, cwd);
+    : dangerElsewhere(walked, context, cwd);
   const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd, elsewhere });
   const danger =
     elsewhere !== undefined ||
@@ -129,26 +129,23 @@ function dangerOf(found: FoundCommand, cwd: string | undefined): Danger | undefi
 }
 
 /** A danger that fish, zsh or a plain POSIX shell would find in the text although bash does not. */
-function dangerElsewhere(
-  text: string,
-  known: readonly FoundCommand[],
-  context: ShellContext,
-  cwd: string | undefined,
-): Danger | undefined {
+function dangerElsewhere(known: Walked, context: ShellContext, cwd: string | undefined): Danger | undefined {
   const key = ({ argv }: FoundCommand) => argv.map((word) => word.value).join("\0");
   let judged: Set<string> | undefined;
-  for (const reading of otherReadings(text)) {
+  for (const reading of known.texts.flatMap((text) => otherReadings(text)).slice(0, MOST_READINGS)) {
     const walked = walkText(reading, context);
     if (walked.forkBomb) return FORK_BOMB;
     for (const found of walked.commands) {
       // What bash runs, too, was judged with the directory it runs in.
-      judged ??= new Set(known.map(key));
+      judged ??= new Set(known.commands.map(key));
       const danger = judged.has(key(found)) ? undefined : dangerOf(found, cwd);
       if (danger !== undefined) return danger;
     }
   }
   return undefined;
 }
+
+const MOST_READINGS = 48;
 
 function overall(
   text: string,

@@ -232,7 +232,10 @@ function requoted(text: string, random: Seeded): string {
     case 2:
       return `${text.slice(0, middle)}''${text.slice(middle)}`;
     case 3:
-      return /^[\w.-]/.test(text.slice(middle)) ? `${text.slice(0, middle)}\\${text.slice(middle)}` : text;
+      // Not the letters that stand for another character behind a backslash in fish.
+      return /^[dghijklmopqswyz.-]/i.test(text.slice(middle))
+        ? `${text.slice(0, middle)}\\${text.slice(middle)}`
+        : text;
     case 4:
       return `${text.slice(0, middle)}"${text.slice(middle)}"`;
     case 5:

@@ -9,7 +9,7 @@ export function otherReadings(text: string): readonly string[] {
   const substituted = asSubstitutions(tokens);
   if (!DANGEROUS.test(substituted) && !/\|\s*\w+\s*&/.test(plain)) return [];
   const found = new Set<string>([substituted]);
-  for (const piece of piecesOf(tokens)) if (DANGEROUS.test(piece) || piece.includes("'")) found.add(piece);
+  if (STRUCTURE.test(unquoted(tokens))) for (const piece of piecesOf(tokens)) found.add(piece);
   const functions = plain.replace(FISH_FUNCTION, "$1(){ $2; };");
   if (functions !== plain) found.add(functions);
   found.delete(text);
@@ -19,12 +19,14 @@ export function otherReadings(text: string): readonly string[] {
 const LONGEST = 4_096;
 const MOST_READINGS = 24;
 
-/** Whatever makes shells disagree: parentheses, escapes, words with = in front, keywords of other shells, [[ and ((. */
-const DIVERGES =
-  /(?<![$<>\\])\(|\\[xXuU0-7cnt]|\[\[|\\'|(?:^|[\s;&|])(?:=\S|-\s|(?:end|begin|repeat|foreach|and|or|not|function|always|noglob|nocorrect|switch)\b)/;
+/** Whatever makes shells disagree on where commands begin: parentheses, [[ and ((, names with = in front, keywords. */
+const STRUCTURE =
+  /(?<![$<>\\])\(|\[\[|(?:^|[\s;&|])(?:=\S|-\s|(?:end|begin|repeat|foreach|and|or|not|function|always|noglob|nocorrect|switch)(?=[\s;&|]|$))/;
+/** The same, and escapes that stand for other characters in fish. */
+const DIVERGES = new RegExp(`${STRUCTURE.source}|\\\\[xXuU0-7cnt]|\\\\'`);
 /** Names of the programs that dangers are about. */
 const DANGEROUS =
-  /(?:^|[^\w-])(?:g?rm|srm|rmtree|git|dd|dcfldd|tee|cp|mv|g?find|rsync|ch(?:mod|own|grp)|mk\w+|newfs\w*|wipe\w*|shred|truncate|fallocate|blkdiscard|badblocks|s?g?c?fdisk|gdisk|parted|cryptsetup|(?:lv|vg|pv)\w+|lvm|zpool|zfs|btrfs|mdadm|hdparm|nvme|sg_format|flash\w+|diskutil|eval|sh|bash|source)(?![\w-])/;
+  /(?:^|[^\w-])(?:g?rm|srm|rmtree|git|dd|dcfldd|tee|cp|mv|g?find|rsync|ch(?:mod|own|grp)|mk\w+|newfs\w*|wipe\w*|shred|truncate|fallocate|blkdiscard|badblocks|s?g?c?fdisk|gdisk|parted|cryptsetup|(?:lv|vg|pv)\w+|lvm|zpool|zfs|btrfs|mdadm|hdparm|nvme|sg_format|flash\w+|diskutil|eval|sh|bash|source)(?![\w-])|of=|\/dev\//;
 
 /** Words of other shells that stand in front of a command. */
 const IN_FRONT = new Set(
@@ -43,18 +45,25 @@ type Token =
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
   const pattern =
-    /'((?:[^'\\]|\\[^])*)'|"((?:[^"\\]|\\[^])*)"|\\(x[0-9a-fA-F]{1,2}|X[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c[a-z]|[^])|(#[^\n]*)|(\(+)|(\)+)|(&&|\|\||[;&|\n])|([ \t]+)|([^'"\\()&|;\n \t#]+|[^])/g;
+    /\$?'((?:[^'\\]|\\[^])*)'|\$?"((?:[^"\\]|\\[^])*)"|\\(x[0-9a-fA-F]{1,2}|X[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c[a-z]|\n[ \t]*|[^])|(#[^\n]*)|(\(+)|(\)+)|(&&|\|\||[;&|\n])|([ \t]+)|([^'"\\()&|;\n \t#]+|[^])/g;
   let blank = true;
   for (const [whole, single, double, escape, comment, open, close, end, space, other] of text.matchAll(pattern)) {
     if (comment !== undefined) {
       if (!blank) tokens.push({ kind: "text", text: whole });
-    } else if (single !== undefined) tokens.push({ kind: "quoted", text: single.replace(/\\([\\'])/g, "$1") });
+    } else if (single !== undefined)
+      tokens.push({
+        kind: "quoted",
+        text: whole.startsWith("$")
+          ? single.replace(ESCAPE, (_, escape: string) => unescaped(escape))
+          : single.replace(/\\([\\'])/g, "$1"),
+      });
     else if (double !== undefined)
       tokens.push(
         /[$`]/.test(double)
           ? { kind: "text", text: whole }
           : { kind: "quoted", text: double.replace(/\\([\\"])/g, "$1") },
       );
+    else if (escape?.startsWith("\n") === true) tokens.push({ kind: "text", text: "" });
     else if (escape !== undefined) tokens.push({ kind: "quoted", text: unescaped(escape) });
     else if (open !== undefined) tokens.push({ kind: "open", text: whole });
     else if (close !== undefined) tokens.push({ kind: "close", text: whole });
@@ -64,6 +73,12 @@ function tokensOf(text: string): Token[] {
     blank = space !== undefined || end !== undefined || open !== undefined;
   }
   return tokens;
+}
+
+const ESCAPE = /\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c[a-z]|[^])/g;
+
+function unquoted(tokens: readonly Token[]): string {
+  return tokens.map((token) => (token.kind === "quoted" || token.text.startsWith('"') ? "x" : token.text)).join("");
 }
 
 function unescaped(escape: string): string {
@@ -102,6 +117,9 @@ function piecesOf(tokens: readonly Token[]): string[] {
   for (const token of tokens) {
     if (token.kind === "open" || token.kind === "close" || token.kind === "end") flush();
     else piece += token.kind === "quoted" ? quoted(token.text) : token.text;
+    // A substitution in double quotes holds commands of its own.
+    if (token.kind === "text" && /^\$?"[^]*\$\(/.test(token.text))
+      pieces.push(...piecesOf(tokensOf(token.text.replace(/^\$?"|"$/g, ""))));
   }
   flush();
   return pieces;

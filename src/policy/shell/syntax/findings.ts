@@ -17,6 +17,8 @@ export class Findings {
   readonly calls = new CallGraph();
   readonly writes: Write[] = [];
   readonly reads: Read[] = [];
+  /** Texts that a shell would be given. */
+  readonly texts: string[] = [];
   /** Some program makes other text out of text that is written out: a name need not look like what it is. */
   computed = false;
   depth = 0;
@@ -35,6 +37,7 @@ export class Findings {
       writes: this.writes,
       reads: this.reads,
       computed: this.computed,
+      texts: this.texts,
       forkBomb: this.calls.isBomb(),
     };
   }
@@ -105,6 +108,8 @@ export interface Walked {
   readonly effects: readonly string[];
   readonly writes: readonly Write[];
   readonly reads: readonly Read[];
+  /** The text itself and those it gives to a shell. */
+  readonly texts: readonly string[];
   /** Text is made out of text that is written out. */
   readonly computed: boolean;
   readonly forkBomb: boolean;

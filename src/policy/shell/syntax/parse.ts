@@ -47,10 +47,16 @@ export function parseInner(text: string, before: readonly string[] = []): Parsed
   const refused = (why: string): Parsed => ({ script: undefined, source: text, uncertain: [...uncertain, why] });
   if (text.length > MOST_TEXT) return refused("it is too long to check");
   if (limit !== undefined) return refused(limit);
-  const source = end < text.length ? text.slice(0, end) : text;
+  let source = end < text.length ? text.slice(0, end) : text;
   if (end < text.length) uncertain.push("it has more commands than are checked");
   // Old arithmetic and ${ command; }: unbash accepts them unclosed, and shells and their versions differ on them.
   if (/\$\[|\$\{[\s|]/.test(source)) uncertain.push("it uses $[ ] or ${ }, which shells read differently");
+  // fish and mksh take `a | ! b`: what is behind the mark is looked at all the same.
+  const positive = source.replace(/'[^']*'|(\|(?:\s|\\\n)*)!(?=\s)/g, (found, pipe?: string) =>
+    pipe === undefined ? found : `${pipe} `,
+  );
+  if (positive !== source) uncertain.push("it cannot be parsed: ! behind a pipe");
+  source = positive;
   try {
     const script = parse(source);
     const error = script.errors?.[0];

@@ -220,6 +220,7 @@ export class SimpleCommands {
     if (different !== undefined) this.found.uncertain(different);
     const parsed = parseInner(text);
     for (const why of parsed.uncertain) this.found.uncertain(why);
+    this.found.texts.push(text);
     if (parsed.script === undefined) {
       this.found.anyShell = anyShell;
       return undefined;

@@ -21,6 +21,7 @@ export function walkText(text: string, context: WalkContext = {}): Walked {
   const found = new Findings();
   const { script, source, uncertain } = parseText(text);
   for (const why of uncertain) found.uncertain(why);
+  found.texts.push(text);
   found.anyShell = !isBash(context.shell);
   const different = found.anyShell ? outsideCommonGrammar(text) : undefined;
   if (different !== undefined) found.uncertain(different);
