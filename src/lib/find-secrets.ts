@@ -1,5 +1,14 @@
 /** The one engine that finds secrets nobody named before: well-known shapes, places in which secrets stand, files of secrets. */
-import { inPlace, kindOfPlace, kindOfShape, NO_SECRET, placeHint, shapeHint, shapes } from "./secret-shapes.ts";
+import {
+  inPlace,
+  isPlain,
+  kindOfPlace,
+  kindOfShape,
+  NO_SECRET,
+  placeHint,
+  shapeHint,
+  shapes,
+} from "./secret-shapes.ts";
 
 export interface SecretSpan {
   readonly start: number;
@@ -74,7 +83,8 @@ function findInPlaces(text: string, spans: SecretSpan[]): void {
       if (found === null) continue;
       const lead = found.groups?.["lead"] ?? "";
       const end = from + found[0].length;
-      if (!NO_SECRET.test(lead)) spans.push({ start: from + lead.length, end, kind: kindOfPlace(lead) });
+      if (!NO_SECRET.test(lead) && !isPlain(lead, text.slice(from + lead.length, end)))
+        spans.push({ start: from + lead.length, end, kind: kindOfPlace(lead) });
       hint.lastIndex = Math.max(hint.lastIndex, end);
       break;
     }

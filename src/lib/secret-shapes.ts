@@ -10,7 +10,10 @@ const tokenShapes = (): readonly Shape[] => [
   { kind: "Stripe key", shape: /(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{20,}/ },
   { kind: "Anthropic key", shape: /sk-ant-[A-Za-z0-9_-]{16,}/ },
   { kind: "OpenRouter key", shape: /sk-or-[A-Za-z0-9_-]{16,}/ },
-  { kind: "OpenAI key", shape: /sk-(?:(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}|[A-Za-z]{24,}(?![A-Za-z_-]))/ },
+  {
+    kind: "OpenAI key",
+    shape: /sk-(?!ssh-|ecdsa-)(?:(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}|[A-Za-z]{24,}(?![A-Za-z_-]))/,
+  },
   { kind: "GitHub token", shape: /gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}/ },
   { kind: "GitLab token", shape: /gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|imt)-[A-Za-z0-9_-]{16,}/ },
   { kind: "Slack token", shape: /xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}/ },
@@ -158,6 +161,11 @@ const PLACES: readonly { readonly lead: string; readonly secret: string }[] = [
     secret: VALUE,
   },
   {
+    // DB_PASSWORD=word, in capitals (see isPlain): what code assigns is written otherwise
+    lead: String.raw`${PREFIX}(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_KEY|SECRET_KEY|ACCESS_KEY|PRIVATE_KEY)=(?:${QUOTE})?`,
+    secret: String.raw`(?!${MASKED}|(?:your|my|the|some|change|example|password|passwd|secret|token|none|null|true|false|redacted|x{3,})[\w-]{0,20}(?:["'&;,\s\\]|$))[A-Za-z][A-Za-z_-]{3,}(?=["'&;,\s\\]|$)`,
+  },
+  {
     // scheme://user:…@host
     lead: String.raw`[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/:@"'<>]{0,256}:(?=[^\s/@"'<>]{1,256}@)`,
     secret: String.raw`(?!${MASKED}|\$[{(A-Za-z_])[^\s/@"'<>]+`,
@@ -174,6 +182,15 @@ export const placeHint = once(
 export const inPlace = once(
   () => new RegExp(`${START}(?:${PLACES.map(({ lead, secret }) => `(?<lead>${lead})${secret}`).join("|")})`, "iy"),
 );
+
+/** What documentation has in the place of a secret. */
+const PLACEHOLDER = /^(?:password|passwd|pass|secret|token|api_?key|key|changeme|example|x{3,}|\*{3,}|\.{3,}|…+)$/i;
+
+/** A placeholder, or a word that is assigned to a name in small letters, which is code or prose. */
+export function isPlain(lead: string, value: string): boolean {
+  if (PLACEHOLDER.test(value)) return true;
+  return /^[A-Za-z0-9_.-]+=\\{0,3}["']?$/.test(lead) && lead !== lead.toUpperCase() && /^[A-Za-z_-]+$/.test(value);
+}
 
 /** Counters, and marks of where a list goes on: no secrets, whatever they are called. */
 export const NO_SECRET =

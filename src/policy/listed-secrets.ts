@@ -4,12 +4,25 @@ import { words } from "../lib/words.ts";
 import type { OutputKind } from "./output-kind.ts";
 
 export function listedSecrets(text: string, kind: OutputKind): SecretSpan[] {
-  if (kind === "ordinary") return [];
   const spans: SecretSpan[] = [];
+  if (kind === "ordinary" || kind === "settings") foundInFiles(text, spans);
+  if (kind === "ordinary") return spans;
   if (kind === "settings") settings(text, spans);
   // A table of names: `kubectl get secret` without -o shows no value.
   else if (kind !== "secrets" || !isTable(text)) lines(text, kind, spans);
   return spans;
+}
+
+/** A variable is named like what holds a secret. */
+export function isTellingName(name: string): boolean {
+  return TELLING_NAME.test(name.toUpperCase());
+}
+
+/** `grep -r` in a directory: lines of .env files among others. */
+function foundInFiles(text: string, spans: SecretSpan[]): void {
+  if (!text.includes(".env")) return;
+  for (const match of text.matchAll(/^(\S*\.env(?:\.[\w-]+)?[:-](?:\d+[:-])?)(.*=.*)$/gm))
+    line(match[2] ?? "", match.index + (match[1] ?? "").length, "screen", spans);
 }
 
 /** In a file of settings also a plain word behind a telling name is a secret. */

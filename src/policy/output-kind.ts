@@ -15,6 +15,7 @@ export function outputKind(commands: readonly (readonly string[])[], extra: read
     const name = program.slice(program.lastIndexOf("/") + 1);
     if (listsVariables(name, rest)) raise("variables");
     if ([...PRINTS_SECRETS, ...extra].some((entry) => matches(entry, name, rest))) raise("secrets");
+    if (PRINTS_SETTINGS.some((entry) => matches(entry, name, rest))) raise("settings");
     if (!NAMES_ONLY.has(name)) for (const word of rest) raise(fileKind(word));
   }
   return kind;
@@ -128,6 +129,25 @@ const PRINTS_SECRETS: readonly string[] = [
   "etcdctl get",
   "consul kv get",
   "systemctl show-environment",
+];
+
+/** Commands that print what is in files of settings. */
+const PRINTS_SETTINGS: readonly string[] = [
+  "helm get",
+  "kubectl get configmap",
+  "kubectl get cm",
+  "kubectl describe",
+  "docker inspect",
+  "docker compose config",
+  "podman inspect",
+  "terraform show",
+  "terraform output",
+  "ansible-inventory",
+  "systemctl cat",
+  "systemctl show",
+  "nginx -T",
+  "git config",
+  "redis-cli config",
 ];
 
 function matches(entry: string, name: string, rest: readonly string[]): boolean {

@@ -3,7 +3,7 @@ import { findSecrets, replaceSpans, type SecretSpan } from "../lib/find-secrets.
 import { type KnownSpan, KnownSecrets } from "../lib/known-secrets.ts";
 import { safeCut } from "../lib/redact.ts";
 import { unfinished } from "../lib/secret-shapes.ts";
-import { listedSecrets } from "./listed-secrets.ts";
+import { isTellingName, listedSecrets } from "./listed-secrets.ts";
 import { outgoingSecret } from "./outgoing-secret.ts";
 import type { OutputKind } from "./output-kind.ts";
 import { insertLiterals } from "./shell-literal.ts";
@@ -166,7 +166,7 @@ export class Privacy {
     const secret = this.#secrets.get(number);
     if (secret !== undefined && !this.#used.has(number)) {
       this.#used.add(number);
-      if (!isTelling(secret.value)) this.#known = undefined;
+      this.#known = undefined;
     }
     return secret?.value;
   }
@@ -222,8 +222,9 @@ export class Privacy {
     return this.#known;
   }
 
-  #learn({ value, number }: NamedSecret): void {
-    const telling = isTelling(value);
+  #learn({ value, number, kind }: NamedSecret): void {
+    // Of a variable that is only not known to be harmless, a value like `web-01` may be any word.
+    const telling = isTelling(value) && (!kind.startsWith("value of ") || isTellingName(kind) || isRandom(value));
     if (!telling && !this.#used.has(number)) return;
     this.#known?.add(value, number, {
       encoded: telling && value.length >= 10,
@@ -320,11 +321,20 @@ function isTelling(value: string): boolean {
   );
 }
 
-/** Letters and digits as a generator makes them. */
+/** Letters, digits and signs as a generator mixes them, unlike words, paths, dates and hashes. */
 function isRandom(text: string): boolean {
-  return (
-    /[0-9]/.test(text) && /[A-Za-z]/.test(text) && text.length >= 10 && !/^[0-9a-f-]+$|^[\d.:-]+[a-z]?$/.test(text)
-  );
+  if (text.length < 10 || !/[0-9]/.test(text) || !/[A-Za-z]/.test(text) || /^[0-9a-f-]+$|^[\d.:TZ-]+$/.test(text))
+    return false;
+  let changes = 0;
+  for (let at = 1; at < text.length; at++)
+    if (classOf(text.charCodeAt(at)) !== classOf(text.charCodeAt(at - 1))) changes++;
+  return changes >= text.length / 4;
+}
+
+function classOf(code: number): number {
+  if (code >= 97 && code <= 122) return 1;
+  if (code >= 65 && code <= 90) return 2;
+  return code >= 48 && code <= 57 ? 3 : 4;
 }
 
 function isMasked(value: string): boolean {

@@ -27,6 +27,8 @@ describe("a secret is found with its kind", () => {
     ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-def", "JWT", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-def"],
     ["DATABASE_URL=postgres://shop:hunter22@db:5432/shop", "password in a URL", "hunter22"],
     ["DB_PASSWORD=p4$$(w0rd)!", "password", "p4$$(w0rd)!"],
+    ["PGPASSWORD=swordfish psql", "password", "swordfish"],
+    ['"DB_PASSWORD=swordfish",', "password", "swordfish"],
     ["PGPASSWORD=hunter2x9 psql", "password", "hunter2x9"],
     ['"dbPassword": "correct-horse"', "password", "correct-horse"],
     ["spring.datasource.password=Sup3rGeheim", "password", "Sup3rGeheim"],
@@ -132,6 +134,9 @@ describe("everyday output holds no secret", () => {
     "drwxr-xr-x 2 root root 4096 Nov 16 14:07 secrets\n-rw------- 1 root root 1679 token.json",
     "https://example.org/a/b:c@d ssh://git@github.com/x/y.git git@github.com:x/y.git",
     "monkey=banana123456 turkey: roast-2026 keyboard: us-intl-1",
+    "password=prompt token=next_token secret=hidden PASSWORD=changeme TOKEN=token API_KEY=your-key-here",
+    "sk-ssh-ed25519-cert-v01@openssh.com,sk-ecdsa-sha2-nistp256@openssh.com",
+    "curl -u user:password https://x; export PASSWORD=password",
     "class sk-estimator-doc-link sk-toggleable__content",
     'curl -u "$USER:$PASS" https://x ; mysql -p"$PW" ; export API_KEY=$(cat key)',
   ])("%j", (text) => {

@@ -158,7 +158,7 @@ describe("output that is known to hold secrets", () => {
     ].join("\n");
     const out = fresh().mask(text, at("variables"));
     expect(out).toContain("LICENSE=‹secret-1: value of LICENSE›");
-    expect(out).toContain("DB_PASSWORD=‹secret-2: value of DB_PASSWORD›");
+    expect(out).toContain("DB_PASSWORD=‹secret-2: password›");
     const others = text.split("\n").filter((line) => !/LICENSE|PASSWORD/.test(line));
     expect(out.split("\n").filter((line) => !line.includes("‹"))).toEqual(others);
   });
@@ -186,6 +186,18 @@ describe("output that is known to hold secrets", () => {
   ])("secrets: %j", (text, out) => {
     const shown = fresh().mask(text, at("secrets"));
     expect(shown.replaceAll(/‹secret-(\d): [^›]*›/g, "‹$1›")).toBe(out.replaceAll(/‹secret-(\d): [^›]*›/g, "‹$1›"));
+  });
+
+  test("a host name of a listing is not masked everywhere afterwards", () => {
+    const privacy = fresh();
+    privacy.mask("CLUSTER_ID=web-01-production", at("variables"));
+    expect(privacy.mask("ssh web-01-production uptime", at())).toBe("ssh web-01-production uptime");
+  });
+
+  test("lines of .env files in the output of grep", () => {
+    expect(fresh().mask("./app/.env:3:LICENSE=swordfish\n./a.ts:1:x=swordfish", at())).toBe(
+      "./app/.env:3:LICENSE=‹secret-1: value of LICENSE›\n./a.ts:1:x=swordfish",
+    );
   });
 
   test("settings: plain words behind telling names", () => {
