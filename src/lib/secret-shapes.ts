@@ -188,7 +188,7 @@ const PLACEHOLDER = /^(?:password|passwd|pass|secret|token|api_?key|key|changeme
 
 /** A placeholder, or a word that is assigned to a name in small letters, which is code or prose. */
 export function isPlain(lead: string, value: string): boolean {
-  if (PLACEHOLDER.test(value)) return true;
+  if (PLACEHOLDER.test(value) && !lead.includes("://")) return true;
   return /^[A-Za-z0-9_.-]+=\\{0,3}["']?$/.test(lead) && lead !== lead.toUpperCase() && /^[A-Za-z_-]+$/.test(value);
 }
 
