@@ -1,5 +1,5 @@
 /** May this call happen? Joins what the policy says, what the model declared, the dry run and the operator's answer into "run it" or a result for the model. */
-import type { ApprovalRequest, Approvals, Decision, Stated } from "../policy/approvals.ts";
+import type { ApprovalRequest, Approvals, Decision, RequestPlace, Stated } from "../policy/approvals.ts";
 import { isListedHost, namesHost } from "../policy/domain-list.ts";
 import { fileKind, outputKind, type OutputKind } from "../policy/output-kind.ts";
 import type { Privacy } from "../policy/privacy.ts";
@@ -8,11 +8,12 @@ import { holdsSecrets } from "../policy/secret-files.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
 import { judgeUrl, type UrlRules } from "../policy/urls.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
-import type { ResolvedPath, SecondLock, Target, Unasked } from "../targets/target.ts";
+import type { ResolvedPath, SecondLock, Shell, ShellPlace, Target, Unasked } from "../targets/target.ts";
 import { boundDiff, diffSize } from "../tools/diff.ts";
-import { shellFor } from "../tools/select-shell.ts";
+import { paneFor, shellFor } from "../tools/select-shell.ts";
 import type { Declared, Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEventBody, Risk } from "./events.ts";
+import { judgeKeys } from "./permit-keys.ts";
 import { unaskedRun } from "./unasked.ts";
 
 export interface PermitParts {
@@ -60,6 +61,10 @@ export type Permission =
       readonly path?: string;
       /** Nobody was asked, because the policy proved that the text only reads. */
       readonly unasked?: Unasked;
+      /** The directory it was approved for. */
+      readonly onlyIn?: string;
+      /** The program keys were approved for; "" = the shell itself. */
+      readonly onlyInto?: string;
       /** What it will print. */
       readonly output?: OutputKind;
       /** The command with names in the place of secrets, where `input` has the secrets themselves. */
@@ -77,6 +82,8 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
       return parts.dryRun ? dryRun(`would do: ${intent.title}`, undefined) : { kind: "run", input };
     case "shell":
       return permitShell(parts, call, intent);
+    case "keys":
+      return permitKeys(parts, call, intent);
     case "control":
       return permitControl(parts, call, intent);
     case "write":
@@ -114,8 +121,10 @@ async function permitShell(
   intent: Intent & { kind: "shell" },
 ): Promise<Permission> {
   const target = await parts.target();
+  const shell = await shellFor(target, call.input as { session?: string; pane?: string });
   let { command } = intent;
   let edited = false;
+  let moved = "";
   for (;;) {
     const { names } = parts.privacy.used(command);
     // Judged as it will run: the value of a secret may be a path or an option.
@@ -125,8 +134,7 @@ async function permitShell(
     if (verdict.kind === "deny") return refusedByPolicy(verdict);
     let unasked: Unasked | undefined;
     if (verdict.kind === "allow" && judged.readOnly && !edited) {
-      const { cwd } = await shellFor(target, call.input as { session?: string; pane?: string });
-      const how = await unaskedRun(target, command, judged, cwd, parts.secondLock);
+      const how = await unaskedRun(target, real, judged, shell.cwd, parts.secondLock);
       if ("ask" in how) verdict = { kind: "ask", why: how.ask };
       else unasked = how.unasked;
     }
@@ -145,19 +153,24 @@ async function permitShell(
     if (verdict.kind === "allow" || edited || (!parts.confirm.shell && names.length === 0)) return run;
     const derived = { risk: judged.risk, mutation: judged.mutation, privesc: judged.privesc };
     const prefixes = names.length === 0 ? prefixesOf(command, judged) : undefined;
-    const decision = await decide(parts, call, target, {
+    const where = new LookedAt(target, shell);
+    const decision = await decide(parts, call, where, {
       action: command,
       ...stricter(intent.declared, derived),
       why: intent.declared.why,
-      policy: verdict.why,
+      policy: `${moved}${verdict.why}`,
       understated: understates(intent.declared, derived),
       declared: intent.declared,
       found: derived,
       editable: call.tool.name === "run_shell",
       ...(prefixes === undefined ? {} : { prefixes }),
     });
-    if (decision.kind === "approved") return run;
     if (decision.kind === "denied") return refused(decision, command);
+    if (await where.changed()) {
+      moved = "the shell has moved since you were asked; ";
+      continue;
+    }
+    if (decision.kind === "approved") return where.known ? { ...run, onlyIn: shell.cwd } : run;
     command = decision.command;
     edited = true;
   }
@@ -187,8 +200,10 @@ async function shellVerdict(
 ): Promise<Verdict> {
   if (judged.verdict.kind === "deny") return judged.verdict;
   if (parts.shellRoots.length > 0) {
-    const { cwd } = await shellFor(target, call.input as { session?: string; pane?: string });
-    const outside = outsideRoots(judged, cwd, parts.shellRoots);
+    const shell = await shellFor(target, call.input as { session?: string; pane?: string });
+    // Asked of the machine: what a mark said of the directory may be forged.
+    const { cwd } = await shell.where();
+    const outside = outsideRoots(judged, cwd || shell.cwd, parts.shellRoots);
     if (outside !== undefined) return outside;
   }
   const { declared } = intent;
@@ -203,13 +218,45 @@ async function shellVerdict(
   return judged.verdict;
 }
 
+async function permitKeys(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "keys" },
+): Promise<Permission> {
+  const target = await parts.target();
+  const { verdict: keys, judged, unasked, place } = await judgeKeys(parts, call, intent);
+  const verdict = withSecrets(keys, call.secrets, parts.privacy);
+  if (verdict.kind === "deny") return refusedByPolicy(verdict);
+  if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
+  const input = call.reveal(call.input);
+  const run: Permission = { kind: "run", input, onlyInto: place.program ?? "" };
+  if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, unasked };
+  if (!parts.confirm.shell && call.secrets.length === 0) return run;
+  const derived = judged.reduce<Stated>((all, one) => stricter(all, one), {
+    risk: "low",
+    mutation: false,
+    privesc: false,
+  });
+  const decision = await decide(parts, call, new LookedAt(target, await paneFor(target, input as object)), {
+    action: intent.title,
+    ...stricter(intent.declared, derived),
+    why: intent.declared.why,
+    policy: verdict.why,
+    understated: understates(intent.declared, derived),
+    declared: intent.declared,
+    found: derived,
+    editable: false,
+  });
+  return decision.kind === "approved" ? run : refused(decision, intent.title);
+}
+
 async function permitControl(
   parts: PermitParts,
   call: PermitCall,
   intent: Intent & { kind: "control" },
 ): Promise<Permission> {
   const target = await parts.target();
-  const keys: Verdict = { kind: "ask", why: "what keys and panes do cannot be judged beforehand" };
+  const keys: Verdict = { kind: "ask", why: "what becomes of panes cannot be judged beforehand" };
   const verdict = withSecrets(keys, call.secrets, parts.privacy);
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
   const run: Permission = { kind: "run", input: call.reveal(call.input) };
@@ -312,27 +359,27 @@ async function decide(
   parts: PermitParts,
   call: PermitCall,
   /** Undefined for what happens on this machine whatever the target is. */
-  target: Target | undefined,
+  at: LookedAt | Target | undefined,
   what: Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine">,
 ): Promise<Decision> {
-  const identity = target?.identity;
-  const request: ApprovalRequest = {
+  const place = at === undefined || at instanceof LookedAt ? at : new LookedAt(at, at.shell);
+  const identity = place?.target.identity;
+  const asked: ApprovalRequest = {
     id: crypto.randomUUID(),
     call: call.call,
     tool: call.tool.name,
     where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
-    ...(target === undefined ? {} : { cwd: target.shell.cwd }),
     machine: identity === undefined ? "" : identity.machine || identity.label,
     ...what,
   };
-  const { id, where, action, diff, risk, mutation, privesc, why, policy, understated } = request;
-  const decision = await parts.approvals.decide(request, call.context.signal, () =>
+  const { id, action, diff, risk, mutation, privesc, why, policy, understated } = asked;
+  const publish = (request: ApprovalRequest) =>
     call.publish({
       type: "approval_asked",
       approval: id,
       call: call.call,
       tool: request.tool,
-      where,
+      where: request.where,
       action,
       ...(diff === undefined ? {} : { diff: boundDiff(diff) }),
       risk,
@@ -341,8 +388,9 @@ async function decide(
       why,
       policy,
       understated,
-    }),
-  );
+    });
+  const look = place && (() => place.look());
+  const decision = await parts.approvals.decide(asked, call.context.signal, publish, look);
   call.publish({
     type: "approval_answered",
     approval: id,
@@ -353,6 +401,45 @@ async function decide(
     ...(decision.kind === "edited" ? { edited: decision.command } : {}),
   });
   return decision;
+}
+
+/** The shell a question is about, looked at when it is asked: who and where it is then. */
+class LookedAt {
+  readonly target: Target;
+  readonly #shell: Shell;
+  #seen: ShellPlace | undefined;
+
+  constructor(target: Target, shell: Shell) {
+    this.target = target;
+    this.#shell = shell;
+  }
+
+  /** A person saw where it would happen. */
+  get known(): boolean {
+    return this.#seen !== undefined;
+  }
+
+  async look(): Promise<RequestPlace> {
+    const { user, host } = this.target.identity;
+    const seen = (this.#seen = await this.#now());
+    return {
+      where: `${seen.user || user}@${host}`,
+      cwd: seen.cwd || "an unknown directory",
+      ...(seen.pane === undefined ? {} : { pane: seen.pane }),
+    };
+  }
+
+  /** It is somewhere else, or somebody else, than the question said. */
+  async changed(): Promise<boolean> {
+    if (this.#seen === undefined) return false;
+    const now = await this.#now();
+    return now.cwd !== this.#seen.cwd || now.user !== this.#seen.user;
+  }
+
+  /** A target that does not answer is asked again when the command is sent; until then what is known of it counts. */
+  async #now(): Promise<ShellPlace> {
+    return this.#shell.where().catch(() => ({ cwd: this.#shell.cwd, user: "", typed: "" }));
+  }
 }
 
 function refused(decision: Decision, action: string): Permission & { kind: "result" } {
@@ -406,7 +493,7 @@ function dryRun(what: string, verdict: Verdict | undefined, diff?: string): Perm
 
 const ORDER: readonly Risk[] = ["low", "medium", "high"];
 
-function stricter(declared: Declared, derived: Stated): Stated {
+function stricter(declared: Stated, derived: Stated): Stated {
   return {
     risk: ORDER.indexOf(declared.risk) > ORDER.indexOf(derived.risk) ? declared.risk : derived.risk,
     mutation: declared.mutation || derived.mutation,

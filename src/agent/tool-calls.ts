@@ -195,6 +195,8 @@ export class CallRunner {
           mayVisit,
           ...(permission.path === undefined ? {} : { onlyAt: permission.path }),
           ...(permission.unasked === undefined ? {} : { unasked: permission.unasked }),
+          ...(permission.onlyIn === undefined ? {} : { onlyIn: permission.onlyIn }),
+          ...(permission.onlyInto === undefined ? {} : { onlyInto: permission.onlyInto }),
           ...(permission.shown === undefined ? {} : { shown: permission.shown }),
         }),
         batch.signal,

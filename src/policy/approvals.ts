@@ -57,15 +57,24 @@ export class Approvals {
     }
   }
 
-  /** Asks if nothing else settles it. `onAsked` runs just before a person sees the question, or when nobody is there to see it. */
-  async decide(request: ApprovalRequest, signal: AbortSignal, onAsked?: () => void): Promise<Decision> {
+  /**
+   * Asks if nothing else settles it. `onAsked` runs just before a person sees the question, or when nobody is there to see
+   * it; `place` looks then where it would happen.
+   */
+  async decide(
+    asked: ApprovalRequest,
+    signal: AbortSignal,
+    onAsked?: (request: ApprovalRequest) => void,
+    place?: () => Promise<RequestPlace>,
+  ): Promise<Decision> {
     this.#pending++;
     return this.#oneAtATime(async (): Promise<Decision> => {
       if (signal.aborted) return stopped(signal);
       // Judged again here: an earlier question in the line may have been answered "always".
-      const settled = this.settled(request);
+      const settled = this.settled(asked);
       if (settled !== undefined) return settled;
-      onAsked?.();
+      const request = { ...asked, ...(await place?.()) };
+      onAsked?.(request);
       if (this.#asker === undefined) return { kind: "denied", by: "nobody" };
       const answer = await this.#asker.ask(request, signal, () => this.#pending - 1);
       return this.#take(answer, request, signal);
@@ -104,6 +113,8 @@ export type ApprovalMode =
   | { readonly kind: "none" }
   /** Like `all` until that moment (ms since the epoch), then `ask`. */
   | { readonly kind: "until"; readonly at: number };
+
+export type RequestPlace = Pick<ApprovalRequest, "where" | "cwd" | "pane">;
 
 /** Everything a person needs to decide; texts are as the model wrote them and not yet safe for a terminal. */
 export interface ApprovalRequest {

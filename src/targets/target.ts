@@ -177,6 +177,8 @@ export interface RunOptions {
   readonly keep?: number;
   /** The command without the secrets in it: what a pane and its shell's history may show. */
   readonly shown?: string;
+  /** The command was approved for this directory (`Shell.cwd`): when the shell has left it, nothing is run. */
+  readonly onlyIn?: string;
   /** Nobody was asked, because the text only reads: it runs in a clean child, and only its last directory is taken over. */
   readonly unasked?: Unasked;
   /** Tells why the command does not go on, as soon as it is known (password prompt, ...). */
@@ -212,9 +214,24 @@ export interface Unasked {
   readonly inRoom: boolean;
 }
 
+/** Where a command would run, asked of the machine now. */
+export interface ShellPlace {
+  /** The directory itself, links followed; "" where the machine does not tell. */
+  readonly cwd: string;
+  /** "" where the machine does not tell. */
+  readonly user: string;
+  /** What is in the foreground, when it is not the shell itself. */
+  readonly program?: string;
+  /** Name of the pane, when it is not the shared one. */
+  readonly pane?: string;
+  /** What stands in the line at the prompt; "" where nothing does. */
+  readonly typed: string;
+}
+
 export interface Shell {
   readonly kind: "tmux" | "direct";
   readonly cwd: string;
+  where(): Promise<ShellPlace>;
   /** File on the target with the exported variables and the umask, for sh to read; it may not exist yet. */
   readonly environmentFile?: string | undefined;
   run(command: string, options?: RunOptions): Promise<RunResult>;
@@ -289,6 +306,8 @@ export interface KeysOptions {
   readonly literalText?: string;
   readonly enter?: boolean;
   readonly delayMs?: number;
+  /** The program they are meant for, "" = the shell itself: when another one is in the foreground, nothing is typed. */
+  readonly onlyInto?: string;
   readonly signal?: AbortSignal;
 }
 

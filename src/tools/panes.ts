@@ -1,10 +1,11 @@
 /** capture-pane and send-keys: what stands in a tmux pane, and typing into it. */
 import { z } from "zod";
-import { parseDuration } from "../lib/durations.ts";
+import { formatDuration, parseDuration } from "../lib/durations.ts";
 import { boundTail } from "./bound-output.ts";
 import { declaredFields } from "./metadata.ts";
 import { paneFor } from "./select-shell.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool, ToolResult } from "./tool.ts";
+import { keyList, typedLines } from "../targets/tmux/typed-keys.ts";
 
 const delay = z
   .union([
@@ -95,25 +96,36 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
       ...(args.enter === true ? ["Enter"] : []),
     ];
     const { risk, mutation, privesc, why } = args;
+    const { delayMs = 0 } = delayed(args.delay);
+    const later = delayMs === 0 ? "" : `, after ${formatDuration(delayMs)}`;
     return {
-      kind: "control",
-      title: `type ${typed.join(" ")} into ${named(args)}`,
+      kind: "keys",
+      title: `type ${typed.join(" ")} into ${named(args)}${later}`,
       declared: { risk, mutation, privesc, why },
     };
   },
   async run(args, context) {
     const pane = await paneFor(await context.target(), args);
+    const { unasked, onlyInto } = context;
+    if (unasked !== undefined) {
+      const [line = ""] = typedLines("", args).lines;
+      await pane.run(line, { noWait: true, unasked, signal: context.signal });
+      return SENT;
+    }
     const keys = keyList(args.keys);
     await pane.keys({
       ...(keys.length === 0 ? {} : { keys }),
       ...(args.literal_text ? { literalText: args.literal_text } : {}),
       ...(args.enter === undefined ? {} : { enter: args.enter }),
       ...delayed(args.delay),
+      ...(onlyInto === undefined ? {} : { onlyInto }),
       signal: context.signal,
     });
-    return { ok: true, outcome: "done", result: "sent; see what it did with capture-pane" };
+    return SENT;
   },
 };
+
+export { type KeysInput, typedLines } from "../targets/tmux/typed-keys.ts";
 
 interface Place {
   readonly target?: string | undefined;
@@ -127,15 +139,11 @@ function named(args: Place): string {
   return `pane ${[args.session, args.pane].filter((part) => part !== undefined).join(":")}`;
 }
 
-function keyList(keys: string | readonly string[] | undefined): readonly string[] {
-  if (keys === undefined) return [];
-  return (typeof keys === "string" ? keys.split(/\s+/) : keys).filter((key) => key !== "");
-}
-
 function delayed(value: string | number | undefined): { delayMs?: number } {
   if (value === undefined) return {};
   const ms = typeof value === "number" ? value * 1000 : (parseDuration(value) ?? 0);
   return { delayMs: Math.min(ms, LONGEST_DELAY) };
 }
 
+const SENT: ToolResult = { ok: true, outcome: "done", result: "sent; see what it did with capture-pane" };
 const LONGEST_DELAY = 10 * 60 * 1000;

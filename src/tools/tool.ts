@@ -60,7 +60,9 @@ export type Intent =
       /** Outlives the call, so it is never part of a dry run. */
       readonly detached?: boolean;
     }
-  /** Keys or tmux objects: changes something that no parser can judge. */
+  /** Typed into a pane: judged by what they enter there. */
+  | { readonly kind: "keys"; readonly title: string; readonly declared: Declared }
+  /** tmux objects: changes something that no parser can judge. */
   | { readonly kind: "control"; readonly title: string; readonly declared: Declared }
   | { readonly kind: "write"; readonly title: string; readonly path: string }
   | {
@@ -93,6 +95,10 @@ export interface ToolContext {
   mayVisit?(url: string): Promise<boolean>;
   /** For writes: the resolved path that was judged and approved; nothing may be written elsewhere. */
   readonly onlyAt?: string;
+  /** For commands: the directory they were approved for. */
+  readonly onlyIn?: string;
+  /** For keys: the program they were approved for; "" = the shell itself. */
+  readonly onlyInto?: string;
   /** For commands: nobody was asked, because the policy proved that the text only reads. */
   readonly unasked?: Unasked;
 }

@@ -10,11 +10,12 @@ export async function runAndWatch(
   target: Target,
   context: ToolContext,
 ): Promise<ToolResult> {
-  const { unasked } = context;
+  const { unasked, onlyIn } = context;
   const result = await shell.run(command, {
     ...wait,
     ...following(target, context),
     ...(unasked === undefined ? {} : { unasked }),
+    ...(onlyIn === undefined ? {} : { onlyIn }),
   });
   const waitMs = "waitMs" in wait ? wait.waitMs : 0;
   const told = outcomeText(result, {

@@ -21,7 +21,7 @@ const context: ToolContext = {
 /** What the policy and the broker see of a machine: who and where. */
 const machine = {
   identity: { label: "ssh op@web1", user: "op", host: "web1", machine: "m1" },
-  shell: { cwd: "/srv" },
+  shell: { cwd: "/srv", where: () => Promise.resolve({ cwd: "/srv", user: "op", typed: "" }) },
   locks: {
     shell: "bash",
     room: { kind: "none", why: "not made" },
@@ -119,7 +119,8 @@ describe("a command", () => {
 
   test("that the operator approved runs in the shell itself", async () => {
     const { permission } = await decide({ intent: command(), answers: [{ kind: "yes" }] });
-    expect(permission).toEqual({ kind: "run", input: { command: "make it" }, output: "ordinary" });
+    expect(permission).not.toHaveProperty("unasked");
+    expect(permission).toMatchObject({ kind: "run", input: { command: "make it" }, onlyIn: "/srv" });
   });
 
   test.each([[{ mutation: true }], [{ privesc: true }], [{ risk: "high" as const }]])(

@@ -5,7 +5,7 @@ import { call, DECLARED, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";
 
 const ALL = { tmux: true, approve: "all" } as const;
-const keys = (more: Record<string, unknown>) => call("send-keys", { ...more, ...DECLARED });
+const keys = (more: Record<string, unknown>) => call("send-keys", { ...DECLARED, ...more });
 const object = (name: string, args: Record<string, unknown>) => call(name, { ...args, ...DECLARED });
 
 describe("in the shared pane", () => {
@@ -142,20 +142,87 @@ describe("managed objects", () => {
 
   test("what keys and panes do is asked about, and described by a dry run", async () => {
     await using here = new Here(
-      [
-        keys({ literal_text: "rm x", enter: true, pane: "p", session: "s" }),
-        keys({ target: "%1", keys: ["Up"] }),
-        { text: "done" },
-      ],
+      [keys({ literal_text: "rm x", enter: true, delay: 2 }), keys({ keys: ["Up"] }), { text: "done" }],
       { answer: ({ action }) => ({ kind: "no", reason: `not ${action}` }) },
     );
     const { results } = await here.turn({ tmux: true });
-    expect(results[0]).toBe('The operator refused this: not type "rm x" Enter into pane s:p');
-    expect(here.asked[1]).toMatchObject({ action: "type Up into pane %1", editable: false, risk: "medium" });
+    expect(results[0]).toBe('The operator refused this: not type "rm x" Enter into the shared pane, after 2s');
+    expect(here.asked[1]).toMatchObject({ action: "type Up into the shared pane", editable: false, risk: "medium" });
     await using dry = new Here([object("tmux-create-pane", { pane: "p", session: "s" }), { text: "done" }]);
-    expect((await dry.turn({ tmux: true, "dry-run": true, approve: "all" })).results[0]).toBe(
-      "[dry run] would do: create pane p in session s\npolicy: ask (what keys and panes do cannot be judged beforehand)",
+    expect((await dry.turn({ tmux: true, "dry-run": true, approve: "all" })).results[0]).toStartWith(
+      "[dry run] would do: create pane p in session s\npolicy: ask (",
     );
+  });
+});
+
+describe("what send-keys types at a prompt is judged like run_shell", () => {
+  test("what is blocked stays blocked, in keys, in text and in pieces", async () => {
+    await using here = new Here([
+      keys({ literal_text: "git add -A", enter: true }),
+      keys({ keys: ["git add -A", "Enter"] }),
+      keys({ keys: ["git", "Space", "add", "Space", "-A", "Enter"] }),
+      keys({ keys: ["git add -X", "BSpace", "A", "C-m"] }),
+      keys({ literal_text: "shutdown now\n" }),
+      keys({ literal_text: "git add " }),
+      keys({ literal_text: "-A", enter: true }),
+      { text: "done" },
+    ]);
+    const { results } = await here.turn(ALL);
+    const refused = results.map((result) => /^(?:Not allowed|sent)/.exec(result as string)?.[0]);
+    const no = "Not allowed";
+    expect(refused).toEqual([no, no, no, no, no, "sent", no]);
+  });
+
+  test("a line that only reads runs unasked, and nobody calls it the operator's", async () => {
+    await using here = new Here([
+      keys({ literal_text: "echo typed-by-keys", enter: true, risk: "low", mutation: false }),
+      shell("true"),
+      call("capture-pane"),
+      { text: "done" },
+    ]);
+    const { results, events } = await here.turn({ tmux: true });
+    expect(here.asked).toHaveLength(0);
+    expect(results[2]).toContain("\ntyped-by-keys\n");
+    expect(JSON.stringify([results, ofType(events, "notice")])).not.toContain("operator ran");
+  });
+
+  test("an approved line is reported as typed, not as the operator's", async () => {
+    await using here = new Here(
+      [keys({ literal_text: "mkdir typed", enter: true, mutation: true }), shell("ls"), { text: "done" }],
+      { answer: () => ({ kind: "yes" }) },
+    );
+    const { results, events } = await here.turn({ tmux: true });
+    expect(JSON.stringify([results, ofType(events, "notice")])).not.toContain("operator ran");
+    expect(here.asked[0]).toMatchObject({ mutation: true, cwd: here.cwd });
+  });
+
+  test("in another program it is asked about, and the program is named", async () => {
+    await using here = new Here(
+      [shell("cat", { wait: 1 }), keys({ literal_text: "ls", enter: true }), keys({ keys: ["C-d"] }), { text: "done" }],
+      { answer: ({ tool }) => (tool === "run_shell" ? { kind: "yes" } : { kind: "no" }) },
+    );
+    await here.turn({ tmux: true });
+    expect(here.asked.filter(({ tool }) => tool === "send-keys").map(({ policy }) => policy)).toEqual([
+      expect.stringContaining("cat"),
+      expect.stringContaining("cat"),
+    ]);
+  });
+
+  test("nothing printable goes to a password prompt, by any field", async () => {
+    const prompt = "printf 'Password: '; stty -echo; read -r secret; stty echo; echo; echo \"[$secret]\"";
+    await using here = new Here([
+      shell(prompt, { wait: 2 }),
+      keys({ keys: ["secret", "Enter"] }),
+      keys({ literal_text: "secret" }),
+      keys({ keys: "Space" }),
+      keys({ keys: ["M-x"] }),
+      keys({ keys: ["Enter"] }),
+      call("shell_output", { wait: 20 }),
+      { text: "done" },
+    ]);
+    const { results } = await here.turn(ALL);
+    for (const result of results.slice(1, 5)) expect(result).toContain("asks for a password");
+    expect(results[6]).toContain("[]");
   });
 });
 

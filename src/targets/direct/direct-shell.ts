@@ -10,6 +10,7 @@ import type {
   RunOutcome,
   RunResult,
   Shell,
+  ShellPlace,
   TargetNotice,
   Transport,
 } from "../target.ts";
@@ -63,6 +64,11 @@ export class DirectShell implements Shell, AsyncDisposable {
 
   get environmentFile(): string {
     return `${this.#directory}/env`;
+  }
+
+  /** Nobody but buddy types here: what is known is so. */
+  where(): Promise<ShellPlace> {
+    return Promise.resolve({ cwd: this.#cwd, user: this.#options.transport.facts.user, typed: "" });
   }
 
   /** Starts the shell ahead of the first command. */

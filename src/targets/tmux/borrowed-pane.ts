@@ -2,8 +2,8 @@
 import { BuddyError } from "../../lib/errors.ts";
 import { startChild } from "../../lib/start-child.ts";
 import type { Pane } from "../target.ts";
-import { capturePane, sendKeys, type TmuxServer } from "./capture.ts";
-import type { Reply } from "./control.ts";
+import { capturePane, pause, sendKeys, type TmuxServer } from "./capture.ts";
+import { type Reply, tmuxQuote } from "./control.ts";
 
 export interface BorrowedPaneOptions {
   readonly tmux: TmuxServer;
@@ -20,13 +20,25 @@ export function borrowedPane({ tmux, id, mayType, refusal }: BorrowedPaneOptions
     kind: "tmux",
     cwd: "",
     id,
+    async where() {
+      const [line = ""] = await tmux.ask(`display-message -p -t ${tmuxQuote(id)} ${tmuxQuote(PLACE)}`);
+      const [program = "", ...cwd] = line.split("|");
+      return { cwd: cwd.join("|"), user: "", program, pane: id, typed: "" };
+    },
     capture: (options = {}) => capturePane(tmux, id, options),
-    keys: mayType ? (options) => sendKeys(tmux, id, options) : refuse,
+    keys: mayType
+      ? async (options) => {
+          await pause(options.delayMs, options.signal);
+          await sendKeys(tmux, id, options);
+        }
+      : refuse,
     run: refuse,
     wait: refuse,
     readOutput: refuse,
   };
 }
+
+const PLACE = "#{pane_current_command}|#{pane_current_path}";
 
 /** The pane of the operator's tmux that buddy was started in; undefined where that was not inside tmux. */
 export function ownPane(env: Readonly<Record<string, string | undefined>> = process.env): Pane | undefined {

@@ -40,7 +40,6 @@ export async function sendKeys(session: TmuxServer, pane: string, options: KeysO
   if (keys.length === 0 && text === "" && options.enter !== true) {
     throw new BuddyError("tool", "nothing to send", { hint: "Give keys, literal_text or enter." });
   }
-  await pause(options.delayMs, options.signal);
   const target = tmuxQuote(pane);
   const lines = [`copy-mode -q -t ${target}`];
   // tmux eats a trailing semicolon even with -l, and takes an unknown key name for text: bytes for text, -- for names.
@@ -57,7 +56,7 @@ function hex(text: string): string {
   return Buffer.from(text.replaceAll("\n", "\r")).toString("hex").replace(/../g, "$& ").trim();
 }
 
-async function pause(ms: number | undefined, signal: AbortSignal | undefined): Promise<void> {
+export async function pause(ms: number | undefined, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   if (ms === undefined || ms <= 0) return;
   const { promise, resolve } = Promise.withResolvers<void>();

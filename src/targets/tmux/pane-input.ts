@@ -1,7 +1,7 @@
 /** What buddy does to a pane: sends commands, once each, takes back what was not taken, presses Ctrl-C, looks and signals. */
 import { deliver, type DeliveryTarget, putFile, withdraw } from "./delivery.ts";
 import type { PaneState } from "./pane-state.ts";
-import { type ForegroundState, probeForeground, signalForeground } from "./probe.ts";
+import { type ForegroundState, foregroundPlace, type Place, probeForeground, signalForeground } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
 import type { TmuxSession } from "./tmux-session.ts";
 
@@ -138,6 +138,11 @@ export class PaneInput {
   /** `prompting`: the last line on the screen has no end, as a question has. */
   look(prompting: boolean): Promise<ForegroundState> {
     return probeForeground(this.#session.options.transport, this.#state.row, prompting);
+  }
+
+  /** Where what is in the foreground is, and who it is. */
+  foreground(): Promise<Place | undefined> {
+    return foregroundPlace(this.#session.options.transport, this.#state.row);
   }
 
   signal(name: "TERM" | "KILL"): Promise<void> {

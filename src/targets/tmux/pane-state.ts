@@ -71,6 +71,9 @@ export class PaneState {
   #current: RunningCommand | undefined;
   #last: RunningCommand | undefined;
   #asides: string[] = [];
+  /** What the model left in the line at this prompt, and whether it pressed keys there at all. */
+  #modelLine = "";
+  #modelTyped = false;
   #typed = new TypedLine();
   /** A prompt was drawn since the current command was sent. */
   #promptSeen = false;
@@ -120,6 +123,13 @@ export class PaneState {
   /** A line was entered that no start mark followed: in shells without hooks only a look tells what runs. */
   get unsure(): boolean {
     return this.#unsure;
+  }
+
+  /** What stands in the line at the prompt. Blanks at its end are known only of what the model typed. */
+  get typed(): string {
+    if (this.#phase === "running") return "";
+    const shown = this.#phase === "ready" ? this.#typed.text() : "";
+    return this.#modelLine.trim().startsWith(shown) ? this.#modelLine : shown;
   }
 
   get current(): RunningCommand | undefined {
@@ -185,7 +195,7 @@ export class PaneState {
     command.notes.push(...this.#asides.splice(0));
     this.#current = command;
     this.#promptSeen = false;
-    if (!this.#editor) command.setAside(this.#typed.text());
+    if (!this.#editor) command.setAside(this.#operators(this.#typed.text()));
     this.#typed = new TypedLine();
   }
 
@@ -211,10 +221,15 @@ export class PaneState {
     command.finish(outcome);
   }
 
-  /** Keys that buddy pressed at the prompt. */
-  keysPressed(): void {
-    if (this.#current !== undefined) this.#current.lastActivity = performance.now();
-    else if (!this.#editor) this.#unsure = true;
+  /** Keys that the model pressed; `rest` tells what they leave in the line. */
+  keysPressed(rest: (before: string) => string): void {
+    if (this.#current !== undefined) {
+      this.#current.lastActivity = performance.now();
+      return;
+    }
+    if (!this.#editor) this.#unsure = true;
+    this.#modelLine = rest(this.typed);
+    this.#modelTyped = true;
   }
 
   /** A look told that the shell itself is in the foreground. */
@@ -305,6 +320,8 @@ export class PaneState {
     const ours = command !== undefined && "tag" in mark && mark.tag === command.tag;
     switch (mark.kind) {
       case "prompt":
+        // The end of another command than the one that runs: printed by something that read the key.
+        if (command?.phase === "started" && !ours) return;
         this.#promptBegins(mark.id, mark.cwd);
         if (ours) this.finish({ kind: "exited", code: mark.code });
         else this.#operatorRan(mark.code);
@@ -314,9 +331,9 @@ export class PaneState {
         if (this.#phase !== "running" || !this.#isWithoutHooks()) this.#drawn();
         break;
       case "taken":
-        if (ours) command.taken(mark.aside);
+        if (ours) command.taken(this.#operators(mark.aside));
         else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
-          command.setAside(mark.aside);
+          command.setAside(this.#operators(mark.aside));
           this.#effects.sendAgain(command);
         }
         break;
@@ -359,7 +376,10 @@ export class PaneState {
 
   #promptBegins(id: number, cwd: string): void {
     this.#promptSeen = true;
-    this.#cwd = cwd || this.#cwd;
+    this.#modelLine = "";
+    // At a prompt nothing ran that could have changed the directory: such a mark was printed by something else.
+    // Shells without an editor report no start.
+    if (this.#phase !== "ready" || !this.#editor) this.#cwd = cwd || this.#cwd;
     this.#phase = "prompt";
     this.#unsure = false;
     this.#promptId = id;
@@ -413,10 +433,22 @@ export class PaneState {
     }
   }
 
+  /** What the model itself left in the line is not the operator's. */
+  #operators(line: string): string {
+    return line.trim() === this.#modelLine.trim() ? "" : line;
+  }
+
   #operatorRan(code: number): void {
     const command = (this.#operatorCommand ?? (this.#editor ? "" : this.#typed.firstLine())).trim();
     this.#operatorCommand = undefined;
+    const byModel = this.#modelTyped;
+    this.#modelTyped = false;
     if (command === "") return;
+    if (byModel) {
+      const text = `${JSON.stringify(clip(command))}, typed with send-keys, ended with exit code ${code}.`;
+      (this.#current?.notes ?? this.#asides).push(text);
+      return;
+    }
     const text = `The operator ran ${JSON.stringify(clip(command))} in the pane (exit code ${code}).`;
     (this.#current?.notes ?? this.#asides).push(text);
     this.#effects.notice({ kind: "operator", text });

@@ -13,12 +13,14 @@ import type {
   RunOptions,
   RunOutcome,
   RunResult,
+  ShellPlace,
   TargetNotice,
 } from "../target.ts";
 import { Turns } from "../turns.ts";
 import { within } from "../../lib/within.ts";
-import { capturePane, sendKeys } from "./capture.ts";
+import { capturePane, pause, sendKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
+import { hasPrintable, typedLines } from "./typed-keys.ts";
 import { PaneInput } from "./pane-input.ts";
 import type { PaneRow } from "./pane-rows.ts";
 import { PaneState } from "./pane-state.ts";
@@ -47,6 +49,8 @@ const REPLACED_MS = 2000;
 const FREE_MS = 1500;
 /** How long a command that is not waited for may take to begin. */
 const BEGUN_MS = 1000;
+/** How long a screen that is asked for waits for the prompt on it. */
+const PROMPT_MS = 250;
 const MISSED = "Output was missed while the connection was down";
 
 /** The shell in a new pane shows no prompt. */
@@ -92,6 +96,21 @@ export class TmuxPane implements Pane, PaneSink {
     return `${this.#options.session.runDirectory}/${this.id.slice(1)}.env`;
   }
 
+  async where(): Promise<ShellPlace> {
+    await this.#ensureAlive();
+    const { session, name } = this.#options;
+    const seen = await this.#input.foreground();
+    const cwd = seen?.cwd || (await session.ask(`display-message -p -t ${this.id} "#{pane_current_path}"`))[0] || "";
+    const atPrompt = seen?.shellItself ?? this.#state.phase === "ready";
+    return {
+      cwd,
+      user: seen?.user ?? "",
+      ...(atPrompt ? {} : { program: seen?.program ?? "an unknown program" }),
+      ...(name === "shared" && session.name === session.options.owner ? {} : { pane: `${session.name}:${name}` }),
+      typed: atPrompt ? this.#state.typed : "",
+    };
+  }
+
   /** Waits for the first prompt of a new pane, or reads the state of one that was there. */
   async start(created: boolean): Promise<void> {
     const state = this.#state;
@@ -131,18 +150,33 @@ export class TmuxPane implements Pane, PaneSink {
 
   async capture(options: CaptureOptions = {}): Promise<{ text: string; notice?: string }> {
     await this.#ensureAlive();
+    // A command has ended already when its prompt begins to be drawn.
+    await this.#state.changes.until(() => this.#state.phase !== "prompt", PROMPT_MS);
     return capturePane(this.#options.session, this.id, options);
   }
 
   async keys(options: KeysOptions): Promise<void> {
     await this.#ensureAlive();
-    if ((options.literalText ?? "") !== "" && (await this.#asksForPassword())) {
+    await pause(options.delayMs, options.signal);
+    // Looked at after the delay: what was in the foreground before may be gone.
+    if (hasPrintable(options.keys ?? [], options.literalText ?? "") && (await this.#asksForPassword())) {
       throw new BuddyError("tool", "a program in the pane asks for a password: buddy types nothing there", {
         hint: "The operator types it in the pane. Wait for the command, or stop it with C-c.",
       });
     }
+    const { onlyInto } = options;
+    if (onlyInto !== undefined) {
+      const { program = "" } = await this.where();
+      if (program !== onlyInto) {
+        const [now, then] = [program || "the shell", onlyInto || "the shell"];
+        throw new BuddyError("tool", `${now} is in the foreground of the pane now, not ${then}: nothing was typed`, {
+          hint: "Look at the pane with capture-pane first.",
+        });
+      }
+    }
     await sendKeys(this.#options.session, this.id, options);
-    this.#state.keysPressed();
+    const { keys, literalText, enter } = options;
+    this.#state.keysPressed((before) => typedLines(before, { keys, literal_text: literalText, enter }).rest);
   }
 
   output(bytes: Buffer): void {
@@ -183,6 +217,10 @@ export class TmuxPane implements Pane, PaneSink {
     if (isBlank(command)) return this.#notRun({ kind: "exited", code: 0 }, []);
     const busy = await this.#becomeFree(options);
     if (busy !== undefined) return busy;
+    if (options.onlyIn !== undefined && options.onlyIn !== this.cwd) {
+      const why = `the shell is in ${this.cwd} now; the command was approved for ${options.onlyIn}. It did not run`;
+      return this.#notRun({ kind: "lost", why }, []);
+    }
     const running = this.#dispatch(command, options);
     if (options.noWait === true) {
       await within(running.begun.promise, BEGUN_MS);

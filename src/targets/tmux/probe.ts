@@ -100,3 +100,35 @@ export async function signalForeground(
 ): Promise<void> {
   await transport.run(SIGNAL, { args: [String(pane.pid), signal], timeoutMs: 5000 });
 }
+
+/** $1 process id of the supervisor. Prints directory, user and name of what is in the foreground, 1 where it is the pane's shell. */
+const PLACE = `
+if [ -r "/proc/$1/stat" ]; then
+  IFS= read -r l <"/proc/$1/stat"; own=$1; set -- \${l##*) }
+  g=$6
+  # While a shell comes up, the supervisor itself is in the foreground.
+  IFS= read -r l <"/proc/$g/stat" || exit 1
+  n=\${l#*(}; n=\${n%)*}; set -- \${l##*) }
+  s=0; if [ "$2" = "$own" ] || [ "$g" = "$own" ]; then s=1; fi
+  d=$(readlink "/proc/$g/cwd" 2>/dev/null; printf x)
+  set -- $(ls -ld "/proc/$g" 2>/dev/null)
+  printf '%s\\0' "\${d%?x}" "\${3-}" "$n" $s
+fi
+`;
+
+export interface Place {
+  readonly cwd: string;
+  readonly user: string;
+  readonly program: string;
+  readonly shellItself: boolean;
+}
+
+/** Undefined where the system does not tell. */
+export async function foregroundPlace(
+  transport: Transport,
+  pane: { readonly pid: number },
+): Promise<Place | undefined> {
+  const { stdout } = await transport.run(PLACE, { args: [String(pane.pid)], timeoutMs: 5000 });
+  const [cwd = "", user = "", program = "", itself] = stdout.toString().split("\0");
+  return itself === undefined ? undefined : { cwd, user, program, shellItself: itself === "1" };
+}

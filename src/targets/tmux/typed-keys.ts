@@ -1,0 +1,71 @@
+/** What keys make of a line at a shell's prompt: which lines they enter, what stays in the line, and what cannot be known. */
+import { words } from "../../lib/words.ts";
+
+export interface KeysInput {
+  readonly keys?: string | readonly string[] | undefined;
+  readonly literal_text?: string | undefined;
+  readonly enter?: boolean | undefined;
+}
+
+export interface TypedLines {
+  /** Entered with Enter, in this order. */
+  readonly lines: readonly string[];
+  /** What stands in the line afterwards. */
+  readonly rest: string;
+  /** A key that the shell's editor makes something of: history, completion, a move of the cursor. */
+  readonly unknown: string | undefined;
+}
+
+/** `before`: what stands in the line already. */
+export function typedLines(before: string, input: KeysInput): TypedLines {
+  const lines: string[] = [];
+  let rest = before;
+  let unknown: string | undefined;
+  const enter = () => {
+    lines.push(rest);
+    rest = "";
+  };
+  const type = (text: string) => {
+    for (const char of text) {
+      if (char === "\n" || char === "\r") enter();
+      // oxlint-disable-next-line no-control-regex
+      else if (/[\0-\x1f\x7f]/.test(char)) unknown ??= "a control character";
+      else rest += char;
+    }
+  };
+  type(input.literal_text ?? "");
+  for (const key of keyList(input.keys)) {
+    if (!isKeyName(key)) type(key);
+    else if (/^(?:Enter|KPEnter|C-m|C-j|\^M|\^J)$/.test(key)) enter();
+    else if (key === "Space") rest += " ";
+    else if (/^(?:C-[cu]|\^[CU])$/.test(key)) rest = "";
+    else if (/^(?:BSpace|C-h|\^H)$/.test(key)) rest = [...rest].slice(0, -1).join("");
+    else unknown ??= key;
+  }
+  if (input.enter === true) enter();
+  return { lines: lines.filter((line) => line.trim() !== ""), rest: rest.trim() === "" ? "" : rest, unknown };
+}
+
+export function keyList(keys: KeysInput["keys"]): readonly string[] {
+  if (keys === undefined) return [];
+  return (typeof keys === "string" ? keys.split(/\s+/) : keys).filter((key) => key !== "");
+}
+
+/** What tmux does not know as a key it types letter by letter. */
+function isKeyName(key: string): boolean {
+  return /^(?:[CMS]-)+.+$|^\^.$|^F\d+$|^KP.+$|^0x[\da-f]+$|^User\d+$|^Mouse/i.test(key) || NAMES.has(key.toLowerCase());
+}
+
+/** Whether a character would reach the program: nothing of the kind goes to a password prompt. */
+export function hasPrintable(keys: readonly string[], text: string): boolean {
+  // oxlint-disable-next-line no-control-regex
+  if (/[^\0-\x1f\x7f]/.test(text)) return true;
+  return keys.some((key) => !isKeyName(key) || !(/^(?:C-.|\^.)$/.test(key) || SILENT.has(key.toLowerCase())));
+}
+
+/** These send no character of their own. */
+const SILENT = new Set(
+  words(`enter kpenter escape bspace tab btab up down left right home end ic insert dc delete npage ppage pagedown pageup
+    pgdn pgup`),
+);
+const NAMES = new Set([...SILENT, ...words("space any")]);

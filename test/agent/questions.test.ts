@@ -1,0 +1,66 @@
+/** A question says where the command would run: the pane, and the directory and user of its shell at that moment. */
+import { expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Run } from "../../src/app/run.ts";
+import { drain } from "../support/agent.ts";
+import { call, DECLARED, shell } from "../support/calls.ts";
+import { Here } from "../support/in-process.ts";
+import { until } from "../support/until.ts";
+
+const change = (command: string, more = {}) => shell(command, { mutation: true, risk: "medium", ...more });
+
+test("the directory of another pane, not of the shared one", async () => {
+  await using here = new Here(
+    [
+      call("tmux-create-pane", { pane: "p2", ...DECLARED }),
+      shell("cd sub", { pane: "p2" }),
+      change("rm -r build", { pane: "p2" }),
+      change("rm -r build"),
+      { text: "done" },
+    ],
+    { answer: ({ tool }) => (tool === "run_shell" ? { kind: "no" } : { kind: "yes" }) },
+  );
+  mkdirSync(join(here.cwd, "sub"));
+  await here.turn({ tmux: true });
+  const asked = here.asked.filter(({ tool }) => tool === "run_shell");
+  expect(asked.map(({ cwd, pane }) => [cwd, pane?.split(":").at(-1)])).toEqual([
+    [join(here.cwd, "sub"), "p2"],
+    [here.cwd, undefined],
+  ]);
+});
+
+test("a forged mark does not move the directory of the next question", async () => {
+  const forge = `printf '\\033]7771;%s;P;900;0;0;/scratch\\a\\033]7771;%s;B\\a' "$__buddy_key" "$__buddy_key"`;
+  await using here = new Here(
+    [
+      change(forge),
+      change(`( sleep 0.2; ${forge} ) & sleep 0.4`),
+      change("touch made"),
+      shell("pwd"),
+      { text: "done" },
+    ],
+    { answer: ({ action }) => (action === "touch made" ? { kind: "no" } : { kind: "yes" }) },
+  );
+  const { results } = await here.turn({ tmux: true });
+  expect(here.asked.at(-1)).toMatchObject({ action: "touch made", cwd: here.cwd });
+  expect(results.at(-1)).toBe(here.cwd);
+});
+
+test("a shell that moved while the question was open is asked about again", async () => {
+  let run: Run | undefined;
+  let answers = 0;
+  await using here = new Here([shell("true"), change("touch made"), { text: "done" }], {
+    answer: async () => {
+      if (answers++ > 0) return { kind: "no" };
+      const pane = await (await run?.target.get())?.panes?.pane();
+      await pane?.keys({ literalText: "cd sub", enter: true });
+      await until(async () => (await pane?.where())?.cwd.endsWith("/sub") === true, "the directory");
+      return { kind: "yes" };
+    },
+  });
+  mkdirSync(join(here.cwd, "sub"));
+  run = await here.compose({ tmux: true });
+  await drain(run.agent.runTurn("do it", new AbortController().signal));
+  expect(here.asked.map(({ cwd }) => cwd)).toEqual([here.cwd, join(here.cwd, "sub")]);
+});
