@@ -221,14 +221,14 @@ export class PaneState {
     command.finish(outcome);
   }
 
-  /** Keys that the model pressed; `rest` tells what they leave in the line. */
-  keysPressed(rest: (before: string) => string): void {
+  /** Keys are about to be pressed for the model, which leave this in the line. */
+  keysPressed(rest: string): void {
     if (this.#current !== undefined) {
       this.#current.lastActivity = performance.now();
       return;
     }
     if (!this.#editor) this.#unsure = true;
-    this.#modelLine = rest(this.typed);
+    this.#modelLine = rest;
     this.#modelTyped = true;
   }
 

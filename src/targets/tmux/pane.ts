@@ -174,9 +174,9 @@ export class TmuxPane implements Pane, PaneSink {
         });
       }
     }
-    await sendKeys(this.#options.session, this.id, options);
     const { keys, literalText, enter } = options;
-    this.#state.keysPressed((before) => typedLines(before, { keys, literal_text: literalText, enter }).rest);
+    this.#state.keysPressed(typedLines(this.#state.typed, { keys, literal_text: literalText, enter }).rest);
+    await sendKeys(this.#options.session, this.id, options);
   }
 
   output(bytes: Buffer): void {
