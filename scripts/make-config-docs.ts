@@ -108,6 +108,7 @@ Each is also read as \`AGENT_…\` when the \`BUDDY_…\` one is unset or empty.
 | \`BUDDY_API_TIMEOUT\` | \`network.api_timeout\` |
 | \`BUDDY_FETCH_TIMEOUT\` | \`network.fetch_timeout\` |
 | \`NO_COLOR\`, \`FORCE_COLOR\` | no colour; colour also in a pipe. \`--no-color\` is stronger than both |
+| \`CLICOLOR=0\`, \`CLICOLOR_FORCE=1\` | the same, weaker than those two |
 
 ## The template
 

@@ -56,7 +56,7 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ["BUDDY_MODEL", "profile or model, as --model"],
   ["BUDDY_CONFIG", "configuration file, as --config"],
   ["BUDDY_API_TIMEOUT, BUDDY_FETCH_TIMEOUT", "durations"],
-  ["NO_COLOR, FORCE_COLOR", "colour off, or on in a pipe"],
+  ["NO_COLOR, FORCE_COLOR, CLICOLOR, CLICOLOR_FORCE", "colour off, or on in a pipe"],
   ["HTTP_PROXY, HTTPS_PROXY, NO_PROXY", "proxies; SOCKS is not supported"],
 ];
 

@@ -44,7 +44,7 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   if (name !== undefined && entry === undefined) throw unknownCommand(name);
   const command = entry === undefined ? await loadRepl() : await entry.load();
   const tokens = takeCommand(tokenize(argv, { ...GLOBAL_ARGS, ...command.args }), isCommand).rest;
-  if (has(tokens, "version")) return print(`buddy ${VERSION}`);
+  if (has(tokens, "version")) return print(has(tokens, "verbose") ? versionDetails() : `buddy ${VERSION}`);
   if (has(tokens, "help")) {
     const { commandHelp, rootHelp } = await import("./args/help.ts");
     return print(entry === undefined ? rootHelp() : commandHelp(command));
@@ -53,6 +53,17 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   const globals = readGlobalOptions(parsed.globals);
   enterDirectory(globals);
   return await command.run({ args: argumentsFor(command, parsed), globals });
+}
+
+/** For a bug report. */
+function versionDetails(): string {
+  const compiled = Bun.main.startsWith("/$bunfs/") ? process.execPath : "not compiled";
+  return [
+    `buddy ${VERSION}`,
+    `binary   ${compiled}`,
+    `system   ${process.platform} ${process.arch}`,
+    `runtime  Bun ${Bun.version} (${Bun.revision.slice(0, 9)})`,
+  ].join("\n");
 }
 
 async function commandName(argv: readonly string[]): Promise<string | undefined> {

@@ -7,7 +7,7 @@ import { parseDestination } from "../../targets/connection/ssh-destination.ts";
 
 /** In the order of `buddy --help`. */
 export const GLOBAL_ARGS = {
-  config: { type: "string", valueHint: "PATH", path: true, description: "use this configuration file" },
+  config: { type: "string", alias: "c", valueHint: "PATH", path: true, description: "use this configuration file" },
   model: {
     type: "string",
     alias: "m",
@@ -44,7 +44,7 @@ export const GLOBAL_ARGS = {
   quiet: { type: "boolean", alias: "q", description: "print only the answer, errors and questions" },
   verbose: { type: "boolean", alias: "v", description: "say more; errors with details" },
   help: { type: "boolean", alias: "h", description: "show help and exit" },
-  version: { type: "boolean", alias: "V", description: "show the version and exit" },
+  version: { type: "boolean", alias: "V", description: "show the version and exit; with -v also build and runtime" },
 } as const satisfies Args;
 
 export interface GlobalOptions {
