@@ -1,4 +1,5 @@
 /** Which characters a person cannot see or tell apart on a screen, and how they are written so that they can. */
+import { words } from "../lib/words.ts";
 import { once } from "../lib/once.ts";
 
 export function escaped(character: string): string {
@@ -34,32 +35,9 @@ export function inLatin(text: string): string {
 
 const lookalikes = once((): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    [
-      "aаαɑ",
-      "bЬ",
-      "cсϲ",
-      "dԁ",
-      "eе",
-      "gɡց",
-      "hһհ",
-      "iіιı",
-      "jјϳ",
-      "kκк",
-      "lӏ",
-      "nոп",
-      "oоοօ",
-      "pрρ",
-      "qԛ",
-      "rг",
-      "sѕ",
-      "tτт",
-      "uυս",
-      "vνѵ",
-      "wԝѡ",
-      "xхχ",
-      "yуγү",
-      "zᴢ",
-    ].flatMap(([latin = "", ...others]) => others.map((other) => [other, latin] as const)),
+    words("aаαɑ bЬ cсϲ dԁ eе gɡց hһհ iіιı jјϳ kκк lӏ nոп oоοօ pрρ qԛ rг sѕ tτт uυս vνѵ wԝѡ xхχ yуγү zᴢ").flatMap(
+      ([latin = "", ...others]) => others.map((other) => [other, latin] as const),
+    ),
   ),
 );
 

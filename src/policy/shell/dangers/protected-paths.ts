@@ -1,4 +1,5 @@
 /** Which paths a recursive deletion must never be pointed at: root, homes, system directories, a repository, everything here. */
+import { words } from "../../../lib/words.ts";
 import { HOME, isUnknown, SPLIT, STAR, UNKNOWN } from "../syntax/field.ts";
 import { globMatches, matchesEverything } from "../syntax/glob.ts";
 
@@ -55,37 +56,9 @@ export function startingAt(directories: readonly string[], cwd: string | undefin
 }
 
 /** Top-level directories of Linux and macOS; not /tmp. */
-const SYSTEM = [
-  "bin",
-  "boot",
-  "dev",
-  "etc",
-  "home",
-  "lib",
-  "lib32",
-  "lib64",
-  "libx32",
-  "media",
-  "mnt",
-  "nix",
-  "opt",
-  "proc",
-  "root",
-  "run",
-  "sbin",
-  "snap",
-  "srv",
-  "sys",
-  "usr",
-  "var",
-  "Applications",
-  "Library",
-  "System",
-  "Users",
-  "Volumes",
-  "private",
-  "cores",
-];
+const SYSTEM = words(
+  "bin boot dev etc home lib lib32 lib64 libx32 media mnt nix opt proc root run sbin snap srv sys usr var Applications Library System Users Volumes private cores",
+);
 const BELOW: Readonly<Record<string, readonly string[]>> = {
   usr: ["bin", "sbin", "lib", "lib32", "lib64", "libexec", "share", "local", "include", "src"],
   var: ["lib", "log", "spool", "mail", "db"],
@@ -138,35 +111,11 @@ export function isDisk(value: string, cwd = "."): boolean {
 
 const DISK =
   /^(?:sd|hd|vd|xvd|nvme|mmcblk|loop|md|dm-|r?disk\d|sr\d|sg\d|cdrom|nbd|zram|ram\d|pmem|bcache|drbd|rbd|ubi|mtd|dasd|ada\d|da\d|mem$|kmem$|port$)/;
-const NOT_VOLUME_GROUPS = new Set([
-  "shm",
-  "pts",
-  "fd",
-  "dri",
-  "input",
-  "snd",
-  "net",
-  "char",
-  "bus",
-  "cpu",
-  "serial",
-  "tcp",
-  "udp",
-  "mqueue",
-  "hugepages",
-  "v4l",
-  "usb",
-  "bsg",
-  "infiniband",
-  "vfio",
-  "stdin",
-  "stdout",
-  "stderr",
-  "null",
-  "tty",
-  "dma_heap",
-  "accel",
-]);
+const NOT_VOLUME_GROUPS = new Set(
+  words(
+    "shm pts fd dri input snd net char bus cpu serial tcp udp mqueue hugepages v4l usb bsg infiniband vfio stdin stdout stderr null tty dma_heap accel",
+  ),
+);
 
 /** Writing here changes no file. */
 export function isHarmlessSink(value: string): boolean {

@@ -8,18 +8,8 @@ export const env: Wrapper = (argv) => {
     flags: "i0v",
     // -P is where BSD looks for the program.
     values: "uCSaP",
-    long: [
-      "ignore-environment",
-      "null",
-      "debug",
-      "list-signal-handling",
-      "help",
-      "version",
-      "block-signal",
-      "default-signal",
-      "ignore-signal",
-    ],
-    longValues: ["unset", "chdir", "split-string", "argv0"],
+    long: "ignore-environment null debug list-signal-handling help version block-signal default-signal ignore-signal",
+    longValues: "unset chdir split-string argv0",
   };
   const words = argv.map((word) => (word.value === "-" ? field("-i") : word));
   let uncertain: string | undefined;

@@ -1,4 +1,5 @@
 /** git's command line: what comes before the subcommand, aliases given with -c, and subcommands that run shell text. */
+import { words } from "../../../lib/words.ts";
 import { type Field, field, isUnknown, programName } from "../syntax/field.ts";
 import { longOption } from "./options.ts";
 import type { InnerScript, Wrapped } from "./wrapped.ts";
@@ -15,15 +16,9 @@ export interface GitCall {
   readonly odd: boolean;
 }
 
-const VALUED = new Set([
-  "--git-dir",
-  "--work-tree",
-  "--namespace",
-  "--super-prefix",
-  "--config-env",
-  "--attr-source",
-  "--exec-path",
-]);
+const VALUED = new Set(
+  words("--git-dir --work-tree --namespace --super-prefix --config-env --attr-source --exec-path"),
+);
 
 /** Undefined: not git. */
 export function gitCall(argv: readonly Field[]): GitCall | undefined {

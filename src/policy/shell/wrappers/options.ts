@@ -7,11 +7,9 @@ export interface OptionShape {
   readonly values?: string;
   /** Letters that take the rest of their word, if there is one. */
   readonly optional?: string;
-  /** Long names, without the dashes. */
-  readonly long?: readonly string[];
-  readonly longValues?: readonly string[];
-  /** Single-dash words that take a value, as `-target`. */
-  readonly words?: readonly string[];
+  /** Long names without the dashes, blanks between them. */
+  readonly long?: string;
+  readonly longValues?: string;
 }
 
 export interface Options {
@@ -42,16 +40,14 @@ export function leadingOptions(argv: readonly Field[], from: number, shape: Opti
     if (!isFixed(word)) odd = true;
     if (word.startsWith("--")) {
       const [name, value] = longOption(word);
-      if (value !== undefined) seen.set(name, { value, source: value });
-      else if (isAmong(name, shape.longValues)) seen.set(name, argv[at++]);
+      const valued = wholeName(name, shape.longValues);
+      const plain = wholeName(name, shape.long);
+      if (value !== undefined) seen.set(valued ?? plain ?? name, { value, source: value });
+      else if (valued !== undefined && plain !== name) seen.set(valued, argv[at++]);
       else {
-        seen.set(name, undefined);
-        if (!isAmong(name, shape.long)) odd = true;
+        seen.set(plain ?? name, undefined);
+        if (plain === undefined) odd = true;
       }
-      continue;
-    }
-    if (shape.words?.includes(word.slice(1)) === true) {
-      seen.set(word.slice(1), argv[at++]);
       continue;
     }
     for (let i = 1; i < word.length; i++) {
@@ -79,6 +75,10 @@ export function longOption(word: string): [name: string, value: string | undefin
 }
 
 /** GNU programs take any unambiguous beginning of a long name. */
-function isAmong(name: string, names: readonly string[] | undefined): boolean {
-  return names?.some((full) => full === name || (name.length > 1 && full.startsWith(name))) === true;
+function wholeName(name: string, names: string | undefined): string | undefined {
+  if (names === undefined || name === "") return undefined;
+  const all = ` ${names} `;
+  if (all.includes(` ${name} `)) return name;
+  const at = name.length > 1 ? all.indexOf(` ${name}`) : -1;
+  return at < 0 ? undefined : all.slice(at + 1, all.indexOf(" ", at + 1));
 }

@@ -9,24 +9,8 @@ export const shell: Wrapper = (argv, input) => {
   const shape: OptionShape = {
     flags: "abefhiklmnprstuvxBCEHPTVcDNqgyLXZ0123456789",
     values: "oO",
-    long: [
-      "login",
-      "posix",
-      "norc",
-      "noprofile",
-      "restricted",
-      "verbose",
-      "debugger",
-      "dump-strings",
-      "help",
-      "version",
-      "noediting",
-      "no-config",
-      "private",
-      "interactive",
-      "emacs",
-    ],
-    longValues: ["rcfile", "init-file", "command", "init-command", "features", "debug"],
+    long: "login posix norc noprofile restricted verbose debugger dump-strings help version noediting no-config private interactive emacs",
+    longValues: "rcfile init-file command init-command features debug",
   };
   // `+o name` switches an option off.
   const words = argv.map((word) =>
@@ -58,38 +42,8 @@ export const sudo: Wrapper = (argv, input) => {
   const options = leadingOptions(argv, 1, {
     flags: "AbBEeHiKklnPSsvV",
     values: "CcDghpRrTtUu",
-    long: [
-      "askpass",
-      "background",
-      "bell",
-      "preserve-env",
-      "edit",
-      "set-home",
-      "login",
-      "list",
-      "non-interactive",
-      "preserve-groups",
-      "reset-timestamp",
-      "remove-timestamp",
-      "stdin",
-      "shell",
-      "validate",
-      "version",
-      "help",
-    ],
-    longValues: [
-      "close-from",
-      "chdir",
-      "group",
-      "host",
-      "prompt",
-      "chroot",
-      "role",
-      "type",
-      "command-timeout",
-      "other-user",
-      "user",
-    ],
+    long: "askpass background bell preserve-env edit set-home login list non-interactive preserve-groups reset-timestamp remove-timestamp stdin shell validate version help",
+    longValues: "close-from chdir group host prompt chroot role type command-timeout other-user user",
   });
   const { at, assigns } = assignments(argv, options.at);
   const chdir = (options.seen.get("D") ?? options.seen.get("chdir"))?.value;

@@ -5,19 +5,15 @@ import { joined, plain, rest, runs, script, type Wrapper } from "./wrapped.ts";
 export const nice: Wrapper = (argv) => {
   const first = argv[1]?.value ?? "";
   if (/^-\d+$/.test(first) || /^--\d+$/.test(first)) return runs(argv, { at: 2, seen: new Map(), odd: false }, 2, true);
-  return plain(
-    { values: "n", longValues: ["adjustment"], long: ["help", "version"] },
-    0,
-    true,
-  )(argv, { kind: "inherited" });
+  return plain({ values: "n", longValues: "adjustment", long: "help version" }, 0, true)(argv, { kind: "inherited" });
 };
 
 export const timeout: Wrapper = (argv) => {
   const options = leadingOptions(argv, 1, {
     flags: "vfp",
     values: "ks",
-    longValues: ["kill-after", "signal"],
-    long: ["preserve-status", "foreground", "verbose", "help", "version"],
+    longValues: "kill-after signal",
+    long: "preserve-status foreground verbose help version",
   });
   return runs(argv, options, options.at + 1, true);
 };
@@ -36,20 +32,8 @@ export const watch: Wrapper = (argv) => {
   const options = leadingOptions(argv, 1, {
     flags: "bcCegtwxdrpfv",
     values: "nqs",
-    longValues: ["interval", "equexit", "shotsdir"],
-    long: [
-      "beep",
-      "color",
-      "no-color",
-      "differences",
-      "errexit",
-      "chgexit",
-      "precise",
-      "no-title",
-      "no-wrap",
-      "exec",
-      "no-rerun",
-    ],
+    longValues: "interval equexit shotsdir",
+    long: "beep color no-color differences errexit chgexit precise no-title no-wrap exec no-rerun",
   });
   if (options.seen.has("x") || options.seen.has("exec")) return runs(argv, options, options.at, false);
   return { harmless: false, scripts: [script(joined(rest(argv, options.at)))] };
@@ -59,8 +43,8 @@ export const scriptCommand: Wrapper = (argv) => {
   const options = leadingOptions(argv, 1, {
     flags: "aefqr",
     values: "cEIBOTmt",
-    longValues: ["command", "log-in", "log-out", "log-io", "log-timing", "echo", "output-limit", "logging-format"],
-    long: ["append", "flush", "quiet", "return", "force", "timing"],
+    longValues: "command log-in log-out log-io log-timing echo output-limit logging-format",
+    long: "append flush quiet return force timing",
   });
   const text =
     options.seen.get("c") ??
@@ -76,8 +60,8 @@ export const flock: Wrapper = (argv) => {
   const options = leadingOptions(argv, 1, {
     flags: "sxenouFv",
     values: "wE",
-    longValues: ["timeout", "wait", "conflict-exit-code"],
-    long: ["shared", "exclusive", "nonblock", "nb", "close", "unlock", "no-fork", "verbose"],
+    longValues: "timeout wait conflict-exit-code",
+    long: "shared exclusive nonblock nb close unlock no-fork verbose",
   });
   const next = argv[options.at + 1]?.value;
   if (next === "-c" || next === "--command") return { harmless: false, scripts: [script(argv[options.at + 2]?.value)] };
