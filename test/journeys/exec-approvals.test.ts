@@ -42,10 +42,10 @@ describe("without a terminal", () => {
   });
 
   test("a duration that has run out asks again", async () => {
-    await using rig = execRig([touch("first"), shell("sleep 0.3", { wait: 5 }), touch("second"), { text: "done" }]);
-    const run = await rig.exec(["--approve", "1ms", "--no-tmux", "go"]);
-    expect(run.code).toBe(3);
-    expect(made(rig, "second")).toBe(false);
+    // Over before the first request is answered.
+    await using rig = execRig([touch(), { text: "done" }]);
+    expect(await rig.exec(["--approve", "1ms", "--no-tmux", "go"])).toMatchObject({ code: 3 });
+    expect(made(rig)).toBe(false);
   });
 
   test("all does not overrule the policy", async () => {

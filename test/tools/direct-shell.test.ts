@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Turn } from "../../src/demo/playbook.ts";
 import { ofType } from "../support/agent.ts";
 import { call, shell } from "../support/calls.ts";
 import { from, Here } from "../support/in-process.ts";
@@ -9,51 +10,70 @@ import { from, Here } from "../support/in-process.ts";
 const ALL = { "no-tmux": true, approve: "all" } as const;
 
 describe("run_shell on a direct shell", () => {
-  test("says how each command ended and keeps the shell's state", async () => {
+  /** One command: its result, its outcome and the events. */
+  const one = async (...turns: readonly Turn[]) => {
+    await using here = new Here([...turns, { text: "done" }]);
+    const { results, events } = await here.turn(ALL);
+    const finished = ofType(events, "tool_finished").at(-1);
+    return { result: String(results.at(-1)), finished, events };
+  };
+
+  test("keeps directory and variables, and reports the new directory", async () => {
     await using here = new Here([
       shell("mkdir sub && cd sub && export WORD=kept"),
       shell('echo "$WORD in ${PWD##*/}"'),
-      shell("true"),
-      shell("echo out; echo err >&2; exit 3"),
-      shell("sh -c 'echo bad >&2; exit 4'"),
-      shell("sleep 60", { wait: 0.2 }),
-      shell("echo never", { wait: false }),
-      shell("echo never", { wait: "false" }),
-      shell("echo 'open"),
-      shell("echo later", { wait: "10s" }),
-      shell("echo x", { pane: "other" }),
       { text: "done" },
     ]);
-    const { results, events } = await here.turn(ALL);
+    const { results } = await here.turn(ALL);
     expect(results[0]).toMatch(/^\(no output\)\n\n\[directory: \S+\/sub\]$/);
     expect(results[1]).toBe("kept in sub");
-    expect(results[2]).toBe("(no output)");
-    expect(results[3]).toStartWith("[the shell ended with exit code 3]\nThe next command gets a new shell");
-    expect(results[3]).toContain("in the same directory: variables that were not exported and functions are lost.");
-    expect(results[3]).toContain("out\n[stderr]\nerr");
-    expect(results[4]).toStartWith("[command failed: exit code 4]\n[stderr]\nbad");
-    expect(results[5]).toStartWith("[command timed out after 200ms]\nIt and everything it started were ended.");
-    for (const at of [6, 7]) expect(results[at]).toStartWith("wait=false needs a tmux pane and this target has none.");
-    expect(results[8]).toMatch(/^\[command failed: exit code \d+\]\n\[stderr\]\n.*matching/);
-    expect(results[9]).toBe("later");
-    expect(results[10]).toStartWith("error: this target has no tmux: leave out session and pane");
-    const finished = ofType(events, "tool_finished");
-    expect(finished.map(({ outcome }) => outcome)).toEqual([
-      "exited",
-      "exited",
-      "exited",
-      "shell-ended",
-      "exited",
-      "stopped",
-      "failed",
-      "failed",
-      "exited",
-      "exited",
-      "failed",
-    ]);
-    expect(finished[4]).toMatchObject({ ok: false, exit_code: 4 });
+  });
+
+  test("a command without output says so", async () => {
+    expect((await one(shell("true"))).result).toBe("(no output)");
+  });
+
+  test("a shell that ends is reported, with what it printed and what is lost", async () => {
+    const { result, finished } = await one(shell("echo out; echo err >&2; exit 3"));
+    expect(result).toStartWith("[the shell ended with exit code 3]\nThe next command gets a new shell");
+    expect(result).toContain("variables that were not exported and functions are lost.");
+    expect(result).toContain("out\n[stderr]\nerr");
+    expect(finished).toMatchObject({ outcome: "shell-ended", exit_code: 3 });
+  });
+
+  test("a command that fails gives its exit code, and stderr apart", async () => {
+    const { result, finished, events } = await one(shell("sh -c 'echo bad >&2; exit 4'"));
+    expect(result).toStartWith("[command failed: exit code 4]\n[stderr]\nbad");
+    expect(finished).toMatchObject({ ok: false, outcome: "exited", exit_code: 4 });
     expect(ofType(events, "tool_output")).toContainEqual(expect.objectContaining({ stream: "stderr", text: "bad\n" }));
-    expect(ofType(events, "done")[0]?.status).toBe("answered");
+  });
+
+  test("a command that takes too long is ended with all it started", async () => {
+    const { result, finished } = await one(shell("sleep 60", { wait: 0.2 }));
+    expect(result).toStartWith("[command timed out after 200ms]\nIt and everything it started were ended.");
+    expect(finished).toMatchObject({ outcome: "stopped" });
+  });
+
+  test.each([false, "false"])("wait=%j needs a pane", async (wait) => {
+    const { result, finished } = await one(shell("echo never", { wait }));
+    expect(result).toStartWith("wait=false needs a tmux pane and this target has none.");
+    expect(finished).toMatchObject({ outcome: "failed" });
+  });
+
+  test("an unfinished command fails with the shell's own words", async () => {
+    const { result, finished } = await one(shell("echo 'open"));
+    expect(result).toMatch(/^\[command failed: exit code \d+\]\n\[stderr\]\n.*matching/);
+    expect(finished).toMatchObject({ outcome: "exited" });
+  });
+
+  test("a wait can be given as a duration", async () => {
+    expect((await one(shell("echo later", { wait: "10s" }))).result).toBe("later");
+  });
+
+  test("a pane needs tmux", async () => {
+    const { result, finished } = await one(shell("echo x", { pane: "other" }));
+    expect(result).toStartWith("error: this target has no tmux: leave out session and pane");
+    expect(finished).toMatchObject({ outcome: "failed" });
   });
 
   test("refuses a command over 60 000 tokens, missing metadata and nonsense waits", async () => {

@@ -1,5 +1,6 @@
 /** run_shell, capture-pane, send-keys and managed tmux objects as the model uses them, on a real tmux server. */
 import { describe, expect, test } from "bun:test";
+import type { Turn } from "../../src/demo/playbook.ts";
 import { ofType } from "../support/agent.ts";
 import { call, DECLARED, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";
@@ -9,63 +10,88 @@ const keys = (more: Record<string, unknown>) => call("send-keys", { ...DECLARED,
 const object = (name: string, args: Record<string, unknown>) => call(name, { ...args, ...DECLARED });
 
 describe("in the shared pane", () => {
-  test("says how each command ended, and what to do about one that goes on", async () => {
-    await using here = new Here([
-      shell("cd / && echo here"),
-      shell("(exit 6)"),
+  /** What the model got for each call, and how each ended. */
+  const played = async (...turns: readonly Turn[]) => {
+    await using here = new Here([...turns, { text: "done" }]);
+    const { results, events } = await here.turn(ALL);
+    const outcomes = ofType(events, "tool_finished").map(({ outcome }) => outcome);
+    return { text: results as string[], outcomes, events };
+  };
+
+  test("a command that ended gives its output, and how to watch the pane", async () => {
+    const { text, outcomes, events } = await played(shell("cd / && echo here"));
+    expect(text[0]).toStartWith("here");
+    expect(outcomes).toEqual(["exited"]);
+    expect(ofType(events, "session").at(-1)?.attach).toMatch(/^tmux -L \S+ attach -t \S+$/);
+  });
+
+  test("a command that failed gives its exit code", async () => {
+    expect((await played(shell("(exit 6)"))).text[0]).toBe("[command failed: exit code 6]");
+  });
+
+  test("a command over its time goes on in the pane, which takes no other until it is stopped", async () => {
+    const { text, outcomes } = await played(
       shell("sleep 300", { wait: 1 }),
       shell("echo typed"),
       call("shell_output", { wait: 0.1 }),
       keys({ keys: ["C-c"] }),
       call("shell_output", { wait: "20s" }),
+    );
+    expect(text[0]).toStartWith("[command timed out after 1s]\nIt is still running in the pane.");
+    expect(text[1]).toMatch(/^\[not run: \S+ is still running in the pane\]\nNothing was typed\./);
+    expect(text[1]).toContain('an earlier command "sleep 300"');
+    expect(text[2]).toStartWith("[command timed out after 100ms]");
+    expect(text[3]).toBe("sent; see what it did with capture-pane");
+    expect(text[4]).toStartWith("[command failed: exit code 130]");
+    expect(outcomes.slice(0, 2)).toEqual(["running", "running"]);
+  });
+
+  test("a command that waits for input is answered by keys", async () => {
+    const { text, outcomes } = await played(
       shell("read -r answer && echo got:$answer", { wait: 20 }),
       keys({ literal_text: "the answer", enter: true }),
       call("shell_output", { wait: "20s" }),
-      shell("true", { wait: false }),
-      call("shell_output", { wait: 20 }),
-      shell("sleep 0.2; echo slept", { wait: "false" }),
-      call("shell_output", { wait: 20 }),
-      shell("echo 'open"),
+    );
+    expect(text[0]).toMatch(/^\[waiting for input: .*\]\nAnswer with send-keys literal_text/);
+    expect(text[2]).toContain("got:the answer");
+    expect(outcomes[0]).toBe("waiting");
+  });
+
+  test.each([
+    ["true", false, "(no output)"],
+    ["sleep 0.2; echo slept", "false", "slept"],
+    ["clear; echo zero", 0, "zero"],
+  ])("%j with wait=%j is sent, and waited for afterwards", async (command, wait, output) => {
+    const { text } = await played(shell(command, { wait }), call("shell_output", { wait: 20 }));
+    expect(text[0]).toStartWith("[command sent, not waited for]\n");
+    expect(text[1]).toBe(output);
+  });
+
+  test("an unfinished command is not run", async () => {
+    const { text, outcomes } = await played(shell("echo 'open"));
+    expect(text[0]).toStartWith("[command incomplete: ");
+    expect(outcomes).toEqual(["incomplete"]);
+  });
+
+  test("a full-screen program is left by its own key", async () => {
+    const { text } = await played(
       shell("less /etc/passwd", { wait: 20 }),
       keys({ keys: ["q"] }),
       call("shell_output", { wait: 20 }),
-      shell("exit 9"),
-      shell("pwd"),
-      shell("clear; echo zero", { wait: 0 }),
-      call("shell_output", { wait: 20 }),
-      call("capture-pane"),
-      { text: "done" },
-    ]);
-    const { results, events } = await here.turn(ALL);
-    const text = results as string[];
-    expect(text[0]).toStartWith("here");
-    expect(text[1]).toBe("[command failed: exit code 6]");
-    expect(text[2]).toStartWith("[command timed out after 1s]\nIt is still running in the pane.");
-    expect(text[3]).toMatch(/^\[not run: \S+ is still running in the pane\]\nNothing was typed\./);
-    expect(text[3]).toContain('an earlier command "sleep 300"');
-    expect(text[4]).toStartWith("[command timed out after 100ms]");
-    expect(text[5]).toBe("sent; see what it did with capture-pane");
-    expect(text[6]).toStartWith("[command failed: exit code 130]");
-    expect(text[7]).toMatch(/^\[waiting for input: .*\]\nAnswer with send-keys literal_text/);
-    expect(text[9]).toContain("got:the answer");
-    expect(text[10]).toStartWith("[command sent, not waited for]\n");
-    expect(text[11]).toBe("(no output)");
-    expect(text[12]).toStartWith("[command sent, not waited for]\n");
-    expect(text[13]).toBe("slept");
-    expect(text[14]).toStartWith("[command incomplete: ");
-    expect(text[15]).toMatch(/^\[full-screen program: less\]/);
-    expect(text[18]).toStartWith("[the shell ended with exit code 9]\n");
-    expect(text[18]).toContain("variables and functions are lost.");
-    expect(text[19]).toContain("/");
-    expect(text[20]).toStartWith("[command sent, not waited for]\n");
-    expect(text[21]).toBe("zero");
-    expect(text[22]).toMatch(/^zero\n\[buddy \d+: 0\] .*$/);
-    const outcomes = ofType(events, "tool_finished").map(({ outcome }) => outcome);
-    expect(outcomes.slice(0, 4)).toEqual(["exited", "exited", "running", "running"]);
-    expect(outcomes[7]).toBe("waiting");
-    expect(outcomes[14]).toBe("incomplete");
-    const session = ofType(events, "session").at(-1);
-    expect(session?.attach).toMatch(/^tmux -L \S+ attach -t \S+$/);
+    );
+    expect(text[0]).toMatch(/^\[full-screen program: less\]/);
+  });
+
+  test("a shell that ended is replaced", async () => {
+    const { text } = await played(shell("exit 9"), shell("pwd"));
+    expect(text[0]).toStartWith("[the shell ended with exit code 9]\n");
+    expect(text[0]).toContain("variables and functions are lost.");
+    expect(text[1]).toContain("/");
+  });
+
+  test("capture-pane shows the screen", async () => {
+    const { text } = await played(shell("clear; echo zero"), call("capture-pane"));
+    expect(text[1]).toMatch(/^zero\n\[buddy \d+: 0\] .*$/);
   });
 
   test("a password is the operator's to type: they are told where, the model is told not to ask", async () => {

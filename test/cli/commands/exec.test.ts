@@ -133,23 +133,66 @@ describe("exec", () => {
     expect(gone.stderr).toContain("127.0.0.1");
   });
 
-  test("every tool in one conversation, in a pane", async () => {
-    const ran = await run(
-      [
-        shell("echo one", { wait: "10s" }),
+  describe("tools in a pane", () => {
+    /** What the model got for each call, as text. */
+    const results = async (...turns: Parameters<typeof run>[0]): Promise<string[]> => {
+      const ran = await run([...turns, { text: "done" }], {}, { tmux: "required", ...ALL });
+      expect(ran).toMatchObject({ code: 0, stdout: "done\n" });
+      return ran.results.map((result) => (typeof result === "string" ? result : JSON.stringify(result)));
+    };
+
+    test("a command that is still running keeps the pane until it is stopped", async () => {
+      const [timedOut, busy, sent, ended] = await results(
         shell("sleep 30", { wait: 0.2 }),
         shell("echo busy"),
         call("send-keys", { keys: "C-c", ...DECLARED }),
         call("shell_output", { wait: "10s" }),
+      );
+      expect(timedOut).toStartWith("[command timed out after 200ms]");
+      expect(busy).toStartWith("[not run: sleep is still running");
+      expect(sent).toStartWith("sent");
+      expect(ended).toContain("130");
+    });
+
+    test("a command that waits for input gets what is typed", async () => {
+      const [waiting, , answered] = await results(
         shell("read -r line && echo got-$line", { wait: 20 }),
         call("send-keys", { literal_text: "typed", enter: true, delay: 0.01, ...DECLARED }),
         call("shell_output", { wait: 10 }),
-        shell('echo "unfinished', { wait: 5 }),
+      );
+      expect(waiting).toStartWith("[waiting for input");
+      expect(answered).toContain("got-typed");
+    });
+
+    test("an unfinished command is not run", async () => {
+      expect((await results(shell('echo "unfinished', { wait: 5 })))[0]).toStartWith("[command incomplete");
+    });
+
+    test("a session beyond the limit, and one that buddy does not manage", async () => {
+      const [more, unknown] = await results(
         call("tmux-create-session", { session: "more", ...DECLARED }),
         call("tmux-kill-session", { session: "nosuch", ...DECLARED }),
+      );
+      expect(more).toContain("limit is 1");
+      expect(unknown).toContain("no session that buddy manages");
+    });
+
+    test("a pane is created once and ended", async () => {
+      const [created, again, ended] = await results(
         call("tmux-create-pane", { pane: "p", ...DECLARED }),
         call("tmux-create-pane", { pane: "p", ...DECLARED }),
         call("tmux-kill-pane", { pane: "p", ...DECLARED }),
+      );
+      expect([created, again, ended]).toEqual([
+        expect.stringContaining("created: pane p"),
+        expect.stringContaining("exists already: pane p"),
+        expect.stringContaining("ended: pane p"),
+      ]);
+    });
+
+    test("capture-pane takes every option", async () => {
+      const [, screen] = await results(
+        shell("echo on the screen"),
         call("capture-pane", {
           start: -5,
           end: 10,
@@ -159,61 +202,65 @@ describe("exec", () => {
           include_alternate_screen: true,
           delay: 0.01,
         }),
-        call("capture-pane", { target: "nosuch:9" }),
-        call("time"),
+      );
+      expect(screen).toContain("on the screen");
+    });
+
+    test("capture-pane of a pane that does not exist", async () => {
+      expect((await results(call("capture-pane", { target: "nosuch:9" })))[0]).toContain("no pane");
+    });
+
+    test("time", async () => {
+      expect((await results(call("time")))[0]).toContain("iso8601_millis");
+    });
+
+    test("a file is created, then replaced", async () => {
+      const [created, replaced] = await results(
         call("write_file", { path: "w.txt", content: "a\nb\n" }),
         call("write_file", { path: "w.txt", content: "a\nB\n" }),
-        call("write_file", { path: ".", content: "x" }),
+      );
+      expect(created).toStartWith("created ");
+      expect(replaced).toStartWith("replaced ");
+    });
+
+    test("a directory is not written", async () => {
+      expect((await results(call("write_file", { path: ".", content: "x" })))[0]).toContain("is a directory");
+    });
+
+    test("an edit shows its difference; an ambiguous one is refused", async () => {
+      writeFileSync("w.txt", "a\nB\n");
+      const [edited, ambiguous, read] = await results(
         call("edit_file", { path: "w.txt", old_text: "B", new_text: "b" }),
         call("edit_file", { path: "w.txt", old_text: "\n", new_text: "\n\n" }),
         call("read_file", { path: "w.txt" }),
+      );
+      expect(edited).toContain("-B");
+      expect(ambiguous).toContain("occurs 2 times");
+      expect(read).toBe("a\nb\n");
+    });
+
+    test("a binary file is not read, and a line beyond the end is reported", async () => {
+      writeFileSync("w.txt", "a\n");
+      const [binary, beyond] = await results(
         call("read_file", { path: "/bin/true" }),
         call("read_file", { path: "w.txt", offset: 99 }),
-        call("fetch_url", { url: "http://127.0.0.1:1/" }),
-        shell("sleep 0.01; exit 4", { mode: "background" }),
-        call("list_shells"),
-        shell("exit 7"),
-        { text: "done" },
-      ],
-      { maxIterations: 100 },
-      { tmux: "required", ...ALL },
-    );
-    expect(ran).toMatchObject({ code: 0, stdout: "done\n" });
-    const texts = ran.results.map((result) => (typeof result === "string" ? result : JSON.stringify(result)));
-    const wanted: (string | RegExp)[] = [
-      /^one/,
-      /^\[command timed out after 200ms\]/,
-      /^\[not run: sleep is still running/,
-      "sent",
-      "130",
-      /^\[waiting for input/,
-      "sent",
-      "got-typed",
-      /^\[command incomplete/,
-      "limit is 1",
-      "no session that buddy manages",
-      "created: pane p",
-      "exists already: pane p",
-      "ended: pane p",
-      "",
-      "no pane",
-      "iso8601_millis",
-      "created ",
-      "replaced ",
-      "is a directory",
-      "-B",
-      "occurs 2 times",
-      "a\nb\n",
-      "binary file",
-      "no line 99",
-      "Not fetched",
-      "shell_id",
-      "shells",
-      /exit code 7|ended with/,
-    ];
-    wanted.forEach((words, index) => {
-      if (typeof words === "string") expect(texts[index]).toContain(words);
-      else expect(texts[index]).toMatch(words);
+      );
+      expect(binary).toContain("binary file");
+      expect(beyond).toContain("no line 99");
+    });
+
+    test("a private address is not fetched", async () => {
+      expect((await results(call("fetch_url", { url: "http://127.0.0.1:1/" })))[0]).toStartWith("Not fetched");
+    });
+
+    test("a background shell is started and listed", async () => {
+      const [started, listed] = await results(shell("exit 4", { mode: "background" }), call("list_shells"));
+      expect(started).toContain("shell_id");
+      expect(listed).toContain("exit 4");
+    });
+
+    test("a shell that ends is reported", async () => {
+      expect((await results(shell("exit 7")))[0]).toStartWith("[the shell ended with exit code 7]");
     });
   });
 
