@@ -26,6 +26,7 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "ps", apt: "procps" },
   { program: "qemu-aarch64-static", apt: "qemu-user-static" },
   { program: "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", apt: "libc6-arm64-cross" },
+  { program: "cc", apt: "gcc", brew: "gcc" },
   { program: "musl-gcc", apt: "musl-tools" },
   { program: "chromium", apt: "chromium" },
   { program: "curl", apt: "curl", brew: "curl" },

@@ -1,4 +1,5 @@
 /** argv → exit code: finds the command, parses strictly, runs it, and turns errors into words. */
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { closestMatch } from "../lib/closest-match.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
@@ -52,6 +53,7 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   const parsed = judgeTokens(tokens, name ?? "", command.args, process.cwd());
   const globals = readGlobalOptions(parsed.globals);
   enterDirectory(globals);
+  requireReadableDirectory();
   return await command.run({ args: argumentsFor(command, parsed), globals });
 }
 
@@ -129,6 +131,14 @@ function print(text: string): ExitCode {
 }
 
 /** Elsewhere than on this machine --cd names a directory of the target, which the target checks. */
+/** The runtime reads names as UTF-8: what cannot be read so would be another directory, which buddy would even create. */
+function requireReadableDirectory(): void {
+  if (!process.cwd().includes("\ufffd") || existsSync(process.cwd())) return;
+  throw new BuddyError("usage", "the name of the current directory is not valid UTF-8", {
+    hint: "Start buddy in another directory, name one with --cd DIR, or rename this one (convmv, mv).",
+  });
+}
+
 function enterDirectory({ cd, ssh, container }: GlobalOptions): void {
   if (cd === undefined || ssh !== undefined || container !== undefined) return;
   try {

@@ -1,5 +1,6 @@
 /** SIGINT, SIGTERM and SIGHUP: the first one asks the work to end, a second one ends the process. */
 import { BuddyError, type ErrorCode, exitCodeOf } from "../lib/errors.ts";
+import { isIgnored } from "../lib/ignored-signals.ts";
 
 export interface Signals extends Disposable {
   /** Aborts with a BuddyError whose exit code belongs to the signal. */
@@ -15,7 +16,8 @@ export function watchSignals(): Signals {
     if (stop.signal.aborted) process.exit(exitCodeOf(error));
     stop.abort(error);
   };
-  const listeners = (Object.keys(CODES) as (keyof typeof CODES)[]).map((name) => {
+  const names = (Object.keys(CODES) as (keyof typeof CODES)[]).filter((name) => !isIgnored(name));
+  const listeners = names.map((name) => {
     const listener = () => receive(name);
     process.on(name, listener);
     return { name, listener };

@@ -15,7 +15,9 @@ export class Output {
   #isFile: boolean | undefined;
   #queue: Promise<void> = Promise.resolve();
   #written = 0;
-  readonly #left = Promise.withResolvers<void>();
+  /** Ends the wait for the write under way. A promise for all writes would keep every one of them in memory. */
+  #abandon: (() => void) | undefined;
+  #givenUp = false;
   #broken = false;
   #cut = false;
   #failure: BuddyError | undefined;
@@ -56,7 +58,8 @@ export class Output {
 
   /** The end has come and nobody reads: what still waits is not waited for. */
   giveUp(): void {
-    this.#left.resolve();
+    this.#givenUp = true;
+    this.#abandon?.();
   }
 
   async #put(text: string): Promise<void> {
@@ -65,8 +68,7 @@ export class Output {
       this.#isFile ??= fstatSync(this.fd).isFile();
       if (this.#isFile) writeWhole(this.fd, Buffer.from(text));
       else if ((this.#written += text.length) <= ROOM_IN_ANY_PIPE) await Bun.write(Bun.file(this.fd), text);
-      else
-        await Promise.race([writeAll(this.fd, Buffer.from(text)), this.#left.promise.then(() => (this.#cut = true))]);
+      else await this.#putSlowly(Buffer.from(text));
     } catch (error) {
       this.#broken = true;
       // A reader that went away has had what it wanted; a file on a full disk has not.
@@ -76,6 +78,18 @@ export class Output {
         });
       this.#onBroken?.();
     }
+  }
+
+  async #putSlowly(bytes: Buffer): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#abandon = () => {
+      this.#cut = true;
+      resolve();
+    };
+    if (this.#givenUp) this.#abandon();
+    else writeAll(this.fd, bytes).then(resolve, reject);
+    await promise;
+    this.#abandon = undefined;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Commands that continue without buddy: started detached on the target, kept in a private directory, found again later. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
+import { LineFilter, LONGEST_SEARCHED } from "../lib/line-filter.ts";
 import { unlessAborted } from "../lib/unless-aborted.ts";
 import { wholeCharacters } from "../lib/whole-characters.ts";
 import { KILL, LIST, LOOK, SEEN, START } from "./background-scripts.ts";
@@ -18,8 +19,6 @@ export interface BackgroundOptions {
   /** Keeps what has been seen apart from other sessions, and its shells in `list`; "" = shells of all sessions. */
   readonly scope?: string;
 }
-
-type LineFilter = (text: string) => string;
 
 interface Seen {
   readonly stdout: number;
@@ -48,15 +47,14 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
   };
 
   const lookAt = async (id: string, limit: number, filter: string | undefined) => {
-    const keep = filter === undefined ? undefined : lineFilter(filter);
     const known = filter === undefined ? seen.get(id) : later(seen.get(id), filtered.get(`${id} ${filter}`));
     const from = known === undefined ? [] : [String(known.stdout), String(known.stderr)];
     const result = await ask(LOOK, id, [folder, String(limit), ...from]);
-    const { look, next } = readLook(result.stdout, limit, keep);
+    const { look, next } = readLook(result.stdout, limit, filter !== undefined);
     learnBase(look.outputFile.slice(0, -"/output".length));
     if (filter !== undefined) {
       filtered.set(`${id} ${filter}`, next);
-      return look;
+      return await matching(look, filter);
     }
     seen.set(id, next);
     // Kept there for a resumed session; when it gets lost, something is shown twice rather than never.
@@ -88,7 +86,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
     },
 
     async output(id, { filter, limit = LOOK_BYTES } = {}) {
-      if (filter !== undefined) lineFilter(filter);
+      if (filter !== undefined) lineFilter(filter)[Symbol.dispose]();
       const before = looking.get(id) ?? Promise.resolve();
       const look = before.then(() => lookAt(id, Math.max(4, Math.trunc(limit)), filter));
       const settled = look.then(noop, noop);
@@ -137,7 +135,7 @@ function shellOf(fields: readonly string[]): BackgroundShell {
   };
 }
 
-function readLook(answer: Buffer, limit: number, keep: LineFilter | undefined): { look: BackgroundOutput; next: Seen } {
+function readLook(answer: Buffer, limit: number, lines: boolean): { look: BackgroundOutput; next: Seen } {
   let at = 0;
   const field = () => {
     const end = answer.indexOf(0, at);
@@ -160,12 +158,11 @@ function readLook(answer: Buffer, limit: number, keep: LineFilter | undefined): 
   // Both together stay within the limit; what one does not need the other may use.
   const errShare = Math.min(err.length, Math.max(Math.floor(limit / 2), limit - out.length));
   const outShare = Math.min(out.length, limit - errShare);
-  const stdout = whole(out.subarray(0, outShare), keep !== undefined, ended && outShare === outSize - outFrom);
-  const stderr = whole(err.subarray(0, errShare), keep !== undefined, ended && errShare === errSize - errFrom);
+  const stdout = whole(out.subarray(0, outShare), lines, ended && outShare === outSize - outFrom);
+  const stderr = whole(err.subarray(0, errShare), lines, ended && errShare === errSize - errFrom);
   const next = { stdout: outFrom + stdout.length, stderr: errFrom + stderr.length };
-  const text = (bytes: Buffer) => (keep === undefined ? bytes.toString() : keep(bytes.toString()));
   const moreBytes = outSize - next.stdout + (errSize - next.stderr);
-  return { look: { ...shell, stdout: text(stdout), stderr: text(stderr), moreBytes }, next };
+  return { look: { ...shell, stdout: stdout.toString(), stderr: stderr.toString(), moreBytes }, next };
 }
 
 /** Without half a character at the end; with a filter without half a line, unless no more will come or it is very long. */
@@ -179,22 +176,29 @@ function whole(bytes: Buffer, lines: boolean, last: boolean): Buffer {
 }
 
 function lineFilter(filter: string): LineFilter {
-  let pattern: RegExp;
   try {
-    pattern = new RegExp(filter);
+    return new LineFilter(filter);
   } catch (cause) {
     throw new BuddyError("target", `the filter is not a regular expression: ${(cause as Error).message}`, {
       hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
       cause,
     });
   }
-  return (text) => {
-    const lines = text.split("\n");
-    const open = lines.pop() ?? "";
-    const kept = lines.filter((line) => pattern.test(line.replace(/\r$/, ""))).map((line) => `${line}\n`);
-    if (open !== "" && pattern.test(open)) kept.push(open);
-    return kept.join("");
+}
+
+/** The same look with only the lines that match. */
+async function matching(look: BackgroundOutput, filter: string): Promise<BackgroundOutput> {
+  using lines = lineFilter(filter);
+  let gaveUp = false;
+  const keep = async (text: string): Promise<string> => {
+    const all = text.split(/(?<=\n)/);
+    const tested = await lines.test(all.map((line) => line.replace(/\r?\n$/, "").slice(0, LONGEST_SEARCHED)));
+    gaveUp ||= tested.gaveUp;
+    return all.filter((_, index) => tested.matches[index]).join("");
   };
+  const [stdout, stderr] = [await keep(look.stdout), await keep(look.stderr)];
+  const note = "the filter took too long and was given up; look without it, or use a simpler one";
+  return { ...look, stdout, stderr, ...(gaveUp ? { note } : {}) };
 }
 
 function unknown(id: string): BuddyError {

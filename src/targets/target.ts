@@ -254,6 +254,8 @@ export interface OutputPage {
   readonly nextOffset: number;
   readonly totalBytes: number;
   readonly done: boolean;
+  /** What a filter did not do: lines too long to search, or time that ran out. */
+  readonly note?: string;
 }
 
 /** Managed tmux objects beside the shared pane. */
@@ -393,6 +395,8 @@ export interface BackgroundOutput extends BackgroundShell {
   readonly stderr: string;
   /** Bytes of new output that did not fit and come with the next look. */
   readonly moreBytes: number;
+  /** What a filter did not do. */
+  readonly note?: string;
 }
 
 /** What `openTarget` takes; every value is already resolved from flags and configuration. */

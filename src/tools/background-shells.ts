@@ -62,6 +62,7 @@ export const shellOutputTool: Tool<OutputInput> = {
           text,
           total_bytes: page.totalBytes,
           ...(page.done ? { done: true } : { next_offset: page.nextOffset }),
+          ...(page.note === undefined ? {} : { note: page.note }),
         },
         display: text,
       };
@@ -79,6 +80,7 @@ export const shellOutputTool: Tool<OutputInput> = {
         stdout,
         stderr,
         ...(shell.moreBytes > 0 ? { more_bytes: shell.moreBytes } : {}),
+        ...(shell.note === undefined ? {} : { note: shell.note }),
       },
       display: `${stdout}${stderr}` || "(nothing new)",
     };

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { sandbox } from "../support/buddy.ts";
+import { buddyBinary, sandbox } from "../support/buddy.ts";
 
 test("commands run where buddy was started, whatever an earlier run left behind in the pane", async () => {
   using box = sandbox();
@@ -17,4 +17,23 @@ test("commands run where buddy was started, whatever an earlier run left behind 
   // One session by name for both: the second run moves the pane.
   expect(await where("one", "--tmux=named")).toBe(true);
   expect(await where("it's two", "--tmux=named")).toBe(true);
+});
+
+test("a directory whose name is not UTF-8 is named as the reason, and nothing is created beside it", async () => {
+  using box = sandbox();
+  const binary = await buddyBinary();
+  const run = Bun.spawnSync(
+    [
+      "sh",
+      "-c",
+      `cd "$1" && d=$(printf 'caf\\351') && mkdir "$d" && cd "$d" && exec "$2" exec -m demo "run: pwd" </dev/null`,
+      "sh",
+      box.cwd,
+      binary,
+    ],
+    { env: box.env },
+  );
+  expect(run.exitCode).toBe(2);
+  expect(run.stderr.toString()).toContain("not valid UTF-8");
+  expect(readdirSync(box.cwd)).toHaveLength(1);
 });

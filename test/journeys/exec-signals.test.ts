@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { buddyBinary } from "../support/buddy.ts";
 import { execRig, shell } from "../support/exec.ts";
 import { processesWith, uniqueSeconds } from "../support/processes.ts";
 import { until } from "../support/until.ts";
@@ -97,3 +98,20 @@ test("a background job is not stopped by asking: it is refused", async () => {
 });
 
 afterAll(() => expect(processesWith(`sleep ${uniqueSeconds().slice(0, -3)}`)).toEqual([]));
+
+test("nohup: a hang-up that was ignored at the start stays ignored", async () => {
+  const gate = `gate-${uniqueSeconds()}`;
+  await using rig = execRig([shell(`while [ ! -e ${gate} ]; do sleep 0.05; done; echo through`), { text: "answered" }]);
+  const binary = await buddyBinary();
+  const child = Bun.spawn(["sh", "-c", `trap '' HUP; exec "$0" exec --no-tmux --approve all go </dev/null`, binary], {
+    cwd: rig.box.cwd,
+    env: rig.box.env,
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  await until(() => processesWith(gate).length > 0, "the command to run");
+  child.kill("SIGHUP");
+  writeFileSync(join(rig.box.cwd, gate), "");
+  expect(await child.stdout.text()).toBe("answered\n");
+  expect(await child.exited).toBe(0);
+});

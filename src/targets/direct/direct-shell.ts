@@ -102,7 +102,7 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 
   async readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage> {
-    return this.#options.outputStore.find(id).read(options);
+    return await this.#options.outputStore.read(id, options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -9,7 +9,7 @@ import { BuddyError } from "../../lib/errors.ts";
 import { fileError } from "../../lib/file-error.ts";
 import { isAlive } from "../../lib/is-alive.ts";
 import { temporaryDirectory } from "../../lib/temporary-directory.ts";
-import type { OutputDirectory } from "../target.ts";
+import type { OutputDirectory, OutputPage, ReadOutputOptions } from "../target.ts";
 import { numberOf, SessionOutputs } from "./session-outputs.ts";
 import type { StoredOutput } from "./stored-output.ts";
 
@@ -57,6 +57,12 @@ export class OutputStore implements Disposable {
     const outputs = this.#outputs();
     this.#next = Math.max(this.#next, outputs.highest + 1);
     return outputs.open(`${prefix}-${this.#next++}`);
+  }
+
+  /** A page of an earlier text; with a filter only the lines that match. */
+  async read(id: string, { filter, ...page }: ReadOutputOptions = {}): Promise<OutputPage> {
+    const text = this.find(id);
+    return filter === undefined ? text.read(page) : await text.search(filter, page);
   }
 
   find(id: string): StoredOutput {

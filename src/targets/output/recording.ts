@@ -98,7 +98,7 @@ export class Recording {
     return this.#kept.captured(this.#screen.pending());
   }
 
-  read(options?: ReadOutputOptions): OutputPage {
+  read(options?: Omit<ReadOutputOptions, "filter">): OutputPage {
     return this.#spooled.read(options);
   }
 

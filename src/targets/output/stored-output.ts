@@ -1,5 +1,6 @@
 /** The full text of one command: added to while it runs, readable by offset and by regular expression at any time. */
 import { BuddyError } from "../../lib/errors.ts";
+import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
 import { wholeCharacters } from "../../lib/whole-characters.ts";
 import type { OutputPage, ReadOutputOptions } from "../target.ts";
 import { type FilePiece, MemoryPiece, type OutputPiece } from "./output-piece.ts";
@@ -25,6 +26,7 @@ const FLUSH_AT = 64 * 1024;
 const MEMORY_SEGMENT = 1024 * 1024;
 /** What has been printed so long ago is on the disk, also if buddy is killed now. */
 const SAVE_MS = 500;
+const CHUNK_BYTES = 1024 * 1024;
 const PAGE_BYTES = 64 * 1024;
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
@@ -149,15 +151,28 @@ export class StoredOutput {
     return bytes;
   }
 
-  read(options: ReadOutputOptions = {}): OutputPage {
-    const limit = Math.min(Math.max(1, options.limit ?? PAGE_BYTES), MAX_PAGE_BYTES);
-    const tail = Buffer.from(this.#places.hide(this.#buffer.join("") + this.pending()));
-    const totalBytes = this.#total + tail.length;
-    const offset = Math.min(Math.max(0, options.offset ?? 0), totalBytes);
-    const page =
-      options.filter === undefined
-        ? this.#page(offset, limit, tail, totalBytes)
-        : this.#matching(offset, limit, tail, totalBytes, compile(options.filter));
+  read({ offset, limit }: Omit<ReadOutputOptions, "filter"> = {}): OutputPage {
+    const tail = this.#tail();
+    return this.#marked(this.#page(this.#within(offset, tail), pageLimit(limit), tail, this.#total + tail.length));
+  }
+
+  /** Only lines that match; beside other work, and for a bounded time. */
+  async search(filter: string, { offset, limit }: Omit<ReadOutputOptions, "filter"> = {}): Promise<OutputPage> {
+    using lines = lineFilter(filter);
+    const tail = this.#tail();
+    const total = this.#total + tail.length;
+    return this.#marked(await this.#matching(this.#within(offset, tail), pageLimit(limit), tail, total, lines));
+  }
+
+  #tail(): Buffer {
+    return Buffer.from(this.#places.hide(this.#buffer.join("") + this.pending()));
+  }
+
+  #within(offset: number | undefined, tail: Buffer): number {
+    return Math.min(Math.max(0, offset ?? 0), this.#total + tail.length);
+  }
+
+  #marked(page: OutputPage): OutputPage {
     return this.#cut && page.done ? { ...page, text: page.text + CUT } : page;
   }
 
@@ -173,41 +188,57 @@ export class StoredOutput {
     };
   }
 
-  #matching(offset: number, limit: number, tail: Buffer, totalBytes: number, filter: RegExp): OutputPage {
+  async #matching(
+    offset: number,
+    limit: number,
+    tail: Buffer,
+    totalBytes: number,
+    filter: LineFilter,
+  ): Promise<OutputPage> {
     const found: string[] = [];
     let size = 0;
+    const page = (nextOffset: number, done: boolean, note?: string): OutputPage => ({
+      text: found.join(""),
+      nextOffset,
+      totalBytes,
+      done,
+      ...(note === undefined ? {} : { note }),
+    });
     let at = offset;
-    let carry = Buffer.alloc(0);
+    let line = new LongLine(offset);
+    let longest = 0;
     while (at < totalBytes) {
-      const chunk = this.#bytes(at, 1024 * 1024, tail);
+      const chunk = this.#bytes(at, CHUNK_BYTES, tail);
       if (chunk.skipped > 0) {
         found.push(gap(chunk.skipped));
-        carry = Buffer.alloc(0);
+        line = new LongLine(at + chunk.skipped);
       }
-      const data = carry.length === 0 ? chunk.data : Buffer.concat([carry, chunk.data]);
-      let lineStart = at + chunk.skipped - carry.length;
       at += chunk.skipped + chunk.data.length;
-      let from = 0;
-      for (;;) {
-        let end = data.indexOf(10, from);
-        if (end < 0 && at >= totalBytes && from < data.length) end = data.length;
+      const batch: LongLine[] = [];
+      for (let from = 0; from < chunk.data.length;) {
+        const end = chunk.data.indexOf(10, from);
+        line.add(chunk.data.subarray(from, end < 0 ? chunk.data.length : end));
+        if (end < 0 && at < totalBytes) break;
+        batch.push(line);
+        longest = Math.max(longest, line.length);
+        line = new LongLine(line.start + line.length + 1);
         if (end < 0) break;
-        const line = data.toString("utf8", from, end);
-        if (filter.test(line)) {
-          if (size > 0 && size + line.length > limit) {
-            return { text: found.join(""), nextOffset: lineStart, totalBytes, done: false };
-          }
-          found.push(`${line}\n`);
-          size += line.length + 1;
-        }
-        lineStart += end + 1 - from;
         from = end + 1;
-        if (from >= data.length) break;
       }
-      carry = Buffer.from(data.subarray(Math.min(from, data.length)));
+      const { matches, gaveUp } = await filter.test(batch.map((one) => one.text));
+      for (const [index, one] of batch.slice(0, matches.length).entries()) {
+        if (matches[index] !== true) continue;
+        const shown = one.shown(limit);
+        if (size > 0 && size + shown.length > limit) return page(one.start, false);
+        found.push(`${shown}\n`);
+        size += shown.length + 1;
+      }
+      const stuck = batch[matches.length];
+      if (gaveUp && stuck !== undefined)
+        return page(Math.min(stuck.start + stuck.length + 1, totalBytes), false, GAVE_UP);
       if (chunk.data.length === 0) break;
     }
-    return { text: found.join(""), nextOffset: totalBytes, totalBytes, done: this.#ended };
+    return page(totalBytes, this.#ended, longest > LONGEST_SEARCHED ? LONG_LINES : undefined);
   }
 
   /** What is kept from `offset` on, up to the next gap; `skipped` bytes before it are given up. */
@@ -300,12 +331,52 @@ function gap(bytes: number): string {
   return bytes > 0 ? `[${bytes} bytes are no longer kept]\n` : "";
 }
 
-function compile(filter: string): RegExp {
-  try {
-    return new RegExp(filter);
-  } catch (error) {
-    throw new BuddyError("tool", `filter is not a regular expression: ${(error as Error).message}`);
+/** A line of any length, of which only the beginning is kept. */
+class LongLine {
+  readonly start: number;
+  length = 0;
+  #parts: Buffer[] = [];
+  #kept = 0;
+
+  constructor(start: number) {
+    this.start = start;
   }
+
+  add(bytes: Buffer): void {
+    this.length += bytes.length;
+    const room = LONGEST_SEARCHED - this.#kept;
+    if (room <= 0 || bytes.length === 0) return;
+    this.#parts.push(bytes.subarray(0, room));
+    this.#kept += Math.min(room, bytes.length);
+  }
+
+  get text(): string {
+    const bytes = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+    return bytes.toString("utf8", 0, this.length === this.#kept ? bytes.length : wholeCharacters(bytes));
+  }
+
+  shown(limit: number): string {
+    const { text } = this;
+    if (this.length === this.#kept && text.length <= limit) return text;
+    return `${text.slice(0, limit).replace(/[\ud800-\udbff]$/, "")} … [line of ${this.length} bytes]`;
+  }
+}
+
+const GAVE_UP = "the filter took too long and was given up; use a simpler one, or grep with run_shell";
+const LONG_LINES = `lines of more than ${LONGEST_SEARCHED / 1024} KiB were searched only up to there`;
+
+function lineFilter(filter: string): LineFilter {
+  try {
+    return new LineFilter(filter);
+  } catch (error) {
+    throw new BuddyError("tool", `filter is not a regular expression: ${(error as Error).message}`, {
+      hint: "Escape special characters with a backslash, e.g. \\( for a bracket.",
+    });
+  }
+}
+
+function pageLimit(limit = PAGE_BYTES): number {
+  return Math.min(Math.max(1, limit), MAX_PAGE_BYTES);
 }
 
 /** Up to the last whole character, unless the text ends here anyway. */

@@ -145,7 +145,7 @@ export class TmuxPane implements Pane, PaneSink {
   }
 
   async readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage> {
-    return this.#options.outputStore.find(id).read(options);
+    return await this.#options.outputStore.read(id, options);
   }
 
   async capture(options: CaptureOptions = {}): Promise<{ text: string; notice?: string }> {

@@ -72,7 +72,7 @@ describe("found again", () => {
       done: true,
     });
     expect(after.find("out-1").read({ offset: whole.indexOf("line 4321\n"), limit: 10 }).text).toBe("line 4321\n");
-    expect(after.find("out-1").read({ filter: "^line 4999\\d$" }).text).toBe(numbers(50_000).slice(-11 * 10));
+    expect((await after.find("out-1").search("^line 4999\\d$")).text).toBe(numbers(50_000).slice(-11 * 10));
     expect(after.find("err-2").read()).toMatchObject({ text: "only this\n", done: true });
     expect(after.open().id).toBe("out-3");
     expect(() => after.find("out-77")).toThrow("no output is kept");
@@ -108,7 +108,7 @@ describe("found again", () => {
     expect(afterCrash().find("out-1").read({ limit: 4_000_000 }).text).toBe(`5\n${numbers(20_000)}`);
   });
 
-  test("several segments; a missing middle is told", () => {
+  test("several segments; a missing middle is told", async () => {
     const small = { segmentBytes: 100_000, maxBytes: 500_000 };
     const text = open(small).open();
     for (let i = 0; i < 200_000; i++) text.add(`${String(i).padStart(9, "0")}\n`);
@@ -118,7 +118,7 @@ describe("found again", () => {
     expect(again.keptBytes).toBeLessThanOrEqual(600_000);
     expect(again.read({ limit: 10 }).text).toBe("000000000\n");
     expect(again.read({ offset: 300_000, limit: 10 }).text).toContain("bytes are no longer kept");
-    expect(again.read({ filter: "^000199999$" }).text).toEndWith("\n000199999\n");
+    expect((await again.search("^000199999$")).text).toEndWith("\n000199999\n");
   });
 
   test("past the bound the oldest outputs go, also those of before; the newest stay", () => {

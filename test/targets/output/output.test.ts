@@ -58,15 +58,15 @@ describe("the output store", () => {
     expect(text.read({ offset: 99 })).toEqual({ text: "", nextOffset: 20, totalBytes: 20, done: true });
   });
 
-  test("filters lines, page by page", () => {
+  test("filters lines, page by page", async () => {
     const text = outputStore.open();
     for (let i = 0; i < 100_000; i++) text.add(`line ${i}\n`);
     const found: string[] = [];
     let offset = 0;
     for (
-      let page = text.read({ filter: "7777", limit: 30 });
+      let page = await text.search("7777", { limit: 30 });
       ;
-      page = text.read({ filter: "7777", limit: 30, offset })
+      page = await text.search("7777", { limit: 30, offset })
     ) {
       found.push(...page.text.split("\n").filter((line) => line !== ""));
       offset = page.nextOffset;
@@ -77,21 +77,45 @@ describe("the output store", () => {
     );
   });
 
-  test("a pending end is part of it", () => {
+  test("a pending end is part of it", async () => {
     const text = outputStore.open();
     text.add("done\n");
     text.pending = () => "partial";
     expect(text.read()).toMatchObject({ text: "done\npartial", totalBytes: 12 });
     expect(text.read({ offset: 7 })).toMatchObject({ text: "rtial" });
-    expect(text.read({ filter: "art" })).toMatchObject({ text: "partial\n" });
+    expect(await text.search("art")).toMatchObject({ text: "partial\n" });
   });
 
-  test("a bad filter is told", () => {
-    expect(() => outputStore.open().read({ filter: "(" })).toThrow("regular expression");
+  test("a line of 64 MB is searched in its beginning, found, and cut; the rest is found behind it", async () => {
+    const text = outputStore.open();
+    text.add(`start of it ${"x".repeat(64 * 1024 * 1024)} end of it\nof it too\n`);
+    text.end();
+    const page = await text.search("of it", { limit: 1000 });
+    expect(page.text.length).toBeLessThan(1200);
+    expect(page.text).toStartWith("start of it xxx");
+    expect(page.done).toBe(false);
+    const rest = await text.search("of it", { limit: 1000, offset: page.nextOffset });
+    expect(rest.text).toBe("of it too\n");
+    expect((await text.search("end of it")).note).toContain("searched only");
+  });
+
+  test("a hostile filter is given up within bounds, says so, and names where to continue", async () => {
+    const text = outputStore.open();
+    text.add(`aaa\n${`${"a".repeat(40)}b\n`.repeat(100)}`);
+    text.end();
+    const page = await text.search("^(a+)+$");
+    expect(page.text).toBe("aaa\n");
+    expect(page.done).toBe(false);
+    expect(page.note).toContain("given up");
+    expect(page.nextOffset).toBeGreaterThan(4);
+  });
+
+  test("a bad filter is told", async () => {
+    await expect(outputStore.open().search("(")).rejects.toThrow("regular expression");
     expect(() => outputStore.find("out-99")).toThrow("no output is kept");
   });
 
-  test("past the bound the middle goes, start and end stay", () => {
+  test("past the bound the middle goes, start and end stay", async () => {
     outputStore = new OutputStore({ segmentBytes: 100_000, maxBytes: 500_000 });
     const text = outputStore.open();
     for (let i = 0; i < 200_000; i++) text.add(`${String(i).padStart(9, "0")}\n`);
@@ -103,7 +127,7 @@ describe("the output store", () => {
     const gap = text.read({ offset: 300_000, limit: 10 });
     expect(gap.text).toContain("bytes are no longer kept");
     expect(gap.nextOffset).toBeGreaterThan(300_010);
-    expect(text.read({ filter: "^000199999$" }).text).toMatch(/^\[\d+ bytes are no longer kept\]\n000199999\n$/);
+    expect((await text.search("^000199999$")).text).toMatch(/^\[\d+ bytes are no longer kept\]\n000199999\n$/);
   });
 
   test("is private, and removed at the end; what a dead buddy left goes too", () => {

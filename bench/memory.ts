@@ -1,0 +1,140 @@
+/** What large texts cost in memory: `bun bench/memory.ts [part…]`; needs dist/buddy. Peaks of the binary, beside an idle run. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const BUDDY = process.env["BUDDY_BINARY"] ?? join(import.meta.dir, "../dist/buddy");
+const MB = 1024 * 1024;
+const wanted = process.argv.slice(2);
+const dir = mkdtempSync(join(tmpdir(), "buddy-memory-"));
+
+const sse = (delta: object, finish: string | null = null) =>
+  `data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+
+/** What the model answers next; set by each part. */
+let answers: (() => AsyncIterable<string>)[] = [];
+const server = Bun.serve({
+  port: 0,
+  idleTimeout: 0,
+  async fetch() {
+    const answer = answers.shift() ?? text("done");
+    const parts = answer();
+    const iterator = parts[Symbol.asyncIterator]();
+    const body = new ReadableStream({
+      async pull(controller) {
+        const { value, done } = await iterator.next();
+        if (done) return controller.close();
+        controller.enqueue(new TextEncoder().encode(value));
+      },
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  },
+});
+
+function text(content: string): () => AsyncIterable<string> {
+  return async function* () {
+    yield sse({ content });
+    yield `${sse({}, "stop")}data: [DONE]\n\n`;
+  };
+}
+
+function shell(command: string): () => AsyncIterable<string> {
+  const args = JSON.stringify({ command, risk: "low", mutation: false, privesc: false, why: "bench" });
+  const call = { index: 0, id: "call_1", type: "function", function: { name: "run_shell", arguments: args } };
+  return async function* () {
+    yield sse({ tool_calls: [call] });
+    yield `${sse({}, "tool_calls")}data: [DONE]\n\n`;
+  };
+}
+
+interface Peak {
+  readonly mb: number;
+  readonly bytes: number;
+}
+
+async function run(args: readonly string[], bytesPerSecond = Infinity): Promise<Peak> {
+  const child = Bun.spawn([BUDDY, "exec", "--no-tmux", "--approve", "all", ...args], {
+    cwd: join(dir, "cwd"),
+    env: { PATH: process.env["PATH"] ?? "", HOME: join(dir, "home") },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  let peak = 0;
+  const sample = () => {
+    try {
+      const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+      peak = Math.max(peak, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+    } catch {
+      // It has ended.
+    }
+  };
+  const timer = setInterval(sample, 50);
+  let bytes = 0;
+  const started = performance.now();
+  for await (const chunk of child.stdout) {
+    bytes += chunk.length;
+    const ahead = (bytes / bytesPerSecond) * 1000 - (performance.now() - started);
+    if (ahead > 0) await Bun.sleep(ahead);
+  }
+  await child.exited;
+  clearInterval(timer);
+  return { mb: peak, bytes };
+}
+
+function row(name: string, { mb, bytes }: Peak, idle: number, goal: string): void {
+  console.log(
+    `${name.padEnd(44)} ${(bytes / MB).toFixed(1).padStart(7)} MB out, peak ${mb.toFixed(0)} MB (+${(mb - idle).toFixed(0)})  ${goal}`,
+  );
+}
+
+const PARTS: Record<string, (idle: number) => Promise<void>> = {
+  async "slow-reader"(idle) {
+    answers = [shell("seq 1 40000000"), text("done")];
+    row("exec --json of 340 MB, reader at 2 MB/s", await run(["--json", "x"], 2 * MB), idle, "≤ +60");
+    answers = [shell("while :; do echo line of output; done | head -c 60000000"), text("done")];
+    row("exec --json of many lines, reader at 2 MB/s", await run(["--json", "x"], 2 * MB), idle, "≤ +60");
+  },
+  async stream(idle) {
+    const size = 32;
+    const chunk = `${"word ".repeat(200)}\n`;
+    answers = [
+      async function* () {
+        for (let sent = 0; sent < size * MB; sent += chunk.length) yield sse({ content: chunk });
+        yield `${sse({}, "stop")}data: [DONE]\n\n`;
+      },
+    ];
+    row(`an answer of ${size} MB`, await run(["x"]), idle, `≤ +${3 * size}`);
+    answers = [
+      async function* () {
+        for (let sent = 0; sent < size * MB; sent += chunk.length) yield sse({ content: chunk });
+        yield `${sse({}, "stop")}data: [DONE]\n\n`;
+      },
+    ];
+    row(`the same with --json`, await run(["--json", "x"]), idle, `≤ +${3 * size}`);
+  },
+  async event(idle) {
+    answers = [text("x".repeat(32 * MB))];
+    row("one event of 32 MB", await run(["x"]), idle, "≤ +96");
+  },
+  async session(idle) {
+    answers = Array.from({ length: 40 }, () => text("y".repeat(5 * MB)));
+    await run(["first"]);
+    for (let at = 1; at < 40; at++) await run(["--resume", "last", "next"]);
+    answers = [text("done")];
+    row("a session of 200 MB resumed", await run(["--resume", "last", "more"]), idle, "bounded");
+  },
+};
+
+mkdirSync(join(dir, "cwd"));
+mkdirSync(join(dir, "home/.config/buddy"), { recursive: true });
+writeFileSync(
+  join(dir, "home/.config/buddy/buddy.toml"),
+  `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "http://127.0.0.1:${server.port}/v1"\napi = "completions"\nmodel = "gpt-4o"\ncontext_limit = 100000000\n`,
+);
+answers = [text("done")];
+const idle = (await run(["x"])).mb;
+console.log(`idle: ${idle.toFixed(0)} MB`);
+for (const [name, part] of Object.entries(PARTS)) if (wanted.length === 0 || wanted.includes(name)) await part(idle);
+await server.stop(true);
+rmSync(dir, { recursive: true });

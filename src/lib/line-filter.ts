@@ -1,0 +1,84 @@
+/** Which lines match a regular expression, in bounded time: one that could take long is tried on a thread of its own. */
+
+/** Longer lines are searched up to here: a pattern with one star takes time with the square of the length. */
+export const LONGEST_SEARCHED = 64 * 1024;
+const MOST_MS = 2000;
+
+export interface TestedLines {
+  /** One for each line that was tested: fewer than were given where the time ran out. */
+  readonly matches: readonly boolean[];
+  readonly gaveUp: boolean;
+}
+
+export class LineFilter implements Disposable {
+  readonly #pattern: RegExp;
+  readonly #isSimple: boolean;
+  #worker: Worker | undefined;
+  #leftMs = MOST_MS;
+
+  /** Throws a SyntaxError for what is not a regular expression. */
+  constructor(pattern: string) {
+    this.#pattern = new RegExp(pattern);
+    // Without repetition, groups and references the time grows with the length alone.
+    this.#isSimple = !/[*+?{(]|\\[1-9k]/.test(pattern);
+  }
+
+  async test(lines: readonly string[]): Promise<TestedLines> {
+    if (this.#isSimple) return { matches: lines.map((line) => this.#pattern.test(line)), gaveUp: false };
+    if (lines.length === 0) return { matches: [], gaveUp: false };
+    if (this.#leftMs <= 0) return { matches: [], gaveUp: true };
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const worker = (this.#worker ??= startWorker());
+    const done = () => resolve();
+    const fail = (event: ErrorEvent) => reject(new Error(event.message));
+    worker.addEventListener("message", done);
+    worker.addEventListener("error", fail);
+    const started = performance.now();
+    const timer = setTimeout(resolve, this.#leftMs);
+    // Shared: what was found before a line that takes for ever counts.
+    const results = new Uint8Array(new SharedArrayBuffer(lines.length));
+    worker.postMessage({ pattern: this.#pattern.source, lines, results });
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      worker.removeEventListener("message", done);
+      worker.removeEventListener("error", fail);
+    }
+    const end = results.indexOf(UNTESTED);
+    const matches = Array.from(results.subarray(0, end < 0 ? lines.length : end), (result) => result === MATCHES);
+    this.#leftMs -= performance.now() - started;
+    const gaveUp = matches.length < lines.length;
+    if (gaveUp) {
+      this.#leftMs = 0;
+      this[Symbol.dispose]();
+    }
+    return { matches, gaveUp };
+  }
+
+  /** A line that is just being tested is tested to its end, beside everything else. */
+  [Symbol.dispose](): void {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+  }
+}
+
+const UNTESTED = 0;
+const MATCHES = 2;
+
+/** From text: a file of its own would have to be found inside the binary. */
+const THREAD = `
+self.onmessage = ({ data: { pattern, lines, results } }) => {
+  const expression = new RegExp(pattern);
+  lines.forEach((line, index) => (results[index] = expression.test(line) ? ${MATCHES} : 1));
+  postMessage("done");
+};`;
+
+let url: string | undefined;
+
+function startWorker(): Worker {
+  url ??= URL.createObjectURL(new Blob([THREAD], { type: "application/javascript" }));
+  const worker = new Worker(url);
+  worker.unref();
+  return worker;
+}
