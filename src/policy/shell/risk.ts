@@ -1,4 +1,5 @@
 /** How much a command could harm, derived from its words: compared with what the model declared. */
+import { words } from "../../lib/words.ts";
 import { type Field, programName } from "./syntax/field.ts";
 import { criticalPath } from "./dangers/protected-paths.ts";
 import type { FoundCommand } from "./syntax/findings.ts";
@@ -40,19 +41,20 @@ const first =
   (words) =>
     pattern.test(words.find((word) => !word.startsWith("-")) ?? "");
 
+const named = (names: string, check: Check) => Object.fromEntries(words(names).map((name) => [name, check]));
+
 const HIGH: Readonly<Record<string, Check>> = {
-  reboot: any,
-  shutdown: any,
-  poweroff: any,
-  halt: any,
-  init: any,
-  telinit: any,
-  kexec: any,
+  ...named(
+    `
+    reboot shutdown poweroff halt init telinit kexec killall pkill useradd userdel usermod groupadd groupdel
+    groupmod passwd chpasswd adduser deluser visudo vipw iptables ip6tables nft ufw firewall-cmd ipset mkfs dd
+    fdisk parted sgdisk sfdisk wipefs lvremove vgremove pvremove zpool mdadm cryptsetup shred blkdiscard umount
+    swapoff losetup chattr truncate dropdb modprobe insmod rmmod setenforce ifdown eject`,
+    any,
+  ),
   systemctl: first(/^(?:stop|disable|mask|kill|reboot|poweroff|halt|isolate|rescue|emergency|set-default|revert)$/),
   service: has(/^(?:stop|restart)$/),
   kill: (words) => words.some((word) => word === "1" || word === "-1"),
-  killall: any,
-  pkill: any,
   apt: first(/^(?:remove|purge|autoremove|full-upgrade|dist-upgrade)$/),
   "apt-get": first(/^(?:remove|purge|autoremove|dist-upgrade)$/),
   dpkg: has(/^(?:-r|-P|--remove|--purge|--force-\w+)$/),
@@ -64,52 +66,14 @@ const HIGH: Readonly<Record<string, Check>> = {
   snap: first(/^remove$/),
   brew: first(/^(?:uninstall|remove)$/),
   zypper: first(/^(?:remove|rm)$/),
-  useradd: any,
-  userdel: any,
-  usermod: any,
-  groupadd: any,
-  groupdel: any,
-  groupmod: any,
-  passwd: any,
-  chpasswd: any,
-  adduser: any,
-  deluser: any,
-  visudo: any,
-  vipw: any,
-  iptables: any,
-  ip6tables: any,
-  nft: any,
-  ufw: any,
-  "firewall-cmd": any,
-  ipset: any,
-  mkfs: any,
-  dd: any,
-  fdisk: any,
-  parted: any,
-  sgdisk: any,
-  sfdisk: any,
-  wipefs: any,
-  lvremove: any,
-  vgremove: any,
-  pvremove: any,
-  zpool: any,
   zfs: first(/^destroy$/),
-  mdadm: any,
-  cryptsetup: any,
-  shred: any,
-  blkdiscard: any,
   mount: has(/./),
-  umount: any,
-  swapoff: any,
-  losetup: any,
   rm: has(/^-[a-zA-Z]*[rR]|^--recursive$/),
   chmod: has(/^-[a-zA-Z]*R|^--recursive$/),
   chown: has(/^-[a-zA-Z]*R|^--recursive$/),
-  chattr: any,
   setfacl: has(/^-[a-zA-Z]*R/),
   find: has(/^-delete$/),
   rsync: has(/^--del/),
-  truncate: any,
   git: (words) =>
     (words.includes("push") &&
       words.some((word) => /^(?:--force|-f|--force-with-lease.*|--delete|-d|\+.*)$/.test(word))) ||
@@ -127,19 +91,12 @@ const HIGH: Readonly<Record<string, Check>> = {
   gcloud: has(/^delete$/),
   az: has(/^delete$/),
   crontab: has(/^-[a-z]*r/),
-  dropdb: any,
-  modprobe: any,
-  insmod: any,
-  rmmod: any,
   sysctl: has(/^-w$|=/),
-  setenforce: any,
   hostnamectl: has(/^set-/),
   timedatectl: has(/^set-/),
   nmcli: has(/^(?:down|delete|off|modify)$/),
-  ifdown: any,
   ip: has(/^(?:del|delete|flush|down)$/),
   history: has(/^-c/),
-  eject: any,
 };
 
 const HTTP_READS: Check = (words) =>
@@ -149,30 +106,16 @@ const HTTP_READS: Check = (words) =>
     ),
   );
 const READS: Readonly<Record<string, Check>> = {
+  ...named(
+    "ping ping6 dig host nslookup traceroute tracepath mtr whois netstat lsof less more man top htop blkid ldd",
+    any,
+  ),
   curl: HTTP_READS,
-  ping: any,
-  ping6: any,
-  dig: any,
-  host: any,
-  nslookup: any,
-  traceroute: any,
-  tracepath: any,
-  mtr: any,
-  whois: any,
-  netstat: any,
-  lsof: any,
-  less: any,
-  more: any,
-  man: any,
-  top: any,
-  htop: any,
   hostname: (words) => words.every((word) => word.startsWith("-")),
-  blkid: any,
-  ldd: any,
   kubectl: first(/^(?:get|describe|logs|top|version|cluster-info|explain|api-resources|diff)$/),
   helm: first(/^(?:list|ls|status|get|history|show|search|version)$/),
   terraform: first(/^(?:plan|show|output|validate|version|providers)$/),
-  git: first(/^(?:ls-remote|fetch-unused)$/),
+  git: first(/^ls-remote$/),
   npm: first(/^(?:ls|list|view|info|outdated|audit)$/),
   pip: first(/^(?:list|show|freeze|check)$/),
   pip3: first(/^(?:list|show|freeze|check)$/),

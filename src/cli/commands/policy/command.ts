@@ -2,7 +2,7 @@
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { defineCommand } from "../../command.ts";
-import { KINDS, type PolicyKind } from "./kinds.ts";
+import { KINDS, type PolicyKind } from "./explainer.ts";
 
 export const command = defineCommand({
   name: "policy",

@@ -1,4 +1,4 @@
-/** What each kind of `buddy policy` provides: an answer to one value, as JSON and in words. */
+/** The kinds of `buddy policy`, and what each provides: an answer to one value, as JSON and in words. */
 import type { GlobalOptions } from "../../args/options.ts";
 
 export interface Explainer extends Partial<AsyncDisposable> {
@@ -15,3 +15,13 @@ export interface PolicyOptions {
   /** `--shell NAME`. */
   readonly shell?: string;
 }
+
+/** What each kind brings with it (a parser, a resolver) is loaded only when it is asked for. */
+export const KINDS = {
+  shell: () => import("./shell.ts"),
+  url: () => import("./url.ts"),
+  path: () => import("./path.ts"),
+  text: () => import("./text.ts"),
+} as const satisfies Record<string, () => Promise<{ explainer: LoadExplainer }>>;
+
+export type PolicyKind = keyof typeof KINDS;

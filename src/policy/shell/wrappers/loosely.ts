@@ -1,4 +1,5 @@
 /** Programs that run another one and whose options need not be known: the command is looked for wherever it may begin. */
+import { words } from "../../../lib/words.ts";
 import { type Field, programName } from "../syntax/field.ts";
 import { leadingOptions } from "./options.ts";
 import { fromInput, joined, rest, runs, script, type Wrapper } from "./wrapped.ts";
@@ -104,23 +105,23 @@ const otherShell = loosely({ text: /^(?:-c|-Command|-command|--command|--command
 const terminal = loosely({ verb: /^(?:-e|-x|--command|--execute|--)$/, shell: true });
 const inContainer = loosely({ verb: RUN, operands: 1 });
 
-const words = (text: string, wrapper: Wrapper) => text.split(" ").map((name) => [name, wrapper] as const);
+const named = (names: string, wrapper: Wrapper) => words(names).map((name) => [name, wrapper] as const);
 
 export const LOOSE: Readonly<Record<string, Wrapper>> = Object.fromEntries([
-  ...words("firejail proot catchsegv tini dumb-init chpst softlimit linux32 linux64 i386 x86_64 chronic ifne", another),
-  ...words("tsp nq systemd-cat eatmydata cgexec choom dtach watchexec dotenv bwrap flatpak-spawn runcon", another),
-  ...words(
+  ...named("firejail proot catchsegv tini dumb-init chpst softlimit linux32 linux64 i386 x86_64 chronic ifne", another),
+  ...named("tsp nq systemd-cat eatmydata cgexec choom dtach watchexec dotenv bwrap flatpak-spawn runcon", another),
+  ...named(
     "distrobox-host-exec host-spawn systemd-nspawn uftrace valgrind heaptrack setarch sem annotate-output",
     another,
   ),
-  ...words("envdir logsave faketime arch-chroot setuidgid s6-setuidgid s6-envdir", afterOne),
-  ...words("poetry uv pipenv conda mamba micromamba bundle yarn asdf rbenv pyenv hatch pdm rye", afterRun),
-  ...words("doppler chamber teller infisical toolbox", afterRun),
-  ...words("multipass crictl runc crun buildah nomad", inContainer),
-  ...words("pwsh powershell xonsh nu elvish oksh", otherShell),
-  ...words("pdsh pssh parallel-ssh clush dsh", onHosts),
-  ...words("xterm konsole alacritty kitty gnome-terminal xfce4-terminal urxvt foot wezterm", terminal),
-  ...words("scp sftp sshfs", remote),
+  ...named("envdir logsave faketime arch-chroot setuidgid s6-setuidgid s6-envdir", afterOne),
+  ...named("poetry uv pipenv conda mamba micromamba bundle yarn asdf rbenv pyenv hatch pdm rye", afterRun),
+  ...named("doppler chamber teller infisical toolbox", afterRun),
+  ...named("multipass crictl runc crun buildah nomad", inContainer),
+  ...named("pwsh powershell xonsh nu elvish oksh", otherShell),
+  ...named("pdsh pssh parallel-ssh clush dsh", onHosts),
+  ...named("xterm konsole alacritty kitty gnome-terminal xfce4-terminal urxvt foot wezterm", terminal),
+  ...named("scp sftp sshfs", remote),
   ["mise", loosely({ verb: /^(?:exec|x)$/, project: true })],
   ["heroku", loosely({ verb: /^run(?::detached)?$/, shell: true })],
   ["adb", loosely({ verb: /^shell$/, shell: true })],

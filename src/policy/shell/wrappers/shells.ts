@@ -1,4 +1,4 @@
-/** Shells and what gives text to one: sh -c, eval, source, trap, at, crontab, and other users' shells. */
+/** Shells and what gives text to one: sh -c, eval, source, trap, at, crontab, other users' shells, and builtins that run a command later. */
 import { type Field, field, programName, UNKNOWN } from "../syntax/field.ts";
 import { leadingOptions, type OptionShape } from "./options.ts";
 import { assignments, fromInput, joined, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
@@ -126,3 +126,17 @@ export const nixShell: Wrapper = (argv) => {
   const at = argv.findIndex((word) => word.value === "--run" || word.value === "--command" || word.value === "-c");
   return at > 0 ? { harmless: false, scripts: [script(joined(rest(argv, at + 1)))] } : { harmless: false };
 };
+
+/** `mapfile -C command`, `compgen -C command`, `complete -C command`. */
+export const callback: Wrapper = (argv) => hooked(argv, /^-[a-zA-Z]*C([^]*)$/, (text) => text);
+
+/** `bind -x '"key": command'`. */
+export const keyBinding: Wrapper = (argv) =>
+  hooked(argv, /^-[a-zA-Z]*x([^]*)$/, (text) => text.slice(text.indexOf(":") + 1).replace(/^\s*"([^]*)"\s*$/, "$1"));
+
+function hooked(argv: readonly Field[], option: RegExp, command: (text: string) => string): Wrapped | undefined {
+  const at = argv.findIndex((word, index) => index > 0 && option.test(word.value));
+  if (at < 0) return undefined;
+  const text = option.exec(argv[at]?.value ?? "")?.[1] || argv[at + 1]?.value;
+  return { harmless: false, scripts: [script(text === undefined ? undefined : command(text), false)] };
+}

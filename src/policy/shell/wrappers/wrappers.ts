@@ -1,15 +1,13 @@
 /** Programs that run another one named by their arguments or their input: what they would run. */
+import { words } from "../../../lib/words.ts";
 import { type Field, programName } from "../syntax/field.ts";
 import { findRuns } from "./find.ts";
 import { leadingOptions } from "./options.ts";
-import { screenRuns, tmuxRuns } from "./terminals.ts";
 import { type Input, plain, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";
-import { afterDashes, containers, ssh } from "./elsewhere.ts";
-import { env } from "./env.ts";
-import { callback, keyBinding } from "./hooks.ts";
-import { crontab, evaluate, later, nixShell, shell, source, su, sudo, trap } from "./shells.ts";
+import { afterDashes, containers, screenRuns, ssh, tmuxRuns } from "./elsewhere.ts";
+import { callback, crontab, evaluate, keyBinding, later, nixShell, shell, source, su, sudo, trap } from "./shells.ts";
 import { LOOSE } from "./loosely.ts";
-import { flock, nice, scheduler, scriptCommand, timeout, watch } from "./timed.ts";
+import { env, flock, nice, scheduler, scriptCommand, timeout, watch } from "./surroundings.ts";
 import { parallelRuns, xargsRuns } from "./xargs.ts";
 
 /** What the program would run; undefined: it is no wrapper. */
@@ -48,27 +46,13 @@ const entr: Wrapper = (argv) => {
 
 const su1: Wrapper = plain({}, 1, false, { privileged: true });
 
+const named = (names: string, wrapper: Wrapper) => Object.fromEntries(words(names).map((name) => [name, wrapper]));
+
 const WRAPPERS: Readonly<Record<string, Wrapper>> = {
-  bash: shell,
-  sh: shell,
-  dash: shell,
-  zsh: shell,
-  ksh: shell,
-  ksh93: shell,
-  mksh: shell,
-  ash: shell,
-  rbash: shell,
-  fish: shell,
-  yash: shell,
-  lksh: shell,
-  posh: shell,
-  csh: shell,
-  tcsh: shell,
+  ...named("bash sh dash zsh ksh ksh93 mksh ash rbash fish yash lksh posh csh tcsh", shell),
   sudo,
   doas: plain({ flags: "Lns", values: "aCu" }, 0, false, { privileged: true }),
-  su,
-  runuser: su,
-  sg: su,
+  ...named("su runuser sg", su),
   pkexec: plain({ longValues: "user", long: "disable-internal-agent keep-cwd" }, 0, false, { privileged: true }),
   run0: plain(
     {
@@ -81,8 +65,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
     false,
     { privileged: true },
   ),
-  gosu: su1,
-  "su-exec": su1,
+  ...named("gosu su-exec", su1),
   setpriv: plain(
     {
       longValues:
@@ -128,14 +111,12 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
     longValues: "server-args server-num auth-file error-file xauth-protocol",
     long: "auto-servernum listen-tcp",
   }),
-  torsocks: plain({}),
-  proxychains: plain({ flags: "q", values: "f" }),
-  proxychains4: plain({ flags: "q", values: "f" }),
+  ...named("torsocks nohup prlimit", plain({})),
+  ...named("proxychains proxychains4", plain({ flags: "q", values: "f" })),
   rlwrap: plain({ flags: "acimnrRvz" }),
   caffeinate: plain({ flags: "disu", values: "tw" }),
   strace: plain({ flags: "cCdDfFhikqrtTvVwxyYzZ", values: "abeEIoOpPsSuUX" }),
   ltrace: plain({ flags: "bcCdfhilLrStttV", values: "aeFlnopsuxw" }),
-  nohup: plain({}),
   setsid: plain({ flags: "cfw", long: "ctty fork wait" }),
   stdbuf: plain({ values: "ioe", longValues: "input output error" }, 0, true),
   nice,
@@ -162,7 +143,6 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
     longValues: "interleave membind cpunodebind physcpubind preferred",
     long: "localalloc all show hardware",
   }),
-  prlimit: plain({}),
   cpulimit: plain({ values: "leP", flags: "fizv" }),
   time: plain(
     {
@@ -177,25 +157,17 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   watch,
   script: scriptCommand,
   flock,
-  ssh,
-  autossh: ssh,
+  ...named("ssh autossh", ssh),
   mosh: afterDashes(undefined),
   sshpass: plain({ flags: "ev", values: "fdpP" }),
   env,
   xargs: xargsRuns,
   parallel: parallelRuns,
-  find: findRuns,
-  gfind: findRuns,
-  docker: containers,
-  podman: containers,
-  nerdctl: containers,
-  "docker-compose": containers,
+  ...named("find gfind", findRuns),
+  ...named("docker podman nerdctl docker-compose", containers),
   kubectl: afterDashes(/^(?:exec|run|debug)$/),
   oc: afterDashes(/^(?:exec|rsh|run|debug)$/),
-  k3s: afterDashes(/^exec$/),
-  lxc: afterDashes(/^exec$/),
-  incus: afterDashes(/^exec$/),
-  "aws-vault": afterDashes(/^exec$/),
+  ...named("k3s lxc incus aws-vault", afterDashes(/^exec$/)),
   op: afterDashes(/^run$/),
   "lxc-attach": afterDashes(undefined),
   machinectl: afterDashes(/^shell$/),
@@ -204,23 +176,15 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   builtin: plain({}, 0, true),
   exec: plain({ flags: "cl", values: "a" }),
   eval: evaluate,
-  source,
-  ".": source,
+  ...named("source .", source),
   trap,
-  mapfile: callback,
-  readarray: callback,
-  compgen: callback,
-  complete: callback,
+  ...named("mapfile readarray compgen complete", callback),
   bind: keyBinding,
-  noglob: plain({}, 0, true),
-  nocorrect: plain({}, 0, true),
-  busybox: applets,
-  toybox: applets,
-  at: later,
-  batch: later,
+  ...named("noglob nocorrect", plain({}, 0, true)),
+  ...named("busybox toybox", applets),
+  ...named("at batch", later),
   crontab,
-  "nix-shell": nixShell,
-  nix: nixShell,
+  ...named("nix nix-shell", nixShell),
   tmux: tmuxRuns,
   screen: screenRuns,
   entr,
