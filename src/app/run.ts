@@ -122,8 +122,6 @@ export class Run implements AsyncDisposable {
     const registry = (this.registry = toolRegistry(loaded));
     const { privacy } = secrets;
     this.calls = callRunner({ loaded, registry, target, approvals, privacy, dryRun: globals.dryRun, local });
-    const operator = privacy.mask(config.agent.system_prompt, { from: "[agent] system_prompt" });
-    const shownFiles = files.map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) }));
     this.agent = new Agent({
       client,
       registry,
@@ -137,8 +135,9 @@ export class Run implements AsyncDisposable {
         systemPrompt({
           facts,
           tools: registry.offered(facts),
-          operator,
-          files: shownFiles,
+          // Masked anew for each session: names belong to one.
+          operator: privacy.mask(config.agent.system_prompt, { from: "[agent] system_prompt" }),
+          files: files.map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) })),
           dryRun: globals.dryRun,
         }),
       describe: () => this.#describe(),

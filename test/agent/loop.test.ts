@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Turn } from "../../src/demo/playbook.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
+import type { Tool } from "../../src/tools/tool.ts";
 import { agentOn, drain, isValidHistory, ofType, ownTool, readTool, type RigOptions } from "../support/agent.ts";
 import { startModel } from "../support/model.ts";
 
@@ -171,6 +172,22 @@ describe("what models get wrong", () => {
     });
     const { requests } = await turnOf([{ toolCalls: [call("boom")] }, { text: "oh" }], { tools: [boom] });
     expect(requests[1]!.messages.at(-1)!.content).toContain("disk on fire");
+  });
+
+  test("a throw while a call was planned left the calls beside it without results", async () => {
+    const odd: Tool = {
+      ...ok,
+      name: "odd",
+      intent: () => {
+        throw new Error("no intent");
+      },
+    };
+    const { agent, events, done } = await turnOf([{ toolCalls: [call("odd"), call("ok")] }, { text: "done" }], {
+      tools: [ok, odd],
+    });
+    expect(done.status).toBe("answered");
+    expect(isValidHistory(agent)).toBe(true);
+    expect(ofType(events, "tool_finished").map(({ ok: fine }) => fine)).toEqual([false, true]);
   });
 
   test("a result over its budget is cut, whatever the tool did", async () => {

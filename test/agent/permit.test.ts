@@ -1,9 +1,13 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type AgentEventBody } from "../../src/agent/events.ts";
 import { permit, type PermitParts } from "../../src/agent/permit.ts";
 import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../src/policy/approvals.ts";
 import { Privacy } from "../../src/policy/privacy.ts";
 import type { ShellJudgement, Verdict } from "../../src/policy/verdict.ts";
+import { openTarget } from "../../src/targets/open.ts";
 import type { Target } from "../../src/targets/target.ts";
 import type { Declared, Intent, Tool, ToolContext } from "../../src/tools/tool.ts";
 import { judged, readTool } from "../support/agent.ts";
@@ -18,26 +22,29 @@ const context: ToolContext = {
   mask: (text) => text,
 };
 
-/** What the policy and the broker see of a machine: who and where. */
-const machine = {
-  identity: { label: "ssh op@web1", user: "op", host: "web1", machine: "m1" },
-  shell: { cwd: "/srv", where: () => Promise.resolve({ cwd: "/srv", user: "op", typed: "" }) },
-  locks: {
-    shell: "bash",
-    room: { kind: "none", why: "not made" },
-    settled: Promise.resolve({ kind: "none", why: "not made" }),
-  },
-  files: {
-    resolve: (path: string) =>
-      Promise.resolve({
-        path: `/srv/${path}`,
-        exists: path === "old",
-        kind: "file",
-        home: "/home/op",
-        caseInsensitive: false,
-      }),
-  },
-} as unknown as Target;
+/** A real shell in a directory of its own, with a file `old` in it. */
+const directory = realpathSync(mkdtempSync(join(tmpdir(), "buddy-permit-")));
+let machine: Target;
+
+beforeAll(async () => {
+  writeFileSync(join(directory, "old"), "");
+  machine = await openTarget({
+    tmux: "never",
+    agentName: "",
+    tmuxSocket: "",
+    maxSessions: 1,
+    maxPanes: 1,
+    cwd: directory,
+    backgroundTimeoutMs: 60_000,
+    secretEnv: [],
+    secondLock: "off",
+  });
+});
+
+afterAll(async () => {
+  await machine[Symbol.asyncDispose]();
+  rmSync(directory, { recursive: true });
+});
 
 interface Case {
   readonly intent: Intent;
@@ -120,7 +127,7 @@ describe("a command", () => {
   test("that the operator approved runs in the shell itself", async () => {
     const { permission } = await decide({ intent: command(), answers: [{ kind: "yes" }] });
     expect(permission).not.toHaveProperty("unasked");
-    expect(permission).toMatchObject({ kind: "run", input: { command: "make it" }, onlyIn: "/srv" });
+    expect(permission).toMatchObject({ kind: "run", input: { command: "make it" }, onlyIn: directory });
   });
 
   test.each([[{ mutation: true }], [{ privesc: true }], [{ risk: "high" as const }]])(
@@ -150,6 +157,14 @@ describe("a command", () => {
     });
   });
 
+  test("denied: dots of a path in the reason stay", async () => {
+    const { permission } = await decide({
+      intent: command(),
+      judgement: { verdict: { kind: "deny", why: "it removes ../.. and a...b." } },
+    });
+    expect(permission).toMatchObject({ result: { result: "Not allowed: it removes ../.. and a...b." } });
+  });
+
   test("the stricter of declared and derived is shown, and understating is flagged", async () => {
     const { asked, events } = await decide({ intent: command(), judgement: { risk: "high", privesc: true } });
     expect(asked[0]).toMatchObject({
@@ -157,8 +172,8 @@ describe("a command", () => {
       mutation: true,
       privesc: true,
       understated: true,
-      where: "op@web1",
-      cwd: "/srv",
+      where: `${machine.identity.user}@${machine.identity.host}`,
+      cwd: directory,
       why: "because",
       editable: true,
     });
@@ -240,7 +255,7 @@ describe("files", () => {
   test("are asked about with a diff", async () => {
     const { asked } = await decide({ intent: write(), tool });
     expect(asked[0]).toMatchObject({
-      action: "write /srv/new",
+      action: `write ${directory}/new`,
       write: { creates: true, added: 1, removed: 0 },
       diff: "+x",
       risk: "medium",
@@ -248,7 +263,7 @@ describe("files", () => {
     });
     expect((await decide({ intent: write("old"), tool })).asked[0]?.write?.creates).toBe(false);
     expect((await decide({ intent: write("old"), tool: { ...tool, name: "edit_file" } })).asked[0]?.action).toBe(
-      "write /srv/old",
+      `write ${directory}/old`,
     );
   });
 
@@ -266,7 +281,7 @@ describe("files", () => {
       ).permission,
     ).toEqual({ kind: "result", result: failed });
     expect((await decide({ intent: write(), tool, parts: { dryRun: true } })).permission).toMatchObject({
-      result: { result: "[dry run] would write: /srv/new\npolicy: allow (fine)\n+x" },
+      result: { result: `[dry run] would write: ${directory}/new\npolicy: allow (fine)\n+x` },
     });
   });
 
