@@ -1,7 +1,7 @@
 /** A profile of the configuration → a client for its endpoint. */
 import type { LoadedConfig } from "../config/load.ts";
 import { profileHeaders, type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
-import { createModelClient } from "../model/client.ts";
+import { createModelClient, type ModelOptions } from "../model/client.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-error.ts";
 import { VERSION } from "../lib/version.ts";
@@ -20,10 +20,17 @@ export async function modelClient(loaded: LoadedConfig, selector?: string): Prom
     const { createDemoClient } = await import("../demo/demo-client.ts");
     return { profile, client: createDemoClient(), secrets: [] };
   }
+  const options = await modelOptions(loaded, profile);
+  const secrets = [profile.key?.value ?? "", ...Object.values(options.headers ?? {})].filter((one) => one.length >= 8);
+  return { profile, client: createModelClient(options), secrets };
+}
+
+/** Everything a profile says of its endpoint and of the requests to it. */
+export async function modelOptions(loaded: LoadedConfig, profile: ResolvedProfile): Promise<ModelOptions> {
   const { agent, network, model_rules: rules } = loaded.config;
   const { settings } = profile;
   const login = profile.auth === "login" && profile.key === undefined ? await signIn() : undefined;
-  const client = createModelClient({
+  return {
     name: profile.name,
     baseUrl: login === undefined ? profile.baseUrl : login.baseUrl(profile.baseUrl),
     api: profile.api,
@@ -53,8 +60,7 @@ export async function modelClient(loaded: LoadedConfig, selector?: string): Prom
     rules,
     env: loaded.env,
     userAgent: `buddy/${VERSION}`,
-  });
-  return { profile, client, secrets: profile.key === undefined ? [] : [profile.key.value] };
+  };
 }
 
 async function signIn() {

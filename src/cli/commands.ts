@@ -25,6 +25,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'sign in, for profiles with auth = "login"',
     load: async () => widen((await import("./commands/login/command.ts")).command),
   },
+  models: {
+    summary: "list what the endpoint of a profile offers",
+    load: async () => widen((await import("./commands/models/command.ts")).command),
+  },
   init: {
     summary: "write the configuration file",
     load: async () => widen((await import("./commands/init/command.ts")).command),

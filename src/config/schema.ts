@@ -194,6 +194,7 @@ export const RULE_SETTINGS = {
   max_output: optional(wholeNumber(1, 100_000_000, 0, "tokens of one answer")),
   price_in: decimal(0, 1_000_000, "USD per million tokens sent"),
   price_out: decimal(0, 1_000_000, "USD per million tokens received"),
+  price_cached: decimal(0, 1_000_000, "USD per million tokens sent that the provider had cached"),
   images: optional(yesNo(false, "whether it reads images")),
 } as const satisfies Record<string, Setting<unknown>>;
 

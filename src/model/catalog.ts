@@ -2,8 +2,8 @@
 import catalogText from "../../templates/models.toml" with { type: "text" };
 import type { ModelInfo } from "./types.ts";
 
-/** For a model nobody knows: small enough to fit nearly everywhere. */
-export const UNKNOWN_CONTEXT_LIMIT = 8192;
+/** For a model of no known family: small enough to fit nearly everywhere. */
+const UNKNOWN_CONTEXT_LIMIT = 8192;
 
 /** One rule: exactly one of exact, prefix, contains; prices in USD per million tokens. Names as in models.toml. */
 export interface CatalogRule {
@@ -14,6 +14,8 @@ export interface CatalogRule {
   readonly max_output?: number | undefined;
   readonly price_in?: number | undefined;
   readonly price_out?: number | undefined;
+  /** Of input that the provider has cached. */
+  readonly price_cached?: number | undefined;
   readonly images?: boolean | undefined;
   readonly reasoning?: boolean | undefined;
 }
@@ -29,17 +31,20 @@ export function infoFor(
 ): ModelInfo {
   const mine = findRule(model, own.rules ?? []);
   const known = exactRule(model) ?? findRule(model, embeddedRules());
-  const rule = (key: "context_limit" | "max_output" | "price_in" | "price_out") => mine?.[key] ?? known?.[key];
+  const rule = (key: "context_limit" | "max_output" | "price_in" | "price_out" | "price_cached") =>
+    mine?.[key] ?? known?.[key];
   const optional = {
     maxOutput: rule("max_output"),
     priceIn: rule("price_in"),
     priceOut: rule("price_out"),
+    // The user's own price says nothing about the provider's discount.
+    priceCached: mine?.price_cached ?? (mine?.price_in === undefined ? known?.price_cached : undefined),
     images: own.images ?? mine?.images ?? known?.images,
     reasoning: mine?.reasoning ?? known?.reasoning,
   };
   const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   return {
-    contextLimit: own.contextLimit ?? rule("context_limit") ?? UNKNOWN_CONTEXT_LIMIT,
+    contextLimit: own.contextLimit ?? rule("context_limit") ?? familyLimit(model),
     known: mine !== undefined || known !== undefined,
     ...given,
   };
@@ -57,12 +62,45 @@ function findRule(model: string, rules: readonly CatalogRule[]): CatalogRule | u
   return undefined;
 }
 
-/** As it is, then without an OpenRouter variant (":free", ":nitro"); Ollama tags ("qwen3:8b") are only tried as they are. */
+/** As it is, then without an OpenRouter variant (":free", ":nitro"); Ollama tags ("qwen3:8b") go by their family. */
 function namesOf(model: string): string[] {
   const whole = model.trim().toLowerCase();
   const bare = whole.replace(/:[a-z][a-z-]*$/, "");
   return bare === whole ? [whole] : [whole, bare];
 }
+
+/** What a model of this family holds at least, whoever serves it and whatever its version is. */
+function familyLimit(model: string): number {
+  const name = model.trim().toLowerCase();
+  return FAMILIES.find(([pattern]) => pattern.test(name))?.[1] ?? UNKNOWN_CONTEXT_LIMIT;
+}
+
+/** The first that fits counts; older generations before newer ones. */
+const FAMILIES: readonly (readonly [RegExp, number])[] = [
+  [/gpt-3\.5/, 16_385],
+  [/gpt-4(?![.o])/, 128_000],
+  [/gpt-oss/, 131_072],
+  [/gpt-|chatgpt|codex|(^|\/)o[1-9](-|$)/, 200_000],
+  [/claude/, 200_000],
+  [/gemini/, 1_000_000],
+  [/gemma-?2/, 8_192],
+  [/gemma/, 32_768],
+  [/grok/, 131_072],
+  [/deepseek/, 65_536],
+  [/kimi|moonshot/, 131_072],
+  [/glm/, 128_000],
+  [/minimax/, 196_608],
+  [/qwen-?2(?!\.5)|qwen-?1/, 32_768],
+  [/qwen|qwq/, 32_768],
+  [/llama-?2/, 4_096],
+  [/llama-?3(?![.\d])/, 8_192],
+  [/llama/, 131_072],
+  [/(mis|mix|pix|code|dev|mini|magis)s?tral/, 32_768],
+  [/phi-?3/, 128_000],
+  [/phi/, 16_384],
+  [/command|cohere|aya/, 128_000],
+  [/granite|nemotron|olmo|ernie|hunyuan|seed|step-|nova|jamba|sonar/, 32_768],
+];
 
 function freeName(model: string): string | undefined {
   const whole = model.trim().toLowerCase();
@@ -82,7 +120,7 @@ function ruleIn(line: string): CatalogRule {
 let rules: readonly CatalogRule[] | undefined;
 
 /**
- * The embedded rules, read line by line: scripts/make-models.ts writes one rule a line, strings as JSON writes them, so
+ * The embedded rules, read line by line: scripts/make-catalog.ts writes one rule a line, strings as JSON writes them, so
  * this takes 1 ms where a whole TOML parser takes 30 (a test holds the two against each other).
  */
 export function embeddedRules(): readonly CatalogRule[] {

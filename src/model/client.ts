@@ -1,19 +1,17 @@
 /** createModelClient: one interface over the wire protocols, with retries that the user can see. */
 import { formatDuration } from "../lib/durations.ts";
-import { BuddyError } from "../lib/errors.ts";
 import { pause } from "../lib/pause.ts";
 import { infoFor, type CatalogRule } from "./catalog.ts";
 import { adjustmentFor, type Adjustment } from "./adjustments.ts";
-import { dialectOf, type Dialect } from "./dialect.ts";
+import { Endpoint } from "./endpoint.ts";
 import { cancelled, ModelError } from "./errors.ts";
 import { exchange, type Exchange, type ExchangeLimits } from "./http/exchange.ts";
-import { explain, type Situation } from "./explain.ts";
+import { explain } from "./explain.ts";
 import { anthropic } from "./protocols/anthropic.ts";
 import { completions } from "./protocols/completions.ts";
 import type { Protocol, Reply } from "./protocols/protocol.ts";
 import { responses } from "./protocols/responses.ts";
-import { proxyFor, type Environment } from "../lib/proxy.ts";
-import { echoRedactor } from "../lib/redact.ts";
+import type { Environment } from "../lib/proxy.ts";
 import { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } from "./http/retry.ts";
 import { shapeHistory } from "./shape-history.ts";
 import type { Api, ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";
@@ -82,43 +80,37 @@ export interface TokenSource {
   ): Promise<{ accessToken: string; accountId?: string | undefined }>;
 }
 
-/** Signed-in requests of OpenAI profiles go here; any other base URL is used as it is. */
-export const LOGIN_BASE_URL = "https://chatgpt.com/backend-api/codex";
-
 const DEFAULTS = { headerMs: 120_000, idleMs: 120_000, totalMs: 3_600_000, retries: 4 };
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 const LINGER_MS = 2_000;
+/** For the list of models of a server that runs one. */
+const WINDOW_MS = 3_000;
 
 class HttpModelClient implements ModelClient {
   readonly profile: ModelProfile;
   readonly #options: ModelOptions;
   readonly #protocol: Protocol;
   readonly #url: string;
-  readonly #host: string;
+  readonly #endpoint: Endpoint;
   readonly #limits: ExchangeLimits;
-  readonly #dialect: Dialect;
   /** What this server has refused once is not sent again. */
   readonly #adjusted = new Set<Adjustment>();
   #info: ModelInfo | undefined;
+  /** The server was asked for its window. */
+  #asked = false;
 
   constructor(options: ModelOptions) {
     this.#options = options;
     this.#protocol = PROTOCOLS[options.api] as Protocol;
-    const base = new URL(baseOf(options));
-    base.username = base.password = base.hash = "";
-    // Addresses for this protocol are given with the version and without it.
-    if (options.api === "anthropic" && !/\/v\d+\/*$/.test(base.pathname))
-      base.pathname += `${base.pathname.endsWith("/") ? "" : "/"}v1`;
+    this.#endpoint = new Endpoint(options);
     this.profile = {
       name: options.name,
       model: options.model,
       api: options.api,
       auth: options.auth,
-      baseUrl: `${base.origin}${base.pathname}`.replace(/\/+$/, ""),
+      baseUrl: this.#endpoint.baseUrl,
     };
-    this.#host = base.host;
-    this.#url = urlBelow(base, this.#protocol.path, options.query);
-    this.#dialect = dialectOf({ ...options, host: base.host });
+    this.#url = this.#endpoint.url(this.#protocol.path);
     this.#limits = {
       headerMs: options.headerTimeoutMs ?? DEFAULTS.headerMs,
       idleMs: options.idleTimeoutMs ?? DEFAULTS.idleMs,
@@ -132,12 +124,32 @@ class HttpModelClient implements ModelClient {
     return (this.#info ??= infoFor(this.#options.model, this.#options));
   }
 
+  /**
+   * What a server of one's own tells of the window it runs with beats any catalog. Asked beside a request, never waited
+   * for; the great providers run their models as the catalog says.
+   */
+  #learnWindow(signal: AbortSignal): void {
+    if (this.#asked || this.#options.contextLimit !== undefined || !this.#endpoint.tellsWindows) return;
+    this.#asked = true;
+    const work = async () => {
+      const { listModels } = await import("./list-models.ts");
+      const models = await listModels(this.#options, signal, WINDOW_MS);
+      const mine = models.find(({ id }) => id === this.#options.model) ?? (models.length === 1 ? models[0] : undefined);
+      if (mine?.contextLimit !== undefined) this.#info = { ...this.info, contextLimit: mine.contextLimit, known: true };
+    };
+    // Most servers do not tell, and the answer is not needed; a turn that ended first leaves it to the next.
+    work().catch(() => (this.#asked = !signal.aborted));
+  }
+
   async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, void> {
     const {
       retries = DEFAULTS.retries,
       backoffMs: first = FIRST_WAIT_MS,
       maxRetryMs = MAX_TOTAL_WAIT_MS,
     } = this.#options;
+    const over = new AbortController();
+    using _ = { [Symbol.dispose]: () => over.abort() };
+    this.#learnWindow(AbortSignal.any([signal, over.signal]));
     let waited = 0;
     let refreshed = false;
     let forceRefresh = false;
@@ -166,7 +178,7 @@ class HttpModelClient implements ModelClient {
       }
       if (signal.aborted) throw error;
       const adjustment = adjustmentFor(error, this.#adjusted, ask.sent);
-      forceRefresh = error.status === 401 && this.#options.login !== undefined && !this.#options.key && !refreshed;
+      forceRefresh = error.status === 401 && this.#endpoint.renews && !refreshed;
       if (adjustment) this.#adjusted.add(adjustment);
       if (forceRefresh) refreshed = true;
       if (adjustment || forceRefresh) {
@@ -177,7 +189,7 @@ class HttpModelClient implements ModelClient {
       const wait = waitBefore(attempt, error.retryAfterMs, first);
       if (wait > MAX_WAIT_MS || waited + wait > maxRetryMs) throw tooLong(error, wait);
       if (shown) yield { type: "discard" };
-      yield { type: "retry", attempt, of: retries, host: this.#host, reason: error.brief, waitMs: wait };
+      yield { type: "retry", attempt, of: retries, host: this.#endpoint.host, reason: error.brief, waitMs: wait };
       await pause(wait, signal).catch(() => {
         throw cancelled(signal);
       });
@@ -188,7 +200,7 @@ class HttpModelClient implements ModelClient {
 
   #done(request: ModelRequest, { message, usage, finish, writtenCall }: Reply): ModelEvent {
     // Who is signed in pays by subscription: a price per token would be invented.
-    const info = this.#usesLogin ? { ...this.info, priceIn: undefined, priceOut: undefined } : this.info;
+    const info = this.#endpoint.usesLogin ? { ...this.info, priceIn: undefined, priceOut: undefined } : this.info;
     const from = this.#origin;
     return {
       type: "done",
@@ -201,11 +213,7 @@ class HttpModelClient implements ModelClient {
 
   /** Protocol, host and model, as messages remember who wrote them. */
   get #origin(): string {
-    return `${this.profile.api} ${this.#host} ${this.profile.model}`;
-  }
-
-  get #usesLogin(): boolean {
-    return this.#options.auth === "login" && !this.#options.key;
+    return `${this.profile.api} ${this.#endpoint.host} ${this.profile.model}`;
   }
 
   async #prepare(
@@ -213,83 +221,27 @@ class HttpModelClient implements ModelClient {
     forceRefresh: boolean,
     signal: AbortSignal,
   ): Promise<Exchange & { readonly sent: Record<string, unknown> }> {
-    const { key, keySource, env = {}, unix, secrets = [] } = this.#options;
-    const hidden: string[] = key ? [key, ...secrets] : [...secrets];
-    const headers: Record<string, string> = {
-      "content-type": "application/json",
-      accept: "text/event-stream, application/json",
-      "user-agent": this.#options.userAgent ?? "buddy",
-      ...this.#protocol.headers,
-    };
-    for (const [name, value] of Object.entries(this.#dialect.headers)) {
-      const filled = value.replace("{session}", request.session ?? "");
-      if (filled !== "") headers[name] = filled;
-    }
-    await this.#authorize(headers, hidden, forceRefresh, signal);
-    if (this.#usesLogin && request.session !== undefined)
-      headers["session_id"] = headers["conversation_id"] = request.session;
-    for (const [name, value] of Object.entries(this.#options.headers ?? {})) {
-      headers[name.toLowerCase()] = value;
-      hidden.push(value);
-    }
-    const situation: Situation = {
-      host: this.#host,
-      profile: this.profile.name,
-      model: this.profile.model,
-      api: this.profile.api,
-      auth: this.profile.auth,
-      baseUrl: this.profile.baseUrl,
-      hasKey: Boolean(key),
-      keySource,
-      proxy: unix === undefined ? (this.#options.proxy ?? proxyFor(new URL(this.#url), env)) : undefined,
-      redact: echoRedactor(hidden),
-    };
+    const { unix, ca } = this.#options;
+    const { headers, situation } = await this.#endpoint.request({ forceRefresh, session: request.session }, signal);
     const sent = this.#body(request);
     return {
       url: this.#url,
-      headers,
+      headers: { "content-type": "application/json", accept: "text/event-stream, application/json", ...headers },
       body: wellFormed(JSON.stringify(sent)),
       sent,
       protocol: this.#protocol,
       limits: this.#limits,
       situation,
       unix,
-      ca: this.#options.ca,
+      ca,
     };
-  }
-
-  async #authorize(
-    headers: Record<string, string>,
-    hidden: string[],
-    forceRefresh: boolean,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { key, keySource, login, keyHeader = this.#protocol.keyHeader } = this.#options;
-    const put = (secret: string) => {
-      if (keyHeader === undefined || keyHeader.toLowerCase() === "authorization")
-        headers["authorization"] = `Bearer ${secret}`;
-      else headers[keyHeader.toLowerCase()] = secret;
-    };
-    if (key) return put(sendable(key, keySource));
-    if (!login) {
-      if (this.#usesLogin) throw notSignedIn(this.profile.name);
-      return;
-    }
-    const { accessToken, accountId } = await login.token({ forceRefresh }, signal).catch((error: unknown) => {
-      throw signal.aborted ? cancelled(signal) : error;
-    });
-    hidden.push(accessToken);
-    if (!this.#usesLogin) return put(sendable(accessToken, "api_key_command"));
-    headers["authorization"] = `Bearer ${accessToken}`;
-    headers["originator"] = "buddy";
-    if (accountId) headers["chatgpt-account-id"] = accountId;
   }
 
   #body(request: ModelRequest): Record<string, unknown> {
     const { model, stream = true, temperature, topP, reasoningEffort, maxTokens, extraBody } = this.#options;
-    const login = this.#usesLogin;
+    const login = this.#endpoint.usesLogin;
     const adjusted = this.#adjusted;
-    const messages = shapeHistory(request.messages, { to: this.#origin, dialect: this.#dialect, adjusted });
+    const messages = shapeHistory(request.messages, { to: this.#origin, dialect: this.#endpoint.dialect, adjusted });
     const body = this.#protocol.body(
       { ...request, messages },
       {
@@ -302,7 +254,7 @@ class HttpModelClient implements ModelClient {
         reasoningEffort,
         reasoning: this.info.reasoning,
         maxOutput: this.info.maxOutput,
-        dialect: this.#dialect,
+        dialect: this.#endpoint.dialect,
         adjusted,
       },
     ) as Record<string, unknown>;
@@ -311,15 +263,6 @@ class HttpModelClient implements ModelClient {
 }
 
 const PROTOCOLS = { completions, responses, anthropic } as const;
-
-/** The base URL keeps its own query; a path never lands behind it. */
-export function urlBelow(base: URL, path: string, query: Readonly<Record<string, string>> = {}): string {
-  const url = new URL(base);
-  url.username = url.password = url.hash = "";
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}${path}`;
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-  return url.href;
-}
 
 /** The conversation stays at the end, where it grows. */
 function withExtra(body: Record<string, unknown>, extra: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -332,23 +275,7 @@ function withExtra(body: Record<string, unknown>, extra: Readonly<Record<string,
   };
 }
 
-function baseOf({ baseUrl, auth, key, name }: ModelOptions): string {
-  const url = URL.parse(baseUrl);
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new BuddyError("config", `api_base_url of profile "${name}" is not an http(s) URL`, {
-      hint: 'Expected something like "https://api.openai.com/v1".',
-    });
-  }
-  return auth === "login" && !key && url.host === "api.openai.com" ? LOGIN_BASE_URL : baseUrl;
-}
-
-function notSignedIn(profile: string): ModelError {
-  return new ModelError("auth", `not signed in for profile "${profile}"`, {
-    hint: `Sign in with \`buddy login ${profile}\`.`,
-  });
-}
-
-/** The same failure, with the reason why nobody waits any longer. */
+/** The same failure, with the reason why buddy does not wait any longer. */
 function tooLong(error: ModelError, waitMs: number): ModelError {
   return new ModelError(error.reason, `${error.message}; the next try would be in ${formatDuration(waitMs)}`, {
     hint: "Try again later, or choose another profile with --model.",
@@ -356,17 +283,6 @@ function tooLong(error: ModelError, waitMs: number): ModelError {
     providerCode: error.providerCode,
     retryAfterMs: error.retryAfterMs,
   });
-}
-
-function sendable(key: string, source: string | undefined): string {
-  if (/^[\u0021-\u007e]+$/.test(key)) return key;
-  throw new ModelError(
-    "auth",
-    `the key from ${source ?? "the configuration"} has spaces, line breaks or other characters no key has`,
-    {
-      hint: "Check that it holds the key and nothing else.",
-    },
-  );
 }
 
 /** Half of a surrogate pair, left by a cut inside a character, is an escape here, and an error for many servers. */

@@ -13,6 +13,8 @@ export interface Dialect {
   readonly cacheMarks: boolean;
   /** Takes `parallel_tool_calls`. */
   readonly parallelCalls: boolean;
+  /** The catalog says what windows this provider's models have. */
+  readonly wellKnown: boolean;
   /** HTTP headers that the provider likes to see; {session} is the conversation's id. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -30,6 +32,7 @@ export function dialectOf(endpoint: Endpoint): Dialect {
     cacheKey: rules.cacheKey ?? false,
     cacheMarks: (rules.cacheMarks ?? false) && /claude|anthropic|qwen|gemini/.test(model),
     parallelCalls: rules.parallelCalls ?? false,
+    wellKnown: provider !== undefined,
     headers: rules.headers ?? {},
   };
 }

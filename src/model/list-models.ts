@@ -1,58 +1,115 @@
-/** Asks an endpoint what models it offers: a cheap way to find out whether address and key are right. */
+/** Asks an endpoint what models it offers, with their windows and prices where it tells them. */
+import { boundedText } from "../lib/bounded-text.ts";
 import { isRecord } from "../lib/is-record.ts";
 import type { ModelOptions } from "./client.ts";
-import { ProviderError, Malformed } from "./provider-error.ts";
+import { Endpoint } from "./endpoint.ts";
 import { cancelled, ModelError } from "./errors.ts";
-import { explain, explainProviderError, type Situation } from "./explain.ts";
-import { proxyFor } from "../lib/proxy.ts";
-import { echoRedactor } from "../lib/redact.ts";
+import { explain, explainProviderError } from "./explain.ts";
+import { jsonOr, pageWords } from "./http/answer.ts";
+import { Malformed, ProviderError } from "./provider-error.ts";
 
-export interface Offer {
-  /** As the endpoint lists them. */
-  readonly models: readonly string[];
-  /** The profile's model is among them. Some servers serve names they do not list. */
-  readonly listed: boolean;
+export interface OfferedModel {
+  readonly id: string;
+  /** Tokens it holds, as the server runs it. */
+  readonly contextLimit?: number;
+  /** USD per million tokens. */
+  readonly priceIn?: number;
+  readonly priceOut?: number;
 }
 
-/** Throws a ModelError with a hint where something is wrong. Signed-in profiles have no such list: do not ask for them. */
-export async function probeEndpoint(options: ModelOptions, signal: AbortSignal, timeoutMs = 10_000): Promise<Offer> {
-  const base = options.baseUrl.replace(/\/+$/, "");
-  const url = new URL(`${base}/models`);
-  const situation: Situation = {
-    host: url.host,
-    profile: options.name,
-    model: options.model,
-    api: options.api,
-    auth: options.auth,
-    baseUrl: base,
-    hasKey: Boolean(options.key),
-    keySource: options.keySource,
-    proxy: options.unix === undefined ? proxyFor(url, options.env ?? {}) : undefined,
-    redact: echoRedactor([options.key, ...(options.secrets ?? [])]),
-  };
-  const late = AbortSignal.timeout(timeoutMs);
+/** A list of a thousand models with their descriptions is about 1 MB. */
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** Throws a ModelError with a hint where something is wrong. */
+export async function listModels(
+  options: ModelOptions,
+  signal: AbortSignal,
+  timeoutMs = 10_000,
+): Promise<readonly OfferedModel[]> {
+  const endpoint = new Endpoint(options);
+  const { headers, situation } = await endpoint.request({}, signal);
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), timeoutMs);
   try {
-    const response = await fetch(url, {
-      headers: options.key ? { authorization: `Bearer ${options.key}` } : {},
-      signal: AbortSignal.any([signal, late]),
+    const response = await fetch(endpoint.url("/models", queryOf(options, endpoint.usesLogin)), {
+      headers: { accept: "application/json", ...headers },
+      signal: AbortSignal.any([signal, late.signal]),
       redirect: "manual",
       proxy: situation.proxy ?? false,
       ...(options.unix !== undefined && { unix: options.unix }),
+      ...(options.ca !== undefined && { tls: { ca: options.ca } }),
     } as BunFetchRequestInit);
-    const answer: unknown = await response.json().catch(() => undefined);
-    if (!response.ok) throw explainProviderError(new ProviderError(answer), response.status, undefined, situation);
-    if (!isRecord(answer) || !Array.isArray(answer["data"])) throw new Malformed("this is not a list of models");
-    const models = answer["data"].flatMap((entry) =>
-      isRecord(entry) && typeof entry["id"] === "string" ? entry["id"] : [],
-    );
-    return { models, listed: models.includes(options.model) };
+    const { text, whole } = await boundedText(response, MOST_BYTES);
+    if (late.signal.aborted) throw new Error("late");
+    if (!response.ok) {
+      const error = new ProviderError(jsonOr(text, () => pageWords(text)));
+      throw explainProviderError(error, response.status, undefined, situation);
+    }
+    const offered = whole ? modelsIn(jsonOr(text, () => undefined)) : undefined;
+    if (offered === undefined) throw new Malformed("the answer is not a list of models");
+    return offered;
   } catch (error) {
     if (signal.aborted) throw cancelled(signal);
-    if (late.aborted) {
+    if (late.signal.aborted) {
       throw new ModelError("timeout", `${situation.host} did not answer within ${timeoutMs / 1000} s`, {
         hint: "Check the network, a firewall, or HTTPS_PROXY.",
       });
     }
     throw explain(error, situation);
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+function queryOf({ api }: ModelOptions, usesLogin: boolean): Record<string, string> {
+  if (usesLogin) return { client_version: "1.0.0" };
+  return api === "anthropic" ? { limit: "1000" } : {};
+}
+
+/** `{data: [{id}]}`, `{models: [{slug}]}` (OpenAI's sign-in), `{models: [{name}]}` (Ollama), or the bare list (Together). */
+export function modelsIn(answer: unknown): OfferedModel[] | undefined {
+  const list = Array.isArray(answer)
+    ? answer
+    : isRecord(answer)
+      ? [answer["data"], answer["models"], answer["result"]].find((one) => Array.isArray(one))
+      : undefined;
+  if (!Array.isArray(list)) return undefined;
+  return list.filter(isRecord).flatMap((entry) => {
+    const id = [entry["id"], entry["slug"], entry["name"]].find((one) => typeof one === "string" && one !== "");
+    return typeof id === "string" ? [{ id, ...windowOf(entry), ...pricesOf(entry) }] : [];
+  });
+}
+
+/** In the order of trust: what the server runs with comes before what the model could hold. */
+const WINDOW_KEYS = [
+  "n_ctx",
+  "loaded_context_length",
+  "max_model_len",
+  "context_length",
+  "context_window",
+  "max_context_length",
+  "max_context_window_tokens",
+  "max_input_tokens",
+  "inputTokenLimit",
+];
+
+function windowOf(entry: Record<string, unknown>): { contextLimit?: number } {
+  const capabilities = isRecord(entry["capabilities"]) ? entry["capabilities"]["limits"] : undefined;
+  const places = [entry, entry["meta"], entry["top_provider"], entry["limits"], entry["model_spec"], capabilities];
+  for (const key of WINDOW_KEYS) {
+    for (const place of places) {
+      const value = isRecord(place) ? Number(place[key]) : Number.NaN;
+      if (Number.isInteger(value) && value >= 512) return { contextLimit: value };
+    }
+  }
+  return {};
+}
+
+/** OpenRouter's, in USD a token. */
+function pricesOf(entry: Record<string, unknown>): { priceIn?: number; priceOut?: number } {
+  const pricing = isRecord(entry["pricing"]) ? entry["pricing"] : {};
+  const [priceIn, priceOut] = [pricing["prompt"], pricing["completion"]].map((price) =>
+    typeof price === "string" && Number(price) >= 0 ? Math.round(Number(price) * 1e12) / 1e6 : undefined,
+  );
+  return priceIn === undefined || priceOut === undefined ? {} : { priceIn, priceOut };
 }

@@ -1,5 +1,6 @@
 /** Looks for model servers on this machine: Ollama, LM Studio, llama.cpp on their usual ports, and what models they offer. */
-import { isRecord } from "../lib/is-record.ts";
+import { boundedText } from "../lib/bounded-text.ts";
+import { modelsIn } from "./list-models.ts";
 
 export interface LocalServer {
   readonly name: string;
@@ -49,17 +50,8 @@ async function probe(candidate: Candidate, signal: AbortSignal): Promise<LocalSe
     proxy: false,
   } as BunFetchRequestInit);
   if (!response.ok) return undefined;
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  const list: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
-  if (!isRecord(list) || !Array.isArray(list["data"])) return undefined;
-  const models = list["data"].flatMap((entry) =>
-    isRecord(entry) && typeof entry["id"] === "string" ? entry["id"] : [],
-  );
+  const { text, whole } = await boundedText(response, MAX_BYTES);
+  const models = whole ? modelsIn(JSON.parse(text))?.map(({ id }) => id) : undefined;
+  if (models === undefined) return undefined;
   return { ...candidate, models };
 }

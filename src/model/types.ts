@@ -28,6 +28,8 @@ export interface ModelInfo {
   readonly maxOutput?: number;
   readonly priceIn?: number;
   readonly priceOut?: number;
+  /** Of input that the provider has cached. */
+  readonly priceCached?: number;
   readonly images?: boolean;
   readonly reasoning?: boolean;
   /** False when no catalog rule matched and the conservative default is used. */

@@ -23,16 +23,20 @@ export function usageOf(
   return costUsd === undefined ? usage : { ...usage, costUsd };
 }
 
-/** At the catalog's list price; cached input is counted in full, since discounts differ. */
-export function costOf(usage: Pick<Usage, "input" | "output">, info: Prices): number | undefined {
-  if (info.priceIn === undefined || info.priceOut === undefined) return undefined;
-  return (usage.input * info.priceIn + usage.output * info.priceOut) / 1e6;
+/** At the catalog's list price; cached input is counted in full where no price for it is known. */
+export function costOf(
+  { input, output, cached = 0 }: Pick<Usage, "input" | "output"> & Partial<Pick<Usage, "cached">>,
+  { priceIn, priceOut, priceCached = priceIn }: Prices,
+): number | undefined {
+  if (priceIn === undefined || priceOut === undefined || priceCached === undefined) return undefined;
+  return ((input - cached) * priceIn + cached * priceCached + output * priceOut) / 1e6;
 }
 
 /** USD per million tokens. */
 export interface Prices {
   readonly priceIn?: number | undefined;
   readonly priceOut?: number | undefined;
+  readonly priceCached?: number | undefined;
 }
 
 const CHARS_PER_TOKEN = 4;

@@ -4,7 +4,7 @@ import { parse } from "smol-toml";
 import { embeddedRules, infoFor } from "../../src/model/catalog.ts";
 import { findLocalServers } from "../../src/model/local-servers.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
-import { probeEndpoint } from "../../src/model/list-models.ts";
+import { listModels, modelsIn } from "../../src/model/list-models.ts";
 import { startScripted } from "../../src/demo/server/server.ts";
 import type { AssistantMessage, Message } from "../../src/model/types.ts";
 import { costOf, estimateTokens, usageOf, windowUse, windowWarning } from "../../src/model/usage.ts";
@@ -33,8 +33,40 @@ describe("catalog", () => {
     ["us.anthropic.claude-sonnet-4-5-v1:0", { contextLimit: 200_000 }],
   ])("%s", (model, expected) => expect(infoFor(model)).toMatchObject({ ...expected, known: true }));
 
-  test.each(["nobody-knows-this", "", "qwen9:0.5b"])("unknown %j gets 8192", (model) => {
+  test.each(["nobody-knows-this", ""])("unknown %j gets 8192", (model) => {
     expect(infoFor(model)).toEqual({ contextLimit: 8192, known: false });
+  });
+
+  test.each([
+    ["qwen9:0.5b", 32_768],
+    ["llama3.2:3b", 131_072],
+    ["llama3:8b", 8_192],
+    ["mistral:7b-instruct-q4_0", 32_768],
+    ["claude-next-9", 200_000],
+    ["my-gpt-oss:20b", 131_072],
+    ["gpt-99", 200_000],
+  ])("%s goes by its family", (model, contextLimit) => {
+    expect(infoFor(model).contextLimit).toBe(contextLimit);
+  });
+
+  test("no input price comes without an output price, and no place says otherwise than most", () => {
+    const rules = embeddedRules().filter(({ price_in: price }) => (price ?? 0) > 0);
+    expect(rules.filter(({ price_out: price }) => !price)).toEqual([]);
+    const reasons = Map.groupBy(embeddedRules(), ({ exact, prefix, contains }) =>
+      (exact ?? prefix ?? contains ?? "")
+        .toLowerCase()
+        .replace(/.*\//, "")
+        .replace(/:.*/, "")
+        .replace(/(\d)[.p](\d)/g, "$1-$2"),
+    );
+    const divided = [...reasons].filter(([, same]) => new Set(same.map(({ reasoning }) => reasoning)).size > 1);
+    expect(divided.map(([name]) => name)).toEqual([]);
+  });
+
+  test("cached input costs what the catalog says", () => {
+    const info = infoFor("gpt-5.2");
+    expect(info.priceCached).toBeLessThan(info.priceIn!);
+    expect(costOf({ input: 1_000_000, output: 0, cached: 1_000_000 }, info)).toBe(info.priceCached!);
   });
 
   test("one's own rules come first, the profile's context_limit before them", () => {
@@ -172,8 +204,36 @@ describe("probing an endpoint", () => {
 
   test("lists what it offers", async () => {
     await using server = startScripted({ reply: () => ({}) }, { models: ["m1", "m2"] });
-    expect(await probeEndpoint(options(server.url), never)).toEqual({ models: ["m1", "m2"], listed: true });
-    expect(await probeEndpoint(options(`${server.url}/`, { model: "m3" }), never)).toMatchObject({ listed: false });
+    expect(await listModels(options(server.url), never)).toEqual([{ id: "m1" }, { id: "m2" }]);
+    expect(await listModels(options(`${server.url}/?a=b`), never)).toHaveLength(2);
+  });
+
+  test.each([
+    ["vLLM", { data: [{ id: "m", max_model_len: 32768 }] }],
+    ["llama.cpp", { data: [{ id: "m", meta: { n_ctx_train: 131072, n_ctx: 32768 } }] }],
+    ["OpenRouter", { data: [{ id: "m", context_length: 32768 }] }],
+    ["Groq", { data: [{ id: "m", context_window: 32768 }] }],
+    ["LM Studio", { data: [{ id: "m", max_context_length: 131072, loaded_context_length: 32768 }] }],
+    ["Together", [{ id: "m", context_length: 32768 }]],
+    ["the sign-in", { models: [{ slug: "m", context_window: 32768 }] }],
+    ["Copilot", { data: [{ id: "m", capabilities: { limits: { max_context_window_tokens: 32768 } } }] }],
+  ])("windows as %s tells them", (_name, answer) => {
+    expect(modelsIn(answer)).toEqual([{ id: "m", contextLimit: 32_768 }]);
+  });
+
+  test("prices as OpenRouter tells them", () => {
+    const pricing = { prompt: "0.0000025", completion: "0.00001" };
+    expect(modelsIn({ data: [{ id: "m", pricing }] })).toEqual([{ id: "m", priceIn: 2.5, priceOut: 10 }]);
+  });
+
+  test("a list without end is not read to its end", async () => {
+    const web = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1 << 20).fill(0x20)) })),
+    });
+    await expect(listModels(options(`${web.url}v1`), never)).rejects.toMatchObject({ reason: "protocol" });
+    await web.stop(true);
   });
 
   test("says what is wrong", async () => {
@@ -190,7 +250,7 @@ describe("probing an endpoint", () => {
       },
     });
     const failure = (path: string, signal = never) =>
-      probeEndpoint(options(`${web.url}${path}`, { key, keySource: "BUDDY_API_KEY" }), signal, 200).catch(
+      listModels(options(`${web.url}${path}`, { key, keySource: "BUDDY_API_KEY" }), signal, 200).catch(
         (error: unknown) => error,
       );
     expect(await failure("key")).toMatchObject({ reason: "auth", hint: expect.stringContaining("BUDDY_API_KEY") });

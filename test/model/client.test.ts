@@ -1,7 +1,9 @@
 /** A normal turn on both protocols, streaming and not. */
 import { describe, expect, test } from "bun:test";
 import type { ModelRequest } from "../../src/model/types.ts";
-import { ask, collect, done, startModel } from "../support/model.ts";
+import { createModelClient } from "../../src/model/client.ts";
+import { ask, collect, done, modelOptions, startModel } from "../support/model.ts";
+import { until } from "../support/until.ts";
 
 const APIS = ["completions", "responses"] as const;
 const TOOL = {
@@ -90,5 +92,31 @@ describe.each(APIS)("%s", (api) => {
     );
     const whole = await done(model.client);
     for (let round = 0; round < 5; round++) expect(await done(model.client)).toEqual(whole);
+  });
+});
+
+describe("the window that a server runs with", () => {
+  test("beats the catalog", async () => {
+    const web = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: async ({ method }) => {
+        if (method === "GET") return Response.json({ data: [{ id: "gpt-4o", max_model_len: 16_384 }] });
+        // The model takes its time; meanwhile the list is read.
+        await until(() => client.info.contextLimit === 16_384, "the window is known");
+        return Response.json({ choices: [{ message: { content: "hi" } }] });
+      },
+    });
+    const client = createModelClient(modelOptions(`${web.url}v1`, { model: "gpt-4o" }));
+    expect(client.info.contextLimit).toBe(128_000);
+    await done(client);
+    expect(client.info.contextLimit).toBe(16_384);
+    await web.stop(true);
+  });
+
+  test("does not beat the profile", async () => {
+    await using model = startModel([{ text: "hi" }], { contextLimit: 5_000 }, { models: ["scripted-model"] });
+    await done(model.client);
+    expect(model.client.info.contextLimit).toBe(5_000);
   });
 });

@@ -1,6 +1,6 @@
 /** Keys and tokens: sent where they belong, never in any words, asked for again when refused. */
 import { describe, expect, test } from "bun:test";
-import { createModelClient, LOGIN_BASE_URL, type TokenSource } from "../../src/model/client.ts";
+import { createModelClient, type TokenSource } from "../../src/model/client.ts";
 import { echoRedactor } from "../../src/lib/redact.ts";
 import { collect, done, modelOptions, startModel } from "../support/model.ts";
 
@@ -129,17 +129,6 @@ describe("signed in", () => {
     });
     expect(request?.body).not.toHaveProperty("temperature");
     expect(usage.costUsd).toBeUndefined();
-  });
-
-  test("go to the login endpoint unless a base URL of one's own is given; a key goes to the API", () => {
-    const base = (options: object) =>
-      createModelClient(modelOptions("https://api.openai.com/v1", { api: "responses", auth: "login", ...options }))
-        .profile.baseUrl;
-    expect(base({})).toBe(LOGIN_BASE_URL);
-    expect(base({ key: "k" })).toBe("https://api.openai.com/v1");
-    expect(
-      createModelClient(modelOptions("https://proxy.example/v1", { api: "responses", auth: "login" })).profile.baseUrl,
-    ).toBe("https://proxy.example/v1");
   });
 
   test("a refused token is refreshed once", async () => {

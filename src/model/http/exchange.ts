@@ -1,4 +1,5 @@
 /** One HTTP exchange: the request goes out, events come back in batches, and every way to hang has a limit. */
+import { boundedText } from "../../lib/bounded-text.ts";
 import { Answer, jsonOr, pageWords } from "./answer.ts";
 import { ProviderError, Malformed } from "../provider-error.ts";
 import { cancelled, ModelError } from "../errors.ts";
@@ -131,7 +132,7 @@ async function refusal(response: Response, at: Situation): Promise<ModelError> {
         : `Check api_base_url (${at.baseUrl}) of profile "${at.profile}".`,
     });
   }
-  const text = await boundedText(response);
+  const { text } = await boundedText(response, MAX_ERROR_BYTES);
   const complaint = new ProviderError(jsonOr(text, () => pageWords(text)));
   return explainProviderError(complaint, status, retryAfterMs(headers, Date.now()), at);
 }
@@ -139,25 +140,8 @@ async function refusal(response: Response, at: Situation): Promise<ModelError> {
 /** The status says the most; its words are not waited for any longer. */
 const ERROR_BODY_MS = 2_000;
 
-/** Error bodies are short; a longer one is not read to its end. A body that breaks off still has its beginning. */
+/** Error bodies are short; a longer one is not read to its end. */
 const MAX_ERROR_BYTES = 64 * 1024;
-
-async function boundedText(response: Response): Promise<string> {
-  const reader = response.body?.getReader();
-  if (!reader) return "";
-  const decoder = new TextDecoder();
-  let text = "";
-  try {
-    while (text.length < MAX_ERROR_BYTES) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      text += decoder.decode(value, { stream: true });
-    }
-  } catch {
-    return text;
-  }
-  return text;
-}
 
 function seconds(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${Math.round(ms / 100) / 10} s`;

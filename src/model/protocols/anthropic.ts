@@ -18,8 +18,6 @@ import {
 
 export const anthropic: Protocol<AnthropicState> = {
   path: "/messages",
-  headers: { "anthropic-version": "2023-06-01" },
-  keyHeader: "x-api-key",
   body: anthropicBody,
 
   begin: () => ({ blocks: [], current: 0, usage: {}, finish: undefined, stopped: false }),

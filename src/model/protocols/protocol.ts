@@ -8,10 +8,6 @@ import type { AssistantMessage, ImagePart, ModelEvent, ModelRequest } from "../t
 export interface Protocol<State = unknown> {
   /** Below the base URL. */
   readonly path: string;
-  /** Sent with every request. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Where the key goes, if not into `Authorization: Bearer`. */
-  readonly keyHeader?: string;
   body(request: ModelRequest, settings: BodySettings): object;
   begin(emit: Emit): State;
   /** One parsed event; `name` is the SSE event name, "" when there was none. Throws a ProviderError for an error event. */

@@ -114,7 +114,7 @@ describe("the model", () => {
     const gone = await examine();
     expect(gone.find("endpoint")).toMatchObject({
       status: "broken",
-      remedy: expect.stringContaining("buddy --model demo works without any"),
+      remedy: expect.stringContaining("buddy --model demo needs no endpoint"),
     });
     write(here.model.url.replace(/$/, ""), "");
     writeFileSync(here.config, `[agent]\nmodel = "mine"\n${remote(here.model.url).replace("gpt-4o", "nobodys-model")}`);

@@ -88,15 +88,16 @@ async function checkEndpoint(
   profile: ResolvedProfile,
   key: string | undefined,
 ): Promise<Finding> {
-  const { loginBaseUrl } = await import("../../../auth/login-endpoint.ts");
-  const { probeEndpoint } = await import("../../../model/list-models.ts");
-  const { name, api, auth, model, key: source } = profile;
-  const baseUrl = auth === "login" && source === undefined ? loginBaseUrl(profile.baseUrl) : profile.baseUrl;
-  const { host } = new URL(baseUrl);
+  const { modelOptions } = await import("../../../app/model-client.ts");
+  const { listModels } = await import("../../../model/list-models.ts");
+  const { model } = profile;
+  let { host } = new URL(profile.baseUrl);
   const started = performance.now();
-  const options = { name, baseUrl, api, auth, model, key, keySource: source?.source, env: loaded.env };
   try {
-    const { listed, models } = await probeEndpoint(options, new AbortController().signal, TIMEOUT_MS);
+    const options = await modelOptions(loaded, profile);
+    ({ host } = new URL(options.baseUrl));
+    const models = await listModels(options, new AbortController().signal, TIMEOUT_MS);
+    const listed = models.some(({ id }) => id === model);
     const text = `${host} answers in ${Math.round(performance.now() - started)} ms`;
     const unlisted = models.length > 0 && !listed ? `; ${model} is not among the ${models.length} models it lists` : "";
     return { check: "endpoint", status: "ok", text: text + unlisted };
@@ -119,7 +120,7 @@ function endpointFinding(error: BuddyError, host: string, withKey: boolean, ms: 
   // Not every endpoint lists its models, and some want a key or a sign-in even for that.
   const there = status > 0 || ("reason" in error && error.reason === "protocol");
   if (there) return { check: "endpoint", status: "ok", text: `${host} answers in ${ms} ms` };
-  const way = "buddy --model demo works without any";
+  const way = "buddy --model demo needs no endpoint";
   return { check: "endpoint", status: "broken", text: error.message, remedy: `${remedy} (${way})` };
 }
 

@@ -1,0 +1,154 @@
+/** The endpoint of a profile: its addresses, and the headers and credentials every request to it carries. */
+import { BuddyError } from "../lib/errors.ts";
+import { proxyFor } from "../lib/proxy.ts";
+import { echoRedactor } from "../lib/redact.ts";
+import type { ModelOptions } from "./client.ts";
+import { dialectOf, type Dialect } from "./dialect.ts";
+import { cancelled, ModelError } from "./errors.ts";
+import type { Situation } from "./explain.ts";
+import type { Api } from "./types.ts";
+
+export class Endpoint {
+  readonly host: string;
+  /** Scheme, host and path; never a credential. */
+  readonly baseUrl: string;
+  readonly dialect: Dialect;
+  readonly #options: ModelOptions;
+  readonly #base: URL;
+
+  constructor(options: ModelOptions) {
+    const base = new URL(baseOf(options));
+    base.username = base.password = base.hash = "";
+    // Addresses for this protocol are given with the version and without it.
+    if (options.api === "anthropic" && !/\/v\d+\/*$/.test(base.pathname))
+      base.pathname += `${base.pathname.endsWith("/") ? "" : "/"}v1`;
+    this.#options = options;
+    this.#base = base;
+    this.host = base.host;
+    this.baseUrl = `${base.origin}${base.pathname}`.replace(/\/+$/, "");
+    this.dialect = dialectOf({ ...options, host: base.host });
+  }
+
+  /** Who is signed in pays by subscription, and is served elsewhere. */
+  get usesLogin(): boolean {
+    return this.#options.auth === "login" && !this.#options.key;
+  }
+
+  /** Whether a refused credential can be had anew. */
+  get renews(): boolean {
+    return this.#options.login !== undefined && !this.#options.key;
+  }
+
+  /** A server that someone runs themselves, and that can be asked without a detour. */
+  get tellsWindows(): boolean {
+    const { unix, proxy, env = {} } = this.#options;
+    const direct = unix === undefined && proxy === undefined && proxyFor(this.#base, env) === undefined;
+    return direct && !this.dialect.wellKnown && !this.renews && !this.usesLogin;
+  }
+
+  /** The base URL keeps its own query; a path never lands behind it. */
+  url(path: string, query: Readonly<Record<string, string>> = {}): string {
+    const url = new URL(this.#base);
+    url.pathname = `${url.pathname.replace(/\/+$/, "")}${path}`;
+    for (const [name, value] of Object.entries({ ...this.#options.query, ...query })) url.searchParams.set(name, value);
+    return url.href;
+  }
+
+  /** Headers of one request, and what messages about it need to know. */
+  async request(
+    { forceRefresh = false, session }: { readonly forceRefresh?: boolean; readonly session?: string | undefined },
+    signal: AbortSignal,
+  ): Promise<{ readonly headers: Record<string, string>; readonly situation: Situation }> {
+    const { key, secrets = [] } = this.#options;
+    const hidden: string[] = key ? [key, ...secrets] : [...secrets];
+    const headers: Record<string, string> = {
+      "user-agent": this.#options.userAgent ?? "buddy",
+      ...PROTOCOL_HEADERS[this.#options.api],
+    };
+    for (const [name, value] of Object.entries(this.dialect.headers)) {
+      const filled = value.replace("{session}", session ?? "");
+      if (filled !== "") headers[name] = filled;
+    }
+    await this.#authorize(headers, hidden, forceRefresh, signal);
+    if (this.usesLogin && session !== undefined) headers["session_id"] = headers["conversation_id"] = session;
+    for (const [name, value] of Object.entries(this.#options.headers ?? {})) {
+      headers[name.toLowerCase()] = value;
+      hidden.push(value);
+    }
+    return { headers, situation: this.#situation(hidden) };
+  }
+
+  #situation(hidden: readonly string[]): Situation {
+    const { name, model, api, auth, key, keySource, env = {}, unix, proxy } = this.#options;
+    return {
+      host: this.host,
+      profile: name,
+      model,
+      api,
+      auth,
+      baseUrl: this.baseUrl,
+      hasKey: Boolean(key) || (auth === "api-key" && this.renews),
+      keySource: keySource ?? (this.renews ? "api_key_command" : undefined),
+      proxy: unix === undefined ? (proxy ?? proxyFor(this.#base, env)) : undefined,
+      redact: echoRedactor(hidden),
+    };
+  }
+
+  async #authorize(
+    headers: Record<string, string>,
+    hidden: string[],
+    forceRefresh: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { name, key, keySource, login, api } = this.#options;
+    const keyHeader = this.#options.keyHeader ?? (api === "anthropic" ? "x-api-key" : "authorization");
+    const put = (secret: string) => {
+      const header = keyHeader.toLowerCase();
+      headers[header] = header === "authorization" ? `Bearer ${secret}` : secret;
+    };
+    if (key) return put(sendable(key, keySource));
+    if (!login) {
+      if (this.usesLogin) throw notSignedIn(name);
+      return;
+    }
+    const { accessToken, accountId } = await login.token({ forceRefresh }, signal).catch((error: unknown) => {
+      throw signal.aborted ? cancelled(signal) : error;
+    });
+    hidden.push(accessToken);
+    if (!this.usesLogin) return put(sendable(accessToken, "api_key_command"));
+    headers["authorization"] = `Bearer ${accessToken}`;
+    headers["originator"] = "buddy";
+    if (accountId) headers["chatgpt-account-id"] = accountId;
+  }
+}
+
+const PROTOCOL_HEADERS: Readonly<Record<Api, Readonly<Record<string, string>>>> = {
+  completions: {},
+  responses: {},
+  anthropic: { "anthropic-version": "2023-06-01" },
+};
+
+function baseOf({ baseUrl, name }: ModelOptions): string {
+  const url = URL.parse(baseUrl);
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new BuddyError("config", `api_base_url of profile "${name}" is not an http(s) URL`, {
+      hint: 'Expected something like "https://api.openai.com/v1".',
+    });
+  }
+  return baseUrl;
+}
+
+function notSignedIn(profile: string): ModelError {
+  return new ModelError("auth", `not signed in for profile "${profile}"`, {
+    hint: `Sign in with \`buddy login ${profile}\`.`,
+  });
+}
+
+function sendable(key: string, source: string | undefined): string {
+  if (/^[\u0021-\u007e]+$/.test(key)) return key;
+  throw new ModelError(
+    "auth",
+    `the key from ${source ?? "the configuration"} has spaces, line breaks or other characters no key has`,
+    { hint: "Check that it holds the key and nothing else." },
+  );
+}
