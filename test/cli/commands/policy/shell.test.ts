@@ -65,3 +65,31 @@ test("a batch answers each line when it arrives, also lines split over chunks an
   await answerBatch(echo, input(), async (text) => out.push(text));
   expect(out.join("")).toBe('{"value":"ab"}\n{"value":"é"}\n{"error":"the line is too long"}\n{"value":1}\n');
 });
+
+test("--shell: the verdict for a machine where that is the shell, also for a batch and for one line of it", async () => {
+  using box = sandbox();
+  const verdict = async (...args: string[]) =>
+    JSON.parse((await box.run(["policy", "shell", "--json", ...args])).stdout).verdict;
+  expect(await verdict('ls "$HOME"')).toBe("allow");
+  expect(await verdict("--shell", "bash", 'ls "$HOME"')).toBe("allow");
+  expect(await verdict("--shell", "/bin/bash", 'ls "$HOME"')).toBe("allow");
+  expect(await verdict("--shell", "fish", 'ls "$HOME"')).toBe("ask");
+  expect(await verdict("--shell", "zsh", "ls -la")).toBe("allow");
+  const { stdout } = await box.run(["policy", "shell", "--batch", "--shell", "dash"], {
+    stdin: [
+      JSON.stringify("echo $((1))"),
+      JSON.stringify({ command: "echo $((1))", shell: "bash" }),
+      JSON.stringify({ command: "cat shadow", shell: "bash", cwd: "/etc" }),
+      JSON.stringify({ command: "ls", shell: 5 }),
+      JSON.stringify("ls /etc"),
+    ].join("\n"),
+  });
+  expect(
+    stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).verdict ?? "error"),
+  ).toEqual(["ask", "allow", "ask", "error", "allow"]);
+  expect((await box.run(["policy", "url", "--shell", "sh", "http://x/"])).code).toBe(2);
+  expect((await box.run(["policy", "shell", "--shell", "a b", "ls"])).code).toBe(2);
+});
