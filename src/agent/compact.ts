@@ -1,4 +1,4 @@
-/** Compaction: older messages become a summary written by the model, so that a long session goes on. */
+/** Compaction: older messages become a summary written by the model, so that a long session can continue. */
 import template from "../../templates/compact-prompt.md" with { type: "text" };
 import { BuddyError } from "../lib/errors.ts";
 import type { Message, ModelClient, Usage } from "../model/types.ts";
@@ -95,7 +95,7 @@ function earlierTurns(messages: readonly Message[]): number | undefined {
   return lastBlock > firstBlock ? lastBlock : undefined;
 }
 
-/** The prompt of the turn that goes on, when the summary would swallow it. */
+/** The prompt of the turn under way, when the summary would swallow it. */
 function currentRequest(messages: readonly Message[], count: number): string | undefined {
   const lastUser = messages.findLastIndex((message) => message.role === "user");
   if (lastUser < 0 || lastUser >= count) return undefined;

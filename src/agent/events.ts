@@ -139,7 +139,7 @@ export interface ApprovalAnsweredEvent {
   readonly approval: string;
   readonly call: string;
   readonly decision: "approved" | "denied";
-  /** Who decided: a person, the approval mode, a remembered prefix, a time-out, nobody there. */
+  /** Who decided: a person, the approval mode, a remembered prefix, a time-out; `nobody`: there was no terminal to ask on. */
   readonly by: "operator" | "mode" | "prefix" | "timeout" | "cancelled" | "nobody";
   readonly reason?: string;
   /** The command as the operator changed it. */

@@ -32,7 +32,7 @@ export class History {
     return (this.#measuredUpTo === 0 ? fixed : this.#measured) + rest;
   }
 
-  /** The provider told what the request and its answer took; the answer is the last message or not yet added. */
+  /** The provider counted what the request and its answer took; the answer is the last message or not yet added. */
   measure(usage: Usage, upTo: number): void {
     if (usage.estimated) return;
     this.#measured = usage.input + usage.output;

@@ -46,7 +46,7 @@ export async function compactNow(agent: Agent, signal: AbortSignal): Promise<voi
   try {
     const count = compactable(agent.history.messages, agent.contextLimit, "hand");
     if (count === undefined) {
-      throw new BuddyError("tool", "there is nothing to compact: the conversation is a single exchange", {
+      throw new BuddyError("tool", "nothing to compact: the conversation is a single exchange", {
         hint: GUIDANCE,
       });
     }
@@ -114,7 +114,7 @@ async function untilAnswer(
       return message;
     }
     state.askedAgain = undefined;
-    // Ids as repaired, arguments as the model wrote them: what is wrong with them is told, not mended.
+    // Ids as repaired, arguments as the model wrote them: the model gets to know what is wrong with them.
     const wanted = message.toolCalls.map(({ id, name }, index) => ({
       id,
       name,
@@ -195,7 +195,7 @@ async function ask(
 function request(agent: Agent, options: TurnOptions, askedAgain: string | undefined): ModelRequest {
   const { system, tools } = agent.prefix;
   const messages: Message[] = [system, ...agent.history.messages];
-  // Not kept: an empty turn is never sent back, so the model must be told in another way.
+  // Not kept: an empty turn is never sent back, so the model has to get this in another way.
   if (askedAgain !== undefined) messages.push({ role: "user", content: askedAgain });
   return {
     messages,
@@ -213,7 +213,7 @@ async function makeRoom(agent: Agent, signal: AbortSignal): Promise<void> {
   if (state === "ok") return;
   const warning = windowWarning(used, limit) ?? "";
   if (state === "warn")
-    return agent.warnOnce(warning, "At 90 % older turns are summarised by themselves; /compact does it now.");
+    return agent.warnOnce(warning, "At 90 % buddy summarises older turns by itself; /compact does it now.");
   const count = compactable(agent.history.messages, limit, "window");
   if (count === undefined) {
     if (used > limit) throw nothingToCompact();
@@ -264,7 +264,7 @@ function emptyAnswer(finish: Done["finish"]): BuddyError {
 
 function failure(agent: Agent, error: unknown, signal: AbortSignal, state: Progress): DoneEvent["status"] {
   if (signal.aborted) {
-    // What was already read stays in the conversation, so that "go on" makes sense.
+    // What was already read stays in the conversation, so that "continue" makes sense.
     if (state.partial.trim() !== "") {
       const message: AssistantMessage = { role: "assistant", content: state.partial, toolCalls: [] };
       agent.history.add(message);

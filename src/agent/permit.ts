@@ -70,7 +70,7 @@ export type Permission =
       /** The command with names in the place of secrets, where `input` has the secrets themselves. */
       readonly shown?: string;
     }
-  /** `nobody` names what was refused because nobody could be asked. */
+  /** `nobody` names what was refused because there was no terminal to ask on. */
   | { readonly kind: "result"; readonly result: ToolResult; readonly nobody?: string };
 
 export async function permit(parts: PermitParts, call: PermitCall): Promise<Permission> {
@@ -149,7 +149,7 @@ async function permitShell(
       ...(edited ? { note: `the operator changed the command; what ran was: ${command}` } : {}),
       ...(real === command ? {} : { shown: command }),
     };
-    // An edited command was typed by the operator: the policy may still refuse it, but nobody asks twice.
+    // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice.
     if (verdict.kind === "allow" || edited || (!parts.confirm.shell && names.length === 0)) return run;
     const derived = { risk: judged.risk, mutation: judged.mutation, privesc: judged.privesc };
     const prefixes = names.length === 0 ? prefixesOf(command, judged) : undefined;
@@ -229,8 +229,13 @@ async function permitKeys(
   if (verdict.kind === "deny") return refusedByPolicy(verdict);
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
   const input = call.reveal(call.input);
-  const run: Permission = { kind: "run", input, onlyInto: place.program ?? "" };
-  if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, unasked };
+  // What it prints stays on the screen, for capture-pane.
+  const output = outputKind(
+    judged.flatMap((one) => printing(one, "")),
+    parts.maskOutput,
+  );
+  const run: Permission = { kind: "run", input, output, onlyInto: place.program ?? "" };
+  if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, output, unasked };
   if (!parts.confirm.shell && call.secrets.length === 0) return run;
   const derived = judged.reduce<Stated>((all, one) => stricter(all, one), {
     risk: "low",
@@ -429,7 +434,7 @@ class LookedAt {
     };
   }
 
-  /** It is somewhere else, or somebody else, than the question said. */
+  /** The shell is in another directory, or belongs to another user, than the question said. */
   async changed(): Promise<boolean> {
     if (this.#seen === undefined) return false;
     const now = await this.#now();
@@ -459,7 +464,7 @@ function refused(decision: Decision, action: string): Permission & { kind: "resu
       return {
         kind: "result",
         result: result(
-          "Refused: approvals are set to none, so nothing that needs one can run. Go on with read-only work or answer with what you have.",
+          "Refused: approvals are set to none, so nothing that needs one can run. Continue with read-only work, or answer with what you have.",
         ),
       };
     case "nobody":
@@ -467,7 +472,7 @@ function refused(decision: Decision, action: string): Permission & { kind: "resu
         kind: "result",
         nobody: action,
         result: result(
-          "Refused: this needs an approval and nobody can give it here (no terminal). Do not retry it; answer with what you have and say what you would have done.",
+          "Refused: this needs an approval, and there is no terminal to ask on. Do not retry it; answer with what you have and say what you would have done.",
         ),
       };
     case "timeout":

@@ -43,7 +43,7 @@ export class CallRunner {
     this.#parts = parts;
   }
 
-  /** Actions refused because nobody could be asked, since the last turn began. */
+  /** Actions refused because there was no terminal to ask on, since the last turn began. */
   get unapproved(): readonly string[] {
     return this.#unapproved;
   }

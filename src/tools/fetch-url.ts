@@ -15,7 +15,7 @@ export interface FetchSettings {
 
 const input = z.strictObject({
   url: z.string().min(1).describe("http or https"),
-  offset: z.int().nonnegative().optional().describe("byte of the readable text to start at, to go on with a cut page"),
+  offset: z.int().nonnegative().optional().describe("byte of the readable text to start at, to continue a cut page"),
 });
 
 export type FetchUrlInput = z.infer<typeof input>;
@@ -38,7 +38,7 @@ async function run(
   settings: FetchSettings,
   recent: RecentPages,
 ): Promise<ToolResult> {
-  // going on in a page must not depend on whether it has changed meanwhile
+  // the rest of a page must not depend on whether it has changed meanwhile
   const known = offset > 0 ? recent.get(url) : undefined;
   if (known !== undefined) return present(known, url, offset, context);
   const outcome = await settings.fetch(url, {

@@ -99,7 +99,7 @@ function waiting(outcome: RunOutcome & { kind: "waiting" }, attach: string | und
     case "repl":
       return [
         `[interactive program at its prompt: ${program}]`,
-        'Go on with send-keys literal_text="…" enter=true and capture-pane, or leave it with send-keys keys=["C-d"].',
+        'Continue with send-keys literal_text="…" enter=true and capture-pane, or leave it with send-keys keys=["C-d"].',
       ];
     case "full-screen":
       return [

@@ -1,4 +1,4 @@
-/** The tools of a run: what the model is told of them, and how its words become a checked call. */
+/** The tools of a run: what the model gets to know of them, and how its words become a checked call. */
 import { builtinSchemas, type ToolSchema } from "./schemas.ts" with { type: "macro" };
 import type { TargetFacts, Tool } from "./tool.ts";
 
@@ -65,7 +65,7 @@ export class Registry {
 }
 
 export interface RegistryOptions {
-  /** The built-in tools unless told. */
+  /** The built-in tools unless given. */
   readonly schemas?: readonly ToolSchema[];
   enabled?(name: string): boolean;
   /** What stands for {{…}} in descriptions, beside the facts of the target. */

@@ -1,4 +1,4 @@
-/** What the model is told of each tool, made from the zod schemas. */
+/** What the model gets to know of each tool, made from the zod schemas. */
 import { z } from "zod";
 import { builtinTools } from "./builtin.ts";
 import type { Tool } from "./tool.ts";

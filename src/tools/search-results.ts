@@ -44,7 +44,7 @@ export async function searchResults(html: string, url: string): Promise<SearchPa
   return rows > 0 && $(".result--ad a.result__a").length === rows ? { kind: "none" } : { kind: "unknown" };
 }
 
-/** Unwraps `/l/?uddg=`; undefined for advertisements (`/y.js`) and what is no web address. */
+/** Unwraps `/l/?uddg=`; undefined for advertisements (`/y.js`) and what is not a web address. */
 function realAddress(href: string): string | undefined {
   let url = URL.parse(href, "https://duckduckgo.com/");
   for (

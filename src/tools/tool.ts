@@ -10,13 +10,13 @@ export interface Tool<In = unknown> {
   readonly input: z.ZodType<In>;
   /** What the target must have for the tool to be offered: managed tmux, or any pane that can be captured. */
   readonly needs?: "tmux" | "pane";
-  /** Which of [limits] holds for it; `file` unless told. */
+  /** Which of [limits] holds for it; `file` unless given. */
   readonly budget?: BudgetKind;
   /** Arguments in which the name of a secret (`‹secret-3: AWS key›`) becomes its value, after an approval. */
   readonly secretFields?: readonly string[];
   /** Pure; feeds policy, approval text, title and audit. */
   intent(input: In): Intent;
-  /** For writes: finds out what would change before anybody is asked. */
+  /** For writes: finds out what would change before the operator is asked. */
   prepare?(input: In, context: ToolContext): Promise<Prepared>;
   run(input: In, context: ToolContext): Promise<ToolResult>;
 }
@@ -25,11 +25,11 @@ export interface Tool<In = unknown> {
 export interface TargetFacts {
   readonly label: string;
   readonly cwd?: string;
-  /** user@host, once the machine has told. */
+  /** user@host, once the machine has reported it. */
   readonly who?: string;
   /** System and shell there, once known: "Linux 6.1 x86_64, bash". */
   readonly system?: string;
-  /** Undefined until the target has told. */
+  /** Undefined until the target has reported it. */
   readonly tmux: boolean | undefined;
   /** Without tmux of buddy's own: buddy was started in a pane of the operator's. */
   readonly ownPane?: boolean;
@@ -99,7 +99,7 @@ export interface ToolContext {
   readonly onlyIn?: string;
   /** For keys: the program they were approved for; "" = the shell itself. */
   readonly onlyInto?: string;
-  /** For commands: nobody was asked, because the policy proved that the text only reads. */
+  /** For commands: no question was asked, because the policy proved that the text only reads. */
   readonly unasked?: Unasked;
 }
 

@@ -18,16 +18,16 @@ export async function runAndWatch(
     ...(onlyIn === undefined ? {} : { onlyIn }),
   });
   const waitMs = "waitMs" in wait ? wait.waitMs : 0;
-  const told = outcomeText(result, {
+  const reported = outcomeText(result, {
     waitMs,
     shell: shell.kind,
     budget: context.budget,
     attach: target.identity.attach,
     mask: context.mask,
   });
-  if (!("noWait" in wait) || result.outcome.kind !== "exited") return told;
+  if (!("noWait" in wait) || result.outcome.kind !== "exited") return reported;
   const ended = `[command sent, not waited for]\nIt has ended already with exit code ${result.outcome.code}:\n`;
-  return { ...told, result: ended + String(told.result) };
+  return { ...reported, result: ended + String(reported.result) };
 }
 
 /** The same for a command that an earlier call left running. */
@@ -56,7 +56,7 @@ function following(target: Target, context: ToolContext): Omit<RunOptions, "wait
     onWaiting: (what) => {
       if (what.for !== "password") return;
       const how = target.identity.attach === undefined ? "" : ` Attach with: ${target.identity.attach}`;
-      context.emit({ stream: "info", text: `${what.program} asks for a password in the pane: type it there.${how}` });
+      context.emit({ stream: "info", text: `${what.program} asks for a password: type it in the pane.${how}` });
     },
   };
 }

@@ -1,4 +1,4 @@
-/** web_search: DuckDuckGo's HTML page, read into results, or told why there are none. */
+/** web_search: DuckDuckGo's HTML page, read into results, or the reason why there are none. */
 import { z } from "zod";
 import type { FetchOutcome, SafeFetch } from "../policy/safe-fetch.ts";
 import { type SearchResult, searchResults } from "./search-results.ts";

@@ -70,7 +70,7 @@ describe("a command", () => {
   test("is refused where nobody can be asked, and the turn says so", async () => {
     await using here = new Here([touch("made"), { text: "could not" }]);
     const { results, events, run } = await here.turn();
-    expect(results[0]).toStartWith("Refused: this needs an approval and nobody can give it here (no terminal).");
+    expect(results[0]).toStartWith("Refused: this needs an approval, and there is no terminal to ask on.");
     expect(ofType(events, "done")[0]).toMatchObject({ status: "approval_needed", text: "could not" });
     expect(run.calls.unapproved).toEqual(["touch made"]);
     expect(made(here, "made")).toBe(false);

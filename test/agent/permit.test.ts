@@ -188,7 +188,7 @@ describe("a command", () => {
     [{ kind: "no" }, "The operator refused this. Do not"],
     [{ kind: "no", reason: "too early" }, "The operator refused this: too early"],
     [{ kind: "cancelled" }, "operation cancelled by user"],
-    [{ kind: "nobody" }, "nobody can give it"],
+    [{ kind: "nobody" }, "no terminal to ask on"],
   ] as const)("answered %j", async (answer, outcome) => {
     const { permission } = await decide({ intent: command(), answers: [answer] });
     if (outcome === "run") expect(permission.kind).toBe("run");
