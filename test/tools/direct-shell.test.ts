@@ -153,7 +153,7 @@ describe("background shells", () => {
     expect(results[3]).toMatchObject({ status: "killed" });
     expect(results[3]).not.toHaveProperty("note");
     expect(results[4]).toMatchObject({ status: "killed", note: "it had ended already" });
-    expect(results[5]).toStartWith("background shells run outside tmux");
+    expect(results[5]).toContain("leave out session and pane");
     expect(results[6]).toStartWith("error: ");
     expect(ofType(events, "tool_finished")[0]).toMatchObject({ outcome: "background", ok: true });
     // Both streams are in it, each in its own order; which of two streams comes first is nobody's to say.

@@ -106,7 +106,7 @@ describe("in the shared pane", () => {
     expect(results[0]).toMatch(/^\[waiting for a password: /);
     expect(results[0]).toContain("Do not ask for it and do not send it.");
     const told = ofType(events, "tool_output").filter(({ stream }) => stream === "info");
-    expect(told[0]?.text).toContain("asks for a password in the pane: type it there. Attach with: tmux ");
+    expect(told[0]?.text).toContain("asks for a password: type it in the pane. Attach with: tmux ");
   });
 
   test("capture-pane: ranges, options, an empty screen and a missing alternate screen", async () => {
