@@ -33,7 +33,7 @@ export async function judgeKeys(
   const texts = isRead ? [...lines, ...(rest === "" ? [] : [rest])] : [];
   // A blank at the end of the line cannot be seen: it is judged with one too.
   if (isRead && place.typed !== "") texts.push(...typedLines(`${place.typed} `, input).lines);
-  const judged = await Promise.all(texts.map((text) => parts.judgeShell(text)));
+  const judged = await Promise.all(texts.map((text) => parts.judgeShell(text, pane.cwd)));
   const done = (verdict: Verdict, unasked?: Unasked): KeysVerdict => ({
     verdict,
     judged,

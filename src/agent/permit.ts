@@ -19,7 +19,8 @@ import { unaskedRun } from "./unasked.ts";
 export interface PermitParts {
   readonly approvals: Approvals;
   target(): Promise<Target>;
-  judgeShell(command: string): Promise<ShellJudgement>;
+  /** `cwd`: where the shell is; relative names count from it. */
+  judgeShell(command: string, cwd: string): Promise<ShellJudgement>;
   /** `asked` is the path before it was resolved. */
   judgeWrite(path: ResolvedPath, asked: string): Promise<Verdict>;
   /** shell_confirm and fetch_confirm. */
@@ -129,7 +130,7 @@ async function permitShell(
     const { names } = parts.privacy.used(command);
     // Judged as it will run: the value of a secret may be a path or an option.
     const real = names.length === 0 ? command : parts.privacy.revealCommand(command, target.identity.shellName);
-    const judged = await parts.judgeShell(real);
+    const judged = await parts.judgeShell(real, shell.cwd);
     let verdict = withSecrets(await shellVerdict(parts, call, intent, target, judged), names, parts.privacy);
     if (verdict.kind === "deny") return refusedByPolicy(verdict);
     let unasked: Unasked | undefined;

@@ -62,13 +62,13 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     limits: config.limits,
     approvals,
     target: () => target.get(),
-    judgeShell: async (command) => {
+    judgeShell: async (command, cwd) => {
       const { judgeShell } = await import("../policy/shell/judge.ts");
       const opened = target.opened;
       const facts = opened?.transport.facts;
       // Before the target is known, the stricter reading.
       const shell = opened?.locks.shell ?? "sh";
-      const context = facts === undefined ? { shell } : { shell, user: facts.user, home: facts.home };
+      const context = facts === undefined ? { shell, cwd } : { shell, cwd, user: facts.user, home: facts.home };
       return judgeShell(command, shellRules(config), context);
     },
     judgeWrite: async (path, asked) => {
