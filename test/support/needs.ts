@@ -70,6 +70,12 @@ const TRIES = {
   },
   /** A root of one's own, with mounts in it. */
   chroot: async () => works(["unshare", "--mount", "chroot", "/", "true"]),
+  /** Namespaces, an overlay of the whole machine, and strace in it. */
+  "throw-away-root": async () => {
+    const { effectsOf } = await import("./throw-away-root.ts");
+    effectsOf([{ text: "true", shell: ["/bin/sh", "-c"], programs: new Set() }], () => {});
+    return undefined;
+  },
   chromium: async () => works(["chromium", "--version"]),
   man: async () => works(["man", "--version"]),
   musl: async () => works(["musl-gcc", "--version"]),

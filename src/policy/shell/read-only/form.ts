@@ -79,7 +79,8 @@ class Match {
 
   run(): string | undefined {
     const { form, args } = this;
-    if (form.alone && args.length !== 1) return "with more than one option";
+    if (form.alone && (args.length !== 1 || !/^-[^]/.test(args[0] as string) || args[0] === "--"))
+      return "with other arguments than one option";
     if (form.at && args.some((word) => word.startsWith("@") || maybeUnknown(word))) return "with what may be @file";
     let ended = false;
     if (form.old && /^[A-Za-z]+$/.test(args[0] ?? "")) {

@@ -1,0 +1,222 @@
+/** What is judged read-only is run, as buddy would run it, where every effect is seen; there must be none. */
+import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { words } from "../../../src/lib/words.ts";
+import { judgeShell } from "../../../src/policy/shell/judge.ts";
+import { needs } from "../../support/needs.ts";
+import { cases, LONG, Seeded } from "../../support/seeded.ts";
+import { effectsOf, type Trial } from "../../support/throw-away-root.ts";
+import { ReadTexts } from "./generate-reads.ts";
+import { RULES } from "./rules.ts";
+
+const inRoot = await needs("throw-away-root");
+const inEveryShell = await needs("throw-away-root", "dash", "busybox", "mksh", "zsh", "fish");
+
+const seed = Number(process.env["BUDDY_SEED"] ?? Math.floor(Date.now() / 1000));
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const path = (program: string) => Bun.which(program, { PATH });
+const BASH = [path("bash") ?? "bash", "-p", "-c"];
+/** Shells of machines without bash, without start-up files of their own. */
+const SHELLS = [
+  ["dash", "-c"],
+  ["busybox", "ash", "-c"],
+  ["mksh", "-c"],
+  ["zsh", "-f", "-c"],
+  ["fish", "--no-config", "-c"],
+].map(([program = "", ...rest]) => [path(program) ?? program, ...rest]);
+
+/** Programs that programs of the table start by themselves. */
+const CHILDREN: Readonly<Record<string, readonly string[]>> = {
+  tar: words("gzip bzip2 xz zstd lzip lzma compress"),
+  git: words("git sh git-submodule git-sh-setup git-sh-i18n sed basename uname gettext envsubst dirname"),
+  zgrep: words("grep egrep fgrep gzip zcat sed expr test printf cat"),
+  zegrep: words("zgrep grep egrep gzip sed expr"),
+  zfgrep: words("zgrep grep fgrep gzip sed expr"),
+  bzgrep: words("grep bzip2 sed basename expr"),
+  xzgrep: words("grep xz sed expr gzip bzip2 zstd lz4 lzop"),
+  zstdgrep: words("grep zstdcat"),
+  zcat: ["gzip"],
+  gunzip: ["gzip"],
+  sdiff: ["diff"],
+  yq: ["jq"],
+  egrep: ["grep"],
+  fgrep: ["grep"],
+  apt: ["dpkg"],
+  "apt-cache": ["dpkg"],
+  dpkg: ["dpkg-query"],
+  sar: words("sadc sar"),
+  docker: words("docker-compose docker-buildx"),
+  xargs: ["echo"],
+  pidof: ["killall5"],
+  busybox: ["busybox"],
+  vgdisplay: ["lvm"],
+};
+
+/** These keep files of their own (podman its storage, apt its cache, rpm its database, LVM its locks), or wait: they are not run. */
+const NOT_RUN =
+  /\b(?:podman|docker|docker-compose|nerdctl|crictl|apt|apt-cache|apt-mark|rpm|lvs|vgs|pvs|lvdisplay|vgdisplay|pvdisplay|lvscan|pvscan|vgscan|sleep|yes|top|vmstat|iostat|mpstat|pidstat|sar|free|systemd-cgtop|read|wait|locate|plocate|find \/|du \/|lastlog|journalctl|udevadm|dmesg|nvidia-smi)\b|tail.*(?:-\w*[fF]|--follow)|\bseq\b|\{1\.\./;
+
+const known = new Map<string, boolean>();
+const BUILTINS = new Set(
+  words(`echo true false : pwd times test [ printf cd pushd popd dirs type jobs break continue shift return mapfile readarray command env set
+  alias shopt export readonly declare typeset local trap umask history ulimit hash kill help caller`),
+);
+const isThere = (program: string) => {
+  if (BUILTINS.has(program)) return true;
+  if (!known.has(program)) known.set(program, path(program) !== null);
+  return known.get(program) === true;
+};
+
+/** A repository among files that every program of the table can read, and names that look like options. */
+function furnish(directory: string): void {
+  const file = (name: string, text: string) => writeFileSync(join(directory, name), text);
+  for (const name of ["f", "a", "b", "num", "list", "x.log", "y.log"]) file(name, `${name}\n5\n/etc/hosts\nx y z\n`);
+  for (const name of ["-o", "-oP", "--output=P", "-delete", "-exec", "-i", "@opts"]) file(name, "--output=P\n-oP\n");
+  file("f.json", '{"a":[{"b":1}]}\n');
+  file("f.xml", "<a><b/></a>\n");
+  file(".npmrc", "node-options=--require ./evil.js\n");
+  mkdirSync(join(directory, "sub"));
+  // fish makes these wherever it starts.
+  for (const name of [".config/fish", ".local/share/fish"]) mkdirSync(join(directory, "..", name), { recursive: true });
+  file("sub/x.txt", "text\n");
+  const run = (...argv: string[]) =>
+    Bun.spawnSync(argv, {
+      cwd: directory,
+      env: {
+        PATH,
+        HOME: directory,
+        GIT_AUTHOR_NAME: "a",
+        GIT_AUTHOR_EMAIL: "a@b",
+        GIT_COMMITTER_NAME: "a",
+        GIT_COMMITTER_EMAIL: "a@b",
+      },
+    });
+  run("tar", "cf", "a.tar", "f", "a");
+  run("tar", "czf", "a.tgz", "f", "a");
+  run("sh", "-c", "gzip -c f > x.gz; xz -c f > f.xz; ar r lib.a f; zip -q a.zip f");
+  run("git", "init", "-q", "-b", "main", ".");
+  run("git", "add", "f", "a", "sub");
+  run("git", "commit", "-qm", "first");
+  run("git", "tag", "v1");
+}
+
+function trial(text: string, shell: readonly string[], programs: readonly string[]): Trial {
+  return { text, shell, programs: new Set(programs.flatMap((name) => [name, ...(CHILDREN[name] ?? [])])) };
+}
+
+/** Texts that are judged read-only and can be run here, each once. */
+function allowed(count: number, make: () => string, shell?: string): { text: string; programs: string[] }[] {
+  const found = new Map<string, string[]>();
+  for (let tries = 0; found.size < count && tries < count * 400; tries++) {
+    const text = make();
+    if (text.includes("\0") || NOT_RUN.test(text) || found.has(text)) continue;
+    const judged = judgeShell(text, RULES, shell === undefined ? {} : { shell });
+    if (judged.verdict.kind !== "allow") continue;
+    if (judged.conditions.some(({ directory }) => directory !== "." && directory !== "sub")) continue;
+    const programs = judged.commands.map(({ words: [name = ""] }) => name.replace(/^.*\//, ""));
+    if (programs.every(isThere)) found.set(text, programs);
+  }
+  return [...found].map(([text, programs]) => ({ text, programs }));
+}
+
+inRoot.describe("the detector", () => {
+  inRoot.test.each([
+    ["touch P"],
+    ["echo x > P"],
+    ["chmod 600 f"],
+    ["rm f"],
+    ["mv f P"],
+    [": > /etc/hostname"],
+    ["echo x >> /tmp/P"],
+    ["exec 3<>/dev/tcp/127.0.0.1/9"],
+    ["id"],
+    ["kill -TERM $$"],
+    ["sort -o f f"],
+    ["uniq -- -o P"],
+    ["tar tfI a.tar 'sh -c \"id>P\"'"],
+    ["awk 'BEGIN{if(1)/#/;system(\"id>P\")}'"],
+    ["f='a[$(touch P)]'; echo $((f))"],
+    ["git -c core.fsmonitor='touch P' status"],
+    ["git branch new"],
+    ["find . -name f -delete"],
+  ])("sees %s", (text) => {
+    const programs = words("touch chmod rm mv sort uniq tar awk mawk gawk git find");
+    expect(effectsOf([trial(text, BASH, programs)], furnish)).not.toEqual([]);
+  });
+
+  inRoot.test("sees nothing where nothing is changed", () => {
+    const texts = ["true", "ls -l | wc -l", "git status", "cat f >/dev/null", "kill -0 $$", 'x=$(cat f); echo "$x"'];
+    const trials = texts.map((text) => trial(text, BASH, ["ls", "wc", "git", "cat"]));
+    expect(effectsOf(trials, furnish)).toEqual([]);
+  });
+});
+
+/** A long run goes in rounds. */
+const ROUND = 4_000;
+
+function run(count: number, next: (round: number) => Trial[]): void {
+  const seen: unknown[] = [];
+  for (let done = 0; done < count && seen.length < 40;) {
+    const trials = next(Math.min(ROUND, count - done));
+    if (trials.length === 0) break;
+    seen.push(...effectsOf(trials, furnish));
+    done += trials.length;
+  }
+  expect({ seed, effects: seen }).toEqual({ seed, effects: [] });
+}
+
+inRoot.test(
+  "what is approved by itself has no effect in bash",
+  () => {
+    console.log(`BUDDY_SEED=${seed}`);
+    const texts = new ReadTexts(new Seeded(seed), [], isThere);
+    run(cases(1_500), (round) =>
+      allowed(round, () => texts.text()).map(({ text, programs }) => trial(text, BASH, programs)),
+    );
+  },
+  LONG,
+);
+
+inEveryShell.test(
+  "what is approved where there is no bash has no effect in any shell",
+  () => {
+    const texts = new ReadTexts(new Seeded(seed + 1), [], isThere);
+    run(cases(500), (round) =>
+      allowed(Math.ceil(round / SHELLS.length), () => texts.plain(), "dash").flatMap(({ text, programs }) =>
+        SHELLS.map((shell) => trial(text, shell, [...programs, "dircolors"])),
+      ),
+    );
+  },
+  LONG,
+);
+
+test(
+  "what must be blocked is never approved, whatever stands around it",
+  () => {
+    const random = new Seeded(seed + 2);
+    const texts = new ReadTexts(random);
+    const dangers = [
+      "rm -rf /",
+      "rm -rf ~",
+      "rm -r -f .git",
+      "rm -rf *",
+      "git add -A",
+      "git add .",
+      "git push --force",
+      "git push origin +main",
+      "dd if=/dev/zero of=/dev/sda",
+      "mkfs.ext4 /dev/sda1",
+      "chmod -R 777 /",
+      "find / -delete",
+      "shred /dev/sda",
+    ];
+    const approved: string[] = [];
+    for (let count = cases(4_000); count > 0; count--) {
+      const text = texts.around(random.of(dangers));
+      if (judgeShell(text, RULES).verdict.kind === "allow") approved.push(text);
+    }
+    expect({ seed, approved }).toEqual({ seed, approved: [] });
+  },
+  LONG,
+);
