@@ -39,7 +39,7 @@ export function cleanScript(text: string, shell: CleanShell, room: RoomEntry | u
     return `${child} 2>&9 9>&- || __buddy_code=$?`;
   };
   const clear = mayMove(text) ? "" : `: >|${to}\n`;
-  const close = `${shell.kind === "bash" ? CLOSE_FILES : CLOSE_LOW_FILES}; `;
+  const close = `${QUIETLY}; ${shell.kind === "bash" ? CLOSE_FILES : CLOSE_LOW_FILES}; `;
   const plain = start("", close, "");
   if (room === undefined) return `__buddy_code=0\n${clear}${plain}`;
   return `__buddy_code=0 __buddy_round=0
@@ -68,6 +68,12 @@ const REPORT = `trap '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null' EXIT`;
 
 /** By its name and inside the room: the directory of the shell is on the writable mount. */
 const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old; shift`;
+
+/** No pager waits for keys, and git does not write what it learned about files back into its index. */
+const QUIETLY =
+  "export PAGER=cat GIT_PAGER=cat MANPAGER=cat SYSTEMD_PAGER=cat GIT_OPTIONAL_LOCKS=0; " +
+  `[ -n "\${GIT_CONFIG_COUNT-}" ] || ` +
+  "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.autoRefreshIndex GIT_CONFIG_VALUE_0=false";
 
 /** Files that the operator's shell has open are on writable mounts: none comes along. sh knows only numbers of one digit. */
 const closeFiles = (keep: string, close: string) =>
