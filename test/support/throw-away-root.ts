@@ -202,7 +202,7 @@ function isEffect(call: string, rest: string): boolean {
       // Python asks whether there is IPv6.
       return !/AF_NETLINK|sin6_port=htons\(0\).*"::1"/.test(rest);
     case "setpriority":
-      return !rest.startsWith('PRIO_PROCESS, 0,');
+      return !rest.startsWith("PRIO_PROCESS, 0,");
     case "kill":
     case "tkill":
     case "tgkill":
