@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { closestMatch } from "../lib/closest-match.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { VERSION } from "../lib/version.ts";
+import { checkLimits } from "./check-limits.ts";
 import type { Args, Call, Command } from "./command.ts";
 import { COMMANDS, loadRepl } from "./commands.ts";
 import { handleCrashes } from "./crash.ts";
@@ -54,6 +55,7 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   const globals = readGlobalOptions(parsed.globals);
   enterDirectory(globals);
   requireReadableDirectory();
+  checkLimits();
   return await command.run({ args: argumentsFor(command, parsed), globals });
 }
 

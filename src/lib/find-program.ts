@@ -1,10 +1,14 @@
-/** A file of that name on the PATH that cannot be executed: `Bun.which` passes over it as if it were not there. */
+/** Why a program cannot be used: it is not there, or it is there and may not be executed. */
 import { statSync } from "node:fs";
 
-export function findProgram(name: string): string | undefined {
-  for (const directory of (process.env["PATH"] ?? "").split(":")) {
-    const path = `${directory || "."}/${name}`;
-    if (statSync(path, { throwIfNoEntry: false })?.isFile() === true) return path;
+/** Undefined when it can be started, as far as its mode tells. */
+export function unusableProgram(name: string): string | undefined {
+  const path = process.env["PATH"] ?? "";
+  if (Bun.which(name, { PATH: path }) !== null) return undefined;
+  for (const directory of path.split(":")) {
+    const file = `${directory || "."}/${name}`;
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() === true)
+      return `${name} is installed but may not be executed: ${file}`;
   }
-  return undefined;
+  return `${name} is not installed`;
 }

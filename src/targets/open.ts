@@ -1,6 +1,7 @@
 /** From options to a target: the machine is reached, its shell and files are there, and it is known who and where that is. */
 import { createHash } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
+import { unusableProgram } from "../lib/find-program.ts";
 import { backgroundShells } from "./background.ts";
 import { TmuxUnusable } from "./errors.ts";
 import { CleanChildren } from "./unasked/clean-children.ts";
@@ -22,9 +23,9 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
     const version = transport.facts.tmuxVersion;
     if (version === undefined)
       return transport.facts.programs["tmux"] === undefined
-        ? "tmux is not installed there"
-        : "tmux there does not start, usually for want of a UTF-8 locale (tmux -V tells)";
-    return atLeast(version, 3, 2) ? undefined : `tmux ${version} there is too old: 3.2 is needed`;
+        ? ((transport.kind === "local" ? unusableProgram("tmux") : undefined) ?? "tmux is not installed")
+        : "tmux does not start; often no UTF-8 locale, see tmux -V";
+    return atLeast(version, 3, 2) ? undefined : `tmux ${version} is too old: 3.2 is needed`;
   };
   if (options.tmux !== "never" && options.ssh === undefined && options.container === undefined)
     await insideManagedPane();

@@ -19,9 +19,10 @@ const FIND = `
 PATH=$PATH:/usr/local/bin:/opt/homebrew/bin:/snap/bin; export PATH
 for e in docker podman; do
   p=$(command -v $e 2>/dev/null) || continue
-  v=$("$p" --version 2>/dev/null)
+  v=$("$p" --version 2>/dev/null); x=$?
   s= r=
-  if ! f=$("$p" container inspect --format '{{.Id}} {{.State.Status}}' "$1" 2>/dev/null); then
+  if [ $x = 126 ] || [ ! -x "$p" ]; then f= s="cannot be executed: $p"
+  elif ! f=$("$p" container inspect --format '{{.Id}} {{.State.Status}}' "$1" 2>/dev/null); then
     f= s=$("$p" container inspect "$1" 2>&1 >/dev/null)
     r=$("$p" ps --format '{{.Names}}' 2>/dev/null)
   fi
@@ -78,6 +79,11 @@ function unknown(name: string, place: string, answers: readonly Answer[]): Buddy
   const running = [...new Set(answers.flatMap((answer) => answer.running))];
   if (silent !== undefined && running.length === 0) {
     const said = silent.said.trim().split("\n").at(-1) ?? "";
+    if (said.startsWith("cannot be executed")) {
+      return new BuddyError("target", `${silent.command} ${place} ${said}`, {
+        hint: `Check it: ls -l ${said.split(": ")[1]}`,
+      });
+    }
     const denied = /permission denied/i.test(said);
     const other = answers.find(knowsNone);
     const known = other === undefined ? "" : `${other.command} answers, and has no container ${JSON.stringify(name)}. `;

@@ -1,7 +1,7 @@
 /** One ssh connection that everything else goes through: a ControlMaster with a socket of its own. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { findProgram } from "../../lib/find-program.ts";
+import { unusableProgram } from "../../lib/find-program.ts";
 import { lendTerminal } from "../../lib/lend-terminal.ts";
 import { startChild } from "../../lib/start-child.ts";
 import { within } from "../../lib/within.ts";
@@ -59,8 +59,7 @@ export class SshMaster implements AsyncDisposable {
 
   /** A live connection of the user's own (ControlMaster, ControlPath): nothing has to be asked again. */
   static async shared(destination: SshDestination): Promise<SshMaster | undefined> {
-    if (Bun.which("ssh") === null) return undefined;
-    const asked = startChild(["ssh", "-O", "check", ...place(destination)], {
+    const asked = startSsh(["-O", "check", ...place(destination)], {
       stdio: ["ignore", "ignore", "ignore"],
       detached: true,
       timeout: 3000,
@@ -73,7 +72,6 @@ export class SshMaster implements AsyncDisposable {
   }
 
   static async start(options: MasterOptions): Promise<SshMaster> {
-    if (Bun.which("ssh") === null) throw noSsh();
     const directory = socketDirectory();
     await sweepSockets(directory, askToExit);
     const socket = join(directory, socketName(options.destination.text));
@@ -103,13 +101,18 @@ export class SshMaster implements AsyncDisposable {
   }
 }
 
-function noSsh(): PermanentRefusal {
-  const found = findProgram("ssh");
-  if (found !== undefined)
-    return new PermanentRefusal("target", `ssh cannot be executed: ${found}`, {
-      hint: `Check its mode: ls -l ${found}`,
-    });
-  return new PermanentRefusal("target", "ssh is not installed", { hint: "The package is called openssh-client." });
+const startSsh: typeof startChild = (argv, options) => {
+  const problem = unusableProgram("ssh");
+  if (problem !== undefined) throw noSsh(problem);
+  try {
+    return startChild(["ssh", ...argv], options);
+  } catch (error) {
+    throw noSsh(`ssh cannot be executed: ${(error as Error).message}`);
+  }
+};
+
+function noSsh(problem: string): PermanentRefusal {
+  return new PermanentRefusal("target", problem, { hint: "The package is called openssh-client." });
 }
 
 function connect(socket: string, options: MasterOptions): Promise<void> {
@@ -119,10 +122,10 @@ function connect(socket: string, options: MasterOptions): Promise<void> {
 async function logIn(socket: string, options: MasterOptions): Promise<void> {
   const { destination, interactive } = options;
   const chosen = interactive ? MASTER_OPTIONS : [...MASTER_OPTIONS, "BatchMode=yes"];
-  const argv = ["ssh", "-M", "-N", "-f", "-S", socket, ...settings(chosen), ...place(destination)];
+  const argv = ["-M", "-N", "-f", "-S", socket, ...settings(chosen), ...place(destination)];
   // Not detached when it may ask: ssh reads answers from the terminal, which only the foreground group may do.
   // After the login -f takes it out of the group, so that Ctrl-C does not cut the connection before buddy has cleaned up.
-  const child = startChild(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: !interactive });
+  const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: !interactive });
   const stop = () => child.kill("SIGTERM");
   options.signal?.addEventListener("abort", stop, { once: true });
   const timer = interactive ? undefined : setTimeout(stop, BATCH_LIMIT_MS);

@@ -1,6 +1,6 @@
 /** Panes in which buddy runs nothing: others' panes, and the one that buddy itself was started in. */
 import { BuddyError } from "../../lib/errors.ts";
-import { startChild } from "../../lib/start-child.ts";
+import { askProgram, startChild } from "../../lib/start-child.ts";
 import type { Pane } from "../target.ts";
 import { capturePane, pause, sendKeys, type TmuxServer } from "./capture.ts";
 import { type Reply, tmuxQuote } from "./control.ts";
@@ -96,12 +96,9 @@ export async function insideManagedPane(
   const pane = env["TMUX_PANE"];
   const tmux = Bun.which("tmux");
   if (!socket || !pane || tmux === null) return;
-  const asked = startChild([tmux, "-S", socket, "display-message", "-p", "-t", pane, "#{@buddy_pane}"], {
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "ignore",
-  });
-  if ((await new Response(asked.stdout).text()).trim() === "") return;
+  const question = ["-S", socket, "display-message", "-p", "-t", pane, "#{@buddy_pane}"];
+  // A server that does not answer is not the reason why buddy cannot start.
+  if (askProgram([tmux, ...question], { timeoutMs: 2_000 }).stdout.trim() === "") return;
   throw new BuddyError("target", "buddy was started inside the pane that it works in", {
     hint: "Start it in another terminal or tmux pane, or use --no-tmux.",
   });

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isatty } from "node:tty";
+import { unusableProgram } from "../../../lib/find-program.ts";
 import { askProgram } from "../../../lib/start-child.ts";
 import { temporaryDirectory } from "../../../lib/temporary-directory.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
@@ -19,10 +20,18 @@ async function checkTmux(): Promise<Finding> {
     return {
       check: "tmux",
       status: "warning",
-      text: "not found: commands run in a shell you cannot attach to",
+      text: `${unusableProgram("tmux") ?? "not found"}: commands run in a shell you cannot attach to`,
       remedy: howToInstall("tmux"),
     };
-  const version = output([path, "-V"]).trim();
+  const asked = askProgram([path, "-V"], { timeoutMs: 4_000 });
+  if (asked.code === -1)
+    return {
+      check: "tmux",
+      status: "warning",
+      text: `${path} cannot be executed (${asked.stderr.trim()}): commands run in a shell you cannot attach to`,
+      remedy: `check it: ls -l ${path}`,
+    };
+  const version = asked.stdout.trim();
   // A path of its own rather than a name: tmux leaves the socket behind.
   const directory = mkdtempSync(join(temporaryDirectory(), "buddy-doctor-"));
   const start = ["-C", "new-session", "-x", "80", "-y", "24", "sleep 5"];
@@ -50,9 +59,23 @@ async function checkSsh(): Promise<Finding[]> {
   const path = Bun.which("ssh");
   if (path === null)
     return [
-      { check: "ssh", status: "info", text: "not found: --ssh cannot be used", remedy: howToInstall("openssh-client") },
+      {
+        check: "ssh",
+        status: "info",
+        text: `${unusableProgram("ssh") ?? "not found"}: --ssh cannot be used`,
+        remedy: howToInstall("openssh-client"),
+      },
     ];
-  const shown = askProgram([path, "-V"]);
+  const shown = askProgram([path, "-V"], { timeoutMs: 4_000 });
+  if (shown.code !== 0)
+    return [
+      {
+        check: "ssh",
+        status: "warning",
+        text: `${path} cannot be executed (${shown.stderr.trim() || "no answer"}): --ssh cannot be used`,
+        remedy: `check it: ls -l ${path}`,
+      },
+    ];
   return [{ check: "ssh", status: "ok", text: (shown.stderr + shown.stdout).trim() }];
 }
 

@@ -1,0 +1,23 @@
+/** Limits of this process (`ulimit`) under which the runtime itself would crash or be killed: said, or caught, beforehand. */
+import { readFileSync } from "node:fs";
+import { BuddyError } from "../lib/errors.ts";
+
+/** Pipes of a shell, its runner and the cleanup, sockets, session and locks: about 30 at once. */
+const FEWEST_FILES = 64;
+
+export function checkLimits(): void {
+  let limits: string;
+  try {
+    limits = readFileSync("/proc/self/limits", "latin1");
+  } catch {
+    return;
+  }
+  const files = /^Max open files +(\d+)/m.exec(limits)?.[1];
+  if (files !== undefined && Number(files) < FEWEST_FILES) {
+    throw new BuddyError("usage", `only ${files} files may be open at once (ulimit -n); buddy needs ${FEWEST_FILES}`, {
+      hint: "Raise the limit before you start it: ulimit -n 1024",
+    });
+  }
+  // Without a listener a write past the limit kills the process; with one it fails like on a full disk.
+  if (!/^Max file size +unlimited/m.test(limits)) process.on("SIGXFSZ", () => {});
+}
