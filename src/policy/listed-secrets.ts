@@ -1,5 +1,6 @@
 /** Secrets in output that is known to hold them: names stay, values go, unless name or value is plainly harmless. */
 import type { SecretSpan } from "../lib/find-secrets.ts";
+import { once } from "../lib/once.ts";
 import { words } from "../lib/words.ts";
 import type { OutputKind } from "./output-kind.ts";
 
@@ -89,7 +90,7 @@ function line(text: string, at: number, kind: "screen" | "variables" | "secrets"
   if (pairs.length > 0) {
     for (const pair of pairs) {
       const [, lead = "", name = "", value = ""] = pair;
-      if (HARMLESS_FIELDS.has(name) || harmlessValue(value)) continue;
+      if (harmlessFields().has(name) || harmlessValue(value)) continue;
       const start = at + pair.index + lead.length;
       spans.push({ start, end: start + value.length, kind: `value of ${name.slice(0, 40)}` });
     }
@@ -101,7 +102,7 @@ function line(text: string, at: number, kind: "screen" | "variables" | "secrets"
   if (pair !== null) {
     const [, lead = "", name = "", value = ""] = pair;
     if (name === "Key" && value === "Value") return;
-    if (!HARMLESS_FIELDS.has(name) && !/^[|>][+-]?$/.test(value)) put(lead, value, `value of ${name.slice(0, 40)}`);
+    if (!harmlessFields().has(name) && !/^[|>][+-]?$/.test(value)) put(lead, value, `value of ${name.slice(0, 40)}`);
     return;
   }
   if (/^[\w./-]{1,60}:$/.test(bare)) return;
@@ -128,7 +129,7 @@ function harmlessValue(value: string): boolean {
 
 function harmlessName(name: string, value: string): boolean {
   const upper = name.toUpperCase();
-  if (HARMLESS_VARIABLES.has(upper) || /^(?:LC_|XDG_|SSH_(?:CONNECTION|CLIENT|TTY)$)/.test(upper)) return true;
+  if (harmlessVariables().has(upper) || /^(?:LC_|XDG_|SSH_(?:CONNECTION|CLIENT|TTY)$)/.test(upper)) return true;
   if (TELLING_NAME.test(upper)) return false;
   return HARMLESS_END.test(upper) || (/(?:PATH|DIR|HOME|ROOT|FILE|FOLDER|SOCK)$/.test(upper) && /^[~/.]/.test(value));
 }
@@ -137,8 +138,10 @@ const TELLING_NAME = /KEY|SECRET|TOKEN|PASS|PWD|CRED|AUTH|PRIVATE|SALT|SIGN|CERT
 const HARMLESS_END =
   /(?:^|_)(?:HOST|HOSTNAME|PORT|USER|USERNAME|NAME|REGION|ZONE|ENV|ENVIRONMENT|LEVEL|MODE|DEBUG|TIMEOUT|VERSION|LANG|LOCALE|TZ|DOMAIN|URL|URI|BUCKET|ENDPOINT|ENABLED|SIZE|LIMIT|COUNT|INTERVAL|DATABASE|DB|SCHEMA|TABLE|QUEUE|TOPIC|PROVIDER|DRIVER|CONNECTION|CHANNEL|STAGE|FORMAT|TYPE|PROFILE|CLUSTER|NAMESPACE|EMAIL|ORIGIN|PREFIX|SUFFIX|IMAGE|ARCH|OS|DISTRO|CPUS?|MEMORY|THREADS|WORKERS)$/;
 
-const HARMLESS_VARIABLES: ReadonlySet<string> = new Set(
-  words(`PATH HOME USER LOGNAME SHELL PWD OLDPWD SHLVL TERM COLORTERM TERM_PROGRAM TERM_PROGRAM_VERSION LANG LANGUAGE TZ
+const harmlessVariables = once(
+  () =>
+    new Set(
+      words(`PATH HOME USER LOGNAME SHELL PWD OLDPWD SHLVL TERM COLORTERM TERM_PROGRAM TERM_PROGRAM_VERSION LANG LANGUAGE TZ
     EDITOR VISUAL PAGER LESS LS_COLORS LSCOLORS CLICOLOR MAIL HOSTNAME HOSTTYPE MACHTYPE OSTYPE DISPLAY WAYLAND_DISPLAY
     COLUMNS LINES IFS PS1 PS2 PS4 PROMPT_COMMAND _ TMUX TMUX_PANE TMUX_TMPDIR STY SSH_AUTH_SOCK DBUS_SESSION_BUS_ADDRESS
     INVOCATION_ID JOURNAL_STREAM SYSTEMD_EXEC_PID MANPATH INFOPATH GOPATH GOROOT JAVA_HOME NODE_ENV NODE_VERSION
@@ -146,13 +149,17 @@ const HARMLESS_VARIABLES: ReadonlySet<string> = new Set(
     SUDO_USER SUDO_UID SUDO_GID SUDO_COMMAND NO_COLOR FORCE_COLOR BASH BASHOPTS BASHPID BASH_VERSION BASH_VERSINFO SHELLOPTS
     UID EUID PPID RANDOM SECONDS LINENO OPTIND OPTERR OPTARG HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL DIRSTACK GROUPS
     XTERM_VERSION WINDOWID LD_LIBRARY_PATH HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY CI`),
+    ),
 );
 
 /** Fields of what secret stores print that are about the secret, not the secret. */
-const HARMLESS_FIELDS: ReadonlySet<string> = new Set(
-  words(`apiVersion kind name namespace type uid resourceVersion creationTimestamp generation manager operation time
+const harmlessFields = once(
+  () =>
+    new Set(
+      words(`apiVersion kind name namespace type uid resourceVersion creationTimestamp generation manager operation time
     ARN Arn Name VersionId CreatedDate VersionStages KeyId Type Version LastModifiedDate DataType Expiration AccessKeyId
     id ID request_id lease_id lease_duration renewable mount_type created_time deletion_time destroyed version
     custom_metadata title category vault created updated last_edited_by urls label contentType expires nbf attributes
     recoveryLevel keyName permissions tenant subscription expiresOn tokenType Status CreateDate UserName`),
+    ),
 );

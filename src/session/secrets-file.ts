@@ -1,5 +1,5 @@
 /** The values behind the names of a session's secrets: in the state directory, for their owner alone, never beside the log. */
-import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeFileAtomic } from "../lib/atomic-file.ts";
 import { fileError } from "../lib/file-error.ts";
@@ -27,6 +27,7 @@ export function writeSecrets(
     }
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     if ((statSync(dirname(path)).mode & 0o077) !== 0) chmodSync(dirname(path), 0o700);
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) giveUpOld(dirname(path));
     writeFileAtomic(path, `${JSON.stringify({ v: 1, secrets })}\n`);
     return undefined;
   } catch (error) {
@@ -40,6 +41,8 @@ export function readSecrets(stateDirectory: string, session: string): StoredSecr
     const path = pathOf(stateDirectory, session);
     const { mode, uid } = statSync(path);
     if ((mode & 0o077) !== 0 || uid !== process.getuid?.()) return [];
+    // Used again: kept for as long again.
+    utimesSync(path, new Date(), new Date());
     const stored: unknown = JSON.parse(readFileSync(path, "utf8"));
     return isRecord(stored) && Array.isArray(stored["secrets"]) ? stored["secrets"].filter(isSecret) : [];
   } catch {
@@ -55,6 +58,17 @@ export function copySecrets(stateDirectory: string | undefined, from: string, to
 
 export function removeSecrets(stateDirectory: string | undefined, session: string): void {
   if (stateDirectory !== undefined && isSessionId(session)) rmSync(pathOf(stateDirectory, session), { force: true });
+}
+
+/** Secrets of sessions that were not used for so long are removed: their logs may have been deleted by hand. */
+const KEPT_MS = 30 * 24 * 3600 * 1000;
+
+function giveUpOld(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    const path = join(directory, name);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat !== undefined && stat.mtimeMs < Date.now() - KEPT_MS) rmSync(path, { force: true });
+  }
 }
 
 function pathOf(stateDirectory: string, session: string): string {
