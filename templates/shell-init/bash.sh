@@ -1,16 +1,43 @@
 # buddy: prompt marks for this pane, read after your own start-up files.
 __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_login=$BUDDY_LOGIN __buddy_plain=$BUDDY_PLAIN
 unset BUDDY_DIR BUDDY_LOGIN BUDDY_PLAIN
+# Whether the file names the other one, outside of comments: then it has read it.
+__buddy_names() {
+  local line
+  while IFS= read -r line || [ -n "$line" ]; do
+    case ${line%%#*} in *"$2"*) return ;; esac
+  done 2>/dev/null <"$1"
+  return 1
+}
 if [ -z "$__buddy_plain" ]; then
+  __buddy_etc=/etc/bash.bashrc __buddy_own=~/.bashrc
   if [ -n "$__buddy_login" ]; then
-    [ -r /etc/profile ] && . /etc/profile
+    if [ -r /etc/profile ]; then
+      . /etc/profile
+      __buddy_names /etc/profile bash.bashrc && __buddy_etc=
+    fi
     for __buddy_file in ~/.bash_profile ~/.bash_login ~/.profile; do
-      [ -r "$__buddy_file" ] && . "$__buddy_file" && break
+      [ -r "$__buddy_file" ] || continue
+      . "$__buddy_file"
+      if __buddy_names "$__buddy_file" .bashrc; then
+        __buddy_own=
+      elif __buddy_names "$__buddy_file" .profile && __buddy_names ~/.profile .bashrc; then
+        __buddy_own=
+      fi
+      break
     done
   fi
-  [ -r /etc/bash.bashrc ] && . /etc/bash.bashrc
-  [ -r ~/.bashrc ] && . ~/.bashrc
+  [ -n "$__buddy_etc" ] && [ -r "$__buddy_etc" ] && . "$__buddy_etc"
+  [ -n "$__buddy_own" ] && [ -r "$__buddy_own" ] && . "$__buddy_own"
+  unset __buddy_etc __buddy_own
 fi
+unset -f __buddy_names
+# Variables that a start-up file made read-only, as hardened machines do: to set one would end this file.
+__buddy_fixed=
+while IFS=' =' read -r __buddy_file __buddy_file __buddy_file __buddy_plain; do
+  case $__buddy_file in PROMPT_COMMAND | PS[012]) __buddy_fixed="$__buddy_fixed $__buddy_file " ;; esac
+done <<<"$(readonly -p)"
+__buddy_is_fixed() { case $__buddy_fixed in *" $1 "*) return ;; esac; return 1; }
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
 __buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_mend= __buddy_result=
@@ -44,17 +71,32 @@ __buddy_stderr() { exec 2>/dev/tty; }
 
 # Your own PROMPT_COMMAND may have set PS1 anew: whatever it is now stays behind the visible prompt.
 __buddy_after() {
-  [ "$PS1" = "$__buddy_shown" ] || __buddy_ps1=$PS1
-  __buddy_shown="[buddy $__buddy_id: $__buddy_code] $__buddy_ps1\[\e]7771;$__buddy_key;B\a\]"
-  PS1=$__buddy_shown
-  if [ "${PS0-}" != "$__buddy_start" ]; then
+  if __buddy_is_fixed PS1; then
+    # Before the prompt is drawn: the terminal keeps the keys until then.
+    printf '[buddy %s: %s] \033]7771;%s;B\a' "$__buddy_id" "$__buddy_code" "$__buddy_key"
+  else
+    [ "$PS1" = "$__buddy_shown" ] || __buddy_ps1=$PS1
+    __buddy_shown="[buddy $__buddy_id: $__buddy_code] $__buddy_ps1\[\e]7771;$__buddy_key;B\a\]"
+    PS1=$__buddy_shown
+  fi
+  if [ "${PS0-}" != "$__buddy_start" ] && ! __buddy_is_fixed PS0; then
     # Set while the prompt is drawn, and never later: bash would print freed memory.
-    __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag}\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a${PS0-}"
+    __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\${PWD}\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a${PS0-}"
     PS0=$__buddy_start
   fi
   if [ -z "$__buddy_changes" ]; then __buddy_save; fi
   __buddy_changes=
   case $- in *a*) declare +x PS0 PS1 PS2 PROMPT_COMMAND ${!__buddy_*} ;; esac
+}
+
+# Where PROMPT_COMMAND cannot be set, the prompt itself carries the mark.
+__buddy_marked_prompt() {
+  local mark='$?;$((__buddy_tag));$PWD\a'
+  local before="\[\e]7;buddy;$__buddy_key;P;\$((__buddy_id+=1));$mark\e]7771;$__buddy_key;P;\$((__buddy_id));$mark\]"
+  before="$before[buddy \$((__buddy_id+(__buddy_tag=0)+(__buddy_more=0))): \$?] "
+  case $PS1 in "$before"*) ;; *) PS1="$before$PS1\[\e]7771;$__buddy_key;B\a\]" ;; esac
+  __buddy_start="\e]7;buddy;$__buddy_key;C;\${__buddy_tag};\${PWD}\a\e]7771;$__buddy_key;C;\${__buddy_tag}\a"
+  case ${PS0-} in "$__buddy_start"*) ;; *) __buddy_is_fixed PS0 || PS0=$__buddy_start${PS0-} ;; esac
 }
 
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
@@ -101,13 +143,17 @@ __buddy_show() {
 # For lines that are typed, where the editor is switched off.
 __buddy_head() {
   __buddy_tag=$1
-  printf '\033]7;buddy;%s;C;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$__buddy_key" "$1"
+  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$PWD" "$__buddy_key" "$1"
 }
 # The prompt hooks do what the check does elsewhere.
 __buddy_check() { __buddy_code=$1; }
 __buddy_tail() { return $1; }
 
 __buddy_hook() {
+  if __buddy_is_fixed PROMPT_COMMAND; then
+    __buddy_is_fixed PS1 || __buddy_marked_prompt
+    return
+  fi
   # An expansion that is empty is no command: `set -x` has nothing to show.
   local before='{ __buddy_before; } 9>&2 2>/dev/null'
   local after='{ __buddy_after; } 2>/dev/null; ${__buddy_mend:+"$__buddy_mend"}'
@@ -121,15 +167,16 @@ $after"
   fi
 }
 
-if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 44 ]; then
+# Without PS0 the start of a command cannot be told: its lines are typed, and tell it themselves.
+if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 44 ] && ! __buddy_is_fixed PS0; then
   for __buddy_file in emacs-standard vi-insert vi-command; do
     bind -m "$__buddy_file" -x '"\e[7771~": __buddy_take' 2>/dev/null
   done
 else
   printf '\033]7771;%s;N\a' "$__buddy_key"
 fi
-PS2="\[\e]7771;$__buddy_key;I;\$((__buddy_more=1))\a\]${PS2-> }"
-declare +x PS0 PS1 PS2 PROMPT_COMMAND
+__buddy_is_fixed PS2 || PS2="\[\e]7771;$__buddy_key;I;\$((__buddy_more=1))\a\]${PS2-> }"
+declare +x PS0 PS1 PS2 PROMPT_COMMAND 2>/dev/null
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
 unset __buddy_file __buddy_login __buddy_plain
 __buddy_hook

@@ -37,7 +37,7 @@ function __buddy_save
 end
 
 function __buddy_start --on-event fish_preexec
-    printf '\033]7;buddy;%s;C;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $__buddy_key $__buddy_tag
+    printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $PWD $__buddy_key $__buddy_tag
 end
 
 function __buddy_status

@@ -45,7 +45,7 @@ __buddy_tail() {
 }
 __buddy_head() {
   __buddy_tag=$1
-  printf '\033]7;buddy;%s;C;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$__buddy_key" "$1"
+  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' "$__buddy_key" "$1" "$PWD" "$__buddy_key" "$1"
 }
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
 unset __buddy_cwd __buddy_login __buddy_plain __buddy_env

@@ -1,9 +1,10 @@
 # buddy: keeps a shell in this pane. Ending the shell does not end the pane: a new one starts in the same place.
-# usage: sh supervisor.sh KIND LOGIN PLAIN UNSET,NAMES SHELL [ARGUMENT...]
+# usage: sh supervisor.sh KIND LOGIN PLAIN UNSET,NAMES TMUX SHELL [ARGUMENT...]
 __buddy_dir=${0%/*}
 __buddy_kind=$1 __buddy_login=$2 __buddy_plain=$3
 for __buddy_name in $(IFS=,; printf '%s ' $4); do unset "$__buddy_name"; done
-shift 4
+__buddy_tmux=$5
+shift 5
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
 # Whoever cleans up later sees by this whether a server still uses the directory.
@@ -16,9 +17,25 @@ rm -f "$__buddy_run/${TMUX_PANE#%}.cwd" "$__buddy_run/${TMUX_PANE#%}.next"
 __buddy_up=$__buddy_run/${TMUX_PANE#%}.up
 __buddy_quick=0 __buddy_failed=0 __buddy_bare=$__buddy_plain
 __buddy_give_up() {
-  printf '\nbuddy: %s (exit code %s). Mend that, then press Enter here to try again.\n' "$1" "$__buddy_code"
+  printf '\nbuddy: %s (exit code %s). Correct that, then press Enter here to try again.\n' "$1" "$__buddy_code"
   printf '\033]7771;%s;G;%s\a\033]7;buddy;%s;G;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_key" "$__buddy_code"
   read -r __buddy_name || sleep 1
+}
+# Where the shell was at its last prompt: tmux remembers the mark, whoever typed the last command. Nothing is asked of the
+# shell before each prompt.
+__buddy_locate() {
+  __buddy_cwd=$("$__buddy_tmux" -S "${TMUX%%,*}" display-message -p -t "$TMUX_PANE" '#{pane_path}' 2>/dev/null)
+  case $__buddy_cwd in
+  "buddy;$__buddy_key;P;"*) __buddy_cwd=${__buddy_cwd#*;*;*;*;*;*;} ;;
+  "buddy;$__buddy_key;"[CX]";"*) __buddy_cwd=${__buddy_cwd#*;*;*;*;} ;;
+  *) __buddy_cwd= ;;
+  esac
+  if [ -d "$__buddy_cwd" ]; then
+    { printf %s "$__buddy_cwd" >"$__buddy_run/${TMUX_PANE#%}.cwd"; } 2>/dev/null
+  else
+    __buddy_cwd=$PWD
+    rm -f "$__buddy_run/${TMUX_PANE#%}.cwd"
+  fi
 }
 trap : INT QUIT TSTP
 set -m
@@ -41,7 +58,8 @@ while :; do
   # Without the file nothing is known: then it counts as one that came up.
   if [ -s "$__buddy_up" ] || [ ! -f "$__buddy_up" ]; then
     __buddy_failed=0 __buddy_plain=$__buddy_bare
-    printf '\033]7771;%s;X;%s\a\033]7;buddy;%s;X;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_key" "$__buddy_code"
+    __buddy_locate
+    printf '\033]7771;%s;X;%s;%s\a\033]7;buddy;%s;X;%s;%s\a' "$__buddy_key" "$__buddy_code" "$__buddy_cwd" "$__buddy_key" "$__buddy_code" "$__buddy_cwd"
     if [ $(($(date +%s) - __buddy_from)) -lt 2 ]; then __buddy_quick=$((__buddy_quick + 1)); else __buddy_quick=0; fi
     if [ $__buddy_quick -gt 8 ]; then
       __buddy_quick=0
@@ -54,7 +72,7 @@ while :; do
   __buddy_failed=0
   if [ -z "$__buddy_plain" ]; then
     __buddy_plain=1
-    printf '\nbuddy: %s ended before its first prompt, 3 times (exit code %s). It runs without your start-up files now: mend them, then type exit here.\n' "${1##*/}" "$__buddy_code"
+    printf '\nbuddy: %s ended before its first prompt, 3 times (exit code %s). It runs without your start-up files now: correct them, then type exit here.\n' "${1##*/}" "$__buddy_code"
     printf '\033]7771;%s;L;%s\a' "$__buddy_key" "$__buddy_code"
   else
     __buddy_plain=$__buddy_bare

@@ -48,7 +48,7 @@ __buddy_after() {
 
 __buddy_start() {
   emulate -L zsh; setopt noxtrace
-  printf '\033]7;buddy;%s;C;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $__buddy_key $__buddy_tag
+  printf '\033]7;buddy;%s;C;%s;%s\a\033]7771;%s;C;%s\a' $__buddy_key $__buddy_tag $PWD $__buddy_key $__buddy_tag
 }
 
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.

@@ -63,7 +63,7 @@ export function attachScript(options: AttachOptions): ShellScript {
 
 /** What tmux starts in a pane, as separate words: no shell of unknown kind reads them. */
 export function paneCommand(
-  options: Pick<AttachOptions, "shell" | "login" | "plain" | "unset">,
+  options: Pick<AttachOptions, "facts" | "shell" | "login" | "plain" | "unset">,
   directory?: string,
 ): string[] {
   const unset = ["BUN_OPTIONS", "BUN_BE_BUN", "BUDDY_API_KEY", "AGENT_API_KEY", ...options.unset];
@@ -74,6 +74,7 @@ export function paneCommand(
     options.login ? "1" : "",
     options.plain ? "1" : "",
     unset.filter((name) => /^\w+$/.test(name)).join(","),
+    options.facts.programs["tmux"] ?? "tmux",
     ...options.shell.argv,
   ];
 }

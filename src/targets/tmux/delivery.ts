@@ -135,7 +135,7 @@ return $__buddy_code } } 9>&2 2>/dev/null
     case "sh":
       // The line was accepted where nobody saw it, and the mark of its start with it; the next prompt puts stderr back.
       return `{ history -s -- ${quote(command)}
-printf '\\033]7;buddy;%s;C;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$__buddy_key" ${tag}; ${shown}
+printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$PWD" "$__buddy_key" ${tag}; ${shown}
 ${lines}
 ${followClean(quote(to), "builtin cd")}
 case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>/dev/tty 2>/dev/null

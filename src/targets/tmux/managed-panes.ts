@@ -226,7 +226,13 @@ export class ManagedPanes implements Panes {
   async #newPane(session: TmuxSession, name: string, plain = false): Promise<PaneRow> {
     const { options } = session;
     const command = paneCommand(
-      { shell: options.shell, login: options.transport.kind === "ssh", plain, unset: options.unset },
+      {
+        facts: options.transport.facts,
+        shell: options.shell,
+        login: options.transport.kind === "ssh",
+        plain,
+        unset: options.unset,
+      },
       session.directory,
     );
     const window = name === SHARED ? "buddy-shared" : name;

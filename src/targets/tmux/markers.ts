@@ -15,7 +15,8 @@ export type Mark =
   | { readonly kind: "incomplete" }
   /** The shell's line editor cannot take lines from buddy (bash before 4.4): they are typed. */
   | { readonly kind: "no-editor" }
-  | { readonly kind: "shell-ended"; readonly code: number }
+  /** `cwd` is where the next one starts. */
+  | { readonly kind: "shell-ended"; readonly code: number; readonly cwd: string }
   /** The shell never came to its prompt: from now on it is started without start-up files. */
   | { readonly kind: "start-up-skipped"; readonly code: number }
   /** No shell comes up at all: the pane waits for the operator. */
@@ -93,7 +94,7 @@ export function parseMark(text: string): Mark | undefined {
       return { kind: "taken", tag: Number(fields?.[1] ?? 0), aside: fields?.[2] ?? "" };
     }
     case "C":
-      return { kind: "started", tag: Number(rest) || 0 };
+      return { kind: "started", tag: Number.parseInt(rest, 10) || 0 };
     case "S":
       return { kind: "shown", tag: Number(rest) || 0 };
     case "E": {
@@ -105,7 +106,7 @@ export function parseMark(text: string): Mark | undefined {
     case "N":
       return { kind: "no-editor" };
     case "X":
-      return { kind: "shell-ended", code: Number(rest) || 0 };
+      return { kind: "shell-ended", code: Number.parseInt(rest, 10) || 0, cwd: /^\d+;(.*)$/s.exec(rest)?.[1] ?? "" };
     case "L":
       return { kind: "start-up-skipped", code: Number(rest) || 0 };
     case "G":

@@ -1,5 +1,5 @@
 /** What buddy does to a pane: sends commands, once each, takes back what was not taken, presses Ctrl-C, looks and signals. */
-import { deliver, type DeliveryTarget, putFile, withdraw } from "./delivery.ts";
+import { deliver, type DeliveryTarget, withdraw } from "./delivery.ts";
 import type { PaneState } from "./pane-state.ts";
 import { type ForegroundState, foregroundPlace, type Place, probeForeground, signalForeground } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
@@ -14,7 +14,6 @@ const UNDELIVERED = "the connection was lost before the command was delivered; i
 export class PaneInput {
   readonly #session: TmuxSession;
   readonly #state: PaneState;
-  #savedCwd = "";
 
   constructor(session: TmuxSession, state: PaneState) {
     this.#session = session;
@@ -37,13 +36,9 @@ export class PaneInput {
   }
 
   send(command: RunningCommand, lines: readonly string[]): void {
-    const { id, cwd } = this.#state;
+    const { id } = this.#state;
     this.#state.sending(command);
-    // A shell that has to be started again starts here.
-    const saved = `${id} ${cwd}`;
-    const save = saved === this.#savedCwd ? [] : putFile(`${this.#session.runDirectory}/${id.slice(1)}.cwd`, cwd);
-    this.#savedCwd = saved;
-    this.#session.send([...save, ...lines]).then(
+    this.#session.send(lines).then(
       async (replies) => {
         const refused = replies.find((reply) => !reply.ok);
         if (refused === undefined || command.phase !== "sent") return;
@@ -66,7 +61,6 @@ export class PaneInput {
     if (!isPending()) return;
     const attempt = ++command.attempts;
     state.stop();
-    this.#savedCwd = "";
     try {
       await this.#session.restoreFiles();
       await state.changes.until(() => state.phase === "ready" || !isPending(), READY_MS);

@@ -357,6 +357,7 @@ export class PaneState {
         break;
       case "shell-ended":
         this.#restart();
+        this.#cwd = mark.cwd || this.#cwd;
         this.#shellEnded(mark.code);
         break;
       case "start-up-skipped":

@@ -57,7 +57,8 @@ describe("marks", () => {
     expect(parseMark("S;5")).toEqual({ kind: "shown", tag: 5 });
     expect(parseMark("E;2;5")).toEqual({ kind: "ended", code: 2, tag: 5 });
     expect(parseMark("I")).toEqual({ kind: "incomplete" });
-    expect(parseMark("X;137")).toEqual({ kind: "shell-ended", code: 137 });
+    expect(parseMark("X;137")).toEqual({ kind: "shell-ended", code: 137, cwd: "" });
+    expect(parseMark("X;1;/srv;x")).toEqual({ kind: "shell-ended", code: 1, cwd: "/srv;x" });
     expect(parseMark("P;x;0;0;/")).toBeUndefined();
     expect(parseMark("Z")).toBeUndefined();
     expect(parseMark("")).toBeUndefined();

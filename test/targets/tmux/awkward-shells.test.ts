@@ -1,0 +1,112 @@
+/** Shells that end, are hardened or stand still: what a pane makes of them. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Pane, RunResult } from "../../../src/targets/target.ts";
+import { openTestTarget, temporaryHome } from "../../support/tmux.ts";
+import { until } from "../../support/until.ts";
+
+const text = (result: RunResult) => result.output.head + result.output.tail;
+const root = join(import.meta.dir, "../../..");
+let home: ReturnType<typeof temporaryHome>;
+
+beforeAll(() => {
+  home = temporaryHome();
+});
+
+afterAll(() => home[Symbol.dispose]());
+
+describe("a new shell starts where the last one was", () => {
+  test.each(["bash", "zsh", "fish", "dash"])(
+    "after Ctrl-D in %s, also where the operator had changed it",
+    async (shell) => {
+      await using place = await openTestTarget("local", { shell });
+      await place.target.shell.run("cd /usr");
+      await place.types("cd /usr/lib\n");
+      await until(() => place.target.shell.cwd === "/usr/lib", "the operator is there");
+      await place.tmux("send-keys", "-t", (place.target.shell as Pane).id, "C-d");
+      const notice = await until(() => place.notices.find((one) => one.kind === "lost-state"), "it ended");
+      expect(notice.text).toContain("/usr/lib");
+      const { cwd } = await place.target.shell.run("true");
+      expect(cwd).toBe("/usr/lib");
+    },
+  );
+
+  test("after TMOUT", async () => {
+    await using place = await openTestTarget("local", { shell: "bash" });
+    await place.target.shell.run("cd /usr/share; TMOUT=1");
+    const notice = await until(() => place.notices.find((one) => one.kind === "lost-state"), "it ended");
+    expect(notice.text).toContain("/usr/share");
+    expect(text(await place.target.shell.run("pwd"))).toBe("/usr/share\n");
+  });
+});
+
+describe("start-up files of a login", () => {
+  /** Starts bash as the pane of a login does, and counts how often each file was read. */
+  async function readByLogin(files: Readonly<Record<string, string>>): Promise<string> {
+    const directory = join(home.path, "login");
+    mkdirSync(join(directory, "buddy"), { recursive: true });
+    await Bun.$`rm -rf ${directory} && mkdir -p ${directory}/buddy`.quiet();
+    writeFileSync(join(directory, "buddy/key"), "k\n");
+    writeFileSync(join(directory, "buddy/run"), `${directory}/buddy\n`);
+    for (const [name, body] of Object.entries(files)) {
+      writeFileSync(join(directory, name), `echo ${name} >>${directory}/read\n${body}\n`);
+    }
+    const child = Bun.spawn(["bash", "--rcfile", join(root, "templates/shell-init/bash.sh"), "-i"], {
+      env: { ...process.env, HOME: directory, BUDDY_DIR: `${directory}/buddy`, BUDDY_LOGIN: "1", BUDDY_PLAIN: "" },
+      stdin: Buffer.from("exit\n"),
+      stdout: "ignore",
+      stderr: "ignore",
+    });
+    await child.exited;
+    return readFileSync(join(directory, "read"), "utf8").trim().split("\n").join(" ");
+  }
+
+  test(".bashrc was read twice under Debian's .profile", async () => {
+    const read = await readByLogin({ ".profile": '[ -f "$HOME/.bashrc" ] && . "$HOME/.bashrc"', ".bashrc": "" });
+    expect(read).toBe(".profile .bashrc");
+  });
+
+  test(".bashrc is read where no profile names it, or only a comment does", async () => {
+    expect(await readByLogin({ ".bash_profile": "# not .bashrc", ".bashrc": "" })).toBe(".bash_profile .bashrc");
+    expect(await readByLogin({ ".bashrc": "" })).toBe(".bashrc");
+  });
+
+  test("only the first profile is read, also when it fails", async () => {
+    expect(await readByLogin({ ".bash_profile": "false", ".profile": "" })).toBe(".bash_profile");
+  });
+
+  test(".bash_profile that reads .profile that reads .bashrc", async () => {
+    const files = { ".bash_profile": ". ~/.profile", ".profile": ". ~/.bashrc", ".bashrc": "" };
+    expect(await readByLogin(files)).toBe(".bash_profile .profile .bashrc");
+  });
+});
+
+describe("a hardened bash", () => {
+  test.each(["PROMPT_COMMAND", "PS1", "PS0", "PS2"])("with a read-only %s keeps its start-up files", async (name) => {
+    const rc = `${name}=${name === "PROMPT_COMMAND" ? "true" : "'> '"}\nreadonly ${name}\nMARK=kept\n`;
+    writeFileSync(join(home.path, ".bashrc"), rc);
+    try {
+      await using place = await openTestTarget("local", { shell: "bash" });
+      expect(place.notices).toEqual([]);
+      const result = await place.target.shell.run('echo "$MARK"; (exit 3)', { waitMs: 10_000 });
+      expect(result.outcome).toEqual({ kind: "exited", code: 3 });
+      expect(text(result)).toBe("kept\n");
+      const again = await place.target.shell.run("cd /usr && pwd", { waitMs: 10_000 });
+      expect([text(again), again.cwd]).toEqual(["/usr\n", "/usr"]);
+    } finally {
+      await Bun.$`rm -f ${join(home.path, ".bashrc")}`.quiet();
+    }
+  });
+});
+
+test("a write that the terminal does not take was called waiting for input", async () => {
+  await using place = await openTestTarget("local", { shell: "bash" });
+  const pane = (place.target.shell as Pane).id;
+  const running = place.target.shell.run("stty ixon; seq 1 200000; stty -ixon", { waitMs: 4000, keep: 100 });
+  await place.tmux("send-keys", "-t", pane, "C-s");
+  const result = await running;
+  await place.tmux("send-keys", "-t", pane, "C-q");
+  expect(["running", "exited"]).toContain(result.outcome.kind);
+  expect((await place.target.shell.wait({ waitMs: 30_000 })).outcome).toEqual({ kind: "exited", code: 0 });
+});
