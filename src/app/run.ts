@@ -268,6 +268,7 @@ function targetOptions(loaded: LoadedConfig, globals: GlobalOptions): Omit<Targe
     agentName: config.agent.name,
     tmuxSocket: config.tmux.socket,
     maxSessions: config.tmux.max_sessions,
+    tmuxIdleMs: config.tmux.idle,
     maxPanes: config.tmux.max_panes,
     ...(cwd === undefined ? {} : { cwd }),
     backgroundTimeoutMs: config.tools.background_timeout,

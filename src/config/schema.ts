@@ -115,6 +115,7 @@ export const SETTINGS = {
     ),
     max_sessions: wholeNumber(1, 32, 1, "managed sessions at most"),
     max_panes: wholeNumber(1, 64, 5, "managed panes of a session at most"),
+    idle: duration(24 * 60 * MINUTE, "when a session that is not in use ends"),
   },
   network: {
     api_timeout: duration(120 * SECOND, "how long a model may stay silent"),

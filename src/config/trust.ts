@@ -187,6 +187,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   "limits.capture": free,
   "tmux.max_sessions": atMost("more tmux sessions could be made"),
   "tmux.max_panes": atMost("more tmux panes could be made"),
+  "tmux.idle": free,
   "network.api_timeout": free,
   "network.answer_timeout": free,
   "network.fetch_timeout": free,

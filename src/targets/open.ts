@@ -74,6 +74,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
       cwd: transport.facts.cwd,
       unset: options.secretEnv,
       notice: (notice) => notices.tell(notice),
+      ...(options.tmuxIdleMs === undefined ? {} : { idleMs: options.tmuxIdleMs }),
       ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
     },
     maxSessions: options.maxSessions,

@@ -412,6 +412,8 @@ export interface TargetOptions {
   readonly tmuxSocket: string;
   readonly maxSessions: number;
   readonly maxPanes: number;
+  /** tmux sessions that were not in use for so long end by themselves; 0 or undefined = never. */
+  readonly tmuxIdleMs?: number;
   readonly cwd?: string;
   /** Shell of the panes instead of the login shell: a name or a path. */
   readonly shell?: string;

@@ -121,7 +121,7 @@ describe("layers", () => {
     expect(config.tools.shell_timeout).toBe(120_000);
     expect(config.tools.shell_confirm).toBe(true);
     expect(config.safety.git_add).toBe("block");
-    expect(config.tmux).toEqual({ socket: "buddy", max_sessions: 1, max_panes: 5 });
+    expect(config.tmux).toEqual({ socket: "buddy", max_sessions: 1, max_panes: 5, idle: 86_400_000 });
     expect(config.agent.temperature).toBeUndefined();
     expect(config.model_rules).toEqual([]);
   });

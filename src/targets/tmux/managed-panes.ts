@@ -139,7 +139,7 @@ export class ManagedPanes implements Panes {
     const session = this.#sessions.get(full);
     this.#sessions.delete(full);
     await session?.close();
-    await this.#default.ask(`kill-session -t ${tmuxQuote(`=${full}`)}`);
+    await this.#default.ask(`kill-session -t ${tmuxQuote(session?.id || `=${full}`)}`);
     await session?.removeFiles();
   }
 
@@ -288,11 +288,15 @@ export class ManagedPanes implements Panes {
 
   async #managedSessions(): Promise<string[]> {
     const session = await this.#opened();
-    const lines = await session.ask("list-sessions -F '#{session_name}|#{@buddy_managed}|#{@buddy_owner}'");
+    const lines = await session.ask(
+      "list-sessions -F '#{session_id}|#{session_name}|#{@buddy_managed}|#{@buddy_owner}'",
+    );
+    // The operator may have renamed one that is open.
+    const open = new Map([this.#default, ...this.#sessions.values()].map((one) => [one.id, one.name]));
     return lines
       .map((line) => line.split("|"))
-      .filter(([, managed, owner]) => managed === "1" && owner === this.session)
-      .map(([name]) => name ?? "");
+      .filter(([, , managed, owner]) => managed === "1" && owner === this.session)
+      .map(([id = "", name = ""]) => open.get(id) ?? name);
   }
 
   #session(name: string): TmuxSession {

@@ -1,6 +1,7 @@
 /** The private directory of a session on the target: its key, the start-up files of its shells, and what becomes of it later. */
 import bashInit from "../../../templates/shell-init/bash.sh" with { type: "text" };
 import fishInit from "../../../templates/shell-init/fish.fish" with { type: "text" };
+import idle from "../../../templates/shell-init/idle.sh" with { type: "text" };
 import prepare from "../../../templates/shell-init/prepare.sh" with { type: "text" };
 import shInit from "../../../templates/shell-init/sh.sh" with { type: "text" };
 import supervisor from "../../../templates/shell-init/supervisor.sh" with { type: "text" };
@@ -13,6 +14,7 @@ import type { MachineFacts, Transport } from "../target.ts";
 
 const FILES: Readonly<Record<string, string>> = {
   "supervisor.sh": supervisor,
+  "idle.sh": idle,
   "bash.sh": bashInit,
   "zsh.zsh": zshInit,
   "fish.fish": fishInit,

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { within } from "../../lib/within.ts";
 import { PermanentRefusal, SessionGone, TmuxUnusable } from "../errors.ts";
+import { quote } from "../quote.ts";
 import type { TargetNotice, Transport } from "../target.ts";
 import { attachScript, type PaneShell } from "./bootstrap.ts";
 import { ControlClient, type Reply, tmuxQuote } from "./control.ts";
@@ -31,6 +32,8 @@ export interface TmuxSessionOptions {
   readonly unset: readonly string[];
   readonly notice: (notice: TargetNotice) => void;
   readonly heartbeatMs?: number;
+  /** A session that was not in use for so long ends; 0 or undefined = never. */
+  readonly idleMs?: number;
 }
 
 /** Somebody who follows a pane. */
@@ -49,6 +52,7 @@ export interface PaneSink {
 interface SessionLook {
   readonly managed: boolean;
   readonly key: string;
+  readonly hasTimer: boolean;
   readonly claim: Claim;
   readonly panes: readonly PaneRow[];
   /** Process numbers of all clients of the server. */
@@ -58,8 +62,11 @@ interface SessionLook {
 }
 
 /** How long tmux may take to answer when a session is opened, and when that is said to take long. */
-const ATTACH_MS = 15_000;
+const ATTACH_MS = 10_000;
 const SLOW_MS = 3000;
+/** Of windows that no client looks at, as attach.sh makes them. */
+const WIDTH = 200;
+const HEIGHT = 50;
 const OPEN_ATTEMPTS = 4;
 const OPEN_AGAIN_MS = 100;
 const HEARTBEAT_MS = 3000;
@@ -102,6 +109,11 @@ export class TmuxSession {
   /** Prefix of all names that belong together: that of the default session. */
   get #owner(): string {
     return this.options.session === this.options.owner ? this.name : this.options.owner;
+  }
+
+  /** tmux's own number of the session; "" before it is open. */
+  get id(): string {
+    return this.#id;
   }
 
   /** How tmux commands address the session. */
@@ -222,6 +234,8 @@ export class TmuxSession {
     }
     if (seen.key === "") await this.#markSession(client, seen.panes[0]);
     else await this.#keepKey(seen.key);
+    void client.send(this.#endWhenIdle(seen.hasTimer)).catch(() => {});
+    this.#restoreSize(client);
     return { fresh: seen.key === "" };
   }
 
@@ -261,11 +275,58 @@ export class TmuxSession {
     return {
       managed: options.some((line) => /^@buddy_managed "?1"?$/.test(line)),
       key: /^@buddy_key "?(\w+)"?$/m.exec(options.join("\n"))?.[1] ?? "",
+      hasTimer: options.some((line) => line.startsWith("@buddy_timer")),
       claim: lastClaim(options),
       panes: parsePanes(panes),
       attached: new Set(clients),
       owners,
     };
+  }
+
+  /** A timer of tmux itself, which is there also when no buddy is. */
+  #endWhenIdle(hasTimer: boolean): string[] {
+    const { idleMs = 0, transport } = this.options;
+    const seconds = Math.ceil(idleMs / 1000);
+    const words = [`${this.#directory}/idle.sh`, transport.facts.programs["tmux"] ?? "tmux"].map(quote).join(" ");
+    const run = `sh ${words} '#{socket_path}' '${this.#id}'`;
+    return [
+      `set-option @buddy_idle ${seconds}`,
+      "set-option -q -u @buddy_unused",
+      ...(hasTimer || seconds === 0
+        ? []
+        : [
+            "set-option @buddy_timer 1",
+            // `$` of the id and the quotes are for the shell; tmux would expand them in double quotes.
+            `run-shell -b -d ${Math.min(seconds, 3600)} ${tmuxQuote(run)}`,
+          ]),
+    ];
+  }
+
+  /** A client of another size has gone, and windows keep its size: they get their own back. */
+  #restoreSize(client: ControlClient): void {
+    const taken = (replies: readonly Reply[]) => {
+      const [clients, windows] = replies.map((reply) => reply.lines);
+      if (clients?.some((line) => line === `${this.#id}|0`) !== false) return;
+      const changed = windows?.filter((line) => !line.endsWith(`|${WIDTH}x${HEIGHT}`)) ?? [];
+      if (changed.length === 0) return;
+      // Set by hand a size stays for ever: the option goes again, so that the next client gets its own.
+      const commands = changed
+        .map((line) => line.split("|")[0] ?? "")
+        .flatMap((id) => [
+          `resize-window -t ${id} -x ${WIDTH} -y ${HEIGHT}`,
+          `set-option -w -q -u -t ${id} window-size`,
+        ]);
+      void client.send(commands).catch(() => {});
+    };
+    void client
+      .send(
+        [
+          "list-clients -F '#{session_id}|#{client_control_mode}'",
+          `list-windows -t ${this.target} -F '#{window_id}|#{window_width}x#{window_height}'`,
+        ],
+        taken,
+      )
+      .catch(() => {});
   }
 
   #moveTo(name: string): void {
@@ -373,6 +434,8 @@ export class TmuxSession {
     if (kind === "%pause") {
       void this.#client?.send([`refresh-client -A ${tmuxQuote(`${subject}:continue`)}`]).catch(() => {});
       this.#sinks.get(subject)?.paused();
+    } else if (kind === "%client-detached" || kind === "%client-session-changed") {
+      if (this.#client !== undefined) this.#restoreSize(this.#client);
     } else if (kind !== undefined && /^%(unlinked-)?window-close|^%layout-change|^%sessions-changed/.test(kind)) {
       void this.#checkPanes();
     }

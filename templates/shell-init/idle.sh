@@ -1,0 +1,30 @@
+# buddy: ends its session when that was not in use for a while: no client attached, nothing but the shell in its panes.
+# usage: sh idle.sh TMUX SOCKET-PATH SESSION-ID
+t=$1 s=$2 id=$3 d=${0%/*}
+tmux() { "$t" -S "$s" "$@" 9>&-; }
+option() { tmux show-options -qv -t "$id:" "$1" 2>/dev/null; }
+limit=$(option @buddy_idle)
+case $limit in '' | *[!0-9]* | 0) exit ;; esac
+now=$(date +%s) since=$(option @buddy_unused) used=
+[ "$(tmux display-message -p -t "$id:" '#{session_attached}')" = 0 ] || used=1
+for p in $(tmux list-panes -s -t "$id:" -F '#{pane_current_command}|#{pane_tty}' | tr ' ' _); do
+  case ${p%%|*} in sh | bash | zsh | fish | dash | ash | ksh | mksh | busybox) ;; *) used=1 ;; esac
+  # The supervisor and its shell; a third process is work in the background.
+  [ "$(ps -t "${p#*|/dev/}" -o pid= 2>/dev/null | wc -l)" -le 2 ] || used=1
+done
+if [ -n "$used" ] || [ -z "$since" ]; then
+  since=$now
+  tmux set-option -t "$id:" @buddy_unused "$now"
+fi
+left=$((since + limit - now))
+if [ "$left" -gt 0 ]; then
+  [ "$left" -le 3600 ] || left=3600
+  tmux run-shell -b -d "$left" "sh '$0' '$t' '$s' '$id'"
+  exit
+fi
+exec 9>>"${d%/*}/lock"
+flock -w 5 9 2>/dev/null
+IFS= read -r r <"$d/run"
+tmux kill-session -t "$id"
+case $r in "$d" | /dev/shm/buddy-*/"${d##*/}") rm -rf "$r" ;; esac
+rm -rf "$d"

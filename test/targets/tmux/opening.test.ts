@@ -1,0 +1,69 @@
+/** Machines where tmux is present and of no use: a direct shell with the reason, or an error where a pane is required. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { openTarget } from "../../../src/targets/open.ts";
+import { openTestTarget } from "../../support/tmux.ts";
+
+setDefaultTimeout(60_000);
+
+const worker = join(import.meta.dir, "../../support/open-worker.ts");
+const NO_PLACE = "mount -t tmpfs -o ro none /dev/shm; mkdir -p $HOME; mount -t tmpfs -o ro none $HOME";
+
+async function openAfter(prepare: string, tmux: "auto" | "required") {
+  const options = {
+    tmux,
+    agentName: "",
+    tmuxSocket: `buddy-test-${process.pid}-opening`,
+    maxSessions: 1,
+    maxPanes: 1,
+    backgroundTimeoutMs: 1000,
+    secretEnv: [],
+  };
+  const script = `${prepare}; exec "$@"`;
+  const command = [process.execPath, worker, "x", "1", "2", JSON.stringify(options)];
+  const child = Bun.spawn(["unshare", process.getuid?.() === 0 ? "-m" : "-rm", "sh", "-c", script, "sh", ...command], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  return { out: await new Response(child.stdout).text(), err: await new Response(child.stderr).text() };
+}
+
+describe("a target without room for tmux", () => {
+  test.each([
+    ["a read-only /tmp", "mount -t tmpfs -o ro none /tmp", "Read-only file system"],
+    ["a full /tmp", "mount -t tmpfs -o size=4k,nr_inodes=3 none /tmp; cat /dev/zero >/tmp/f", "No space left"],
+    ["no pseudo terminals", "mount -t tmpfs none /dev/pts", "create window failed"],
+    ["no place to write at all", `mount -t tmpfs -o ro none /tmp; ${NO_PLACE}`, "no private directory"],
+  ])("%s: a direct shell, with the reason in one line", async (_, prepare, reason) => {
+    const { out } = await openAfter(`( ${prepare} ) 2>/dev/null`, "auto");
+    const { kind, wrong, notices } = JSON.parse(out) as { kind: string; wrong: unknown[]; notices: string[] };
+    expect({ kind, wrong }).toEqual({ kind: "direct", wrong: [] });
+    expect(notices).toEqual([expect.stringContaining(reason)]);
+    expect(notices[0]).not.toContain("\n");
+  });
+
+  test("is an error where a pane is required", async () => {
+    const { out, err } = await openAfter("mount -t tmpfs -o ro none /tmp", "required");
+    expect(out).toBe("");
+    expect(err).toContain("Read-only file system");
+  });
+});
+
+test("a tmux server that does not answer hung for ever", async () => {
+  await using place = await openTestTarget("local", { shell: "bash" });
+  const server = Number(await place.tmux("display-message", "-p", "#{pid}"));
+  process.kill(server, "SIGSTOP");
+  try {
+    const notices: string[] = [];
+    await using direct = await openTarget({
+      ...place.options,
+      tmux: "auto",
+      onNotice: (notice) => notices.push(notice.text),
+    });
+    expect(direct.shell.kind).toBe("direct");
+    expect(notices).toHaveLength(2);
+    expect(notices[1]).toContain("did not answer");
+  } finally {
+    process.kill(server, "SIGCONT");
+  }
+});
