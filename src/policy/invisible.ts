@@ -12,7 +12,7 @@ export function escaped(character: string): string {
 /** Runs that pass as they are in output: something to see, or a space. U+2800 is a braille cell without dots. */
 export const plainOutput = once(() => /[[\p{L}\p{N}\p{P}\p{S}\p{Zs}\p{Co}]--[\p{DI}\u2800]]+/vy);
 
-/** Runs that pass as they are in a command: no space but U+0020 (a no-break space is no separator to a shell). */
+/** Runs that pass as they are in a command: no space but U+0020 (a no-break space does not separate words in a shell). */
 export const plainCommand = once(() => /[[\p{L}\p{N}\p{P}\p{S}\x20]--[\p{DI}\u2800]]+/vy);
 
 export const combining = once(() => /^[\p{M}--\p{DI}]$/v);

@@ -16,18 +16,18 @@ export interface PathFacts {
   readonly asked?: string;
   /** Absolute, without `.`, `..` and symlinks, on the target. */
   readonly path: string;
-  /** The home directory there. */
+  /** The home directory on the target. */
   readonly home: string;
   /** The same without symlinks, where it is known. */
   readonly realHome?: string;
-  /** The file system there does not tell upper from lower case. */
+  /** The file system on the target ignores case. */
   readonly caseInsensitive: boolean;
 }
 
 export interface PathRules {
   /** files_allowed_paths, resolved on the target; empty = anywhere that is not sensitive. */
   readonly allowedRoots: readonly string[];
-  /** buddy's own files there: the configuration in use, the sign-in, the sessions. */
+  /** buddy's own files on the target: the configuration in use, the sign-in, the sessions. */
   readonly ownPaths?: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
   if (insideGit(path))
     return {
       kind: "ask",
-      why: `${shown} belongs to a git repository's own files: hooks and settings there run commands`,
+      why: `${shown} belongs to a git repository's own files: its hooks and settings run commands`,
     };
   if (/\/(?:authorized_keys2?|sudoers|crontab|agent\.toml)$/i.test(path))
     return { kind: "ask", why: `${shown} has the name of a file that grants access or runs commands` };
@@ -77,8 +77,7 @@ export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
     return { kind: "ask", why: `${shown} is right in the root directory` };
   return {
     kind: "allow",
-    why:
-      root === undefined ? "an ordinary place to write" : `below ${showText(root, { mode: "line" })}, which is allowed`,
+    why: root === undefined ? "not a sensitive place" : `below ${showText(root, { mode: "line" })}, which is allowed`,
   };
 }
 
@@ -156,7 +155,7 @@ const BY_HAND = "let the operator change it by hand, or have its directory added
 const SYSTEM_INSTEAD =
   "change it with a command the operator approves, or have the directory added to files_allowed_paths";
 
-/** Other processes' roots and working directories, and everybody's file descriptors. `self/root` and `self/cwd` resolve. */
+/** Other processes' roots and working directories, and the file descriptors of every process. `self/root` and `self/cwd` resolve. */
 const PROCESS_VIEW =
   /^\/(?:dev\/(?:fd|std(?:in|out|err))(?:\/|$)|proc\/(?:(?:self|thread-self|[0-9]+)\/(?:task\/[0-9]+\/)?fd(?:info)?(?:\/|$)|[0-9]+\/))/;
 

@@ -100,7 +100,7 @@ async function hop(at: string, options: SafeFetchOptions, signal: AbortSignal): 
   if (decided.kind === "deny") return { kind: "refused", url: at, why: decided.why };
   if (choice?.kind === "unusable")
     options.onNotice?.(
-      `${choice.variable} names ${choice.proxy === null ? "something that is no proxy" : `a ${choice.proxy.protocol} proxy`}, which is not supported: connecting directly`,
+      `${choice.variable} names ${choice.proxy === null ? "something that is not a proxy" : `a ${choice.proxy.protocol} proxy`}, which is not supported: connecting directly`,
     );
   if (choice?.kind !== "proxy") return connect(decided, options, signal);
   options.onNotice?.(`fetching through the proxy ${choice.proxy.host}, which resolves ${decided.host} for itself`);

@@ -26,7 +26,7 @@ describe("files of keys", () => {
   ])("%s asks, although it only reads", (command) => {
     const { verdict, readOnly } = judgeShell(command, RULES);
     expect([verdict.kind, readOnly]).toEqual(["ask", true]);
-    expect(verdict.why).toContain("holds keys");
+    expect(verdict.why).toContain("contains secrets");
   });
 
   test.each([

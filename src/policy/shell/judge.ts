@@ -10,7 +10,7 @@ import { rmDanger } from "./dangers/rm.ts";
 import { HOME, isUnknown, readable, shown } from "./syntax/field.ts";
 import { namesBuddy } from "../secret-files.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
-import { escalates, isHighRisk, onlyReads } from "./risk.ts";
+import { escalates, isHighRisk, onlyReads, whatItDoes } from "./risk.ts";
 import { secretInput, secretPassedOn, secretRead } from "./secret-reads.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { walkText } from "./syntax/walk.ts";
@@ -101,8 +101,7 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
     return done("ask", `it may be “${denied.entry}” of the denylist`);
   }
   const secret = why === undefined ? secretRead(found, cwd) : undefined;
-  if (secret !== undefined && allowedBy(found, rules.allow) === undefined)
-    return done("ask", `it shows ${secret} to the model`, true);
+  if (secret !== undefined && allowedBy(found, rules.allow) === undefined) return done("ask", secret, true);
   if (why === undefined)
     return done(
       rules.autoApprove === "none" ? "ask" : "allow",
@@ -113,7 +112,7 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   if (entry !== undefined) return done("allow", `shell_allow has “${entry}”`);
   if (rules.autoApprove === "developer" && allowedForDevelopers(found))
     return done("allow", "an everyday developer command");
-  return done("ask", why);
+  return done("ask", whatItDoes(found) ?? why);
 }
 
 function note(list: string[], why: string): void {
@@ -180,10 +179,11 @@ function overall(
       why: `permission denied: shell_denylist has “${denied ?? raw?.entry}”`,
       instead: "Do it another way, or let the operator do it by hand.",
     };
-  if (raw !== undefined) return { kind: "ask", why: `shell_denylist has “${raw.entry}”, which is no valid expression` };
+  if (raw !== undefined)
+    return { kind: "ask", why: `shell_denylist has “${raw.entry}”, which is not a valid regular expression` };
   const asked = dangers.find((danger) => rules.safety[danger.check] === "ask");
   if (asked !== undefined) return { kind: "ask", why: asked.why.replace(/^permission denied: /, "") };
-  if (uncertain.length > 0) return { kind: "ask", why: `cannot be judged beforehand: ${uncertain[0]}` };
+  if (uncertain.length > 0) return { kind: "ask", why: `cannot be analysed: ${uncertain[0]}` };
   const write = walked.writes[0];
   if (write !== undefined) return { kind: "ask", why: `it writes to ${readable(write.file)}` };
   const asking = judged.find((item) => item.command.verdict !== "allow");
@@ -191,7 +191,7 @@ function overall(
   const effect = walked.effects[0];
   if (effect !== undefined) return { kind: "ask", why: effect };
   const secret = secretInput(walked, cwd) ?? secretPassedOn(walked, cwd);
-  if (secret !== undefined) return { kind: "ask", why: `it shows ${secret} to the model` };
+  if (secret !== undefined) return { kind: "ask", why: secret };
   if (judged.length === 0 && rules.autoApprove === "none") return { kind: "ask", why: "shell_auto_approve is none" };
   return {
     kind: "allow",

@@ -155,7 +155,7 @@ export interface SeenOption {
   readonly known: boolean;
 }
 
-/** The options among the words from an index on, and what is no option. A word behind an option that is not known may be its value. */
+/** The options among the words from an index on, and the other words. A word behind an option that is not known may be its value. */
 export function readOptions(
   words: readonly string[],
   from: number,

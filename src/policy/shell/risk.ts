@@ -22,13 +22,41 @@ export function escalates(command: FoundCommand): boolean {
   return name === "chmod" && command.argv.some(({ value }) => /^[ugoa,]*[+=][rwxXt]*s|^[246][0-7]{3}$/.test(value));
 }
 
-/** Programs that read from the network, or from a service, but change nothing there in these forms. */
+/** Programs that read from the network, or from a service, but change nothing in these forms. */
 export function onlyReads(command: FoundCommand): boolean {
   if (command.writes.length > 0 || command.assigns.length > 0) return false;
   const name = programName(command.argv[0]?.value ?? "");
   const words = command.argv.slice(1).map((word) => word.value);
   return Object.hasOwn(READS, name) && (READS[name]?.(words) ?? false);
 }
+
+/** What a well-known program does, for the question. */
+export function whatItDoes({ argv }: FoundCommand): string | undefined {
+  const name = programName(argv[0]?.value ?? "");
+  const what = DOES.find(([names]) => names.has(name))?.[1];
+  return what === undefined ? undefined : `${name} ${what}`;
+}
+
+const DOES: readonly (readonly [names: ReadonlySet<string>, what: string])[] = [
+  ["rm rmdir unlink shred srm", "deletes files"],
+  ["mv rename", "moves files"],
+  ["cp install tee dd truncate ln rsync touch patch fallocate split csplit unzip gunzip", "writes files"],
+  ["mkdir mktemp mkfifo mknod", "creates files or directories"],
+  ["chmod chown chgrp setfacl chattr setfattr", "changes permissions or owners"],
+  ["kill killall pkill skill", "sends signals to processes"],
+  [
+    "apt apt-get aptitude dpkg dnf yum zypper apk pacman brew snap flatpak pip pip3 gem",
+    "installs or removes software",
+  ],
+  ["npm pnpm yarn npx cargo go mvn gradle make", "runs programs of the project"],
+  ["curl wget ping ping6 dig host nslookup nc ncat telnet ftp traceroute whois", "uses the network"],
+  ["ssh scp sftp mosh", "connects to another machine"],
+  ["useradd userdel usermod groupadd groupdel groupmod passwd chpasswd adduser deluser", "changes users or groups"],
+  ["reboot shutdown poweroff halt init telinit", "stops or restarts the machine"],
+  ["mount umount swapon swapoff losetup mkfs fdisk parted", "changes disks or mounts"],
+  ["python python3 perl ruby node php lua deno bun", "runs a program"],
+  ["vi vim nvim nano emacs ed less more man top htop", "is interactive and can run commands"],
+].map(([names = "", what = ""]) => [new Set(words(names)), what]);
 
 type Check = (words: readonly string[]) => boolean;
 const any: Check = () => true;

@@ -6,7 +6,7 @@ import { type Field, HOME, programName, readable, UNKNOWN } from "./syntax/field
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { findPlan, patternName } from "./wrappers/find.ts";
 
-/** What a command shows, in words that follow "it shows"; undefined: nothing secret. */
+/** Why a read needs a question; undefined: it shows nothing secret. */
 export function secretRead(found: FoundCommand, cwd: string | undefined): string | undefined {
   const program = programName(found.argv[0]?.value ?? "");
   const places = startingAt(found.directories, cwd);
@@ -14,20 +14,22 @@ export function secretRead(found: FoundCommand, cwd: string | undefined): string
   const namesOnly = printsNamesOnly(found);
   for (const path of pathsOf(program, found)) {
     for (const place of places) {
-      if (isBuddysOwn(path, place)) return `${readable(path)}, one of buddy's own files,`;
+      if (isBuddysOwn(path, place)) return `${readable(path)} belongs to buddy itself`;
       if (namesOnly) continue;
       if (holdsSecrets(path, place) || holdsSecretFiles(path, place) || (whole && hasSecretsBelow(path, place)))
-        return `${readable(path)}, which holds keys,`;
+        return withSecrets(path);
     }
   }
   return undefined;
 }
 
+const withSecrets = (path: string) => `${readable(path)} contains secrets the model would see`;
+
 /** The same of a redirection. */
 export function secretInput(walked: Walked, cwd: string | undefined): string | undefined {
   for (const { file, directories } of walked.reads)
     for (const place of startingAt(directories, cwd))
-      if (holdsSecrets(file, place) || isBuddysOwn(file, place)) return `${readable(file)}, which holds keys,`;
+      if (holdsSecrets(file, place) || isBuddysOwn(file, place)) return withSecrets(file);
   return undefined;
 }
 
@@ -38,13 +40,13 @@ export function secretPassedOn(walked: Walked, cwd: string | undefined): string 
     return by?.command.argv[0]?.value.endsWith("xargs") === true || argv.some(({ value }) => value.includes(UNKNOWN));
   });
   if (!passed) return undefined;
-  if (walked.computed) return "a file whose name the text computes";
+  if (walked.computed) return "it reads a file whose name the text computes, and that may contain secrets";
   for (const found of walked.commands) {
     const program = programName(found.argv[0]?.value ?? "");
     if (!NAMES_ONLY.has(program) || program === "echo" || program === "printf") continue;
     for (const path of pathsOf(program, found))
       for (const place of startingAt(found.directories, cwd))
-        if (holdsSecrets(path, place) || holdsSecretFiles(path, place)) return `${readable(path)}, which holds keys,`;
+        if (holdsSecrets(path, place) || holdsSecretFiles(path, place)) return withSecrets(path);
   }
   return undefined;
 }

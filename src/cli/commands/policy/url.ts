@@ -1,4 +1,4 @@
-/** `buddy policy url`: may this address be fetched? Nothing is looked up: names count by themselves, or as if they resolved as told. */
+/** `buddy policy url`: may this address be fetched? Nothing is looked up: a name is judged by itself, or with the addresses given. */
 import { BuddyError } from "../../../lib/errors.ts";
 import { type UrlRules, judgeUrl } from "../../../policy/urls.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";

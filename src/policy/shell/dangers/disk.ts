@@ -12,7 +12,7 @@ export function writeDanger(writes: readonly Write[]): Danger | undefined {
 export function diskDanger(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
   const name = programName(argv[0]?.value ?? "");
   const inDevices = directories.find((directory) => isDevices(directory));
-  // Names below /dev, where the text goes there first.
+  // Names count from /dev after a cd to it.
   const words = argv.slice(1).map(({ value }) => (inDevices === undefined ? value : whole(value, inDevices)));
   if (words.some((word) => /^(?:--help|--version|-V|-\?)$/.test(word))) return undefined;
   const found = Object.hasOwn(CHECKS, name)
@@ -30,7 +30,7 @@ const isDevices = (directory: string) => /^\/+dev\/*$/.test(directory);
 const whole = (word: string, directory: string) =>
   word.startsWith("-") ? word : word.replace(/^((?:h?of|wipe)=)?(?=[a-z])/, `$1${directory}/`);
 
-/** Where any program is told to put its output. */
+/** Where an option or operand sends the output of any program. */
 function writesTo(words: readonly string[]): string[] {
   return words.flatMap((word, index) => {
     const glued = /^(?:h?of=|h?wipe=|--?(?:of|out|output|output-file|overwrite)=|-[oO](?=\/))([^]+)$/.exec(word)?.[1];
@@ -39,7 +39,7 @@ function writesTo(words: readonly string[]): string[] {
   });
 }
 
-/** A file system in a regular file is no disk: an image by its name. mke2fs -n only tells what it would do. */
+/** A file system in a regular file, an image by its name, is not a disk. mke2fs -n only reports. */
 const formats = (name: string) => (words: readonly string[]) =>
   !(/^(?:mkfs\.ext[234]|mke2fs)$/.test(name) && words.includes("-n")) &&
   !(words.some(isImage) && !words.some((word) => isDisk(word) || isUnknown(word)));

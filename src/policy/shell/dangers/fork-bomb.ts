@@ -26,7 +26,7 @@ export class CallGraph {
     this.#counting("background", body);
   }
 
-  /** Runs `body` as something that may not happen: recursion with an end is no bomb. */
+  /** Runs `body` as something that may not happen: recursion with an end is not a bomb. */
   conditionally(body: () => void): void {
     this.#counting("conditions", body);
   }

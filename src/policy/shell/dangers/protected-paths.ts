@@ -1,4 +1,4 @@
-/** Which paths a recursive deletion must never be pointed at: root, homes, system directories, a repository, everything here. */
+/** Which paths a recursive deletion must never be pointed at: root, homes, system directories, a repository, the whole working directory. */
 import { words } from "../../../lib/words.ts";
 import { HOME, isUnknown, SPLIT, STAR, UNKNOWN } from "../syntax/field.ts";
 import { globMatches, matchesEverything } from "../syntax/glob.ts";
@@ -9,7 +9,7 @@ export function criticalPath(value: string, cwd: string): string | undefined {
   return value === "" ? undefined : critical(resolved(value, cwd));
 }
 
-/** A path in parts: absolute, below a home, or relative to a directory nobody named. */
+/** A path in parts: absolute, below a home, or relative to an unknown directory. */
 export interface Path {
   readonly from: "/" | "~" | ".";
   readonly parts: readonly string[];
@@ -22,7 +22,7 @@ export function resolved(value: string, cwd: string): Path {
   let from: Path["from"] = text.startsWith("/") ? "/" : text.startsWith(HOME) ? "~" : ".";
   const parts: string[] = [];
   const pieces = (from === "~" ? text.slice(1) : text).split("/");
-  // `~user` and a home followed by text without a slash is no path below that home.
+  // `~user` and a home followed by text without a slash is not a path below that home.
   if (from === "~" && pieces[0] !== "") pieces[0] = pieces[0] as string;
   for (const piece of pieces) {
     if (piece === "" || piece === ".") continue;
@@ -98,7 +98,7 @@ function shownParts(parts: readonly string[]): string {
   return `/${parts.join("/")}`.replace(/[\uFDD0\uFDD1]/g, "*").replaceAll(UNKNOWN, "…");
 }
 
-/** Below /dev and a disk, a partition, a volume or memory: writing there destroys a file system. */
+/** Below /dev and a disk, a partition, a volume or memory: a write destroys a file system. */
 export function isDisk(value: string, cwd = "."): boolean {
   const path = resolved(value, isUnknown(cwd) ? "." : cwd);
   if (path.from !== "/" || path.parts[0] !== "dev") return false;
@@ -117,7 +117,7 @@ const NOT_VOLUME_GROUPS = new Set(
   ),
 );
 
-/** Writing here changes no file. */
+/** A write to it changes no file. */
 export function isHarmlessSink(value: string): boolean {
   return /^\/dev\/(?:null|stdout|stderr|tty|fd\/[0-9]+)$/.test(value);
 }

@@ -1,4 +1,4 @@
-/** Recursive deletion, moving away and re-owning of what must stay: root, homes, system directories, repositories, everything here. */
+/** Recursive deletion, moving away and re-owning of what must stay: root, homes, system directories, repositories, the whole working directory. */
 import { type Field, HOME, isUnknown, programName, readable } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { criticalPath } from "./protected-paths.ts";
@@ -61,7 +61,7 @@ function words(argv: readonly Field[]): Words {
   };
 }
 
-/** `/home/$USER`: a home directory, whoever that is. */
+/** `/home/$USER`: a home directory of an unknown user. */
 function ownHome({ value, source }: Field): string {
   return /^\/(?:home|Users)\/\uFDD2\uFDD5?\/*$/.test(value) &&
     /\$\{?(?:SUDO_)?(?:USER|LOGNAME)\b|whoami|logname|id -un/.test(source)

@@ -29,7 +29,7 @@ export class Arithmetic {
     forEachChild(part, (child) => this.expression(child));
   }
 
-  /** bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands in there are never certain. */
+  /** bash 5.2 reads some `$((cmd $(…)))` as a command substitution and runs cmd: commands inside are never certain. */
   expression(node: SyntaxNode, depth = 0): void {
     const { by } = this;
     by.spend(1);

@@ -11,7 +11,7 @@ export function expandBraces(
   let lists: WordPart[][] = [[]];
   let full = false;
   for (const part of parts) {
-    // What runs inside a part must be seen even when its words are no longer told apart.
+    // What runs inside a part must be seen even when its words are no longer kept apart.
     if (full) {
       (lists[0] as WordPart[]).push(...(part.type === "BraceExpansion" ? (part.parts ?? []) : [part]));
       continue;
@@ -43,7 +43,7 @@ function tokensOf(parts: readonly WordPart[]): Token[] {
     else
       for (let i = 0; i < part.text.length; i++) {
         const character = part.text[i] as string;
-        // An escaped character is no syntax: hand it on as its own literal.
+        // An escaped character is not syntax: it becomes a literal of its own.
         if (character === "\\" && i + 1 < part.text.length)
           tokens.push(literal(part.text[++i] as string, `\\${part.text[i]}`));
         else tokens.push(character);

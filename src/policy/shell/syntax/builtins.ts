@@ -61,7 +61,7 @@ export function applyBuiltin(
   }
 }
 
-/** Builtins that evaluate a subscript in the name of a variable, and with it whatever stands there. */
+/** Builtins that evaluate a subscript in the name of a variable, and with it any command in it. */
 const NAMING = /^(?:let|getopts|wait|unset|read|mapfile|readarray|declare|typeset|export|readonly|local)$/;
 
 function evaluated(name: string, argv: readonly Field[], by: Expansion): void {
@@ -84,11 +84,11 @@ function destination(name: string, to: string | undefined, scope: Scope): string
   return to.startsWith("/") || to.startsWith(HOME) || scope.cwd === "." ? to : `${scope.cwd}/${to}`;
 }
 
-/** Values written as assignments are in the scope already; here are those that came out of quotes and expansions. */
+/** Values written as assignments are already in the scope; these came out of quotes and expansions. */
 function declared(name: string, argv: readonly Field[], words: readonly Field[], by: Expansion): void {
   for (const word of words) {
     const match = /^([A-Za-z_]\w*)(?:\+?=([^]*))?$/.exec(word.value);
-    if (match === null) by.uncertain(`${name} with a word that is no plain name`);
+    if (match === null) by.uncertain(`${name} with a word that is not a plain name`);
     else if (
       match[2] !== undefined &&
       by.scope.get(match[1] as string)?.some((value) => typeof value !== "string") !== true

@@ -52,7 +52,7 @@ function operated(
       return each(values, (value) => removed(value, operation.operator, patterns[0]));
     }
     case "Replace": {
-      // unbash 6.0.3 ends the pattern at a slash inside a substitution: what runs there is read once more, as a whole.
+      // unbash 6.0.3 ends the pattern at a slash inside a substitution: what runs in it is read once more, as a whole.
       const operands = part.text.slice(operation.operatorEnd - part.pos, -1);
       if (/\$\(|[`]|[<>]\(/.test(operands)) by.reread(operands);
       const patterns = patternValues(operation.pattern, by);

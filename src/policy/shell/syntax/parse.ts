@@ -34,7 +34,7 @@ export function parseText(text: string): Parsed {
   if (/[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]/.test(source)) uncertain.push("it contains control characters");
   if (/(?<!\\)(?:\\\\)*\\$/.test(source.slice(-64))) uncertain.push("it ends in a backslash");
   if (source.length > MOST_TEXT) {
-    uncertain.push(`it is too long to check in full (${text.length} characters)`);
+    uncertain.push(`it is too long (${text.length} characters)`);
     source = shortened(source);
   }
   return parseInner(source, uncertain);
@@ -45,7 +45,7 @@ export function parseInner(text: string, before: readonly string[] = []): Parsed
   const uncertain = [...before];
   const { limit, end } = measured(text);
   const refused = (why: string): Parsed => ({ script: undefined, source: text, uncertain: [...uncertain, why] });
-  if (text.length > MOST_TEXT) return refused("it is too long to check");
+  if (text.length > MOST_TEXT) return refused("it is too long");
   if (limit !== undefined) return refused(limit);
   let source = end < text.length ? text.slice(0, end) : text;
   if (end < text.length) uncertain.push("it has more commands than are checked");

@@ -22,7 +22,7 @@ export class Scope {
   cwd = ".";
   /** `$0`, where a shell was given one. */
   zeroth: string | undefined;
-  /** Word splitting is no longer what it is by default. */
+  /** Word splitting differs from the default. */
   ifsChanged = false;
   readonly #values = new Map<string, readonly Value[]>();
   /** What assignments replaced since a branch began, innermost last. */
@@ -34,7 +34,7 @@ export class Scope {
     if (user !== undefined) for (const name of ["USER", "LOGNAME"]) this.#values.set(name, [user]);
   }
 
-  /** Every value the name may have here; undefined: only the running shell knows. */
+  /** Every value the name may have at this point; undefined: only the running shell knows. */
   get(name: string): readonly Value[] | undefined {
     if (name === "PWD") return [this.cwd];
     return this.#values.get(name);

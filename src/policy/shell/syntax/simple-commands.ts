@@ -252,7 +252,7 @@ export class SimpleCommands {
   }
 
   #call(name: string, { body, source }: DefinedFunction, args: readonly Field[] | undefined, input: Input): Printed {
-    // A function of the same name may be another one: bodies are told apart, not names.
+    // A function of the same name may be another one: bodies are compared, not names.
     if (this.#active.has(body)) return undefined;
     this.#active.add(body);
     const { positional } = this.by.scope;

@@ -34,7 +34,7 @@ export function walkText(text: string, context: WalkContext = {}): Walked {
   return found.result();
 }
 
-/** What the shell would know at one point of the walk, and what expanding a word there does. */
+/** What the shell would know at one point of the walk, and what expanding a word does. */
 class Walk implements Expansion {
   readonly scope: Scope;
   readonly lists: Lists;

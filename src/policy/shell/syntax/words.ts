@@ -35,7 +35,7 @@ export interface Expansion {
 /** One way the word may come out: its arguments. */
 export type Outcome = readonly Field[];
 
-/** Combinations of possible values that are told apart; the rest becomes one unknown argument. */
+/** Combinations of possible values that are kept apart; the rest becomes one unknown argument. */
 const MOST_OUTCOMES = 32;
 
 /** Every way a word may come out. */

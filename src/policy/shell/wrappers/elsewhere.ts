@@ -79,7 +79,7 @@ export function afterDashes(verb: RegExp | undefined): Wrapper {
     if (verbAt < 0) return undefined;
     const dashes = argv.findIndex((word) => word.value === "--");
     if (dashes > 0) return { harmless: false, commands: [rest(argv, dashes + 1)], at: dashes + 1 };
-    // The old form without dashes: after the verb and the name; which words are options' values cannot be told.
+    // The old form without dashes: after the verb and the name; which words are values of options is unknown.
     const at = verbAt + 2;
     const name = argv[verbAt]?.value ?? "";
     return verb !== undefined && name !== "run" && name !== "debug" && at < argv.length

@@ -240,7 +240,7 @@ function ageNarrows(value: string, least: number, most: number): boolean {
 
 const YEAR = 365 * 24 * 60 * 60 * 1000;
 
-/** A moment within the last year, as a date or in the few words that everybody writes. */
+/** A moment within the last year, as a date or in common words. */
 function isRecent(value: string): boolean {
   const [, count, unit = ""] =
     /^-?(\d{1,4}) ?(sec|second|min|minute|hour|day|week|month)s?(?: ago)?$/.exec(value) ?? [];

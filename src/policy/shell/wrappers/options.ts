@@ -13,7 +13,7 @@ export interface OptionShape {
 }
 
 export interface Options {
-  /** Index of the first word that is no option. */
+  /** Index of the first word that is not an option. */
   readonly at: number;
   readonly seen: ReadonlyMap<string, Field | undefined>;
   /** An option that is not in the shape, or one that cannot be known: what follows may be its value. */

@@ -14,7 +14,7 @@ export const env: Wrapper = (argv) => {
   };
   const words = argv.map((word) => (word.value === "-" ? field("-i") : word));
   let uncertain: string | undefined;
-  // -S puts the words of its value where it stood, and options go on from there.
+  // -S puts the words of its value where it stood, and options continue after them.
   for (let i = 1, rounds = 0; i < words.length && rounds < 4; i++) {
     const word = (words[i] as Field).value;
     const match = /^(-[i0v]*S|--split-string=)([^]*)$/.exec(word);

@@ -51,7 +51,7 @@ export function runs(
   const inner = rest(argv, at);
   if (!options.odd)
     return inner.length === 0 ? { harmless: false, ...more } : { harmless, commands: [inner], at, ...more };
-  // Any word from here on may be where the command begins; all of these are looked at.
+  // The command may begin at any later word: all of these are checked.
   const uncertain = `what ${programName(argv[0]?.value ?? "")} runs depends on a word that cannot be known`;
   const begins = argv.flatMap((word, index) => (index > 0 && /^[\w./]/.test(word.value) ? [index] : [])).slice(0, 8);
   return {

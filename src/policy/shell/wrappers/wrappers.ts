@@ -10,7 +10,7 @@ import { LOOSE } from "./loosely.ts";
 import { env, flock, nice, scheduler, scriptCommand, timeout, watch } from "./surroundings.ts";
 import { parallelRuns, xargsRuns } from "./xargs.ts";
 
-/** What the program would run; undefined: it is no wrapper. */
+/** What the program would run; undefined: it is not a wrapper. */
 export function unwrap(argv: readonly Field[], input: Input): Wrapped | undefined {
   const name = programName(argv[0]?.value ?? "");
   const wrapper = Object.hasOwn(WRAPPERS, name)

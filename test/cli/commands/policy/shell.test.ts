@@ -45,7 +45,7 @@ test("the rules of the configuration hold", async () => {
 test("words name what cannot be known", async () => {
   const explain = await explainer({ tmux: "auto", config: "/dev/null" } as Parameters<typeof explainer>[0]);
   const text = explain.words(await explain.explain("sudo rm -rf $X"));
-  expect(text).toContain("ask: cannot be judged beforehand");
+  expect(text).toContain("ask: cannot be analysed");
   expect(text).toContain("unknown: ");
   expect(text).toContain("with other rights");
 });
