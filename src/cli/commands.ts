@@ -37,6 +37,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "check configuration, key, model, tmux, ssh, containers",
     load: async () => widen((await import("./commands/doctor/command.ts")).command),
   },
+  targets: {
+    summary: "list and end buddy's tmux sessions on a machine",
+    load: async () => widen((await import("./commands/targets/command.ts")).command),
+  },
   demo: {
     summary: "a short guided run: no key, no network",
     load: async () => widen((await import("./commands/demo/command.ts")).command),

@@ -106,7 +106,9 @@ export class TmuxPane implements Pane, PaneSink {
       cwd,
       user: seen?.user ?? "",
       ...(atPrompt ? {} : { program: seen?.program ?? "an unknown program" }),
-      ...(name === "shared" && session.name === session.options.owner ? {} : { pane: `${session.name}:${name}` }),
+      ...(name === "shared" && session.options.session === session.options.owner
+        ? {}
+        : { pane: `${session.name}:${name}` }),
       typed: atPrompt ? this.#state.typed : "",
     };
   }

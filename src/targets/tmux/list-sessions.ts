@@ -1,0 +1,124 @@
+/** buddy's tmux sessions on a machine, whichever buddy made them: what is in them, who uses them, and how they end. */
+import { BuddyError } from "../../lib/errors.ts";
+import { openTransport } from "../connection/open-transport.ts";
+import type { TargetOptions, Transport } from "../target.ts";
+import { isHeld } from "./owner.ts";
+
+export interface ListedSession {
+  readonly name: string;
+  /** tmux's own number. */
+  readonly id: string;
+  /** Of its shared pane. */
+  readonly directory: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+  readonly lastUsed: number;
+  /** Why it is not ended: a buddy works in it, a client is attached, a program runs in it. */
+  readonly inUse?: "buddy" | "attached" | "program";
+  /** What runs in it, besides its shells. */
+  readonly programs: readonly string[];
+}
+
+export interface Sessions extends AsyncDisposable {
+  readonly label: string;
+  list(): Promise<readonly ListedSession[]>;
+  /** Ends those of them that are still not in use; gives their names. */
+  end(sessions: readonly ListedSession[]): Promise<readonly string[]>;
+}
+
+const ANSWER_MS = 10_000;
+const FORMATS = {
+  session: "#{session_id}|#{session_created}|#{session_activity}|#{@buddy_client}|#{session_name}",
+  client: "#{session_id}|#{client_control_mode}|#{client_pid}",
+  pane: "#{session_id}|#{pane_tty}|#{pane_current_command}|#{@buddy_pane}|#{pane_current_path}",
+};
+
+/** $1 tmux, $2 socket name. One line of each kind for each thing; processes on the terminals of panes are counted. */
+const LIST = `
+tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@"; else "$t" -u "$@"; fi; }
+t=$1 s=$2
+tmux list-sessions -f '#{@buddy_managed}' -F 'session|${FORMATS.session}' 2>/dev/null
+tmux list-clients -F 'client|${FORMATS.client}' 2>/dev/null
+tmux list-panes -a -f '#{@buddy_managed}' -F '${FORMATS.pane}' 2>/dev/null | while IFS= read -r l; do
+  p=\${l#*|}; p=\${p%%|*}
+  echo "pane|$(ps -t "\${p#/dev/}" -o pid= 2>/dev/null | wc -l | tr -d ' ')|$l"
+done
+:
+`;
+
+/** $1 tmux, $2 socket name, $3 user id, $4 number and $5 name of a session. */
+const END = `
+tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@" 9>&-; else "$t" -u "$@" 9>&-; fi; }
+t=$1 s=$2 name=\${2:-default}.$5
+if [ -d "/tmp/buddy-$3" ] && [ -O "/tmp/buddy-$3" ]; then exec 9>>"/tmp/buddy-$3/lock"; flock -w 5 9 2>/dev/null; fi
+tmux kill-session -t "$4" || exit
+for d in "/tmp/buddy-$3" "$HOME/.cache/buddy" "/dev/shm/buddy-$3"; do
+  if [ -O "$d/$name" ] && [ ! -L "$d/$name" ]; then rm -rf "$d/$name"; fi
+done
+`;
+
+export async function openSessions(options: TargetOptions): Promise<Sessions> {
+  const transport = await openTransport(options);
+  const { facts, label } = transport;
+  const tmux = facts.programs["tmux"];
+  const args = [tmux ?? "tmux", options.tmuxSocket];
+  const list = () => (tmux === undefined ? Promise.resolve([]) : listOn(transport, args));
+  return {
+    label,
+    list,
+    async end(sessions) {
+      const ended: string[] = [];
+      const now = new Map((await list()).map((session) => [session.id, session]));
+      for (const { id, name } of sessions) {
+        const session = now.get(id);
+        if (session === undefined || session.name !== name || session.inUse !== undefined) continue;
+        const { code } = await transport.run(END, { args: [...args, String(facts.uid), id, name] });
+        if (code === 0) ended.push(name);
+      }
+      return ended;
+    },
+    [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
+  };
+}
+
+async function listOn(transport: Transport, args: readonly string[]): Promise<readonly ListedSession[]> {
+  const answer = await transport.run(LIST, { args, timeoutMs: ANSWER_MS, slow: true }).catch((error: unknown) => {
+    throw new BuddyError("target", `the tmux server ${args[1]} on ${transport.label} does not answer`, {
+      hint: "It may be stopped, or of another version.",
+      cause: error,
+    });
+  });
+  return readSessions(answer.stdout.toString());
+}
+
+const SHELLS = /^-?(?:ba|z|fi|da|a|mk|k)?sh$|^busybox$/;
+
+/** From what LIST printed. */
+function readSessions(text: string): ListedSession[] {
+  const rows = (kind: string) =>
+    text
+      .split("\n")
+      .filter((line) => line.startsWith(`${kind}|`))
+      .map((line) => line.split("|").slice(1));
+  const clients = rows("client");
+  const attached = new Set(clients.map(([, , pid]) => pid ?? ""));
+  const panes = rows("pane");
+  return rows("session").map(([id = "", created, activity, owner = "", ...name]) => {
+    const own = panes.filter(([, session]) => session === id);
+    const programs = own.map(([, , , command]) => command ?? "").filter((command) => !SHELLS.test(command));
+    // The supervisor and its shell; a third process is work in the background.
+    const works = programs.length > 0 || own.some(([count]) => Number(count) > 2);
+    const watched = clients.some(([session, control]) => session === id && control === "0");
+    const shared = own.find(([, , , , pane]) => pane === "shared") ?? own[0];
+    const inUse = isHeld({ value: owner }, attached) ? "buddy" : watched ? "attached" : works ? "program" : undefined;
+    return {
+      id,
+      name: name.join("|"),
+      directory: shared?.slice(5).join("|") ?? "",
+      created: Number(created),
+      lastUsed: Number(activity),
+      ...(inUse === undefined ? {} : { inUse }),
+      programs,
+    };
+  });
+}
