@@ -20,6 +20,8 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "less", apt: "less", brew: "less" },
   { program: "python3", apt: "python3", brew: "python3" },
   { program: "strace", apt: "strace" },
+  { program: "ip", apt: "iproute2" },
+  { program: "unshare", apt: "util-linux" },
   { program: "setfattr", apt: "attr" },
   { program: "setfacl", apt: "acl" },
   { program: "chattr", apt: "e2fsprogs" },

@@ -59,8 +59,28 @@ export function sshdWith(lines: string): Promise<SshServer> {
   return start(lines);
 }
 
-async function start(lines = ""): Promise<SshServer> {
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-sshd-")));
+/** What a server and its clients need on disk: keys, both configurations, homes, and an `ssh` that knows them. */
+export interface SshFiles extends Pick<SshServer, "dir" | "remoteHome" | "remoteBin" | "env" | "configure" | "key"> {
+  readonly sshdConfig: string;
+  /** Where tmux servers of the other side have their sockets. */
+  readonly sockets: string;
+}
+
+export interface SshFilesOptions {
+  /** Where clients find it, under these names. */
+  readonly address: string;
+  readonly port: number;
+  readonly names: readonly string[];
+  readonly listen: readonly string[];
+  /** Where everything goes; the directory for temporary files by default. */
+  readonly below?: string;
+  /** Further lines for sshd_config; they come first, so they win. */
+  readonly lines?: string;
+}
+
+export function sshFiles(options: SshFilesOptions): SshFiles {
+  const { address, port, names, listen, below = tmpdir(), lines = "" } = options;
+  const dir = realpathSync(mkdtempSync(join(below, "buddy-sshd-")));
   const [home, remoteHome, remoteBin, bin, sockets] = ["home", "remote-home", "remote-bin", "bin", "tmux"].map(
     (name) => {
       const path = join(dir, name);
@@ -68,7 +88,6 @@ async function start(lines = ""): Promise<SshServer> {
       return path;
     },
   ) as [string, string, string, string, string];
-  const port = await freePort();
   const keygen = (path: string, passphrase = "") =>
     ok(["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "buddy-test", "-f", path]);
   keygen(join(dir, "host"));
@@ -91,12 +110,12 @@ async function start(lines = ""): Promise<SshServer> {
   };
   const mine = key("id");
   const stranger = key("stranger", { accept: false });
+  const sshdConfig = join(dir, "sshd_config");
   writeFileSync(
-    join(dir, "sshd_config"),
+    sshdConfig,
     `${lines}
 Port ${port}
-ListenAddress 127.0.0.1
-ListenAddress ::1
+${listen.map((one) => `ListenAddress ${one}`).join("\n")}
 HostKey ${dir}/host
 PidFile ${dir}/sshd.pid
 AuthorizedKeysFile ${authorized}
@@ -116,14 +135,14 @@ Subsystem sftp internal-sftp
   const config = join(dir, "ssh_config");
   writeFileSync(
     config,
-    `Host lab jump stranger
-  HostName 127.0.0.1
+    `Host ${names.join(" ")} jump stranger
+  HostName ${address}
   Port ${port}
 Host jump
-  ProxyJump lab
+  ProxyJump ${names[0]}
 Host stranger
   IdentityFile ${stranger}
-Host lab jump busy 127.0.0.1 ::1
+Host ${names.join(" ")} jump busy 127.0.0.1 ::1
   IdentityFile ${mine}
 Host *
   User ${userInfo().username === "unknown" ? "root" : userInfo().username}
@@ -139,23 +158,39 @@ Host *
   writeFileSync(join(bin, "ssh"), `#!/bin/sh\nexec ${ssh} -F ${config} "$@"\n`);
   chmodSync(join(bin, "ssh"), 0o755);
   mkdirSync("/run/sshd", { recursive: true });
-  ok([Bun.which("sshd") ?? "/usr/sbin/sshd", "-f", join(dir, "sshd_config"), "-E", join(dir, "sshd.log")]);
-  const pid = Number(await until(() => readFileSync(join(dir, "sshd.pid"), "utf8").trim(), "sshd writes its pid"));
-  exitCleanup().onDeath(
-    `kill ${pid}; for s in ${sockets}/*/*; do tmux -S "$s" kill-server; done; ` +
-      `grep -ls "^${sockets}/" /tmp/buddy-$(id -u)/*/servers | while read -r s; do s=\${s%/servers}; rm -rf "$s" "/dev/shm/\${s#/tmp/}"; done; ` +
-      `rm -rf ${dir}; sleep 0.2; rm -rf ${dir}`,
-  );
   return {
-    port,
     dir,
     remoteHome,
     remoteBin,
+    sshdConfig,
+    sockets,
     env: { PATH: `${bin}:${process.env["PATH"]}`, HOME: home },
     configure: (text) => writeFileSync(config, `${text}\n${readFileSync(config, "utf8")}`),
     key,
-    connections: () => childrenOf(pid),
   };
+}
+
+/** Ends the tmux servers of the other side and removes everything; a line of sh. */
+export function removeSshFiles({ dir, sockets }: SshFiles): string {
+  return (
+    `for s in ${sockets}/*/*; do tmux -S "$s" kill-server; done; ` +
+    `grep -ls "^${sockets}/" /tmp/buddy-$(id -u)/*/servers | while read -r s; do s=\${s%/servers}; rm -rf "$s" "/dev/shm/\${s#/tmp/}"; done; ` +
+    `rm -rf ${dir}; sleep 0.2; rm -rf ${dir}`
+  );
+}
+
+async function start(lines = ""): Promise<SshServer> {
+  const port = await freePort();
+  const files = sshFiles({ address: "127.0.0.1", port, names: ["lab"], listen: ["127.0.0.1", "::1"], lines });
+  const { dir } = files;
+  ok([sshdProgram(), "-f", files.sshdConfig, "-E", join(dir, "sshd.log")]);
+  const pid = Number(await until(() => readFileSync(join(dir, "sshd.pid"), "utf8").trim(), "sshd writes its pid"));
+  exitCleanup().onDeath(`kill ${pid}; ${removeSshFiles(files)}`);
+  return { ...files, port, connections: () => childrenOf(pid) };
+}
+
+export function sshdProgram(): string {
+  return Bun.which("sshd") ?? "/usr/sbin/sshd";
 }
 
 function childrenOf(parent: number): number[] {
