@@ -183,7 +183,6 @@ export class DirectShell implements Shell, AsyncDisposable {
     live.release();
     if (end.cwd !== "") this.#cwd = end.cwd;
     if (this.#closed) return { kind: "lost", why: "closed" };
-    this.#options.notice({ kind: "lost-state", text: RESTARTED });
     const refusal = await within(
       live.process.pid.then(
         () => undefined,
@@ -192,6 +191,7 @@ export class DirectShell implements Shell, AsyncDisposable {
       KILLED_MS,
     );
     if (refusal !== undefined) return { kind: "lost", why: [refusal.message, refusal.hint].filter(Boolean).join(". ") };
+    this.#options.notice({ kind: "lost-state", text: RESTARTED });
     if (end.lost && !(await this.#answers()))
       return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
     notes.push(RESTARTED);
