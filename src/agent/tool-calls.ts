@@ -150,7 +150,8 @@ export class CallRunner {
     const secrets = privacy.used(secretTexts(tool, input).join("\n"));
     if (secrets.unknown.length > 0) return unknownSecrets(secrets.unknown);
     const earlier = this.#printed.get(readKey(input));
-    const listed = tool.budget === "capture" && (earlier === "variables" || earlier === "secrets");
+    const listed =
+      tool.budget === "capture" && (earlier === "variables" || earlier === "secrets" || earlier === "opaque");
     const printing = new Printing(this.#parts, `${call.name}: ${ready.intent.title}`, listed ? "screen" : earlier);
     // Opening it may take long; a call that is cancelled meanwhile does not wait for that.
     const target = () => unlessAborted(batch.signal, this.#parts.target());

@@ -48,7 +48,9 @@ function isTable(text: string): boolean {
   return /^[A-Z][A-Z-]*(?:\s{2,}[A-Z][A-Z()-]*)+\s*$/.test(first);
 }
 
-function lines(text: string, kind: "screen" | "variables" | "secrets", spans: SecretSpan[]): void {
+type Listed = "screen" | "variables" | "secrets" | "opaque";
+
+function lines(text: string, kind: Listed, spans: SecretSpan[]): void {
   for (let at = 0; at < text.length;) {
     const end = nextBreak(text, at);
     line(text.slice(at, end), at, kind, spans);
@@ -64,7 +66,7 @@ function nextBreak(text: string, from: number): number {
   return text.length;
 }
 
-function line(text: string, at: number, kind: "screen" | "variables" | "secrets", spans: SecretSpan[]): void {
+function line(text: string, at: number, kind: Listed, spans: SecretSpan[]): void {
   const put = (lead: string, value: string, what: string): void => {
     const quoted = /^(["'])([\s\S]*)\1,?$/.exec(value);
     const inner = quoted?.[2] ?? value;
@@ -73,6 +75,7 @@ function line(text: string, at: number, kind: "screen" | "variables" | "secrets"
   };
   const bare = text.trim();
   if (bare === "" || /^[+-]?(?:#|;|\/\/|@@ |\\ No newline)/.test(bare) || isMessage(bare)) return;
+  if (kind === "opaque") return put(text.slice(0, text.length - text.trimStart().length), bare, "value");
   const variable =
     /^([+-]?\s*(?:export |declare -\S+ |typeset -\S+ |set -\S+ |- )?([A-Za-z_][A-Za-z0-9_.-]*)=)(.*?)\s*$/.exec(text);
   if (variable !== null) {
@@ -121,7 +124,7 @@ function isMessage(text: string): boolean {
 
 function harmlessValue(value: string): boolean {
   return (
-    /^(?:true|false|yes|no|on|off|null|none|nil|undefined|enabled|disabled|-|n\/a|\(none\)|\d{1,6}|\d+(?:\.\d+){1,2}|<[^>]*>|\*+|x{3,})$/i.test(
+    /^(?:[^A-Za-z0-9]+|true|false|yes|no|on|off|null|none|nil|undefined|enabled|disabled|-|n\/a|\(none\)|\d{1,6}|\d+(?:\.\d+){1,2}|<[^>]*>|\*+|x{3,})$/i.test(
       value,
     ) || /^(?:‹secret-|\[redacted\]|\$\{|\$\(|\{\{)/.test(value)
   );

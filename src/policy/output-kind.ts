@@ -1,28 +1,63 @@
 /** What a command or a file is known to print: ordinary text, a listing of variables, settings, or secrets and nothing else. */
 import { words } from "../lib/words.ts";
 
-/** `screen`: a terminal on which a listing of variables may still stand, among other things. */
-export type OutputKind = "ordinary" | "settings" | "screen" | "variables" | "secrets";
+/**
+ * `screen`: a terminal on which a listing of variables may still stand, among other things. `opaque`: secrets that a program
+ * has changed (`rev .env`): no line of it can be told from another.
+ */
+export type OutputKind = "ordinary" | "settings" | "screen" | "variables" | "secrets" | "opaque";
 
 /** The strictest that any command of a text, or any file it names, asks for. `extra` is [privacy] mask_output. */
 export function outputKind(commands: readonly (readonly string[])[], extra: readonly string[]): OutputKind {
-  let kind: OutputKind = "ordinary";
+  let kind = "ordinary" as OutputKind;
   const raise = (to: OutputKind): void => {
     if (STRICTNESS.indexOf(to) > STRICTNESS.indexOf(kind)) kind = to;
   };
   for (const command of commands) {
     const [program = "", ...rest] = command;
-    const name = program.slice(program.lastIndexOf("/") + 1);
+    const name = nameOf(program);
     if (listsVariables(name, rest)) raise("variables");
     if ([...PRINTS_SECRETS, ...extra].some((entry) => matches(entry, name, rest))) raise("secrets");
     if (PRINTS_SETTINGS.some((entry) => matches(entry, name, rest))) raise("settings");
-    if (!NAMES_ONLY.has(name)) for (const word of rest) raise(fileKind(word));
+    // The files that find finds are read by another command, or by its own -exec.
+    const only =
+      name === "find" ? commands.length === 1 && !rest.some((word) => /^-(exec|ok)/.test(word)) : NAMES_ONLY.has(name);
+    if (!only)
+      for (const word of INTERPRETERS.test(name) ? rest.flatMap(pathsIn) : rest.filter(isPath)) raise(fileKind(word));
   }
-  return kind;
+  const changed = commands.some(([program = "", ...rest]) => changesText(nameOf(program), rest));
+  return changed && (kind === "variables" || kind === "secrets") ? "opaque" : kind;
 }
+
+function nameOf(program: string): string {
+  return program.slice(program.lastIndexOf("/") + 1);
+}
+
+/** Programs that run what an argument says: the paths in it count. */
+const INTERPRETERS = /^(?:python[\d.]*|perl|ruby|node|bun|deno|php|lua|[gmn]?awk|sed|jq|yq|bash|sh|zsh)$/;
+
+function pathsIn(word: string): readonly string[] {
+  return word.match(/[\w.~/*?-]+/g) ?? [];
+}
+
+/** A message of several words is not a path. */
+function isPath(word: string): boolean {
+  return !/\s/.test(word);
+}
+
+/** What comes out need not look like what went in. */
+function changesText(name: string, rest: readonly string[]): boolean {
+  return CHANGES.has(name) && !(name === "cut" && rest.some((word) => /^(?:-f1|--fields=1)$/.test(word)));
+}
+
+const CHANGES: ReadonlySet<string> = new Set(
+  words(`rev base64 base32 basenc xxd od hexdump hd tr cut fold sed awk gawk mawk perl python python3 ruby node php lua openssl
+    gpg gzip bzip2 xz zstd uuencode paste column fmt expand split dd jq iconv`),
+);
 
 /** What is in a file of that name. */
 export function fileKind(path: string): OutputKind {
+  if (/[*?[]/.test(path)) return globKind(path);
   if (/\.(?:pub|crt|cer)$/.test(path)) return "ordinary";
   if (SECRET_FILE.test(path)) return "secrets";
   if (/(?:^|\/)\.env(?:\.[\w.-]+)?$|\.env$|(?:^|\/)\.?envrc$|^\/proc\/[^/]+\/(?:task\/[^/]+\/)?environ$/.test(path))
@@ -30,7 +65,28 @@ export function fileKind(path: string): OutputKind {
   return /\.(?:ini|conf|cnf|cfg|ya?ml|toml|properties|json|tfvars|xml)$/.test(path) ? "settings" : "ordinary";
 }
 
-const STRICTNESS: readonly OutputKind[] = ["ordinary", "settings", "screen", "variables", "secrets"];
+/** A pattern that says something of the name, and can mean a file of secrets. */
+function globKind(pattern: string): OutputKind {
+  const last = pattern.slice(pattern.lastIndexOf("/") + 1);
+  if (last.replaceAll(/[*?]|\[[^\]]*\]/g, "").length < 2) return "ordinary";
+  const name = last
+    .replaceAll(/[.+^${}()|\\]/g, "\\$&")
+    .replaceAll("*", ".*")
+    .replaceAll("?", ".");
+  try {
+    const meant = new RegExp(`^${name}$`);
+    const found = new Set(TYPICAL.filter((one) => meant.test(one)).map(fileKind));
+    return STRICTNESS.findLast((kind) => found.has(kind)) ?? "ordinary";
+  } catch {
+    return "ordinary";
+  }
+}
+
+const TYPICAL = words(
+  ".env .env.local .env.production app.env id_rsa id_ed25519 server.key key.pem .netrc .pgpass .git-credentials .htpasswd",
+);
+
+const STRICTNESS: readonly OutputKind[] = ["ordinary", "settings", "screen", "variables", "secrets", "opaque"];
 
 /** Programs that print names and facts of files, never what is in them. */
 const NAMES_ONLY: ReadonlySet<string> = new Set(

@@ -269,7 +269,7 @@ export class MaskedStream {
 
   constructor(mask: (text: string) => string, output: OutputKind) {
     this.#mask = mask;
-    this.#wholeLines = output === "variables" || output === "secrets";
+    this.#wholeLines = output === "variables" || output === "secrets" || output === "opaque";
   }
 
   push(delta: string): string {

@@ -63,6 +63,31 @@ describe("what a tool returns", () => {
     for (const result of rig.results()) expect(String(result)).toContain("‹secret-");
   });
 
+  test.each([
+    "cat .env | base64",
+    "rev .env",
+    "xxd .env",
+    "cut -d= -f2 .env",
+    "tr a-z n-za-m < .env",
+    "fold -w 5 .env",
+    "cat .e*",
+    "cat ./.en?",
+    "find . -name .env -exec cat {} +",
+    "while read -r line; do echo $line; done < .env",
+    "bash -c 'cat .env'",
+    "set -a; . ./.env; echo $LICENSE_CODE",
+    "grep -rn LICENSE .",
+    "cp .env copy.txt; cat copy.txt",
+  ])("no way to read a file of secrets gets one through: %s", async (command) => {
+    await using rig = execRig([shell(command, { ...DECLARED }), { text: "done" }]);
+    rig.box.write("cwd/.env", DOT_ENV);
+    const run = await rig.exec(["--approve", "all", "--no-tmux", "--json", "look"]);
+    const backwards = VALUES.map((value) => [...value].toReversed().join(""));
+    expect(
+      leaks([...VALUES, ...backwards], everything(rig, { out: run.stdout }), [".env", "copy.txt", ...kept(rig)]),
+    ).toEqual([]);
+  });
+
   test("the tables of kubectl stay, its values do not", async () => {
     await using rig = execRig([shell("kubectl get secret"), shell("kubectl get secret db -o yaml"), { text: "done" }]);
     const value = Buffer.from(password).toString("base64");

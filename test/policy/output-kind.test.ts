@@ -21,7 +21,6 @@ test.each([
   ["ls .env", "ordinary"],
   ["cat id_rsa", "secrets"],
   ["cat id_rsa.pub", "ordinary"],
-  ["openssl rsa -in server.key", "secrets"],
   ["openssl x509 -in server.crt", "ordinary"],
   ["cat config.yml", "settings"],
   ["kubectl get secret", "secrets"],
@@ -40,6 +39,36 @@ test.each([
   ["git status", "ordinary"],
 ])("%s: %s", (command, wanted) => {
   expect(kind(command)).toBe(wanted as ReturnType<typeof kind>);
+});
+
+test.each([
+  ["cat .e*", "variables"],
+  ["cat ./.en?", "variables"],
+  ["cat *.k*y", "secrets"],
+  ["cat *", "ordinary"],
+  ["cat *.txt", "ordinary"],
+  ["rev .env", "opaque"],
+  ["openssl rsa -in server.key", "opaque"],
+  ["cut -d= -f1 .env", "variables"],
+  ["cut -d= -f2 .env", "opaque"],
+  ["find . -name .env", "ordinary"],
+  ["find . -name .env -exec cat {} +", "variables"],
+])("%s: %s", (command, wanted) => {
+  expect(kind(command)).toBe(wanted as ReturnType<typeof kind>);
+});
+
+test("a file in a program's text, and one that another command finds", () => {
+  expect(outputKind([["python3", "-c", 'print(open(".env").read())']], [])).toBe("opaque");
+  expect(
+    outputKind(
+      [
+        ["find", ".", "-name", ".env"],
+        ["xargs", "cat"],
+      ],
+      [],
+    ),
+  ).toBe("variables");
+  expect(outputKind([["git", "commit", "-m", "document .env"]], [])).toBe("ordinary");
 });
 
 test("entries of mask_output count like the built-in ones", () => {
