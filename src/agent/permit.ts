@@ -14,7 +14,7 @@ import { paneFor, shellFor } from "../tools/select-shell.ts";
 import type { Declared, Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEventBody, Risk } from "./events.ts";
 import { judgeKeys } from "./permit-keys.ts";
-import { unaskedRun } from "./unasked.ts";
+import { conditionDoubt, unaskedRun } from "./unasked.ts";
 
 export interface PermitParts {
   readonly approvals: Approvals;
@@ -138,6 +138,9 @@ async function permitShell(
       const how = await unaskedRun(target, real, judged, shell.cwd, parts.secondLock);
       if ("ask" in how) verdict = { kind: "ask", why: how.ask };
       else unasked = how.unasked;
+    } else if (verdict.kind === "allow" && !edited) {
+      const doubt = await conditionDoubt(target.transport, judged.conditions, shell.cwd);
+      if (doubt !== undefined) verdict = { kind: "ask", why: doubt };
     }
     const readOnly =
       judged.readOnly && !intent.declared.mutation && !intent.declared.privesc && intent.detached !== true;

@@ -38,7 +38,7 @@ interface Known {
 const known = new WeakMap<Transport, Map<string, Known>>();
 
 /** Why a condition does not hold on the target; undefined: all do. */
-async function conditionDoubt(
+export async function conditionDoubt(
   transport: Transport,
   conditions: readonly Condition[],
   cwd: string,

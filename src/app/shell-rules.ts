@@ -5,6 +5,7 @@ import type { ShellRules } from "../policy/verdict.ts";
 export function shellRules({ tools, safety }: Pick<Config, "tools" | "safety">): ShellRules {
   return {
     autoApprove: tools.shell_auto_approve,
+    hosts: tools.fetch_allowed_domains,
     allow: tools.shell_allow,
     denylist: tools.shell_denylist,
     safety: {

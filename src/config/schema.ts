@@ -59,9 +59,9 @@ export const SETTINGS = {
       "ask before fetching a page: of a host that is neither listed nor in your prompt, always, or never",
     ),
     shell_auto_approve: oneOf(
-      ["none", "read-only", "developer"],
+      ["none", "read-only", "operator", "developer"],
       "read-only",
-      "commands that run without a question: none, those proven read-only, or also everyday build and git commands",
+      "commands that run without a question: none, those proven read-only, also reads with your credentials, or everyday build and git commands",
     ),
     shell_allow: texts([], 'commands that run without a question, by their first words: "systemctl status"'),
     shell_denylist: patterns(

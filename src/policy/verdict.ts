@@ -8,7 +8,9 @@ export type Level = "block" | "ask" | "off";
 
 /** The settings the shell judge needs; names as in [tools] and [safety]. */
 export interface ShellRules {
-  readonly autoApprove: "none" | "read-only" | "developer";
+  readonly autoApprove: "none" | "read-only" | "operator" | "developer";
+  /** Hosts that the operator preset may ask over HTTP: fetch_allowed_domains. */
+  readonly hosts?: readonly string[];
   readonly allow: readonly string[];
   readonly denylist: readonly string[];
   readonly safety: {
@@ -53,4 +55,6 @@ export interface JudgedCommand {
   readonly verdict: Verdict["kind"];
   readonly why: string;
   readonly readOnly: boolean;
+  /** A row of this preset covers it: it uses the operator's credentials, or another machine. */
+  readonly preset?: "operator";
 }

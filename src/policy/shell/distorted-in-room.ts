@@ -9,7 +9,8 @@ import type { ShellJudgement } from "../verdict.ts";
 export function distortedInRoom(text: string, { commands }: ShellJudgement, owners: boolean): string | undefined {
   if (PROCESS_FILES.test(text)) return "it looks into a process or at the mounts";
   if (WRITABLE.test(text)) return "it asks what can be written";
-  for (const { words: argv } of commands) {
+  for (const { words: argv, preset } of commands) {
+    if (preset !== undefined) return `${argv[0]} uses credentials and files of its own`;
     const name = (argv[0] ?? "").split("/").at(-1) ?? "";
     if (MOUNTS_AND_PROCESSES.has(name)) return `${name} looks into processes or at the mounts`;
     if (/^(?:ss|netstat)$/.test(name) && argv.some((word) => /^-\w*p|^--p/.test(word)))

@@ -9,6 +9,7 @@ import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
 import { HOME, isUnknown, readable, shown } from "./syntax/field.ts";
 import { namesBuddy } from "../secret-files.ts";
+import type { Preset } from "./read-only/operator.ts";
 import { conditionsOf, unproven } from "./read-only/prove.ts";
 import { escalates, isHighRisk, onlyReads, whatItDoes } from "./risk.ts";
 import { secretInput, secretPassedOn, secretRead } from "./secret-reads.ts";
@@ -92,7 +93,9 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   });
   if (danger !== undefined && rules.safety[danger.check] === "block") return done("deny", danger.why);
   if (denied?.certain === true) return done("deny", `the denylist has “${denied.entry}”`);
-  const why = unproven(found);
+  const own = unproven(found);
+  const preset = own === undefined ? undefined : presetOf(rules);
+  const why = preset === undefined ? own : unproven(found, preset);
   if (why !== undefined && found.argv.some((word) => isUnknown(word.value)))
     note(uncertain, `what ${words[0] ?? ""} gets is only known when it runs`);
   if (danger !== undefined && rules.safety[danger.check] === "ask") return done("ask", danger.why);
@@ -102,6 +105,10 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   }
   const secret = why === undefined ? secretRead(found, cwd) : undefined;
   if (secret !== undefined && allowedBy(found, rules.allow) === undefined) return done("ask", secret, true);
+  if (why === undefined && preset !== undefined) {
+    const judged = done("allow", "an operator's read", true);
+    return { ...judged, command: { ...judged.command, preset: preset.name } };
+  }
   if (why === undefined)
     return done(
       rules.autoApprove === "none" ? "ask" : "allow",
@@ -113,6 +120,10 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   if (rules.autoApprove === "developer" && allowedForDevelopers(found))
     return done("allow", "an everyday developer command");
   return done("ask", whatItDoes(found) ?? why);
+}
+
+function presetOf({ autoApprove, hosts = [] }: ShellRules): Preset | undefined {
+  return autoApprove === "operator" ? { name: "operator", hosts } : undefined;
 }
 
 function note(list: string[], why: string): void {

@@ -124,7 +124,7 @@ class Match {
 
   #long(word: string): string | undefined {
     const { options, words } = this.form;
-    const equals = words ? -1 : word.indexOf("=");
+    const equals = words && options.has(word) ? -1 : word.indexOf("=");
     const name = equals < 0 ? word : word.slice(0, equals);
     if (!isFixed(name)) return UNKNOWN_OPTION;
     this.at++;

@@ -3,10 +3,11 @@ import { assignmentEffect } from "../syntax/assignments.ts";
 import { isFixed, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import type { Condition } from "../../verdict.ts";
+import { elsewhereUnproven, isBehindSudo, type Preset } from "./operator.ts";
 import { notReadOnly } from "./table.ts";
 
-/** Why it is not proven read-only; undefined: it is. */
-export function unproven(command: FoundCommand): string | undefined {
+/** Why it is not proven read-only, also by the rows of a preset; undefined: it is. */
+export function unproven(command: FoundCommand, preset?: Preset): string | undefined {
   const { argv, assigns, writes, wrapped } = command;
   const path = argv[0]?.value ?? "";
   const name = programName(path);
@@ -21,11 +22,13 @@ export function unproven(command: FoundCommand): string | undefined {
   if (command.defined) return undefined;
   if (path !== name && !USUAL.test(path)) return `${readable(path)} is not a program of the system`;
   const args = argv.slice(1).map((word) => word.value);
+  if (name === "git" && isBehindSudo(command)) return "git runs where its repository cannot be looked at";
   if (wrapped !== undefined) {
+    if (!wrapped.harmless && preset !== undefined) return elsewhereUnproven(command);
     if (!wrapped.harmless) return runsOrChanges(name, wrapped.commands !== undefined || wrapped.scripts !== undefined);
-    return name === "find" || name === "gfind" ? found(name, args) : undefined;
+    return name === "find" || name === "gfind" ? found(name, args, preset) : undefined;
   }
-  return found(name, args) ?? unknownRepository(command);
+  return found(name, args, preset) ?? unknownRepository(command);
 }
 
 function unknownRepository(command: FoundCommand): string | undefined {
@@ -58,8 +61,8 @@ function below(directory: string, path: string): string {
   return directory === "" || directory === "." || /^[/~\uFDD3]/.test(path) ? path : `${directory}/${path}`;
 }
 
-function found(name: string, args: readonly string[]): string | undefined {
-  const why = notReadOnly(name, args);
+function found(name: string, args: readonly string[], preset: Preset | undefined): string | undefined {
+  const why = notReadOnly(name, args, preset);
   return why === undefined ? undefined : `${name} ${why}`;
 }
 

@@ -64,6 +64,8 @@ export class Rows {
       const [front = "", named, shape, section] = declared ?? [];
       const text = line.slice(front.length);
       set = named;
+      if (this.#sets.has(named ?? "") || this.#shapes.has(shape ?? ""))
+        throw new SyntaxError(`declared twice: ${front}`);
       if (named !== undefined) this.#sets.set(named, text);
       else if (shape !== undefined)
         this.#shapes.set(shape, { pattern: new RegExp(text), contents: shape.endsWith("FILE") });

@@ -1,12 +1,14 @@
 /** Why a program with these arguments is not proven to only read, by the rows of the table. */
 import { isFixed } from "../syntax/field.ts";
 import { type Form, leading, outside } from "./form.ts";
+import { PRESET_READERS, type Preset } from "./operator.ts";
 import { READERS } from "./readers.ts";
 import { type Call, Rows } from "./rows.ts";
 import containers from "../../../../templates/policy/containers.txt" with { type: "text" };
 import files from "../../../../templates/policy/files.txt" with { type: "text" };
 import git from "../../../../templates/policy/git.txt" with { type: "text" };
 import macos from "../../../../templates/policy/macos.txt" with { type: "text" };
+import operator from "../../../../templates/policy/operator.txt" with { type: "text" };
 import network from "../../../../templates/policy/network.txt" with { type: "text" };
 import packages from "../../../../templates/policy/packages.txt" with { type: "text" };
 import shell from "../../../../templates/policy/shell.txt" with { type: "text" };
@@ -17,21 +19,17 @@ let rows: Rows | undefined;
 
 /** The table, read once and only where it is needed. */
 export function readOnlyRows(): Rows {
-  rows ??= new Rows([files, shell, system, network, storage, packages, containers, git, macos]);
+  rows ??= new Rows([files, shell, system, network, storage, packages, containers, git, macos, operator]);
   return rows;
 }
 
 /** Undefined: proven. Otherwise why not, to be read after the program's name. */
-export function notReadOnly(
-  program: string,
-  args: readonly string[],
-  presets: readonly string[] = [],
-): string | undefined {
+export function notReadOnly(program: string, args: readonly string[], preset?: Preset): string | undefined {
   let why: string | undefined;
   for (const row of readOnlyRows().of(program)) {
-    if (row.preset !== undefined && !presets.includes(row.preset)) continue;
+    if (row.preset !== undefined && row.preset !== preset?.name) continue;
     for (const call of row.calls) {
-      const found = notCalled(call, args, presets);
+      const found = notCalled(call, args, preset);
       if (found === undefined) return undefined;
       why ??= found;
     }
@@ -41,9 +39,9 @@ export function notReadOnly(
 
 const MOST_NESTED = 3;
 
-function notCalled(call: Call, args: readonly string[], presets: readonly string[]): string | undefined {
+function notCalled(call: Call, args: readonly string[], preset: Preset | undefined): string | undefined {
   const { form, subcommands } = call;
-  if (subcommands === undefined) return notCovered(form, args, presets);
+  if (subcommands === undefined) return notCovered(form, args, preset);
   const front = leading(form, args);
   if ("why" in front) return front.why;
   const rest = args.slice(front.at);
@@ -54,7 +52,7 @@ function notCalled(call: Call, args: readonly string[], presets: readonly string
       ? subcommands.get(path.join(" "))
       : undefined;
     if (forms === undefined) continue;
-    const whys = forms.map((one) => notCovered(one, rest.slice(count), presets));
+    const whys = forms.map((one) => notCovered(one, rest.slice(count), preset));
     return whys.includes(undefined) ? undefined : `${path.join(" ")} ${whys[0]}`;
   }
   return isFixed(rest[0] as string)
@@ -62,9 +60,11 @@ function notCalled(call: Call, args: readonly string[], presets: readonly string
     : "with a subcommand that is only known when it runs";
 }
 
-function notCovered(form: Form, args: readonly string[], presets: readonly string[]): string | undefined {
+function notCovered(form: Form, args: readonly string[], preset: Preset | undefined): string | undefined {
   const { reader } = form;
   if (reader === undefined) return outside(form, args);
+  const asking = Object.hasOwn(PRESET_READERS, reader) ? PRESET_READERS[reader] : undefined;
+  if (asking !== undefined && preset !== undefined) return asking(args, preset);
   const read = Object.hasOwn(READERS, reader) ? READERS[reader] : undefined;
-  return read === undefined ? notReadOnly(reader, args, presets) : read(args);
+  return read === undefined ? notReadOnly(reader, args, preset) : read(args);
 }
