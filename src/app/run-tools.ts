@@ -68,7 +68,9 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
       const facts = opened?.transport.facts;
       // Before the target is known, the stricter reading.
       const shell = opened?.locks.shell ?? "sh";
-      const context = facts === undefined ? { shell, cwd } : { shell, cwd, user: facts.user, home: facts.home };
+      const pane = opened?.identity.shellName ?? "sh";
+      const user = facts === undefined ? {} : { user: facts.user, home: facts.home };
+      const context = { shell, pane, cwd, ...user };
       return judgeShell(command, shellRules(config), context);
     },
     judgeWrite: async (path, asked) => {

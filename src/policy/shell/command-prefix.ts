@@ -1,6 +1,7 @@
 /** What "always" remembers of a command: a word prefix narrow enough that the operator knows what was allowed. */
 import { words } from "../../lib/words.ts";
 import { readOptions, rowOf } from "./known-options.ts";
+import { outsideCommonGrammar } from "./syntax/common-grammar.ts";
 import { programName } from "./syntax/field.ts";
 import type { ShellJudgement } from "../verdict.ts";
 
@@ -21,6 +22,8 @@ export function prefixesOf(text: string, judgement: ShellJudgement): readonly Co
   if (verdict.kind !== "ask" || risk === "high" || privesc || uncertain.length > 0) return undefined;
   // Words do not show redirections or assignments; a remembered `make` must not cover `make > ~/.profile`.
   if (/[<>`$(){}]/.test(text) || /(^|[\s;&|])[A-Za-z_]\w*=/.test(text)) return undefined;
+  // It runs in the operator's own shell, which may be fish: there \x2d is a dash.
+  if (outsideCommonGrammar(text) !== undefined) return undefined;
   const asking = commands.filter((command) => command.verdict !== "allow");
   if (asking.length === 0 || asking.some((command) => command.verdict === "deny" || command.words.length === 0))
     return undefined;

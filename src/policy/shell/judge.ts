@@ -7,6 +7,7 @@ import { gitDanger } from "./dangers/git.ts";
 import { otherReadings } from "./dangers/readings.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
+import { isBash, outsideCommonGrammar } from "./syntax/common-grammar.ts";
 import { HOME, isUnknown, readable, shown } from "./syntax/field.ts";
 import { namesBuddy } from "../secret-files.ts";
 import type { Preset } from "./read-only/operator.ts";
@@ -21,6 +22,8 @@ import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } fr
 export interface ShellContext {
   /** The shell that runs what is not asked about: `bash` unless given. Any other name means a machine without bash. */
   readonly shell?: string;
+  /** The operator's own shell, in which everything else runs: what a list allows must mean the same in it. */
+  readonly pane?: string;
   /** The directory of the shell, absolute, where it is known. */
   readonly cwd?: string;
   /** A home directory is one whatever its path is; this names it where it is unusual. */
@@ -41,7 +44,8 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
   const elsewhere = judged.some((item) => item.danger !== undefined)
     ? undefined
     : dangerElsewhere(walked, context, cwd);
-  const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd, elsewhere });
+  const own = readOnly || isBash(context.pane) ? undefined : outsideCommonGrammar(command);
+  const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd, elsewhere, own });
   const danger =
     elsewhere !== undefined ||
     judged.some((item) => item.danger !== undefined) ||
@@ -167,12 +171,15 @@ function overall(
     readOnly,
     cwd,
     elsewhere,
+    own,
   }: {
     uncertain: readonly string[];
     rules: ShellRules;
     readOnly: boolean;
     cwd: string | undefined;
     elsewhere: Danger | undefined;
+    /** Why the operator's own shell may read it differently. */
+    own: string | undefined;
   },
 ): Verdict {
   const dangers = judged.flatMap((item) => (item.danger === undefined ? [] : [item.danger]));
@@ -203,6 +210,7 @@ function overall(
   if (effect !== undefined) return { kind: "ask", why: effect };
   const secret = secretInput(walked, cwd) ?? secretPassedOn(walked, cwd);
   if (secret !== undefined) return { kind: "ask", why: secret };
+  if (own !== undefined) return { kind: "ask", why: own };
   if (judged.length === 0 && rules.autoApprove === "none") return { kind: "ask", why: "shell_auto_approve is none" };
   return {
     kind: "allow",

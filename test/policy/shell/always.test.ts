@@ -141,3 +141,21 @@ describe("the developer preset", () => {
     expect(DEVELOPER.filter((entry) => rowOf(entry.split(" ")) === undefined)).toEqual([]);
   });
 });
+
+describe("what a list allows runs in the operator's own shell", () => {
+  const rules = { ...RULES, allow: ["make", "pytest"] };
+  const kind = (text: string, pane: string) => judgeShell(text, rules, { pane }).verdict.kind;
+  test.each(["make \\x2d-eval=x", "pytest \\x2dpevil", "make (touch P)", "make =x", "make ~x/y", "make 'a\\\\'"])(
+    "%s asks in fish and zsh",
+    (text) => {
+      expect([kind(text, "fish"), kind(text, "zsh")]).toEqual(["ask", "ask"]);
+    },
+  );
+  test("plain words run unasked in every shell", () => {
+    for (const pane of ["bash", "zsh", "fish", "sh"]) expect(kind("cd x && make -j4 all 2>&1", pane)).toBe("allow");
+  });
+  test("always is not offered for what shells read differently", () => {
+    for (const text of ["pytest \\x2dpevil", "make 'a\\\\'", "mkdir =x"])
+      expect(prefixesOf(text, judgeShell(text, RULES))).toBeUndefined();
+  });
+});
