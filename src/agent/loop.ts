@@ -168,6 +168,9 @@ async function ask(
             wait_ms: event.waitMs,
           });
           break;
+        case "notice":
+          agent.publish({ type: "warning", message: event.message });
+          break;
         case "tool-call":
           break;
         case "done":

@@ -3,26 +3,75 @@ import { isatty } from "node:tty";
 import type { SignInScreen } from "../auth/sign-in.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { clip } from "../lib/graphemes.ts";
+import { startChild } from "../lib/start-child.ts";
+import type { LoadedConfig } from "../config/load.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import { stderrLine } from "../lib/stderr-line.ts";
 
-/** The store and server behind a login profile; throws for a profile that needs no sign-in. */
+/** The store and server behind a login profile; throws for a profile that needs no sign-in, with what it needs. */
 export async function openSignIn(name: string | undefined, globals: GlobalOptions) {
   const { loadConfiguration } = await import("./configuration.ts");
-  const { resolveProfile, profileNames } = await import("../config/profiles.ts");
+  const { profileNames } = await import("../config/profiles.ts");
+  const { isLocal } = await import("../config/keys.ts");
   const loaded = await loadConfiguration(globals);
-  const profile = resolveProfile(loaded, name);
+  const profile = await chosenProfile(loaded, name);
   if (profile.auth !== "login") {
     const { models } = loaded.config;
     const others = profileNames(loaded).filter((other) => models[other]?.auth === "login");
-    throw new BuddyError("usage", `profile ${profile.name} needs no sign-in`, {
-      hint:
-        others.length === 0
-          ? 'A profile with auth = "login" does.'
-          : `Profiles with a sign-in: ${others.join(", ")}; for example: buddy login ${others[0]}`,
+    throw new BuddyError("usage", `profile ${profile.name} uses a key, not a sign-in`, {
+      hint: [
+        keyAdvice(profile),
+        ...(others.length === 0 ? [] : [`Profiles with a sign-in: ${others.join(", ")}`]),
+      ].join("\n"),
     });
   }
   return { profile: profile.name, provider: PROVIDER, ...(await signInParts()) };
+}
+
+interface ChosenProfile {
+  readonly name: string;
+  readonly auth: "api-key" | "login";
+  readonly baseUrl: string;
+  readonly variable?: string | undefined;
+}
+
+/** A profile whose key is missing is named all the same: signing in is how it gets one. */
+async function chosenProfile(loaded: LoadedConfig, name: string | undefined): Promise<ChosenProfile> {
+  const { resolveProfile } = await import("../config/profiles.ts");
+  const settings = loaded.config.models[name ?? loaded.config.agent.model];
+  if (settings === undefined) return resolveProfile(loaded, name);
+  return {
+    name: name ?? loaded.config.agent.model,
+    auth: settings.auth,
+    baseUrl: settings.api_base_url,
+    variable: settings.api_key_env,
+  };
+}
+
+function keyAdvice({ name, baseUrl, variable }: ChosenProfile): string {
+  const host = URL.parse(baseUrl)?.host ?? baseUrl;
+  return variable === undefined
+    ? `Get a key from ${host} and set BUDDY_API_KEY, or api_key_file in [models.${name}].`
+    : `Get a key from ${host}, then: export ${variable}=…`;
+}
+
+/** Whether the profile's key can be had from OpenRouter with the browser. */
+export async function isOpenRouter(name: string | undefined, globals: GlobalOptions): Promise<boolean> {
+  const { loadConfiguration } = await import("./configuration.ts");
+  const { baseUrl } = await chosenProfile(await loadConfiguration(globals), name);
+  return /(^|\.)openrouter\.ai$/.test(URL.parse(baseUrl)?.hostname ?? "");
+}
+
+/** Shows an address in the browser of this machine; without one the user opens it. */
+export function openInBrowser(url: string): void {
+  const program = process.platform === "darwin" ? "open" : "xdg-open";
+  const display = process.platform === "darwin" || process.env["DISPLAY"] || process.env["WAYLAND_DISPLAY"];
+  if (!display || Bun.which(program) === null) return;
+  try {
+    startChild([program, url], { stdin: "ignore", stdout: "ignore", stderr: "ignore", detached: true }).unref();
+  } catch {
+    // The address stands on the screen.
+  }
 }
 
 export const PROVIDER = "openai";

@@ -1,8 +1,10 @@
-/** OpenAI's device-code sign-in: ask for a code, wait until the user has entered it, exchange it, refresh, revoke. */
+/** OpenAI's sign-in: a device code or the browser of this machine; exchange, refresh, revoke. */
+import { boundedText } from "../lib/bounded-text.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { isLoopback } from "../lib/is-loopback.ts";
 import { pause } from "../lib/pause.ts";
 import { proxyFor, proxyLabel } from "../lib/proxy.ts";
+import { browserFlow } from "./browser-flow.ts";
 import { isToken, LAST_DATE, type SignIn } from "./store.ts";
 
 export class OpenAiDevice {
@@ -24,7 +26,7 @@ export class OpenAiDevice {
     const { status, body } = await this.#post(path, json({ client_id: CLIENT_ID }), signal);
     if (status === 404)
       throw new BuddyError("auth", `device-code sign-in is not enabled at ${this.issuer}`, {
-        hint: "Enable device codes in the security settings of your account, or use a profile with an API key.",
+        hint: "Use the browser of this machine: buddy login --browser\nOr enable device codes in the security settings of your account, or use a profile with an API key.",
       });
     const userCode = body.user_code ?? body.usercode;
     if (status !== 200 || typeof body.device_auth_id !== "string" || typeof userCode !== "string")
@@ -39,7 +41,7 @@ export class OpenAiDevice {
     };
   }
 
-  /** Waits for the user; `onWait` is told the time left before each look. */
+  /** Waits for the user; `onWait` gets the time left before each look. */
   async finish(code: DeviceCode, signal: AbortSignal, onWait: (leftMs: number) => void): Promise<SignIn> {
     let interval = code.intervalMs;
     let misses = 0;
@@ -66,13 +68,47 @@ export class OpenAiDevice {
     }
   }
 
+  /** With the browser of this machine: the address to open, and a wait for its answer. */
+  async browser(signal: AbortSignal, onAddress: (url: string) => void, ports = BROWSER_PORTS): Promise<SignIn> {
+    const flow = await browserFlow({
+      ports,
+      path: "/auth/callback",
+      checksState: true,
+      address: ({ redirectUri, challenge, state }) =>
+        `${this.issuer}/oauth/authorize?${new URLSearchParams({
+          response_type: "code",
+          client_id: CLIENT_ID,
+          redirect_uri: redirectUri,
+          scope: "openid profile email offline_access",
+          code_challenge: challenge,
+          code_challenge_method: "S256",
+          id_token_add_organizations: "true",
+          codex_cli_simplified_flow: "true",
+          originator: "buddy",
+          state,
+        })}`,
+    });
+    try {
+      onAddress(flow.url);
+      const code = await flow.code(signal);
+      return await this.#exchange({ authorization_code: code, code_verifier: flow.verifier }, signal, flow.redirectUri);
+    } finally {
+      flow.close();
+    }
+  }
+
+  /** Only a refusal of the token itself ends the sign-in; anything else may pass. */
   async refresh(current: SignIn, signal: AbortSignal): Promise<SignIn> {
     const request = { client_id: CLIENT_ID, grant_type: "refresh_token", refresh_token: current.refresh_token };
-    const { status, body } = await this.#post("/oauth/token", json(request), signal);
-    if (status === 400 || status === 401 || status === 403)
-      throw new SignInEnded("auth", "the sign-in is no longer valid", { hint: "Sign in again with: buddy login" });
-    if (status !== 200) throw unexpected("refreshing the sign-in", status, body);
-    return signIn({ ...tokensOf(current), ...strings(body) }, current);
+    for (let attempt = 1; ; attempt++) {
+      const { status, body } = await this.#post("/oauth/token", json(request), signal);
+      if (status === 200) return signIn({ ...tokensOf(current), ...strings(body) }, current);
+      if (status === 401 || /invalid_grant|refresh_token_(expired|reused|invalidated)/.test(String(errorCode(body))))
+        throw new SignInEnded("auth", "the sign-in is no longer valid", { hint: "Sign in again with: buddy login" });
+      if ((status < 500 && status !== 429) || attempt >= REFRESH_TRIES)
+        throw unexpected("refreshing the sign-in", status, body);
+      await pause(REFRESH_WAIT_MS * attempt, signal);
+    }
   }
 
   async revoke(current: SignIn, signal: AbortSignal): Promise<void> {
@@ -81,14 +117,18 @@ export class OpenAiDevice {
     if (status !== 200) throw unexpected("revoking the sign-in", status, body);
   }
 
-  async #exchange(granted: Record<string, unknown>, signal: AbortSignal): Promise<SignIn> {
+  async #exchange(
+    granted: Record<string, unknown>,
+    signal: AbortSignal,
+    redirectUri = `${this.issuer}/deviceauth/callback`,
+  ): Promise<SignIn> {
     const { authorization_code, code_verifier } = granted;
     if (typeof authorization_code !== "string" || typeof code_verifier !== "string")
       throw unexpected("waiting for the code", 200, granted);
     const form = new URLSearchParams({
       grant_type: "authorization_code",
       code: authorization_code,
-      redirect_uri: `${this.issuer}/deviceauth/callback`,
+      redirect_uri: redirectUri,
       client_id: CLIENT_ID,
       code_verifier,
     });
@@ -104,15 +144,17 @@ export class OpenAiDevice {
     let text: string;
     const url = new URL(this.issuer + path);
     const proxy = proxyFor(url, process.env);
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new Error("no answer within 30 s")), REQUEST_TIMEOUT_MS);
     try {
       response = await fetch(url, {
         ...init,
         method: "POST",
         redirect: "error",
-        signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
+        signal: AbortSignal.any([signal, late.signal]),
         proxy: proxy ?? false,
       } as BunFetchRequestInit);
-      text = (await response.text()).slice(0, 1 << 20);
+      ({ text } = await boundedText(response, MOST_BYTES));
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       const via = proxy === undefined ? "" : ` through the proxy ${proxyLabel(proxy)}`;
@@ -120,6 +162,8 @@ export class OpenAiDevice {
         hint: "Check the network and proxy settings, then try again.",
         cause: error,
       });
+    } finally {
+      clearTimeout(timer);
     }
     try {
       const body: unknown = JSON.parse(text);
@@ -150,6 +194,12 @@ const DEFAULT_INTERVAL_S = 5;
 const MOST_MISSES = 5;
 const SLOW_DOWN_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** An answer is a few tokens. */
+const MOST_BYTES = 1 << 20;
+/** The ports that the provider comes back to. */
+const BROWSER_PORTS: readonly number[] = [1455, 1457];
+const REFRESH_TRIES = 3;
+const REFRESH_WAIT_MS = 300;
 /** Assumed where a token does not say. */
 const TOKEN_LIFETIME_MS = 60 * 60_000;
 

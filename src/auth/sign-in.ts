@@ -10,6 +10,27 @@ export interface SignInScreen {
   progress(text: string | undefined): void;
 }
 
+/** The same with the browser of this machine. */
+export async function signInWithBrowser(
+  { device, store, provider }: { device: OpenAiDevice; store: AuthStore; provider: string },
+  screen: SignInScreen,
+  open: (url: string) => void,
+  signal: AbortSignal,
+): Promise<SignIn> {
+  await store.checkWritable(signal);
+  try {
+    const signedIn = await device.browser(signal, (url) => {
+      screen.say(`To sign in, open this address in a browser on this machine:\n\n    ${url}\n`);
+      open(url);
+      screen.progress("waiting for the browser");
+    });
+    await store.update(provider, async () => signedIn, signal);
+    return signedIn;
+  } finally {
+    screen.progress(undefined);
+  }
+}
+
 /** Stores the sign-in and returns it; Ctrl-C (the signal) leaves everything as it was. */
 export async function signIn(
   { device, store, provider }: { device: OpenAiDevice; store: AuthStore; provider: string },

@@ -5,6 +5,8 @@ import { type AuthStore, AuthUnwritable, type SignIn } from "./store.ts";
 
 export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "openai") {
   let inFlight: Promise<SignIn> | undefined;
+  /** The token that requests of this process carry. */
+  let handed: string | undefined;
 
   /** `used` is the token known to be too old or refused; another process may have replaced it meanwhile. */
   async function renew(used: SignIn, forced: boolean, signal: AbortSignal): Promise<SignIn> {
@@ -16,6 +18,9 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
         try {
           return await device.refresh(current, signal);
         } catch (error) {
+          // Another process may have renewed it without a lock: its token is as good.
+          const stored = error instanceof SignInEnded ? store.read(provider) : undefined;
+          if (stored !== undefined && stored.refresh_token !== current.refresh_token) return stored;
           // The refresh is ahead of time: as long as the token itself holds, a sign-in server that is down does not matter.
           if (!forced && current.expires_at > Date.now() && !(error instanceof SignInEnded)) return current;
           throw error;
@@ -34,7 +39,9 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
     ): Promise<{ accessToken: string; accountId?: string }> {
       let current = store.read(provider);
       if (current === undefined) throw notSignedIn();
-      if (options.forceRefresh === true || !fresh(current)) {
+      // A refused token that is no longer the stored one says nothing about the stored one.
+      const refused = options.forceRefresh === true && (handed === undefined || handed === current.access_token);
+      if (refused || !fresh(current)) {
         const known = current;
         inFlight ??= renew(current, options.forceRefresh === true, signal)
           .catch((error: unknown) => {
@@ -47,6 +54,7 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
           });
         current = await inFlight;
       }
+      handed = current.access_token;
       return {
         accessToken: current.access_token,
         ...(current.account_id === undefined ? {} : { accountId: current.account_id }),

@@ -1,11 +1,11 @@
 /** The key of a profile: BUDDY_API_KEY or --api-key first, then the profile's one source. */
-import { readFileSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-error.ts";
 import type { LoadedConfig } from "./load.ts";
 import { describeOrigin, type Origin, shownPath } from "./origin.ts";
-import { expandHome } from "./paths.ts";
+import { buddyPaths, expandHome } from "./paths.ts";
 import type { ProfileSettings } from "./schema.ts";
 
 export interface ProfileKey {
@@ -28,6 +28,8 @@ export function findKey(loaded: LoadedConfig, owner: KeyOwner, settings: Profile
   }
   const own = ownKey(loaded, owner, settings);
   if (own !== undefined) return own;
+  const granted = grantedKey(loaded, owner);
+  if (granted !== undefined) return granted;
   if (settings.api_key_command !== undefined || hasCredentialHeader(settings)) return undefined;
   if (owner.auth === "login" || isLocal(owner.baseUrl)) return undefined;
   throw new BuddyError("auth", `profile ${owner.name} has no key for ${new URL(owner.baseUrl).host}`, {
@@ -43,11 +45,14 @@ function hasCredentialHeader({ headers = {} }: ProfileSettings): boolean {
   return Object.keys(headers).some((name) => /^(authorization|.*api-?key|.*token)$/i.test(name));
 }
 
-function ownKey(loaded: LoadedConfig, { name }: KeyOwner, settings: ProfileSettings): ProfileKey | undefined {
+function ownKey(loaded: LoadedConfig, owner: KeyOwner, settings: ProfileSettings): ProfileKey | undefined {
+  const { name } = owner;
   const at = (key: string) => describeOrigin(loaded.origins.get(`models.${name}.${key}`) ?? DEFAULT, loaded);
   if (settings.api_key_env !== undefined) {
     const value = loaded.env[settings.api_key_env]?.trim();
     if (value !== undefined && value !== "") return checked(value, `the variable ${settings.api_key_env}`, name);
+    const granted = grantedKey(loaded, owner);
+    if (granted !== undefined) return granted;
     if (settings.auth === "login") return undefined;
     throw new BuddyError("auth", `profile ${name} takes its key from ${settings.api_key_env}, which is not set`, {
       hint: `export ${settings.api_key_env}=…, or set BUDDY_API_KEY (api_key_env is ${at("api_key_env")})`,
@@ -56,6 +61,20 @@ function ownKey(loaded: LoadedConfig, { name }: KeyOwner, settings: ProfileSetti
   if (settings.api_key_file !== undefined) return keyFromFile(loaded, name, settings.api_key_file, at("api_key_file"));
   if (settings.api_key !== undefined) return checked(settings.api_key.trim(), `api_key ${at("api_key")}`, name);
   return undefined;
+}
+
+/** Where `buddy login` keeps the key that a provider granted. */
+export function providerKeyFile(directory: string, provider: string): string {
+  return join(directory, "keys", provider);
+}
+
+/** A key that `buddy login` got for this endpoint. */
+function grantedKey(loaded: LoadedConfig, { name, baseUrl }: KeyOwner): ProfileKey | undefined {
+  const directory = buddyPaths(loaded.env)?.dir;
+  if (directory === undefined || !/(^|\.)openrouter\.ai$/.test(new URL(baseUrl).hostname)) return undefined;
+  const path = providerKeyFile(directory, "openrouter");
+  if (!existsSync(path)) return undefined;
+  return keyFromFile(loaded, name, path, "made by buddy login");
 }
 
 const DEFAULT: Origin = { kind: "default" };

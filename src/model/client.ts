@@ -98,6 +98,8 @@ class HttpModelClient implements ModelClient {
   #info: ModelInfo | undefined;
   /** The server was asked for its window. */
   #asked = false;
+  /** In place of the profile's, where the sign-in does not offer that one. */
+  #fallback: string | undefined;
 
   constructor(options: ModelOptions) {
     this.#options = options;
@@ -185,6 +187,14 @@ class HttpModelClient implements ModelClient {
         if (shown) yield { type: "discard" };
         continue;
       }
+      const fallback = await this.#otherModel(error, signal);
+      if (fallback !== undefined) {
+        yield {
+          type: "notice",
+          message: `${this.profile.model} is not available with this sign-in; using ${fallback}`,
+        };
+        continue;
+      }
       if (!error.retryable || attempt > (error.retryOnce ? Math.min(1, retries) : retries)) throw error;
       const wait = waitBefore(attempt, error.retryAfterMs, first);
       if (wait > MAX_WAIT_MS || waited + wait > maxRetryMs) throw tooLong(error, wait);
@@ -196,6 +206,15 @@ class HttpModelClient implements ModelClient {
       waited += wait;
       attempt++;
     }
+  }
+
+  /** The models of a subscription change: one that is gone is replaced by the first that is offered. */
+  async #otherModel(error: ModelError, signal: AbortSignal): Promise<string | undefined> {
+    if (error.reason !== "unknown-model" || !this.#endpoint.usesLogin || this.#fallback !== undefined) return undefined;
+    const { listModels } = await import("./list-models.ts");
+    const offered = await listModels(this.#options, signal).catch(() => []);
+    const others = offered.map(({ id }) => id).filter((id) => id !== this.profile.model);
+    return (this.#fallback = others.find((id) => /codex/.test(id)) ?? others[0]);
   }
 
   #done(request: ModelRequest, { message, usage, finish, writtenCall }: Reply): ModelEvent {
@@ -245,7 +264,7 @@ class HttpModelClient implements ModelClient {
     const body = this.#protocol.body(
       { ...request, messages },
       {
-        model,
+        model: this.#fallback ?? model,
         // The login endpoint only streams, and takes no sampling parameters.
         stream: login || (stream && !adjusted.has("stream")),
         maxTokens: login ? undefined : maxTokens,

@@ -118,6 +118,8 @@ export type ModelEvent =
       readonly reason: string;
       readonly waitMs: number;
     }
+  /** Something the user should know of. */
+  | { readonly type: "notice"; readonly message: string }
   /** What was streamed so far belongs to an attempt that failed. */
   | { readonly type: "discard" }
   | {

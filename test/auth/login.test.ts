@@ -313,3 +313,78 @@ test.each(["auth.json", "auth.json.lock"])(
     expect(readdirSync(directory)).toEqual([name]);
   },
 );
+
+describe("the browser of this machine", () => {
+  const withBrowser = async (behaviour: LoginBehaviour, signal = never) => {
+    await using server = startLoginServer(behaviour);
+    const device = new OpenAiDevice(server.url);
+    const visits: Promise<Response>[] = [];
+    const result = await device.browser(signal, (url) => visits.push(fetch(url)), [0]);
+    return { result, page: await (await visits[0])?.text() };
+  };
+
+  test("comes back with a code that only this process can use", async () => {
+    const { result, page } = await withBrowser({});
+    expect(result).toMatchObject({ refresh_token: "refresh-1-secret", account_id: "acct-42" });
+    expect(page).toContain("Signed in");
+  });
+
+  test("declined is an error of the sign-in", async () => {
+    const error = await caught(withBrowser({ declines: true }));
+    expect(error).toMatchObject({ code: "auth", message: expect.stringContaining("declined") });
+  });
+
+  test("a page that does not know the state is not listened to", async () => {
+    const abort = new AbortController();
+    await using server = startLoginServer({ foreignState: true });
+    const signIn = new OpenAiDevice(server.url).browser(
+      abort.signal,
+      (url) => {
+        void fetch(url).then(({ status }) => abort.abort(new Error(`answered ${status}`)));
+      },
+      [0],
+    );
+    await expect(signIn).rejects.toThrow("answered 400");
+  });
+});
+
+describe("refreshing", () => {
+  const signedIn = async (behaviour: LoginBehaviour) => {
+    const server = startLoginServer(behaviour);
+    const tokens = server.issue();
+    await store.update("openai", async () => ({ ...tokens, issued_at: Date.now(), expires_at: Date.now() + 60_000 }));
+    return { server, source: tokenSource(store, new OpenAiDevice(server.url)) };
+  };
+
+  test("a server error is tried again", async () => {
+    const { server, source } = await signedIn({});
+    server.state.failures = 2;
+    await source.token({ forceRefresh: true }, never);
+    expect(server.state.refreshes).toBe(1);
+    await server[Symbol.asyncDispose]();
+  });
+
+  test.each([
+    [403, {}, false],
+    [400, { error: "invalid_request" }, false],
+    [400, { error: "invalid_grant" }, true],
+    [401, {}, true],
+  ])("HTTP %d %j ends the sign-in: %p", async (status, body, ends) => {
+    const { server, source } = await signedIn({ failure: { status, body } });
+    server.state.failures = 9;
+    const error = await caught(source.token({ forceRefresh: true }, never));
+    expect([error?.code, error?.constructor.name === "SignInEnded"]).toEqual(["auth", ends]);
+    await server[Symbol.asyncDispose]();
+  });
+
+  test("a token that another process renewed meanwhile is used, not renewed again", async () => {
+    const { server, source } = await signedIn({});
+    await source.token({}, never);
+    const before = server.state.refreshes;
+    const other = { access_token: "newer", refresh_token: "r2", issued_at: Date.now(), expires_at: Date.now() + 3.6e6 };
+    await store.update("openai", async () => other);
+    expect(await source.token({ forceRefresh: true }, never)).toEqual({ accessToken: "newer" });
+    expect(server.state.refreshes).toBe(before);
+    await server[Symbol.asyncDispose]();
+  });
+});

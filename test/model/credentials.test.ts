@@ -181,3 +181,35 @@ describe("signed in", () => {
     });
   });
 });
+
+test("a model that the sign-in no longer offers is replaced, and that is said", async () => {
+  const web = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      if (request.method === "GET") return Response.json({ models: [{ slug: "gpt-new" }, { slug: "gpt-new-codex" }] });
+      const { model } = (await request.json()) as { model: string };
+      if (model === "gpt-old")
+        return Response.json(
+          { detail: "The 'gpt-old' model is not supported when using Codex with a ChatGPT account." },
+          { status: 400 },
+        );
+      const output = [{ type: "message", content: [{ type: "output_text", text: model }] }];
+      return new Response(`data: ${JSON.stringify({ type: "response.completed", response: { output } })}\n\n`);
+    },
+  });
+  const client = createModelClient(
+    modelOptions(`${web.url}codex`, {
+      api: "responses",
+      auth: "login",
+      model: "gpt-old",
+      login: { token: async () => ({ accessToken: "t" }) },
+    }),
+  );
+  const events = await collect(client);
+  expect(events.find((event) => event.type === "notice")).toMatchObject({
+    message: expect.stringContaining("using gpt-new-codex"),
+  });
+  expect(events.at(-1)).toMatchObject({ type: "done", message: { content: "gpt-new-codex" } });
+  await web.stop(true);
+});

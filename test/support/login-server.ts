@@ -11,6 +11,10 @@ export function startLoginServer(behaviour: LoginBehaviour = {}) {
     refreshToken: "",
     bodies: [] as string[],
     down: false,
+    /** Of a sign-in with the browser. */
+    challenge: "",
+    /** So many requests for a token fail. */
+    failures: 0,
   };
   let serial = 0;
   const tokens = () => {
@@ -28,7 +32,7 @@ export function startLoginServer(behaviour: LoginBehaviour = {}) {
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
-      const { pathname } = new URL(request.url);
+      const { pathname, searchParams } = new URL(request.url);
       const body = await request.text();
       state.bodies.push(`${pathname} ${body}`);
       if (state.down) return new Response("<html>bad gateway</html>", { status: 502 });
@@ -50,10 +54,25 @@ export function startLoginServer(behaviour: LoginBehaviour = {}) {
           if (!state.approved || state.polls <= (behaviour.pendingPolls ?? 2))
             return json({}, state.polls % 2 ? 403 : 404);
           return json({ authorization_code: "code-1", code_challenge: "challenge", code_verifier: "verifier-1" });
+        case "/oauth/authorize": {
+          state.challenge = searchParams.get("code_challenge") ?? "";
+          const back = new URL(searchParams.get("redirect_uri") ?? "");
+          back.searchParams.set("state", behaviour.foreignState ? "forged" : (searchParams.get("state") ?? ""));
+          if (behaviour.declines) back.searchParams.set("error", "access_denied");
+          else back.searchParams.set("code", "code-2");
+          return Response.redirect(back.href, 302);
+        }
         case "/oauth/token": {
           const form = new URLSearchParams(body);
+          if (state.failures > 0) {
+            state.failures -= 1;
+            return json(behaviour.failure?.body ?? {}, behaviour.failure?.status ?? 500);
+          }
           if (form.get("grant_type") === "authorization_code") {
-            const right = form.get("code") === "code-1" && form.get("code_verifier") === "verifier-1";
+            const proof = new Bun.CryptoHasher("sha256").update(form.get("code_verifier") ?? "").digest("base64url");
+            const right =
+              (form.get("code") === "code-1" && form.get("code_verifier") === "verifier-1") ||
+              (form.get("code") === "code-2" && proof === state.challenge);
             if (behaviour.garbage === "exchange") return new Response("no json here");
             return right ? json(tokens()) : json({ error: "invalid_grant" }, 400);
           }
@@ -101,6 +120,12 @@ export interface LoginBehaviour {
   /** Seconds the server's clock is ahead of this machine's. */
   readonly skew?: number;
   readonly keepRefreshToken?: boolean;
+  /** The browser brings a state that is not ours. */
+  readonly foreignState?: boolean;
+  /** The user declines in the browser. */
+  readonly declines?: boolean;
+  /** How a token request fails. */
+  readonly failure?: { readonly status: number; readonly body: unknown };
 }
 
 function jwt(behaviour: LoginBehaviour, serial: number, claims: Record<string, unknown> = {}): string {

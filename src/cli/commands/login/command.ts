@@ -7,29 +7,53 @@ export const command = defineCommand({
   name: "login",
   args: {
     profile: { type: "positional", required: false, description: "the profile to sign in for (default: the active)" },
-    check: { type: "boolean", description: "tell whether you are signed in and until when" },
+    browser: { type: "boolean", description: "use the browser of this machine instead of a code" },
+    check: { type: "boolean", description: "show whether you are signed in and until when" },
     reset: { type: "boolean", description: "sign out: revoke and remove what is stored" },
   },
   examples: [
     ["buddy login", "shows an address and a code to enter there"],
+    ["buddy login --browser", "opens the browser of this machine"],
+    ["buddy login deepseek", "a profile on OpenRouter: gets a key with the browser"],
     ["buddy login --check", "exit code 4 when not signed in"],
   ],
   async run({ args, globals }) {
-    if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset contradict each other");
-    const { openSignIn } = await import("../../../app/sign-in.ts");
+    if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset cannot be combined");
+    const { isOpenRouter, openSignIn } = await import("../../../app/sign-in.ts");
+    if (!args.check && !args.reset && (await isOpenRouter(args.profile, globals))) return openRouter(args.profile);
     const account = await openSignIn(args.profile, globals);
     if (args.check) return check(account);
     if (args.reset) return reset(account);
-    return login(account);
+    return login(account, args.browser === true);
   },
 });
 
+/** The key goes into a file that every profile on OpenRouter finds. */
+async function openRouter(profile: string | undefined): Promise<ExitCode> {
+  const { openInBrowser, untilInterrupted } = await import("../../../app/sign-in.ts");
+  const { openRouterKey } = await import("../../../auth/openrouter.ts");
+  const { requirePaths } = await import("../../../config/paths.ts");
+  const { providerKeyFile } = await import("../../../config/keys.ts");
+  const { writeFileAtomic } = await import("../../../lib/atomic-file.ts");
+  const path = providerKeyFile(requirePaths(process.env, "the key", "auth").dir, "openrouter");
+  const home = process.env["BUDDY_OPENROUTER_URL"];
+  const key = await untilInterrupted((signal) =>
+    openRouterKey({ say: (text) => stderrLine(text), open: openInBrowser }, signal, home ? { home, ports: [0] } : {}),
+  );
+  writeFileAtomic(path, `${key}\n`);
+  stderrLine(`The key is in ${path}. Try:  buddy exec${profile === undefined ? "" : ` -m ${profile}`} "hello"`);
+  return EXIT.ok;
+}
+
 type Account = Awaited<ReturnType<typeof import("../../../app/sign-in.ts").openSignIn>>;
 
-async function login({ device, store, provider, profile }: Account): Promise<ExitCode> {
-  const { signIn } = await import("../../../auth/sign-in.ts");
-  const { signInScreen, untilInterrupted } = await import("../../../app/sign-in.ts");
-  await untilInterrupted((signal) => signIn({ device, store, provider }, signInScreen(), signal));
+async function login({ device, store, provider, profile }: Account, browser: boolean): Promise<ExitCode> {
+  const { signIn, signInWithBrowser } = await import("../../../auth/sign-in.ts");
+  const { openInBrowser, signInScreen, untilInterrupted } = await import("../../../app/sign-in.ts");
+  const parts = { device, store, provider };
+  await untilInterrupted((signal) =>
+    browser ? signInWithBrowser(parts, signInScreen(), openInBrowser, signal) : signIn(parts, signInScreen(), signal),
+  );
   stderrLine(`Signed in. Profile ${profile} is ready: try  buddy exec -m ${profile} "hello"`);
   return EXIT.ok;
 }
