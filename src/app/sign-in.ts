@@ -18,9 +18,11 @@ export async function openSignIn(name: string | undefined, globals: GlobalOption
   if (profile.auth !== "login") {
     const { models } = loaded.config;
     const others = profileNames(loaded).filter((other) => models[other]?.auth === "login");
-    throw new BuddyError("usage", `profile ${profile.name} uses a key, not a sign-in`, {
+    const needsNone = profile.baseUrl === "" || isLocal(profile.baseUrl);
+    const what = needsNone ? "needs no sign-in" : "uses a key, not a sign-in";
+    throw new BuddyError("usage", `profile ${profile.name} ${what}`, {
       hint: [
-        keyAdvice(profile),
+        ...(needsNone ? [] : [keyAdvice(profile)]),
         ...(others.length === 0 ? [] : [`Profiles with a sign-in: ${others.join(", ")}`]),
       ].join("\n"),
     });

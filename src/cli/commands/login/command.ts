@@ -13,10 +13,11 @@ export const command = defineCommand({
   },
   examples: [
     ["buddy login", "shows an address and a code to enter there"],
-    ["buddy login --browser", "opens the browser of this machine"],
-    ["buddy login deepseek", "a profile on OpenRouter: gets a key with the browser"],
     ["buddy login --check", "exit code 4 when not signed in"],
   ],
+  notes:
+    "For a profile on OpenRouter (https://openrouter.ai), the browser of this machine grants a key, which is kept in\n" +
+    "~/.config/buddy/keys/openrouter.",
   async run({ args, globals }) {
     if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset cannot be combined");
     const { isOpenRouter, openSignIn } = await import("../../../app/sign-in.ts");

@@ -11,7 +11,7 @@ export const command = defineCommand({
   },
   examples: [
     ["buddy models", "what the active profile's endpoint offers"],
-    ["buddy models openrouter | grep claude", "search a long list"],
+    ["buddy models --json", "for programs"],
   ],
   async run({ args: { profile: name, json }, globals }) {
     const { loadConfiguration } = await import("../../../app/configuration.ts");
