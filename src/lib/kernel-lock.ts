@@ -10,9 +10,10 @@ export interface KernelLock {
 }
 
 /**
- * Tries once; undefined when another process holds it. SQLite's exclusive transaction is an fcntl lock on every platform
- * buddy runs on; a lock file with a pid in it would have to guess whether its writer still lives. The file stays empty,
- * and stays: removing a lock file that another process may just have opened would give two processes the lock.
+ * Tries once; undefined when another process holds it. SQLite's exclusive transaction is an fcntl lock on every
+ * platform buddy runs on; a lock file with a pid in it would have to guess whether its writer still lives. The file
+ * stays empty, and stays: removing a lock file that another process may just have opened would give two processes the
+ * lock.
  */
 export async function tryLock(path: string): Promise<KernelLock | undefined> {
   requirePlainFiles(path, `${path}-journal`, `${path}-wal`, `${path}-shm`);
@@ -40,7 +41,10 @@ async function tryDatabase(path: string): Promise<KernelLock | undefined> {
 
 const working = new Map<string, boolean>();
 
-/** SQLite calls a file system without locks (NFS without lockd: ENOLCK) busy, too. A file that only we know tells. */
+/**
+ * SQLite calls a file system without locks (NFS without lockd: ENOLCK) busy, too. A file that only we know shows which
+ * it is.
+ */
 async function locksWork(path: string): Promise<boolean> {
   const directory = path.slice(0, path.lastIndexOf("/"));
   const known = working.get(directory);

@@ -1,4 +1,6 @@
-/** Which lines match a regular expression, in bounded time: one that could take long is tried on a thread of its own. */
+/**
+ * Which lines match a regular expression, in bounded time: one that could take long is tried on a thread of its own.
+ */
 
 /** Longer lines are searched up to here: a pattern with one star takes time with the square of the length. */
 export const LONGEST_SEARCHED = 64 * 1024;

@@ -1,4 +1,7 @@
-/** Ordered writes to stdout or stderr: all of it arrives before the exit, and a reader that went away is a fact, not a crash. */
+/**
+ * Ordered writes to stdout or stderr: all of it arrives before the exit, and a reader that went away is a fact, not a
+ * crash.
+ */
 import { fstatSync, writeSync } from "node:fs";
 import { BuddyError } from "./errors.ts";
 import { fileError } from "./file-error.ts";
@@ -56,7 +59,7 @@ export class Output {
     return this.#queue;
   }
 
-  /** The end has come and nobody reads: what still waits is not waited for. */
+  /** The end has come and the reader does not read: what is left is given up. */
   giveUp(): void {
     this.#givenUp = true;
     this.#abandon?.();

@@ -1,4 +1,6 @@
-/** The one way to start a program: no child of buddy ever gets its keys, nor what would change how its runtime behaves. */
+/**
+ * The one way to start a program: no child of buddy ever gets its keys, nor what would change how its runtime behaves.
+ */
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

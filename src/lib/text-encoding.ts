@@ -1,6 +1,8 @@
 /** Which text a file holds: its encoding, byte order mark and line ends, and the way back to the same bytes. */
 
-/** `mixed`: mostly UTF-8 with bytes that belong to no character; shown with replacements, never written from its text. */
+/**
+ * `mixed`: mostly UTF-8 with bytes that belong to no character; shown with replacements, never written from its text.
+ */
 export type TextEncodingName = "utf-8" | "latin1" | "windows-1252" | "mixed";
 export type LineEnds = "none" | "lf" | "crlf" | "mixed";
 

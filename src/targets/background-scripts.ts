@@ -1,9 +1,11 @@
-/** The sh scripts behind BackgroundShells: one private directory a shell on the target, which outlives the connection. */
+/**
+ * The sh scripts behind BackgroundShells: one private directory a shell on the target, which outlives the connection.
+ */
 import { quote } from "./quote.ts";
 
 /**
- * Takes the first argument, what is known of it or "", and sets base: private to the user, below HOME where that can be written. A directory that somebody else made, or a link
- * put in its place, is refused: it would hand them our commands.
+ * Takes the first argument, what is known of it or "", and sets base: private to the user, below HOME where that can be
+ * written. A directory that another user made, or a link in its place, is refused: it would hand them our commands.
  */
 const BASE = `
 mine() {
@@ -29,8 +31,8 @@ fi
 `;
 
 /**
- * `finish` writes the last line of the output file, once, and then the sign that everything is written; `verdict` sets what that line says.
- * Arguments: directory, 0 or what went wrong, anything to do it whoever else had begun to.
+ * `finish` writes the last line of the output file, once, and then the sign that everything is written; `verdict` sets
+ * what that line says. Arguments: directory, 0 or what went wrong, anything to do it whoever else had begun to.
  */
 const FINISH = `
 finish() {
@@ -52,7 +54,7 @@ verdict() {
 const STATE = `
 ${FINISH}isup() {
   kill -0 "$2" 2>/dev/null || return 1
-  # Another process under its number, or a dead one that nobody reaps, does not have the mark.
+  # Another process under its number, or a dead one that was never reaped, does not have the mark.
   [ ! -r "/proc/$2/environ" ] || grep -qs "BUDDY_SHELL=\${1##*/}" "/proc/$2/environ"
 }
 stillup() {
@@ -127,9 +129,10 @@ verdict "$1"; finish "$1" "$c"
 `;
 
 /**
- * Runs beside buddy's connection: command, exit code, time limit, last line. Arguments: directory, seconds, shell, and the process to leave.
- * Its number is the one that is told, so a signal to it ends everything that belongs to the shell. A shell answers a signal at once
- * only while it waits for something in the background; so another one, the recorder, runs the command and outlives a kill -9.
+ * Runs beside buddy's connection: command, exit code, time limit, last line. Arguments: directory, seconds, shell, and
+ * the process to leave. Its number is the one that is reported, so a signal to it ends everything that belongs to the
+ * shell. A shell answers a signal at once only while it waits for something in the background; so another one, the
+ * recorder, runs the command and outlives a kill -9.
  */
 const RUNNER = `
 d=$1 cap=$2 sh=$3 pid=$$ spare=$$
@@ -144,7 +147,7 @@ stop() {
 }
 signalled() {
   again=1
-  # Otherwise somebody ends it already.
+  # Otherwise it is being ended already.
   if [ ! -f "$d/killed" ]; then stop "stopped by SIG$1"; exit 1; fi
 }
 for s in $SIGNALS; do trap "signalled $s" $s; done
@@ -189,13 +192,16 @@ again=1; while [ -n "$again" ]; do again=; wait $recorder; done
 close
 `;
 
-/** With `&` the runner could never catch INT and QUIT, so it is started in the foreground of a shell that it ends with its first steps. */
+/**
+ * With `&` the runner could never catch INT and QUIT, so it is started in the foreground of a shell that it ends with
+ * its first steps.
+ */
 const LAUNCH = '"$@" $$ </dev/null; :';
 
 /**
- * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds, file with exported variables
- * or "". The command on stdin. Prints the directory and the pid. The same id again finds the shell that was started before.
- * The scripts are files: as arguments everyone would see them in `ps`.
+ * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds, file with exported
+ * variables or "". The command on stdin. Prints the directory and the pid. The same id again finds the shell that was
+ * started before. The scripts are files: as arguments everyone would see them in `ps`.
  */
 export const START = `
 ${BASE}
@@ -264,7 +270,9 @@ ${FIND}
 echo "$3 $4" >"$d/seen.$2.new" && mv "$d/seen.$2.new" "$d/seen.$2"
 `;
 
-/** Arguments: base, id. TERM, then KILL, to everything that runs; prints the state, and what an ended one left running. */
+/**
+ * Arguments: base, id. TERM, then KILL, to everything that runs; prints the state, and what an ended one left running.
+ */
 export const KILL = `
 ${FIND}${TREE}${TELL}
 spare=

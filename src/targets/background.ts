@@ -1,4 +1,6 @@
-/** Commands that continue without buddy: started detached on the target, kept in a private directory, found again later. */
+/**
+ * Commands that continue without buddy: started detached on the target, kept in a private directory, found again later.
+ */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../lib/line-filter.ts";
@@ -165,7 +167,9 @@ function readLook(answer: Buffer, limit: number, lines: boolean): { look: Backgr
   return { look: { ...shell, stdout: stdout.toString(), stderr: stderr.toString(), moreBytes }, next };
 }
 
-/** Without half a character at the end; with a filter without half a line, unless no more will come or it is very long. */
+/**
+ * Without half a character at the end; with a filter without half a line, unless no more will come or it is very long.
+ */
 function whole(bytes: Buffer, lines: boolean, last: boolean): Buffer {
   if (last || bytes.length === 0) return bytes;
   if (lines) {

@@ -19,8 +19,8 @@ full() {
 `;
 
 /**
- * `walk` follows p component by component into r, as the kernel would, and goes on by the text alone where nothing exists.
- * Neither realpath nor readlink -f is everywhere; where even readlink is missing, ls tells where a link leads.
+ * `walk` follows p component by component into r, as the kernel would, and continues by the text alone where nothing
+ * exists. Neither realpath nor readlink -f is everywhere; where even readlink is missing, ls shows where a link leads.
  */
 const WALK = `
 target() {
@@ -75,9 +75,9 @@ deny() { ls -ld "$1"; if command -v lsattr >/dev/null 2>&1; then lsattr -d "$1" 
 
 /**
  * Arguments: path, working directory, first line, lines ("" = all), most bytes, user id.
- * Prints mode, links, owner ("" = this user), size, NUL bytes found in the first 8 KiB, line feeds ("" = not counted), 1
- * when the last line is not ended; then the bytes. A small file comes whole, with "whole" instead of the number of NUL
- * bytes: two processes on the target instead of eight.
+ * Prints mode, links, owner ("" = this user), size, NUL bytes found in the first 8 KiB, line feeds ("" = not counted),
+ * 1 when the last line is not ended; then the bytes. A small file comes whole, with "whole" instead of the number of
+ * NUL bytes: two processes on the target instead of eight.
  */
 export const READ = `
 LC_ALL=C; export LC_ALL
@@ -117,14 +117,14 @@ exit 0
 `;
 
 /**
- * Arguments: path, working directory, bytes that must arrive, name for the temporary file, the only place allowed or "".
- * Data on stdin. Prints 1 when the file is new, and where it went.
+ * Arguments: path, working directory, bytes that must arrive, name for the temporary file, the only place allowed or
+ * "". Data on stdin. Prints 1 when the file is new, and where it went.
  *
- * The data is complete on the target before the old file is touched. It replaces the old file by a rename, with the same
- * owner, mode and attributes. In place instead: where those cannot be kept, with ACLs or further hard links, over a mount
- * point, in a closed directory. Then a copy of the old text is made first, the file is made long enough before anything is
- * overwritten, and the copy is put back when that fails. Exit 28: no room, nothing changed; 27: failed and put back;
- * 8: failed, and the copy named on stdout is all that is left of the old text.
+ * The data is complete on the target before the old file is touched. It replaces the old file by a rename, with the
+ * same owner, mode and attributes. In place instead: where those cannot be kept, with ACLs or further hard links, over
+ * a mount point, in a closed directory. Then a copy of the old text is made first, the file is made long enough before
+ * anything is overwritten, and the copy is put back when that fails. Exit 28: no room, nothing changed; 27: failed and
+ * put back; 8: failed, and the copy named on stdout is all that is left of the old text.
  */
 export const WRITE = `
 LC_ALL=C; export LC_ALL

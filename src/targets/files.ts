@@ -40,7 +40,7 @@ export function fileAccess(transport: Transport, options: FileOptions): FileAcce
       const first = Math.max(1, Math.trunc(offset));
       const most = Math.min(Math.max(0, Math.trunc(maxBytes)), MAX_BYTES);
       const lines = limit === undefined ? "" : String(Math.max(0, Math.trunc(limit)));
-      // One byte more than wanted tells a full slice from a cut one.
+      // One byte more than wanted: then a full slice differs from a cut one.
       const args = [String(first), lines, String(most + 1), String(transport.facts.uid)];
       const result = await ask(READ, path, args, signalled(signal));
       if (result.code !== 0) throw failure("read", path, result, transport.facts);

@@ -16,12 +16,15 @@ export function quoteOnOneLine(word: string): string {
 
 /**
  * What ssh and container engines are given to run: a constant that reads the real script from the first line of stdin.
- * The login shell there may be fish or csh, which read backslashes, newlines and `!` in quotes in their own ways; this text
- * has none of them, needs no length limit and shows nothing in `ps`.
+ * The login shell there may be fish or csh, which read backslashes, newlines and `!` in quotes in their own ways; this
+ * text has none of them, needs no length limit and shows nothing in `ps`.
  */
 export const LOADER = `IFS= read -r l && eval "$l"`;
 
-/** The first line for LOADER: the script, with its arguments as "$1", "$2", ...; only for a shell of that name, if given. */
+/**
+ * The first line for LOADER: the script, with its arguments as "$1", "$2", ...; only for a shell of that name, if
+ * given.
+ */
 export function loaderLine(script: string, args: readonly string[] = [], name = ""): string {
   const check = name === "" ? "" : `[ "$0" = ${quote(name)} ] || { echo ${quote(LINE_TAKEN)} >&2; exit 71; }; `;
   const positional = args.length === 0 ? "" : `set -- ${args.map(quoteOnOneLine).join(" ")}; `;

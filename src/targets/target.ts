@@ -1,4 +1,6 @@
-/** The contracts of execution: WHERE a process starts (Transport) × HOW commands run there (Shell), joined in a Target. */
+/**
+ * The contracts of execution: WHERE a process starts (Transport) × HOW commands run there (Shell), joined in a Target.
+ */
 import type { LineEnds, TextEncodingName } from "../lib/text-encoding.ts";
 
 export interface Target extends AsyncDisposable {
@@ -51,7 +53,9 @@ export interface Transport extends AsyncDisposable {
   reconnect(signal?: AbortSignal): Promise<void>;
   /** Whether a real answer comes from the target in time; never reconnects. */
   answers(timeoutMs: number): Promise<boolean>;
-  /** Closes without waiting for the other side, which cleans up by itself: whatever runs or waits locally ends at once. */
+  /**
+   * Closes without waiting for the other side, which cleans up by itself: whatever runs or waits locally ends at once.
+   */
   abandon(): Promise<void>;
   /**
    * Runs a short POSIX sh script there on a standing runner: one round trip, many at once, bytes in and out.
@@ -179,9 +183,11 @@ export interface RunOptions {
   readonly shown?: string;
   /** The command was approved for this directory (`Shell.cwd`): when the shell has left it, nothing is run. */
   readonly onlyIn?: string;
-  /** Nobody was asked, because the text only reads: it runs in a clean child, and only its last directory is taken over. */
+  /**
+   * Nobody was asked, because the text only reads: it runs in a clean child, and only its last directory is taken over.
+   */
   readonly unasked?: Unasked;
-  /** Tells why the command does not go on, as soon as it is known (password prompt, ...). */
+  /** Reports why the command waits, as soon as it is known (password prompt, ...). */
   readonly onWaiting?: (what: RunOutcome & { kind: "waiting" }) => void;
 }
 
@@ -235,7 +241,9 @@ export interface Shell {
   /** File on the target with the exported variables and the umask, for sh to read; it may not exist yet. */
   readonly environmentFile?: string | undefined;
   run(command: string, options?: RunOptions): Promise<RunResult>;
-  /** Waits again for the command that was left running or waiting; the result of the last one when it has ended since. */
+  /**
+   * Waits again for the command that was left running or waiting; the result of the last one when it has ended since.
+   */
   wait(options?: Omit<RunOptions, "noWait">): Promise<RunResult>;
   /** Full text of an earlier command of this session, also from before buddy was started again. */
   readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage>;

@@ -24,7 +24,7 @@ export class Turns {
     }
   }
 
-  /** When nobody is left in the queue. */
+  /** When the queue is empty. */
   async idle(): Promise<void> {
     await this.#last;
   }

@@ -1,4 +1,7 @@
-/** shell_output, kill_shell and list_shells: what was started in the background, and output that was cut out of earlier results. */
+/**
+ * shell_output, kill_shell and list_shells: what was started in the background, and output that was cut out of earlier
+ * results.
+ */
 import { z } from "zod";
 import { parseDuration } from "../lib/durations.ts";
 import type { BackgroundShell } from "../targets/target.ts";

@@ -96,7 +96,7 @@ describe("a target that cannot be opened is an error, never this machine instead
     await using rig = execRig([shell("true"), { text: "done" }], { env: { PATH: inside.env["PATH"] ?? "" } });
     const run = await rig.exec(["--container", "no-such-thing", ...APPROVED, "go"]);
     expect(run.code).toBe(1);
-    expect(run.stderr).toContain('there is no container "no-such-thing"');
+    expect(run.stderr).toContain('container "no-such-thing" does not exist');
     expect(run.stderr).toContain(inside.name);
   });
 

@@ -12,8 +12,8 @@ export interface FoundContainer {
 }
 
 /**
- * Argument: name. For each engine: command, path, version, id and status (empty when it does not know the name), what it
- * said then, running names. A session over ssh often lacks the directories where engines are installed.
+ * Argument: name. For each engine: command, path, version, id and status (empty when it does not know the name), what
+ * it said then, running names. A session over ssh often lacks the directories where engines are installed.
  */
 const FIND = `
 PATH=$PATH:/usr/local/bin:/opt/homebrew/bin:/snap/bin; export PATH
@@ -93,7 +93,7 @@ function unknown(name: string, place: string, answers: readonly Answer[]): Buddy
         : `${known}Is its service running? Try: systemctl start docker`,
     });
   }
-  return new ContainerMissing("target", `there is no container ${JSON.stringify(name)} ${place}`, {
+  return new ContainerMissing("target", `container ${JSON.stringify(name)} does not exist ${place}`, {
     hint: running.length === 0 ? "No container is running." : `Running: ${running.join(", ")}`,
   });
 }

@@ -1,4 +1,7 @@
-/** Processes inside a container, on this machine or on a host over ssh: `exec -i` of docker or podman on another transport. */
+/**
+ * Processes inside a container, on this machine or on a host over ssh: `exec -i` of docker or podman on another
+ * transport.
+ */
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged, PermanentRefusal } from "../errors.ts";
 import { RemoteSession } from "./remote-session.ts";

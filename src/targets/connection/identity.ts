@@ -8,7 +8,9 @@ import type { MachineFacts, ScriptResult } from "../target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
 
-/** Arguments: the directory to work in, or ""; anything when it may be gone. The last field is the directory of records. */
+/**
+ * Arguments: the directory to work in, or ""; anything when it may be gone. The last field is the directory of records.
+ */
 export const FACTS_SCRIPT = `
 case \${1-} in
 '') ;;

@@ -34,7 +34,10 @@ async function openHost(options: TargetOptions, cwd: { cwd?: string }): Promise<
   });
 }
 
-/** Nothing can be started from a directory without permission, whatever it is; one that is gone is reported where it is used. */
+/**
+ * Nothing can be started from a directory without permission, whatever it is; one that is gone is reported where it is
+ * used.
+ */
 function checkEntry(directory: string): void {
   try {
     accessSync(`${directory}/.`, constants.X_OK);

@@ -97,7 +97,10 @@ interface Marked {
   readonly mark: Promise<{ found: boolean; text: string }>;
 }
 
-/** Drops greetings of login shells, banners and engine notices before the mark; afterwards the stream is passed on as it is. */
+/**
+ * Drops greetings of login shells, banners and engine notices before the mark; afterwards the stream is passed on as it
+ * is.
+ */
 function afterMark(stream: ReadableStream<Uint8Array>, start: string, end = ""): Marked {
   const reader = stream.getReader();
   const mark = Promise.withResolvers<{ found: boolean; text: string }>();

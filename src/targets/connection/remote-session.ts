@@ -1,4 +1,6 @@
-/** What buddy keeps on a remote machine while it works there: one runner that ends what was started, others for scripts. */
+/**
+ * What buddy keeps on a remote machine while it works there: one runner that ends what was started, others for scripts.
+ */
 import { Channel } from "./script-runners.ts";
 import { FACTS_SCRIPT, parseFacts } from "./identity.ts";
 import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";

@@ -1,4 +1,6 @@
-/** How a shell gets a script without showing it in `ps`: from a private file on this machine, from stdin anywhere else. */
+/**
+ * How a shell gets a script without showing it in `ps`: from a private file on this machine, from stdin anywhere else.
+ */
 import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LOADER, loaderLine } from "../quote.ts";

@@ -6,11 +6,11 @@ import { quoteOnOneLine } from "../quote.ts";
 import type { Process, ScriptResult, ShellScript } from "../target.ts";
 
 /**
- * Requests are single lines that begin with a secret: should stdin ever get out of step (a killed `head`), file contents
- * are not taken for commands but end the loop. `read` takes byte by byte, so what follows a line is left for `head -c`.
- * When stdin ends (the connection, the engine's client or buddy itself is gone), it ends the groups named by `watch` and
- * those with a file in D. D is a private directory where started processes record themselves: a `watch` would arrive a
- * round trip later, or never when the connection breaks at that moment.
+ * Requests are single lines that begin with a secret: should stdin ever get out of step (a killed `head`), file
+ * contents are not taken for commands but end the loop. `read` takes byte by byte, so what follows a line is left for
+ * `head -c`. When stdin ends (the connection, the engine's client or buddy itself is gone), it ends the groups named by
+ * `watch` and those with a file in D. D is a private directory where started processes record themselves: a `watch`
+ * would arrive a round trip later, or never when the connection breaks at that moment.
  */
 const LOOP = `
 trap '' HUP

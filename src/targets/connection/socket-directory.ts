@@ -6,7 +6,10 @@ import { BuddyError } from "../../lib/errors.ts";
 import { isAlive } from "../../lib/is-alive.ts";
 import { temporaryDirectory } from "../../lib/temporary-directory.ts";
 
-/** A socket path has 104 bytes on macOS; ssh adds a dot and 16 characters while it makes one, and our names take up to 34. */
+/**
+ * A socket path has 104 bytes on macOS; ssh adds a dot and 16 characters while it makes one, and our names take up to
+ * 34.
+ */
 const LONGEST = 104 - 18 - 35;
 const NAME = /^[0-9a-f]{8}-(\d+)-[0-9a-z]+$/;
 

@@ -5,7 +5,9 @@ import { knownHostsName, sshArguments, type SshDestination } from "./ssh-destina
 
 type Row = readonly [pattern: RegExp, message: string, hint: string, passing?: "passing"];
 
-/** First match wins; NAME is the destination, SAID the line of ssh that matched, ARGS what follows `ssh` to get there. */
+/**
+ * First match wins; NAME is the destination, SAID the line of ssh that matched, ARGS what follows `ssh` to get there.
+ */
 const ROWS: readonly Row[] = [
   [
     /REMOTE HOST IDENTIFICATION HAS CHANGED|POSSIBLE DNS SPOOFING|host key for .* has changed/i,

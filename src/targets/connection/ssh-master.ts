@@ -13,8 +13,9 @@ import { sshFailure } from "./ssh-failure.ts";
 import { socketDirectory, socketName, sweepSockets } from "./socket-directory.ts";
 
 /**
- * Over the user's own configuration: what would get in the way of a connection for work, such as forwardings that collide
- * with those of another session, or a RemoteCommand. The rest of it holds: jump hosts, keys, agent, variables to send.
+ * Over the user's own configuration: what would get in the way of a connection for work, such as forwardings that
+ * collide with those of another session, or a RemoteCommand. The rest of it holds: jump hosts, keys, agent, variables
+ * to send.
  */
 const COMMON_OPTIONS = [
   "ClearAllForwardings=yes",
@@ -27,7 +28,8 @@ const COMMON_OPTIONS = [
 const MASTER_OPTIONS = [
   ...COMMON_OPTIONS,
   "ControlMaster=yes",
-  // Every script runner is a client: without any, after kill -9 of buddy and its exit cleanup, the master goes by itself.
+  // Every script runner is a client: without any, after kill -9 of buddy and its exit cleanup, the master goes by
+  // itself.
   "ControlPersist=10",
   "ConnectTimeout=20",
   "ServerAliveInterval=5",
@@ -124,7 +126,8 @@ async function logIn(socket: string, options: MasterOptions): Promise<void> {
   const chosen = interactive ? MASTER_OPTIONS : [...MASTER_OPTIONS, "BatchMode=yes"];
   const argv = ["-M", "-N", "-f", "-S", socket, ...settings(chosen), ...place(destination)];
   // Not detached when it may ask: ssh reads answers from the terminal, which only the foreground group may do.
-  // After the login -f takes it out of the group, so that Ctrl-C does not cut the connection before buddy has cleaned up.
+  // After the login -f takes it out of the group, so that Ctrl-C does not cut the connection before buddy has cleaned
+  // up.
   const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: !interactive });
   const stop = () => child.kill("SIGTERM");
   options.signal?.addEventListener("abort", stop, { once: true });

@@ -180,7 +180,7 @@ async function connect(
   return await open(await SshMaster.start({ destination, interactive, ...signalled }));
 }
 
-/** The login worked and our first command did not: why, as far as that can be told from what came back. */
+/** The login worked and our first command did not: why, as far as the answer shows. */
 function commandsFail(error: Error, destination: SshDestination): BuddyError {
   const said = error.message.trim();
   const [, cause, hint] = CAUSES.find(([pattern]) => pattern.test(said)) ?? [];

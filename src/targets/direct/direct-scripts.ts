@@ -3,13 +3,14 @@ import { quoteOnOneLine } from "../quote.ts";
 import { followClean } from "../unasked/clean-script.ts";
 
 /**
- * $1 directory for the exported variables, $2 whether to take over those of a shell before, $3 directory, $4 mark for the
- * environment of everything it starts, $5 the variables as buddy knows them: after a drop the directory is gone. The key
- * for the marks is the first line on stdin, then each line is a request.
+ * $1 directory for the exported variables, $2 whether to take over those of a shell before, $3 directory, $4 mark for
+ * the environment of everything it starts, $5 the variables as buddy knows them: after a drop the directory is gone.
+ * The key for the marks is the first line on stdin, then each line is a request.
  *
- * Marks go to copies of stdout and stderr, so that a command that redirects them for good cannot hide its end; what it starts does
- * not get the copies. The end is told before the next request is read and nowhere else: so `break`, `continue` and syntax errors
- * cannot skip it. `command eval`: in dash and busybox a syntax error in a plain eval would end the shell.
+ * Marks go to copies of stdout and stderr, so that a command that redirects them for good cannot hide its end; what it
+ * starts does not get the copies. The end is reported before the next request is read and nowhere else: so `break`,
+ * `continue` and syntax errors cannot skip it. `command eval`: in dash and busybox a syntax error in a plain eval would
+ * end the shell.
  */
 export const DIRECT_LOOP = `
 unset l
@@ -40,7 +41,7 @@ __buddy_next() {
   IFS= read -r __buddy_line <&7 || { trap - EXIT; rm -rf "\${__buddy_file%/env}"; exit 0; }
   eval "$__buddy_line"
 }
-# A child of bash that is killed before it has become its program still runs this trap: the number tells it from the shell.
+# A child of bash that is killed before it has become its program still runs this trap: its number is not that of the shell.
 # Only the expansion can: in that state bash takes a failed test for a true one.
 __buddy_exit() {
   __buddy_keep
@@ -55,7 +56,9 @@ while :; do
 done
 `;
 
-/** Only what may change an exported variable or the umask is followed by a snapshot: it costs a tenth of a millisecond. */
+/**
+ * Only what may change an exported variable or the umask is followed by a snapshot: it costs a tenth of a millisecond.
+ */
 export function changesEnvironment(command: string): boolean {
   return /=|export|declare|typeset|unset|umask|read|source|eval|printf -v|(^|[\s;&|])\.\s/.test(command);
 }
@@ -72,8 +75,8 @@ export function cleanRequest(clean: (to: string) => string): string {
 }
 
 /**
- * $1 process of the shell, $2 mark in the environment. The shell is stopped first, or it would go on with the next command
- * of its list; then TERM, a short wait and KILL to all that it started, also what left its group (`setsid`).
+ * $1 process of the shell, $2 mark in the environment. The shell is stopped first, or it would continue with the next
+ * command of its list; then TERM, a short wait and KILL to all that it started, also what left its group (`setsid`).
  */
 export const END_TREE = `
 case $1$2 in *[!0-9a-f-]*|'') exit 2 ;; esac

@@ -1,4 +1,7 @@
-/** A persistent sh over pipes on any transport: stdout and stderr apart, ends exactly marked, state kept between commands. */
+/**
+ * A persistent sh over pipes on any transport: stdout and stderr apart, ends exactly marked, state kept between
+ * commands.
+ */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { PermanentRefusal } from "../errors.ts";
@@ -45,7 +48,9 @@ export class DirectShell implements Shell, AsyncDisposable {
   #live: LiveShell | undefined;
   #cwd: string;
   #used = false;
-  /** The exported variables and the umask as the shell itself writes them; a connection that drops takes its file along. */
+  /**
+   * The exported variables and the umask as the shell itself writes them; a connection that drops takes its file along.
+   */
   #environment = "";
   #last: { result: RunResult; stdout: Recording; stderr: Recording } | undefined;
   readonly #turns = new Turns();
@@ -224,7 +229,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     }
   }
 
-  /** ssh reports a shell that was killed like a lost connection: only another process tells them apart. */
+  /** ssh reports a shell that was killed like a lost connection: only another process shows which it was. */
   async #answers(): Promise<boolean> {
     const code = this.#options.transport.spawn(["true"]).exited.catch(() => 255);
     return (await within(code, END_MS)) === 0;
@@ -325,7 +330,7 @@ class LiveShell {
         scanner.feed(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
       }
     } catch {
-      // The exit of the process tells.
+      // The exit of the process reports it.
     }
   }
 
@@ -357,12 +362,15 @@ class LiveShell {
     this.#end.resolve({ kind: "exited", ...this.#code });
   }
 
-  /** A moment for output that is still in the pipes: programs left behind keep them open, so their end is not waited for. */
+  /**
+   * A moment for output that is still in the pipes: programs left behind keep them open, so their end is not waited
+   * for.
+   */
   async #gone(code: number, lost: boolean): Promise<void> {
     if (this.ended !== undefined) return;
     await Bun.sleep(10);
-    const { code: told, cwd } = this.#exit ?? { code, cwd: "" };
-    this.ended ??= { kind: "gone", code: told, cwd, lost: lost && this.#exit === undefined };
+    const { code: reported, cwd } = this.#exit ?? { code, cwd: "" };
+    this.ended ??= { kind: "gone", code: reported, cwd, lost: lost && this.#exit === undefined };
     this.#end.resolve(this.ended);
   }
 }

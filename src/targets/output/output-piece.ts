@@ -20,7 +20,9 @@ export interface OutputPiece {
 
 const WHOLE = ".end";
 
-/** Tells which text a file belongs to, where in it, and whether the text ends there: `out-3@0`, `out-3@33554432.end`. */
+/**
+ * Tells which text a file belongs to, where in it, and whether the text ends there: `out-3@0`, `out-3@33554432.end`.
+ */
 export function parseName(name: string): { id: string; number: number; start: number; whole: boolean } | undefined {
   const [, id, number, start, end] = /^(\w+-(\d{1,9}))@(\d{1,15})(\.end)?$/.exec(name) ?? [];
   if (id === undefined) return undefined;
@@ -144,8 +146,8 @@ export class MemoryPiece implements OutputPiece {
 }
 
 /**
- * Every bit turned round. A plain file would be found by a `grep -r` through the home, whose own output goes into it: what
- * it finds it prints, and finds again, without end.
+ * Every bit turned round. A plain file would be found by a `grep -r` through the home, whose own output goes into it:
+ * what it finds it prints, and finds again, without end.
  */
 function inverted(bytes: Buffer): Buffer {
   for (let at = 0; at < bytes.length; at++) bytes[at] = ~(bytes[at] as number);

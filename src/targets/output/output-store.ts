@@ -1,7 +1,7 @@
 /**
  * The full text of every command as long as its session is kept: private files beside the sessions, bounded. Not on the
- * target: every byte has crossed the wire already, so reading costs no round trip, works while the connection is down, and
- * fills no disk of a machine that is not ours.
+ * target: every byte has crossed the wire already, so reading costs no round trip, works while the connection is down,
+ * and fills no disk of a machine that is not ours.
  */
 import fs from "node:fs";
 import path from "node:path";
@@ -17,8 +17,8 @@ import type { StoredOutput } from "./stored-output.ts";
 const SEGMENT_BYTES = 32 * 1024 * 1024;
 /** `yes` for a minute writes 2 GB: past this the middle of the largest output goes, then the oldest outputs. */
 const MAX_BYTES = 1024 * 1024 * 1024;
-/** Shorter texts are in the conversation anyway: nobody misses the file. */
-const WORTH_TELLING = 16 * 1024;
+/** Shorter texts are in the conversation anyway. */
+const WORTH_A_WARNING = 16 * 1024;
 const TOUCH_MS = 12 * 3600 * 1000;
 const PREFIX = "buddy-output-";
 
@@ -37,7 +37,7 @@ export class OutputStore implements Disposable {
   /** Never the same number twice in one process, also when the session changes. */
   #next = 1;
   #temporary: string | undefined;
-  #told = false;
+  #warned = false;
 
   constructor(options: Partial<OutputStoreOptions> = {}) {
     this.#options = {
@@ -48,7 +48,7 @@ export class OutputStore implements Disposable {
       ...options,
     };
     if (options.store === undefined) return;
-    // Outputs of a session that nobody uses are given up after some time: this one is in use.
+    // Outputs of an unused session are given up after some time: this one is in use.
     this.#touch = setInterval(() => this.#outputs().touch(), TOUCH_MS);
     this.#touch.unref();
   }
@@ -105,8 +105,8 @@ export class OutputStore implements Disposable {
   }
 
   #failed(error: unknown, bytes: number): void {
-    if (this.#told || this.#options.store === undefined || bytes < WORTH_TELLING) return;
-    this.#told = true;
+    if (this.#warned || this.#options.store === undefined || bytes < WORTH_A_WARNING) return;
+    this.#warned = true;
     const why = fileError(error);
     this.#options.tell(
       `The full output of commands cannot be kept with the session (${why}): it ends with this buddy.`,

@@ -172,7 +172,7 @@ export class SessionOutputs implements Places {
   }
 }
 
-/** Infinite for what is no id. */
+/** Infinite for what is not an id. */
 export function numberOf(id: string): number {
   return parseName(`${id}@0`)?.number ?? Number.POSITIVE_INFINITY;
 }

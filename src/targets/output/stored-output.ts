@@ -125,11 +125,11 @@ export class StoredOutput {
     try {
       this.#open(false, rest.length).draft(Buffer.from(this.#places.hide(rest)));
     } catch {
-      // It is still in memory, and told when it has to be written for good.
+      // It is still in memory; reported when it has to be written for good.
     }
   }
 
-  /** Leaves it as it is: the command may go on without this buddy. */
+  /** Leaves it as it is: the command may continue without this buddy. */
   close(): void {
     if (this.#ended) return this.#store();
     this.save();

@@ -67,7 +67,7 @@ describe.each(ENGINES)("%s", (engine) => {
     await child.exited;
     expect(await container.engine("exec", container.name, "ps")).not.toContain("sleep 1234");
     const unknown = await refusal(container, "no-such-container");
-    expect(unknown.message).toBe('there is no container "no-such-container" on this machine');
+    expect(unknown.message).toBe('container "no-such-container" does not exist on this machine');
     expect(unknown.hint).toContain(container.name);
     await transport[Symbol.asyncDispose]();
     await container.engine("stop", "-t", "0", container.name);
