@@ -9,7 +9,7 @@ import { envelope, withNote } from "../tools/envelope.ts";
 import { parseArguments, type Registry } from "../tools/registry.ts";
 import type { Intent, TargetFacts, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
-import type { MaskedStream } from "../policy/privacy.ts";
+import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
 import type { AgentEventBody } from "./events.ts";
 import type { PermitCall, PermitParts } from "./permit.ts";
 
@@ -152,7 +152,7 @@ export class CallRunner {
     const earlier = this.#printed.get(readKey(input));
     const listed =
       tool.budget === "capture" && (earlier === "variables" || earlier === "secrets" || earlier === "opaque");
-    const printing = new Printing(this.#parts, `${call.name}: ${ready.intent.title}`, listed ? "screen" : earlier);
+    const printing = new CallOutput(privacy, `${call.name}: ${ready.intent.title}`, listed ? "screen" : earlier);
     // Opening it may take long; a call that is cancelled meanwhile does not wait for that.
     const target = () => unlessAborted(batch.signal, this.#parts.target());
     const publish = (stream: Stream, text: string): void => {
@@ -312,87 +312,6 @@ function readable(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-type Stream = "stdout" | "stderr" | "info";
-
-/** The output of one call on its way to the model and the screen, without secrets. */
-class Printing {
-  readonly #parts: CallParts;
-  readonly #from: string;
-  readonly #streams = new Map<Stream, MaskedStream>();
-  #output: OutputKind;
-
-  constructor(parts: CallParts, from: string, output: OutputKind = "ordinary") {
-    this.#parts = parts;
-    this.#from = from;
-    this.#output = output;
-  }
-
-  /** What is going to be printed is known before it is. */
-  expect(output: OutputKind): void {
-    this.#output = output;
-    this.#parts.privacy.storing = output;
-  }
-
-  mask(text: string, cut: { readonly start?: boolean; readonly end?: boolean } = {}): string {
-    const { start = false, end = false } = cut;
-    return this.#parts.privacy.mask(text, { ...this.#context(), cutStart: start, cutEnd: end });
-  }
-
-  /** As it comes; what may still become a secret waits for the next piece. */
-  live(stream: Stream, text: string): string {
-    const { privacy } = this.#parts;
-    if (!privacy.enabled) return text;
-    let filter = this.#streams.get(stream);
-    if (filter === undefined) this.#streams.set(stream, (filter = privacy.stream(this.#context())));
-    return stream === "info" ? filter.push(text) + filter.end() : filter.push(text);
-  }
-
-  rest(): (readonly [Stream, string])[] {
-    return [...this.#streams].map(([stream, filter]) => [stream, filter.end()] as const);
-  }
-
-  #context(): { from: string; output?: OutputKind } {
-    return this.#output === "ordinary" ? { from: this.#from } : { from: this.#from, output: this.#output };
-  }
-}
-
-/** The texts of a call in which names of secrets are replaced. */
-function secretTexts(tool: Tool, input: unknown): string[] {
-  const given = input as Readonly<Record<string, unknown>>;
-  return (tool.secretFields ?? []).map((field) => given[field]).filter((text) => typeof text === "string");
-}
-
-function withValues(tool: Tool, input: unknown, reveal: (text: string) => string): unknown {
-  const given = input as Readonly<Record<string, unknown>>;
-  const changed = (tool.secretFields ?? []).flatMap((field) => {
-    const text = given[field];
-    if (typeof text !== "string") return [];
-    const real = reveal(text);
-    return real === text ? [] : [[field, real] as const];
-  });
-  return changed.length === 0 ? input : { ...given, ...Object.fromEntries(changed) };
-}
-
-function unknownSecrets(names: readonly string[]): ToolResult {
-  return {
-    ok: false,
-    outcome: "invalid",
-    result: `error: ${names.join(", ")} stands for no value in this session. Only names like ‹secret-1: …› that you were given can be used; read the source again to get one.`,
-  };
-}
-
-/** Under which key the kind of an earlier output is kept: its id, or the pane it was printed in. */
-function readKey(input: unknown): string {
-  const { shell_id, output_id } = (input ?? {}) as Readonly<Record<string, unknown>>;
-  if (typeof output_id === "string") return output_id;
-  return typeof shell_id === "string" ? shell_id : paneKey(input);
-}
-
-function paneKey(input: unknown): string {
-  const { session, pane } = (input ?? {}) as Readonly<Record<string, unknown>>;
-  return `pane ${String(session ?? "")}:${String(pane ?? "")}`;
 }
 
 interface Ready {
