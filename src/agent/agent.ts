@@ -11,7 +11,7 @@ import { EventQueue } from "./event-queue.ts";
 import { type AgentEvent, type AgentEventBody, EVENT_VERSION, type SessionEvent } from "./events.ts";
 import { History } from "./history.ts";
 import type { CallRunner } from "./tool-calls.ts";
-import { compactNow, turn, type TurnOptions } from "./loop.ts";
+import { compactNow, operatorTurn, turn, type TurnOptions } from "./loop.ts";
 
 export interface AgentOptions {
   readonly client: ModelClient;
@@ -94,8 +94,17 @@ export class Agent {
   }
 
   /** Compacts on demand: events end with `compacted`, or with `error` when there is nothing to compact. */
-  compact(signal: AbortSignal): AsyncGenerator<AgentEvent, void> {
-    return this.#stream(signal, (inner) => compactNow(this, inner));
+  compact(signal: AbortSignal, focus?: string): AsyncGenerator<AgentEvent, void> {
+    return this.#stream(signal, (inner) => compactNow(this, inner, focus));
+  }
+
+  /** Something the operator does; `work` returns what the conversation keeps of it, undefined for nothing. */
+  operatorTurn(
+    shown: string,
+    signal: AbortSignal,
+    work: (publish: (body: AgentEventBody) => void, signal: AbortSignal) => Promise<string | undefined>,
+  ): AsyncGenerator<AgentEvent, void> {
+    return this.#stream(signal, (inner) => operatorTurn(this, shown, (publish) => work(publish, inner)));
   }
 
   switchModel(client: ModelClient): void {

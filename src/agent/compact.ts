@@ -27,12 +27,16 @@ export async function summarise(
   count: number,
   client: ModelClient,
   signal: AbortSignal,
+  focus = "",
 ): Promise<Compaction> {
   const older = history.messages.slice(0, count);
   const room = Math.max(4_000, Math.floor(client.info.contextLimit * CHARS_PER_TOKEN * TRANSCRIPT));
   const request = {
     messages: [
-      { role: "system", content: template.trim() },
+      {
+        role: "system",
+        content: `${template.trim()}${focus === "" ? "" : `\n\nThe operator asks to keep especially: ${focus}`}`,
+      },
       { role: "user", content: boundText(transcript(older, room), room, () => "left out of this transcript") },
     ] satisfies Message[],
     tools: [],
@@ -60,7 +64,7 @@ export function nothingToCompact(): BuddyError {
 }
 
 export const GUIDANCE =
-  "Start a new session (/session new), give less at once (attach a part of the file, ask for a filtered output), or use a model with a larger context (/model, --model).";
+  "Start a new session (/new), give less at once (attach a part of the file, ask for a filtered output), or use a model with a larger context (/model, --model).";
 
 /** Share of the window that recent messages may keep. */
 const KEEP = 0.2;

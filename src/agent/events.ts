@@ -57,6 +57,8 @@ export interface TurnEvent {
   readonly type: "turn";
   readonly turn: number;
   readonly prompt: string;
+  /** What the operator typed, where the prompt holds more: attached files, a schema. */
+  readonly shown?: string;
 }
 
 export interface TextEvent {
@@ -107,8 +109,10 @@ export interface ToolFinishedEvent {
   readonly ms: number;
   /** The envelope exactly as the model gets it. */
   readonly result: string;
-  /** For people, where it differs from the result: a diff, a file list. */
+  /** For people, where it differs from the result: a diff, a file list, what happened without advice to the model. */
   readonly display?: string;
+  /** Under which the full output is stored. */
+  readonly output_id?: string;
 }
 
 export type Risk = "low" | "medium" | "high";

@@ -4,8 +4,8 @@ import { ModelError } from "../model/errors.ts";
 import type { AssistantMessage, Message, ModelEvent, ModelRequest } from "../model/types.ts";
 import type { Agent } from "./agent.ts";
 import { compactable, GUIDANCE, nothingToCompact, summarise } from "./compact.ts";
-import type { DoneEvent } from "./events.ts";
-import { windowUse, windowWarning } from "../model/usage.ts";
+import { type AgentEventBody, type DoneEvent, summaryMessage } from "./events.ts";
+import { estimateTokens, windowUse, windowWarning } from "../model/usage.ts";
 import { repairCalls } from "./history.ts";
 
 export interface TurnOptions {
@@ -13,15 +13,30 @@ export interface TurnOptions {
   readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** The part of the prompt that the operator wrote; what was attached to it may come from anywhere. */
   readonly ownWords?: string;
+  /** What the operator typed, where the prompt holds more. */
+  readonly shown?: string;
+  /** Reads what the prompt attaches, as the turn begins. */
+  attach?(signal: AbortSignal): Promise<Attached>;
 }
 
-export async function turn(agent: Agent, given: string, signal: AbortSignal, options: TurnOptions): Promise<void> {
-  const prompt = agent.options.privacy.mask(given, { from: "prompt" });
+export interface Attached {
+  /** Put behind the prompt. */
+  readonly text: string;
+  readonly warnings: readonly string[];
+}
+
+export async function turn(agent: Agent, words: string, signal: AbortSignal, options: TurnOptions): Promise<void> {
   const started = performance.now();
+  const attached = await options.attach?.(signal);
+  for (const message of attached?.warnings ?? []) agent.publish({ type: "warning", message });
+  const { privacy } = agent.options;
+  const prompt = privacy.mask(words + (attached?.text ?? ""), { from: "prompt" });
+  const typed = options.shown ?? (attached === undefined || attached.text === "" ? undefined : words);
+  const shown = typed === undefined ? undefined : privacy.mask(typed, { from: "prompt" });
   const state: Progress = { iterations: 0, partial: "", askedAgain: undefined, compactedForProvider: false };
   const number = agent.beginTurn();
-  agent.options.calls.beginTurn(options.ownWords ?? given);
-  agent.publish({ type: "turn", turn: number, prompt });
+  agent.options.calls.beginTurn(options.ownWords ?? words);
+  agent.publish({ type: "turn", turn: number, prompt, ...(shown === undefined ? {} : { shown }) });
   agent.history.add({ role: "user", content: prompt });
   let status: DoneEvent["status"];
   let text = "";
@@ -42,7 +57,27 @@ export async function turn(agent: Agent, given: string, signal: AbortSignal, opt
   });
 }
 
-export async function compactNow(agent: Agent, signal: AbortSignal): Promise<void> {
+/** Something the operator did without the model: it becomes part of the conversation, and no answer is asked for. */
+export async function operatorTurn(
+  agent: Agent,
+  shown: string,
+  work: (publish: (body: AgentEventBody) => void) => Promise<string | undefined>,
+): Promise<void> {
+  const started = performance.now();
+  const number = agent.beginTurn();
+  const text = await work((body) => agent.publish(body));
+  if (text !== undefined) {
+    const prompt = agent.options.privacy.mask(text, { from: "prompt" });
+    const typed = agent.options.privacy.mask(shown, { from: "prompt" });
+    agent.publish({ type: "turn", turn: number, prompt, shown: typed });
+    agent.history.add({ role: "user", content: prompt });
+  }
+  const ms = Math.round(performance.now() - started);
+  agent.publish({ type: "done", turn: number, status: "answered", text: "", iterations: 0, ms });
+}
+
+/** `focus`: what the summary should keep, in the operator's words. */
+export async function compactNow(agent: Agent, signal: AbortSignal, focus = ""): Promise<void> {
   try {
     const count = compactable(agent.history.messages, agent.contextLimit, "hand");
     if (count === undefined) {
@@ -50,7 +85,7 @@ export async function compactNow(agent: Agent, signal: AbortSignal): Promise<voi
         hint: GUIDANCE,
       });
     }
-    await compact(agent, count, signal);
+    await compact(agent, count, signal, focus);
   } catch (error) {
     if (signal.aborted) agent.publish({ type: "warning", message: "compaction cancelled; nothing was changed" });
     else publishError(agent, error);
@@ -226,9 +261,16 @@ async function makeRoom(agent: Agent, signal: AbortSignal): Promise<void> {
   if (agent.contextUsed > limit) throw nothingToCompact();
 }
 
-async function compact(agent: Agent, count: number, signal: AbortSignal): Promise<void> {
+async function compact(agent: Agent, count: number, signal: AbortSignal, focus = ""): Promise<void> {
   const before = agent.contextUsed;
-  const { summary, replaced, usage } = await summarise(agent.history, count, agent.client, signal);
+  const { summary, replaced, usage } = await summarise(agent.history, count, agent.client, signal, focus);
+  const older = estimateTokens(agent.history.messages.slice(0, replaced));
+  if (estimateTokens([summaryMessage(summary)]) > older + GROWTH_TOKENS) {
+    agent.spend(usage);
+    throw new BuddyError("model", "the summary is longer than what it replaces; the conversation was left as it is", {
+      hint: GUIDANCE,
+    });
+  }
   agent.history.compact(replaced, summary);
   agent.clearWarning();
   agent.publish({ type: "compacted", summary, before_tokens: before, after_tokens: agent.contextUsed, replaced });
@@ -237,7 +279,7 @@ async function compact(agent: Agent, count: number, signal: AbortSignal): Promis
 
 class TooManyIterations extends BuddyError {
   constructor(most: number) {
-    super("tool", `no answer after ${most} rounds with the model`, {
+    super("tool", `no answer after ${most} model turn${most === 1 ? "" : "s"}`, {
       hint: "Ask for less at once, or allow more: --max-iterations, [agent] max_iterations.",
     });
   }
@@ -294,3 +336,5 @@ function publishError(agent: Agent, error: unknown): void {
 }
 
 const BREATH_MS = 8;
+/** A summary of a short conversation may be a little longer than what it replaces. */
+const GROWTH_TOKENS = 100;

@@ -453,7 +453,12 @@ class LookedAt {
 
 function refused(decision: Decision, action: string): Permission & { kind: "result" } {
   if (decision.kind !== "denied") throw new Error("only a denial is refused");
-  const result = (text: string): ToolResult => ({ ok: false, outcome: "denied", result: text });
+  const result = (text: string, display: string): ToolResult => ({
+    ok: false,
+    outcome: "denied",
+    result: text,
+    display,
+  });
   switch (decision.by) {
     case "operator":
       return {
@@ -462,6 +467,7 @@ function refused(decision: Decision, action: string): Permission & { kind: "resu
           decision.reason === undefined
             ? "The operator refused this. Do not try it again in another form; ask what they want instead."
             : `The operator refused this: ${decision.reason}`,
+          decision.reason === undefined ? "denied" : `denied: ${decision.reason}`,
         ),
       };
     case "mode":
@@ -469,6 +475,7 @@ function refused(decision: Decision, action: string): Permission & { kind: "resu
         kind: "result",
         result: result(
           "Refused: approvals are set to none, so nothing that needs one can run. Continue with read-only work, or answer with what you have.",
+          "denied: approvals are set to none",
         ),
       };
     case "nobody":
@@ -477,20 +484,23 @@ function refused(decision: Decision, action: string): Permission & { kind: "resu
         nobody: action,
         result: result(
           "Refused: this needs an approval, and there is no terminal to ask on. Do not retry it; answer with what you have and say what you would have done.",
+          "approval required, but there is no terminal to ask on",
         ),
       };
     case "timeout":
+      return {
+        kind: "result",
+        result: result("operation stopped: the time given for the task is over", "out of time"),
+      };
     case "cancelled":
-      return { kind: "result", result: result("operation cancelled by user") };
+      return { kind: "result", result: result("operation cancelled by user", "stopped") };
   }
 }
 
 function refusedByPolicy(verdict: Verdict & { kind: "deny" }): Permission {
   const instead = verdict.instead === undefined ? "" : ` ${verdict.instead}`;
-  return {
-    kind: "result",
-    result: { ok: false, outcome: "denied", result: `Not allowed: ${verdict.why.replace(/\.$/, "")}.${instead}` },
-  };
+  const why = `Not allowed: ${verdict.why.replace(/\.$/, "")}.`;
+  return { kind: "result", result: { ok: false, outcome: "denied", result: why + instead, display: why } };
 }
 
 function dryRun(what: string, verdict: Verdict | undefined, diff?: string): Permission {

@@ -123,8 +123,14 @@ export class CallRunner {
     batch.publish({ type: "tool_started", call: call.id, tool: call.name, title: plan.title, args: plan.args });
     const clock = { ms: 0 };
     let outcome: ToolResult;
-    if (batch.signal.aborted) outcome = CANCELLED;
-    else if (plan.ready === undefined) outcome = { ok: false, outcome: "invalid", result: `error: ${plan.problem}` };
+    if (batch.signal.aborted) outcome = cancelled(batch.signal);
+    else if (plan.ready === undefined)
+      outcome = {
+        ok: false,
+        outcome: "invalid",
+        result: `error: ${plan.problem}`,
+        display: "the model made a call that is not valid",
+      };
     else outcome = await this.#execute(plan.ready, call, batch, clock);
     outcome = this.#masked(this.#remarks(outcome, call), `${call.name}: ${plan.title}`);
     const content = envelope(outcome.result);
@@ -138,6 +144,7 @@ export class CallRunner {
       ms: Math.round(clock.ms),
       result: content,
       ...(outcome.display === undefined ? {} : { display: outcome.display }),
+      ...(outcome.outputId === undefined ? {} : { output_id: outcome.outputId }),
     });
     return { role: "tool", callId: call.id, name: call.name, content };
   }
@@ -181,7 +188,7 @@ export class CallRunner {
       const permission = await permit(parts, wanted);
       if (permission.kind === "result") {
         if (permission.nobody !== undefined) this.#unapproved.push(permission.nobody);
-        return batch.signal.aborted ? CANCELLED : permission.result;
+        return batch.signal.aborted ? cancelled(batch.signal) : permission.result;
       }
       if (permission.output !== undefined) printing.expect(permission.output);
       const mayVisit = async (url: string): Promise<boolean> => {
@@ -205,13 +212,13 @@ export class CallRunner {
       clock.ms = performance.now() - started;
       for (const [stream, text] of printing.rest()) publish(stream, text);
       this.#remember(permission.input, result, permission.output);
-      if (batch.signal.aborted) return CANCELLED;
+      if (batch.signal.aborted) return cancelled(batch.signal);
       const bounded = within(result, budget);
       return permission.note === undefined
         ? bounded
-        : { ...bounded, result: withNote(bounded.result, permission.note) };
+        : { display: textOf(bounded.result), ...bounded, result: withNote(bounded.result, permission.note) };
     } catch (error) {
-      if (batch.signal.aborted) return CANCELLED;
+      if (batch.signal.aborted) return cancelled(batch.signal);
       return { ok: false, outcome: "failed", result: `error: ${inWords(error)}` };
     }
   }
@@ -226,7 +233,6 @@ export class CallRunner {
   /** No secret reaches the model, the screen or the log, whatever part of a result it is in. */
   #masked(outcome: ToolResult, from: string): ToolResult {
     const { privacy } = this.#parts;
-    if (outcome === CANCELLED) return outcome;
     const mask = (text: string): string => privacy.mask(text, { from });
     return {
       ...outcome,
@@ -253,10 +259,10 @@ export class CallRunner {
   /** What the model must know beside the result itself. */
   #remarks(outcome: ToolResult, call: ToolCall): ToolResult {
     let { result } = outcome;
-    const text = typeof result === "string" ? result : JSON.stringify(result);
+    const text = textOf(result);
     for (const news of [...this.#news.splice(0), ...this.#changedFacts()])
       if (!text.includes(news)) result = withNote(result, news);
-    if (outcome === CANCELLED) this.#repeated = { signature: "", times: 0 };
+    if (outcome.outcome === "cancelled" || outcome.outcome === "timeout") this.#repeated = { signature: "", times: 0 };
     else {
       const signature = [call.name, call.arguments, ...(outcome.ok ? [text] : [])].join("\n");
       const times = this.#repeated.signature === signature ? this.#repeated.times + 1 : 1;
@@ -269,7 +275,8 @@ export class CallRunner {
         );
       }
     }
-    return result === outcome.result ? outcome : { ...outcome, result };
+    // What is added is for the model alone.
+    return result === outcome.result ? outcome : { display: text, ...outcome, result };
   }
 }
 
@@ -278,7 +285,7 @@ async function orCancelled(work: Promise<ToolResult>, signal: AbortSignal): Prom
   let timer: ReturnType<typeof setTimeout> | undefined;
   let onAbort: (() => void) | undefined;
   const gaveUp = new Promise<ToolResult>((resolve) => {
-    onAbort = () => (timer = setTimeout(() => resolve(CANCELLED), CANCEL_GRACE_MS));
+    onAbort = () => (timer = setTimeout(() => resolve(cancelled(signal)), CANCEL_GRACE_MS));
     signal.addEventListener("abort", onAbort, { once: true });
   });
   try {
@@ -330,7 +337,23 @@ interface Plan {
   readonly ready?: Ready;
 }
 
-const CANCELLED: ToolResult = { ok: false, outcome: "cancelled", result: "operation cancelled by user" };
+/** The operator stopped it, or its time was over. */
+function cancelled(signal: AbortSignal): ToolResult {
+  const timedOut = signal.reason instanceof Error && signal.reason.name === "TimeoutError";
+  return timedOut
+    ? {
+        ok: false,
+        outcome: "timeout",
+        result: "operation stopped: the time given for the task is over",
+        display: "out of time",
+      }
+    : { ok: false, outcome: "cancelled", result: "operation cancelled by user", display: "stopped" };
+}
+
+function textOf(result: unknown): string {
+  return typeof result === "string" ? result : (JSON.stringify(result, undefined, 2) ?? "");
+}
+
 /** From here on the model is asked to stop repeating a call. */
 const SAME_CALLS = 3;
 /** From here on the turn ends. */

@@ -2,9 +2,10 @@
 import { readdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
+import type { TurnOptions } from "../agent/loop.ts";
 import { Tasks } from "../agent/tasks.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import { shownPath } from "../config/origin.ts";
+import { describeOrigin, shownPath } from "../config/origin.ts";
 import { buddyPaths } from "../config/paths.ts";
 import { profileNames, resolveProfile } from "../config/profiles.ts";
 import { BuddyError } from "../lib/errors.ts";
@@ -13,6 +14,8 @@ import { nameOf } from "../policy/privacy.ts";
 import { describePrefix } from "../policy/shell/command-prefix.ts";
 import type { Target } from "../targets/target.ts";
 import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
+import { attachedPaths, attachments } from "./attachments.ts";
+import { fullOutput, interruptPane, killShell, operatorCommand, workInFlight } from "./operator-work.ts";
 import type { Run } from "./run.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 
@@ -34,8 +37,15 @@ export function replHost(parts: ReplHostParts): ReplHost {
     historyPath: loaded.config.display.persist_history ? buddyPaths(loaded.env)?.history : undefined,
     facts: () => facts(parts, resumed),
     tasks: (listener) => new Tasks(listener),
-    runTurn: (prompt, signal) => agent.runTurn(prompt, signal),
-    compact: (signal) => agent.compact(signal),
+    runTurn: (prompt, signal) => agent.runTurn(prompt, signal, attaching(run, prompt)),
+    runCommand: (command, signal) => operatorCommand(run, loaded.config, command, signal),
+    compact: (signal, focus) => agent.compact(signal, focus),
+    work: () => workInFlight(run),
+    killShell: (id) => killShell(run, id),
+    interruptPane: (name) => interruptPane(run, name),
+    output: (id, signal) => fullOutput(run, id, signal),
+    exportSession: (format) => exportSession(run, format),
+    config: () => configRows(loaded),
     onEvent: (listener) => agent.onEvent(listener),
     approvals: {
       get mode() {
@@ -124,8 +134,60 @@ export function replHost(parts: ReplHostParts): ReplHost {
       if (globals.ssh === undefined && globals.container === undefined) return await localEntries(path, cwd, loaded);
       return target === undefined ? [] : await remoteEntries(target, path, cwd, signal);
     },
+    listFiles: (signal) => filesBelow(run, signal),
   };
 }
+
+function attaching(run: Run, prompt: string): TurnOptions {
+  const paths = attachedPaths(prompt);
+  if (paths.length === 0) return {};
+  const room = Math.max(8_000, Math.floor((run.agent.contextLimit - run.agent.contextUsed) * 4 * 0.4));
+  return {
+    attach: async (signal) => attachments(paths, (await run.target.get()).files, room, signal),
+  };
+}
+
+async function exportSession(run: Run, format: "markdown" | "html"): Promise<string> {
+  await run.stored();
+  const session = (await run.sessions()).readable(run.session());
+  const { readTranscript } = await import("../session/transcript.ts");
+  const transcript = readTranscript(session.path, session.id);
+  const pieces =
+    format === "html"
+      ? (await import("../session/export-html.ts")).exportHtml(transcript)
+      : (await import("../session/export-markdown.ts")).exportMarkdown(transcript);
+  return [...pieces].join("");
+}
+
+/** Everything that is not a default, with the file or variable it comes from; keys are never shown. */
+function configRows(loaded: LoadedConfig): StatusRow[] {
+  const rows = loaded.files.map((file): StatusRow => ({ label: "file", value: shownPath(file, loaded) }));
+  const { models: _, ...sections } = loaded.config;
+  for (const [section, settings] of Object.entries(sections)) {
+    if (typeof settings !== "object" || settings === null) continue;
+    for (const [key, value] of Object.entries(settings as Record<string, unknown>)) {
+      const origin = loaded.origins.get(`${section}.${key}`);
+      if (origin === undefined || origin.kind === "default") continue;
+      rows.push({ label: `${section}.${key}`, value: `${JSON.stringify(value)}  ${describeOrigin(origin, loaded)}` });
+    }
+  }
+  return rows.length === 0 ? [{ label: "config", value: "defaults only" }] : rows;
+}
+
+/** Where git knows the files, those it knows; else what find finds. Not below hidden or vendored directories. */
+async function filesBelow(run: Run, signal: AbortSignal): Promise<readonly string[]> {
+  const target = run.target.opened;
+  if (target === undefined) return [];
+  const script = `cd "$1" && { git ls-files -co --exclude-standard 2>/dev/null || find . -name '.?*' -prune -o -name node_modules -prune -o -type f -print 2>/dev/null; } | head -n ${MOST_FILES}`;
+  const listed = await target.transport.run(script, { args: [target.shell.cwd], timeoutMs: 5_000, signal });
+  return listed.stdout
+    .toString()
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => line.replace(/^\.\//, ""));
+}
+
+const MOST_FILES = 20_000;
 
 function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplFacts {
   const { agent, target } = run;
@@ -135,6 +197,9 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
   const who = opened === undefined ? localWho(kind) : { user: opened.identity.user, host: opened.identity.host };
   const attach = opened?.identity.attach;
   const last = agent.history.messages.findLast(({ role }) => role === "user")?.content ?? undefined;
+  const answer = agent.history.messages.findLast(
+    ({ role, content }) => role === "assistant" && Boolean(content?.trim()),
+  );
   return {
     target: {
       kind,
@@ -149,6 +214,7 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
     session: run.session(),
     resumed,
     ...(last === undefined ? {} : { lastPrompt: last }),
+    ...(answer?.content ? { lastAnswer: answer.content } : {}),
     contextUsed: agent.contextUsed,
     contextLimit: agent.contextLimit,
     dryRun: globals.dryRun,

@@ -14,6 +14,7 @@ export function toolRegistry({ config: { tools, network }, env }: LoadedConfig):
   return new Registry({
     enabled: (name) => {
       if (name === "time") return true;
+      if (name === "plan") return tools.shell_enabled || tools.files_enabled;
       if (name === "fetch_url") return tools.fetch_enabled;
       if (name === "web_search") return tools.search_enabled;
       return name.endsWith("_file") ? tools.files_enabled : tools.shell_enabled;

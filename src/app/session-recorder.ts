@@ -61,7 +61,11 @@ export class SessionRecorder {
 
   #goLive(): void {
     clearTimeout(this.#timer);
-    void this.#open().then((log) => log.goLive());
+    void this.#open().then(async (log) => {
+      await log.goLive();
+      const { rememberDirectory } = await import("../session/known-directories.ts");
+      rememberDirectory(this.#options.stateDirectory, log.directory);
+    });
   }
 
   /** Writes what has happened so far; before that, events are kept. */

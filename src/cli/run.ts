@@ -43,15 +43,16 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   if (argv[0] === "__complete") return (await import("./args/complete.ts")).complete(argv.slice(1));
   const name = await commandName(argv);
   const entry = name === undefined || !isCommand(name) ? undefined : COMMANDS[name];
-  if (name !== undefined && entry === undefined) throw unknownCommand(name);
+  if (name !== undefined && entry === undefined) refuseMistyped(name);
   const command = entry === undefined ? await loadRepl() : await entry.load();
-  const tokens = takeCommand(tokenize(argv, { ...GLOBAL_ARGS, ...command.args }), isCommand).rest;
+  const all = tokenize(argv, { ...GLOBAL_ARGS, ...command.args });
+  const tokens = entry === undefined ? all : takeCommand(all, isCommand).rest;
   if (has(tokens, "version")) return print(has(tokens, "verbose") ? versionDetails() : `buddy ${VERSION}`);
   if (has(tokens, "help")) {
     const { commandHelp, rootHelp } = await import("./args/help.ts");
     return print(entry === undefined ? rootHelp() : commandHelp(command));
   }
-  const parsed = judgeTokens(tokens, name ?? "", command.args, process.cwd());
+  const parsed = judgeTokens(tokens, entry === undefined ? "" : (name ?? ""), command.args, process.cwd());
   const globals = readGlobalOptions(parsed.globals);
   enterDirectory(globals);
   requireReadableDirectory();
@@ -117,14 +118,18 @@ function argumentsFor({ args }: Command, { own, positionals }: ParsedArguments):
   return { _: [...positionals], ...Object.fromEntries([...named, ...own]) } as Call["args"];
 }
 
-function unknownCommand(name: string): BuddyError {
-  const meant = closestMatch(name, Object.keys(COMMANDS));
-  if (name.trim() === "")
-    return new BuddyError("usage", "empty command name", { hint: "commands are listed by: buddy --help" });
-  const prompt = `to ask for something: buddy exec "${name.replaceAll('"', '\\"')}"`;
-  return meant === undefined
-    ? new BuddyError("usage", `unknown command "${name}"`, { hint: `${prompt}\ncommands are listed by: buddy --help` })
-    : new BuddyError("usage", `unknown command "${name}"; did you mean ${meant}?`, { hint: prompt });
+/** Anything but a command is a prompt for the REPL, unless it looks like a command that was mistyped. */
+function refuseMistyped(word: string): void {
+  if (word.trim() === "")
+    throw new BuddyError("usage", "empty command name", { hint: "buddy --help lists the commands" });
+  if (/\s/.test(word)) return;
+  const meant = closestMatch(word, Object.keys(COMMANDS));
+  const prompt = `to ask for something: buddy "${word.replaceAll('"', '\\"')} …" or buddy exec "${word.replaceAll('"', '\\"')} …"`;
+  if (meant !== undefined)
+    throw new BuddyError("usage", `unknown command "${word}"; did you mean ${meant}?`, { hint: prompt });
+  // A single word is more often a command of another program than a question.
+  if (/^[a-z][a-z0-9-]*$/.test(word))
+    throw new BuddyError("usage", `unknown command "${word}"`, { hint: `${prompt}\nbuddy --help lists the commands` });
 }
 
 function print(text: string): ExitCode {

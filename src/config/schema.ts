@@ -132,6 +132,11 @@ export const SETTINGS = {
     show_tool_calls: yesNo(true, "what tools are called with and what they return"),
     show_reasoning: yesNo(true, "the model's reasoning, dimmed"),
     persist_history: yesNo(true, "keep the lines typed in the REPL"),
+    theme: oneOf(
+      ["auto", "dark", "light", "high-contrast", "none"],
+      "auto",
+      "colours; auto asks the terminal for its background",
+    ),
     notify: oneOf(
       ["auto", "bell", "osc9", "off"],
       "auto",

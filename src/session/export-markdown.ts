@@ -27,7 +27,8 @@ function section(entry: TranscriptEntry): string {
 
 function toolSection(tool: ToolEntry): string {
   const facts = [tool.name, `on ${tool.where}`, summaryOf(tool), tool.approval].filter(Boolean).join(" · ");
-  const command = tool.name === "run_shell" ? `$ ${tool.title}` : tool.title;
+  const proposed = tool.proposed === undefined ? "" : `# the model proposed: ${tool.proposed}\n`;
+  const command = `${proposed}${tool.name === "run_shell" ? `$ ${tool.title}` : tool.title}`;
   return `**${facts}**\n\n${fence(tool.output === "" ? command : `${command}\n${tool.output}`)}\n`;
 }
 

@@ -71,7 +71,8 @@ function describe(path: string, { id, stat, signer }: Found): StoredSession {
         session.profile = event.profile;
         session.model = event.model;
       }
-      if (event.type === "turn") session.title = event.prompt.replace(/\s+/g, " ").trim().slice(0, 200);
+      if (event.type === "turn")
+        session.title = (event.shown ?? event.prompt).replace(/\s+/g, " ").trim().slice(0, 200);
       return event.type !== "turn";
     };
     ({ foreign } = readEvents(path, visit, signer));

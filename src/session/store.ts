@@ -6,6 +6,7 @@ import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/file-error.ts";
 import { lockSession, removeLock, SessionHeld, type SessionLock } from "./session-lock.ts";
 import { newSessionId } from "./ids.ts";
+import { knownDirectories } from "./known-directories.ts";
 import { listSessions, type StoredSession } from "./list.ts";
 import { SessionLog } from "./log.ts";
 import { copyOutputs, removeOutputs } from "./outputs.ts";
@@ -37,6 +38,21 @@ export class SessionStore {
   list(): StoredSession[] {
     return this.#directories
       .flatMap((directory) => listSessions(directory, this.#signer))
+      .sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
+  }
+
+  /** Those of every directory that ever held one, and of this one. */
+  listAll(): StoredSession[] {
+    const directories = new Set([...this.#directories, ...knownDirectories(this.#options.stateDirectory)]);
+    return [...directories]
+      .flatMap((directory) => {
+        try {
+          return listSessions(directory, this.#signer);
+        } catch {
+          // A directory that cannot be looked at any more has nothing to list.
+          return [];
+        }
+      })
       .sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
   }
 

@@ -20,8 +20,10 @@ export type TranscriptEntry =
 
 export interface ToolEntry {
   readonly name: string;
-  /** The command, path or URL. */
-  readonly title: string;
+  /** The command, path or URL: as it ran, also when the operator edited it. */
+  title: string;
+  /** What the model had proposed, where the operator edited it. */
+  proposed: string | undefined;
   readonly where: string;
   output: string;
   outcome: string;
@@ -45,7 +47,7 @@ export function readTranscript(path: string, id: string): Transcript {
         about.target = event.user === undefined ? event.target : `${event.target}, ${event.user}@${event.host ?? "?"}`;
         break;
       case "turn":
-        entries.push({ kind: "prompt", at, text: event.prompt });
+        entries.push({ kind: "prompt", at, text: event.shown ?? event.prompt });
         break;
       case "message": {
         const { content, reasoning = "", toolCalls } = event.message;
@@ -59,10 +61,12 @@ export function readTranscript(path: string, id: string): Transcript {
       }
       case "approval_answered": {
         const tool = tools.get(event.call);
-        if (tool !== undefined)
-          tool.approval = [decisionWords(event), event.reason, event.edited && `changed to: ${event.edited}`]
-            .filter(Boolean)
-            .join("; ");
+        if (tool === undefined) break;
+        tool.approval = [decisionWords(event), event.reason].filter(Boolean).join("; ");
+        if (event.edited !== undefined) {
+          tool.proposed = tool.title;
+          tool.title = event.edited;
+        }
         break;
       }
       case "tool_finished": {
@@ -70,7 +74,7 @@ export function readTranscript(path: string, id: string): Transcript {
         if (tool === undefined) break;
         tool.outcome = event.outcome;
         tool.ok = event.ok && (event.exit_code ?? 0) === 0;
-        if (tool.approval === "" && event.exit_code !== undefined) tool.approval = "ran without a question";
+        if (tool.approval === "" && event.exit_code !== undefined) tool.approval = "ran without approval";
         tool.exitCode = event.exit_code;
         tool.output = event.display ?? payload(event.result);
         break;
@@ -101,10 +105,12 @@ function decisionWords({ decision, by }: AgentEvent & { type: "approval_answered
       return `${decision}: no answer in time`;
     case "cancelled":
       return `${decision}: stopped before it was answered`;
-    case "operator":
     case "mode":
+      return `auto-${decision}`;
     case "prefix":
-      return `${decision} by ${by}`;
+      return `${decision}: allowed before`;
+    case "operator":
+      return `${decision} by the operator`;
   }
 }
 
@@ -112,6 +118,7 @@ function newEntry(call: ToolCall, where: string): ToolEntry {
   return {
     name: call.name,
     title: titleOf(call),
+    proposed: undefined,
     where,
     output: "",
     outcome: "no result",

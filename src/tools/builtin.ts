@@ -3,6 +3,7 @@ import { killShellTool, listShellsTool, shellOutputTool } from "./background-she
 import { editFileTool } from "./edit-file.ts";
 import { capturePaneTool, sendKeysTool } from "./panes.ts";
 import { type FetchSettings, fetchUrlTool } from "./fetch-url.ts";
+import { planTool } from "./plan.ts";
 import { readFileTool } from "./read-file.ts";
 import { runShellTool, type ShellSettings } from "./run-shell.ts";
 import { timeTool } from "./time.ts";
@@ -32,5 +33,6 @@ export function builtinTools({ shell, fetch, search }: BuiltinSettings): readonl
     sendKeysTool,
     ...tmuxObjectTools,
     timeTool,
+    planTool,
   ] as readonly Tool[];
 }

@@ -14,19 +14,36 @@ export interface OutcomeContext {
 
 export function outcomeText(result: RunResult, context: OutcomeContext): ToolResult {
   const { outcome } = result;
-  const lines = [
-    ...headline(outcome, context),
-    printed(result, context, outcome),
-    ...result.notes.map((note) => `[note: ${note}]`),
-  ];
+  const head = headline(outcome, context);
+  const notes = result.notes.map((note) => `[note: ${note}]`);
+  const lines = [...head, printed(result, context, outcome), ...notes];
+  const forModel = lines.filter((line) => line !== "").join("\n");
+  // The person gets what happened, without what the model could do about it.
+  const happened = outcome.kind === "exited" ? [] : head.slice(0, 1).map((line) => line.replace(/^\[(.*)\]$/, "$1"));
+  const output = [result.output, result.stderr]
+    .map((text, at) => cutForPeople(text, at === 0 ? result.outputId : result.stderrId, context.mask))
+    .join("");
+  const display = [...happened, output.replace(/\n$/, "")].filter((line) => line !== "").join("\n");
+  const id = result.outputId ?? result.stderrId;
   return {
     ok: outcome.kind === "exited" ? outcome.code === 0 : outcome.kind === "running" && outcome.why === "no-wait",
     outcome: outcome.kind,
     ...(outcome.kind === "exited" || outcome.kind === "shell-ended" ? { exitCode: outcome.code } : {}),
-    result: lines.filter((line) => line !== "").join("\n"),
+    result: forModel,
+    ...(display === forModel ? {} : { display }),
+    ...(id === undefined ? {} : { outputId: id }),
     outputs: [result.outputId, result.stderrId].filter((id) => id !== undefined),
   };
 }
+
+function cutForPeople(text: CapturedText | undefined, id: string | undefined, mask: Mask): string {
+  if (text === undefined) return "";
+  const how = id === undefined ? "not shown" : `not shown: output ${id}`;
+  return joinCaptured(cutCaptured(text, SHOWN), () => how, mask);
+}
+
+/** Characters of an output that the record keeps for people; the whole is stored. */
+const SHOWN = 8_000;
 
 function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext): string[] {
   switch (outcome.kind) {

@@ -110,8 +110,10 @@ export interface ToolResult {
   /** exited, running, waiting, lost, failed, ... ; for events. */
   readonly outcome: string;
   readonly exitCode?: number;
-  /** For people, where it differs from what the model gets. */
+  /** For people, where it differs from what the model gets: never advice to the model. */
   readonly display?: string;
   /** Ids under which more of the same output can be read later. */
   readonly outputs?: readonly string[];
+  /** Under which the full output is stored. */
+  readonly outputId?: string;
 }

@@ -1,5 +1,5 @@
 /** A list to choose from with the arrow keys, a number or the first letters. */
-import { clip } from "../lib/graphemes.ts";
+import { clip, textWidth } from "../lib/graphemes.ts";
 import type { TerminalInput } from "./terminal/keys.ts";
 import type { Theme } from "./theme.ts";
 
@@ -60,16 +60,17 @@ export class Picker {
   rows(columns: number, limit: number, style: Theme): string[] {
     const height = Math.max(1, Math.min(this.#choices.length, limit - 1));
     const first = Math.max(0, Math.min(this.#selected - Math.floor(height / 2), this.#choices.length - height));
-    const rows = this.#choices.slice(first, first + height).map((choice, index) => {
+    const visible = this.#choices.slice(first, first + height);
+    const wide = Math.min(Math.max(...visible.map(({ label }) => textWidth(label))), Math.floor(columns * 0.6));
+    const rows = visible.map((choice, index) => {
       const active = first + index === this.#selected;
       const number = String(first + index + 1).padStart(String(this.#choices.length).length);
-      const label = `${active ? "›" : " "} ${number} ${choice.label}`;
-      return clip(`${active ? style.bold(label) : label}  ${style.grey(choice.hint)}`, columns);
+      const text = clip(choice.label, wide);
+      const label = `${active ? "›" : " "} ${number} ${text}`;
+      const padding = choice.hint === "" ? "" : " ".repeat(Math.max(0, wide - textWidth(text)) + 2);
+      return clip(`${active ? style.bold(label) : label}${padding}${style.grey(choice.hint)}`, columns);
     });
-    return [
-      clip(`${this.#title} ${style.grey("↑↓ Enter · Esc")}${this.#typed === "" ? "" : ` ${this.#typed}`}`, columns),
-      ...rows,
-    ];
+    return [clip(`${this.#title} ${this.#typed === "" ? style.grey(KEYS) : this.#typed}`, columns), ...rows];
   }
 
   #move(by: number): void {
@@ -95,6 +96,8 @@ export class Picker {
     if (again) this.#jump();
   }
 }
+
+const KEYS = "(Up/Down, number or first letters; Enter; Esc cancels)";
 
 export interface Choice {
   readonly value: string;

@@ -1,70 +1,117 @@
-/** The few styles of the screen: the sixteen base colours only, so that dark and light backgrounds both stay readable. */
-export interface Theme {
+/** The few styles of the screen, by theme; the sixteen base colours only, so that the operator's palette decides. */
+export interface Theme extends Readonly<Record<StyleName, Style>> {
+  /** The one in use. */
+  readonly active: ThemeName;
   readonly color: boolean;
-  readonly prompt: Style;
-  readonly toolName: Style;
-  /** Arguments, results, hints: dim, because bright black vanishes on some palettes. */
-  readonly grey: Style;
-  readonly reasoning: Style;
-  readonly error: Style;
-  readonly warning: Style;
-  /** What must not be overlooked: approvals that are not asked for. */
-  readonly badge: Style;
-  readonly ok: Style;
-  readonly bold: Style;
-  readonly italic: Style;
-  readonly strike: Style;
-  readonly heading: Style;
-  readonly code: Style;
-  readonly link: Style;
-  readonly selected: Style;
-  readonly added: Style;
-  readonly removed: Style;
-  readonly keyword: Style;
-  readonly string: Style;
-  readonly number: Style;
-  readonly comment: Style;
-  readonly name: Style;
+  /** From now on everything is painted like this. */
+  use(name: ThemeName): void;
 }
 
 export type Style = (text: string) => string;
 
-export function theme(color: boolean): Theme {
-  const sgr = (on: string, off: string): Style =>
-    color ? (text) => (text === "" ? "" : `\x1b[${on}m${text}\x1b[${off}m`) : (text) => text;
-  return {
-    color,
-    prompt: sgr("1;32", "22;39"),
-    toolName: sgr("33", "39"),
-    grey: sgr("2", "22"),
-    reasoning: sgr("2;3", "22;23"),
-    error: sgr("1;31", "22;39"),
-    warning: sgr("1;33", "22;39"),
-    badge: sgr("1;97;41", "22;39;49"),
-    ok: sgr("32", "39"),
-    bold: sgr("1", "22"),
-    italic: sgr("3", "23"),
-    strike: sgr("9", "29"),
-    heading: sgr("1;36", "22;39"),
-    code: sgr("36", "39"),
-    link: sgr("4;34", "24;39"),
-    selected: sgr("7", "27"),
-    added: sgr("32", "39"),
-    removed: sgr("31", "39"),
-    keyword: sgr("35", "39"),
-    string: sgr("32", "39"),
-    number: sgr("36", "39"),
-    comment: sgr("2", "22"),
-    name: sgr("34", "39"),
-  };
+export type ThemeName = "dark" | "light" | "high-contrast" | "none";
+
+export const THEME_NAMES: readonly ThemeName[] = ["dark", "light", "high-contrast", "none"];
+
+export function isThemeName(text: string): text is ThemeName {
+  return (THEME_NAMES as readonly string[]).includes(text);
 }
+
+export function theme(color: boolean, start: ThemeName = "dark"): Theme {
+  let name: ThemeName = color ? start : "none";
+  const style =
+    (which: StyleName): Style =>
+    (text) => {
+      const [on, off] = name === "none" ? ["", ""] : (PALETTES[name][which] ?? ["", ""]);
+      return on === "" || text === "" ? text : `\x1b[${on}m${text}\x1b[${off}m`;
+    };
+  const styles = Object.fromEntries(STYLE_NAMES.map((which) => [which, style(which)])) as Record<StyleName, Style>;
+  return Object.defineProperties(
+    { ...styles, use: (wanted: ThemeName) => void (name = wanted) },
+    { active: { get: () => name }, color: { get: () => name !== "none" } },
+  ) as unknown as Theme;
+}
+
+/** What the environment says of the background, where it does. */
+export function themeFromEnv(env: Readonly<Record<string, string | undefined>>): ThemeName | undefined {
+  const background = env.COLORFGBG?.split(";").at(-1);
+  if (background === undefined || !/^\d{1,2}$/.test(background)) return undefined;
+  return background === "7" || background === "15" ? "light" : "dark";
+}
+
+type Palette = Readonly<Record<StyleName, readonly [on: string, off: string]>>;
+
+const DARK = {
+  prompt: ["1;32", "22;39"],
+  toolName: ["33", "39"],
+  // Arguments, results, hints: dim, because bright black vanishes on some palettes.
+  grey: ["2", "22"],
+  reasoning: ["2;3", "22;23"],
+  error: ["1;31", "22;39"],
+  warning: ["1;33", "22;39"],
+  // What must not be overlooked: approvals that are not asked for.
+  badge: ["1;97;41", "22;39;49"],
+  ok: ["32", "39"],
+  bold: ["1", "22"],
+  italic: ["3", "23"],
+  strike: ["9", "29"],
+  heading: ["1;36", "22;39"],
+  code: ["36", "39"],
+  link: ["4;34", "24;39"],
+  selected: ["7", "27"],
+  added: ["32", "39"],
+  removed: ["31", "39"],
+  keyword: ["35", "39"],
+  string: ["32", "39"],
+  number: ["36", "39"],
+  comment: ["2", "22"],
+  name: ["34", "39"],
+} as const;
+
+type StyleName = keyof typeof DARK;
+
+const STYLE_NAMES = Object.keys(DARK) as StyleName[];
+
+const PALETTES: Readonly<Record<Exclude<ThemeName, "none">, Palette>> = {
+  dark: DARK,
+  // Yellow and cyan cannot be read on white.
+  light: {
+    ...DARK,
+    toolName: ["35", "39"],
+    warning: ["1;35", "22;39"],
+    heading: ["1;34", "22;39"],
+    code: ["34", "39"],
+    number: ["34", "39"],
+  },
+  // Nothing dim, nothing dark; emphasis by weight and reverse as well as by colour.
+  "high-contrast": {
+    ...DARK,
+    prompt: ["1;92", "22;39"],
+    toolName: ["1;93", "22;39"],
+    grey: ["", ""],
+    reasoning: ["3", "23"],
+    error: ["1;97;41", "22;39;49"],
+    warning: ["1;30;103", "22;39;49"],
+    ok: ["1;92", "22;39"],
+    heading: ["1;4", "22;24"],
+    code: ["1", "22"],
+    link: ["1;4", "22;24"],
+    added: ["1;92", "22;39"],
+    removed: ["1;91", "22;39"],
+    keyword: ["1", "22"],
+    string: ["", ""],
+    number: ["", ""],
+    comment: ["3", "23"],
+    name: ["1", "22"],
+  },
+};
 
 /** A link where the terminal can open it, the text and the address where it cannot. */
 export function hyperlink(text: string, url: string, supported: boolean): string {
   return supported ? `\x1b]8;;${url}\x1b\\${text}\x1b]8;;\x1b\\` : text;
 }
 
-/** Terminals known to open OSC 8 links; inside tmux only where it was told that the outer terminal can. */
+/** Terminals known to open OSC 8 links; inside tmux it depends on the outer terminal, which is not known. */
 export function supportsLinks(env: Readonly<Record<string, string | undefined>>, color: boolean): boolean {
   if (!color || env.TERM === "dumb" || env.TERM === "linux" || env.TERM?.startsWith("screen")) return false;
   if (env.TMUX !== undefined) return false;

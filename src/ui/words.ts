@@ -1,4 +1,7 @@
-/** Numbers and times as the screen shows them. */
+/** Numbers, times and a few sentences as every screen shows them. */
+import type { RetryEvent } from "../agent/events.ts";
+import { showText } from "../policy/terminal-text.ts";
+
 export function compactNumber(value: number): string {
   if (value < 1000) return String(Math.round(value));
   if (value < 10_000) return `${(value / 1000).toFixed(1)}k`;
@@ -28,4 +31,12 @@ export function ago(iso: string, now: number): string {
   if (minutes < 60) return `${minutes} min ago`;
   if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ago`;
   return `${Math.floor(minutes / 1440)} days ago`;
+}
+
+/** "Lost connection to api.example.com. Retrying in 0.4s (1/4)". */
+export function retryWords({ reason, host, wait_ms, attempt, of }: RetryEvent): string {
+  const where = showText(host, { mode: "line" });
+  const what = showText(reason, { mode: "line" }).replace(/[.;]$/, "");
+  const why = what === "connection broken" ? `Lost connection to ${where}.` : `${where}: ${what}.`;
+  return `${why} Retrying in ${seconds(wait_ms)} (${attempt}/${of})`;
 }

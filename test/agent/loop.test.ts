@@ -75,7 +75,7 @@ describe("a turn", () => {
       { agent: { maxIterations: 3 } },
     );
     expect(done).toMatchObject({ status: "max_iterations", iterations: 3 });
-    expect(ofType(events, "error")[0]?.message).toContain("3 rounds");
+    expect(ofType(events, "error")[0]?.message).toContain("3 model turns");
     expect(isValidHistory(agent)).toBe(true);
   });
 
@@ -323,6 +323,27 @@ describe("the window", () => {
     await drain(agent.runTurn("three", never()));
     expect(running.requests[3]!.messages[1]!.content).toContain("the summary");
   });
+});
+
+test("a summary longer than what it replaces is not taken", async () => {
+  await using running = startModel([{ text: "a" }, { text: "b" }, { text: "far too much ".repeat(200) }]);
+  const { agent } = agentOn(running.client);
+  await drain(agent.runTurn("one", never()));
+  await drain(agent.runTurn("two", never()));
+  const before = agent.history.messages;
+  const events = await drain(agent.compact(never()));
+  expect(ofType(events, "compacted")).toEqual([]);
+  expect(ofType(events, "error")).toHaveLength(1);
+  expect(agent.history.messages).toEqual(before);
+});
+
+test("/compact FOCUS reaches the model that writes the summary", async () => {
+  await using running = startModel([{ text: "a" }, { text: "b" }, { text: "sum" }]);
+  const { agent } = agentOn(running.client);
+  await drain(agent.runTurn("one", never()));
+  await drain(agent.runTurn("two", never()));
+  await drain(agent.compact(never(), "the nginx part"));
+  expect(running.requests[2]!.messages[0]!.content).toContain("the nginx part");
 });
 
 test("restore and switchModel: the next turn goes on with the new model and says who it is", async () => {

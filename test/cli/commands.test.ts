@@ -51,7 +51,7 @@ test.each(["bash", "zsh", "fish"])("buddy completion %s", async (shell) => {
 test.each([
   [["resume"], "which session? buddy resume ID, or buddy resume --last"],
   [["resume", "--last", "abcd"], "give an id or --last, not both"],
-  [["exec", "--fork", "hi"], "--fork needs --resume: what is to be copied?"],
+  [["exec", "--fork", "hi"], "--fork requires --resume ID"],
   [["exec", "--max-iterations", "none", "hi"], "--max-iterations"],
   [["exec", "--timeout", "soon", "hi"], "--timeout"],
   [["sessions", "burn"], "burn"],

@@ -46,7 +46,7 @@ describe("run", () => {
 
   test.each([
     [["exce", "hi"], 'unknown command "exce"; did you mean exec?'],
-    [["fix nginx"], 'unknown command "fix nginx"\n  to ask for something: buddy exec "fix nginx"'],
+    [["fix nginx"], "stdin is not a terminal; use buddy exec"],
     [["constructor"], 'unknown command "constructor"'],
     [[""], "empty command name"],
     [["--modle", "x"], "unknown option --modle; did you mean --model?"],
@@ -82,7 +82,7 @@ describe("help", () => {
       "  0  answered",
       "  1  model",
       "  2  usage",
-      "  3  an approval",
+      "  3  approval required",
       "  4  not signed",
       "124  --timeout",
       "130  ",

@@ -66,7 +66,7 @@ describe("the answer", () => {
     const run = await rig.exec(["--no-tmux", "look"]);
     expect(run.stdout).toBe("it says hi\n");
     expect(run.stderr).toContain("let me look");
-    expect(run.stderr).toContain("run_shell echo hi");
+    expect(run.stderr).toContain("● echo hi  run_shell");
   });
 
   test("-q: nothing but the answer", async () => {
@@ -85,7 +85,7 @@ describe("the answer", () => {
     await using rig = execRig([{ text: "half of it and", fault: "reset-midway" }, { text: "all of it" }]);
     const run = await rig.exec(["go"]);
     expect(run).toMatchObject({ code: 0, stdout: "all of it\n" });
-    expect(run.stderr).toContain("trying again");
+    expect(run.stderr).toContain("Retrying");
   });
 
   test("--last-message to a stream that is open already, whatever stands behind it", async () => {
@@ -198,7 +198,7 @@ describe("exit codes", () => {
     await using rig = execRig([shell("echo 1"), shell("echo 2"), shell("echo 3")]);
     const run = await rig.exec(["--no-tmux", "--max-iterations", "2", "go"]);
     expect(run.code).toBe(1);
-    expect(run.stderr).toContain("2 rounds");
+    expect(run.stderr).toContain("2 model turns");
     expect(rig.requests).toHaveLength(2);
   });
 

@@ -57,7 +57,7 @@ describe("a release", () => {
       muslLibraries(libraries);
       const env = { LD_LIBRARY_PATH: libraries };
       expect(output([path, "--version"], env)).toBe(`buddy ${version}\n`);
-      expect(output([path, "sessions"], env)).toBe("no stored sessions here\n");
+      expect(output([path, "sessions"], env)).toBe("no saved sessions in this directory\n");
     },
     60_000,
   );

@@ -87,7 +87,7 @@ describe("exec --resume", () => {
   test("no session, an unknown one, and --fork without --resume: exit code 2", async () => {
     using box = sandbox();
     expect((await box.run(["exec", "-m", "demo", "--resume", "last", "x"])).code).toBe(2);
-    expect((await box.run(["exec", "-m", "demo", "--resume", "zzzz", "x"])).stderr).toContain("no session");
+    expect((await box.run(["exec", "-m", "demo", "--resume", "zzzz", "x"])).stderr).toContain("does not exist");
     expect((await box.run(["exec", "-m", "demo", "--fork", "x"])).code).toBe(2);
   });
 });

@@ -102,9 +102,9 @@ describe("export", () => {
     expect(text).toContain("# buddy session aaaa-bbbb-cccc-dddd");
     expect(text).toContain("- damaged lines skipped: 1");
     expect(text).toContain("- target: ssh deploy@web1, deploy@web1");
-    expect(text).toContain("exit code 2 · approved by operator; changed to: rm -r ./old");
-    expect(text).toContain("denied by operator; not today");
-    expect(text).toContain("````text\n$ rm -r old ```"); // the fence is longer than what it holds
+    expect(text).toContain("exit code 2 · approved by the operator");
+    expect(text).toContain("denied by the operator; not today");
+    expect(text).toContain("````text\n# the model proposed: rm -r old ```\n$ rm -r ./old"); // the fence is longer than what it holds
     expect(text).toContain("> (reasoning) think first");
     expect(text).toContain("{broken");
     expect(text).toContain("denied: no terminal to ask on");
@@ -152,7 +152,7 @@ describe("export", () => {
     expect(dom).toContain('href="https://example.com"');
     expect(dom).toContain("[picture: pic]");
     expect(dom).toContain("exit code 2");
-    expect(dom).toContain("approved by operator");
+    expect(dom).toContain("approved by the operator");
     expect(dom).not.toContain("\u001b");
   }, 30_000);
 });

@@ -99,7 +99,7 @@ export class ReplRig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.repl.quit();
+    this.repl.leave(0);
     await this.done;
     this.emulator.dispose();
   }
@@ -161,7 +161,15 @@ export class ReplRig implements AsyncDisposable {
       }),
       tasks: (listener) => new Tasks(listener),
       runTurn: (prompt, signal) => this.#run(turn, prompt, signal),
-      compact: (signal) => this.#run(turn, "/compact", signal),
+      runCommand: (command, signal) => this.#run(turn, `!${command}`, signal),
+      compact: (signal, focus = "") => this.#run(turn, `/compact ${focus}`.trimEnd(), signal),
+      work: async () => ({ shells: [], panes: [] }),
+      killShell: async () => "killed",
+      interruptPane: async () => {},
+      output: async (id) => `the output of ${id}`,
+      exportSession: async (format) => `as ${format}`,
+      config: () => [{ label: "display.notify", value: '"bell"' }],
+      listFiles: async () => ["src/app/run.ts", "src/ui/repl/repl.ts", "README.md"],
       onEvent: (listener) => {
         this.#news.add(listener);
         return () => this.#news.delete(listener);

@@ -10,7 +10,7 @@ export function rootHelp(): string {
   return [
     "buddy: a terminal agent for people who run machines",
     "",
-    "Usage: buddy [OPTIONS]               talk to it (REPL)",
+    "Usage: buddy [OPTIONS] [PROMPT]      talk to it (REPL)",
     "       buddy [OPTIONS] COMMAND …     see buddy COMMAND --help",
     "",
     "Commands:",

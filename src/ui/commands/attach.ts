@@ -7,20 +7,12 @@ export const attach: SlashCommand = {
   name: "attach",
   args: "",
   summary: "watch the shared pane (a split, inside tmux)",
-  anytime: false,
-  meanwhile: ({ host }) => {
-    const command = host.facts().target.attach;
-    return command === undefined ? "" : `from another terminal: ${oneLine(command)}`;
-  },
+  anytime: true,
   async run(screen) {
     const { target } = screen.host.facts();
     if (target.attach === undefined) {
       if (target.state === "opening") screen.fail("the target is still being opened", "try again in a moment");
-      else
-        screen.fail(
-          "there is no shared pane to attach to",
-          "the target has no tmux, or buddy was started with --no-tmux",
-        );
+      else screen.fail("no shared pane to attach to", "the target has no tmux, or buddy was started with --no-tmux");
       return;
     }
     const command = oneLine(target.attach);
@@ -37,7 +29,9 @@ export const attach: SlashCommand = {
 /** tmux refuses to attach inside itself unless TMUX is unset. */
 async function split(screen: CommandScreen, command: string): Promise<string | undefined> {
   const direction = screen.columns >= 160 ? "-h" : "-v";
-  const child = startChild(["tmux", "split-window", direction, "-d", `unset TMUX; exec ${command}`], {
+  // The window buddy is in, not the one that is looked at now.
+  const here = process.env.TMUX_PANE === undefined ? [] : ["-t", process.env.TMUX_PANE];
+  const child = startChild(["tmux", "split-window", direction, "-d", ...here, `unset TMUX; exec ${command}`], {
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",

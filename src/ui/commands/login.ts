@@ -16,7 +16,7 @@ export const login: SlashCommand = {
     const profile = screen.host.profiles().find(({ name, active }) => (args === "" ? active : name === args));
     if (args !== "" && profile === undefined) {
       screen.fail(
-        `there is no profile ${oneLine(args)}`,
+        `no profile ${oneLine(args)}`,
         screen.host
           .profiles()
           .map(({ name }) => name)

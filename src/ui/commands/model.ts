@@ -5,7 +5,7 @@ import { oneLine } from "../transcript/tool-view.ts";
 
 export const model: SlashCommand = {
   name: "model",
-  args: "[NAME|NUMBER]",
+  args: "[PROFILE|PROFILE:MODEL|N]",
   summary: "switch the model",
   anytime: false,
   complete: (host) =>
@@ -32,6 +32,16 @@ export const model: SlashCommand = {
       if (chosen === undefined) return;
       wanted = chosen.value;
     }
+    const [name = "", ...rest] = wanted.split(":");
+    const other = rest.join(":");
+    if (other !== "" && profiles.some((profile) => profile.name === name)) {
+      const notes = await host.switchModel(wanted);
+      screen.say([
+        `model: ${oneLine(other)} (profile ${name})`,
+        ...notes.map((note) => screen.style.grey(`  ${note}`)),
+      ]);
+      return;
+    }
     const index = /^\d+$/.test(wanted) ? Number(wanted) - 1 : -1;
     const profile = profiles.find(({ name }) => name === wanted) ?? profiles[index];
     if (profile === undefined) {
@@ -39,13 +49,13 @@ export const model: SlashCommand = {
       const wide = Math.max(...names.map((name) => name.length));
       const near = closestMatch(wanted, names);
       screen.fail(
-        `there is no profile ${oneLine(wanted)}${near === undefined ? "" : `; did you mean ${near}?`}`,
+        `no profile ${oneLine(wanted)}${near === undefined ? "" : `; did you mean ${near}?`}`,
         profiles.map(({ name, model }, i) => `${i + 1} ${name.padEnd(wide)}  ${model}`).join("\n"),
       );
       return;
     }
     if (profile.active) {
-      screen.say([`${profile.name} (${profile.model}) is active already`]);
+      screen.say([`${profile.name} (${profile.model}) is already active`]);
       return;
     }
     const before = profiles.find(({ active }) => active);

@@ -9,6 +9,7 @@ export const privacy: SlashCommand = {
   args: "[show N|drop N]",
   summary: "secrets that were kept from the model",
   anytime: true,
+  words: 2,
   complete: (host, _tasks, words) =>
     words.length < 2
       ? [

@@ -1,63 +1,46 @@
-/** /session: the stored conversations here; start a new one, go on with an earlier one. */
+/** Conversations: /session, /new, /clear, /resume, /export, /retry, /copy. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { clip } from "../../lib/graphemes.ts";
-import type { CommandScreen, SlashCommand } from "./slash-commands.ts";
+import type { Choice } from "../picker.ts";
+import type { SessionRow } from "../repl/host.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 import { ago } from "../words.ts";
+import type { CommandScreen, SlashCommand } from "./slash-commands.ts";
 
-export const session: SlashCommand = {
+const session: SlashCommand = {
   name: "session",
   args: "[new|resume ID|last]",
-  summary: "list sessions, start one, go on with one",
+  summary: "list saved sessions, start one, continue one",
   anytime: false,
+  words: 2,
   async complete(host, _tasks, words) {
     if (words[0] !== "resume" || words.length < 2) {
       return [
-        { value: "new", hint: "start a fresh conversation", complete: true },
-        { value: "resume ", hint: "go on with an earlier one", complete: false },
-        { value: "last", hint: "go on with the one used last", complete: true },
+        { value: "new", hint: "start a new conversation", complete: true },
+        { value: "resume ", hint: "continue an earlier one", complete: false },
+        { value: "last", hint: "continue the one used last", complete: true },
       ];
     }
-    const others = (await host.sessions()).filter(({ current }) => !current).slice(0, OFFERED);
-    const now = Date.now();
-    return [
-      { value: "last", hint: "the one used last", complete: true },
-      ...others.map(({ id, title, lastUsed }) => ({
-        value: id,
-        hint: `${ago(lastUsed, now)} ${oneLine(title)}`,
-        complete: true,
-      })),
-    ];
+    return sessionIds(host);
   },
   async run(screen, args) {
     const { host, style } = screen;
     const [word = "", id = ""] = args.split(/\s+/);
-    if (word === "new") {
-      screen.say(await host.newSession());
+    if ((word === "new" || word === "last") && id !== "") {
+      screen.fail(`too many arguments: "${oneLine(id)}"`, `usage: /session ${word}`);
       return;
     }
-    if (word === "last" || word === "resume") {
-      if (word === "resume" && id === "") {
-        screen.fail("which session? /session resume ID, or /session last", "/session lists them");
-        return;
-      }
-      const before = host.facts().session;
-      const ask = {
-        copy: (why: string) => offerCopy(screen, why),
-        foreign: (lines: readonly string[]) => confirmForeign(screen, lines),
-      };
-      screen.say(await host.resumeSession(word === "last" ? "last" : id, ask));
-      const { session: now, lastPrompt } = host.facts();
-      if (now !== before && lastPrompt !== undefined)
-        screen.say([clip(style.grey(`the last prompt was “${oneLine(lastPrompt)}”`), screen.columns)]);
-      return;
-    }
+    if (word === "new") return startNew(screen);
+    if (word === "last") return resumeNamed(screen, "last");
+    if (word === "resume") return id === "" ? resumePicked(screen) : resumeNamed(screen, id);
     if (word !== "") {
       screen.fail(`/session takes new, resume ID or last, not "${oneLine(word)}"`, "/session alone lists the sessions");
       return;
     }
     const sessions = await host.sessions();
     if (sessions.length === 0) {
-      screen.say(["no stored sessions here yet"]);
+      screen.say(["no saved sessions in this directory"]);
       return;
     }
     const now = Date.now();
@@ -72,14 +55,126 @@ export const session: SlashCommand = {
   },
 };
 
+export const sessionCommands: readonly SlashCommand[] = [
+  session,
+  { name: "new", args: "", summary: "start a new conversation", anytime: false, run: startNew },
+  {
+    name: "clear",
+    args: "",
+    summary: "start a new conversation on an empty screen",
+    anytime: false,
+    async run(screen) {
+      screen.clear();
+      await startNew(screen);
+    },
+  },
+  {
+    name: "resume",
+    args: "[ID|last]",
+    summary: "continue a saved session; without an id, choose one",
+    anytime: false,
+    complete: (host) => sessionIds(host),
+    run: (screen, args) => (args === "" ? resumePicked(screen) : resumeNamed(screen, args)),
+  },
+  {
+    name: "export",
+    args: "[FILE]",
+    summary: "save the conversation as Markdown, or HTML (FILE.html)",
+    anytime: false,
+    run: exportTo,
+  },
+  {
+    name: "retry",
+    args: "",
+    summary: "send the last prompt again",
+    anytime: false,
+    run(screen) {
+      const last = screen.lastPrompt ?? screen.host.facts().lastPrompt;
+      if (last === undefined) screen.fail("no prompt to send again yet", "type one");
+      else screen.submit(last);
+    },
+  },
+  {
+    name: "copy",
+    args: "",
+    summary: "copy the last answer to the clipboard",
+    anytime: true,
+    run(screen) {
+      const answer = screen.host.facts().lastAnswer;
+      if (answer === undefined) screen.fail("no answer to copy yet", "ask something first");
+      else if (answer.length > MOST_COPIED) screen.fail("the answer is too long for the clipboard", "/export saves it");
+      else if (screen.copy(answer)) screen.say([`copied ${answer.length} characters`]);
+      else screen.fail("this terminal has no clipboard", "/export saves the conversation");
+    },
+  },
+];
+
+async function sessionIds(host: CommandScreen["host"]) {
+  const others = (await host.sessions()).filter(({ current }) => !current).slice(0, OFFERED);
+  const now = Date.now();
+  return [
+    { value: "last", hint: "the one used last", complete: true },
+    ...others.map(({ id, title, lastUsed }) => ({
+      value: id,
+      hint: `${ago(lastUsed, now)} ${oneLine(title)}`,
+      complete: true,
+    })),
+  ];
+}
+
+async function startNew(screen: CommandScreen): Promise<void> {
+  screen.say(await screen.host.newSession());
+}
+
+async function resumePicked(screen: CommandScreen): Promise<void> {
+  const others = (await screen.host.sessions()).filter(({ current }) => !current);
+  if (others.length === 0) {
+    screen.fail("no other saved session in this directory", "buddy sessions --all lists those of other directories");
+    return;
+  }
+  const chosen = await screen.pick("Continue which session?", sessionChoices(others), 0);
+  if (chosen !== undefined) await resumeNamed(screen, chosen.value);
+}
+
+export function sessionChoices(
+  sessions: readonly Pick<SessionRow, "id" | "title" | "lastUsed" | "target">[],
+): readonly Choice[] {
+  const now = Date.now();
+  return sessions.slice(0, MOST_PICKED).map(({ id, title, lastUsed, target }) => ({
+    value: id,
+    label: clip(oneLine(title) || id, LONGEST_TITLE),
+    hint: `${ago(lastUsed, now)} · ${oneLine(target) || "local"} · ${id}`,
+  }));
+}
+
+async function resumeNamed(screen: CommandScreen, name: string): Promise<void> {
+  const before = screen.host.facts().session;
+  screen.say(
+    await screen.host.resumeSession(name, {
+      copy: (why) => offerCopy(screen, why),
+      foreign: (lines) => confirmForeign(screen, lines),
+    }),
+  );
+  if (screen.host.facts().session !== before) screen.sayLastExchange();
+}
+
+async function exportTo(screen: CommandScreen, args: string): Promise<void> {
+  const { session: id } = screen.host.facts();
+  const file = args === "" ? `buddy-${id}.md` : args;
+  const path = resolve(file);
+  if (existsSync(path)) {
+    screen.fail(`${oneLine(file)} already exists`, "name another file: /export FILE.md or /export FILE.html");
+    return;
+  }
+  const text = await screen.host.exportSession(/\.html?$/i.test(file) ? "html" : "markdown");
+  await Bun.write(path, text, { mode: 0o600 });
+  screen.say([`saved ${oneLine(path)}`]);
+}
+
 async function offerCopy(screen: CommandScreen, why: string): Promise<boolean> {
   const choices = [
-    {
-      value: "copy",
-      label: "go on in a copy",
-      hint: "under a new id; what the other one does from now on is not in it",
-    },
-    { value: "stay", label: "stay here", hint: "nothing is changed" },
+    { value: "copy", label: "continue in a copy", hint: "under a new id; the other buddy keeps the original" },
+    { value: "stay", label: "stay in this session", hint: "nothing is changed" },
   ];
   return (await screen.pick(`${oneLine(why)}:`, choices, 0))?.value === "copy";
 }
@@ -95,3 +190,7 @@ async function confirmForeign(screen: CommandScreen, lines: readonly string[]): 
 
 const SHOWN = 15;
 const OFFERED = 20;
+const MOST_PICKED = 100;
+const LONGEST_TITLE = 50;
+/** Terminals drop longer OSC 52 sequences. */
+const MOST_COPIED = 70_000;

@@ -1,23 +1,22 @@
 /** The commands that begin with a slash: one table for running, gating, help and completion. */
 import type { Task, Tasks } from "../../agent/tasks.ts";
 import { closestMatch } from "../../lib/closest-match.ts";
-import { formatDuration, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
-import { clip } from "../../lib/graphemes.ts";
-import { attach } from "./attach.ts";
+import type { Suggestion } from "../editor/completion.ts";
+import { labelled } from "../labelled.ts";
+import type { Choice } from "../picker.ts";
+import type { ReplHost } from "../repl/host.ts";
+import type { Theme } from "../theme.ts";
+import { oneLine } from "../transcript/tool-view.ts";
 import { approve } from "./approve.ts";
+import { attach } from "./attach.ts";
 import { login } from "./login.ts";
 import { model } from "./model.ts";
 import { privacy } from "./privacy.ts";
 import { reconnect } from "./reconnect.ts";
-import { session } from "./session.ts";
-import { context, status, tools } from "./status.ts";
-import type { Suggestion } from "../editor/completion.ts";
-import type { ReplHost } from "../repl/host.ts";
-import { labelled } from "../labelled.ts";
-import type { Choice } from "../picker.ts";
-import type { Theme } from "../theme.ts";
-import { oneLine } from "../transcript/tool-view.ts";
-import { clock } from "../words.ts";
+import { sessionCommands } from "./session.ts";
+import { config, context, cost, status, tools } from "./status.ts";
+import { themeCommand } from "./theme.ts";
+import { workCommands } from "./work.ts";
 
 /** What a command may do to the REPL. */
 export interface CommandScreen {
@@ -29,13 +28,36 @@ export interface CommandScreen {
   fail(message: string, hint?: string): void;
   /** Undefined when the operator chose nothing. */
   pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined>;
+  /** Shows a long text, and returns when it was read. */
+  show(lines: readonly string[]): Promise<void>;
+  /** Empties the screen. */
+  clear(): void;
+  /** Into the clipboard of the terminal; false where that cannot be done. */
+  copy(text: string): boolean;
+  /** As if it had been typed. */
+  submit(text: string): void;
+  /** The last prompt of this run. */
+  readonly lastPrompt: string | undefined;
+  /** A result that was shown in part, by its number; the newest without one. */
+  kept(number?: number): KeptResult | undefined;
   /** What a task is doing, for /ps. */
   doing(task: Task): string;
+  /** Leaves; asks once more when something runs. */
   quit(): void;
+  /** Prints the last question and answer of the conversation. */
+  sayLastExchange(): void;
   /** Work that Ctrl-C can end while the input line waits (sign-in). */
   interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void>;
   /** What such work waits for; undefined when it is over. */
   waiting(text: string | undefined): void;
+}
+
+export interface KeptResult {
+  readonly number: number;
+  readonly title: string;
+  /** Under which the full output is stored on the target's side. */
+  readonly outputId?: string;
+  readonly text: string;
 }
 
 export interface SlashCommand {
@@ -45,8 +67,8 @@ export interface SlashCommand {
   readonly summary: string;
   /** Works while a task runs. */
   readonly anytime: boolean;
-  /** Said instead when a task runs. */
-  readonly meanwhile?: (screen: CommandScreen) => string;
+  /** Words it takes at most; none without `args`, one with them, unless this says otherwise. */
+  readonly words?: number;
   run(screen: CommandScreen, args: string): void | Promise<void>;
   /** Values for the argument, given the words before it. */
   complete?(host: ReplHost, tasks: Tasks, words: readonly string[]): ArgumentValues | Promise<ArgumentValues>;
@@ -55,164 +77,85 @@ export interface SlashCommand {
 export type ArgumentValues = readonly Omit<Suggestion, "label">[];
 
 export async function runSlashCommand(line: string, screen: CommandScreen): Promise<void> {
-  const [, word = "", args = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(line.trim())!;
-  const command = findCommand(word);
-  if (command === undefined) {
-    const names = SLASH_COMMANDS.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
-    const near = word === "" ? undefined : closestMatch(word, names);
-    screen.fail(
-      word === ""
-        ? "a slash alone is no command"
-        : near === undefined
-          ? `there is no /${oneLine(word)}`
-          : `there is no /${oneLine(word)}; did you mean /${near}?`,
-      "/help lists the commands; a prompt that begins with / needs a blank before it",
-    );
+  const [, word = "", text = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(line.trim())!;
+  const args = text.trim();
+  const found = findCommands(word);
+  const [command] = found;
+  if (command === undefined || found.length > 1) {
+    screen.fail(unknownWords(word, found), "/help lists the commands; to send text starting with /, put a space first");
     return;
   }
   const { running } = screen.tasks;
   if (running !== undefined && !command.anytime) {
-    const names = SLASH_COMMANDS.filter(({ anytime }) => anytime).map(({ name }) => `/${name}`);
-    screen.fail(
-      `/${command.name} has to wait: task ${running.id} is running`,
-      [command.meanwhile?.(screen) ?? "", `now: ${names.join(" ")}; Ctrl-C stops the task`].filter(Boolean).join("\n"),
-    );
+    screen.fail(`/${command.name} is not available while task ${running.id} runs`, "Ctrl-C stops the task");
     return;
   }
-  await command.run(screen, args.trim());
+  const most = command.words ?? (command.args === "" ? 0 : 1);
+  const given = args === "" ? 0 : args.split(/\s+/).length;
+  if (given > most) {
+    const usage = `usage: /${command.name} ${command.args}`.trimEnd();
+    screen.fail(most === 0 ? `/${command.name} takes no arguments` : `too many arguments: "${oneLine(args)}"`, usage);
+    return;
+  }
+  await command.run(screen, args);
 }
 
-export function findCommand(word: string): SlashCommand | undefined {
+function unknownWords(word: string, found: readonly SlashCommand[]): string {
+  if (word === "") return "no command after the slash";
+  if (found.length > 1) return `/${oneLine(word)} could be ${found.map(({ name }) => `/${name}`).join(", ")}`;
+  const names = SLASH_COMMANDS.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
+  const near = closestMatch(word, names);
+  return `unknown command /${oneLine(word)}${near === undefined ? "" : `; did you mean /${near}?`}`;
+}
+
+/** The command of that name or alias, or all that begin like that. */
+export function findCommands(word: string): readonly SlashCommand[] {
   const exact = SLASH_COMMANDS.find(({ name, aliases = [] }) => name === word || aliases.includes(word));
-  if (exact !== undefined || word === "") return exact;
-  const begun = SLASH_COMMANDS.filter(({ name }) => name.startsWith(word));
-  return begun.length === 1 ? begun[0] : undefined;
+  if (exact !== undefined) return [exact];
+  return word === "" ? [] : SLASH_COMMANDS.filter(({ name }) => name.startsWith(word));
 }
 
 export function isSlashCommand(line: string): boolean {
-  // A path at the start of a prompt (/etc/hosts is …) is no command.
+  // A path at the start of a prompt (/etc/hosts is …) is not a command.
   return /^\/[a-zA-Z?]*(\s|$)/.test(line) || line === "/";
 }
 
+/** In the order of /help. */
 export const SLASH_COMMANDS: readonly SlashCommand[] = [
   { name: "status", args: "", summary: "what buddy is connected to and allowed to do", anytime: true, run: status },
+  ...workCommands,
+  approve,
+  privacy,
+  attach,
+  reconnect,
   model,
   login,
   { name: "context", args: "", summary: "how full the model's window is", anytime: true, run: context },
   {
     name: "compact",
-    args: "",
-    summary: "summarise older turns to make room",
+    args: "[FOCUS]",
+    summary: "summarise older turns to make room; FOCUS says what to keep",
     anytime: false,
-    run: (screen) => {
-      screen.tasks.submit("/compact", (signal) => screen.host.compact(signal));
+    words: Infinity,
+    run: (screen, focus) => {
+      screen.tasks.submit("/compact", (signal) => screen.host.compact(signal, focus));
     },
   },
-  { name: "ps", args: "", summary: "running and queued tasks", anytime: true, run: ps },
-  {
-    name: "kill",
-    args: "ID",
-    summary: "stop a task, or take it out of the queue",
-    anytime: true,
-    run: kill,
-    complete: taskIds,
-  },
-  {
-    name: "timeout",
-    args: "DURATION [ID]",
-    summary: "end a task after that long",
-    anytime: true,
-    run: timeout,
-    complete: (host, tasks, words) => (words.length < 2 ? durations : taskIds(host, tasks)),
-  },
-  approve,
-  privacy,
-  session,
-  { name: "tools", args: "", summary: "what the model may use here", anytime: false, run: tools },
-  attach,
-  reconnect,
-  { name: "help", aliases: ["?"], args: "", summary: "this list, and the keys", anytime: false, run: help },
+  { name: "cost", args: "", summary: "tokens and money spent in this session", anytime: true, run: cost },
+  ...sessionCommands,
+  { name: "tools", args: "", summary: "what the model may use", anytime: true, run: tools },
+  { name: "config", args: "", summary: "settings that are not defaults, and their origin", anytime: true, run: config },
+  themeCommand,
+  { name: "help", aliases: ["?"], args: "", summary: "commands and keys", anytime: true, run: help },
   {
     name: "quit",
     aliases: ["exit", "q"],
     args: "",
     summary: "leave",
-    anytime: false,
-    meanwhile: ({ tasks }) => `/kill ${tasks.running?.id ?? ""} first, or press Ctrl-D to leave at once`,
+    anytime: true,
     run: (screen) => screen.quit(),
   },
 ];
-
-const durations = ["30s", "5m", "15m", "1h"].map((value) => ({ value, hint: "", complete: true }));
-
-function taskIds(_host: ReplHost, tasks: Tasks): Omit<Suggestion, "label">[] {
-  return tasks.list
-    .filter((task) => task.state.kind !== "over")
-    .map((task) => ({ value: String(task.id), hint: oneLine(task.title), complete: true }));
-}
-
-function ps(screen: CommandScreen): void {
-  const { style, tasks } = screen;
-  const now = Date.now();
-  if (tasks.list.length === 0) {
-    screen.say(["no tasks yet: type a prompt"]);
-    return;
-  }
-  screen.say(
-    tasks.list.map((task) => {
-      const time =
-        task.state.kind === "queued"
-          ? ""
-          : clock((task.state.kind === "over" ? task.state.endedAt : now) - (task.state.startedAt ?? now));
-      const limit =
-        task.deadline === undefined || task.state.kind === "over" ? "" : ` limit in ${clock(task.deadline - now)}`;
-      const state = screen.doing(task);
-      const row = `${String(task.id).padStart(3)}  ${state.padEnd(20)} ${time.padEnd(6)}${limit}`;
-      const shown = task.state.kind === "over" ? style.grey(row) : row;
-      return clip(`${shown}  ${style.grey(oneLine(task.title))}`, screen.columns);
-    }),
-  );
-}
-
-function kill(screen: CommandScreen, args: string): void {
-  const id = taskId(screen, args, "/kill ID");
-  if (id === undefined) return;
-  const task = screen.tasks.get(id);
-  const queued = task?.state.kind === "queued";
-  if (screen.tasks.cancel(id)) screen.say([queued ? `task ${id} taken out of the queue` : `stopping task ${id}`]);
-  else
-    screen.fail(task === undefined ? `there is no task ${id}` : `task ${id} has ended already`, "/ps lists the tasks");
-}
-
-function timeout(screen: CommandScreen, args: string): void {
-  const [duration = "", which = ""] = args.split(/\s+/);
-  const ms = parseDuration(duration);
-  if (ms === undefined || ms <= 0 || ms > LONGEST_DURATION_MS) {
-    screen.fail(
-      `/timeout needs a duration${duration === "" ? "" : `, not "${oneLine(duration)}"`}`,
-      "for example /timeout 10m, or /timeout 90s 2 for task 2; at most 24d",
-    );
-    return;
-  }
-  const id = taskId(screen, which, "/timeout DURATION ID");
-  if (id === undefined) return;
-  if (screen.tasks.limit(id, ms)) screen.say([`task ${id} ends in ${formatDuration(ms)} at the latest`]);
-  else screen.fail(`there is no running or queued task ${id}`, "/ps lists the tasks");
-}
-
-/** The id given, or the only task there is. */
-function taskId(screen: CommandScreen, text: string, usage: string): number | undefined {
-  const open = screen.tasks.list.filter((task) => task.state.kind !== "over");
-  if (text === "") {
-    if (open.length === 1) return open[0]!.id;
-    if (open.length === 0) screen.fail("no task is running", "/ps lists the tasks");
-    else screen.fail(`which one? ${usage}`, open.map((task) => `${task.id}  ${oneLine(task.title)}`).join("\n"));
-    return undefined;
-  }
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  screen.fail(`"${oneLine(text)}" is no task id`, "/ps lists the tasks");
-  return undefined;
-}
 
 function help(screen: CommandScreen): void {
   const { style, columns } = screen;
@@ -223,7 +166,9 @@ function help(screen: CommandScreen): void {
   });
   const keys = KEYS.map(([label, value]) => ({ label, value: style.grey(value) }));
   screen.say([
-    style.bold("Type what you want done and press Enter. Commands:"),
+    style.bold("Type what you want done and press Enter. !COMMAND runs a command yourself, @path attaches a file."),
+    "",
+    style.bold("Commands:"),
     ...labelled(commands, columns, plain),
     "",
     style.bold("Keys:"),
@@ -238,9 +183,10 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["Ctrl-A/E/B/F", "start, end, back, forward; Alt-B/F by words"],
   ["Ctrl-K/U/W, Alt-D", "cut to end, to start, a word; Ctrl-Y pastes it"],
   ["Ctrl-_", "undo"],
+  ["Ctrl-X Ctrl-E", "edit the line in $EDITOR"],
   ["Ctrl-O", "show or fold the model's reasoning"],
   ["Ctrl-L", "clear the screen"],
-  ["Ctrl-C", "clear the line, then stop the task; twice leaves"],
-  ["Ctrl-D", "leave (on an empty line)"],
-  ["Ctrl-Z", "to the shell; fg comes back"],
+  ["Ctrl-C", "clear the line, then stop the task; twice quits"],
+  ["Ctrl-D", "quit (on an empty line)"],
+  ["Ctrl-Z", "suspend; fg resumes"],
 ];

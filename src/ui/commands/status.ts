@@ -50,7 +50,7 @@ export function context(screen: CommandScreen): void {
   const bar = `[${"#".repeat(filled)}${"·".repeat(width - filled)}] ${Math.round(share * 100)}%`;
   const advice =
     share >= 0.9
-      ? "nearly full: /compact makes room, /session new starts afresh"
+      ? "nearly full: /compact makes room, /new starts a new conversation"
       : share >= 0.8
         ? "filling up: buddy compacts by itself at 90 %; /compact does it now"
         : "";
@@ -66,6 +66,21 @@ export function context(screen: CommandScreen): void {
     ),
     ...(advice === "" ? [] : [advice]),
   ]);
+}
+
+export function cost(screen: CommandScreen): void {
+  const rows = screen.host.status().filter(({ label }) => /token|cost|turn|endpoint/i.test(label));
+  screen.say(
+    labelled(
+      [...rows, { label: "context", value: contextWords(screen.host.facts()) }],
+      screen.columns,
+      screen.style.grey,
+    ),
+  );
+}
+
+export function config(screen: CommandScreen): void {
+  screen.say(labelled(screen.host.config(), screen.columns, screen.style.grey));
 }
 
 export function tools(screen: CommandScreen): void {

@@ -34,6 +34,13 @@ export class LiveLine {
     this.#timer.unref();
   }
 
+  /** Appears at once, and stays until something else is waited for. */
+  show(label: string): void {
+    this.wait(label);
+    this.#since -= PATIENCE_MS;
+    this.#draw();
+  }
+
   /** Takes it off the screen; it comes back when the wait continues. */
   clear(): void {
     if (this.#shown) this.#write("\r\u001b[K");

@@ -1,9 +1,12 @@
 /** What a person sees of `buddy exec`: the answer on stdout, everything else, short, on stderr. */
 import type { AgentEvent } from "../../agent/events.ts";
 import { clip } from "../../lib/graphemes.ts";
-import { formatDuration } from "../../lib/durations.ts";
 import type { Output } from "../../lib/output.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
+import { terminalEncoder } from "../terminal/ascii.ts";
+import { theme, type Theme } from "../theme.ts";
+import { oneLine, ToolView, type ToolViewOptions } from "../transcript/tool-view.ts";
+import { retryWords } from "../words.ts";
 import { LiveLine } from "./live-line.ts";
 
 export interface PrintOptions {
@@ -21,6 +24,8 @@ export interface PrintOptions {
   readonly showTokens: boolean;
   /** Renders the streamed answer, made anew for each message; without it the text is shown as it is. */
   readonly rows?: (() => RowStream) | undefined;
+  /** Columns of stderr, where that is a terminal. */
+  readonly columns?: (() => number) | undefined;
   /** The answer is printed by the caller (after it was validated). */
   readonly holdAnswer: boolean;
   readonly redact: (text: string) => string;
@@ -46,10 +51,18 @@ export class Printer {
   #attach: string | undefined;
   /** By call: output behind the last whole line. */
   readonly #unfinished = new Map<string, string>();
+  readonly #tools = new Map<string, ToolView>();
+  readonly #announcements = new Map<string, ReturnType<typeof setTimeout>>();
+  /** What is not a terminal gets every byte as it is. */
+  readonly #encode = terminalEncoder(process.env);
+  readonly #style: Theme;
+  readonly #view: ToolViewOptions;
 
   constructor(options: PrintOptions) {
     this.#options = options;
-    if (options.live && !options.quiet) this.#live = new LiveLine((text) => void options.err.write(text));
+    this.#style = theme(options.color);
+    this.#view = { style: this.#style, width: () => options.columns?.() ?? PIPE_COLUMNS, redact: options.redact };
+    if (options.live && !options.quiet) this.#live = new LiveLine((text) => void options.err.write(this.#encode(text)));
   }
 
   async show(event: AgentEvent): Promise<void> {
@@ -67,36 +80,42 @@ export class Printer {
       case "session":
         if (event.attach !== undefined && event.attach !== this.#attach) {
           this.#attach = event.attach;
-          if (!this.#options.quiet) await this.note(`watch it: ${event.attach}`);
+          if (!this.#options.quiet) await this.note(`watch    ${event.attach}`);
         }
         return;
       case "tool_started":
         return this.#toolStarted(event);
       case "tool_output":
         if (event.stream === "info") await this.note(event.text.trimEnd(), "warning");
-        else if (this.#options.verbose) await this.#toolOutput(event);
+        else {
+          this.#tools.get(event.call)?.push(event.stream, event.text);
+          if (this.#options.verbose) await this.#toolOutput(event);
+        }
         return;
       case "tool_finished":
         return this.#toolFinished(event);
-      case "approval_answered":
+      case "approval_answered": {
+        const tool = this.#tools.get(event.call);
+        if (event.edited !== undefined) tool?.retitle(event.edited);
+        if (event.decision === "approved" && event.by === "mode") tool?.remark("auto-approved");
         if (this.#options.verbose)
           await this.note(`${event.decision} by ${event.by}${event.reason === undefined ? "" : `: ${event.reason}`}`);
         return;
+      }
       case "usage":
         this.#usage = event;
         return;
       case "retry":
-        return this.note(
-          `${event.host}: ${event.reason}; trying again in ${formatDuration(event.wait_ms)} (${event.attempt} of ${event.of})`,
-          "warning",
-        );
+        // On a terminal one line that changes; a log keeps each.
+        if (this.#live !== undefined) return this.#live.show(retryWords(event));
+        return this.note(retryWords(event), "warning");
       case "warning":
         return this.note(event.hint === undefined ? event.message : `${event.message}. ${event.hint}`, "warning");
       case "notice":
         return this.note(event.message, event.kind === "info" ? undefined : "warning");
       case "compacted":
         return this.note(
-          `older turns were summarised (${event.before_tokens} → ${event.after_tokens} tokens):\n${event.summary}`,
+          `compacted ${event.before_tokens} → ${event.after_tokens} tokens; the summary:\n${event.summary}`,
         );
       case "done":
         return this.#done();
@@ -111,11 +130,12 @@ export class Printer {
   #follow(event: AgentEvent): void {
     switch (event.type) {
       case "turn":
-      case "retry":
       case "tool_finished":
         return this.#live?.wait("thinking");
+      case "retry":
+        return;
       case "tool_started":
-        return this.#live?.wait(event.tool);
+        return this.#live?.wait(clip(oneLine(this.#options.redact(event.title)) || event.tool, LIVE_COLUMNS));
       case "approval_answered":
         return this.#live?.wait("working");
       // A line that is being written must not be wiped.
@@ -150,19 +170,19 @@ export class Printer {
     }
     this.#answerOpen = true;
     const safe = this.#text.push(delta);
-    if (this.#rows === undefined) return this.#options.out.write(safe);
+    if (this.#rows === undefined) return this.#options.out.write(this.#encode(safe));
     this.#rows.push(safe);
     await this.#give(this.#rows.take());
   }
 
   async #give(rows: readonly string[]): Promise<void> {
-    if (rows.length > 0) await this.#options.out.write(`${rows.join("\n")}\n`);
+    if (rows.length > 0) await this.#options.out.write(this.#encode(`${rows.join("\n")}\n`));
   }
 
   async #discard(): Promise<void> {
     if (!this.#answerOpen) return;
     await this.#closeStream();
-    await this.note("the text above was cut off and does not count", "warning");
+    await this.note("connection lost; ignore the text above", "warning");
   }
 
   async #message({ message }: AgentEvent & { type: "message" }): Promise<void> {
@@ -201,12 +221,17 @@ export class Printer {
     void this.#err(`${this.#dim(rest)}\n`);
   }
 
+  /** On a terminal the live line names it; a log is not left without a word while it runs. */
   async #toolStarted(event: AgentEvent & { type: "tool_started" }): Promise<void> {
-    if (this.#options.quiet || !this.#options.showToolCalls) return;
-    const title = clip(showText(this.#options.redact(event.title), { mode: "line" }), 200);
-    // A tool without arguments, and one that does not exist, has no title but its name.
-    const rest = title === event.tool ? "" : ` ${this.#dim(title)}`;
-    await this.#err(`${this.#paint("33", event.tool)}${rest}\n`);
+    this.#tools.set(event.call, new ToolView(event.tool, event.title, this.#view));
+    if (this.#options.quiet || !this.#options.showToolCalls || this.#live !== undefined) return;
+    const what = oneLine(this.#options.redact(event.title)) || oneLine(event.tool);
+    const line = `${clip(`${this.#style.grey("›")} ${this.#style.bold(what)}`, this.#view.width())}\n`;
+    // With -v its output follows at once; otherwise what is over soon is named once, when it is over.
+    if (this.#options.verbose) return this.#err(line);
+    const timer = setTimeout(() => void this.#err(line), SOON_MS);
+    timer.unref();
+    this.#announcements.set(event.call, timer);
   }
 
   /** By whole lines: a secret may arrive in two pieces, and calls that run side by side must not mix. */
@@ -229,14 +254,14 @@ export class Printer {
 
   async #toolFinished(event: AgentEvent & { type: "tool_finished" }): Promise<void> {
     await this.#endToolOutput(event.call);
+    const tool = this.#tools.get(event.call) ?? new ToolView(event.tool, "", this.#view);
+    this.#tools.delete(event.call);
+    clearTimeout(this.#announcements.get(event.call));
+    this.#announcements.delete(event.call);
     if (this.#options.quiet || !this.#options.showToolCalls) return;
-    const lines = showText(this.#options.redact(event.display ?? payload(event.result)))
-      .trimEnd()
-      .split("\n");
-    const most = this.#options.verbose ? 200 : 3;
-    const shown = lines.slice(0, most).map((line) => `  ${clip(line, 160)}`);
-    if (lines.length > most) shown.push(`  … ${lines.length - most} more lines`);
-    await this.#err(`${shown.map((line) => this.#dim(line)).join("\n")}\n`);
+    const rows = tool.finished(event, event.output_id === undefined ? undefined : `output ${event.output_id}`);
+    const shown = this.#options.verbose && tool.hasOutput ? rows.slice(0, 1) : rows;
+    await this.#err(`${shown.join("\n")}\n`);
   }
 
   async #done(): Promise<void> {
@@ -251,7 +276,7 @@ export class Printer {
   }
 
   #err(text: string): Promise<void> {
-    return this.#options.err.write(text);
+    return this.#options.err.write(this.#options.live ? this.#encode(text) : text);
   }
 
   #dim(text: string): string {
@@ -264,13 +289,8 @@ export class Printer {
 }
 
 const LONGEST_LINE = 65_536;
-
-/** The result inside the envelope, as text. */
-function payload(envelope: string): string {
-  try {
-    const { result } = JSON.parse(envelope) as { result: unknown };
-    return typeof result === "string" ? result : JSON.stringify(result);
-  } catch {
-    return envelope;
-  }
-}
+/** Where stderr is not a terminal. */
+const PIPE_COLUMNS = 160;
+const LIVE_COLUMNS = 60;
+/** A call that takes longer is named when it begins. */
+const SOON_MS = 1000;

@@ -2,6 +2,7 @@
 import type { AgentEvent } from "../../agent/events.ts";
 import type { TaskListener, Tasks } from "../../agent/tasks.ts";
 import type { ApprovalMode, Asker } from "../../policy/approvals.ts";
+import type { ThemeName } from "../theme.ts";
 
 export interface ReplHost {
   readonly version: string;
@@ -13,7 +14,22 @@ export interface ReplHost {
   /** The tasks of this REPL, told what to do with their events. */
   tasks(listener: TaskListener): Tasks;
   runTurn(prompt: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
-  compact(signal: AbortSignal): AsyncIterable<AgentEvent>;
+  /** `!command`: in the shared pane, as the operator; its output joins the conversation. */
+  runCommand(command: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
+  /** `focus`: what the summary should keep. */
+  compact(signal: AbortSignal, focus?: string): AsyncIterable<AgentEvent>;
+  /** What runs on the target beside the tasks. */
+  work(): Promise<WorkInFlight>;
+  /** How the shell ended. */
+  killShell(id: string): Promise<string>;
+  /** Presses Ctrl-C in the shared pane, or in the one of that name. */
+  interruptPane(name?: string): Promise<void>;
+  /** The full output of an earlier command, or of a background shell. */
+  output(id: string, signal: AbortSignal): Promise<string>;
+  /** The conversation as a document. */
+  exportSession(format: "markdown" | "html"): Promise<string>;
+  /** Settings in effect that are not defaults, and where they come from. */
+  config(): readonly StatusRow[];
   /** News that belong to no task: the connection dropped, the operator ran something in the pane. */
   onEvent(listener: (event: AgentEvent) => void): () => void;
   readonly approvals: ApprovalsView;
@@ -36,6 +52,30 @@ export interface ReplHost {
   redact(text: string): string;
   /** Entries of a directory of the target, for completing @paths. */
   listDirectory(path: string, signal: AbortSignal): Promise<readonly DirectoryEntry[]>;
+  /** Files below the working directory of the target, relative to it; a bounded number. */
+  listFiles(signal: AbortSignal): Promise<readonly string[]>;
+}
+
+export interface WorkInFlight {
+  readonly shells: readonly BackgroundRow[];
+  readonly panes: readonly PaneRow[];
+}
+
+export interface BackgroundRow {
+  readonly id: string;
+  readonly command: string;
+  readonly status: "running" | "completed" | "failed" | "killed";
+  readonly startedAt: number;
+  readonly exitCode?: number;
+}
+
+export interface PaneRow {
+  readonly name: string;
+  readonly shared: boolean;
+  /** The program in its foreground. */
+  readonly command: string;
+  /** That is the shell itself. */
+  readonly idle: boolean;
 }
 
 export interface Display {
@@ -44,6 +84,8 @@ export interface Display {
   readonly showToolCalls: boolean;
   readonly showReasoning: boolean;
   readonly markdown: boolean;
+  /** Undefined: as dark or light as the terminal. */
+  readonly theme?: ThemeName | undefined;
   /** How to call an operator who looks elsewhere. */
   readonly notify: "auto" | "bell" | "osc9" | "off";
 }
@@ -76,6 +118,8 @@ export interface ReplFacts {
   readonly resumed: boolean;
   /** What was asked last in this session. */
   readonly lastPrompt?: string;
+  /** What was answered. */
+  readonly lastAnswer?: string;
   readonly contextUsed: number;
   readonly contextLimit: number;
   readonly dryRun: boolean;

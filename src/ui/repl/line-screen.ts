@@ -20,7 +20,7 @@ export class LineScreen implements ReplScreen {
   readonly #write: (text: string) => Promise<void>;
   #repl: Repl | undefined;
   /** Who gets the next line instead of the prompt; the newest question first. */
-  #questions: ((line: string) => void)[] = [];
+  #questions: { readonly label: string; take(line: string): void }[] = [];
   #prompted = false;
   #saidWaiting = false;
   /** A task is about to start: no prompt in between. */
@@ -57,6 +57,10 @@ export class LineScreen implements ReplScreen {
 
   /** What was printed stays: a log is not taken back. */
   clear(): void {}
+
+  copy(): boolean {
+    return false;
+  }
 
   async pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined> {
     const repl = this.#started;
@@ -124,7 +128,7 @@ export class LineScreen implements ReplScreen {
   }
 
   release(): void {
-    for (const question of this.#questions.splice(0)) question("");
+    for (const question of this.#questions.splice(0)) question.take("");
   }
 
   async close(): Promise<void> {
@@ -144,11 +148,12 @@ export class LineScreen implements ReplScreen {
     const { promise, resolve } = Promise.withResolvers<string>();
     const abort = (): void => resolve("");
     signal?.addEventListener("abort", abort);
-    this.#questions.unshift(resolve);
-    void this.#print(label);
+    const question = { label, take: resolve };
+    this.#questions.unshift(question);
+    void this.#print();
     const line = await promise;
     signal?.removeEventListener("abort", abort);
-    this.#questions = this.#questions.filter((other) => other !== resolve);
+    this.#questions = this.#questions.filter((other) => other !== question);
     return line;
   }
 
@@ -157,7 +162,7 @@ export class LineScreen implements ReplScreen {
     this.#prompted = false;
     const [question] = this.#questions;
     if (question !== undefined) {
-      question(line);
+      question.take(line);
       return;
     }
     if (line.trim() === "") {
@@ -180,18 +185,19 @@ export class LineScreen implements ReplScreen {
   }
 
   /** Prints what is finished, then the question or, when nothing runs, the prompt. */
-  #print(label?: string): Promise<void> {
+  #print(): Promise<void> {
     const repl = this.#repl;
     if (repl === undefined) return Promise.resolve();
     const lines = repl.transcript.take(Number.MAX_SAFE_INTEGER);
-    const fresh = lines.length > 0 || label !== undefined;
+    const [question] = this.#questions;
+    const fresh = lines.length > 0;
     let text = fresh && this.#prompted ? "\n" : "";
     if (fresh) this.#prompted = false;
     for (const line of lines) text += `${line}\n`;
-    const idle = repl.tasks.running === undefined && this.#questions.length === 0;
+    const idle = repl.tasks.running === undefined;
     const badge = approvalBadge(repl.host.approvals.mode, Date.now());
     const prompt = `${badge === "" ? "" : `${repl.style.badge(badge)} `}${repl.style.prompt(repl.prompt())}`;
-    const wanted = label ?? (idle ? prompt : undefined);
+    const wanted = question?.label ?? (idle ? prompt : undefined);
     if (wanted !== undefined && !this.#prompted && !repl.leaving && !this.#submitting && !this.#ended) {
       text += wanted;
       this.#prompted = true;

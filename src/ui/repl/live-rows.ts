@@ -21,6 +21,8 @@ export interface LiveRows {
   readonly queued: readonly Task[];
   /** A passing remark below the input line: "press Ctrl-C again to quit". */
   readonly hint: string;
+  /** The model's checklist, at most so many rows. */
+  plan(limit: number): readonly string[];
   /** The newest rows of what is being streamed, at most so many. */
   tail(limit: number): readonly string[];
 }
@@ -32,6 +34,7 @@ export function liveRows(view: LiveRows, columns: number, rows: number): { rows:
   const above: string[] = [];
   const free = (): number => height - bottom.rows.length - above.length;
   if (view.statusLine !== undefined && free() > 0) above.push(view.statusLine);
+  above.unshift(...view.plan(Math.min(PLAN_SHOWN, Math.floor(free() / 2))));
   for (const task of view.queued.slice(0, QUEUED_SHOWN)) {
     if (free() <= 1) break;
     above.push(view.style.grey(`  queued ${task.id}: ${oneLine(task.title)}`));
@@ -104,6 +107,7 @@ function editorRows(view: LiveRows, columns: number, limit: number): { rows: str
 }
 
 const QUEUED_SHOWN = 3;
+const PLAN_SHOWN = 8;
 const ROOMY = 10;
 /** Rows of a question that waits above the line. */
 const ANNOUNCED = 3;

@@ -1,14 +1,18 @@
 /** The REPL: prompts, commands, tasks and news, on whichever screen there is. */
-import type { AgentEvent } from "../../agent/events.ts";
+import type { AgentEvent, ToolFinishedEvent } from "../../agent/events.ts";
 import type { Task, Tasks } from "../../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
-import { type CommandScreen, isSlashCommand, runSlashCommand } from "../commands/slash-commands.ts";
+import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
+import { busyPanes, runningShells, workLines } from "../commands/work.ts";
+import { clip } from "../../lib/graphemes.ts";
 import { History } from "../editor/history.ts";
 import type { Choice } from "../picker.ts";
 import { onSignals } from "../terminal/on-signals.ts";
 import { theme, type Theme } from "../theme.ts";
+import { oneLine, resultText } from "../transcript/tool-view.ts";
 import { Transcript } from "../transcript/transcript.ts";
-import type { ReplHost } from "./host.ts";
+import type { ReplHost, WorkInFlight } from "./host.ts";
+import { planRows, planSteps, type PlanStep } from "./plan.ts";
 import { promptText } from "./prompt.ts";
 import type { ReplScreen } from "./screen.ts";
 import { droppedWords, TaskView } from "./task-view.ts";
@@ -29,15 +33,24 @@ export class Repl implements CommandScreen {
   #saidAttach = false;
   #interruptedAt = 0;
   #shownPrompt: { readonly columns: number; readonly text: string } | undefined;
+  #kept: KeptResult[] = [];
+  #keptCount = 0;
+  #titles = new Map<string, string>();
+  /** Said that something runs: the next attempt to quit does. */
+  #warnedOfWork = false;
+  #plan: readonly PlanStep[] = [];
+  lastPrompt: string | undefined;
 
   constructor(host: ReplHost, screen: ReplScreen) {
     this.host = host;
     this.#screen = screen;
     const { color, markdown, showTokens, showToolCalls, showReasoning } = host.display;
-    this.style = theme(color);
+    this.style = theme(color, host.display.theme);
     this.transcript = new Transcript({
       style: this.style,
       links: color && screen.links,
+      lines: screen.echoes,
+      keep: (event) => this.#keep(event),
       markdown,
       showTokens,
       showToolCalls,
@@ -55,10 +68,12 @@ export class Repl implements CommandScreen {
         screen.refresh();
         return screen.room();
       },
+      event: (event) => this.#follow(event),
       counted: () => (this.#shownPrompt = undefined),
       failed: (error) => this.report(error),
       ended: (task, elapsedMs, words) => {
         this.#shownPrompt = undefined;
+        this.#endPlan();
         screen.taskEnded(task, elapsedMs, words);
       },
       attach: (command) => this.#sayAttach(command),
@@ -111,12 +126,18 @@ export class Repl implements CommandScreen {
 
   /** A line was entered: a command, or a prompt, whose task is returned. `shown` has long pastes folded. */
   submit(text: string, shown = text): Task | undefined {
+    if (!/^\/(q|quit|exit)\s*$/.test(text)) this.#warnedOfWork = false;
     this.history.add(text);
     if (isSlashCommand(text)) {
       this.#commands = this.#commands.then(() => this.command(text));
       return undefined;
     }
-    const task = this.view.submit(text, shown);
+    const own = /^!\s*(\S[\s\S]*)$/.exec(text.trim())?.[1];
+    if (own === undefined) this.lastPrompt = text;
+    const task =
+      own === undefined
+        ? this.view.submit(text, shown)
+        : this.view.run(shown, (signal) => this.host.runCommand(own, signal));
     const failure = this.history.takeFailure();
     if (failure !== undefined) {
       this.transcript.warning(
@@ -185,8 +206,40 @@ export class Repl implements CommandScreen {
     this.#left.resolve(code);
   }
 
+  /** Ctrl-D, /quit: leaves, but says first what runs, and asks once more. */
   quit(): void {
-    this.leave(EXIT.ok);
+    if (this.#warnedOfWork || this.#quitting) {
+      this.leave(EXIT.ok);
+      return;
+    }
+    this.#quitting = true;
+    void this.host.work().then(
+      (work) => this.#quitWith(work),
+      () => this.#quitWith({ shells: [], panes: [] }),
+    );
+  }
+
+  #quitting = false;
+
+  #quitWith(work: WorkInFlight): void {
+    this.#quitting = false;
+    const open = this.tasks.list.filter((task) => task.state.kind !== "over");
+    const shells = runningShells(work);
+    const panes = busyPanes(work);
+    if (open.length + shells.length + panes.length === 0) {
+      this.leave(EXIT.ok);
+      return;
+    }
+    this.#warnedOfWork = true;
+    const stays = shells.length + panes.length > 0 ? "; shells and panes keep running" : "";
+    this.transcript.warning(
+      `still running${open.length > 0 ? " (quitting stops the task)" : ""}:`,
+      [
+        ...workLines(this, { shells, panes }).slice(0, open.length + shells.length + panes.length),
+        `quit again (Ctrl-D or /quit) to leave${stays}`,
+      ].join("\n"),
+    );
+    this.#screen.refresh(true);
   }
 
   /** A bug: `run` gives the terminal back and throws it; a second one on the way out ends the process at once. */
@@ -227,6 +280,39 @@ export class Repl implements CommandScreen {
     }
   }
 
+  clear(): void {
+    this.#screen.clear();
+  }
+
+  copy(text: string): boolean {
+    return this.#screen.copy(text);
+  }
+
+  kept(number?: number): KeptResult | undefined {
+    return number === undefined ? this.#kept.at(-1) : this.#kept.find((other) => other.number === number);
+  }
+
+  /** The checklist of the running task, where the model has one. */
+  planRows(limit: number): string[] {
+    return planRows(this.#plan, limit, this.style);
+  }
+
+  /** The end of a conversation that is continued. */
+  sayLastExchange(): void {
+    const { lastPrompt, lastAnswer } = this.host.facts();
+    if (lastPrompt !== undefined) {
+      const lines = lastPrompt.split("\n");
+      const shown = lines.slice(0, LAST_PROMPT_LINES).join("\n");
+      this.transcript.prompt(
+        "> ",
+        shown,
+        lines.length > LAST_PROMPT_LINES ? `…${lines.length - LAST_PROMPT_LINES} more lines` : "",
+      );
+    }
+    if (lastAnswer !== undefined) this.transcript.answer(lastAnswer);
+    this.#screen.refresh();
+  }
+
   doing(task: Task): string {
     return this.view.doing(task);
   }
@@ -264,7 +350,8 @@ export class Repl implements CommandScreen {
   }
 
   report(error: unknown): void {
-    if (error instanceof BuddyError) this.fail(error.message, error.hint);
+    if (error instanceof BuddyError)
+      this.fail(error.message, error.hint === undefined ? undefined : replHint(error.hint));
     else this.fail(error instanceof Error ? error.message : String(error));
   }
 
@@ -273,6 +360,48 @@ export class Repl implements CommandScreen {
     this.#shownPrompt = undefined;
     this.#sayAttach(this.host.facts().target.attach);
     this.#screen.refresh();
+    void this.#saySurvivors();
+  }
+
+  /** Background shells of before that still run. */
+  async #saySurvivors(): Promise<void> {
+    const shells = runningShells(await this.host.work().catch(() => ({ shells: [], panes: [] })));
+    if (shells.length === 0 || this.#leaving) return;
+    this.transcript.say([
+      this.style.grey("· still running in the background:"),
+      ...shells.map(({ id, command }) => this.style.grey(clip(`  ${id}  ${oneLine(command)}`, this.columns))),
+    ]);
+    this.#screen.refresh();
+  }
+
+  #follow(event: AgentEvent): void {
+    if (event.type === "tool_started") {
+      this.#titles.set(event.call, event.title);
+      const plan = event.tool === "plan" ? planSteps(event.args) : undefined;
+      if (plan !== undefined) this.#plan = plan;
+    }
+    if (event.type === "approval_answered" && event.edited !== undefined) this.#titles.set(event.call, event.edited);
+  }
+
+  /** The list above the input goes into the scrollback, as far as it came. */
+  #endPlan(): void {
+    const rows = planRows(this.#plan, Infinity, this.style);
+    this.#plan = [];
+    this.#titles.clear();
+    if (rows.length > 0) this.transcript.say(rows, "tool");
+  }
+
+  #keep(event: ToolFinishedEvent): string {
+    const number = ++this.#keptCount;
+    const outputId = event.output_id;
+    this.#kept.push({
+      number,
+      title: this.#titles.get(event.call) ?? event.tool,
+      ...(outputId === undefined ? {} : { outputId }),
+      text: resultText(event),
+    });
+    if (this.#kept.length > KEPT) this.#kept.shift();
+    return `/output ${outputId ?? number}`;
   }
 
   /** Kept until something has changed it: counting the tokens of a long conversation takes longer than painting a key. */
@@ -301,5 +430,18 @@ export class Repl implements CommandScreen {
   }
 }
 
+/** Hints are written for the command line; inside the REPL its own commands do the same. */
+export function replHint(hint: string): string {
+  return hint
+    .replace(/\bbuddy login\b/g, "/login")
+    .replace(/\bbuddy sessions\b(?! --| \w)/g, "/session")
+    .replace(/\bbuddy resume\b/g, "/resume")
+    .replace(/\bbuddy models\b/g, "/model")
+    .replace(/(?:, )?(?<![\w-])--model(?: \S+)?(?=[\s,.;)]|$)/g, (flag) => (flag.startsWith(",") ? "" : "/model"));
+}
+
 const TWICE_MS = 2000;
 const BADGE_MS = 1000;
+/** Results that /output can show by number. */
+const KEPT = 50;
+const LAST_PROMPT_LINES = 10;

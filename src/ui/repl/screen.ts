@@ -22,6 +22,8 @@ export interface ReplScreen extends Asker {
   clearLine(): boolean;
   /** Empties the screen. */
   clear(): void;
+  /** Into the clipboard of the terminal; false where there is none. */
+  copy(text: string): boolean;
   pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined>;
   /** What a command waits for; undefined when it is over. */
   waiting(text: string | undefined): void;

@@ -1,6 +1,6 @@
 /** Tasks as an operator sees them: what each is doing, what it prints, how it ended. */
 import type { AgentEvent } from "../../agent/events.ts";
-import type { Task, TaskEnd, Tasks } from "../../agent/tasks.ts";
+import type { Task, TaskEnd, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { within } from "../../lib/within.ts";
 import type { ReplHost } from "./host.ts";
 import { Activity } from "./status-line.ts";
@@ -34,13 +34,17 @@ export class TaskView {
     return this.#activity;
   }
 
-  /** `shown` stands for the prompt on the screen: long pastes are folded in it. */
-  submit(prompt: string, shown: string): Task {
-    // Set before: the task may start within `submit`.
+  /** Something other than a prompt, as a task: a command of the operator's own. */
+  run(shown: string, work: TaskWork): Task {
     this.#nextEcho = shown.trim();
-    const task = this.tasks.submit(this.#nextEcho, (signal) => this.#host.runTurn(prompt.trim(), signal));
+    const task = this.tasks.submit(this.#nextEcho, work);
     this.#nextEcho = undefined;
     return task;
+  }
+
+  /** `shown` stands for the prompt on the screen: long pastes are folded in it. */
+  submit(prompt: string, shown: string): Task {
+    return this.run(shown, (signal) => this.#host.runTurn(prompt.trim(), signal));
   }
 
   doing(task: Task): string {
@@ -71,6 +75,7 @@ export class TaskView {
   #event(event: AgentEvent): void | Promise<void> {
     if (event.type === "text" && event.delta.length > PIECE) return this.#inPieces(event);
     this.#activity.event(event);
+    this.#hooks.event(event);
     this.#transcript.event(event);
     if (event.type === "session") this.#hooks.attach(event.attach);
     if (event.type === "usage" || event.type === "compacted") this.#hooks.counted();
@@ -116,6 +121,7 @@ export function droppedWords(count: number): string {
 export interface TaskHooks {
   /** `echo` is the prompt, where the task is one. */
   started(task: Task, echo: string | undefined): void;
+  event(event: AgentEvent): void;
   /** There may be something new to show; the promise makes the task wait. */
   printed(): void | Promise<void>;
   /** The model's window is fuller or emptier than before. */

@@ -84,6 +84,8 @@ export class TerminalScreen implements ReplScreen {
     this.#keepTerminal = paintsOnTerminal(this.#painter);
     this.#terminal.enter();
     this.#painter.draw();
+    if (repl.style.color && host.display.theme === undefined && this.#env.TERM !== "linux")
+      this.#terminal.write(ASK_BACKGROUND);
   }
 
   refresh(now = false): void {
@@ -129,6 +131,11 @@ export class TerminalScreen implements ReplScreen {
 
   clear(): void {
     this.#painter.clear();
+  }
+
+  copy(text: string): boolean {
+    this.#terminal.write(`\x1b]52;c;${Buffer.from(text).toString("base64")}\x07`);
+    return true;
   }
 
   async pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined> {
@@ -205,11 +212,18 @@ export class TerminalScreen implements ReplScreen {
     }
     for (const input of queue.take(inputs)) {
       if (input.kind === "focus") notifier.focus(input.focused);
+      else if (input.kind === "background") this.#background(input.light);
       else if (input.kind === "cursor") this.#painter.cursorAnswered(input.col - 1);
       else if (this.#picker !== undefined) this.#picker.handle(input);
       else this.#edit(input);
     }
     if (!repl.leaving) this.#painter.draw();
+  }
+
+  /** The terminal has answered what its background is. */
+  #background(light: boolean): void {
+    const { style, host } = this.#started.repl;
+    if (style.color && host.display.theme === undefined) style.use(light ? "light" : "dark");
   }
 
   #edit(input: KeyInput | (TerminalInput & { kind: "paste" })): void {
@@ -309,6 +323,7 @@ export class TerminalScreen implements ReplScreen {
       badge: approvalBadge(repl.host.approvals.mode, Date.now()),
       prompt: repl.prompt(),
       queued,
+      plan: (limit) => repl.planRows(limit),
       hint: this.#hint,
       statusLine:
         running === undefined || queue.asks
@@ -324,6 +339,8 @@ export class TerminalScreen implements ReplScreen {
     return liveRows(view, columns, rows);
   }
 }
+
+const ASK_BACKGROUND = "\x1b]11;?\x1b\\";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -61,6 +61,8 @@ export type TerminalInput =
   | KeyInput
   | { readonly kind: "paste"; readonly text: string; readonly cut: boolean }
   | { readonly kind: "focus"; readonly focused: boolean }
+  /** Answer to "what is the background" (OSC 11). */
+  | { readonly kind: "background"; readonly light: boolean }
   /** Answer to "where is the cursor" (CSI 6n), counted from 1. */
   | { readonly kind: "cursor"; readonly row: number; readonly col: number };
 
@@ -111,14 +113,26 @@ function next(text: string): Step | "incomplete" {
     if (inner === "incomplete") return "incomplete";
     return { length: inner.length + 1, input: withAlt(inner.input) };
   }
-  // An OSC, DCS or APC answer of the terminal is no key: skip it whole.
+  // An OSC, DCS or APC answer of the terminal is not a key: it is taken whole.
   if ("]P_^".includes(text[1]!)) {
     const end = /\x07|\x1b\\/.exec(text.slice(2));
     if (end === null) return text.length > 4096 ? { length: text.length } : "incomplete";
-    return { length: 2 + end.index + end[0].length };
+    return { length: 2 + end.index + end[0].length, input: background(text.slice(2, 2 + end.index)) };
   }
   const inner = plain(text.slice(1));
   return { length: inner.length + 1, input: withAlt(inner.input) };
+}
+
+/** `11;rgb:ffff/ffff/ffff`; the components have one to four digits. */
+function background(answer: string): TerminalInput | undefined {
+  const parts = /^11;rgba?:([0-9a-f]{1,4})\/([0-9a-f]{1,4})\/([0-9a-f]{1,4})/i.exec(answer)?.slice(1, 4);
+  if (parts === undefined) return undefined;
+  const [red, green, blue] = parts.map((part) => Number.parseInt(part, 16) / (16 ** part.length - 1)) as [
+    number,
+    number,
+    number,
+  ];
+  return { kind: "background", light: 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 };
 }
 
 function withAlt(input: Step["input"]): Step["input"] {

@@ -182,13 +182,13 @@ export interface TerminalOutput {
  * Written by a thread: under Bun 1.4.4 process.stdout.write blocks on a TTY that nobody reads, and so does Bun.write
  * for texts of a few kilobytes (it does not for a megabyte); then not even SIGTERM would be noticed.
  */
-export function standardOutput(stdout: WriteStream): TerminalOutput {
+export function standardOutput(stdout: WriteStream, encode: (text: string) => string = (text) => text): TerminalOutput {
   return {
     size: () => {
       const [columns, rows] = stdout.getWindowSize();
       return { columns, rows };
     },
-    write: (text) => writeAll(1, Buffer.from(text)),
+    write: (text) => writeAll(1, Buffer.from(encode(text))),
     writeNow: (text) => void writeSync(1, text),
     guard: guardTerminal,
   };

@@ -1,31 +1,28 @@
-/** One tool call as the operator sees it: its newest lines while it runs, a clipped preview when it has ended. */
+/** One tool call as the operator sees it: its newest lines while it runs, a preview of head and tail when it has ended. */
 import type { ToolFinishedEvent } from "../../agent/events.ts";
 import { clip } from "../../lib/graphemes.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
-import { OutputPreview } from "./output-preview.ts";
 import type { Theme } from "../theme.ts";
 import { seconds } from "../words.ts";
 
 export class ToolView {
   readonly #name: string;
-  #head = "";
-  #remark = "";
   readonly #options: ToolViewOptions;
   readonly #preview = new OutputPreview(PREVIEW_KEPT);
   readonly #streams = new Map<string, TerminalText>();
+  #title = "";
+  #remark = "";
 
   constructor(name: string, title: string, options: ToolViewOptions) {
     this.#options = options;
-    this.#name = name;
+    this.#name = oneLine(name);
     this.retitle(title);
   }
 
   /** The operator has changed the command: this one runs. */
   retitle(title: string): void {
-    const { style, redact } = this.#options;
-    const words = title === this.#name ? "" : oneLine(redact(title));
-    this.#head = `${style.toolName(`● ${oneLine(this.#name)}`)} ${style.grey(words)}`.trimEnd();
+    this.#title = oneLine(this.#options.redact(title));
   }
 
   /** How it came to run, where no one was asked. */
@@ -39,41 +36,67 @@ export class ToolView {
     this.#preview.push(filter.push(text));
   }
 
-  live(outputLines: number): string[] {
-    return [clip(this.#head, this.#options.width()), ...this.#grey(this.#preview.last(outputLines))];
+  /** It printed something while it ran. */
+  get hasOutput(): boolean {
+    return this.#preview.lines > 0;
   }
 
-  finished(event: ToolFinishedEvent): string[] {
-    if (this.#preview.lines === 0) this.#preview.push(showText(resultText(event.result)));
-    return this.#ended(outcomeWords(event), event.ok, event.ms, event.display ?? "");
+  live(outputLines: number): string[] {
+    const { style, width } = this.#options;
+    return [this.#head(style.toolName, "", width()), ...this.#grey(this.#preview.last(outputLines))];
+  }
+
+  finished(event: ToolFinishedEvent, outputName?: string): string[] {
+    const { style, width } = this.#options;
+    const failed = !event.ok || (event.exit_code ?? 0) !== 0;
+    const facts = [outcomeWords(event), event.ms >= 50 ? seconds(event.ms) : ""]
+      .filter((fact) => fact !== "")
+      .join(" · ");
+    const mark = failed
+      ? style.removed
+      : event.outcome === "running" || event.outcome === "waiting"
+        ? style.toolName
+        : style.ok;
+    const head = this.#head(
+      mark,
+      facts === "" ? "" : `  ${failed ? style.removed(facts) : style.grey(facts)}`,
+      width(),
+    );
+    const text = resultText(event);
+    if (/^@@ -\d/m.test(event.display ?? "")) return [head, ...this.#diff(text, outputName)];
+    if (this.#preview.lines === 0) this.#preview.push(showText(text));
+    return [head, ...this.#previewRows(outputName)];
   }
 
   /** Its task is over, and nothing was heard of it. */
   abandoned(): string[] {
-    return this.#ended("cancelled", false, 0, "");
-  }
-
-  #ended(outcome: string, ok: boolean, ms: number, display: string): string[] {
     const { style, width } = this.#options;
-    const took = ms >= 1000 ? ` ${style.grey(seconds(ms))}` : "";
-    const unasked = this.#remark === "" ? "" : ` ${style.warning(this.#remark)}`;
-    const word = unasked + (outcome === "" ? "" : ` ${ok ? style.grey(outcome) : style.removed(outcome)}`);
-    const room = Math.max(10, width() - Bun.stringWidth(word) - Bun.stringWidth(took));
-    const head = clip(this.#head, room) + word + took;
-    if (display !== "") return [head, ...this.#diff(display)];
-    const { lines, more } = this.#preview.clipped(PREVIEW_LINES, ok ? "head" : "tail");
-    const rows = this.#grey(lines);
-    const note = more > 0 ? [this.#more(more)] : [];
-    return ok ? [head, ...rows, ...note] : [head, ...note, ...rows];
+    return [this.#head(style.removed, `  ${style.removed("stopped")}`, width()), ...this.#previewRows(undefined)];
   }
 
-  #diff(display: string): string[] {
+  /** A mark that tells how it went, the command, then, quietly, the tool and the facts. */
+  #head(mark: (text: string) => string, facts: string, columns: number): string {
+    const { style } = this.#options;
+    const what = this.#title === "" ? this.#name : this.#title;
+    const tool = what === this.#name ? "" : `  ${style.grey(this.#name)}`;
+    const unasked = this.#remark === "" ? "" : `  ${style.warning(this.#remark)}`;
+    const end = tool + unasked + facts;
+    const room = Math.max(10, columns - 2 - Bun.stringWidth(end));
+    return `${mark("●")} ${style.bold(clip(what, room))}${end}`;
+  }
+
+  #previewRows(outputName: string | undefined): string[] {
+    const { head, tail, more } = this.#preview.clipped(PREVIEW_LINES);
+    return [...this.#grey(head), ...(more > 0 ? [this.#more(more, outputName)] : []), ...this.#grey(tail)];
+  }
+
+  #diff(text: string, outputName: string | undefined): string[] {
     const { style, width, redact } = this.#options;
-    const lines = showText(redact(display)).replace(/\n$/, "").split("\n");
+    const lines = showText(redact(text)).replace(/\n$/, "").split("\n");
     const rows = lines
       .slice(0, DIFF_LINES)
       .map((line) => `  ${highlight(clip(line, width() - 2), "diff", "", style).text}`);
-    return lines.length > DIFF_LINES ? [...rows, this.#more(lines.length - DIFF_LINES)] : rows;
+    return lines.length > DIFF_LINES ? [...rows, this.#more(lines.length - DIFF_LINES, outputName)] : rows;
   }
 
   #grey(lines: readonly string[]): string[] {
@@ -81,8 +104,9 @@ export class ToolView {
     return lines.map((line) => style.grey(clip(`  ${redact(line)}`, width())));
   }
 
-  #more(count: number): string {
-    return this.#options.style.grey(`  …${count} more line${count === 1 ? "" : "s"}`);
+  #more(count: number, outputName: string | undefined): string {
+    const name = outputName === undefined ? "" : `: ${outputName}`;
+    return this.#options.style.grey(`  …${count} more line${count === 1 ? "" : "s"}${name}`);
   }
 }
 
@@ -94,24 +118,77 @@ export interface ToolViewOptions {
   redact(text: string): string;
 }
 
+/** The first and last lines of what a tool prints, however much that is. */
+class OutputPreview {
+  readonly #keep: number;
+  #head: string[] = [];
+  #tail: string[] = [];
+  #partial = "";
+  #lines = 0;
+
+  constructor(keep: number) {
+    this.#keep = keep;
+  }
+
+  /** Text that is safe to show; lines may be cut anywhere. */
+  push(text: string): void {
+    let from = 0;
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
+      this.#line(this.#partial + text.slice(from, Math.min(end, from + LINE)));
+      this.#partial = "";
+      from = end + 1;
+    }
+    if (this.#partial.length < LINE) this.#partial += text.slice(from, from + LINE);
+  }
+
+  get lines(): number {
+    return this.#lines + (this.#partial === "" ? 0 : 1);
+  }
+
+  /** The newest lines, oldest first. */
+  last(count: number): string[] {
+    const all = this.#partial === "" ? this.#tail : [...this.#tail, this.#partial];
+    return count <= 0 ? [] : all.slice(-count);
+  }
+
+  /** At most `count` lines from both ends, and how many are left out between them. */
+  clipped(count: number): { head: string[]; tail: string[]; more: number } {
+    const total = this.lines;
+    // One line left out would take a line to say so.
+    if (total <= count + 1) return { head: this.last(Math.min(total, this.#keep)), tail: [], more: 0 };
+    const head = this.#head.slice(0, Math.ceil(count / 2));
+    const tail = this.last(Math.floor(count / 2));
+    return { head, tail, more: total - head.length - tail.length };
+  }
+
+  #line(line: string): void {
+    this.#lines++;
+    const text = line.slice(0, LINE);
+    if (this.#head.length < this.#keep) this.#head.push(text);
+    this.#tail.push(text);
+    if (this.#tail.length > this.#keep) this.#tail.shift();
+  }
+}
+
 /** Made safe for the screen, on one line. */
 export function oneLine(text: string): string {
   return showText(text).replace(/\s+/g, " ").trim();
 }
 
-/** What the model gets, without its envelope. */
-function resultText(envelope: string): string {
+/** What a person reads of a result: what was written for people, or what the model gets, without its envelope. */
+export function resultText({ display, result }: Pick<ToolFinishedEvent, "display" | "result">): string {
+  if (display !== undefined) return display;
   try {
-    const value = (JSON.parse(envelope) as { result?: unknown }).result;
-    if (value === undefined) return envelope;
+    const value = (JSON.parse(result) as { result?: unknown }).result;
+    if (value === undefined) return result;
     return typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
   } catch {
-    return envelope;
+    return result;
   }
 }
 
 function outcomeWords(event: ToolFinishedEvent): string {
-  if (event.exit_code !== undefined && event.exit_code !== 0) return `exit ${event.exit_code}`;
+  if (event.exit_code !== undefined) return `exit ${event.exit_code}`;
   if (event.ok) return event.outcome === "running" || event.outcome === "waiting" ? event.outcome : "";
   return event.outcome === "exited" ? "" : event.outcome;
 }
@@ -120,3 +197,5 @@ function outcomeWords(event: ToolFinishedEvent): string {
 const PREVIEW_LINES = 6;
 const PREVIEW_KEPT = 8;
 const DIFF_LINES = 40;
+/** Characters kept of a line: wider than any terminal. */
+const LINE = 1000;

@@ -1,17 +1,22 @@
 /** Turns events into what the operator reads: finished lines to print once, and a short live part that still changes. */
 import type { AgentEvent, ToolFinishedEvent, UsageEvent } from "../../agent/events.ts";
+import { clip } from "../../lib/graphemes.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { MarkdownStream } from "../markdown/markdown-stream.ts";
 import { PlainStream } from "../markdown/plain-stream.ts";
 import type { Theme } from "../theme.ts";
-import { ToolView, type ToolViewOptions } from "./tool-view.ts";
-import { compactNumber, seconds } from "../words.ts";
+import { oneLine, ToolView, type ToolViewOptions } from "./tool-view.ts";
+import { compactNumber, retryWords, seconds } from "../words.ts";
 
 export interface TranscriptOptions extends ToolViewOptions {
   readonly links: boolean;
   readonly markdown: boolean;
   readonly showTokens: boolean;
   readonly showToolCalls: boolean;
+  /** Nothing is repainted: what begins is said when it begins. */
+  readonly lines?: boolean;
+  /** Keeps a result that is only shown in part; returns how to see the whole. */
+  keep?(event: ToolFinishedEvent): string | undefined;
 }
 
 export class Transcript {
@@ -24,6 +29,7 @@ export class Transcript {
   #lastThought: readonly string[] = [];
   #tools = new Map<string, ToolView>();
   #usage: UsageEvent | undefined;
+  #retry: { readonly words: string; readonly count: number } | undefined;
   showReasoning: boolean;
 
   constructor(options: TranscriptOptions & { showReasoning: boolean }) {
@@ -61,6 +67,12 @@ export class Transcript {
     this.#lines.push(...rest.map((line) => `  ${line}`));
   }
 
+  /** A whole answer of before. */
+  answer(text: string): void {
+    this.#text(text);
+    this.#endAnswer();
+  }
+
   error(message: string, hint?: string): void {
     this.#section("note");
     this.#wrapped(this.#style.error(`error: ${this.#safe(message)}`), "");
@@ -76,6 +88,7 @@ export class Transcript {
   }
 
   event(event: AgentEvent): void {
+    if (event.type !== "retry") this.#endRetry(event);
     switch (event.type) {
       case "text":
         this.#text(event.delta);
@@ -94,6 +107,7 @@ export class Transcript {
         this.#endThought();
         this.#endAnswer();
         this.#tools.set(event.call, new ToolView(event.tool, event.title, this.#options));
+        if (this.#options.lines && this.#options.showToolCalls) this.#begun(event);
         return;
       case "tool_output":
         this.#tools.get(event.call)?.push(event.stream, event.text);
@@ -105,13 +119,7 @@ export class Transcript {
         this.#usage = event;
         return;
       case "retry":
-        this.#section("note");
-        this.#wrapped(
-          this.#style.grey(
-            `${this.#safe(event.reason)} from ${this.#safe(event.host)}; trying again in ${seconds(event.wait_ms)} (${event.attempt} of ${event.of})`,
-          ),
-          "",
-        );
+        this.#retries(event);
         return;
       case "warning":
         this.warning(event.message, event.hint);
@@ -156,6 +164,7 @@ export class Transcript {
       if (!this.#answer.shown && tail.length > 0 && this.#needsGap("answer")) rows.push("");
       rows.push(...tail);
     }
+    if (this.#retry !== undefined) rows.push(this.#style.warning(clip(this.#retry.words, this.#options.width())));
     if (this.#options.showToolCalls && this.#tools.size > 0) {
       if (this.#needsGap("tool")) rows.push("");
       const each = this.#tools.size === 1 ? LIVE_OUTPUT : 1;
@@ -181,6 +190,7 @@ export class Transcript {
 
   /** Everything that was open belongs to a task that is over. */
   finish(): void {
+    this.#retry = undefined;
     this.#endThought();
     this.#endAnswer();
     for (const tool of this.#tools.values()) this.#tool(tool.abandoned());
@@ -223,7 +233,7 @@ export class Transcript {
     const shown = this.#answer?.shown === true || this.#thought?.shown === true;
     this.#answer = undefined;
     this.#thought = undefined;
-    if (shown) this.say([this.#style.grey("· the connection broke here; the answer starts again")]);
+    if (shown) this.say([this.#style.grey("· connection lost; ignore the text above, the answer starts again")]);
   }
 
   #reason(delta: string): void {
@@ -276,7 +286,28 @@ export class Transcript {
   #toolFinished(event: ToolFinishedEvent): void {
     const tool = this.#tools.get(event.call) ?? new ToolView(event.tool, "", this.#options);
     this.#tools.delete(event.call);
-    this.#tool(tool.finished(event));
+    this.#tool(tool.finished(event, this.#options.keep?.(event)));
+  }
+
+  /** Retries are one line that changes; where nothing can change, the first one says it. */
+  #retries(event: AgentEvent & { type: "retry" }): void {
+    const count = (this.#retry?.count ?? 0) + 1;
+    const words = this.#options.redact(retryWords(event));
+    this.#retry = { words, count };
+    if (this.#options.lines && count === 1) this.say([this.#style.warning(words)]);
+  }
+
+  #endRetry(event: AgentEvent): void {
+    if (this.#retry === undefined || event.type === "discard" || event.type === "notice") return;
+    const { count } = this.#retry;
+    this.#retry = undefined;
+    if (event.type !== "error" && event.type !== "done")
+      this.say([this.#style.grey(`· the model answered after ${count} ${count === 1 ? "retry" : "retries"}`)]);
+  }
+
+  #begun({ tool, title }: AgentEvent & { type: "tool_started" }): void {
+    const what = oneLine(this.#options.redact(title)) || oneLine(tool);
+    this.say([clip(`${this.#style.grey("›")} ${this.#style.bold(what)}`, this.#options.width())], "tool");
   }
 
   #tool(lines: readonly string[]): void {

@@ -92,7 +92,7 @@ describe("buddy login", () => {
 describe("buddy sessions", () => {
   test("lists, exports and removes what is stored here", async () => {
     await using here = new Here([{ text: "It is **full**." }, { text: "again" }]);
-    expect(await runHere("sessions")).toMatchObject({ code: 0, stdout: "no stored sessions here\n" });
+    expect(await runHere("sessions")).toMatchObject({ code: 0, stdout: "no saved sessions in this directory\n" });
     await here.exec({ prompt: "why is the disk full?\u001b[2J" });
     const { stdout } = await runHere("sessions");
     expect(stdout).toMatch(/^[0-9a-z-]{19} {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}local {2}gpt-4o {2}why is the disk full\?/);
@@ -106,6 +106,6 @@ describe("buddy sessions", () => {
     expect(await runHere("sessions", "list", id)).toMatchObject({ code: 2 });
     expect(await runHere("sessions", "rm", id)).toMatchObject({ code: 0, stderr: `removed session ${id}\n` });
     expect(await runHere("sessions", "rm", id)).toMatchObject({ code: 2 });
-    expect((await runHere("sessions")).stdout).toBe("no stored sessions here\n");
+    expect((await runHere("sessions")).stdout).toBe("no saved sessions in this directory\n");
   });
 });

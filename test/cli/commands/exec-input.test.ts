@@ -50,7 +50,7 @@ describe("standard input", () => {
       expect(await execInput("look", processStdin(fd), never)).toEqual({ prompt: "look" });
     });
     await withFd(file("\n"), async (fd) => {
-      expect(execInput("-", processStdin(fd), never)).rejects.toThrow("there is no prompt");
+      expect(execInput("-", processStdin(fd), never)).rejects.toThrow("no prompt given");
     });
   });
 
@@ -100,12 +100,12 @@ describe("standard input", () => {
     await withFd(tty, async (fd) => {
       expect(processStdin(fd).kind).toBe("terminal");
       expect(await execInput("hi", processStdin(fd), never)).toEqual({ prompt: "hi" });
-      expect(execInput(undefined, processStdin(fd), never)).rejects.toThrow("there is no prompt");
+      expect(execInput(undefined, processStdin(fd), never)).rejects.toThrow("no prompt given");
     });
     expect(processStdin(tty).kind).toBe("none");
     await withFd(openSync("/dev/null", "r"), async (fd) => {
       expect(processStdin(fd).kind).toBe("none");
-      expect(execInput("-", processStdin(fd), never)).rejects.toThrow("there is no prompt");
+      expect(execInput("-", processStdin(fd), never)).rejects.toThrow("no prompt given");
     });
   });
 });

@@ -99,13 +99,13 @@ describe("exec", () => {
     );
     expect(ran).toMatchObject({ code: 0, stdout: "ten\n" });
     expect(ran.stderr).toContain("I look");
-    expect(ran.stderr).toContain("run_shell seq 1 10");
+    expect(ran.stderr).toContain("● seq 1 10  run_shell");
     expect(ran.stderr).toMatch(/tokens in, \d+ out/);
   });
 
   test("previews are short unless asked for", async () => {
     const ran = await run([shell("seq 1 10"), { text: "ten" }]);
-    expect(ran.stderr).toContain("… 7 more lines");
+    expect(ran.stderr).toContain("…4 more lines: output out-1");
   });
 
   test("--json in this process", async () => {

@@ -102,7 +102,7 @@ describe("the answer", () => {
       },
     );
     expect(out).toBe("half\n");
-    expect(err).toBe("the text above was cut off and does not count\n");
+    expect(err).toBe("connection lost; ignore the text above\n");
   });
 });
 
@@ -122,19 +122,19 @@ describe("everything else", () => {
       DONE,
     ];
     expect((await shown(events)).err.split("\n")).toEqual([
-      "watch it: tmux attach",
-      "api: HTTP 503; trying again in 2s (1 of 4)",
+      "watch    tmux attach",
+      "api: HTTP 503. Retrying in 2.0s (1/4)",
       "80 % used. compact",
       "plain ***",
       "fyi",
       "dropped",
-      "older turns were summarised (100 → 10 tokens):",
+      "compacted 100 → 10 tokens; the summary:",
       "what was",
       "type the password there",
       "",
     ]);
     const quiet = (await shown(events, { quiet: true })).err;
-    expect(quiet).not.toMatch(/watch it|fyi|summarised/);
+    expect(quiet).not.toMatch(/watch|fyi|compacted/);
     expect(quiet).toContain("dropped");
   });
 
@@ -148,8 +148,12 @@ describe("everything else", () => {
   });
 
   test("a tool whose title is its name is named once", async () => {
-    const events = [{ type: "tool_started", call: "1", tool: "time", title: "time", args: {} }, DONE];
-    expect((await shown(events)).err).toBe("time\n");
+    const events = [
+      { type: "tool_started", call: "1", tool: "time", title: "time", args: {} },
+      { type: "tool_finished", call: "1", tool: "time", ok: true, outcome: "done", ms: 1, result: '{"result":"now"}' },
+      DONE,
+    ];
+    expect((await shown(events)).err).toBe("● time\n  now\n");
   });
 
   test("tool calls in colour, results clipped; live output by whole lines without secrets", async () => {
@@ -179,13 +183,14 @@ describe("everything else", () => {
       { type: "tool_finished", call: "3", tool: "x", ok: true, outcome: "done", ms: 1, result: "no JSON" },
     ];
     const plain = (await shown(events)).err;
-    expect(plain).toStartWith("run_shell echo *** xxx");
-    expect(plain.split("\n")[0]).toEndWith("…");
-    expect(plain).toContain('  {"a":1}\n  l\n  l\n  l\n  … 2 more lines\n  no JSON\n');
+    expect(plain).toStartWith("● echo *** xxx");
+    expect(plain.split("\n")[0]).toEndWith("…  run_shell");
+    expect(plain).toContain("  *** one\n  two\n");
+    expect(plain).toContain("● x\n  no JSON\n");
     const verbose = (await shown(events, { verbose: true, color: true })).err;
     expect(verbose).toContain("*** one\n");
     expect(verbose).toContain("two\n");
-    expect(verbose).toStartWith("\u001b[33mrun_shell\u001b[0m ");
+    expect(verbose.split("*** one")).toHaveLength(2);
     expect((await shown(events, { showToolCalls: false })).err).toBe("");
   });
 

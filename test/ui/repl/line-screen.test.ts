@@ -43,7 +43,7 @@ class PlainRig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.repl.quit();
+    this.repl.leave(0);
     await this.done;
     await this.inner[Symbol.asyncDispose]();
   }
@@ -63,8 +63,8 @@ describe("line mode", () => {
     await rig.until("queued as task 2");
     rig.send("/ps");
     await rig.until("2  queued");
-    rig.send("/help");
-    await rig.until("/help has to wait");
+    rig.send("/model");
+    await rig.until("/model is not available while task 1 runs");
     rig.inner.open("go");
     await until(() => rig.inner.prompts.length === 2, "both ran");
     const said = await rig.until("well\n> ");
@@ -72,7 +72,7 @@ describe("line mode", () => {
     expect(said).not.toContain("\x1b");
     expect(said).not.toContain("> > ");
     rig.send("/nope");
-    await rig.until("there is no /nope");
+    await rig.until("unknown command /nope");
     rig.send("");
     rig.end();
     expect(await rig.done).toBe(0);

@@ -86,12 +86,14 @@ describe("a task", () => {
     await rig.until("step 12");
     rig.send("and then");
     const running = await rig.until("> and then");
-    expect(running).toContain("● run_shell make all\n  step 8\n  step 9");
+    expect(running).toContain("● make all  run_shell\n  step 8\n  step 9");
     expect(running).toMatch(/task 1 · running run_shell · \ds/);
     rig.open("go");
     const done = await rig.until((screen) => screen.includes("It is built.") && !screen.includes("task 1 ·"));
-    expect(done).toContain("● run_shell make all 2.3s\n  step 1\n");
-    expect(done).toContain("  step 6\n  …6 more lines");
+    expect(done).toContain(
+      "● make all  run_shell  exit 0 · 2.3s\n  step 1\n  step 2\n  step 3\n  …6 more lines: /output 1\n",
+    );
+    expect(done).toContain("  step 12\n");
     expect(done).toMatch(/> and then$/);
     expect(rig.prompts).toEqual(["build it"]);
   });
@@ -128,13 +130,49 @@ describe("a task", () => {
     expect(rig.emulator.raw).toContain("\x1b[?2004l");
   });
 
-  test("Ctrl-D leaves, also while a task runs", async () => {
+  test("Ctrl-D while a task runs says what runs and asks once more", async () => {
     const rig = new ReplRig({ turn: shell });
     rig.send("one\r");
     await rig.until("step 12");
     rig.send("x\x7f\x04");
+    const screen = await rig.until("quit again");
+    expect(screen).toMatch(/1 +running run_shell .*one/);
+    expect(rig.repl.tasks.running).toBeDefined();
+    rig.send("\x04");
     expect(await rig.done).toBe(0);
     await rig.until("task 1 was stopped");
+  });
+
+  test("a line typed after that keeps the REPL, and Ctrl-D asks again", async () => {
+    await using rig = new ReplRig({ turn: shell });
+    rig.send("one\r");
+    await rig.until("step 12");
+    rig.send("\x04");
+    await rig.until("quit again");
+    rig.send("/ps\r");
+    await rig.until("> /ps");
+    rig.key("ctrl-l");
+    rig.send("\x04");
+    await rig.until("quit again");
+    expect(rig.repl.leaving).toBe(false);
+  });
+
+  test("retries are one line that changes and goes away", async () => {
+    await using rig = new ReplRig({
+      turn: async function* ({ gate }) {
+        yield { type: "retry", attempt: 1, of: 4, host: "api.example", reason: "connection broken", wait_ms: 400 };
+        await gate("second");
+        yield { type: "retry", attempt: 2, of: 4, host: "api.example", reason: "connection broken", wait_ms: 800 };
+        await gate("answer");
+        yield* answer("here it is");
+      },
+    });
+    rig.send("x\r");
+    await rig.until("Lost connection to api.example. Retrying in 0.4s (1/4)");
+    rig.open("second");
+    await rig.until((screen) => screen.includes("(2/4)") && !screen.includes("(1/4)"));
+    rig.open("answer");
+    await rig.until((screen) => screen.includes("here it is") && !screen.includes("Retrying"));
   });
 
   test("/timeout ends it, /kill stops it, /ps tells the truth", async () => {
@@ -152,13 +190,13 @@ describe("a task", () => {
     await rig.until("> two");
     rig.send("/kill 7\r/kill x\r/kill 2\r");
     const screen = await rig.until("task 2 was stopped");
-    expect(screen).toContain("there is no task 7");
-    expect(screen).toContain('"x" is no task id');
+    expect(screen).toContain("no task 7");
+    expect(screen).toContain('"x" is not the id of a task');
     rig.key("ctrl-l");
     rig.send("/ps\r");
     await rig.until(/2 {2}cancelled.*\n.*1 {2}timeout/);
     rig.send("/kill 2\r");
-    await rig.until("task 2 has ended already");
+    await rig.until("task 2 has already ended");
   });
 
   test("a failure is said with what to do", async () => {
@@ -174,7 +212,6 @@ describe("a task", () => {
     const screen = await rig.until("task 1 failed");
     expect(screen).toContain("warning: the window is 80 % full\n  /compact");
     expect(screen).toContain("error: no such model\n  try /model");
-    expect(screen).toContain("503 from api.example; trying again in 0.0s (1 of 4)");
   });
 
   test("what a program throws is an error line, not a crash", async () => {
@@ -684,7 +721,7 @@ describe("slash commands", () => {
     rig.send("/tools\r");
     expect(await rig.until("off: search_enabled")).toContain("run_shell   runs a command");
     rig.send("/help\r");
-    const help = await rig.until("to the shell; fg comes back");
+    const help = await rig.until("suspend; fg resumes");
     for (const name of [
       "status",
       "model",
@@ -793,7 +830,7 @@ describe("slash commands", () => {
     expect(await rig.until("eeee-ffff-gggg-hhhh")).toContain("* aaaa-bbbb-cccc-dddd");
     rig.send("/session new\r");
     await rig.until("session 1111-2222-3333-4444");
-    rig.send("/session resume\r/session zap\r/session last\r");
+    rig.send("/session zap\r/session last\r");
     await rig.until("error: it is in use");
     rig.send("/login\r");
     await rig.until("uses an API key, not a sign-in");
@@ -807,11 +844,11 @@ describe("slash commands", () => {
   test("unknown ones name the closest; a path is a prompt", async () => {
     await using rig = new ReplRig({ turn: ({ prompt }) => answer(`you said ${prompt}`) });
     rig.send("/staus\r");
-    await rig.until("there is no /staus; did you mean /status?");
+    await rig.until("unknown command /staus; did you mean /status?");
     rig.send("/\r");
-    await rig.until("a slash alone is no command");
+    await rig.until("no command after the slash");
     rig.send("/zzz\r");
-    await rig.until("there is no /zzz\n");
+    await rig.until("unknown command /zzz\n");
     rig.send("/etc/hosts is odd\r");
     await rig.until("you said /etc/hosts is odd");
     rig.send("/stat\r");
@@ -822,10 +859,12 @@ describe("slash commands", () => {
     await using rig = new ReplRig({ rows: 50, turn: shell, target: { attach: "tmux attach -t b" } });
     rig.send("one\r");
     await rig.until("step 12");
-    for (const name of ["model", "login", "compact", "session new", "tools", "help", "quit"]) {
+    for (const name of ["model", "login", "compact", "session new", "new", "export"]) {
       rig.send(`/${name}\r`);
-      await rig.until(`/${name.split(" ")[0]} has to wait: task 1 is running`);
+      await rig.until(`/${name.split(" ")[0]} is not available while task 1 runs`);
     }
+    rig.send("/tools\r");
+    await rig.until("runs a command");
     rig.send("/attach\r");
     await rig.until("from another terminal: tmux attach -t b");
     for (const [line, words] of [
@@ -846,7 +885,7 @@ describe("slash commands", () => {
   test("/attach prints the command, or says that there is none; /compact is a task", async () => {
     await using rig = new ReplRig({ turn: ({ prompt }) => answer(`did ${prompt}`) });
     rig.send("/attach\r");
-    await rig.until("there is no shared pane");
+    await rig.until("no shared pane");
     rig.send("/compact\r");
     await rig.until("did /compact");
     rig.send("/ps\r");
@@ -858,7 +897,7 @@ describe("slash commands", () => {
     rig.send("/");
     await rig.until("› /status");
     rig.send("mod");
-    await rig.until("› /model [NAME|NUMBER]  switch the model");
+    await rig.until("› /model [PROFILE|PROFILE:MODEL|N]  switch the model");
     rig.key("tab");
     await rig.until("› main   model-x (active)");
     rig.key("ctrl-u");

@@ -19,8 +19,8 @@ export const command = defineCommand({
       description: "the answer is JSON valid against this JSON Schema",
     },
     "last-message": { type: "string", valueHint: "FILE", path: true, description: "write the answer to FILE, too" },
-    resume: { type: "string", valueHint: "ID|last", description: "go on with a stored session" },
-    fork: { type: "boolean", description: "with --resume: go on in a copy of the session" },
+    resume: { type: "string", valueHint: "ID|last", description: "continue a saved session" },
+    fork: { type: "boolean", description: "with --resume: continue in a copy of the session" },
     "max-iterations": {
       type: "string",
       valueHint: "N",
@@ -44,13 +44,12 @@ Exit codes:
     0  answered
     1  model or tool-loop failure
     2  usage or configuration
-    3  an approval was needed and nobody could give it
+    3  approval required, but there was no terminal to ask on
     4  not signed in, or no key
   124  --timeout
   130  interrupted (129 hangup, 143 terminated)`,
   async run({ args, globals }) {
-    if (args.fork && args.resume === undefined)
-      throw new BuddyError("usage", "--fork needs --resume: what is to be copied?");
+    if (args.fork && args.resume === undefined) throw new BuddyError("usage", "--fork requires --resume ID");
     const { exec } = await import("./run-exec.ts");
     const code = await exec(
       {

@@ -108,7 +108,7 @@ function text(bytes: Uint8Array): string {
 }
 
 function noPrompt(): BuddyError {
-  return new BuddyError("usage", "there is no prompt", {
+  return new BuddyError("usage", "no prompt given", {
     hint: 'Give it as argument or on standard input: buddy exec "why is the disk full?", or buddy exec - < question.txt',
   });
 }

@@ -130,6 +130,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
       err,
       stream: isTerminal(out.fd) && !options.json,
       live: isTerminal(err.fd),
+      columns: isTerminal(err.fd) ? () => Math.max(20, (process.stdout.columns || 80) - 1) : undefined,
       color: errColor,
       quiet: globals.quiet,
       verbose: globals.verbose,
@@ -162,7 +163,10 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
   };
   const outcome =
     schema === undefined
-      ? await oneTurn(run, prompt, signal, show, { ownWords: input.prompt })
+      ? await oneTurn(run, prompt, signal, show, {
+          ownWords: input.prompt,
+          ...(attached === undefined ? {} : { shown: input.prompt }),
+        })
       : await validTurn(run, prompt, signal, show, schema, input.prompt);
   return await conclude(outcome, options, run, await printer(), signal);
 }
@@ -224,7 +228,8 @@ async function validTurn(
       await show({ type: "error", code, message, ...(hint !== undefined && { hint }), v, ts, session, target });
       return show({ ...event, status: "failed" });
     };
-    const outcome = await oneTurn(run, question, signal, judge, { outputSchema: schema.schema, ownWords });
+    const own = round === 0 ? { ownWords, shown: ownWords } : { ownWords };
+    const outcome = await oneTurn(run, question, signal, judge, { outputSchema: schema.schema, ...own });
     const { judged, misfit } = found;
     if (judged === undefined) return outcome;
     if (judged.ok) return { ...outcome, answer: judged.json, shown: false };
@@ -270,7 +275,7 @@ async function conclude(
   const wanted = run.calls.unapproved;
   throw new BuddyError(
     "approval",
-    `an approval was needed and nobody could give it: ${wanted.map((action) => boundText(action, 200, () => "left out")).join("; ")}`,
+    `approval required, but there is no terminal to ask on: ${wanted.map((action) => boundText(action, 200, () => "left out")).join("; ")}`,
     {
       hint: "Run it from a terminal, or allow it: --approve all, --approve 10m, or shell_allow in [tools] for single commands.",
     },
@@ -322,7 +327,7 @@ function asError(reason: unknown, { timeoutMs }: ExecOptions): unknown {
   if (reason instanceof BuddyError) return reason;
   if (reason instanceof Error && reason.name === "TimeoutError") {
     return new BuddyError("timeout", `no answer within --timeout (${(timeoutMs ?? 0) / 1000} s)`, {
-      hint: "Give it more time, or ask for less.",
+      hint: "raise --timeout or narrow the task",
     });
   }
   return reason;

@@ -4,7 +4,9 @@ import type { LoadedConfig } from "../../../config/load.ts";
 import { resolveProfile } from "../../../config/profiles.ts";
 import { wantsColor } from "../../../lib/color.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
+import { themeFromEnv } from "../../../ui/theme.ts";
 import { Output } from "../../../lib/output.ts";
+import { within } from "../../../lib/within.ts";
 import type { Display, ReplHost } from "../../../ui/repl/host.ts";
 import type { LineInput } from "../../../ui/repl/line-screen.ts";
 import { composeRun, type Run } from "../../../app/run.ts";
@@ -17,10 +19,12 @@ import { withNoModelHint } from "../../../app/no-model-hint.ts";
 import { yesOnTerminal } from "../../../app/confirm-on-terminal.ts";
 
 export interface ReplOptions {
-  /** Id, unique start of one, or `last` of a stored session to go on with. */
+  /** Id, unique start of one, or `last` of a saved session to continue. */
   readonly resume?: string | undefined;
-  /** Go on in a copy of it. */
+  /** Continue in a copy of it. */
   readonly fork?: boolean;
+  /** Sent as the first prompt. */
+  readonly prompt?: string | undefined;
 }
 
 export async function repl(options: ReplOptions, globals: GlobalOptions): Promise<ExitCode> {
@@ -36,7 +40,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     composeRun({ globals, loaded, resume, fork, problem: (message) => problem(message) });
   await using run = await compose(options.resume, options.fork).catch(async (error: unknown) => {
     const { SessionHeld } = await import("../../../session/session-lock.ts");
-    if (error instanceof SessionHeld && (await yesOnTerminal(`${error.message}.\nGo on in a copy of it? [y/N] `)))
+    if (error instanceof SessionHeld && (await yesOnTerminal(`${error.message}.\nContinue in a copy of it? [y/N] `)))
       return compose(error.id, true);
     throw await withNoModelHint(error);
   });
@@ -50,6 +54,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     showToolCalls: display.show_tool_calls,
     showReasoning: display.show_reasoning,
     markdown: display.markdown,
+    ...chosenTheme(display.theme),
     notify: display.notify,
   };
   const host = replHost({ run, loaded, globals: run.globals, display: screen, resumed: options.resume !== undefined });
@@ -59,6 +64,8 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   // Bun prints what was not caught and continues: a REPL that is half broken, on a terminal in raw mode.
   const crashes = handleCrashes((error) => ui.crash(error));
   const done = ui.run();
+  if (options.resume !== undefined) ui.sayLastExchange();
+  if (options.prompt !== undefined) ui.submit(options.prompt);
   // Behind the first frame: opening must not hold up the prompt.
   const opening = setTimeout(() => void openTarget(run, ui), 0);
   const code = await done.finally(() => {
@@ -69,12 +76,30 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     await run[Symbol.asyncDispose]();
     process.exit(code);
   }
-  if (run.agent.turns > 0 && !globals.quiet)
-    await new Output(1).write(`session ${run.session()}: buddy resume ${run.session()}\n`);
+  if (!globals.quiet) await new Output(1).write(await farewell(run, host));
   return code;
 }
 
-/** Said before the first prompt, with the ways out, instead of after it. */
+/** What was configured, or what the environment knows of the background; otherwise the terminal is asked. */
+function chosenTheme(setting: LoadedConfig["config"]["display"]["theme"]): Pick<Display, "theme"> {
+  if (setting !== "auto") return { theme: setting };
+  const known = themeFromEnv(process.env);
+  return known === undefined ? {} : { theme: known };
+}
+
+/** How to come back, and what keeps running. */
+async function farewell(run: Run, host: ReplHost): Promise<string> {
+  const { shells } = (await within(host.work(), FAREWELL_MS)) ?? { shells: [] };
+  const { showText } = await import("../../../policy/terminal-text.ts");
+  const stay = shells
+    .filter(({ status }) => status === "running")
+    .map(({ id, command }) => `still running: ${id}  ${showText(command, { mode: "line" })}\n`);
+  return `${stay.join("")}${run.agent.turns > 0 ? `session ${run.session()}: buddy resume ${run.session()}\n` : ""}`;
+}
+
+const FAREWELL_MS = 1000;
+
+/** Said before the first prompt, with what to do about it, instead of after it. */
 async function requireSignIn(loaded: LoadedConfig, run: Run): Promise<void> {
   const { name, auth } = run.agent.client.profile;
   if (auth !== "login" || resolveProfile(loaded, name).key !== undefined) return;
@@ -107,12 +132,16 @@ async function openTarget(run: Run, ui: Ui): Promise<void> {
 }
 
 async function openUi(host: ReplHost) {
-  const { Repl } = await import("../../../ui/repl/repl.ts");
+  const [{ Repl }, { terminalEncoder }] = await Promise.all([
+    import("../../../ui/repl/repl.ts"),
+    import("../../../ui/terminal/ascii.ts"),
+  ]);
+  const encode = terminalEncoder(process.env);
   if (!isatty(1) || process.env.TERM === "dumb" || plainWanted(process.env.BUDDY_PLAIN)) {
     const { LineScreen } = await import("../../../ui/repl/line-screen.ts");
     const columns = isatty(1) ? ((process.stdout as WriteStream).columns ?? 80) : 80;
     const out = new Output(1);
-    const repl = new Repl(host, new LineScreen(lineInput(process.stdin), (text) => out.write(text), columns));
+    const repl = new Repl(host, new LineScreen(lineInput(process.stdin), (text) => out.write(encode(text)), columns));
     // `buddy | head`: no one reads any more.
     out.onBroken(() => repl.leave(EXIT.ok));
     return repl;
@@ -121,7 +150,7 @@ async function openUi(host: ReplHost) {
     import("../../../ui/repl/terminal-screen.ts"),
     import("../../../ui/terminal/terminal.ts"),
   ]);
-  const terminal = new Terminal(process.stdin as ReadStream, standardOutput(process.stdout as WriteStream));
+  const terminal = new Terminal(process.stdin as ReadStream, standardOutput(process.stdout as WriteStream, encode));
   return new Repl(host, new TerminalScreen(terminal, process.env));
 }
 

@@ -1,5 +1,9 @@
-/** `buddy resume`: the REPL on a stored session. */
-import { BuddyError } from "../../../lib/errors.ts";
+/** `buddy resume`: the REPL on a saved session. */
+import { BuddyError, EXIT } from "../../../lib/errors.ts";
+import { isTerminal } from "../../../lib/is-terminal.ts";
+import { stderrLine } from "../../../lib/stderr-line.ts";
+import { stateDirectory } from "../../../lib/user-directories.ts";
+import type { GlobalOptions } from "../../args/options.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
@@ -7,20 +11,47 @@ export const command = defineCommand({
   args: {
     id: { type: "positional", required: false, description: "the session's id, or the beginning of it" },
     last: { type: "boolean", description: "the session used last in this directory" },
-    fork: { type: "boolean", description: "go on in a copy, such as while another buddy has the session" },
+    fork: { type: "boolean", description: "continue in a copy, such as while another buddy has the session" },
   },
   examples: [
+    ["buddy resume", "choose from a list"],
     ["buddy resume --last", "where you left off"],
     ["buddy resume 7b2f", "the session whose id begins with 7b2f"],
   ],
   async run({ args, globals }) {
     if (args.last && args.id !== undefined) throw new BuddyError("usage", "give an id or --last, not both");
-    if (!args.last && args.id === undefined) {
-      throw new BuddyError("usage", "which session? buddy resume ID, or buddy resume --last", {
-        hint: "buddy sessions lists them",
-      });
-    }
+    const resume = args.last ? "last" : (args.id ?? (await chosen(globals)));
+    if (resume === undefined) return EXIT.ok;
     const { repl } = await import("../repl/run-repl.ts");
-    return await repl({ resume: args.last ? "last" : args.id, fork: args.fork === true }, globals);
+    return await repl({ resume, fork: args.fork === true }, globals);
   },
 });
+
+/** Without an id: a list to choose from. Undefined when nothing was chosen. */
+async function chosen(globals: GlobalOptions): Promise<string | undefined> {
+  if (!isTerminal(0) || !isTerminal(1) || process.env.TERM === "dumb") {
+    throw new BuddyError("usage", "which session? buddy resume ID, or buddy resume --last", {
+      hint: "buddy sessions lists them",
+    });
+  }
+  const [{ SessionStore }, { pickOnTerminal }, { sessionChoices }, { wantsColor }] = await Promise.all([
+    import("../../../session/store.ts"),
+    import("../../../ui/pick-on-terminal.ts"),
+    import("../../../ui/commands/session.ts"),
+    import("../../../lib/color.ts"),
+  ]);
+  const store = new SessionStore({
+    cwd: process.cwd(),
+    stateDirectory: stateDirectory(),
+    redact: (text) => text,
+    problem: (message) => stderrLine(`buddy: ${message}`),
+  });
+  const sessions = store.list().filter(({ problem, bytes }) => problem === undefined && bytes > 0);
+  if (sessions.length === 0)
+    throw new BuddyError("usage", "no saved sessions in this directory", {
+      hint: "buddy sessions --all lists those of other directories",
+    });
+  const color = wantsColor({ flag: globals.color, env: process.env, isTty: true });
+  const choice = await pickOnTerminal("Continue which session?", sessionChoices(sessions), color);
+  return choice?.value;
+}

@@ -1,4 +1,5 @@
-/** `buddy sessions`: what is stored for this directory. */
+/** `buddy sessions`: what was saved in this directory, or in all of them. */
+import { dirname } from "node:path";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { isTerminal } from "../../../lib/is-terminal.ts";
 import { print } from "../../../lib/output.ts";
@@ -13,18 +14,25 @@ export const command = defineCommand({
       type: "positional",
       required: false,
       choices: ["list", "export", "rm"],
-      description: "list (default), export as Markdown or HTML, or remove",
+      description: "list (default), export as Markdown, HTML or JSON, or remove",
     },
     id: { type: "positional", required: false, description: "the session's id, the beginning of it, or last" },
-    json: { type: "boolean", description: "list as JSON" },
+    all: { type: "boolean", description: "list those of all directories" },
+    json: { type: "boolean", description: "list or export as JSON" },
     html: { type: "boolean", description: "export one self-contained HTML page instead of Markdown" },
   },
   examples: [
     ["buddy sessions", "id, last used, target, model, first words"],
+    ["buddy sessions --all", "of all directories"],
     ["buddy sessions export 7b2f > run.md", "a readable transcript"],
     ["buddy sessions rm 7b2f", "remove one"],
   ],
-  async run({ args: { action = "list", id, json, html } }) {
+  async run({ args: { action = "list", id, all, json, html } }) {
+    if (json && html)
+      throw new BuddyError("usage", "--json and --html cannot be combined", { hint: "give one of them" });
+    if (all && action !== "list") throw new BuddyError("usage", `--all cannot be combined with ${action}`);
+    if (html && action !== "export") throw new BuddyError("usage", `--html cannot be combined with ${action}`);
+    if (json && action === "rm") throw new BuddyError("usage", "--json cannot be combined with rm");
     const { SessionStore } = await import("../../../session/store.ts");
     const store = new SessionStore({
       cwd: process.cwd(),
@@ -34,12 +42,12 @@ export const command = defineCommand({
     });
     if (action === "list") {
       if (id !== undefined) throw new BuddyError("usage", `too many arguments: "${id}"`);
-      await print([await listing(store.list(), json === true)]);
+      await print([await listing(all ? store.listAll() : store.list(), json === true, all === true)]);
       return EXIT.ok;
     }
     if (id === undefined)
       throw new BuddyError("usage", `buddy sessions ${action} needs the id of a session`, {
-        hint: "List them with: buddy sessions",
+        hint: "buddy sessions lists them",
       });
     if (action === "rm") {
       stderrLine(`removed session ${(await store.remove(id)).id}`);
@@ -48,6 +56,10 @@ export const command = defineCommand({
     const session = store.readable(id);
     const { readTranscript } = await import("../../../session/transcript.ts");
     const transcript = readTranscript(session.path, session.id);
+    if (json) {
+      await print([`${JSON.stringify(transcript, null, 2)}\n`]);
+      return EXIT.ok;
+    }
     const pieces = html
       ? (await import("../../../session/export-html.ts")).exportHtml(transcript)
       : (await import("../../../session/export-markdown.ts")).exportMarkdown(transcript);
@@ -56,7 +68,7 @@ export const command = defineCommand({
   },
 });
 
-async function listing(sessions: readonly StoredSession[], json: boolean): Promise<string> {
+async function listing(sessions: readonly StoredSession[], json: boolean, all: boolean): Promise<string> {
   if (json)
     return `${JSON.stringify(
       sessions.map(({ id, lastUsed, target, profile, model, title, bytes, path, problem, foreign }) => ({
@@ -74,14 +86,15 @@ async function listing(sessions: readonly StoredSession[], json: boolean): Promi
       null,
       2,
     )}\n`;
-  if (sessions.length === 0) return "no stored sessions here\n";
+  if (sessions.length === 0) return all ? "no saved sessions\n" : "no saved sessions in this directory\n";
   const { showText } = await import("../../../policy/terminal-text.ts");
   const { clip } = await import("../../../lib/graphemes.ts");
   const shown = (text: string) => showText(text, { mode: "line" });
-  const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign }) => ({
+  const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign, path }) => ({
     start: `${id}  ${localMinute(lastUsed)}`,
     target: shown(target || "-"),
     model: shown(model || "-"),
+    place: all ? `${shown(dirname(dirname(dirname(path))))}  ` : "",
     words: shown(problem === undefined ? `${foreign ? "(foreign) " : ""}${title}` : `(${problem})`),
   }));
   const column = (texts: readonly string[]) => Math.min(24, Math.max(...texts.map((text) => text.length)));
@@ -89,7 +102,9 @@ async function listing(sessions: readonly StoredSession[], json: boolean): Promi
   // In a pipe nothing is left out.
   const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
   return rows
-    .map((row) => `${row.start}  ${row.target.padEnd(target)}  ${row.model.padEnd(model)}  ${row.words}`.trimEnd())
+    .map((row) =>
+      `${row.start}  ${row.target.padEnd(target)}  ${row.model.padEnd(model)}  ${row.place}${row.words}`.trimEnd(),
+    )
     .map((line) => `${columns === Infinity ? line : clip(line, columns)}\n`)
     .join("");
 }

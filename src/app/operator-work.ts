@@ -1,0 +1,129 @@
+/** What the operator does on the target without the model: commands of their own, background shells, the pane, outputs. */
+import type { AgentEvent } from "../agent/events.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { BuddyError } from "../lib/errors.ts";
+import type { Target } from "../targets/target.ts";
+import { boundText } from "../tools/bound-output.ts";
+import { outputBudget } from "../tools/budget.ts";
+import { outcomeText } from "../tools/outcome-text.ts";
+import { within } from "../lib/within.ts";
+import { words } from "../lib/words.ts";
+import type { WorkInFlight } from "../ui/repl/host.ts";
+import type { Run } from "./run.ts";
+
+/** Background shells and what runs in the panes; nothing where the target is not open or does not answer soon. */
+export async function workInFlight(run: Run): Promise<WorkInFlight> {
+  const target = run.target.opened;
+  if (target === undefined) return { shells: [], panes: [] };
+  const looking = Promise.all([target.background.list(), target.panes?.list() ?? []]).catch(() => undefined);
+  const found = await within(looking, LOOK_MS);
+  if (found === undefined) return { shells: [], panes: [] };
+  const [shells, panes] = found;
+  return {
+    shells: shells.map(({ id, command, status, startedAt, exitCode }) => ({
+      id,
+      command: run.secrets.redact(command),
+      status,
+      startedAt,
+      ...(exitCode === undefined ? {} : { exitCode }),
+    })),
+    panes: panes.map(({ pane, shared, command }) => ({ name: pane, shared, command, idle: SHELLS.has(command) })),
+  };
+}
+
+export async function killShell(run: Run, id: string): Promise<string> {
+  const { status } = await opened(run).background.kill(id);
+  return status;
+}
+
+/** Presses Ctrl-C in a pane. */
+export async function interruptPane(run: Run, name: string | undefined): Promise<void> {
+  const { panes } = opened(run);
+  if (panes === undefined)
+    throw new BuddyError("usage", "the target has no shared pane to press Ctrl-C in", {
+      hint: "Ctrl-C on an empty line stops the task and its command",
+    });
+  const pane = await panes.pane(name === undefined ? {} : { pane: name });
+  await pane.keys({ keys: ["C-c"] });
+}
+
+/** The full text of an earlier command, or of a background shell. */
+export async function fullOutput(run: Run, id: string, signal: AbortSignal): Promise<string> {
+  const target = opened(run);
+  const shell = id.startsWith("sh-") ? (await target.background.list()).find((other) => other.id === id) : undefined;
+  if (shell !== undefined) return (await target.files.read(shell.outputFile, { maxBytes: MOST_READ, signal })).text;
+  let text = "";
+  for (let offset = 0; offset < MOST_READ;) {
+    const page = await target.shell.readOutput(id, { offset, limit: PAGE });
+    text += page.text;
+    if (page.done || page.nextOffset <= offset) break;
+    offset = page.nextOffset;
+  }
+  return text;
+}
+
+/** `!command`: in the shared pane, as the operator; the policy's blocks hold, and the output joins the conversation. */
+export function operatorCommand(
+  run: Run,
+  config: Config,
+  command: string,
+  signal: AbortSignal,
+): AsyncIterable<AgentEvent> {
+  const call = `operator-${crypto.randomUUID()}`;
+  return run.agent.operatorTurn(`!${command}`, signal, async (publish, inner) => {
+    const target = await run.target.get();
+    const [{ judgeShell }, { shellRules }] = await Promise.all([
+      import("../policy/shell/judge.ts"),
+      import("./shell-rules.ts"),
+    ]);
+    const { user, home } = target.transport.facts;
+    const { verdict } = judgeShell(command, shellRules(config), { user, home });
+    if (verdict.kind === "deny")
+      throw new BuddyError("usage", `not allowed: ${verdict.why}`, {
+        hint: verdict.instead ?? "[safety] and shell_denylist in buddy.toml decide this; use a shell of your own",
+      });
+    publish({ type: "tool_started", call, tool: "you", title: command, args: {} });
+    const budget = outputBudget("shell", run.agent.contextLimit, 0);
+    const started = performance.now();
+    const result = await target.shell.run(command, {
+      signal: inner,
+      keep: budget,
+      onOutput: ({ stream, text }) => publish({ type: "tool_output", call, stream, text }),
+    });
+    const told = outcomeText(result, {
+      waitMs: 0,
+      shell: target.shell.kind,
+      budget,
+      attach: target.identity.attach,
+      mask: (text) => run.secrets.privacy.mask(text, { from: `!${command}` }),
+    });
+    publish({
+      type: "tool_finished",
+      call,
+      tool: "you",
+      ok: told.ok,
+      outcome: told.outcome,
+      ...(told.exitCode === undefined ? {} : { exit_code: told.exitCode }),
+      ms: Math.round(performance.now() - started),
+      result: JSON.stringify({ result: told.result }),
+      ...(told.display === undefined ? {} : { display: told.display }),
+      ...(told.outputId === undefined ? {} : { output_id: told.outputId }),
+    });
+    const text = boundText(String(told.result), budget, () => "left out");
+    return `I ran this command myself; nothing is asked of you yet.\n\n$ ${command}\n${text}`;
+  });
+}
+
+function opened(run: Run): Target {
+  const target = run.target.opened;
+  if (target === undefined)
+    throw new BuddyError("usage", "the target is still being opened", { hint: "try again in a moment" });
+  return target;
+}
+
+type Config = LoadedConfig["config"];
+
+const SHELLS = new Set(words("bash zsh sh dash ash ksh mksh fish busybox"));
+const LOOK_MS = 3000;
+const PAGE = 1024 * 1024;
+const MOST_READ = 16 * 1024 * 1024;

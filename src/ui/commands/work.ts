@@ -1,0 +1,207 @@
+/** What is under way and how to end it: /ps, /kill, /stop, /output, /timeout. */
+import type { Task, Tasks } from "../../agent/tasks.ts";
+import { formatDuration, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
+import { clip } from "../../lib/graphemes.ts";
+import { showText } from "../../policy/terminal-text.ts";
+import type { ReplHost, WorkInFlight } from "../repl/host.ts";
+import { oneLine } from "../transcript/tool-view.ts";
+import { clock } from "../words.ts";
+import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
+
+export const workCommands: readonly SlashCommand[] = [
+  { name: "ps", args: "", summary: "tasks, background shells, what runs in the pane", anytime: true, run: ps },
+  {
+    name: "kill",
+    args: "ID",
+    summary: "stop a task, a background shell, or what runs in a pane",
+    anytime: true,
+    run: kill,
+    complete: killable,
+  },
+  { name: "stop", args: "", summary: "press Ctrl-C in the shared pane", anytime: true, run: (screen) => stop(screen) },
+  {
+    name: "output",
+    args: "[ID|N]",
+    summary: "the full output of a command or a background shell",
+    anytime: true,
+    run: output,
+  },
+  {
+    name: "timeout",
+    args: "DURATION [ID]",
+    summary: "end a task after that long",
+    anytime: true,
+    words: 2,
+    run: timeout,
+    complete: (_host, tasks, words) => (words.length < 2 ? durations : taskIds(tasks)),
+  },
+];
+
+const durations = ["30s", "5m", "15m", "1h"].map((value) => ({ value, hint: "", complete: true }));
+
+function taskIds(tasks: Tasks): ArgumentValues {
+  return open(tasks).map((task) => ({ value: String(task.id), hint: oneLine(task.title), complete: true }));
+}
+
+async function killable(host: ReplHost, tasks: Tasks): Promise<ArgumentValues> {
+  const { shells, panes } = await host.work();
+  return [
+    ...taskIds(tasks),
+    ...runningShells({ shells, panes }).map(({ id, command }) => ({
+      value: id,
+      hint: oneLine(command),
+      complete: true,
+    })),
+    ...busyPanes({ shells, panes }).map(({ name, command }) => ({
+      value: name,
+      hint: oneLine(command),
+      complete: true,
+    })),
+  ];
+}
+
+function open(tasks: Tasks): readonly Task[] {
+  return tasks.list.filter((task) => task.state.kind !== "over");
+}
+
+export function runningShells({ shells }: WorkInFlight): WorkInFlight["shells"] {
+  return shells.filter(({ status }) => status === "running");
+}
+
+export function busyPanes({ panes }: WorkInFlight): WorkInFlight["panes"] {
+  return panes.filter(({ idle }) => !idle);
+}
+
+/** One line for each thing that runs: its id, what it is, for how long. */
+export function workLines(
+  screen: Pick<CommandScreen, "tasks" | "columns" | "doing" | "style">,
+  work: WorkInFlight,
+): string[] {
+  const { style, tasks, columns } = screen;
+  const now = Date.now();
+  const row = (id: string, state: string, time: string, what: string, quiet: boolean): string => {
+    const start = `${id.padStart(3)}  ${state.padEnd(20)} ${time.padEnd(6)}`;
+    return clip(`${quiet ? style.grey(start) : start}  ${style.grey(oneLine(what))}`, columns);
+  };
+  const taskRows = tasks.list.map((task) => {
+    const over = task.state.kind === "over";
+    const time =
+      task.state.kind === "queued"
+        ? ""
+        : clock((task.state.kind === "over" ? task.state.endedAt : now) - (task.state.startedAt ?? now));
+    const limit = task.deadline === undefined || over ? "" : `(limit in ${clock(task.deadline - now)}) `;
+    return row(String(task.id), screen.doing(task), time, `${limit}${task.title}`, over);
+  });
+  const shells = work.shells
+    .toSorted((a, b) => Number(b.status === "running") - Number(a.status === "running") || b.startedAt - a.startedAt)
+    .slice(0, MOST_SHELLS)
+    .map(({ id, command, status, startedAt, exitCode }) => {
+      const running = status === "running";
+      const state = exitCode === undefined ? status : `${status} (exit ${exitCode})`;
+      return row(id, `shell ${state}`, running ? clock(now - startedAt) : "", command, !running);
+    });
+  const panes = work.panes.map(({ name, command, idle }) =>
+    row(name, idle ? "pane idle" : "pane runs", "", command, idle),
+  );
+  return [...taskRows, ...shells, ...panes];
+}
+
+async function ps(screen: CommandScreen): Promise<void> {
+  const tasks = workLines(screen, { shells: [], panes: [] });
+  // At once: the target may take a moment to say what runs there.
+  screen.say(tasks);
+  const all = workLines(screen, await screen.host.work());
+  const rest = all.slice(screen.tasks.list.length);
+  screen.say(tasks.length + rest.length === 0 ? ["nothing is running: type a prompt"] : rest);
+}
+
+async function kill(screen: CommandScreen, args: string): Promise<void> {
+  if (args === "" || /^\d{1,9}$/.test(args)) {
+    const id = taskId(screen, args, "/kill ID");
+    if (id === undefined) return;
+    const task = screen.tasks.get(id);
+    const queued = task?.state.kind === "queued";
+    if (screen.tasks.cancel(id)) screen.say([queued ? `task ${id} taken out of the queue` : `stopping task ${id}`]);
+    else screen.fail(task === undefined ? `no task ${id}` : `task ${id} has already ended`, "/ps lists what runs");
+    return;
+  }
+  const work = await screen.host.work();
+  const pane = work.panes.find(({ name }) => name === args);
+  if (pane !== undefined) {
+    await screen.host.interruptPane(pane.name);
+    screen.say([
+      pane.idle
+        ? `pane ${oneLine(pane.name)} was idle; pressed Ctrl-C`
+        : `pressed Ctrl-C in pane ${oneLine(pane.name)}: ${oneLine(pane.command)}`,
+    ]);
+    return;
+  }
+  const shell = work.shells.find(({ id }) => id === args);
+  if (shell === undefined) {
+    screen.fail(`"${oneLine(args)}" is not the id of a task, a background shell or a pane`, "/ps lists what runs");
+    return;
+  }
+  if (shell.status === "running") screen.say([`${shell.id}: ${await screen.host.killShell(shell.id)}`]);
+  else screen.fail(`${shell.id} has already ended`, "/ps lists what runs");
+}
+
+async function stop(screen: CommandScreen): Promise<void> {
+  const busy = busyPanes(await screen.host.work()).find(({ shared }) => shared);
+  await screen.host.interruptPane();
+  screen.say([
+    busy === undefined
+      ? "pressed Ctrl-C in the shared pane"
+      : `pressed Ctrl-C in the shared pane: ${oneLine(busy.command)}`,
+  ]);
+}
+
+/** A number is a result of this run; a name that of a stored output or a background shell. */
+async function output(screen: CommandScreen, args: string): Promise<void> {
+  const kept = args === "" || /^\d+$/.test(args) ? screen.kept(args === "" ? undefined : Number(args)) : undefined;
+  if (kept === undefined && (args === "" || /^\d+$/.test(args))) {
+    screen.fail(
+      args === "" ? "no output yet" : `no output ${args}`,
+      "cut previews name their output; /ps lists background shells",
+    );
+    return;
+  }
+  await screen.interruptible(async (signal) => {
+    const id = kept === undefined ? args : kept.outputId;
+    const text = id === undefined ? kept!.text : await screen.host.output(id, signal);
+    const shown = showText(screen.host.redact(text)).replace(/\n$/, "");
+    const title = kept === undefined ? args : kept.title;
+    await screen.show([screen.style.bold(oneLine(title)), "", ...(shown === "" ? ["(no output)"] : shown.split("\n"))]);
+  });
+}
+
+function timeout(screen: CommandScreen, args: string): void {
+  const [duration = "", which = ""] = args.split(/\s+/);
+  const ms = parseDuration(duration);
+  if (ms === undefined || ms <= 0 || ms > LONGEST_DURATION_MS) {
+    screen.fail(
+      `/timeout needs a duration${duration === "" ? "" : `, not "${oneLine(duration)}"`}`,
+      "for example /timeout 10m, or /timeout 90s 2 for task 2; at most 24d",
+    );
+    return;
+  }
+  const id = taskId(screen, which, "/timeout DURATION ID");
+  if (id === undefined) return;
+  if (screen.tasks.limit(id, ms)) screen.say([`task ${id} ends in ${formatDuration(ms)} at the latest`]);
+  else screen.fail(`no running or queued task ${id}`, "/ps lists the tasks");
+}
+
+/** The id given, or that of the only task. */
+function taskId(screen: CommandScreen, text: string, usage: string): number | undefined {
+  const tasks = open(screen.tasks);
+  if (text === "") {
+    if (tasks.length === 1) return tasks[0]!.id;
+    if (tasks.length === 0) screen.fail("no task is running", "/ps lists what runs");
+    else screen.fail(`which one? ${usage}`, tasks.map((task) => `${task.id}  ${oneLine(task.title)}`).join("\n"));
+    return undefined;
+  }
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  screen.fail(`"${oneLine(text)}" is not a task id`, "/ps lists the tasks");
+  return undefined;
+}
+
+const MOST_SHELLS = 10;

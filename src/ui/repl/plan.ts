@@ -1,0 +1,34 @@
+/** The model's plan as a checklist. */
+import { clip } from "../../lib/graphemes.ts";
+import type { Theme } from "../theme.ts";
+import { oneLine } from "../transcript/tool-view.ts";
+
+export interface PlanStep {
+  readonly step: string;
+  readonly state: string;
+}
+
+/** The steps in the arguments of a call of `plan`; undefined when that is something else. */
+export function planSteps(args: unknown): readonly PlanStep[] | undefined {
+  const steps = (args as { steps?: unknown } | null)?.steps;
+  if (!Array.isArray(steps)) return undefined;
+  return steps.filter((step): step is PlanStep => typeof step?.step === "string" && typeof step?.state === "string");
+}
+
+/** At most so many rows; where they are too few, the steps around the one that runs. */
+export function planRows(steps: readonly PlanStep[], limit: number, style: Theme): string[] {
+  if (steps.length === 0 || limit < 1) return [];
+  const at = Math.max(
+    0,
+    steps.findIndex(({ state }) => state === "running"),
+  );
+  const first = Math.max(0, Math.min(at - Math.floor(limit / 2), steps.length - limit));
+  return steps.slice(first, first + limit).map(({ step, state }) => {
+    const text = clip(oneLine(step), LONGEST);
+    if (state === "done") return `  ${style.ok("[x]")} ${style.grey(text)}`;
+    if (state === "running") return `  ${style.toolName("[>]")} ${style.bold(text)}`;
+    return `  ${style.grey(state === "skipped" ? "[-]" : "[ ]")} ${text}`;
+  });
+}
+
+const LONGEST = 200;
