@@ -469,7 +469,7 @@ describe("resume", () => {
   test("an empty id was the start of the only session, and rm removed it", async () => {
     const log = await written(session, turn("kept"));
     expect(() => root().find("")).toThrow(/"" does not exist/);
-    expect(root().remove("")).rejects.toThrow(/no session/);
+    expect(root().remove("")).rejects.toThrow(/does not exist/);
     expect(existsSync(log.path)).toBe(true);
   });
 
