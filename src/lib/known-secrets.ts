@@ -16,9 +16,9 @@ export interface KnownOptions {
 }
 
 export class KnownSecrets<T> {
-  /** By a hash of the first four characters. */
+  /** By a hash of the first four characters, then by length: thousands of tokens may begin alike. */
   readonly #heads = new Uint8Array(HEADS);
-  readonly #candidates = new Map<number, Candidate<T>[]>();
+  readonly #candidates = new Map<number, Map<number, Map<string, Candidate<T>>>>();
   #size = 0;
 
   get empty(): boolean {
@@ -69,16 +69,18 @@ export class KnownSecrets<T> {
 
   #at(text: string, at: number, hash: number, least: number): KnownSpan<T> | undefined {
     let best: KnownSpan<T> | undefined;
-    for (const { text: form, tag, form: how, source, at: from = 0 } of this.#candidates.get(hash) ?? []) {
-      if (!text.startsWith(form, at)) continue;
+    for (const [length, texts] of this.#candidates.get(hash) ?? []) {
+      const found = texts.get(text.slice(at, at + length));
+      if (found === undefined) continue;
+      const { tag, form, source, at: from = 0 } = found;
       let start = at;
-      let end = at + form.length;
+      let end = at + length;
       if (source !== undefined) {
-        for (let next = from + form.length; next < source.length && source[next] === text[end]; next++) end++;
+        for (let next = from + length; next < source.length && source[next] === text[end]; next++) end++;
         for (let before = from - 1; before >= 0 && start > least && source[before] === text[start - 1]; before--)
           start--;
       }
-      if (best === undefined || end > best.end) best = { start, end, tag, form: how };
+      if (best === undefined || end > best.end) best = { start, end, tag, form };
     }
     return best;
   }
@@ -86,9 +88,13 @@ export class KnownSecrets<T> {
   #put(candidate: Candidate<T>): void {
     const hash = headOf(candidate.text);
     this.#heads[hash] = 1;
-    const list = this.#candidates.get(hash);
-    if (list === undefined) this.#candidates.set(hash, [candidate]);
-    else list.push(candidate);
+    const lengths = this.#candidates.get(hash) ?? new Map<number, Map<string, Candidate<T>>>();
+    this.#candidates.set(hash, lengths);
+    const texts = lengths.get(candidate.text.length) ?? new Map<string, Candidate<T>>();
+    lengths.set(candidate.text.length, texts);
+    const before = texts.get(candidate.text);
+    if (before === undefined || (before.form !== "whole" && candidate.form === "whole"))
+      texts.set(candidate.text, candidate);
     this.#size++;
   }
 }

@@ -23,7 +23,7 @@ export interface PrivacyOptions {
   /** buddy's own keys: never named, never put in. */
   own(): readonly string[];
   /** The list has changed; it is to be kept with the session. */
-  changed?(secrets: readonly NamedSecret[]): void;
+  changed?(): void;
 }
 
 export interface MaskContext {
@@ -78,7 +78,7 @@ export class Privacy {
     this.#secrets.delete(number);
     this.#byValue.delete(secret.value);
     this.#known = undefined;
-    this.#options.changed?.(this.list());
+    this.#options.changed?.();
     return true;
   }
 
@@ -211,7 +211,7 @@ export class Privacy {
     this.#learn(secret);
     const inside = decoded(value);
     if (inside !== undefined) this.#watched.set(inside, kind);
-    this.#options.changed?.(this.list());
+    this.#options.changed?.();
     return nameOf(secret);
   }
 
@@ -301,7 +301,7 @@ const NAME = "‹secret-(\\d{1,6})(?:: [^›\\n]{0,80})?›";
 /** Also the forms that stand for no value (`‹secret-3, encoded›`). */
 const ANY_NAME = "‹secret-(\\d{1,6})[^›\\n]{0,100}›";
 
-const MOST_SECRETS = 5_000;
+const MOST_SECRETS = 2_000;
 const LONGEST_FROM = 120;
 const MAX_HELD = 65_536;
 
