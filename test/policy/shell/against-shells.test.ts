@@ -23,8 +23,8 @@ let runs = 0;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), "buddy-shells-"));
   for (const place of ["bin", "work/a", "work/sub", "home"]) mkdirSync(join(dir, place), { recursive: true });
-  const stub =
-    '#!/bin/sh\n{ for w in "${0##*/}" "$@"; do printf \'%s\\037\' "$w"; done; printf \'\\036\'; } >> "$LOG"\n';
+  // One write for each: commands that run at the same time must not mix their words.
+  const stub = '#!/bin/sh\ne=\nfor w in "${0##*/}" "$@"; do e="$e$w\u001f"; done\nprintf \'%s\\036\' "$e" >> "$LOG"\n';
   for (const file of [...STUBS.map((name) => `bin/${name}`), "work/a/b", "work/x", "work/rm"]) {
     writeFileSync(join(dir, file), stub);
     chmodSync(join(dir, file), 0o755);
