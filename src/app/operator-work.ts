@@ -72,12 +72,19 @@ export function operatorCommand(
   const call = `operator-${crypto.randomUUID()}`;
   return run.agent.operatorTurn(`!${command}`, signal, async (publish, inner) => {
     const target = await run.target.get();
-    const [{ judgeShell }, { shellRules }] = await Promise.all([
+    const [{ judgeShell }, { shellRules }, { outputKind }] = await Promise.all([
       import("../policy/shell/judge.ts"),
       import("./shell-rules.ts"),
+      import("../policy/output-kind.ts"),
     ]);
     const { user, home } = target.transport.facts;
-    const { verdict } = judgeShell(command, shellRules(config), { user, home });
+    const { verdict, commands } = judgeShell(command, shellRules(config), { user, home });
+    const { privacy } = run.secrets;
+    const output = outputKind(
+      commands.map((one) => one.words),
+      config.privacy.mask_output,
+    );
+    privacy.storing = output;
     if (verdict.kind === "deny")
       throw new BuddyError("usage", `not allowed: ${verdict.why}`, {
         hint: verdict.instead ?? "[safety] and shell_denylist in buddy.toml decide this; use a shell of your own",
@@ -95,7 +102,8 @@ export function operatorCommand(
       shell: target.shell.kind,
       budget,
       attach: target.identity.attach,
-      mask: (text) => run.secrets.privacy.mask(text, { from: `!${command}` }),
+      mask: (text, { start = false, end = false } = {}) =>
+        privacy.mask(text, { from: `!${command}`, output, cutStart: start, cutEnd: end }),
     });
     publish({
       type: "tool_finished",

@@ -10,11 +10,12 @@ import { buddyPaths } from "../config/paths.ts";
 import { profileNames, resolveProfile } from "../config/profiles.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { VERSION } from "../lib/version.ts";
+import { fileKind } from "../policy/output-kind.ts";
 import { nameOf } from "../policy/privacy.ts";
 import { describePrefix } from "../policy/shell/command-prefix.ts";
 import type { Target } from "../targets/target.ts";
 import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
-import { attachedPaths, attachments } from "./attachments.ts";
+import { attachedPaths, attachments, type MaskFile } from "./attachments.ts";
 import { fullOutput, interruptPane, killShell, operatorCommand, workInFlight } from "./operator-work.ts";
 import type { Run } from "./run.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
@@ -143,7 +144,11 @@ function attaching(run: Run, prompt: string): TurnOptions {
   if (paths.length === 0) return {};
   const room = Math.max(8_000, Math.floor((run.agent.contextLimit - run.agent.contextUsed) * 4 * 0.4));
   return {
-    attach: async (signal) => attachments(paths, (await run.target.get()).files, room, signal),
+    attach: async (signal) => {
+      const mask: MaskFile = (text, path, cut) =>
+        run.secrets.privacy.mask(text, { from: `@${path}`, output: fileKind(path), cutEnd: cut });
+      return attachments(paths, (await run.target.get()).files, room, signal, mask);
+    },
   };
 }
 

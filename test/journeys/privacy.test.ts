@@ -243,6 +243,29 @@ describe("across runs", () => {
   });
 });
 
+describe("in the REPL", () => {
+  test("a file named with @, and a command of the operator's own", async () => {
+    await using repl = new ReplBinary([{ text: "I see." }, { text: "Read." }]);
+    repl.box.write("cwd/.env", DOT_ENV);
+    const pty = await repl.start();
+    await pty.until(/> *$/);
+    pty.type("what is in @.env ?\r");
+    await pty.until("I see.");
+    pty.type("!printf 'LICENSE_CODE=%s\\n' \"$APP_LICENSE\"; env\r");
+    await pty.until("LICENSE_CODE=");
+    pty.type("and now?\r");
+    await pty.until("Read.");
+    pty.type("/quit\r");
+    await pty.exited;
+    const requests = Object.fromEntries(
+      repl.model.requests.map((request, index) => [`request ${index}`, JSON.stringify(request)]),
+    );
+    expect(requests["request 0"]).toContain("‹secret-1: AWS key›");
+    const secrets = readdirSync(join(repl.box.home, ".local/state/buddy/secrets"));
+    expect(leaks(VALUES, { texts: requests, directories: [repl.box.dir] }, [".env", ...secrets])).toEqual([]);
+  });
+});
+
 describe("/privacy", () => {
   test("lists names, shows one after a question, drops one; the history file has no secret", async () => {
     await using repl = new ReplBinary([{ text: "I see." }]);
