@@ -36,6 +36,7 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   bzgrep: words("grep bzip2 sed basename expr"),
   xzgrep: words("grep xz sed expr gzip bzip2 zstd lz4 lzop"),
   zstdgrep: words("grep zstdcat"),
+  locale: ["gzip"],
   zcat: ["gzip"],
   gunzip: ["gzip"],
   sdiff: ["diff"],
