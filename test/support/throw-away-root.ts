@@ -180,7 +180,8 @@ function readTrace(trace: string, trials: readonly Trial[]): Effect[] {
       shell = true;
     } else if (trial === undefined || pid === driver) continue;
     else if (call !== "execve") {
-      if (isEffect(call, rest) && !(call === "kill" && trial.programs.has("timeout"))) effects.push({ text: trial.text, seen: line });
+      if (isEffect(call, rest) && !(call === "kill" && trial.programs.has("timeout")))
+        effects.push({ text: trial.text, seen: line });
     } else if (!rest.includes(" = -1 ")) {
       // busybox starts itself, under the name of the applet.
       const [, file = "", name = ""] = /^"([^"]*)", \["([^"]*)"/.exec(rest) ?? [];

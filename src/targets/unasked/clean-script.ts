@@ -69,8 +69,9 @@ const REPORT = `trap '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null' EXIT`;
 /** By its name and inside the room: the directory of the shell is on the writable mount. */
 const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old; shift`;
 
-/** No pager waits for keys, and git does not write what it learned about files back into its index. */
+/** No pager waits for keys, git does not write into its index, and both go where the policy looked. */
 const QUIETLY =
+  "unset CDPATH GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_CONFIG_PARAMETERS; " +
   "export PAGER=cat GIT_PAGER=cat MANPAGER=cat SYSTEMD_PAGER=cat GIT_OPTIONAL_LOCKS=0; " +
   `[ -n "\${GIT_CONFIG_COUNT-}" ] || ` +
   "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.autoRefreshIndex GIT_CONFIG_VALUE_0=false";

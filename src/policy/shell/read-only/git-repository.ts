@@ -53,7 +53,7 @@ visit() {
   done
 }
 if ! command -v git >/dev/null 2>&1; then echo none
-elif cd ${quoted(directory)} 2>/dev/null && cd "$(pwd -P)"; then
+elif cd ${entered === true ? "" : "-P "}${quoted(directory)} 2>/dev/null && cd "$(pwd -P)"; then
   me=$(id -u)
   visit 0
 else echo ${entered === true ? "missing" : "none"}
@@ -63,10 +63,10 @@ echo end
 }
 
 /** Prints the same text as long as an answer holds that named these files: where the repository is, and what they hold. */
-export function gitFingerprintScript({ directory }: Condition, files: readonly string[]): string {
+export function gitFingerprintScript({ directory, entered }: Condition, files: readonly string[]): string {
   return `(
 ${QUIETLY}
-cd ${quoted(directory)} 2>/dev/null && pwd -P
+cd ${entered === true ? "" : "-P "}${quoted(directory)} 2>/dev/null && pwd -P
 ask rev-parse --absolute-git-dir
 cksum ${[...files, "/dev/null"].map((file) => quoted(file)).join(" ")} 2>&1
 ls -dniL "$(ask rev-parse --git-path index)" 2>&1

@@ -62,10 +62,12 @@ function sshUnproven(args: readonly string[]): string | undefined {
     : undefined;
 }
 
-/** Whether another user runs it: what was found out about a repository does not hold for that one. */
-export function isBehindSudo(command: FoundCommand): boolean {
-  for (let { by } = command; by !== undefined; { by } = by.command)
-    if (programName(by.command.argv[0]?.value ?? "") === "sudo") return true;
+/** Whether it runs as another user or in directories that are only found then: what is known of a repository does not hold. */
+export function runsElsewhere(command: FoundCommand): boolean {
+  for (let { by } = command; by !== undefined; { by } = by.command) {
+    const words = by.command.argv.map(({ value }) => value);
+    if (programName(words[0] ?? "") === "sudo" || words.some((word) => /^-(?:execdir|okdir)$/.test(word))) return true;
+  }
   return false;
 }
 

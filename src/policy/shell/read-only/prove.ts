@@ -3,7 +3,7 @@ import { assignmentEffect } from "../syntax/assignments.ts";
 import { isFixed, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import type { Condition } from "../../verdict.ts";
-import { elsewhereUnproven, isBehindSudo, type Preset } from "./operator.ts";
+import { elsewhereUnproven, runsElsewhere, type Preset } from "./operator.ts";
 import { notReadOnly } from "./table.ts";
 
 /** Why it is not proven read-only, also by the rows of a preset; undefined: it is. */
@@ -22,7 +22,7 @@ export function unproven(command: FoundCommand, preset?: Preset): string | undef
   if (command.defined) return undefined;
   if (path !== name && !USUAL.test(path)) return `${readable(path)} is not a program of the system`;
   const args = argv.slice(1).map((word) => word.value);
-  if (name === "git" && isBehindSudo(command)) return "git runs where its repository cannot be looked at";
+  if (name === "git" && runsElsewhere(command)) return "git runs where its repository cannot be looked at";
   if (wrapped !== undefined) {
     if (!wrapped.harmless && preset !== undefined) return elsewhereUnproven(command);
     if (!wrapped.harmless) return runsOrChanges(name, wrapped.commands !== undefined || wrapped.scripts !== undefined);
@@ -32,10 +32,15 @@ export function unproven(command: FoundCommand, preset?: Preset): string | undef
 }
 
 function unknownRepository(command: FoundCommand): string | undefined {
-  return conditionsOf(command).some(({ directory }) => directory.includes("…") || /[*?]/.test(directory))
+  return conditionsOf(command).some(
+    ({ directory }) => directory.includes("…") || /[*?]/.test(directory) || MOVES_BACK.test(directory),
+  )
     ? "git runs in a directory that is only known when it runs"
     : undefined;
 }
+
+/** With links in the path the shell and git come to different directories. */
+const MOVES_BACK = /(?:^|\/)(?!\.{1,2}\/)[^/]+\/(?:\.\/)*\.\.(?:\/|$)/;
 
 /** What a proven command still depends on: git reads start programs that a repository's own configuration names. */
 export function conditionsOf({ argv, directories }: FoundCommand): readonly Condition[] {
