@@ -69,9 +69,12 @@ export class Output {
     if (this.#broken) return;
     try {
       this.#isFile ??= fstatSync(this.fd).isFile();
-      if (this.#isFile) writeWhole(this.fd, Buffer.from(text));
-      else if ((this.#written += text.length) <= ROOM_IN_ANY_PIPE) await Bun.write(Bun.file(this.fd), text);
-      else await this.#putSlowly(Buffer.from(text));
+      // In pieces: as bytes at once, a long text would be in memory twice.
+      for (let at = 0; at < text.length && !(this.#cut && at > 0);) {
+        const end = pieceEnd(text, at);
+        await this.#putPiece(at === 0 && end === text.length ? text : text.slice(at, end));
+        at = end;
+      }
     } catch (error) {
       this.#broken = true;
       // A reader that went away has had what it wanted; a file on a full disk has not.
@@ -83,20 +86,33 @@ export class Output {
     }
   }
 
+  async #putPiece(text: string): Promise<void> {
+    if (this.#isFile === true) writeWhole(this.fd, Buffer.from(text));
+    else if ((this.#written += text.length) <= ROOM_IN_ANY_PIPE) await Bun.write(Bun.file(this.fd), text);
+    else await this.#putSlowly(Buffer.from(text));
+  }
+
   async #putSlowly(bytes: Buffer): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#abandon = () => {
       this.#cut = true;
       resolve();
     };
+    writeAll(this.fd, bytes).then(resolve, reject);
     if (this.#givenUp) this.#abandon();
-    else writeAll(this.fd, bytes).then(resolve, reject);
     await promise;
     this.#abandon = undefined;
   }
 }
 
 const ROOM_IN_ANY_PIPE = 4096;
+const PIECE = 256 * 1024;
+
+/** Never between the two halves of a character. */
+function pieceEnd(text: string, from: number): number {
+  const end = Math.min(text.length, from + PIECE);
+  return end < text.length && (text.charCodeAt(end) & 0xfc00) === 0xdc00 ? end + 1 : end;
+}
 const NAMES: Readonly<Record<number, string>> = { 1: "standard output", 2: "standard error" };
 
 /** Everything on stdout, piece by piece; ends quietly when the reader goes away, and throws what else goes wrong. */

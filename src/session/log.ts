@@ -59,6 +59,8 @@ export class SessionLog {
     while (this.#waitingBytes > WAITING_LIMIT && this.#waiting.length > 1)
       this.#waitingBytes -= (this.#waiting.shift() as string).length;
     this.#flush(event.type === "done");
+    // A text of megabytes is in memory five times by now, and the next event may hold it again.
+    if (json.length > LARGE) Bun.gc(true);
   }
 
   /** From now on others are kept out, and the end of a turn waits for the disk. */
@@ -170,6 +172,7 @@ const DURABLE: ReadonlySet<AgentEvent["type"]> = new Set([
 /** A link could lead the log anywhere. */
 const APPEND = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
 const NEWLINE = 10;
+const LARGE = 4 << 20;
 const WAITING_LIMIT = 32 << 20;
 
 /** All or nothing: what a full disk left of a line is taken back. */
