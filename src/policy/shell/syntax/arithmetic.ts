@@ -10,7 +10,7 @@ const DEEPEST = 200;
 const NUMERIC = /^\s*-?(?:\d|\uFDD4)*\s*$/;
 
 /** Variables that hold a number in every bash, whatever its environment says. */
-const ALWAYS_NUMBERS = new Set(words("RANDOM SRANDOM SECONDS LINENO UID EUID PPID BASHPID EPOCHSECONDS BASH_SUBSHELL"));
+const ALWAYS_NUMBERS = new Set(words("RANDOM SRANDOM SECONDS LINENO PPID BASHPID EPOCHSECONDS BASH_SUBSHELL"));
 
 export class Arithmetic {
   constructor(readonly by: Expansion) {}
@@ -42,11 +42,16 @@ export class Arithmetic {
         by.substituted(node.script, node.text);
         return;
       case "ArithmeticBinary":
-        if (/^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator)) this.#sets(node.left);
-        break;
+        if (!/^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator)) break;
+        // `x = 1` does not look at x, `x += 1` does.
+        if (node.operator !== "=" || !isPlainName(node.left)) this.expression(node.left, depth + 1);
+        this.expression(node.right, depth + 1);
+        this.#sets(node.left);
+        return;
       case "ArithmeticUnary":
+        this.expression(node.operand, depth + 1);
         if (node.operator === "++" || node.operator === "--") this.#sets(node.operand);
-        break;
+        return;
       case "ArithmeticWord":
         if (this.#evaluates(node.value)) by.uncertain("arithmetic that may run text held in a variable");
         break;
@@ -107,6 +112,10 @@ export class Arithmetic {
     if (values === undefined) return ALWAYS_NUMBERS.has(name);
     return values.every((value) => (typeof value === "string" ? [value] : value).every((text) => NUMERIC.test(text)));
   }
+}
+
+function isPlainName(node: SyntaxNode): boolean {
+  return node.type === "ArithmeticWord" && isVariableName(node.value);
 }
 
 /** A plain name: nothing in it is evaluated. */

@@ -13,7 +13,12 @@ export function parameterValues(part: ParameterExpansionPart, by: Expansion): re
   if (prefix === "#") return [NUMBER];
   let values = plainValues(part, by);
   if (prefix === "!") {
-    if (operation?.type === "Names" || part.index !== undefined) return [UNKNOWN];
+    if (operation?.type === "Names") return [UNKNOWN];
+    if (part.index !== undefined) {
+      // The names of an array's elements, or the value of the variable that an element names.
+      if (!/^[@*]$/.test(part.index.text)) by.uncertain("an element of an array is read as a name");
+      return [UNKNOWN];
+    }
     values = values.flatMap((value) => {
       if (typeof value === "string" && isVariableName(value)) return simpleValues(value, by);
       // A value such as a[$(command)] is evaluated.

@@ -68,7 +68,12 @@ export class SimpleCommands {
       outcomes = this.#combined(outcomes, ways);
     }
     let out: Printed;
-    for (const argv of outcomes) out = this.run(argv, io.input, { assigns, writes: io.writes, by: undefined });
+    const run = (argv: readonly Field[]) => {
+      out = this.run(argv, io.input, { assigns, writes: io.writes, by: undefined });
+    };
+    // Several ways it may come out: what one of them assigns does not replace what another did.
+    if (outcomes.length === 1) run(outcomes[0] as Field[]);
+    else for (const argv of outcomes) this.by.scope.maybe(() => run(argv));
     return outcomes.length > 1 || io.moved ? undefined : out;
   }
 

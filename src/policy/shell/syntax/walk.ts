@@ -112,9 +112,9 @@ class Walk implements Expansion {
       const elements: string[] = [];
       for (const element of value.elements) {
         // `([n]=x)`: the subscript is evaluated.
-        const subscript = /^\[([^\]]*)\]\+?=/.exec(element.text);
+        const subscript = /^\[([^]*?)\]\+?=/.exec(element.text);
         if (subscript !== null) this.computed({ ...element, text: subscript[1] as string }, []);
-        for (const item of expandWord(element, this)[0] ?? []) elements.push(item.value.replace(/^\[[^\]]*\]=/, ""));
+        for (const item of expandWord(element, this)[0] ?? []) elements.push(item.value.replace(/^\[[^]*?\]\+?=/, ""));
       }
       values = [elements];
     } else values = [...wordValues(value, this)];
