@@ -5,7 +5,7 @@ import type { ShellPlace, Unasked } from "../targets/target.ts";
 import { type KeysInput, typedLines } from "../tools/panes.ts";
 import { paneFor } from "../tools/select-shell.ts";
 import type { Intent } from "../tools/tool.ts";
-import type { PermitCall, PermitParts } from "./permit.ts";
+import type { PermitCall, PermitParts } from "./permission.ts";
 import { unaskedRun } from "./unasked.ts";
 
 export interface KeysVerdict {

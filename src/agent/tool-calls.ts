@@ -11,7 +11,7 @@ import type { Intent, TargetFacts, Tool, ToolContext, ToolResult } from "../tool
 import type { OutputKind } from "../policy/output-kind.ts";
 import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
 import type { AgentEventBody } from "./events.ts";
-import type { PermitCall, PermitParts } from "./permit.ts";
+import type { PermitCall, PermitParts } from "./permission.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
@@ -183,7 +183,7 @@ export class CallRunner {
       publish: batch.publish,
     };
     try {
-      const { permit, permitUrl } = await import("./permit.ts");
+      const { permit } = await import("./permit.ts");
       const parts = { ...this.#parts, prompts: this.#prompts, target };
       const permission = await permit(parts, wanted);
       if (permission.kind === "result") {
@@ -192,6 +192,7 @@ export class CallRunner {
       }
       if (permission.output !== undefined) printing.expect(permission.output);
       const mayVisit = async (url: string): Promise<boolean> => {
+        const { permitUrl } = await import("./permit-fetch.ts");
         const refused = await permitUrl(parts, wanted, url, false);
         if (refused?.nobody !== undefined) this.#unapproved.push(refused.nobody);
         return refused === undefined;

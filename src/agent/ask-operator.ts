@@ -1,0 +1,113 @@
+/** Asks the operator through the broker: what, where the shell is at that moment, how risky; and reports question and answer. */
+import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../policy/approvals.ts";
+import type { Shell, ShellPlace, Target } from "../targets/target.ts";
+import { boundDiff } from "../tools/diff.ts";
+import type { Declared } from "../tools/tool.ts";
+import type { Risk } from "./events.ts";
+import type { PermitCall, PermitParts } from "./permission.ts";
+
+export async function decide(
+  parts: PermitParts,
+  call: PermitCall,
+  /** Undefined for what happens on this machine whatever the target is. */
+  at: LookedAt | Target | undefined,
+  what: Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine">,
+): Promise<Decision> {
+  const place = at === undefined || at instanceof LookedAt ? at : new LookedAt(at, at.shell);
+  const identity = place?.target.identity;
+  const asked: ApprovalRequest = {
+    id: crypto.randomUUID(),
+    call: call.call,
+    tool: call.tool.name,
+    where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
+    machine: identity === undefined ? "" : identity.machine || identity.label,
+    ...what,
+  };
+  const { id, action, diff, risk, mutation, privesc, why, policy, understated } = asked;
+  const publish = (request: ApprovalRequest) =>
+    call.publish({
+      type: "approval_asked",
+      approval: id,
+      call: call.call,
+      tool: request.tool,
+      where: request.where,
+      action,
+      ...(diff === undefined ? {} : { diff: boundDiff(diff) }),
+      risk,
+      mutation,
+      privesc,
+      why,
+      policy,
+      understated,
+    });
+  const look = place && (() => place.look());
+  const decision = await parts.approvals.decide(asked, call.context.signal, publish, look);
+  call.publish({
+    type: "approval_answered",
+    approval: id,
+    call: call.call,
+    decision: decision.kind === "denied" ? "denied" : "approved",
+    by: decision.kind === "edited" ? "operator" : decision.by,
+    ...(decision.kind === "denied" && decision.reason !== undefined ? { reason: decision.reason } : {}),
+    ...(decision.kind === "edited" ? { edited: decision.command } : {}),
+  });
+  return decision;
+}
+
+/** The shell a question is about, looked at when it is asked: who and where it is then. */
+export class LookedAt {
+  readonly target: Target;
+  readonly #shell: Shell;
+  #seen: ShellPlace | undefined;
+
+  constructor(target: Target, shell: Shell) {
+    this.target = target;
+    this.#shell = shell;
+  }
+
+  /** A person saw where it would happen. */
+  get known(): boolean {
+    return this.#seen !== undefined;
+  }
+
+  async look(): Promise<RequestPlace> {
+    const { user, host } = this.target.identity;
+    const seen = (this.#seen = await this.#now());
+    return {
+      where: `${seen.user || user}@${host}`,
+      cwd: seen.cwd || "an unknown directory",
+      ...(seen.pane === undefined ? {} : { pane: seen.pane }),
+    };
+  }
+
+  /** The shell is in another directory, or belongs to another user, than the question said. */
+  async changed(): Promise<boolean> {
+    if (this.#seen === undefined) return false;
+    const now = await this.#now();
+    return now.cwd !== this.#seen.cwd || now.user !== this.#seen.user;
+  }
+
+  /** A target that does not answer is asked again when the command is sent; until then what is known of it counts. */
+  async #now(): Promise<ShellPlace> {
+    return this.#shell.where().catch(() => ({ cwd: this.#shell.cwd, user: "", typed: "" }));
+  }
+}
+
+const ORDER: readonly Risk[] = ["low", "medium", "high"];
+
+export function stricter(declared: Stated, derived: Stated): Stated {
+  return {
+    risk: ORDER.indexOf(declared.risk) > ORDER.indexOf(derived.risk) ? declared.risk : derived.risk,
+    mutation: declared.mutation || derived.mutation,
+    privesc: declared.privesc || derived.privesc,
+  };
+}
+
+/** Only what matters for the decision: one step of risk, or a change that is called one, is a matter of opinion. */
+export function understates(declared: Declared, derived: Stated): boolean {
+  return (
+    (derived.risk === "high" && declared.risk !== "high") ||
+    (derived.privesc && !declared.privesc) ||
+    (derived.mutation && !declared.mutation && derived.risk !== "low" && declared.risk === "low")
+  );
+}

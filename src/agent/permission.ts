@@ -1,0 +1,127 @@
+/** What it takes to decide on a call, and what comes of it: it runs, or the model gets a result that says why not. */
+import type { Approvals, Decision } from "../policy/approvals.ts";
+import type { OutputKind } from "../policy/output-kind.ts";
+import type { Privacy } from "../policy/privacy.ts";
+import type { UrlRules } from "../policy/urls.ts";
+import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
+import type { ResolvedPath, SecondLock, Target, Unasked } from "../targets/target.ts";
+import { boundDiff } from "../tools/diff.ts";
+import type { Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
+import type { AgentEventBody } from "./events.ts";
+
+export interface PermitParts {
+  readonly approvals: Approvals;
+  target(): Promise<Target>;
+  /** `cwd`: where the shell is; relative names count from it. */
+  judgeShell(command: string, cwd: string): Promise<ShellJudgement>;
+  /** `asked` is the path before it was resolved. */
+  judgeWrite(path: ResolvedPath, asked: string): Promise<Verdict>;
+  /** shell_confirm and fetch_confirm. */
+  readonly confirm: { readonly shell: boolean; readonly fetch: "always" | "new-domain" | "never" };
+  readonly privacy: Privacy;
+  /** [privacy] mask_output. */
+  readonly maskOutput: readonly string[];
+  /** fetch_allowed_domains and fetch_blocked_domains. */
+  readonly urlRules: UrlRules;
+  /** What the operator wrote in prompts of this session. */
+  readonly prompts: readonly string[];
+  readonly shellRoots: readonly string[];
+  /** [safety] second_lock. */
+  readonly secondLock: SecondLock;
+  readonly dryRun: boolean;
+}
+
+export interface PermitCall {
+  readonly tool: Tool;
+  readonly input: unknown;
+  readonly intent: Intent;
+  readonly call: string;
+  readonly context: ToolContext;
+  /** Names of secrets in the arguments: they are shown, and nothing approves such a call by itself. */
+  readonly secrets: readonly string[];
+  /** The arguments with values in the place of names. */
+  reveal(input: unknown): unknown;
+  /** Before the tool looks at a file: what is in it decides how its text is masked. */
+  expect(output: OutputKind): void;
+  publish(body: AgentEventBody): void;
+}
+
+export type Permission =
+  /** `note` is for the model: the operator changed the command, for example; `path` is where a write was permitted. */
+  | {
+      readonly kind: "run";
+      readonly input: unknown;
+      readonly note?: string;
+      readonly path?: string;
+      /** Nobody was asked, because the policy proved that the text only reads. */
+      readonly unasked?: Unasked;
+      /** The directory it was approved for. */
+      readonly onlyIn?: string;
+      /** The program keys were approved for; "" = the shell itself. */
+      readonly onlyInto?: string;
+      /** What it will print. */
+      readonly output?: OutputKind;
+      /** The command with names in the place of secrets, where `input` has the secrets themselves. */
+      readonly shown?: string;
+    }
+  /** `nobody` names what was refused because there was no terminal to ask on. */
+  | { readonly kind: "result"; readonly result: ToolResult; readonly nobody?: string };
+
+export function refused(decision: Decision, action: string): Permission & { kind: "result" } {
+  if (decision.kind !== "denied") throw new Error("only a denial is refused");
+  const result = (text: string, display: string): ToolResult => ({
+    ok: false,
+    outcome: "denied",
+    result: text,
+    display,
+  });
+  switch (decision.by) {
+    case "operator":
+      return {
+        kind: "result",
+        result: result(
+          decision.reason === undefined
+            ? "The operator refused this. Do not try it again in another form; ask what they want instead."
+            : `The operator refused this: ${decision.reason}`,
+          decision.reason === undefined ? "denied" : `denied: ${decision.reason}`,
+        ),
+      };
+    case "mode":
+      return {
+        kind: "result",
+        result: result(
+          "Refused: approvals are set to none, so nothing that needs one can run. Continue with read-only work, or answer with what you have.",
+          "denied: approvals are set to none",
+        ),
+      };
+    case "nobody":
+      return {
+        kind: "result",
+        nobody: action,
+        result: result(
+          "Refused: this needs an approval, and there is no terminal to ask on. Do not retry it; answer with what you have and say what you would have done.",
+          "approval required, but there is no terminal to ask on",
+        ),
+      };
+    case "timeout":
+      return {
+        kind: "result",
+        result: result("operation stopped: the time given for the task is over", "out of time"),
+      };
+    case "cancelled":
+      return { kind: "result", result: result("operation cancelled by user", "stopped") };
+  }
+}
+
+export function refusedByPolicy(verdict: Verdict & { kind: "deny" }): Permission {
+  const instead = verdict.instead === undefined ? "" : ` ${verdict.instead}`;
+  const why = `Not allowed: ${verdict.why.replace(/\.$/, "")}.`;
+  return { kind: "result", result: { ok: false, outcome: "denied", result: why + instead, display: why } };
+}
+
+export function dryRun(what: string, verdict: Verdict | undefined, diff?: string): Permission {
+  const lines = [`[dry run] ${what}`];
+  if (verdict !== undefined) lines.push(`policy: ${verdict.kind} (${verdict.why})`);
+  if (diff) lines.push(boundDiff(diff));
+  return { kind: "result", result: { ok: true, outcome: "dry-run", result: lines.join("\n") } };
+}
