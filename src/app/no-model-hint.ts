@@ -2,14 +2,20 @@
 import { BuddyError } from "../lib/errors.ts";
 import type { Candidate } from "../model/local-servers.ts";
 
-/** The same error with every way out in its hint; only for errors of code "auth", others come back as they are. */
+/** The same error with all of these in its hint; only for errors of code "auth", others come back as they are. */
 export async function withNoModelHint(error: unknown, servers?: readonly Candidate[]): Promise<unknown> {
   if (!(error instanceof BuddyError) || error.code !== "auth") return error;
-  const { findLocalServers } = await import("../model/local-servers.ts");
+  const [{ findLocalServers }, { firstModels }] = await Promise.all([
+    import("../model/local-servers.ts"),
+    import("./first-model.ts"),
+  ]);
+  const keys = (await firstModels(process.env, [])).map(({ text }) => text);
   const lines = [
     ...(error.hint === undefined ? [] : [error.hint, ""]),
-    "ways to a model:",
+    "To connect a model:",
+    ...keys.map((text) => `  buddy                               offers ${text}`),
     '  buddy login                         sign in (profiles with auth = "login")',
+    "  buddy init                          choose a model and paste a key",
     "  export BUDDY_API_KEY=…              a key for the active profile",
     "  buddy --model demo                  the built-in demo: no key, no network",
     ...(await findLocalServers(servers)).map(

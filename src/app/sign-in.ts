@@ -23,7 +23,9 @@ export async function openSignIn(name: string | undefined, globals: GlobalOption
     throw new BuddyError("usage", `profile ${profile.name} ${what}`, {
       hint: [
         ...(needsNone ? [] : [keyAdvice(profile)]),
-        ...(others.length === 0 ? [] : [`Profiles with a sign-in: ${others.join(", ")}`]),
+        ...(others.length === 0
+          ? []
+          : [`Profiles with a sign-in: ${others.join(", ")}; for example: buddy login ${others[0]}`]),
       ].join("\n"),
     });
   }

@@ -46,7 +46,7 @@ test("the profile in effect", async () => {
   expect(loaded.files).toEqual([join(root, "buddy.toml")]);
 });
 
-test("without a key the error lists the ways to a model", async () => {
+test("without a key the error lists how to connect a model", async () => {
   const failing = loadProfile(globals(LOCAL.replace("127.0.0.1:9", "api.example.com")));
   const error = await failing.then(
     () => undefined,
@@ -54,7 +54,7 @@ test("without a key the error lists the ways to a model", async () => {
   );
   expect(error).toBeInstanceOf(BuddyError);
   expect((error as BuddyError).code).toBe("auth");
-  expect((error as BuddyError).hint).toContain("ways to a model:");
+  expect((error as BuddyError).hint).toContain("To connect a model:");
 });
 
 test("stderr lines arrive as they are written, whole", async () => {

@@ -100,7 +100,7 @@ describe("bad input", () => {
       toml: '[agent]\nmodel = "x"\n[models.x]\napi_key_file = "keys/none"\n',
       args: ["--config", "buddy.toml"],
       code: 4,
-      says: ["keys/none", "it does not exist", "api_key_file is from ./buddy.toml line 4", "ways to a model"],
+      says: ["keys/none", "it does not exist", "api_key_file is from ./buddy.toml line 4", "To connect a model"],
     },
     "a missing --config": {
       args: ["--config", "gone.toml"],

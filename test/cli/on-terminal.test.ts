@@ -1,12 +1,12 @@
 /** What is asked on a terminal before anything else: whether to trust a file, and the questions of init. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
 import { onTerminal } from "../support/terminal.ts";
 
-async function start(box: Sandbox, args: readonly string[]) {
-  return onTerminal([await buddyBinary(), ...args], box.env, box.cwd);
+async function start(box: Sandbox, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  return onTerminal([await buddyBinary(), ...args], { ...box.env, ...env }, box.cwd);
 }
 
 describe("a configuration file of the working directory", () => {
@@ -98,6 +98,8 @@ describe("init", () => {
     const asked = await start(box, ["init"]);
     await asked.sees("Which model should it use?");
     asked.type("\u001b[B\r");
+    await asked.sees("Paste the key");
+    asked.type("\r");
     await asked.sees("Which commands may run without a question?");
     asked.type("\u001b[B\r");
     await asked.sees("A name for its tmux session?");
@@ -109,6 +111,26 @@ describe("init", () => {
     expect(text).toMatch(/^shell_auto_approve = "developer"$/m);
     expect(text).toMatch(/^name = "web"$/m);
     expect((await box.run(["exec", "-m", "no-such-profile", "hi"])).stderr).toContain("unknown profile");
+  });
+
+  test("a pasted key goes into a private file, and the profile names it", async () => {
+    using box = sandbox();
+    // Nothing of this goes out: the proxy is a closed port.
+    const asked = await start(box, ["init"], { HTTPS_PROXY: "http://127.0.0.1:9" });
+    await asked.sees("Which model should it use?");
+    asked.type("\u001b[B\r");
+    await asked.sees("Paste the key");
+    asked.type("sk-pasted-1\r");
+    await asked.sees("Which commands may run without a question?");
+    asked.type("\r");
+    await asked.sees("A name for its tmux session?");
+    asked.type("\r");
+    expect(await asked.child.exited).toBe(0);
+    expect(asked.text()).not.toContain("sk-pasted-1");
+    const key = join(box.home, ".config/buddy/keys/openai");
+    expect(readFileSync(key, "utf8")).toBe("sk-pasted-1\n");
+    expect(statSync(key).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file(box), "utf8")).toContain(`api_key_file = "${key}"`);
   });
 
   test("Ctrl-C leaves everything as it was", async () => {

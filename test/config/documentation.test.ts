@@ -32,7 +32,7 @@ test("the template names every setting, commented ones with their default", asyn
 
 test("the template's profiles: the built-in ones as they are, one key source at most, all complete", async () => {
   const { profiles } = readSettings(await parseToml(CONFIG_TEMPLATE, "template"), "template");
-  expect([...profiles.keys()]).toEqual(["gpt-codex", "gpt-spark", "openai", "deepseek", "glm", "ollama"]);
+  expect([...profiles.keys()]).toEqual(["gpt-codex", "gpt-spark", "openai", "claude", "deepseek", "glm", "ollama"]);
   for (const [name, built] of Object.entries(BUILT_IN_PROFILES)) {
     for (const key of ["api_base_url", "api", "auth", "model"] as const) {
       expect(profiles.get(name)?.get(key)?.value).toBe(built[key]);

@@ -1,8 +1,10 @@
 /** What `buddy init` does: asks where it can, and writes the template with the answers. */
 import { existsSync, rmSync, statSync } from "node:fs";
 import { CONFIG_TEMPLATE, createConfigFile, setAside } from "../../../config/create.ts";
+import { providerKeyFile } from "../../../config/keys.ts";
 import { shownPath } from "../../../config/origin.ts";
 import { type Env, requirePaths } from "../../../config/paths.ts";
+import { writeFileAtomic } from "../../../lib/atomic-file.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { isTerminal } from "../../../lib/is-terminal.ts";
 import type { InitAnswers } from "./init-questions.ts";
@@ -32,9 +34,10 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   }
   const ask = options.ask ?? (isTerminal(0) && isTerminal(1) ? await questions() : undefined);
   const answers = await ask?.();
+  const keyFile = answers?.key === undefined ? undefined : keepKey(answers.profile, answers.key, env);
   const aside = existsSync(path) ? setAside(path, { env, cwd }) : undefined;
   try {
-    createConfigFile(path, answers === undefined ? CONFIG_TEMPLATE : fillTemplate(answers));
+    createConfigFile(path, answers === undefined ? CONFIG_TEMPLATE : fillTemplate(answers, keyFile));
   } catch (error) {
     if (aside !== undefined) rmSync(aside, { force: true });
     throw error;
@@ -44,13 +47,16 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
     lines: [
       ...(aside === undefined ? [] : [`kept the old file as ${shownPath(aside, { env, cwd })}`]),
       `wrote ${shown}`,
-      answers?.local === undefined ? nextStep(answers?.profile ?? "gpt-codex") : "next: buddy",
+      ...(keyFile === undefined ? [] : [`the key is in ${shownPath(keyFile, { env, cwd })}`]),
+      answers?.local === undefined && keyFile === undefined
+        ? nextStep(answers?.profile ?? "gpt-codex", env)
+        : "next: buddy",
     ],
   };
 }
 
 /** The template with the answers in the places of its defaults. */
-export function fillTemplate(answers: InitAnswers): string {
+export function fillTemplate(answers: InitAnswers, keyFile?: string): string {
   const lines = CONFIG_TEMPLATE.split("\n");
   const set = (pattern: RegExp, line: string) => {
     const at = lines.findIndex((text) => pattern.test(text));
@@ -62,8 +68,25 @@ export function fillTemplate(answers: InitAnswers): string {
   if (answers.autoApprove !== "read-only") {
     set(/^# shell_auto_approve = /, `shell_auto_approve = ${JSON.stringify(answers.autoApprove)}`);
   }
+  if (keyFile !== undefined) setIn(lines, answers.profile, "api_key_env", `api_key_file = ${JSON.stringify(keyFile)}`);
+  if (answers.model !== undefined) setIn(lines, answers.profile, "model", `model = ${JSON.stringify(answers.model)}`);
   if (answers.local !== undefined) setLocal(lines, answers.profile, answers.local);
   return lines.join("\n");
+}
+
+/** Replaces one line of a profile of the template. */
+function setIn(lines: string[], profile: string, key: string, line: string): void {
+  const start = lines.findIndex((text) => text.startsWith(`[models.${profile}]`));
+  const at = lines.findIndex((text, index) => index > start && text.startsWith(`${key} = `));
+  if (start === -1 || at === -1) throw new Error(`templates/buddy.toml has no ${key} in profile ${profile}`);
+  lines[at] = line;
+}
+
+/** A pasted key goes into a file that its owner alone can read. */
+function keepKey(profile: string, key: string, env: Env): string {
+  const path = providerKeyFile(requirePaths(env, "the key").dir, profile);
+  writeFileAtomic(path, `${key}\n`);
+  return path;
 }
 
 /** The server's own profile in the template, or one more behind the last. */
@@ -84,11 +107,14 @@ async function questions(): Promise<() => Promise<InitAnswers>> {
   return (await import("./init-questions.ts")).askInitQuestions;
 }
 
-function nextStep(profile: string): string {
+function nextStep(profile: string, env: Env): string {
+  const variable = { openai: "OPENAI_API_KEY", claude: "ANTHROPIC_API_KEY", deepseek: "OPENROUTER_API_KEY" }[profile];
+  if (variable !== undefined && env[variable]) return "next: buddy";
   const steps: Readonly<Record<string, string>> = {
     "gpt-codex": "next: buddy login",
     "gpt-spark": "next: buddy login gpt-spark",
     openai: "next: export OPENAI_API_KEY=…",
+    claude: "next: export ANTHROPIC_API_KEY=…",
     deepseek: "next: export OPENROUTER_API_KEY=…",
     glm: "next: export OPENROUTER_API_KEY=…",
     ollama: "next: ollama pull qwen3:8b",

@@ -2,6 +2,7 @@
 import * as clack from "@clack/prompts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { printable } from "../../../lib/printable.ts";
+import type { ModelOptions } from "../../../model/client.ts";
 import { findLocalServers, type LocalServer } from "../../../model/local-servers.ts";
 
 export interface InitAnswers {
@@ -10,7 +11,21 @@ export interface InitAnswers {
   readonly name: string;
   /** Of a model server on this machine. */
   readonly local?: { readonly baseUrl: string; readonly model: string };
+  /** A pasted key, to be kept in a file of its own. */
+  readonly key?: string;
+  /** In place of the template's model. */
+  readonly model?: string;
 }
+
+/** Profiles of the template that need a key. */
+const KEYED: Readonly<Record<string, { readonly url: string; readonly api: Api; readonly variable: string }>> = {
+  openai: { url: "https://api.openai.com/v1", api: "responses", variable: "OPENAI_API_KEY" },
+  claude: { url: "https://api.anthropic.com/v1", api: "anthropic", variable: "ANTHROPIC_API_KEY" },
+  deepseek: { url: "https://openrouter.ai/api/v1", api: "completions", variable: "OPENROUTER_API_KEY" },
+  glm: { url: "https://openrouter.ai/api/v1", api: "completions", variable: "OPENROUTER_API_KEY" },
+};
+
+type Api = "completions" | "responses" | "anthropic";
 
 export async function askInitQuestions(): Promise<InitAnswers> {
   const servers = (await findLocalServers()).filter(({ models }) => models.length > 0);
@@ -20,9 +35,10 @@ export async function askInitQuestions(): Promise<InitAnswers> {
       message: "Which model should it use?",
       options: [
         { value: "gpt-codex", label: "OpenAI, signed in with ChatGPT", hint: "buddy login" },
-        { value: "openai", label: "OpenAI, with an API key", hint: "OPENAI_API_KEY" },
-        { value: "deepseek", label: "DeepSeek at OpenRouter", hint: "OPENROUTER_API_KEY" },
-        { value: "glm", label: "GLM at OpenRouter", hint: "OPENROUTER_API_KEY" },
+        { value: "openai", label: "OpenAI, with an API key", hint: keyHint("openai") },
+        { value: "claude", label: "Claude, with an API key", hint: keyHint("claude") },
+        { value: "deepseek", label: "DeepSeek at OpenRouter", hint: keyHint("deepseek") },
+        { value: "glm", label: "GLM at OpenRouter", hint: keyHint("glm") },
         ...servers.map((server) => ({
           value: profileFor(server),
           label: `${server.name} on this machine`,
@@ -37,6 +53,7 @@ export async function askInitQuestions(): Promise<InitAnswers> {
   );
   const server = servers.find((one) => profileFor(one) === profile);
   const local = server === undefined ? undefined : { baseUrl: server.baseUrl, model: await modelOf(server) };
+  const keyed = await keyAndModel(profile);
   const autoApprove = await answer(
     clack.select<InitAnswers["autoApprove"]>({
       message: "Which commands may run without a question?",
@@ -56,7 +73,63 @@ export async function askInitQuestions(): Promise<InitAnswers> {
     }),
   );
   clack.outro("thank you");
-  return { profile, autoApprove, name, ...(local === undefined ? {} : { local }) };
+  return { profile, autoApprove, name, ...keyed, ...(local === undefined ? {} : { local }) };
+}
+
+function keyHint(profile: string): string {
+  const { variable = "" } = KEYED[profile] ?? {};
+  return process.env[variable] ? `${variable} is set` : variable;
+}
+
+/** The key, if the environment has none; the models that it opens; and whether a request works. */
+async function keyAndModel(profile: string): Promise<Pick<InitAnswers, "key" | "model">> {
+  const endpoint = KEYED[profile];
+  if (endpoint === undefined) return {};
+  const known = process.env[endpoint.variable]?.trim();
+  const key =
+    known ||
+    (
+      await answer(clack.password({ message: `Paste the key (empty: set ${endpoint.variable} later)`, mask: "•" }))
+    ).trim();
+  if (!key) return {};
+  const { listModels } = await import("../../../model/list-models.ts");
+  const options = { name: profile, baseUrl: endpoint.url, api: endpoint.api, auth: "api-key", model: "", key } as const;
+  const waiting = clack.spinner();
+  waiting.start("asking what it offers");
+  const offered = await listModels({ ...options, env: process.env }, new AbortController().signal).catch(
+    (error: unknown) => error as Error,
+  );
+  waiting.stop(offered instanceof Error ? `no list: ${printable(offered.message)}` : `${offered.length} models`);
+  const kept = known ? {} : { key };
+  if (offered instanceof Error || offered.length === 0) return kept;
+  const usual = "";
+  const model = await answer(
+    clack.autocomplete({
+      message: "Which model? (type to search)",
+      options: [
+        { value: usual, label: "the template's choice" },
+        ...offered.map(({ id }) => ({ value: id, label: printable(id) })),
+      ],
+      maxItems: 10,
+    }),
+  );
+  if (model !== usual) await tryOut({ ...options, model });
+  return { ...kept, ...(model === usual ? {} : { model: String(model) }) };
+}
+
+/** One small request: a key that is wrong is better known now. */
+async function tryOut(options: Omit<ModelOptions, "env">): Promise<void> {
+  const { createModelClient } = await import("../../../model/client.ts");
+  const waiting = clack.spinner();
+  waiting.start("sending one request");
+  try {
+    const client = createModelClient({ ...options, retries: 0, env: process.env });
+    const request = { messages: [{ role: "user", content: "Answer with the word ready." }] as const, tools: [] };
+    for await (const event of client.stream(request, new AbortController().signal))
+      if (event.type === "done") waiting.stop(`it answers: ${printable(event.message.content ?? "").slice(0, 60)}`);
+  } catch (error) {
+    waiting.stop(`it does not answer: ${printable((error as Error).message)}`);
+  }
 }
 
 /** "LM Studio" → "lm-studio". */

@@ -16,8 +16,8 @@ export const command = defineCommand({
     ["buddy login --check", "exit code 4 when not signed in"],
   ],
   notes:
-    "For a profile on OpenRouter (https://openrouter.ai), the browser of this machine grants a key, which is kept in\n" +
-    "~/.config/buddy/keys/openrouter.",
+    "For a profile on OpenRouter the browser of this machine grants a key, which is\n" +
+    "kept in ~/.config/buddy/keys/openrouter.",
   async run({ args, globals }) {
     if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset cannot be combined");
     const { isOpenRouter, openSignIn } = await import("../../../app/sign-in.ts");

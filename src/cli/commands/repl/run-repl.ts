@@ -33,7 +33,9 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
       hint: 'for a pipe or a script: echo "…" | buddy exec',
     });
   }
-  const loaded = await loadConfiguration(globals);
+  let loaded = await loadConfiguration(globals);
+  if (await (await import("../../../app/first-model.ts")).offerFirstModel(loaded, yesOnTerminal))
+    loaded = await loadConfiguration(globals);
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
   const compose = (resume: string | undefined, fork: boolean | undefined) =>
