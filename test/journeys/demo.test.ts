@@ -98,7 +98,7 @@ describe("buddy demo", () => {
     }
   }, 60_000);
 
-  test("on a terminal: Enter begins, the question comes when its text is shown, n declines, Ctrl-C leaves", async () => {
+  test("on a terminal: Enter begins, the question comes when its text is shown, n declines, e is told as it ran, Ctrl-C leaves", async () => {
     using box = sandbox();
     const env = surroundings(box);
     const start = async () => {
@@ -124,6 +124,12 @@ describe("buddy demo", () => {
     await first.sees("nothing was written");
     await first.sees("What next");
     expect(await first.child.exited).toBe(0);
+    const edited = await start();
+    edited.child.terminal?.write("e");
+    await edited.sees("edit: ");
+    edited.child.terminal?.write("\u0015echo something else\r");
+    await edited.sees("what ran was");
+    expect(await edited.child.exited).toBe(0);
     const second = await start();
     second.child.terminal?.write("\u0003");
     expect(await second.child.exited).toBe(130);

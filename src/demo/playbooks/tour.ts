@@ -19,7 +19,7 @@ const PLAN: Plan = {
       calls: [shellCall("uname -sr", "which system this is"), shellCall("df -hP /", "how full the disk is")],
     }),
     ([system, disk]) => ({
-      say: `${lookAround(system, disk)}\n\n**2. A small change.** Anything that changes something is asked first. Answer \`y\` or \`n\`, or \`e\` to edit it.\n`,
+      say: `${lookAround(system, disk)}\n\n**2. A small change.** buddy asks before it makes a change. Answer \`y\` or \`n\`, or \`e\` to edit it.\n`,
       calls: [
         shellCall(`echo "written by buddy demo" > ${TOUR_FILE}`, "show how an approval works", {
           risk: "medium",
@@ -28,7 +28,7 @@ const PLAN: Plan = {
       ],
     }),
     ([, , change]) => ({
-      say: `${changeWords(change)}\n\n**3. Something nobody should run.** I now ask for \`rm -rf /\`, behind a \`false &&\` to be safe; the policy blocks it before any question, and nothing is run.\n`,
+      say: `${changeWords(change)}\n\n**3. Something no one should run.** I now ask for \`rm -rf /\`, behind a \`false &&\` to be safe; the policy blocks it before any question, and nothing is run.\n`,
       calls: [shellCall(FORBIDDEN, "show that the policy blocks it")],
     }),
     ([, , , blocked]) => ({
@@ -46,7 +46,7 @@ const PLAN: Plan = {
       return { calls: typeof id === "string" ? [{ tool: "shell_output", args: { shell_id: id } }] : [] };
     },
     ([, , change]) => ({
-      calls: change?.outcome === "ok" ? [shellCall(`cat ${TOUR_FILE}`, "check what was written")] : [],
+      calls: wroteFile(change) ? [shellCall(`cat ${TOUR_FILE}`, "check what was written")] : [],
     }),
   ],
   answer: (seen) => `${backgroundWords(seen)}\n\n${cleanUp(seen)}${NEXT}`,
@@ -59,6 +59,9 @@ function lookAround(system: Round | undefined, disk: Round | undefined): string 
 }
 
 function changeWords(round: Round | undefined): string {
+  const edited = editedCommand(round);
+  if (edited !== undefined && (round?.outcome === "ok" || round?.outcome === "failed"))
+    return `You edited it; what ran was \`${edited}\`${round.outcome === "ok" ? "" : `, which failed with exit code ${round.exitCode}`}.`;
   switch (round?.outcome) {
     case "ok":
       return `You said yes: \`${TOUR_FILE}\` is written.`;
@@ -69,6 +72,16 @@ function changeWords(round: Round | undefined): string {
     default:
       return `That did not work: ${round?.text.split("\n")[0] ?? "no result"}`;
   }
+}
+
+/** What ran instead, when the operator changed the command at the question. */
+function editedCommand(round: Round | undefined): string | undefined {
+  return /what ran was: (.*?)\]?\s*$/m.exec(round?.text ?? "")?.[1];
+}
+
+/** The command of step 2 ran as it was proposed. */
+function wroteFile(round: Round | undefined): boolean {
+  return round?.outcome === "ok" && editedCommand(round) === undefined;
 }
 
 function blockedWords(round: Round | undefined): string {
@@ -92,7 +105,7 @@ function backgroundWords(seen: readonly Round[]): string {
 }
 
 function cleanUp(seen: readonly Round[]): string {
-  return seen[2]?.outcome === "ok" ? `The file of step 2 can go: \`rm ${TOUR_FILE}\`.\n\n` : "";
+  return wroteFile(seen[2]) ? `To clean up: \`rm ${TOUR_FILE}\`.\n\n` : "";
 }
 
 const NEXT = `**What next**

@@ -348,6 +348,8 @@ export class TmuxSession {
     await client.send([
       `set-option -t ${this.target} @buddy_key ${this.#key}`,
       `set-option -t ${this.target} destroy-unattached off`,
+      // Long enough for the whole name of the session: what to attach to must be readable.
+      `set-option -t ${this.target} status-left-length 80`,
       ...(pane === undefined ? [] : markPane(pane.id, "shared", this.#owner)),
     ]);
   }

@@ -76,14 +76,15 @@ export function busyPanes({ panes }: WorkInFlight): WorkInFlight["panes"] {
 export function workLines(
   screen: Pick<CommandScreen, "tasks" | "columns" | "doing" | "style">,
   work: WorkInFlight,
+  shown: readonly Task[] = screen.tasks.list,
 ): string[] {
-  const { style, tasks, columns } = screen;
+  const { style, columns } = screen;
   const now = Date.now();
   const row = (id: string, state: string, time: string, what: string, quiet: boolean): string => {
     const start = `${id.padStart(3)}  ${state.padEnd(20)} ${time.padEnd(6)}`;
     return clip(`${quiet ? style.grey(start) : start}  ${style.grey(oneLine(what))}`, columns);
   };
-  const taskRows = tasks.list.map((task) => {
+  const taskRows = shown.map((task) => {
     const over = task.state.kind === "over";
     const time =
       task.state.kind === "queued"

@@ -17,6 +17,10 @@ export class MarkdownStream {
   #gap = false;
   #started = false;
   #list = false;
+  /** Where the text of the last list item begins: code in a list is set in by four more. */
+  #itemIndent = 0;
+  /** The block before was code: the blank row behind it stays, also in a list. */
+  #afterCode = false;
 
   constructor(style: Theme, links: boolean, width: () => number) {
     this.#style = style;
@@ -55,6 +59,8 @@ export class MarkdownStream {
     copy.#gap = this.#gap;
     copy.#started = this.#started;
     copy.#list = this.#list;
+    copy.#itemIndent = this.#itemIndent;
+    copy.#afterCode = this.#afterCode;
     if (this.#partial !== "" && !this.#unclear()) copy.#line(this.#partial);
     copy.#close(true);
     return copy.#settled;
@@ -87,7 +93,7 @@ export class MarkdownStream {
     const { kind } = this.#open ?? {};
     if (kind === "code" || kind === "table") return false;
     if (/^\s*(`{3}|~{3}|\||#{1,6}(\s|$))/.test(this.#partial)) return false;
-    if (kind === undefined && !this.#list && /^( {4}|\t)/.test(this.#partial)) return false;
+    if (kind === undefined && this.#isIndentedCode(this.#partial)) return false;
     return /[^\s\-*_=+|:>`~#\d.)[\]xX]/.test(this.#partial);
   }
 
@@ -139,11 +145,13 @@ export class MarkdownStream {
         kind: "code",
         fence: fence[2]!,
         indent: fence[1]!.length,
+        // Code that belongs to a list item stays below it.
+        first: this.#list ? " ".repeat(Math.min(12, fence[1]!.length)) : "",
         language: fence[3]!.toLowerCase(),
         state: "",
       });
       const label = this.#open!.language;
-      this.#emit([this.#style.grey(label === "" ? "───" : `─── ${label}`)]);
+      this.#emit([this.#open!.first + this.#style.grey(label === "" ? "───" : `─── ${label}`)]);
       return;
     }
     const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/.exec(line);
@@ -178,7 +186,7 @@ export class MarkdownStream {
     if (item !== null) {
       const [, space = "", marker = "", box, body = ""] = item;
       this.#close();
-      if (this.#list) this.#gap = false;
+      if (this.#list && !this.#afterCode) this.#gap = false;
       const indent = " ".repeat(Math.min(12, space.replaceAll("\t", "    ").length));
       const bullet = /\d/.test(marker) ? marker : this.#style.color ? "•" : "-";
       const tick = box === undefined ? "" : box === " " ? "[ ] " : "[x] ";
@@ -189,6 +197,7 @@ export class MarkdownStream {
         rest: `${indent}${" ".repeat(bullet.length + 1)}`,
       });
       this.#list = true;
+      this.#itemIndent = space.replaceAll("\t", "    ").length + marker.length + 1;
       return;
     }
     const quote = /^\s*>\s?(.*)$/.exec(line);
@@ -207,35 +216,44 @@ export class MarkdownStream {
       return;
     }
     this.#close();
-    // Text set in below a list item belongs to it.
-    const indent = this.#list ? /^\s*/.exec(line)![0].slice(0, 12) : "";
-    if (indent === "") this.#list = false;
-    if (!this.#list && /^( {4}|\t)/.test(line)) {
+    if (this.#isIndentedCode(line)) {
       this.#begin({ kind: "text" });
       this.#open = undefined;
+      this.#afterCode = true;
       this.#emit([line]);
       return;
     }
+    // Text set in below a list item belongs to it.
+    const indent = this.#list ? /^\s*/.exec(line)![0].slice(0, 12) : "";
+    if (indent === "") this.#list = false;
     this.#begin({ kind: "text", lines: [line.trimStart()], first: indent, rest: indent });
   }
 
   #codeLine(open: Block, line: string): void {
     const close = new RegExp(`^\\s*\\${open.fence[0]}{${open.fence.length},}\\s*$`).test(line);
     if (close) {
-      this.#emit([this.#style.grey("───")]);
+      this.#emit([open.first + this.#style.grey("───")]);
       this.#open = undefined;
       this.#gap = true;
+      this.#afterCode = true;
       return;
     }
     const body = line.slice(Math.min(open.indent, /^\s*/.exec(line)![0].length));
     const { text, state } = highlight(body, open.language, open.state, this.#style);
     open.state = state;
-    this.#emit([text]);
+    this.#emit([open.first + text]);
+  }
+
+  /** Four blanks more than the text around it, with no paragraph open that it could continue. */
+  #isIndentedCode(line: string): boolean {
+    const indent = /^[ \t]*/.exec(line)![0].replaceAll("\t", "    ").length;
+    return indent >= (this.#list ? this.#itemIndent : 0) + 4;
   }
 
   #begin(block: Partial<Block> & { kind: Block["kind"] }): void {
     if (this.#gap) this.#settled.push("");
     this.#gap = false;
+    this.#afterCode = false;
     this.#started = true;
     if (block.kind !== "text") this.#list = block.kind === "code" && this.#list;
     this.#open = {

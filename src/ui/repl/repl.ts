@@ -234,10 +234,7 @@ export class Repl implements CommandScreen {
     const stays = shells.length + panes.length > 0 ? "; shells and panes keep running" : "";
     this.transcript.warning(
       `still running${open.length > 0 ? " (quitting stops the task)" : ""}:`,
-      [
-        ...workLines(this, { shells, panes }).slice(0, open.length + shells.length + panes.length),
-        `quit again (Ctrl-D or /quit) to leave${stays}`,
-      ].join("\n"),
+      [...workLines(this, { shells, panes }, open), `quit again (Ctrl-D or /quit) to leave${stays}`].join("\n"),
     );
     this.#screen.refresh(true);
   }

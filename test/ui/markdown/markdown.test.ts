@@ -83,7 +83,7 @@ describe("blocks", () => {
       "after",
     ]);
     expect(render("~~~\n```\n~~~")).toEqual(["───", "```", "───"]);
-    expect(render("- item\n  ```\n  code\n    in\n  ```")).toEqual(["- item", "───", "code", "  in", "───"]);
+    expect(render("- item\n  ```\n  code\n    in\n  ```")).toEqual(["- item", "  ───", "  code", "    in", "  ───"]);
     expect(render("text\n\n    indented code")).toEqual(["text", "", "    indented code"]);
     expect(render("```\nunclosed")).toEqual(["───", "unclosed"]);
   });
@@ -276,4 +276,41 @@ test("markdown = false shows the text as it is", () => {
   stream.push("o**");
   stream.end();
   expect([stream.take(), stream.tail()]).toEqual([["**two**"], []]);
+});
+
+describe("code in lists", () => {
+  const rendered = (text: string): string[] => {
+    const stream = new MarkdownStream(theme(false), false, () => 60);
+    for (const character of text) stream.push(character);
+    stream.end();
+    return stream.take();
+  };
+
+  test("a fence below an item stays below it", () => {
+    expect(rendered("1. first\n\n   ```sh\n   ls -l\n     more\n   ```\n2. second\n")).toEqual([
+      "1. first",
+      "",
+      "   ─── sh",
+      "   ls -l",
+      "     more",
+      "   ───",
+      "",
+      "2. second",
+    ]);
+  });
+
+  test("lines set in by four keep their lines and blanks", () => {
+    expect(rendered("- a\n\n      one\n        two\n\n- b\n")).toEqual([
+      "- a",
+      "",
+      "      one",
+      "        two",
+      "",
+      "- b",
+    ]);
+  });
+
+  test("a blank line behind a fence is kept", () => {
+    expect(rendered("- a\n  ```\n  x\n  ```\n\n- b\n")).toEqual(["- a", "  ───", "  x", "  ───", "", "- b"]);
+  });
 });
