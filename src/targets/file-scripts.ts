@@ -117,6 +117,36 @@ exit 0
 `;
 
 /**
+ * `enter DIR` goes into a directory, made where it is missing, step by step and never through a link: another user may
+ * exchange a directory for a link between any two commands. `rename` never moves into a directory that a link leads to.
+ */
+const ENTER = `
+is_at() {
+  case $1 in "$PWD" | /proc/self/* | /proc/thread-self/*) return 0 ;; esac
+  [ "$(uname -s)" = Darwin ] && [ "$(printf %s "$1" | tr A-Z a-z)" = "$(printf %s "$PWD" | tr A-Z a-z)" ]
+}
+enter() {
+  d=$1 q=
+  while [ ! -d "$d" ]; do q=\${d##*/}\${q:+/$q} d=\${d%/*}; d=\${d:-/}; done
+  cd -P "$d" || exit 1
+  is_at "$d" || exit 3
+  while [ -n "$q" ]; do
+    c=\${q%%/*}
+    case $q in */*) q=\${q#*/} ;; *) q= ;; esac
+    if [ -L "./$c" ]; then exit 3; fi
+    [ -d "./$c" ] || mkdir "./$c" || exit 1
+    cd -P "./$c" || exit 1
+    d=\${d%/}/$c
+    is_at "$d" || exit 3
+  done
+}
+rename() {
+  mv -f -T "$1" "$2" && return 0
+  case $(mv -T 2>&1) in *illegal* | *invalid* | *unrecognized*) if [ -L "$2" ]; then return 1; fi; mv -f "$1" "$2" ;; *) return 1 ;; esac
+}
+`;
+
+/**
  * Arguments: path, working directory, bytes that must arrive, name for the temporary file, the only place allowed or
  * "". Data on stdin. Prints 1 when the file is new, and where it went.
  *
@@ -128,7 +158,7 @@ exit 0
  */
 export const WRITE = `
 LC_ALL=C; export LC_ALL
-${FULL}${WALK}${DENY}
+${FULL}${WALK}${DENY}${ENTER}
 full "$1" "$2"
 case $p in */) exit 21 ;; esac
 walk || exit 4
@@ -136,8 +166,10 @@ if [ -n "$5" ] && [ "$5" != "$r" ]; then exit 3; fi
 kind "$r"
 case $k in directory) exit 21 ;; other) exit 22 ;; esac
 dir=\${r%/*}; dir=\${dir:-/}
-if [ ! -d "$dir" ]; then mkdir -p "$dir" || exit 1; fi
-tmp=\${dir%/}/$4 old= how=rename
+enter "$dir"
+full=$r r=./\${r##*/} dir=.
+if [ -L "$r" ]; then exit 3; fi
+tmp=./$4 old= how=rename
 trap 'rm -f \${tmp:+"$tmp"} \${old:+"$old"}' EXIT
 trap 'exit 1' HUP INT TERM PIPE
 create() { set -C; command : >"$1"; c=$?; set +C; return $c; }
@@ -158,7 +190,7 @@ elif ! create "$tmp"; then
 fi
 cat >"$tmp" || exit 1
 if [ $(($(wc -c <"$tmp"))) -ne "$3" ]; then exit 9; fi
-if [ $k = missing ]; then mv -f "$tmp" "$r" || exit 1; tmp=; printf '1\\0%s\\0' "$r"; exit 0; fi
+if [ $k = missing ]; then rename "$tmp" "$r" || exit 1; tmp=; printf '1\\0%s\\0' "$full"; exit 0; fi
 # Where cp knows how, it also copies extended attributes, and says when it cannot.
 like() {
   if [ -r "$r" ]; then
@@ -181,10 +213,11 @@ like() {
 if [ $how = rename ]; then
   if like; then
     case $a in *.) chcon --reference="$r" "$tmp" 2>/dev/null ;; esac
-    if mv -f "$tmp" "$r" 2>/dev/null; then tmp=; else how=place; fi
+    if rename "$tmp" "$r" 2>/dev/null; then tmp=; else how=place; fi
   else how=place; fi
 fi
 if [ $how = place ]; then
+  if [ -L "$r" ]; then exit 3; fi
   facts $(ls -ldn "$r")
   cut() { dd if=/dev/null of="$r" bs=1 seek="$1" count=0; }
   put() { dd if="$1" of="$r" bs=65536 conv=notrunc && cut "$2" && [ $(($(wc -c <"$r"))) -eq "$2" ]; }
@@ -192,17 +225,18 @@ if [ $how = place ]; then
   if [ ! -w "$r" ] || ! cut "$size" 2>/dev/null; then deny "$r"; fi
   if [ ! -r "$r" ]; then deny "$r"; fi
   trap '' HUP INT TERM PIPE
+  lost() { case $old in ./*) old=\${full%/*}/\${old#./} ;; esac; printf '%s\\0' "$old"; old=; exit 8; }
   save() { old=$1; create "$old" && cat "$r" >"$old"; }
   if ! save "$tmp.old" 2>/dev/null; then rm -f "$old"; save "\${TMPDIR:-/tmp}/$4.old" || exit 28; fi
   if [ "$3" -gt "$size" ] && ! tail -c "+$((size + 1))" "$tmp" >>"$r"; then
     cut "$size" 2>/dev/null && exit 28
     put "$old" "$size" 2>/dev/null && exit 28
-    printf '%s\\0' "$old"; old=; exit 8
+    lost
   fi
   if ! put "$tmp" "$3"; then
     put "$old" "$size" 2>/dev/null && exit 27
-    printf '%s\\0' "$old"; old=; exit 8
+    lost
   fi
 fi
-printf '0\\0%s\\0' "$r"
+printf '0\\0%s\\0' "$full"
 `;
