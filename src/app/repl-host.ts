@@ -1,4 +1,5 @@
 /** What the REPL sees of a run: facts, models, sessions, tools, directories. */
+import { lockWords } from "../targets/unasked/lock-words.ts";
 import { readdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
@@ -245,6 +246,7 @@ function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
     },
     { label: "tokens", value: `${input} in, ${output} out${costUsd === undefined ? "" : `, $${costUsd.toFixed(4)}`}` },
     { label: "turns", value: String(agent.turns) },
+    ...(run.target.opened === undefined ? [] : [{ label: "unasked", value: lockWords(run.target.opened.locks) }]),
     { label: "instructions", value: files.length === 0 ? "none" : files.join("\n") },
     {
       label: "config",

@@ -34,7 +34,15 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
   const { findings, loaded } = await checkConfiguration(globals);
   if (loaded !== undefined) findings.push(...(await checkModel(loaded)));
   findings.push(...(await checkMachine()));
-  if (globals.ssh === undefined && globals.container === undefined) return findings;
+  const secondLock = loaded?.config.safety.second_lock ?? "auto";
+  if (globals.ssh === undefined && globals.container === undefined) {
+    const [{ LocalTransport }, { checkLocks }] = await Promise.all([
+      import("../../../targets/connection/local.ts"),
+      import("./locks.ts"),
+    ]);
+    await using transport = new LocalTransport();
+    return [...findings, await checkLocks(transport, secondLock)];
+  }
   const { checkTarget } = await import("./target.ts");
   const { secretVariables } = await import("../../../config/profiles.ts");
   const { ssh, container, cd } = globals;
@@ -48,6 +56,7 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
     maxSessions: 1,
     maxPanes: 1,
     backgroundTimeoutMs: 0,
+    secondLock,
     secretEnv: loaded === undefined ? ["BUDDY_API_KEY"] : secretVariables(loaded),
   });
   return [...findings, ...target];

@@ -13,7 +13,10 @@ export async function checkTarget(options: TargetOptions): Promise<Finding[]> {
     child.stdin.end();
     const text = await new Response(child.stdout).text();
     await child.exited;
-    return [{ check: "target", status: "ok", text: `${transport.label} answers` }, ...read(text, before, Date.now())];
+    const found = read(text, before, Date.now());
+    const { checkLocks } = await import("./locks.ts");
+    const locks = await checkLocks(transport, options.secondLock);
+    return [{ check: "target", status: "ok", text: `${transport.label} answers` }, ...found, locks];
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
     return [broken("target", error)];

@@ -1,0 +1,14 @@
+/** Which locks a target has on what runs without a question, in words. */
+import type { Locks } from "../target.ts";
+
+export function lockWords({ shell, room }: Pick<Locks, "shell" | "room">): string {
+  const first = shell === "bash" ? "clean child (bash -p)" : "clean child (sh, fewer commands run unasked)";
+  switch (room.kind) {
+    case "making":
+      return `${first}; read-only file systems: being prepared`;
+    case "none":
+      return `${first}; no read-only file systems: ${room.why}`;
+    case "ready":
+      return `${first}; read-only file systems${room.sealed ? "" : " (root could undo it: no setpriv or capsh)"}`;
+  }
+}
