@@ -54,20 +54,6 @@ function __buddy_take
     printf '\033]7771;%s;T;%s;%s\a' $__buddy_key $parts[1] "$aside"
     set -g __buddy_tag 0
     test -n "$parts[1]"; and set -g __buddy_tag $parts[1]
-    set content ''
-    test -s $__buddy_run/$__buddy_pane.shown; and read -z content <$__buddy_run/$__buddy_pane.shown
-    set -l shown (string split -m 1 \n -- $content)
-    if test -n "$parts[1]"; and test "$parts[1]" = "$shown[1]"
-        # Run from the key itself: the operator sees the text that runs behind the prompt, not how it is started.
-        echo -n >$__buddy_run/$__buddy_pane.shown
-        commandline -r ''
-        test -z "$aside"; or printf '\r\033[K'
-        printf '%s\n' "$shown[2]"
-        eval $parts[2]
-        set -g __buddy_code $status
-        commandline -f execute
-        return
-    end
     commandline -r -- "$parts[2]"
     commandline --is-valid 2>/dev/null
     set -l valid $status

@@ -32,6 +32,32 @@ export const UNASKED: readonly UnaskedCase[] = [
     },
   },
   {
+    name: "it reads from the terminal",
+    run: async (place, unasked) => {
+      const pane = await place.target.panes?.pane();
+      if (pane === undefined) return;
+      expect((await unasked('read -r line && echo "got:$line"')).outcome).toMatchObject({
+        kind: "waiting",
+        for: "line",
+      });
+      await pane.keys({ literalText: "the line", enter: true });
+      const ended = await place.target.shell.wait({ waitMs: 15_000 });
+      expect(ended.outcome).toEqual({ kind: "exited", code: 0 });
+      expect(whole(ended)).toEndWith("got:the line\n");
+    },
+  },
+  {
+    name: "Ctrl-C ends it",
+    run: async (place) => {
+      const pane = await place.target.panes?.pane();
+      if (pane === undefined) return;
+      const run = place.target.shell.run("echo begun; sleep 300", { waitMs: 300, unasked: { inRoom: true } });
+      expect((await run).outcome.kind).toBe("running");
+      await pane.keys({ keys: ["C-c"] });
+      expect((await place.target.shell.wait({ waitMs: 15_000 })).outcome).toEqual({ kind: "exited", code: 130 });
+    },
+  },
+  {
     name: "a syntax error is a result",
     run: async (_, unasked) => {
       const { outcome } = await unasked("if");

@@ -26,13 +26,22 @@ async function changesNothing(flags: Flags, first?: (here: Here) => void): Promi
   await using here = new Here([
     shell(`touch ${name}`),
     shell(`touch ${name}-2 "$HOME"/x /dev/shm/x`),
-    call("send-keys", { literal_text: `touch ${name}-3`, enter: true, risk: "low", mutation: false, privesc: false, why: "" }),
+    call("send-keys", {
+      literal_text: `touch ${name}-3`,
+      enter: true,
+      risk: "low",
+      mutation: false,
+      privesc: false,
+      why: "",
+    }),
     shell(`ls ${name} ${name}-2 ${name}-3`),
     { text: "done" },
   ]);
   first?.(here);
   const run = await here.compose(flags);
-  await (await run.target.get()).locks.settled;
+  await (
+    await run.target.get()
+  ).locks.settled;
   for await (const _ of run.agent.runTurn("do it", new AbortController().signal));
   expect(here.asked).toHaveLength(0);
   const results = here.results().map(String);

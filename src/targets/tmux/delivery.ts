@@ -92,7 +92,7 @@ function deliverClean(command: string, tag: number, place: DeliveryTarget, clean
     lines: [
       ...run,
       ...putFile(file("sh"), cleanSource(command, tag, place.shell, lines, file)),
-      ...putFile(file("shown"), `${tag}\n${excerpt(command)}`),
+      ...(place.shell === "fish" ? [] : putFile(file("shown"), `${tag}\n${excerpt(command)}`)),
       ...putFile(file("next"), `${tag}\n${source}`),
       leaveMode,
       `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`,
@@ -113,10 +113,10 @@ function cleanSource(
   const shown = `printf '\\033]7771;%s;S;%s\\a' "$__buddy_key" ${tag}`;
   switch (shell) {
     case "fish":
-      return `__buddy_start; ${shown}
+      // fish draws every line that it runs: this one is drawn over.
+      return `printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(command))}; ${shown}
 /bin/sh ${fishQuote(file("run"))} 9>&2
 set -l code $status
-printf '\\033]7771;%s;E;%s;%s\\a' $__buddy_key $code ${tag}
 set -l to
 set -l more
 begin; read to; and read more; and set to ''; end <${fishQuote(to)}
