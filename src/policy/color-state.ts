@@ -1,4 +1,7 @@
-/** The colours foreign text asked for, kept as a state and written again in one plain form; nothing else of SGR survives. */
+/**
+ * The colours foreign text asked for, kept as a state and written again in one plain form; nothing else of SGR
+ * survives.
+ */
 export class ColorState {
   readonly #on = new Set<number>();
   #front: Color = "";
@@ -58,7 +61,9 @@ type Color = string;
 const ATTRIBUTES: ReadonlySet<number> = new Set([1, 2, 3, 4, 7, 9]);
 const ENDED_BY: Readonly<Record<number, readonly number[]>> = { 22: [1, 2], 23: [3], 24: [4], 27: [7], 29: [9] };
 
-/** 38:2::r:g:b and 38:2:r:g:b mean 38;2;r;g;b; other colon forms (4:3, a curly underline) count by their first number. */
+/**
+ * 38:2::r:g:b and 38:2:r:g:b mean 38;2;r;g;b; other colon forms (4:3, a curly underline) count by their first number.
+ */
 function withoutColons(parameters: string): string {
   return parameters
     .replace(/([34]8):2:[0-9]*:([0-9]+):([0-9]+):([0-9]+)/g, "$1;2;$2;$3;$4")

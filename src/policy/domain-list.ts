@@ -72,7 +72,10 @@ export function namesHost(text: string, url: string): boolean {
   );
 }
 
-/** The host as the URL parser writes it, without brackets and final dots; also for entries written as an address with scheme, port or path. */
+/**
+ * The host as the URL parser writes it, without brackets and final dots; also for entries written as an address with
+ * scheme, port or path.
+ */
 export function canonicalHost(text: string): string | undefined {
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//.test(text) ? text : `http://${text}`);
   return url === null || url.hostname === "" ? undefined : bareHost(url);

@@ -12,7 +12,9 @@ export function escaped(character: string): string {
 /** Runs that pass as they are in output: something to see, or a space. U+2800 is a braille cell without dots. */
 export const plainOutput = once(() => /[[\p{L}\p{N}\p{P}\p{S}\p{Zs}\p{Co}]--[\p{DI}\u2800]]+/vy);
 
-/** Runs that pass as they are in a command: no space but U+0020 (a no-break space does not separate words in a shell). */
+/**
+ * Runs that pass as they are in a command: no space but U+0020 (a no-break space does not separate words in a shell).
+ */
 export const plainCommand = once(() => /[[\p{L}\p{N}\p{P}\p{S}\x20]--[\p{DI}\u2800]]+/vy);
 
 export const combining = once(() => /^[\p{M}--\p{DI}]$/v);
@@ -25,7 +27,10 @@ export function asItLooks(text: string): string {
     .normalize("NFC");
 }
 
-/** Letters of other scripts that are drawn like Latin ones, as the Latin ones; only for telling what a name is taken for. */
+/**
+ * Letters of other scripts that are drawn like Latin ones, as the Latin ones; only for telling what a name is taken
+ * for.
+ */
 export function inLatin(text: string): string {
   return text.replace(
     /[\p{sc=Cyrl}\p{sc=Grek}\p{sc=Armn}\u0131\u0251\u0261]/gv,

@@ -155,7 +155,10 @@ const BY_HAND = "let the operator change it by hand, or have its directory added
 const SYSTEM_INSTEAD =
   "change it with a command the operator approves, or have the directory added to files_allowed_paths";
 
-/** Other processes' roots and working directories, and the file descriptors of every process. `self/root` and `self/cwd` resolve. */
+/**
+ * Other processes' roots and working directories, and the file descriptors of every process. `self/root` and `self/cwd`
+ * resolve.
+ */
 const PROCESS_VIEW =
   /^\/(?:dev\/(?:fd|std(?:in|out|err))(?:\/|$)|proc\/(?:(?:self|thread-self|[0-9]+)\/(?:task\/[0-9]+\/)?fd(?:info)?(?:\/|$)|[0-9]+\/))/;
 

@@ -1,4 +1,6 @@
-/** GET without server-side request forgery: every hop judged, and the address that was judged is the one connected to. */
+/**
+ * GET without server-side request forgery: every hop judged, and the address that was judged is the one connected to.
+ */
 import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { VERSION } from "../lib/version.ts";

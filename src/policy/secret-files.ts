@@ -1,4 +1,7 @@
-/** Files of keys, and buddy's own: to read one is to hand it to the model, so it is asked about although nothing changes. */
+/**
+ * Files of keys, and buddy's own: to read one is to hand it to the model, so it is asked about although nothing
+ * changes.
+ */
 import { HOME, isFixed, NUMBER, ONE, STAR, UNKNOWN } from "./shell/syntax/field.ts";
 import { type Path, resolved } from "./shell/dangers/protected-paths.ts";
 

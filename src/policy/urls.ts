@@ -1,4 +1,7 @@
-/** Which addresses of the web may be fetched: decided on the URL as parsed once, its name, and every address the name has. */
+/**
+ * Which addresses of the web may be fetched: decided on the URL as parsed once, its name, and every address the name
+ * has.
+ */
 import { type Address, notPublic, parseAddress } from "./addresses.ts";
 import { DomainList, bareHost } from "./domain-list.ts";
 import { asItLooks } from "./invisible.ts";

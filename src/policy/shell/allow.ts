@@ -1,4 +1,7 @@
-/** `shell_allow` and the `developer` preset: word prefixes a command may start with to run unasked, under options known to run nothing. */
+/**
+ * `shell_allow` and the `developer` preset: word prefixes a command may start with to run unasked, under options known
+ * to run nothing.
+ */
 import { words as wordList } from "../../lib/words.ts";
 import { unlistedOption } from "./known-options.ts";
 import { isFixed } from "./syntax/field.ts";
@@ -13,7 +16,9 @@ export function allowedBy(command: FoundCommand, entries: readonly string[]): st
   return entries.find((entry) => matches(words, wordsOf(entry), 0)) ?? coveredBy(command, entries);
 }
 
-/** A wrapper allowed by an entry that reaches into the command it runs allows that command: `sudo systemctl restart`. */
+/**
+ * A wrapper allowed by an entry that reaches into the command it runs allows that command: `sudo systemctl restart`.
+ */
 function coveredBy(command: FoundCommand, entries: readonly string[]): string | undefined {
   const { by } = command;
   if (by?.at === undefined) return undefined;
@@ -30,7 +35,10 @@ function matches(words: readonly string[], entry: readonly string[], program: nu
 
 const wordsOf = (entry: string) => entry.split(/\s+/).filter((word) => word !== "");
 
-/** Everyday building, testing and version control of one's own work: nothing that publishes, deletes or leaves the machine for good. */
+/**
+ * Everyday building, testing and version control of one's own work: nothing that publishes, deletes or leaves the
+ * machine for good.
+ */
 export function allowedForDevelopers(command: FoundCommand): boolean {
   const git = gitCall(command.argv);
   if (git === undefined) return allowedBy(command, DEVELOPER) !== undefined;
@@ -64,7 +72,10 @@ const GIT: Readonly<Record<string, (args: readonly string[]) => boolean>> = {
   restore: (args) => args[0] === "--staged",
 };
 
-/** Word prefixes of the preset: programs, and programs with the subcommands that are everyday. Every one has a row of known options. */
+/**
+ * Word prefixes of the preset: programs, and programs with the subcommands that are everyday. Every one has a row of
+ * known options.
+ */
 export const DEVELOPER: readonly string[] = [
   ...wordList(`make ninja ctest just task gofmt pytest tox nox ruff black mypy pyright flake8 isort tsc eslint prettier
     biome oxlint vitest jest phpunit shellcheck shfmt mkdir touch`),

@@ -30,7 +30,9 @@ export function prefixesOf(text: string, judgement: ShellJudgement): readonly Co
   return asking.map((command) => prefixOf(command.words));
 }
 
-/** Options that keep a program from doing what it does otherwise: allowed with one of these, it is not allowed without. */
+/**
+ * Options that keep a program from doing what it does otherwise: allowed with one of these, it is not allowed without.
+ */
 const HOLDING_BACK = new Set(words("-n --dry-run --just-print --check --simulate --no-run --list --collect-only --co"));
 
 /** What was allowed covers what is asked: the same program and subcommand, and no option that was not seen then. */

@@ -1,7 +1,13 @@
-/** Options of programs that can run something by their options: those listed run nothing. `shell_allow`, the developer preset and "always" go by this table. */
+/**
+ * Options of programs that can run something by their options: those listed run nothing. `shell_allow`, the developer
+ * preset and "always" go by this table.
+ */
 import { programName } from "./syntax/field.ts";
 
-/** A row: `program [subcommand]: options`. `-x=` takes a value, which is text or a path that nothing runs; `--` frees what follows `--`. */
+/**
+ * A row: `program [subcommand]: options`. `-x=` takes a value, which is text or a path that nothing runs; `--` frees
+ * what follows `--`.
+ */
 const TABLE = `
 git add: -v -n -N -p -i -u -A -f --verbose --dry-run --intent-to-add --patch --update --all --force
 git commit: -a -v -q -s -n -m= -F= -C= -e --all --amend --no-edit --edit --message= --file= --allow-empty --signoff --no-verify --quiet --verbose --fixup= --squash= --author= --date= --dry-run
@@ -155,7 +161,10 @@ export interface SeenOption {
   readonly known: boolean;
 }
 
-/** The options among the words from an index on, and the other words. A word behind an option that is not known may be its value. */
+/**
+ * The options among the words from an index on, and the other words. A word behind an option that is not known may be
+ * its value.
+ */
 export function readOptions(
   words: readonly string[],
   from: number,
@@ -231,7 +240,10 @@ function bundled(
   return true;
 }
 
-/** An option that the table does not list, for a program whose options can run something. `listed` are words that the operator wrote out. */
+/**
+ * An option that the table does not list, for a program whose options can run something. `listed` are words that the
+ * operator wrote out.
+ */
 export function unlistedOption(words: readonly string[], listed: readonly string[] = []): string | undefined {
   const found = rowOf(words);
   if (found === undefined) return undefined;

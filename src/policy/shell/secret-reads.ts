@@ -1,4 +1,6 @@
-/** Which file of keys, or of buddy's own, a read would show to the model: one rule for words, scripts and redirections. */
+/**
+ * Which file of keys, or of buddy's own, a read would show to the model: one rule for words, scripts and redirections.
+ */
 import { words } from "../../lib/words.ts";
 import { hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../secret-files.ts";
 import { startingAt } from "./dangers/protected-paths.ts";

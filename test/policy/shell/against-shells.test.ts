@@ -1,4 +1,6 @@
-/** The judge for machines without bash, against real shells: what it allows starts the same commands in each of them. */
+/**
+ * The judge for machines without bash, against real shells: what it allows starts the same commands in each of them.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,7 @@
-/** Properties that hold for any text: no crash, no hang, the same verdict however it is written, no wrapper that lowers it. */
+/**
+ * Properties that hold for any text: no crash, no hang, the same verdict however it is written, no wrapper that lowers
+ * it.
+ */
 import { expect, test } from "bun:test";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { cases, LONG, Seeded } from "../../support/seeded.ts";

@@ -1,10 +1,15 @@
-/** Random texts that are mostly reads: from the rows of the table, from their examples, changed a little, and put together. */
+/**
+ * Random texts that are mostly reads: from the rows of the table, from their examples, changed a little, and put
+ * together.
+ */
 import type { Form } from "../../../src/policy/shell/read-only/form.ts";
 import { readOnlyRows } from "../../../src/policy/shell/read-only/table.ts";
 import { words } from "../../../src/lib/words.ts";
 import type { Seeded } from "../../support/seeded.ts";
 
-/** Files that `furnish` makes, names that look like options, and words that mean something to one program or another. */
+/**
+ * Files that `furnish` makes, names that look like options, and words that mean something to one program or another.
+ */
 const OPERANDS =
   words(`f f f a b sub list num x.gz a.tar a.tgz a.zip c.pem f.json f.xml lib.a P out -o -oP -P --output=P @opts -- - 1 +2 5 root
   /etc/passwd /etc/hosts /dev/null . .. HEAD main nginx web eth0 bash x=1 state :22 {} -delete -exec --exec=P ./* *.log sub/*.txt`);

@@ -1,4 +1,7 @@
-/** Texts that once ran unasked, escaped a block or showed a secret, and their relatives: a class each, for bash and for machines without it. */
+/**
+ * Texts that once ran unasked, escaped a block or showed a secret, and their relatives: a class each, for bash and for
+ * machines without it.
+ */
 import { describe, expect, test } from "bun:test";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { RULES } from "./rules.ts";

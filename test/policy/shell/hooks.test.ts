@@ -1,4 +1,7 @@
-/** Commands that hide in callbacks, key bindings, subscripts, prompts, IFS and directories, and prefixes that must stay narrow. */
+/**
+ * Commands that hide in callbacks, key bindings, subscripts, prompts, IFS and directories, and prefixes that must stay
+ * narrow.
+ */
 import { expect, test } from "bun:test";
 import { prefixesOf } from "../../../src/policy/shell/command-prefix.ts";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";

@@ -54,7 +54,10 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   vgdisplay: ["lvm"],
 };
 
-/** These keep files of their own (podman its storage, apt its cache, rpm its database, LVM its locks), or wait: they are not run. */
+/**
+ * These keep files of their own (podman its storage, apt its cache, rpm its database, LVM its locks), or wait: they are
+ * not run.
+ */
 const NOT_RUN =
   /\b(?:podman|docker|docker-compose|nerdctl|crictl|apt|apt-cache|apt-mark|rpm|lvs|vgs|pvs|lvdisplay|vgdisplay|pvdisplay|lvscan|pvscan|vgscan|sleep|yes|top|vmstat|iostat|mpstat|pidstat|sar|free|systemd-cgtop|read|wait|locate|plocate|find \/|du \/|lastlog|journalctl|udevadm|dmesg|nvidia-smi)\b|tail.*(?:-\w*[fF]|--follow)|\bseq\b|\{1\.\./;
 

@@ -1,4 +1,7 @@
-/** The operator preset: reads with the operator's own credentials run without a question, nothing that shows secrets or changes anything. */
+/**
+ * The operator preset: reads with the operator's own credentials run without a question, nothing that shows secrets or
+ * changes anything.
+ */
 import { expect, test } from "bun:test";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import operator from "./operator-reads.txt" with { type: "text" };

@@ -1,4 +1,6 @@
-/** What the operator can set: levels, denylist, shell_allow, the developer preset; and what is derived for approvals. */
+/**
+ * What the operator can set: levels, denylist, shell_allow, the developer preset; and what is derived for approvals.
+ */
 import { describe, expect, test } from "bun:test";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { RULES, verdictOf } from "./rules.ts";

@@ -1,4 +1,6 @@
-/** `--batch`: one JSON value a line in, one JSON object a line out, as each line arrives; a bad line is answered too. */
+/**
+ * `--batch`: one JSON value a line in, one JSON object a line out, as each line arrives; a bad line is answered too.
+ */
 import type { Explainer } from "./explainer.ts";
 
 /** A longer line is answered with an error instead of being kept. */

@@ -14,7 +14,10 @@ export async function explainer(globals: GlobalOptions): Promise<Explainer> {
   };
 }
 
-/** `value`: a text, or `{text, command: true}` for one that is shown to be approved, `{text, color: …}` with or without colour. */
+/**
+ * `value`: a text, or `{text, command: true}` for one that is shown to be approved, `{text, color: …}` with or without
+ * colour.
+ */
 export function explainText(value: unknown, options: { readonly color: boolean }): { readonly shown: string } {
   if (typeof value === "string") return { shown: showText(value, { color: options.color }) };
   if (typeof value !== "object" || value === null || !("text" in value) || typeof value.text !== "string")

@@ -1,4 +1,7 @@
-/** `buddy policy url`: may this address be fetched? Nothing is looked up: a name is judged by itself, or with the addresses given. */
+/**
+ * `buddy policy url`: may this address be fetched? Nothing is looked up: a name is judged by itself, or with the
+ * addresses given.
+ */
 import { BuddyError } from "../../../lib/errors.ts";
 import { type UrlRules, judgeUrl } from "../../../policy/urls.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
@@ -22,7 +25,9 @@ export interface UrlExplanation {
   readonly why: string;
 }
 
-/** `value`: a URL, or `{url, resolve: {host: [address]}, allow: […], deny: […]}`; its lists replace the configured ones. */
+/**
+ * `value`: a URL, or `{url, resolve: {host: [address]}, allow: […], deny: […]}`; its lists replace the configured ones.
+ */
 export async function explainUrl(value: unknown, rules: UrlRules): Promise<UrlExplanation> {
   const { url, resolve, allow, deny } = readQuestion(value);
   const answers = new Map(

@@ -1,4 +1,7 @@
-/** Recursive deletion, moving away and re-owning of what must stay: root, homes, system directories, repositories, the whole working directory. */
+/**
+ * Recursive deletion, moving away and re-owning of what must stay: root, homes, system directories, repositories, the
+ * whole working directory.
+ */
 import { type Field, HOME, isUnknown, programName, readable } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { criticalPath } from "./protected-paths.ts";

@@ -1,4 +1,7 @@
-/** Arithmetic and [[ ]]: places where a shell evaluates text, and with it commands in subscripts, even those that a variable's value holds. */
+/**
+ * Arithmetic and [[ ]]: places where a shell evaluates text, and with it commands in subscripts, even those that a
+ * variable's value holds.
+ */
 import { forEachChild, type SyntaxNode, type TestExpression, type Word, type WordPart } from "unbash";
 import { words } from "../../../lib/words.ts";
 import { NUMBER } from "./field.ts";

@@ -1,4 +1,6 @@
-/** Which variables may be set without a question: those on a list with a harmless value, and names of the text's own. */
+/**
+ * Which variables may be set without a question: those on a list with a harmless value, and names of the text's own.
+ */
 import { words } from "../../../lib/words.ts";
 
 /** Why setting this variable needs a question; undefined: harmless. `where`: for later commands, or for one command. */

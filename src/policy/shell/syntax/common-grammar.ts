@@ -1,4 +1,7 @@
-/** The part of shell grammar that dash, ash, mksh, zsh and fish read exactly as bash does. Nothing else is approved where there is no bash. */
+/**
+ * The part of shell grammar that dash, ash, mksh, zsh and fish read exactly as bash does. Nothing else is approved
+ * where there is no bash.
+ */
 import { words } from "../../../lib/words.ts";
 import { type Field, isFixed, programName } from "./field.ts";
 
@@ -54,7 +57,10 @@ const REDIRECTION = /^(?:2>[ \t]*\/dev\/null|2>&1|<[ \t]*\/dev\/null)(?=[ \t\n;|
 /** `[` as a command, and its last word. */
 const TEST = /^\[(?=[ \t])/;
 const TEST_END = /^\](?=[ \t\n;|&]|$)/;
-/** Plain characters, text in single quotes in which fish finds no escape, and text in double quotes without anything special. */
+/**
+ * Plain characters, text in single quotes in which fish finds no escape, and text in double quotes without anything
+ * special.
+ */
 const WORD =
   /^(?:[A-Za-z0-9_./:,@%+=~*?-]+|'(?:[^'\\\uD800-\uF8FF\uFDD0-\uFDEF\uFFF0-\uFFFF]|\\(?![\\']))*'|"[^"$`\\!\uD800-\uF8FF\uFDD0-\uFDEF\uFFF0-\uFFFF]*")+/;
 

@@ -4,7 +4,10 @@ import type { Field } from "./field.ts";
 import type { Write } from "./redirections.ts";
 import type { Wrapped } from "../wrappers/wrapped.ts";
 
-/** About a microsecond each: commands, words, and the characters of nested scripts, which are parsed again at every level. */
+/**
+ * About a microsecond each: commands, words, and the characters of nested scripts, which are parsed again at every
+ * level.
+ */
 const MOST_WORK = 3_500;
 const MOST_DEPTH = 40;
 /** Reasons that are kept. */

@@ -1,4 +1,7 @@
-/** Text to syntax tree, within bounds that keep parsing linear: what lies beyond them is reported as uncertain, never dropped silently. */
+/**
+ * Text to syntax tree, within bounds that keep parsing linear: what lies beyond them is reported as uncertain, never
+ * dropped silently.
+ */
 import { parse, type ParsedScript } from "unbash";
 import { cleaned } from "./field.ts";
 
@@ -107,7 +110,10 @@ function measured(source: string): { readonly limit: string | undefined; readonl
   };
 }
 
-/** Only to look for dangers in text that is never approved by itself: data and long runs of plain characters are cut, then the end. */
+/**
+ * Only to look for dangers in text that is never approved by itself: data and long runs of plain characters are cut,
+ * then the end.
+ */
 function shortened(source: string): string {
   const cut = withoutData(source)
     .replace(/[A-Za-z0-9 ]{256,}/g, (run) => `${run.slice(0, 64)}${run.slice(-64)}`)

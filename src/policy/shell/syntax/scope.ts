@@ -1,4 +1,7 @@
-/** What the shell would know while it runs the text: variables with every value they may have, functions, aliases, the directory. */
+/**
+ * What the shell would know while it runs the text: variables with every value they may have, functions, aliases, the
+ * directory.
+ */
 import type { Function as FunctionNode } from "unbash";
 import { HOME, UNKNOWN } from "./field.ts";
 

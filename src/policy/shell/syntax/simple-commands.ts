@@ -1,4 +1,6 @@
-/** Simple commands: their words, what a wrapper, an alias or a function makes of them, and texts that are run in turn. */
+/**
+ * Simple commands: their words, what a wrapper, an alias or a function makes of them, and texts that are run in turn.
+ */
 import type { Assignment, Command, Function as FunctionNode, Script } from "unbash";
 import { words } from "../../../lib/words.ts";
 import { applyBuiltin } from "./builtins.ts";

@@ -1,4 +1,6 @@
-/** Programs that run another one and whose options need not be known: the command is looked for wherever it may begin. */
+/**
+ * Programs that run another one and whose options need not be known: the command is looked for wherever it may begin.
+ */
 import { words } from "../../../lib/words.ts";
 import { type Field, programName } from "../syntax/field.ts";
 import { leadingOptions } from "./options.ts";

@@ -1,4 +1,7 @@
-/** Shells and what gives text to one: sh -c, eval, source, trap, at, crontab, other users' shells, and builtins that run a command later. */
+/**
+ * Shells and what gives text to one: sh -c, eval, source, trap, at, crontab, other users' shells, and builtins that run
+ * a command later.
+ */
 import { type Field, field, programName, UNKNOWN } from "../syntax/field.ts";
 import { leadingOptions, type OptionShape } from "./options.ts";
 import { assignments, fromInput, joined, rest, runs, script, type Wrapped, type Wrapper } from "./wrapped.ts";

@@ -1,4 +1,7 @@
-/** Programs that start another one in other surroundings: environment, priority, a time limit, again and again, one at a time. */
+/**
+ * Programs that start another one in other surroundings: environment, priority, a time limit, again and again, one at a
+ * time.
+ */
 import { type Field, field, isUnknown } from "../syntax/field.ts";
 import { leadingOptions, type OptionShape } from "./options.ts";
 import { assignments, joined, plain, rest, runs, script, type Wrapper } from "./wrapped.ts";
