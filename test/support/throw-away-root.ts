@@ -23,16 +23,19 @@ export interface Effect {
 /** Fills the directory that the texts run in. */
 export type Furnish = (directory: string) => void;
 
-/** Every effect of these texts. Who changed a file is found by running the suspects once more, one by one. */
+/** Every effect of these texts. Who changed a file is found by running the suspects again, in smaller chunks. */
 export function effectsOf(trials: readonly Trial[], furnish: Furnish): Effect[] {
   const { effects, changed } = inRoot(trials, furnish, CHUNK);
-  const suspects = trials.filter((_, index) => changed.has(Math.floor(index / CHUNK)));
-  if (suspects.length === 0) return effects;
-  const again = inRoot(suspects, furnish, 1);
-  const alone = [...again.changed].map(([index, seen]) => ({ text: suspects[index]?.text ?? "", seen }));
-  if (alone.length === 0)
-    throw new Error(`files changed, but not again one by one: ${[...changed.values()].join("\n")}`);
-  return [...effects, ...alone];
+  let suspects = trials;
+  let found = changed;
+  for (let size = CHUNK; size > 1 && found.size > 0;) {
+    const before = found;
+    suspects = suspects.filter((_, index) => before.has(Math.floor(index / size)));
+    size = Math.ceil(size / 16);
+    found = inRoot(suspects, furnish, size).changed;
+    if (found.size === 0) throw new Error(`files changed, but not again: ${[...before.values()].join("\n")}`);
+  }
+  return [...effects, ...[...found].map(([index, seen]) => ({ text: suspects[index]?.text ?? "", seen }))];
 }
 
 /** Texts between two looks at the files. */
