@@ -46,7 +46,7 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
         verdict: said(verdict.kind),
         why: verdict.why,
         instead: verdict.kind === "deny" ? (verdict.instead ?? null) : null,
-        read_only: judged.readOnly,
+        read_only: judged.readOnly && doubt === undefined,
         risk: judged.risk,
         mutation: judged.mutation,
         privesc: judged.privesc,

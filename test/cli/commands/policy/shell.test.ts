@@ -42,6 +42,19 @@ test("the rules of the configuration hold", async () => {
   ).toEqual(["allow", "block", "ask", "ask", "block"]);
 });
 
+test("a git read is allowed where the repository names no program, and asks where it does", async () => {
+  using box = sandbox();
+  const git = (...args: string[]) =>
+    Bun.spawnSync(["git", ...args], { cwd: box.cwd, env: { PATH: process.env.PATH ?? "" } });
+  const ask = async () => JSON.parse((await box.run(["policy", "shell", "--json", "git status"])).stdout);
+  git("init", "-q");
+  expect(await ask()).toMatchObject({ verdict: "allow", read_only: true });
+  git("config", "core.fsmonitor", "./program");
+  const doubted = await ask();
+  expect(doubted).toMatchObject({ verdict: "ask", read_only: false });
+  expect(doubted.why).toContain("core.fsmonitor");
+});
+
 test("words name what cannot be known", async () => {
   const explain = await explainer({ tmux: "auto", config: "/dev/null" } as Parameters<typeof explainer>[0]);
   const text = explain.words(await explain.explain("sudo rm -rf $X"));
