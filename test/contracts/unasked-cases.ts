@@ -51,10 +51,15 @@ export const UNASKED: readonly UnaskedCase[] = [
     run: async (place) => {
       const pane = await place.target.panes?.pane();
       if (pane === undefined) return;
-      const run = place.target.shell.run("echo begun; sleep 300", { waitMs: 300, unasked: { inRoom: true } });
-      expect((await run).outcome.kind).toBe("running");
+      let seen = "";
+      const run = place.target.shell.run("echo begun; sleep 300", {
+        waitMs: 15_000,
+        unasked: { inRoom: true },
+        onOutput: ({ text }) => (seen += text),
+      });
+      await until(() => seen.includes("begun"), "its output");
       await pane.keys({ keys: ["C-c"] });
-      expect((await place.target.shell.wait({ waitMs: 15_000 })).outcome).toEqual({ kind: "exited", code: 130 });
+      expect((await run).outcome).toEqual({ kind: "exited", code: 130 });
     },
   },
   {
