@@ -1,79 +1,38 @@
-/** One conversation with a model about one target: takes prompts, runs turns, keeps history and counters, and says everything that happens as events. */
-import type { ModelClient, Message, ToolDefinition, Usage } from "../model/types.ts";
-import { estimateTokens } from "../model/usage.ts";
+/** One conversation with a model about one target, as others see it: takes prompts, runs turns, and gives events. */
 import { BuddyError } from "../lib/errors.ts";
-import { HeldDeltas, type TextFilter } from "../lib/held-deltas.ts";
-import { mapTexts } from "../lib/map-texts.ts";
-import type { Privacy } from "../policy/privacy.ts";
-import type { Registry } from "../tools/registry.ts";
-import type { TargetFacts } from "../tools/tool.ts";
+import type { Message, ModelClient } from "../model/types.ts";
+import { type AgentOptions, Conversation, type Totals } from "./conversation.ts";
 import { EventQueue } from "./event-queue.ts";
-import { type AgentEvent, type AgentEventBody, EVENT_VERSION, type SessionEvent } from "./events.ts";
-import { History } from "./history.ts";
-import type { CallRunner } from "./tool-calls.ts";
+import type { AgentEvent, AgentEventBody } from "./events.ts";
+import type { History } from "./history.ts";
 import { compactNow, operatorTurn, turn, type TurnOptions } from "./loop.ts";
 
-export interface AgentOptions {
-  readonly client: ModelClient;
-  readonly registry: Registry;
-  readonly calls: CallRunner;
-  /** Names for secrets: in prompts, and wherever one that has a name turns up. */
-  readonly privacy: Privacy;
-  /** Id of the session the events belong to. */
-  session(): string;
-  readonly maxIterations: number;
-  /** What is known of the target now. */
-  facts(): TargetFacts;
-  /** The system prompt for these facts. */
-  instructions(facts: TargetFacts): string;
-  /** Fields of the `session` event that the agent cannot know itself. */
-  describe(): Omit<SessionEvent, "type" | "profile" | "model" | "api">;
-  /** For one streamed text: takes secrets out of it, also those that come in pieces. */
-  hideSecrets?(): TextFilter | undefined;
-}
-
-/** What every request of a session begins with. */
-export interface RequestPrefix {
-  readonly system: Message;
-  readonly tools: readonly ToolDefinition[];
-  readonly tokens: number;
-}
-
-export interface Totals {
-  readonly input: number;
-  readonly output: number;
-  readonly costUsd?: number;
-}
-
 export class Agent {
-  readonly history = new History();
-  readonly options: AgentOptions;
-  readonly #held: HeldDeltas<AgentEventBody>;
+  readonly #conversation: Conversation;
   readonly #listeners = new Set<(event: AgentEvent) => void>();
-  #client: ModelClient;
-  #totals: Totals = { input: 0, output: 0 };
-  #turns = 0;
   #queue: EventQueue | undefined;
-  #introduced = false;
-  #warned = false;
-  #prefix: RequestPrefix | undefined;
 
   constructor(options: AgentOptions) {
-    this.options = options;
-    this.#held = new HeldDeltas(() => options.hideSecrets?.());
-    this.#client = options.client;
+    this.#conversation = new Conversation(options, (event) => {
+      for (const listener of this.#listeners) listener(event);
+      this.#queue?.push(event);
+    });
+  }
+
+  get history(): History {
+    return this.#conversation.history;
   }
 
   get client(): ModelClient {
-    return this.#client;
+    return this.#conversation.client;
   }
 
   get totals(): Totals {
-    return this.#totals;
+    return this.#conversation.totals;
   }
 
   get turns(): number {
-    return this.#turns;
+    return this.#conversation.turns;
   }
 
   get busy(): boolean {
@@ -81,21 +40,21 @@ export class Agent {
   }
 
   get contextUsed(): number {
-    return this.history.tokens(this.prefix.tokens);
+    return this.#conversation.contextUsed;
   }
 
   get contextLimit(): number {
-    return this.#client.info.contextLimit;
+    return this.#conversation.contextLimit;
   }
 
   /** Runs one prompt to its end. The events end with `done`; leaving the loop early cancels the turn. */
   runTurn(prompt: string, signal: AbortSignal, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void> {
-    return this.#stream(signal, (inner) => turn(this, prompt, inner, options));
+    return this.#stream(signal, (inner) => turn(this.#conversation, prompt, inner, options));
   }
 
   /** Compacts on demand: events end with `compacted`, or with `error` when there is nothing to compact. */
   compact(signal: AbortSignal, focus?: string): AsyncGenerator<AgentEvent, void> {
-    return this.#stream(signal, (inner) => compactNow(this, inner, focus));
+    return this.#stream(signal, (inner) => compactNow(this.#conversation, inner, focus));
   }
 
   /** Something the operator does; `work` returns what the conversation keeps of it, undefined for nothing. */
@@ -104,24 +63,15 @@ export class Agent {
     signal: AbortSignal,
     work: (publish: (body: AgentEventBody) => void, signal: AbortSignal) => Promise<string | undefined>,
   ): AsyncGenerator<AgentEvent, void> {
-    return this.#stream(signal, (inner) => operatorTurn(this, shown, (publish) => work(publish, inner)));
+    return this.#stream(signal, (inner) => operatorTurn(this.#conversation, shown, (publish) => work(publish, inner)));
   }
 
   switchModel(client: ModelClient): void {
-    this.#client = client;
-    this.#prefix = undefined;
-    this.#introduced = false;
-    this.#warned = false;
+    this.#conversation.switchModel(client);
   }
 
   restore(state: { messages: readonly Message[]; totals?: Totals; turns?: number }): void {
-    this.#prefix = undefined;
-    this.history.restore(state.messages);
-    this.options.calls.forget();
-    this.#totals = state.totals ?? { input: 0, output: 0 };
-    this.#turns = state.turns ?? 0;
-    this.#introduced = false;
-    this.#warned = false;
+    this.#conversation.restore(state);
   }
 
   /** Every event, in order, whether or not a turn runs (news from the target come at any time). */
@@ -131,85 +81,12 @@ export class Agent {
   }
 
   publish(body: AgentEventBody): void {
-    const { privacy } = this.options;
-    const clean = privacy.empty ? body : (mapTexts(body, (text) => privacy.maskKnown(text)) as AgentEventBody);
-    for (const item of this.#held.through(clean)) this.#send(item);
-  }
-
-  #send(body: AgentEventBody): void {
-    const event = {
-      ...body,
-      v: EVENT_VERSION,
-      ts: new Date().toISOString(),
-      session: this.options.session(),
-      target: this.options.facts().label,
-    } as AgentEvent;
-    for (const listener of this.#listeners) listener(event);
-    this.#queue?.push(event);
+    this.#conversation.publish(body);
   }
 
   /** Says who and where; once at the start, and again whenever that has changed. */
   introduce(): void {
-    this.#introduced = true;
-    const { name, model, api } = this.#client.profile;
-    this.publish({ type: "session", profile: name, model, api, ...this.options.describe() });
-  }
-
-  /** Called by the loop. */
-  beginTurn(): number {
-    if (!this.#introduced) this.introduce();
-    return ++this.#turns;
-  }
-
-  /** Called by the loop: counts what a model answer took and says so. */
-  spend(usage: Usage): void {
-    const cost =
-      usage.costUsd === undefined && this.#totals.costUsd === undefined
-        ? undefined
-        : (this.#totals.costUsd ?? 0) + (usage.costUsd ?? 0);
-    this.#totals = {
-      input: this.#totals.input + usage.input,
-      output: this.#totals.output + usage.output,
-      ...(cost === undefined ? {} : { costUsd: cost }),
-    };
-    this.publish({
-      type: "usage",
-      input: usage.input,
-      output: usage.output,
-      cached: usage.cached,
-      reasoning: usage.reasoning,
-      estimated: usage.estimated,
-      ...(usage.costUsd === undefined ? {} : { cost_usd: usage.costUsd }),
-      context_used: this.contextUsed,
-      context_limit: this.contextLimit,
-      total_input: this.#totals.input,
-      total_output: this.#totals.output,
-      ...(cost === undefined ? {} : { total_cost_usd: cost }),
-    });
-  }
-
-  /** Called by the loop: the warning at 80 % comes once, and again after a compaction made room. */
-  warnOnce(message: string, hint: string): void {
-    if (this.#warned) return;
-    this.#warned = true;
-    this.publish({ type: "warning", message, hint });
-  }
-
-  clearWarning(): void {
-    this.#warned = false;
-  }
-
-  /**
-   * System prompt and tools: the same bytes with every request of a session, so that providers find them in their
-   * caches. What changes on the target is added to results.
-   */
-  get prefix(): RequestPrefix {
-    if (this.#prefix !== undefined) return this.#prefix;
-    const facts = this.options.facts();
-    const system: Message = { role: "system", content: this.options.instructions(facts) };
-    const tools = this.options.registry.definitions(facts);
-    this.options.calls.known(facts);
-    return (this.#prefix = { system, tools, tokens: estimateTokens([system], tools) });
+    this.#conversation.introduce();
   }
 
   async *#stream(signal: AbortSignal, work: (inner: AbortSignal) => Promise<void>): AsyncGenerator<AgentEvent, void> {

@@ -2,7 +2,7 @@
 import { BuddyError } from "../lib/errors.ts";
 import { ModelError } from "../model/errors.ts";
 import type { AssistantMessage, Message, ModelEvent, ModelRequest } from "../model/types.ts";
-import type { Agent } from "./agent.ts";
+import type { Conversation } from "./conversation.ts";
 import { compactable, GUIDANCE, nothingToCompact, summarise } from "./compact.ts";
 import { type AgentEventBody, type DoneEvent, summaryMessage } from "./events.ts";
 import { estimateTokens, windowUse, windowWarning } from "../model/usage.ts";
@@ -25,29 +25,34 @@ export interface Attached {
   readonly warnings: readonly string[];
 }
 
-export async function turn(agent: Agent, words: string, signal: AbortSignal, options: TurnOptions): Promise<void> {
+export async function turn(
+  conversation: Conversation,
+  words: string,
+  signal: AbortSignal,
+  options: TurnOptions,
+): Promise<void> {
   const started = performance.now();
   const attached = await options.attach?.(signal);
-  for (const message of attached?.warnings ?? []) agent.publish({ type: "warning", message });
-  const { privacy } = agent.options;
+  for (const message of attached?.warnings ?? []) conversation.publish({ type: "warning", message });
+  const { privacy } = conversation.options;
   const prompt = privacy.mask(words + (attached?.text ?? ""), { from: "prompt" });
   const typed = options.shown ?? (attached === undefined || attached.text === "" ? undefined : words);
   const shown = typed === undefined ? undefined : privacy.mask(typed, { from: "prompt" });
   const state: Progress = { iterations: 0, partial: "", askedAgain: undefined, compactedForProvider: false };
-  const number = agent.beginTurn();
-  agent.options.calls.beginTurn(options.ownWords ?? words);
-  agent.publish({ type: "turn", turn: number, prompt, ...(shown === undefined ? {} : { shown }) });
-  agent.history.add({ role: "user", content: prompt });
+  const number = conversation.beginTurn();
+  conversation.options.calls.beginTurn(options.ownWords ?? words);
+  conversation.publish({ type: "turn", turn: number, prompt, ...(shown === undefined ? {} : { shown }) });
+  conversation.history.add({ role: "user", content: prompt });
   let status: DoneEvent["status"];
   let text = "";
   try {
-    const answer = await untilAnswer(agent, signal, options, state);
+    const answer = await untilAnswer(conversation, signal, options, state);
     text = answer.content ?? "";
-    status = agent.options.calls.unapproved.length > 0 ? "approval_needed" : "answered";
+    status = conversation.options.calls.unapproved.length > 0 ? "approval_needed" : "answered";
   } catch (error) {
-    status = failure(agent, error, signal, state);
+    status = failure(conversation, error, signal, state);
   }
-  agent.publish({
+  conversation.publish({
     type: "done",
     turn: number,
     status,
@@ -59,36 +64,36 @@ export async function turn(agent: Agent, words: string, signal: AbortSignal, opt
 
 /** Something the operator did without the model: it becomes part of the conversation, and no answer is asked for. */
 export async function operatorTurn(
-  agent: Agent,
+  conversation: Conversation,
   shown: string,
   work: (publish: (body: AgentEventBody) => void) => Promise<string | undefined>,
 ): Promise<void> {
   const started = performance.now();
-  const number = agent.beginTurn();
-  const text = await work((body) => agent.publish(body));
+  const number = conversation.beginTurn();
+  const text = await work((body) => conversation.publish(body));
   if (text !== undefined) {
-    const prompt = agent.options.privacy.mask(text, { from: "prompt" });
-    const typed = agent.options.privacy.mask(shown, { from: "prompt" });
-    agent.publish({ type: "turn", turn: number, prompt, shown: typed });
-    agent.history.add({ role: "user", content: prompt });
+    const prompt = conversation.options.privacy.mask(text, { from: "prompt" });
+    const typed = conversation.options.privacy.mask(shown, { from: "prompt" });
+    conversation.publish({ type: "turn", turn: number, prompt, shown: typed });
+    conversation.history.add({ role: "user", content: prompt });
   }
   const ms = Math.round(performance.now() - started);
-  agent.publish({ type: "done", turn: number, status: "answered", text: "", iterations: 0, ms });
+  conversation.publish({ type: "done", turn: number, status: "answered", text: "", iterations: 0, ms });
 }
 
 /** `focus`: what the summary should keep, in the operator's words. */
-export async function compactNow(agent: Agent, signal: AbortSignal, focus = ""): Promise<void> {
+export async function compactNow(conversation: Conversation, signal: AbortSignal, focus = ""): Promise<void> {
   try {
-    const count = compactable(agent.history.messages, agent.contextLimit, "hand");
+    const count = compactable(conversation.history.messages, conversation.contextLimit, "hand");
     if (count === undefined) {
       throw new BuddyError("tool", "nothing to compact: the conversation is a single exchange", {
         hint: GUIDANCE,
       });
     }
-    await compact(agent, count, signal, focus);
+    await compact(conversation, count, signal, focus);
   } catch (error) {
-    if (signal.aborted) agent.publish({ type: "warning", message: "compaction cancelled; nothing was changed" });
-    else publishError(agent, error);
+    if (signal.aborted) conversation.publish({ type: "warning", message: "compaction cancelled; nothing was changed" });
+    else publishError(conversation, error);
   }
 }
 
@@ -102,50 +107,50 @@ interface Progress {
 }
 
 async function untilAnswer(
-  agent: Agent,
+  conversation: Conversation,
   signal: AbortSignal,
   options: TurnOptions,
   state: Progress,
 ): Promise<AssistantMessage> {
-  const { maxIterations, calls } = agent.options;
+  const { maxIterations, calls } = conversation.options;
   for (;;) {
     signal.throwIfAborted();
     if (state.iterations >= maxIterations) throw new TooManyIterations(maxIterations);
-    await makeRoom(agent, signal);
+    await makeRoom(conversation, signal);
     state.iterations++;
-    const done = await ask(agent, signal, options, state);
+    const done = await ask(conversation, signal, options, state);
     if (done === "compacted") continue;
-    const message = repairCalls(done.message, agent.history.callIds);
+    const message = repairCalls(done.message, conversation.history.callIds);
     if (done.writtenCall)
-      agent.publish({
+      conversation.publish({
         type: "warning",
         message: "the model wrote a tool call as text; it was not run",
         hint: "The server must parse tool calls (vLLM: --enable-auto-tool-choice --tool-call-parser; llama.cpp: --jinja), or use another model.",
       });
-    const { length } = agent.history.messages;
+    const { length } = conversation.history.messages;
     if (message.toolCalls.length === 0 && (message.content ?? "").trim() === "") {
-      agent.history.measure(done.usage, length);
-      agent.spend(done.usage);
+      conversation.history.measure(done.usage, length);
+      conversation.spend(done.usage);
       if (state.askedAgain !== undefined || done.finish === "content-filter") throw emptyAnswer(done.finish);
       state.askedAgain = done.writtenCall
         ? "You wrote a tool call as text, so it was not run. Call the tool itself, or answer in words."
         : "Your last reply was empty. Answer in words, or call a tool.";
       continue;
     }
-    agent.history.add(message);
-    agent.history.measure(done.usage, length + 1);
-    agent.publish({ type: "message", message });
-    agent.spend(done.usage);
+    conversation.history.add(message);
+    conversation.history.measure(done.usage, length + 1);
+    conversation.publish({ type: "message", message });
+    conversation.spend(done.usage);
     state.partial = "";
     if (message.toolCalls.length === 0) {
       if (done.finish === "length")
-        agent.publish({
+        conversation.publish({
           type: "warning",
           message: "the answer was cut at the model's output limit",
           hint: "Ask it to continue.",
         });
       if (done.finish === "content-filter")
-        agent.publish({ type: "warning", message: "the provider's content filter cut the answer" });
+        conversation.publish({ type: "warning", message: "the provider's content filter cut the answer" });
       return message;
     }
     state.askedAgain = undefined;
@@ -157,10 +162,10 @@ async function untilAnswer(
     }));
     const results = await calls.run(wanted, {
       signal,
-      publish: (body) => agent.publish(body),
-      contextLimit: agent.contextLimit,
+      publish: (body) => conversation.publish(body),
+      contextLimit: conversation.contextLimit,
     });
-    agent.history.add(...results);
+    conversation.history.add(...results);
     if (calls.stuck) throw stuck();
   }
 }
@@ -168,14 +173,14 @@ async function untilAnswer(
 type Done = ModelEvent & { type: "done" };
 
 async function ask(
-  agent: Agent,
+  conversation: Conversation,
   signal: AbortSignal,
   options: TurnOptions,
   state: Progress,
 ): Promise<Done | "compacted"> {
   try {
     let breath = performance.now();
-    for await (const event of agent.client.stream(request(agent, options, state.askedAgain), signal)) {
+    for await (const event of conversation.client.stream(request(conversation, options, state.askedAgain), signal)) {
       // A server may send faster than keys are read: leave room for them.
       if (performance.now() - breath > BREATH_MS) {
         await new Promise<void>((resolve) => setImmediate(resolve));
@@ -184,17 +189,17 @@ async function ask(
       switch (event.type) {
         case "text":
           state.partial += event.delta;
-          agent.publish({ type: "text", delta: event.delta });
+          conversation.publish({ type: "text", delta: event.delta });
           break;
         case "reasoning":
-          agent.publish({ type: "reasoning", delta: event.delta });
+          conversation.publish({ type: "reasoning", delta: event.delta });
           break;
         case "discard":
           state.partial = "";
-          agent.publish({ type: "discard" });
+          conversation.publish({ type: "discard" });
           break;
         case "retry":
-          agent.publish({
+          conversation.publish({
             type: "retry",
             attempt: event.attempt,
             of: event.of,
@@ -204,7 +209,7 @@ async function ask(
           });
           break;
         case "notice":
-          agent.publish({ type: "warning", message: event.message });
+          conversation.publish({ type: "warning", message: event.message });
           break;
         case "tool-call":
           break;
@@ -215,66 +220,72 @@ async function ask(
   } catch (error) {
     if (!(error instanceof ModelError) || error.reason !== "context-limit" || state.compactedForProvider) throw error;
     const count =
-      compactable(agent.history.messages, agent.contextLimit, "window") ??
-      compactable(agent.history.messages, agent.contextLimit, "hand");
+      compactable(conversation.history.messages, conversation.contextLimit, "window") ??
+      compactable(conversation.history.messages, conversation.contextLimit, "hand");
     if (count === undefined) throw new BuddyError("model", error.message, { hint: GUIDANCE, cause: error });
     state.compactedForProvider = true;
-    agent.publish({
+    conversation.publish({
       type: "warning",
       message: "the provider says the conversation is too large: compacting it and trying once more",
     });
-    await compact(agent, count, signal);
+    await compact(conversation, count, signal);
     state.iterations--;
     return "compacted";
   }
   throw new BuddyError("model", "the model stream ended without an answer");
 }
 
-function request(agent: Agent, options: TurnOptions, askedAgain: string | undefined): ModelRequest {
-  const { system, tools } = agent.prefix;
-  const messages: Message[] = [system, ...agent.history.messages];
+function request(conversation: Conversation, options: TurnOptions, askedAgain: string | undefined): ModelRequest {
+  const { system, tools } = conversation.prefix;
+  const messages: Message[] = [system, ...conversation.history.messages];
   // Not kept: an empty turn is never sent back, so the model has to get this in another way.
   if (askedAgain !== undefined) messages.push({ role: "user", content: askedAgain });
   return {
     messages,
     tools,
-    session: agent.options.session(),
+    session: conversation.options.session(),
     ...(options.outputSchema === undefined ? {} : { outputSchema: options.outputSchema }),
   };
 }
 
 /** Warns at 80 % of the window, compacts at 90 %, and refuses what cannot fit. */
-async function makeRoom(agent: Agent, signal: AbortSignal): Promise<void> {
-  const used = agent.contextUsed;
-  const limit = agent.contextLimit;
+async function makeRoom(conversation: Conversation, signal: AbortSignal): Promise<void> {
+  const used = conversation.contextUsed;
+  const limit = conversation.contextLimit;
   const { state } = windowUse(used, limit);
   if (state === "ok") return;
   const warning = windowWarning(used, limit) ?? "";
   if (state === "warn")
-    return agent.warnOnce(warning, "At 90 % buddy summarises older turns by itself; /compact does it now.");
-  const count = compactable(agent.history.messages, limit, "window");
+    return conversation.warnOnce(warning, "At 90 % buddy summarises older turns by itself; /compact does it now.");
+  const count = compactable(conversation.history.messages, limit, "window");
   if (count === undefined) {
     if (used > limit) throw nothingToCompact();
-    return agent.warnOnce(`${warning}, and nothing of it can be compacted`, GUIDANCE);
+    return conversation.warnOnce(`${warning}, and nothing of it can be compacted`, GUIDANCE);
   }
-  await compact(agent, count, signal);
-  if (agent.contextUsed > limit) throw nothingToCompact();
+  await compact(conversation, count, signal);
+  if (conversation.contextUsed > limit) throw nothingToCompact();
 }
 
-async function compact(agent: Agent, count: number, signal: AbortSignal, focus = ""): Promise<void> {
-  const before = agent.contextUsed;
-  const { summary, replaced, usage } = await summarise(agent.history, count, agent.client, signal, focus);
-  const older = estimateTokens(agent.history.messages.slice(0, replaced));
+async function compact(conversation: Conversation, count: number, signal: AbortSignal, focus = ""): Promise<void> {
+  const before = conversation.contextUsed;
+  const { summary, replaced, usage } = await summarise(conversation.history, count, conversation.client, signal, focus);
+  const older = estimateTokens(conversation.history.messages.slice(0, replaced));
   if (estimateTokens([summaryMessage(summary)]) > older + GROWTH_TOKENS) {
-    agent.spend(usage);
+    conversation.spend(usage);
     throw new BuddyError("model", "the summary is longer than what it replaces; the conversation was left as it is", {
       hint: GUIDANCE,
     });
   }
-  agent.history.compact(replaced, summary);
-  agent.clearWarning();
-  agent.publish({ type: "compacted", summary, before_tokens: before, after_tokens: agent.contextUsed, replaced });
-  agent.spend(usage);
+  conversation.history.compact(replaced, summary);
+  conversation.clearWarning();
+  conversation.publish({
+    type: "compacted",
+    summary,
+    before_tokens: before,
+    after_tokens: conversation.contextUsed,
+    replaced,
+  });
+  conversation.spend(usage);
 }
 
 class TooManyIterations extends BuddyError {
@@ -307,24 +318,29 @@ function emptyAnswer(finish: Done["finish"]): BuddyError {
   });
 }
 
-function failure(agent: Agent, error: unknown, signal: AbortSignal, state: Progress): DoneEvent["status"] {
+function failure(
+  conversation: Conversation,
+  error: unknown,
+  signal: AbortSignal,
+  state: Progress,
+): DoneEvent["status"] {
   if (signal.aborted) {
     // What was already read stays in the conversation, so that "continue" makes sense.
     if (state.partial.trim() !== "") {
       const message: AssistantMessage = { role: "assistant", content: state.partial, toolCalls: [] };
-      agent.history.add(message);
-      agent.publish({ type: "message", message });
+      conversation.history.add(message);
+      conversation.publish({ type: "message", message });
     }
     const timedOut = signal.reason instanceof Error && signal.reason.name === "TimeoutError";
     return timedOut ? "timeout" : "cancelled";
   }
-  publishError(agent, error);
+  publishError(conversation, error);
   return error instanceof TooManyIterations ? "max_iterations" : "failed";
 }
 
-function publishError(agent: Agent, error: unknown): void {
+function publishError(conversation: Conversation, error: unknown): void {
   if (error instanceof BuddyError) {
-    agent.publish({
+    conversation.publish({
       type: "error",
       code: error.code,
       message: error.message,
@@ -332,7 +348,11 @@ function publishError(agent: Agent, error: unknown): void {
     });
     return;
   }
-  agent.publish({ type: "error", code: "internal", message: error instanceof Error ? error.message : String(error) });
+  conversation.publish({
+    type: "error",
+    code: "internal",
+    message: error instanceof Error ? error.message : String(error),
+  });
 }
 
 const BREATH_MS = 8;

@@ -1,5 +1,6 @@
 /** What a run is made of: configuration, model, target, tools, policy, approvals and session, wired together in this one place. */
-import { Agent, type Totals } from "../agent/agent.ts";
+import { Agent } from "../agent/agent.ts";
+import type { Totals } from "../agent/conversation.ts";
 import { instructionFiles, type OperatorFile } from "../agent/instruction-files.ts";
 import { systemPrompt } from "../agent/system-prompt.ts";
 import type { CallRunner } from "../agent/tool-calls.ts";
