@@ -12,7 +12,7 @@ export function attachedPaths(prompt: string): string[] {
 /** `cut`: only the beginning was read. */
 export type MaskFile = (text: string, path: string, cut: boolean) => string;
 
-/** Reads them; what is no file stays words of the prompt, and a warning says so. */
+/** Reads them; what is not a file stays words of the prompt, and a warning says so. */
 export async function attachments(
   paths: readonly string[],
   files: Pick<FileAccess, "read" | "resolve">,

@@ -97,7 +97,7 @@ export function operatorCommand(
       keep: budget,
       onOutput: ({ stream, text }) => publish({ type: "tool_output", call, stream, text }),
     });
-    const told = outcomeText(result, {
+    const ended = outcomeText(result, {
       waitMs: 0,
       shell: target.shell.kind,
       budget,
@@ -109,15 +109,15 @@ export function operatorCommand(
       type: "tool_finished",
       call,
       tool: "you",
-      ok: told.ok,
-      outcome: told.outcome,
-      ...(told.exitCode === undefined ? {} : { exit_code: told.exitCode }),
+      ok: ended.ok,
+      outcome: ended.outcome,
+      ...(ended.exitCode === undefined ? {} : { exit_code: ended.exitCode }),
       ms: Math.round(performance.now() - started),
-      result: JSON.stringify({ result: told.result }),
-      ...(told.display === undefined ? {} : { display: told.display }),
-      ...(told.outputId === undefined ? {} : { output_id: told.outputId }),
+      result: JSON.stringify({ result: ended.result }),
+      ...(ended.display === undefined ? {} : { display: ended.display }),
+      ...(ended.outputId === undefined ? {} : { output_id: ended.outputId }),
     });
-    const text = boundText(String(told.result), budget, () => "left out");
+    const text = boundText(String(ended.result), budget, () => "left out");
     return `I ran this command myself; nothing is asked of you yet.\n\n$ ${command}\n${text}`;
   });
 }

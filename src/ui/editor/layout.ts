@@ -83,5 +83,5 @@ export interface LayoutRow {
   indent: number;
 }
 
-/** Continuation rows are set in a little, so that a wrapped prompt is told from output. */
+/** Continuation rows are set in a little, so that a wrapped prompt does not look like output. */
 const CONTINUATION = 2;

@@ -11,7 +11,7 @@ export interface ReplHost {
   readonly historyPath: string | undefined;
   /** What is known now; identity of the target once it is open. */
   facts(): ReplFacts;
-  /** The tasks of this REPL, told what to do with their events. */
+  /** The tasks of this REPL; the listener gets their events. */
   tasks(listener: TaskListener): Tasks;
   runTurn(prompt: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
   /** `!command`: in the shared pane, as the operator; its output joins the conversation. */
@@ -43,7 +43,7 @@ export interface ReplHost {
   sessions(): Promise<readonly SessionRow[]>;
   /** Both return what to say, one line each. */
   newSession(): Promise<readonly string[]>;
-  /** `offerCopy` asks whether to go on in a copy when another process has the session; false leaves everything as it is. */
+  /** `offerCopy` asks whether to continue in a copy when another process has the session; false leaves everything as it is. */
   resumeSession(name: string, ask: ResumeQuestions): Promise<readonly string[]>;
   /** Connects to the target again, with questions on the terminal; returns what to say. */
   reconnect(signal: AbortSignal): Promise<readonly string[]>;

@@ -14,7 +14,7 @@ export class LineScreen implements ReplScreen {
   readonly columns: number;
   readonly links = false;
   readonly echoes = true;
-  /** A line nobody reads ends the process (SIGPIPE, EIO). */
+  /** A line that is not read ends the process (SIGPIPE, EIO). */
   readonly stuck = false;
   readonly #input: LineInput;
   readonly #write: (text: string) => Promise<void>;
@@ -176,7 +176,7 @@ export class LineScreen implements ReplScreen {
     if (busy && task !== undefined) repl.say([`queued as task ${task.id}`]);
   }
 
-  /** No more lines: what was entered is done first, but there is nobody left to answer a question. */
+  /** No more lines: what was entered is done first, but no one is left to answer a question. */
   #end(): void {
     const repl = this.#started;
     this.#ended = true;

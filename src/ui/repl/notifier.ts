@@ -2,7 +2,7 @@
 export class Notifier {
   readonly #how: "bell" | "osc9" | "off";
   readonly #write: (text: string) => void;
-  /** Undefined until the terminal has told. */
+  /** Undefined until the terminal has reported it. */
   #focused: boolean | undefined;
   #lastKey = Date.now();
 
@@ -39,7 +39,7 @@ export class Notifier {
     else this.#write(`\x1b]9;${message.replace(/[\x00-\x1f\x7f-\x9f;]/g, " ").slice(0, 200)}\x07`);
   }
 
-  /** Terminals that do not report focus: nobody typed for a while. */
+  /** Terminals that do not report focus: no key for a while. */
   #away(): boolean {
     return this.#focused === undefined ? Date.now() - this.#lastKey >= LONG_TASK_MS : !this.#focused;
   }

@@ -10,7 +10,7 @@ export function guardTerminal(modesOff: string): () => void {
     clearTimeout(timer);
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const { stdin } = child;
-    // It may have been killed this very moment; then there is nobody to dismiss.
+    // It may have been killed this very moment; then there is nothing to end.
     void Promise.try(() => stdin.write("\n"))
       .then(() => stdin.end())
       .catch(() => {});

@@ -17,7 +17,7 @@ export class Terminal {
   #broken = false;
   #dismissGuard: (() => void) | undefined;
 
-  /** One chunk of input may hold several keys: they come together, so that type-ahead can be told from an answer. */
+  /** One chunk of input may hold several keys: they come together, so that type-ahead does not pass for an answer. */
   onInput: (inputs: readonly TerminalInput[]) => void = () => {};
   onResize: () => void = () => {};
   /** The terminal is gone (hang-up, closed window). */
@@ -179,7 +179,7 @@ export interface TerminalOutput {
 }
 
 /**
- * Written by a thread: under Bun 1.4.4 process.stdout.write blocks on a TTY that nobody reads, and so does Bun.write
+ * Written by a thread: under Bun 1.4.4 process.stdout.write blocks on a TTY that is not read, and so does Bun.write
  * for texts of a few kilobytes (it does not for a megabyte); then not even SIGTERM would be noticed.
  */
 export function standardOutput(stdout: WriteStream, encode: (text: string) => string = (text) => text): TerminalOutput {

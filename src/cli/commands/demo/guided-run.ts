@@ -133,7 +133,7 @@ async function greet(
   }
   const { howToInstall } = await import("../doctor/finding.ts");
   const remedy = run.globals.tmux === "never" ? "leave out --no-tmux" : howToInstall("tmux");
-  await say(wrapped(`There is no tmux here, so there is no pane to watch; the rest works. To have one: ${remedy}`), "");
+  await say(wrapped(`tmux is not available, so there is no pane to watch; the rest works. To get one: ${remedy}`), "");
 }
 
 /** Not a blocking read: a signal would wait for Enter, too. */

@@ -81,7 +81,7 @@ async function compile(
   }
 }
 
-/** Models put JSON into a code block however they are told. */
+/** Models put JSON into a code block whatever they are asked. */
 function unfenced(answer: string): string {
   const text = answer.trim();
   const inside = /^```[a-z]*\n([\s\S]*?)\n?```$/i.exec(text);

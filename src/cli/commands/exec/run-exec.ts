@@ -40,7 +40,7 @@ export async function exec(
   const limits = [signals.signal, ending.signal];
   if (options.timeoutMs !== undefined) limits.push(AbortSignal.timeout(options.timeoutMs));
   const signal = AbortSignal.any(limits);
-  // `| head -1`: nobody reads any more, so there is no reason to go on.
+  // `| head -1`: the reader is gone, so there is no reason to continue.
   out.onBroken(() => ending.abort(new ReaderGone()));
   // A reader that does not read must not keep a run that is to end.
   signal.addEventListener("abort", () => setTimeout(() => [out, err].forEach((one) => one.giveUp()), LAST_WORDS_MS));
