@@ -1,4 +1,7 @@
-/** Asks the operator through the broker: what, where the shell is at that moment, how risky; and reports question and answer. */
+/**
+ * Asks the operator through the broker: what, where the shell is at that moment, how risky; and reports question and
+ * answer.
+ */
 import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../policy/approvals.ts";
 import type { Shell, ShellPlace, Target } from "../targets/target.ts";
 import { boundDiff } from "../tools/diff.ts";

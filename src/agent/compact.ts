@@ -108,7 +108,9 @@ function currentRequest(messages: readonly Message[], count: number): string | u
   return boundText(messages[lastUser]!.content ?? "", MOST_OF_A_PROMPT, () => "left out");
 }
 
-/** Written from both ends until there is more than the room: of a session of 50 MB, the middle is never put together. */
+/**
+ * Written from both ends until there is more than the room: of a session of 50 MB, the middle is never put together.
+ */
 function transcript(messages: readonly Message[], room: number): string {
   const head: string[] = [];
   const tail: string[] = [];

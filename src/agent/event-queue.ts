@@ -1,4 +1,7 @@
-/** Carries events from the work to whoever reads them; live output that is not read in time is joined and, past a bound, counted instead of kept. */
+/**
+ * Carries events from the work to whoever reads them; live output that is not read in time is joined and, past a
+ * bound, counted instead of kept.
+ */
 import type { AgentEvent } from "./events.ts";
 
 export class EventQueue {

@@ -143,7 +143,10 @@ export interface ApprovalAnsweredEvent {
   readonly approval: string;
   readonly call: string;
   readonly decision: "approved" | "denied";
-  /** Who decided: a person, the approval mode, a remembered prefix, a time-out; `nobody`: there was no terminal to ask on. */
+  /**
+   * Who decided: a person, the approval mode, a remembered prefix, a time-out; `nobody`: there was no terminal to ask
+   * on.
+   */
   readonly by: "operator" | "mode" | "prefix" | "timeout" | "cancelled" | "nobody";
   readonly reason?: string;
   /** The command as the operator changed it. */

@@ -1,11 +1,17 @@
-/** The conversation: messages in order, how much of the window they take, and the rule that every tool call has exactly one result. */
+/**
+ * The conversation: messages in order, how much of the window they take, and the rule that every tool call has exactly
+ * one result.
+ */
 import type { AssistantMessage, Message, ToolCall, Usage } from "../model/types.ts";
 import { estimateTokens } from "../model/usage.ts";
 import { summaryMessage } from "./events.ts";
 
 export class History {
   #messages: Message[] = [];
-  /** What the provider counted up to and including message `#measuredUpTo` (exclusive index), system prompt and tools included. */
+  /**
+   * What the provider counted up to and including message `#measuredUpTo` (exclusive index), system prompt and tools
+   * included.
+   */
   #measured = 0;
   #measuredUpTo = 0;
   readonly #callIds = new Set<string>();

@@ -1,4 +1,7 @@
-/** AGENTS.md: the operator's standing instructions, global ones first, then from the repository root down to the working directory. */
+/**
+ * AGENTS.md: the operator's standing instructions, global ones first, then from the repository root down to the
+ * working directory.
+ */
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { holdsSecrets } from "../policy/secret-files.ts";

@@ -1,4 +1,7 @@
-/** May these keys be pressed? At a shell's prompt they are judged as the lines they enter; in any other program they are asked about. */
+/**
+ * May these keys be pressed? At a shell's prompt they are judged as the lines they enter; in any other program they
+ * are asked about.
+ */
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ShellPlace, Unasked } from "../targets/target.ts";
@@ -57,7 +60,8 @@ export async function judgeKeys(
   const understates = declared.mutation || declared.privesc || declared.risk === "high";
   if (only === undefined || judged.length > 1 || rest !== "" || place.typed !== "" || !only.readOnly || understates) {
     const allowed = judged.length > 0 && judged.every(({ readOnly }) => !readOnly) && rest === "" && place.typed === "";
-    // A proof holds for the clean child and not for the operator's shell; what the configuration allows holds there too.
+    // A proof holds for the clean child and not for the operator's shell; what the configuration allows holds there
+    // too.
     return done(allowed ? (judged[0]?.verdict ?? ASK) : ASK);
   }
   const how = await unaskedRun(target, texts[0] ?? "", only, pane.cwd, parts.secondLock);

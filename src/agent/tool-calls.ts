@@ -1,4 +1,6 @@
-/** From the model's tool calls to their results: validate, get permission, run, bound, wrap; a failure is a result too. */
+/**
+ * From the model's tool calls to their results: validate, get permission, run, bound, wrap; a failure is a result too.
+ */
 import { BuddyError } from "../lib/errors.ts";
 import { mapTexts } from "../lib/map-texts.ts";
 import { unlessAborted } from "../lib/unless-aborted.ts";
@@ -76,7 +78,10 @@ export class CallRunner {
     if (this.#news.length < MOST_NEWS && !this.#news.includes(news)) this.#news.push(news);
   }
 
-  /** One result for each call, in call order. Calls that change nothing run side by side; any other waits for those before it. */
+  /**
+   * One result for each call, in call order. Calls that change nothing run side by side; any other waits for those
+   * before it.
+   */
   async run(calls: readonly ToolCall[], batch: BatchContext): Promise<ToolMessage[]> {
     const planned = await Promise.all(calls.map((call) => this.#plan(call)));
     const results: ToolMessage[] = [];

@@ -1,4 +1,7 @@
-/** How a text that only reads runs without a question: which locks hold for it, and what must be looked up on the target first. */
+/**
+ * How a text that only reads runs without a question: which locks hold for it, and what must be looked up on the
+ * target first.
+ */
 import { distortedInRoom } from "../policy/shell/distorted-in-room.ts";
 import {
   gitFingerprintScript,

@@ -1,4 +1,7 @@
-/** The keys a run knows, the secrets it has met, and the filters that take both out of what is shown, stored or sent on. */
+/**
+ * The keys a run knows, the secrets it has met, and the filters that take both out of what is shown, stored or sent
+ * on.
+ */
 import { HiddenSecrets, RedactedStream, redactor, secretHider } from "../lib/redact.ts";
 import { type NamedSecret, Privacy } from "../policy/privacy.ts";
 

@@ -1,4 +1,7 @@
-/** The one engine that finds secrets nobody named before: well-known shapes, places in which secrets stand, files of secrets. */
+/**
+ * The one engine that finds secrets that have no name yet: well-known shapes, places in which secrets stand, files of
+ * secrets.
+ */
 import {
   inPlace,
   isPlain,
@@ -91,7 +94,10 @@ function findInPlaces(text: string, spans: SecretSpan[]): void {
   }
 }
 
-/** Where a lead that holds the word at `hint` may begin: at the start of its word, behind an escape in JSON, at the hint itself. */
+/**
+ * Where a lead that holds the word at `hint` may begin: at the start of its word, behind an escape in JSON, at the
+ * hint itself.
+ */
 function starts(text: string, hint: number): readonly number[] {
   let from = hint;
   while (from > 0 && hint - from < LONGEST_PREFIX && isWord(text.charCodeAt(from - 1))) from--;

@@ -1,4 +1,7 @@
-/** Finds given secrets in a text, in the encodings they travel in, and long pieces of them; its time grows with the text alone. */
+/**
+ * Finds given secrets in a text, in the encodings they travel in, and long pieces of them; its time grows with the
+ * text alone.
+ */
 
 export interface KnownSpan<T> {
   readonly start: number;

@@ -57,7 +57,9 @@ export class HiddenSecrets {
   }
 }
 
-/** The same as `redactor` for text that arrives in pieces: holds back what could still become a secret, up to a bound. */
+/**
+ * The same as `redactor` for text that arrives in pieces: holds back what could still become a secret, up to a bound.
+ */
 export class RedactedStream {
   readonly #redact: (text: string) => string;
   readonly #spaced: readonly string[];

@@ -1,4 +1,6 @@
-/** What secrets look like: shapes of well-known keys, and the places in which a secret stands. Each row names its kind. */
+/**
+ * What secrets look like: shapes of well-known keys, and the places in which a secret stands. Each row names its kind.
+ */
 import { once } from "./once.ts";
 
 interface Shape {
@@ -47,7 +49,8 @@ const tokenShapes = (): readonly Shape[] => [
 ];
 
 /**
- * Where a word starts. Whole JSON lines pass through here too, so that `\n` or `\u001b` may stand before it, and no match
+ * Where a word starts. Whole JSON lines pass through here too, so that `\n` or `\u001b` may stand before it, and no
+ * match
  * may take a quote or half an escape with it.
  */
 const START = String.raw`(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))`;

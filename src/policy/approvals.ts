@@ -1,4 +1,7 @@
-/** The one broker of approvals: knows the mode, asks whoever can answer, one question at a time, and remembers what was allowed for the session. */
+/**
+ * The one broker of approvals: knows the mode, asks whoever can answer, one question at a time, and remembers what was
+ * allowed for the session.
+ */
 import { type CommandPrefix, coversPrefix } from "./shell/command-prefix.ts";
 import type { ShellJudgement } from "./verdict.ts";
 
@@ -58,7 +61,8 @@ export class Approvals {
   }
 
   /**
-   * Asks if nothing else settles it. `onAsked` runs just before a person sees the question, or when nobody is there to see
+   * Asks if nothing else settles it. `onAsked` runs just before a person sees the question, or when nobody is there to
+   * see
    * it; `place` looks then where it would happen.
    */
   async decide(

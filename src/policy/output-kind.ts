@@ -1,8 +1,12 @@
-/** What a command or a file is known to print: ordinary text, a listing of variables, settings, or secrets and nothing else. */
+/**
+ * What a command or a file is known to print: ordinary text, a listing of variables, settings, or secrets and nothing
+ * else.
+ */
 import { words } from "../lib/words.ts";
 
 /**
- * `screen`: a terminal on which a listing of variables may still stand, among other things. `opaque`: secrets that a program
+ * `screen`: a terminal on which a listing of variables may still stand, among other things. `opaque`: secrets that a
+ * program
  * has changed (`rev .env`): no line of it can be told from another.
  */
 export type OutputKind = "ordinary" | "settings" | "screen" | "variables" | "secrets" | "opaque";
@@ -117,7 +121,9 @@ function listsVariables(name: string, rest: readonly string[]): boolean {
   }
 }
 
-/** Commands whose output is secrets: the program and words that follow it in this order, options between them or not. */
+/**
+ * Commands whose output is secrets: the program and words that follow it in this order, options between them or not.
+ */
 const PRINTS_SECRETS: readonly string[] = [
   "kubectl get secret",
   "kubectl get secrets",

@@ -1,4 +1,7 @@
-/** Keeps secrets from the model: each gets a name in the session, `‹secret-3: AWS key›`, which becomes its value only on the target. */
+/**
+ * Keeps secrets from the model: each gets a name in the session, `‹secret-3: AWS key›`, which becomes its value only
+ * on the target.
+ */
 import { findSecrets, replaceSpans, type SecretSpan } from "../lib/find-secrets.ts";
 import { type KnownSpan, KnownSecrets } from "../lib/known-secrets.ts";
 import { safeCut } from "../lib/redact.ts";

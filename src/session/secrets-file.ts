@@ -1,4 +1,7 @@
-/** The values behind the names of a session's secrets: in the state directory, for their owner alone, never beside the log. */
+/**
+ * The values behind the names of a session's secrets: in the state directory, for their owner alone, never beside the
+ * log.
+ */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeFileAtomic } from "../lib/atomic-file.ts";

@@ -1,4 +1,7 @@
-/** Fits text into its budget: head and tail stay, the middle goes, and the notice says exactly how many bytes are missing and how to get them. */
+/**
+ * Fits text into its budget: head and tail stay, the middle goes, and the notice says exactly how many bytes are
+ * missing and how to get them.
+ */
 import type { CapturedText } from "../targets/target.ts";
 
 /** Takes secrets out of a piece of text, also of those that a cut went through. */

@@ -1,4 +1,7 @@
-/** How many characters a tool may put into the conversation: a floor for small models, more as the context grows, or what [limits] says. */
+/**
+ * How many characters a tool may put into the conversation: a floor for small models, more as the context grows, or
+ * what [limits] says.
+ */
 export function outputBudget(kind: BudgetKind, contextLimit: number, override = 0): number {
   if (override > 0) return Math.min(override, MOST_CONFIGURED);
   const scaled = Math.floor(contextLimit * CHARS_PER_TOKEN * SHARE_OF_CONTEXT);

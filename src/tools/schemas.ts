@@ -38,7 +38,8 @@ export function schemasOf(tools: readonly Tool[]): ToolSchema[] {
 }
 
 /**
- * The part of JSON Schema that every provider takes: `minimum` in place of `exclusiveMinimum`, `enum` in place of `const`,
+ * The part of JSON Schema that every provider takes: `minimum` in place of `exclusiveMinimum`, `enum` in place of
+ * `const`,
  * and no bounds that only say "a safe integer".
  */
 function common(schema: unknown): unknown {

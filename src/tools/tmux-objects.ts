@@ -1,4 +1,7 @@
-/** tmux-create-session, tmux-kill-session, tmux-create-pane, tmux-kill-pane: managed tmux objects beside the shared pane. */
+/**
+ * tmux-create-session, tmux-kill-session, tmux-create-pane, tmux-kill-pane: managed tmux objects beside the shared
+ * pane.
+ */
 import { z } from "zod";
 import type { Panes } from "../targets/target.ts";
 import { declaredFields } from "./metadata.ts";

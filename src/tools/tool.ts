@@ -87,7 +87,10 @@ export interface ToolContext {
   /** Characters this tool may put into the conversation. */
   readonly budget: number;
   readonly dryRun: boolean;
-  /** Names for the secrets in what was printed or read; `cut` tells where text is missing, so that half a secret may stand there. */
+  /**
+   * Names for the secrets in what was printed or read; `cut` tells where text is missing, so that half a secret may
+   * stand there.
+   */
   mask(text: string, cut?: { readonly start?: boolean; readonly end?: boolean }): string;
   /** The command as people may see it, where the one that runs has secrets in it. */
   readonly shown?: string;
