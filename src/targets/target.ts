@@ -187,6 +187,8 @@ export interface RunOptions {
    * Nobody was asked, because the text only reads: it runs in a clean child, and only its last directory is taken over.
    */
   readonly unasked?: Unasked;
+  /** The command has not begun, for a reason that passes: the operator is typing. */
+  readonly onDelay?: (why: string) => void;
   /** Reports why the command waits, as soon as it is known (password prompt, ...). */
   readonly onWaiting?: (what: RunOutcome & { kind: "waiting" }) => void;
 }

@@ -53,6 +53,7 @@ function following(target: Target, context: ToolContext): Omit<RunOptions, "wait
     keep: context.budget,
     ...(context.shown === undefined ? {} : { shown: context.shown }),
     onOutput: ({ stream, text }) => context.emit({ stream, text }),
+    onDelay: (text) => context.emit({ stream: "info", text }),
     onWaiting: (what) => {
       if (what.for !== "password") return;
       const how = target.identity.attach === undefined ? "" : ` Attach with: ${target.identity.attach}`;

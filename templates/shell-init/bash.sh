@@ -40,7 +40,7 @@ done <<<"$(readonly -p)"
 __buddy_is_fixed() { case $__buddy_fixed in *" $1 "*) return ;; esac; return 1; }
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
-__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_mend= __buddy_result=
+__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_mend= __buddy_result= __buddy_aside=
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   IFS= read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
   cd -- "$__buddy_file" 2>/dev/null
@@ -111,6 +111,7 @@ __buddy_take() {
   fi
   { IFS= read -r tag; IFS= read -r -d '' line; } 2>/dev/null <"$__buddy_run/$__buddy_pane.next"
   : >|"$__buddy_run/$__buddy_pane.next"
+  __buddy_aside=$READLINE_LINE
   printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$tag" "${READLINE_LINE//[[:cntrl:]]/ }"
   { IFS= read -r for; IFS= read -r -d '' shown; } 2>/dev/null <"$__buddy_run/$__buddy_pane.shown"
   if [ -n "$tag" ] && [ "$for" = "$tag" ]; then
@@ -129,6 +130,12 @@ __buddy_take() {
   case $line in *=* | *export* | *declare* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   __buddy_hook
   READLINE_LINE=$line READLINE_POINT=${#line}
+}
+
+# Another such key: puts back what was set aside, before whatever was typed since.
+__buddy_give() {
+  READLINE_LINE=$__buddy_aside$READLINE_LINE READLINE_POINT=$((${#__buddy_aside} + READLINE_POINT))
+  __buddy_aside=
 }
 
 # Behind the prompt, which readline has erased. One that takes programs to draw is not drawn twice.
@@ -171,6 +178,7 @@ $after"
 if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 44 ] && ! __buddy_is_fixed PS0; then
   for __buddy_file in emacs-standard vi-insert vi-command; do
     bind -m "$__buddy_file" -x '"\e[7771~": __buddy_take' 2>/dev/null
+    bind -m "$__buddy_file" -x '"\e[7773~": __buddy_give' 2>/dev/null
   done
 else
   printf '\033]7771;%s;N\a' "$__buddy_key"

@@ -47,6 +47,7 @@ end
 # Bound to a key that no keyboard sends: puts the command into the line at once, whatever the operator had typed there.
 function __buddy_take
     set -l aside (commandline -b | string replace -ra '[[:cntrl:]]' ' ' | string join ' ')
+    set -g __buddy_aside (commandline -b | string collect)
     set -l content ''
     test -s $__buddy_run/$__buddy_pane.next; and read -z content <$__buddy_run/$__buddy_pane.next
     echo -n >$__buddy_run/$__buddy_pane.next
@@ -68,6 +69,14 @@ function __buddy_take
     end
 end
 
+# Another such key: puts back what was set aside, before whatever was typed since.
+function __buddy_give
+    set -l point (math (string length -- "$__buddy_aside") + (commandline -C))
+    commandline -r -- "$__buddy_aside"(commandline -b | string collect)
+    commandline -C $point
+    set -g __buddy_aside ''
+end
+
 functions -q __buddy_user_prompt; or functions -c fish_prompt __buddy_user_prompt
 function fish_prompt
     printf '[buddy %s: %s] ' $__buddy_id $__buddy_code
@@ -78,6 +87,7 @@ end
 
 for __buddy_mode in default insert
     bind -M $__buddy_mode \e\[7771\~ __buddy_take
+    bind -M $__buddy_mode \e\[7773\~ __buddy_give
 end
 set -e __buddy_mode
 echo up 2>/dev/null >$__buddy_run/$__buddy_pane.up

@@ -1,5 +1,5 @@
 # buddy: prompt marks for this pane, read after your own start-up files.
-typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes=
+typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes= __buddy_aside=
 typeset -gi __buddy_id=0 __buddy_code=0 __buddy_tag=0
 unset BUDDY_DIR BUDDY_PLAIN
 IFS= read -r __buddy_key <$__buddy_dir/key
@@ -63,6 +63,7 @@ __buddy_take() {
   fi
   { IFS= read -r tag; IFS= read -r -d '' line } 2>/dev/null <$__buddy_run/$__buddy_pane.next
   : >|$__buddy_run/$__buddy_pane.next
+  __buddy_aside=$BUFFER
   printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${BUFFER//[[:cntrl:]]/ }"
   __buddy_tag=${tag:-0}
   case $line in (*=* | *export* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
@@ -79,6 +80,13 @@ __buddy_take() {
   fi
   BUFFER=$line CURSOR=$#line
   zle .accept-line
+}
+
+# Another such key: puts back what was set aside, before whatever was typed since.
+__buddy_give() {
+  BUFFER=$__buddy_aside$BUFFER
+  (( CURSOR += $#__buddy_aside ))
+  __buddy_aside=
 }
 
 __buddy_nothing() { :; }
@@ -103,9 +111,11 @@ typeset +x PROMPT PS1 PS2
 __buddy_hook
 zle -N __buddy_take
 zle -N __buddy_nothing
+zle -N __buddy_give
 for __buddy_map in emacs viins vicmd; do
   bindkey -M $__buddy_map '\e[7771~' __buddy_take
   bindkey -M $__buddy_map '\e[7772~' __buddy_nothing
+  bindkey -M $__buddy_map '\e[7773~' __buddy_give
 done
 unset __buddy_map
 PS2=$'%{\e]7771;'"$__buddy_key"$';I\a%}'"$PS2"

@@ -21,6 +21,7 @@ export interface DeliveryTarget {
 
 /** `ESC [7771~`, bound in templates/shell-init, and Enter where the binding cannot accept the line itself. */
 const KEY = "1b 5b 37 37 37 31 7e";
+const GIVE_KEY = "1b 5b 37 37 37 33 7e";
 const ENTER = "0d";
 /** Goes to the end of what is typed and erases it, in canonical mode too. */
 const CLEAR = "05 15";
@@ -141,6 +142,11 @@ ${followClean(quote(to), "builtin cd")}
 case $- in *e*) __buddy_result=$__buddy_code ;; *) return $__buddy_code ;; esac; } 9>/dev/tty 2>/dev/null
 `;
   }
+}
+
+/** Puts back into the line what was set aside for a command: the shell knows it, or it is typed. */
+export function giveBack(place: DeliveryTarget, line: string): string[] {
+  return [`send-keys -t ${place.pane} -H ${place.editor ? GIVE_KEY : hex(Buffer.from(line))}`];
 }
 
 /** Takes the command back: a key or line that arrives late finds nothing to do. */

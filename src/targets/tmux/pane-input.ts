@@ -1,5 +1,5 @@
 /** What buddy does to a pane: sends commands, once each, takes back what was not taken, presses Ctrl-C, looks and signals. */
-import { deliver, type DeliveryTarget, withdraw } from "./delivery.ts";
+import { deliver, type DeliveryTarget, giveBack, withdraw } from "./delivery.ts";
 import type { PaneState } from "./pane-state.ts";
 import { type ForegroundState, foregroundPlace, type Place, probeForeground, signalForeground } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
@@ -75,6 +75,21 @@ export class PaneInput {
       const why = `the command could not be delivered (${(error as Error).message}); it did not run`;
       state.finish({ kind: "lost", why });
     }
+  }
+
+  /** The operator had typed this when a command came, and it is over. */
+  async giveBack(line: string): Promise<void> {
+    await this.#session.send(giveBack(this.place, line));
+  }
+
+  /**
+   * The line editor reads keys as something else: answers of the terminal began a search, say. Ctrl-G ends that. What was
+   * sent can be taken only once, however often its key is pressed.
+   */
+  async leaveSearch(command: RunningCommand): Promise<void> {
+    if (this.#state.current !== command || command.phase !== "sent" || !this.#state.editor) return;
+    const { lines } = deliver(command.text, command.tag, this.place, command);
+    await this.#session.send([`send-keys -t ${this.#state.id} C-g`, ...lines]);
   }
 
   /** True when it had not been taken and never will be. */

@@ -39,6 +39,8 @@ export interface PaneEffects {
   restoreHooks(command: RunningCommand): void;
   /** The shell waits for the rest of a line that is given up. */
   breakLine(): void;
+  /** The prompt is back: the operator's line that was set aside goes into it again. */
+  giveBack(line: string): void;
   notice(notice: TargetNotice): void;
 }
 
@@ -74,6 +76,10 @@ export class PaneState {
   /** What the model left in the line at this prompt, and whether it pressed keys there at all. */
   #modelLine = "";
   #modelTyped = false;
+  /** The operator's line that was set aside for a command, and the one that was put back. */
+  #aside = "";
+  #givenBack = "";
+  #typedAt = 0;
   #typed = new TypedLine();
   /** A prompt was drawn since the current command was sent. */
   #promptSeen = false;
@@ -130,6 +136,14 @@ export class PaneState {
     if (this.#phase === "running") return "";
     const shown = this.#phase === "ready" ? this.#typed.text() : "";
     return this.#modelLine.trim().startsWith(shown) ? this.#modelLine : shown;
+  }
+
+  /** For how long the operator has not typed, who has begun a line; infinite where there is none. */
+  get typingPause(): number {
+    if (this.#phase !== "ready") return Number.POSITIVE_INFINITY;
+    const line = this.#operators(this.#typed.text());
+    if (line === "" || line === this.#givenBack) return Number.POSITIVE_INFINITY;
+    return performance.now() - this.#typedAt;
   }
 
   get current(): RunningCommand | undefined {
@@ -195,7 +209,7 @@ export class PaneState {
     command.notes.push(...this.#asides.splice(0));
     this.#current = command;
     this.#promptSeen = false;
-    if (!this.#editor) command.setAside(this.#operators(this.#typed.text()));
+    if (!this.#editor) command.setAside(this.#takeAside(this.#typed.text()));
     this.#typed = new TypedLine();
   }
 
@@ -311,6 +325,7 @@ export class PaneState {
     this.#current?.output(bytes);
     if (this.#phase !== "ready") return;
     this.#typed.write(bytes);
+    this.#typedAt = performance.now();
     if (!this.#editor && bytes.includes(10)) this.#unsure = true;
   }
 
@@ -331,7 +346,7 @@ export class PaneState {
         if (this.#phase !== "running" || !this.#isWithoutHooks()) this.#drawn();
         break;
       case "taken":
-        if (ours) command.taken(this.#operators(mark.aside));
+        if (ours) command.taken(this.#takeAside(mark.aside));
         else if (mark.tag === 0 && command?.phase === "sent" && command.attempts === 0) {
           command.setAside(this.#operators(mark.aside));
           this.#effects.sendAgain(command);
@@ -397,6 +412,11 @@ export class PaneState {
     this.#phase = "ready";
     this.#typed = new TypedLine();
     const command = this.#current;
+    if (command === undefined && this.#aside !== "") {
+      this.#givenBack = this.#aside.trim();
+      this.#effects.giveBack(this.#aside);
+      this.#aside = "";
+    }
     if (command?.phase !== "sent" || !this.#promptSeen) return;
     clearTimeout(this.#untakenTimer);
     this.#untakenTimer = setTimeout(() => this.#effects.sendAgain(command), UNTAKEN_MS);
@@ -434,9 +454,15 @@ export class PaneState {
     }
   }
 
-  /** What the model itself left in the line is not the operator's. */
+  /** What the model itself left in the line is not the operator's, nor is what the terminal answered to a program. */
   #operators(line: string): string {
-    return line.trim() === this.#modelLine.trim() ? "" : line;
+    return line.trim() === this.#modelLine.trim() || isTerminalReply(line) ? "" : line;
+  }
+
+  /** Notes what is set aside; gives what is new to the model in it. */
+  #takeAside(line: string): string {
+    this.#aside = this.#operators(line).trim() === "" ? "" : line;
+    return line.trim() === this.#givenBack ? "" : this.#operators(line);
   }
 
   #operatorRan(code: number): void {
@@ -444,7 +470,7 @@ export class PaneState {
     this.#operatorCommand = undefined;
     const byModel = this.#modelTyped;
     this.#modelTyped = false;
-    if (command === "") return;
+    if (command === "" || isTerminalReply(command) || OWN_SCRIPT.test(command)) return;
     if (byModel) {
       const text = `${JSON.stringify(clip(command))}, typed with send-keys, ended with exit code ${code}.`;
       (this.#current?.notes ?? this.#asides).push(text);
@@ -461,6 +487,19 @@ export class PaneState {
     this.#effects.notice({ kind: "info", text });
   }
 }
+
+/**
+ * What a terminal answers to a program that asked (device attributes, cursor position, colours, versions), as it is left in
+ * a line when the program did not read it: after binary data was printed, say.
+ */
+function isTerminalReply(line: string): boolean {
+  const rest = line.replace(/\d*;?rgb:[\da-f/]+|>\|tmux [\w.-]+/g, "0c").trim();
+  // The line editor has swallowed parts of them.
+  return /\d[cRnty]/.test(rest) && /^[\d;?>=cRntyGP^[\]\\\s]+$/.test(rest);
+}
+
+/** How buddy itself runs a script, in a shell that cannot be given a line. */
+const OWN_SCRIPT = /^\. \S*\/buddy[-/]\S*\/\d+\.sh'?$/;
 
 /** A command as it is named in a sentence. */
 export function clip(text: string): string {

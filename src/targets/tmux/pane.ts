@@ -47,6 +47,9 @@ const START_MS = 10_000;
 const REPLACED_MS = 2000;
 /** How long a command waits for the pane to become free before it is reported as busy. */
 const FREE_MS = 1500;
+/** A pause in the operator's typing, and how long a command waits for one. */
+const PAUSE_MS = 1000;
+const TYPING_MS = 15_000;
 /** How long a command that is not waited for may take to begin. */
 const BEGUN_MS = 1000;
 /** How long a screen that is asked for waits for the prompt on it. */
@@ -77,6 +80,7 @@ export class TmuxPane implements Pane, PaneSink {
         sendAgain: (command) => void this.#input.sendAgain(command),
         restoreHooks: (command) => void this.#input.restoreHooks(command).catch(() => {}),
         breakLine: () => void this.#input.breakLine().catch(() => {}),
+        giveBack: (line) => void this.#input.giveBack(line).catch(() => {}),
         notice,
       },
     );
@@ -264,7 +268,10 @@ export class TmuxPane implements Pane, PaneSink {
       const { message, hint } = state.noShell;
       return this.#notRun({ kind: "lost", why: `${message}. ${hint}` }, []);
     }
-    if (state.current === undefined && state.phase === "ready" && !state.unsure) return undefined;
+    if (state.current === undefined && state.phase === "ready" && !state.unsure) {
+      // Their Enter is not to run what is left of a line that was taken from them in the middle.
+      return (await this.#operatorTypes(options)) ? this.#becomeFree(options) : undefined;
+    }
     const seen = await this.#input.look(false);
     // It ended while we looked: what was seen is the end of it, not a program of the operator's.
     if (earlier !== undefined && state.current === undefined) return this.#becomeFree(options);
@@ -275,6 +282,20 @@ export class TmuxPane implements Pane, PaneSink {
     if (state.current === undefined && (await this.#input.wakePrompt(seen))) return undefined;
     const { outcome, note } = busyOutcome(seen, state.current, state.operatorCommand);
     return this.#notRun(outcome, [note]);
+  }
+
+  /** Waits for a pause in the operator's typing, for a while. True when they did more than pause: the pane is looked at again. */
+  async #operatorTypes(options: RunOptions): Promise<boolean> {
+    const state = this.#state;
+    const end = performance.now() + Math.min(TYPING_MS, (options.waitMs ?? Infinity) / 2);
+    let isSaid = false;
+    while (state.typingPause < PAUSE_MS && performance.now() < end && options.signal?.aborted !== true) {
+      if (!isSaid) options.onDelay?.("The operator is typing in the pane; the command waits for a pause.");
+      isSaid = true;
+      const left = Math.min(PAUSE_MS - state.typingPause, end - performance.now());
+      await state.changes.until(() => state.phase !== "ready", Math.max(1, left), options.signal);
+    }
+    return isSaid && (state.phase !== "ready" || options.signal?.aborted === true);
   }
 
   async #ensureAlive(): Promise<void> {

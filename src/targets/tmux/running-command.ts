@@ -70,10 +70,10 @@ export class RunningCommand {
     this.begun.resolve();
   }
 
-  /** What the operator had typed when the command came: given back as text. */
+  /** What the operator had typed when the command came. */
   setAside(line: string): void {
     if (line.trim() === "") return;
-    this.notes.push(`The operator had typed ${JSON.stringify(line)} without running it; it was set aside.`);
+    this.note(`The operator had typed ${JSON.stringify(line)} without running it; it was set aside and put back.`);
   }
 
   started(): void {

@@ -18,6 +18,8 @@ const AGAIN_MS = 100;
 const FULL_SCREEN_MS = 1000;
 /** fish has no second prompt: it just waits for the rest of the line. */
 const UNSTARTED_MS = 1500;
+/** A shell that waits for a line and has not taken the command may be in the middle of a search or a key sequence. */
+const UNTAKEN_MS = 1200;
 /** A shell that waits for a line all this time and has not taken the command will not take it any more. */
 const UNANSWERED_MS = 10_000;
 /** From Ctrl-C to TERM, and between the KILLs that follow. */
@@ -33,6 +35,7 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
   let before: ForegroundState | undefined;
   let fullScreenSince = 0;
   let told: string | undefined;
+  let woken = false;
   for (;;) {
     const now = performance.now();
     const look = command.recording.fullScreen ? now + QUIET_MS : Math.max(command.lastActivity, looked) + pause;
@@ -60,6 +63,13 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
     );
     if (command.outcome !== undefined) return command.outcome;
     const idle = seen !== undefined && seen.shellItself && seen.doing !== "working";
+    if (command.phase === "sent" && idle && !woken && performance.now() - command.lastActivity > UNTAKEN_MS) {
+      woken = true;
+      const { lastActivity } = command;
+      await pane.leaveSearch(command).catch(() => {});
+      command.lastActivity = lastActivity;
+      continue;
+    }
     if (command.phase === "sent" && idle && performance.now() - command.lastActivity > UNANSWERED_MS) {
       if (await pane.withdraw(command).catch(() => false)) return { kind: "lost", why: UNANSWERED };
       continue;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pane, RunResult } from "../../../src/targets/target.ts";
-import { openTestTarget, temporaryHome } from "../../support/tmux.ts";
+import { type OpenedTarget, openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 
 const text = (result: RunResult) => result.output.head + result.output.tail;
@@ -109,4 +109,53 @@ test("a write that the terminal does not take was called waiting for input", asy
   await place.tmux("send-keys", "-t", pane, "C-q");
   expect(["running", "exited"]).toContain(result.outcome.kind);
   expect((await place.target.shell.wait({ waitMs: 30_000 })).outcome).toEqual({ kind: "exited", code: 0 });
+});
+
+describe("the operator types while a command comes", () => {
+  const shells = ["bash", "zsh", "fish", "dash"];
+  const screen = async (place: OpenedTarget) =>
+    await place.tmux("capture-pane", "-p", "-J", "-t", (place.target.shell as Pane).id);
+
+  test.each(shells)("a half-typed line in %s is put back, and runs when they press Enter", async (shell) => {
+    await using place = await openTestTarget("local", { shell });
+    await place.types("echo 'half");
+    await until(async () => (await screen(place)).includes("echo 'half"), "it is typed");
+    const first = await place.target.shell.run("echo mine");
+    expect(text(first)).toBe("mine\n");
+    expect(first.notes.join()).toContain("echo 'half");
+    await until(async () => /\] [^\n]*echo 'half\s*$/.test(await screen(place)), "it is back");
+    const second = await place.target.shell.run("echo again");
+    expect([text(second), second.notes]).toEqual(["again\n", []]);
+    await until(async () => (await screen(place)).trimEnd().endsWith("echo 'half"), "it is back again");
+    await place.types(" done'\n");
+    await until(async () => (await screen(place)).includes("\nhalf done\n"), "it ran as a whole");
+    await until(
+      () => place.notices.some((one) => one.kind === "operator" && one.text.includes("half done")),
+      "noticed",
+    );
+  });
+
+  test("a line was cut in the middle and its Enter ran the rest: the command waits for a pause", async () => {
+    await using place = await openTestTarget("local", { shell: "bash" });
+    const delays: string[] = [];
+    await place.types("echo one");
+    await until(async () => (await screen(place)).includes("echo one"), "they type");
+    const running = place.target.shell.run("echo mine", { onDelay: (why) => delays.push(why) });
+    await until(() => delays.length === 1, "the command waits");
+    await place.types(" two\n");
+    expect(text(await running)).toBe("mine\n");
+    expect(await screen(place)).toContain("\none two\n");
+    expect(delays).toHaveLength(1);
+  });
+});
+
+test("answers of the terminal after binary output were called typed by the operator", async () => {
+  await using place = await openTestTarget("local", { shell: "bash" });
+  await place.target.shell.run("printf '\\033[c\\033[6n\\033[>c\\033[5n\\033]11;?\\a\\033[>q'");
+  const { notes, outcome } = await place.target.shell.run("true");
+  expect(outcome).toEqual({ kind: "exited", code: 0 });
+  expect(notes).toEqual([]);
+  await place.target.shell.run("head -c 20000 /dev/urandom; reset 2>/dev/null || tput reset", { waitMs: 20_000 });
+  await place.target.shell.run("true");
+  expect(place.notices.filter(({ kind }) => kind === "operator")).toEqual([]);
 });
