@@ -164,7 +164,14 @@ __buddy_hook() {
   # An expansion that is empty is no command: `set -x` has nothing to show.
   local before='{ __buddy_before; } 9>&2 2>/dev/null'
   local after='{ __buddy_after; } 2>/dev/null; ${__buddy_mend:+"$__buddy_mend"}'
-  case "${PROMPT_COMMAND[*]-}" in *__buddy_before*__buddy_after*) return ;; esac
+  # The first of all: what other hooks print (bash-preexec puts its own in front) is not output.
+  case ${PROMPT_COMMAND[*]-} in "$before"*__buddy_after*) return ;; esac
+  local i
+  for i in "${!PROMPT_COMMAND[@]}"; do
+    PROMPT_COMMAND[i]=${PROMPT_COMMAND[i]//"$before"/:}
+    PROMPT_COMMAND[i]=${PROMPT_COMMAND[i]//"$after"/:}
+    if [ "${PROMPT_COMMAND[i]}" = : ]; then unset "PROMPT_COMMAND[i]"; fi
+  done
   if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 51 ]; then
     PROMPT_COMMAND=("$before" "${PROMPT_COMMAND[@]}" "$after")
   else

@@ -95,17 +95,38 @@ __buddy_history() {
   [[ $1 != " . $__buddy_run/"* ]]
 }
 
+# zsh would draw its mark for a missing newline before any hook runs, and themes switch that on again: no locals here.
+__buddy_options() { {
+  if [[ -o promptsp ]]; then
+    __buddy_sp=0
+    [[ -o promptcr ]] && __buddy_sp=1
+    unsetopt promptsp
+  fi
+} 2>/dev/null }
+
+# The function called precmd runs before all hooks: what those print, or put in front of buddy's, is not output.
+__buddy_first() {
+  local -i code=$?
+  [[ -t 1 ]] && printf '\033]7771;%s;E;%s;%s\a' $__buddy_key $code $__buddy_tag
+  return code
+}
+
 __buddy_hook() {
+  if [[ ${functions[precmd]-} != *__buddy_first* ]]; then
+    unfunction __buddy_user_precmd 2>/dev/null
+    (( $+functions[precmd] )) && functions[__buddy_user_precmd]=$functions[precmd]
+    precmd() {
+      { __buddy_first } 2>/dev/null
+      (( ! $+functions[__buddy_user_precmd] )) || __buddy_user_precmd "$@"
+    }
+  fi
   precmd_functions=(__buddy_before ${${precmd_functions:#__buddy_before}:#__buddy_after} __buddy_after)
-  preexec_functions=(${preexec_functions:#__buddy_start} __buddy_start)
+  preexec_functions=(${${preexec_functions:#__buddy_start}:#__buddy_options} __buddy_options __buddy_start)
   zshaddhistory_functions=(${zshaddhistory_functions:#__buddy_history} __buddy_history)
 }
 
 typeset -gi __buddy_sp=0
-if [[ -o promptsp && -o promptcr ]]; then
-  __buddy_sp=1
-  unsetopt promptsp
-fi
+__buddy_options
 typeset -ga precmd_functions preexec_functions zshaddhistory_functions
 typeset +x PROMPT PS1 PS2
 __buddy_hook

@@ -116,7 +116,7 @@ function cleanSource(
     case "fish":
       // fish draws every line that it runs: this one is drawn over.
       return `printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(command))}; ${shown}
-/bin/sh ${fishQuote(file("run"))} 9>&2
+/bin/sh ${fishQuote(file("run"))} 9>&2 2>/dev/null
 set -l code $status
 set -l to
 set -l more

@@ -159,3 +159,59 @@ test("answers of the terminal after binary output were called typed by the opera
   await place.target.shell.run("true");
   expect(place.notices.filter(({ kind }) => kind === "operator")).toEqual([]);
 });
+
+describe("hooks that print before the prompt", () => {
+  /** As powerlevel10k does: an early prompt with output redirected, options switched on late, a hook put in front. */
+  const themed = `
+print -n 'early prompt'
+exec {saved}>&1 >/dev/null
+theme_precmd() {
+  if (( saved )); then exec >&$saved {saved}>&-; saved=0; setopt prompt_sp prompt_cr; fi
+  precmd_functions=(theme_precmd \${precmd_functions:#theme_precmd})
+  print -rn -- \${(pl.COLUMNS-1.. .)}$'\\r'
+  print 'from the hook'
+  PROMPT='themed> '
+}
+theme_init() { setopt prompt_sp; }
+precmd_functions+=(theme_precmd theme_init)
+precmd() { print 'from precmd'; }
+`;
+
+  test("zsh with a theme lost the first character and added 200 spaces", async () => {
+    writeFileSync(join(home.path, ".zshrc"), themed);
+    try {
+      await using place = await openTestTarget("local", { shell: "zsh" });
+      for (const word of ["one", "two", "three"]) {
+        const result = await place.target.shell.run(`printf 'x${word}'; (exit 4)`);
+        expect([text(result), result.outcome]).toEqual([`x${word}`, { kind: "exited", code: 4 }]);
+      }
+      expect(text(await place.target.shell.run("echo line"))).toBe("line\n");
+      expect(text(await place.target.shell.run("echo $?"))).toBe("0\n");
+    } finally {
+      await Bun.$`rm -f ${join(home.path, ".zshrc")}`.quiet();
+    }
+  });
+
+  /** As bash-preexec does: at the first prompt it puts its own in front of what is there. */
+  const preexec = `
+late() {
+  PROMPT_COMMAND=("__precmd
+\${PROMPT_COMMAND[0]/late/:}" "\${PROMPT_COMMAND[@]:1}")
+}
+__precmd() { local code=$?; echo from the hook; return $code; }
+PROMPT_COMMAND=late
+`;
+
+  test("bash with a hook that puts itself in front", async () => {
+    writeFileSync(join(home.path, ".bashrc"), preexec);
+    try {
+      await using place = await openTestTarget("local", { shell: "bash" });
+      for (const word of ["one", "two", "three"]) {
+        const result = await place.target.shell.run(`echo ${word}; (exit 4)`);
+        expect([text(result), result.outcome]).toEqual([`${word}\n`, { kind: "exited", code: 4 }]);
+      }
+    } finally {
+      await Bun.$`rm -f ${join(home.path, ".bashrc")}`.quiet();
+    }
+  });
+});
