@@ -51,6 +51,7 @@ export class Repl implements CommandScreen {
       links: color && screen.links,
       lines: screen.echoes,
       keep: (event) => this.#keep(event),
+      hint: (text) => replHint(text, host.facts().profile),
       markdown,
       showTokens,
       showToolCalls,
@@ -348,7 +349,7 @@ export class Repl implements CommandScreen {
 
   report(error: unknown): void {
     if (error instanceof BuddyError)
-      this.fail(error.message, error.hint === undefined ? undefined : replHint(error.hint));
+      this.fail(error.message, error.hint === undefined ? undefined : replHint(error.hint, this.host.facts().profile));
     else this.fail(error instanceof Error ? error.message : String(error));
   }
 
@@ -428,9 +429,10 @@ export class Repl implements CommandScreen {
 }
 
 /** Hints are written for the command line; inside the REPL its own commands do the same. */
-export function replHint(hint: string): string {
+export function replHint(hint: string, profile: string): string {
   return hint
-    .replace(/\bbuddy login\b/g, "/login")
+    .replace(/\bbuddy login(?= [\w.-]+)/g, "/login")
+    .replace(/\bbuddy login\b/g, `/login ${profile}`)
     .replace(/\bbuddy sessions\b(?! --| \w)/g, "/session")
     .replace(/\bbuddy resume\b/g, "/resume")
     .replace(/\bbuddy models\b/g, "/model")

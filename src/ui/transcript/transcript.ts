@@ -15,6 +15,8 @@ export interface TranscriptOptions extends ToolViewOptions {
   readonly showToolCalls: boolean;
   /** Nothing is repainted: what begins is said when it begins. */
   readonly lines?: boolean;
+  /** What to do about an error, in the words of this screen. */
+  hint?(text: string): string;
   /** Keeps a result that is only shown in part; returns how to see the whole. */
   keep?(event: ToolFinishedEvent): string | undefined;
 }
@@ -122,7 +124,7 @@ export class Transcript {
         this.#retries(event);
         return;
       case "warning":
-        this.warning(event.message, event.hint);
+        this.warning(event.message, this.#hint(event.hint));
         return;
       case "notice":
         this.#section("note");
@@ -134,7 +136,7 @@ export class Transcript {
       case "error":
         this.#endThought();
         this.#endAnswer();
-        this.error(event.message, event.hint);
+        this.error(event.message, this.#hint(event.hint));
         return;
       case "done":
         this.#done();
@@ -342,6 +344,10 @@ export class Transcript {
       ],
       "usage",
     );
+  }
+
+  #hint(hint: string | undefined): string | undefined {
+    return hint === undefined ? undefined : (this.#options.hint?.(hint) ?? hint);
   }
 
   #safe(text: string): string {

@@ -230,6 +230,20 @@ test("errors name the REPL's own commands", async () => {
   await rig.until("Sign in with: /login gpt-codex");
 });
 
+test("an error of the model names /login with the profile in use, and /model", async () => {
+  await using rig = new ReplRig({
+    facts: { profile: "spark" },
+    turn: async function* () {
+      yield { type: "error", code: "auth", message: "not signed in", hint: "Sign in with: buddy login" };
+      yield { type: "error", code: "model", message: "busy", hint: "Choose another profile with --model." };
+      yield { type: "done", turn: 1, status: "failed", text: "", iterations: 1, ms: 1 };
+    },
+  });
+  rig.send("x\r");
+  const screen = await rig.until("Choose another profile with /model.");
+  expect(screen).toContain("Sign in with: /login spark");
+});
+
 test("Ctrl-X Ctrl-E opens the operator's editor for the prompt", async () => {
   using editor = scriptedEditor("a long prompt");
   await using rig = new ReplRig({ turn: echo, env: { EDITOR: editor.path, PATH: process.env.PATH } });
