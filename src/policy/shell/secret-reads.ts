@@ -76,7 +76,8 @@ const SCRIPTED = new Set(words("sed gsed awk gawk mawk nawk"));
 const MOST_TOKENS = 64;
 
 /** Whatever in the words may be the path of a file that is read. */
-function pathsOf(program: string, { argv, by, wrapped }: FoundCommand): readonly string[] {
+function pathsOf(program: string, found: FoundCommand): readonly string[] {
+  const { argv, by, wrapped } = found;
   const paths: string[] = [];
   // The words of a command that it runs are that command's.
   const args = argv.slice(1, wrapped?.at).map((word) => word.value);
@@ -91,11 +92,13 @@ function pathsOf(program: string, { argv, by, wrapped }: FoundCommand): readonly
     if (paths.length > MOST_TOKENS || !/[\s'"=@:,(){}<>;|&]/.test(word)) continue;
     // `if=FILE`, `@FILE`, `--file=FILE`, and files that a script names.
     for (const token of word.split(/[\s'"=@:,(){}<>;|&]+/).slice(0, MOST_TOKENS))
-      if (/[/~]/.test(token) || token.startsWith(HOME) || SCRIPTED.has(program) || /[=@]/.test(word)) paths.push(token);
+      if (/[/~]/.test(token) || token.startsWith(HOME) || SCRIPTED.has(program) || /[=@:]/.test(word))
+        paths.push(token);
   }
   // A search without a place to search reads the directory it is in.
-  if (RECURSIVE.has(program) && by === undefined && !args.slice(1).some((word) => !word.startsWith("-")))
-    paths.push(".");
+  const operands = args.filter((word) => !word.startsWith("-"));
+  const searches = PATTERN_FIRST.has(program) && by === undefined && isRecursive(program, found);
+  if (searches && operands.length < 2) paths.push(".");
   return paths.filter((path) => path !== "");
 }
 

@@ -179,6 +179,10 @@ describe("files of keys", () => {
     "grep -rn '' ~",
     "grep -R password /root",
     "rg token ~/.config",
+    "cd ~; grep -r x",
+    "cd /etc && rg x",
+    "git show HEAD:.env",
+    "cd ~/.ssh && ls | xargs cat",
     "grep -f /etc/shadow f",
     "grep -f/etc/shadow f",
     "diff /dev/null /etc/shadow",
@@ -389,6 +393,10 @@ describe("a danger in the reading of any shell is blocked", () => {
     "echo 'a\\'; rm -rf /; echo '",
     "eval echo \\nrm -rf /",
     "LANG=(rm -rf /) ls",
+    "set x /; rm -rf $x",
+    "set -g x /; rm -rf $x",
+    "rm -rf (pwd)",
+    "docker exec web fish -c 'echo (rm -rf /)'",
     // zsh
     "=rm -rf ~",
     "=git push --force",
@@ -401,11 +409,17 @@ describe("a danger in the reading of any shell is blocked", () => {
     "- rm -rf /",
     "noglob rm -rf /",
     "x=(1)rm -rf /",
+    "x=/; rm -rf ${~x}",
+    "x=/; rm -rf $=x",
+    "ssh h '=rm -rf /'",
     // POSIX
     "((rm -rf /))",
     "[[ x || rm -rf / ]]",
     "[[ x && git push --force ]]",
     "[[ x; rm -rf / ]]",
+    "echo ${ rm -rf /; }",
+    "echo ${|rm -rf /; }",
+    "true | ! rm -rf /",
   ])("%s", blocks);
 
   test.each([

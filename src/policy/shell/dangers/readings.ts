@@ -13,8 +13,10 @@ export function otherReadings(text: string): readonly string[] {
   if (!DANGEROUS.test(substituted) && !/\|\s*\w+\s*&/.test(plain)) return [];
   const found = new Set<string>([substituted]);
   if (STRUCTURE.test(unquoted(tokens))) for (const piece of piecesOf(tokens)) found.add(piece);
-  const functions = plain.replace(FISH_FUNCTION, "$1(){ $2; };");
-  if (functions !== plain) found.add(functions);
+  for (const [pattern, bash] of IN_BASH) {
+    const rewritten = plain.replace(pattern, bash);
+    if (rewritten !== plain) found.add(rewritten);
+  }
   found.delete(text);
   return [...found].slice(0, MOST_READINGS);
 }
@@ -24,7 +26,7 @@ const MOST_READINGS = 24;
 
 /** Whatever makes shells disagree on where commands begin: parentheses, [[ and ((, names with = in front, keywords. */
 const STRUCTURE =
-  /(?<![$<>\\])\(|\[\[|(?:^|[\s;&|])(?:=\S|-\s|(?:end|begin|repeat|foreach|and|or|not|function|always|noglob|nocorrect|switch)(?=[\s;&|]|$))/;
+  /(?<![$<>\\])\(|\[\[|(?:^|[\s;&|])(?:=\S|-\s|(?:end|begin|repeat|foreach|and|or|not|function|always|noglob|nocorrect|switch|set)(?=[\s;&|]|$))|\$\{?[=~^]|\$\{[\s|]/;
 /** The same, and escapes that stand for other characters in fish. */
 const DIVERGES = new RegExp(`${STRUCTURE.source}|\\\\[xXuU0-7cnt]|\\\\'`);
 /** Names of the programs that dangers are about. */
@@ -37,7 +39,16 @@ const IN_FRONT = new Set(
     nocorrect command builtin exec ! - { } ; [[ ]] repeat`),
 );
 
-const FISH_FUNCTION = /\bfunction\s+([\w:-]+)[^;\n]*[;\n]([^]*?)[;\n]\s*end\b/g;
+/** What other shells write differently, and how bash writes it. */
+const IN_BASH: readonly (readonly [RegExp, string])[] = [
+  // fish: functions and variables
+  [/\bfunction\s+([\w:-]+)[^;\n]*[;\n]([^]*?)[;\n]\s*end\b/g, "$1(){ $2; };"],
+  [/(^|[;\n&|]\s*)set\s+(?:-\w+\s+)*([A-Za-z_]\w*)\s+([^\s;&|]+)/g, "$1$2=$3"],
+  // zsh: splitting and patterns in values
+  [/\$\{?[=~^]+([A-Za-z_]\w*)\}?/g, "$$$1"],
+  // mksh, bash 5.3: the output of commands
+  [/\$\{[\s|]([^{}]*)\}/g, "$($1)"],
+];
 
 type Token =
   | { readonly kind: "text"; readonly text: string }
