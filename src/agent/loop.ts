@@ -1,7 +1,7 @@
 /** The loop: ask the model, run the tools it calls, and again, until it answers. */
 import { BuddyError } from "../lib/errors.ts";
 import { ModelError } from "../model/errors.ts";
-import type { AssistantMessage, Message, ModelEvent, ModelRequest } from "../model/types.ts";
+import type { AssistantMessage, ImagePart, Message, ModelEvent, ModelRequest } from "../model/types.ts";
 import type { Conversation } from "./conversation.ts";
 import { compactable, GUIDANCE, nothingToCompact, summarise } from "./compact.ts";
 import { type AgentEventBody, type DoneEvent, summaryMessage } from "./events.ts";
@@ -23,6 +23,8 @@ export interface Attached {
   /** Put behind the prompt. */
   readonly text: string;
   readonly warnings: readonly string[];
+  /** Pictures, for a model that sees. */
+  readonly images?: readonly ImagePart[];
 }
 
 export async function turn(
@@ -42,7 +44,8 @@ export async function turn(
   const number = conversation.beginTurn();
   conversation.options.calls.beginTurn(options.ownWords ?? words);
   conversation.publish({ type: "turn", turn: number, prompt, ...(shown === undefined ? {} : { shown }) });
-  conversation.history.add({ role: "user", content: prompt });
+  const images = attached?.images ?? [];
+  conversation.history.add({ role: "user", content: prompt, ...(images.length > 0 && { images }) });
   let status: DoneEvent["status"];
   let text = "";
   try {
@@ -164,6 +167,7 @@ async function untilAnswer(
       signal,
       publish: (body) => conversation.publish(body),
       contextLimit: conversation.contextLimit,
+      seesImages: conversation.client.info.images === true,
     });
     conversation.history.add(...results);
     if (calls.stuck) throw stuck();

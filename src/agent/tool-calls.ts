@@ -25,6 +25,8 @@ export interface CallParts extends Omit<PermitParts, "prompts"> {
 export interface BatchContext {
   readonly signal: AbortSignal;
   readonly contextLimit: number;
+  /** The model reads images. */
+  readonly seesImages: boolean;
   publish(body: AgentEventBody): void;
 }
 
@@ -151,7 +153,8 @@ export class CallRunner {
       ...(outcome.display === undefined ? {} : { display: outcome.display }),
       ...(outcome.outputId === undefined ? {} : { output_id: outcome.outputId }),
     });
-    return { role: "tool", callId: call.id, name: call.name, content };
+    const { images } = outcome;
+    return { role: "tool", callId: call.id, name: call.name, content, ...(images && { images }) };
   }
 
   async #execute(ready: Ready, call: ToolCall, batch: BatchContext, clock: { ms: number }): Promise<ToolResult> {
@@ -177,6 +180,7 @@ export class CallRunner {
       mask: (text, cut) => printing.mask(text, cut),
       budget,
       dryRun: this.#parts.dryRun,
+      seesImages: batch.seesImages,
     };
     const wanted: PermitCall = {
       ...ready,

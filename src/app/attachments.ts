@@ -1,6 +1,7 @@
 /** @path in a prompt: the file is read on the target and put behind the prompt, as data. */
 import type { Attached } from "../agent/loop.ts";
 import { BuddyError } from "../lib/errors.ts";
+import type { Image } from "../lib/images.ts";
 import type { FileAccess } from "../targets/target.ts";
 
 /** The paths a prompt names with @; a blank in one is written "\ ". */
@@ -20,18 +21,25 @@ export async function attachments(
   signal: AbortSignal,
   /** Names for the secrets in a file of that path. */
   mask: MaskFile = (text) => text,
+  /** For pictures; without it they are not sent. */
+  look?: LookAt,
 ): Promise<Attached> {
   const warnings: string[] = [];
+  const images: Image[] = [];
   let text = "";
   for (const path of paths.slice(0, MOST_FILES)) {
     const left = room - text.length;
-    const part = await attachment(path, files, Math.max(0, Math.min(left, MOST_OF_A_FILE)), signal, mask);
+    const part = await attachment(path, files, Math.max(0, Math.min(left, MOST_OF_A_FILE)), signal, mask, look);
+    if (part.image !== undefined) images.push(part.image);
     if (part.text !== undefined) text += part.text;
     if (part.warning !== undefined) warnings.push(part.warning);
   }
   if (paths.length > MOST_FILES) warnings.push(`only the first ${MOST_FILES} files were attached`);
-  return { text, warnings };
+  return { text, warnings, ...(images.length > 0 && { images }) };
 }
+
+/** Reads a picture of the target; a text says why it is not sent. */
+export type LookAt = (path: string) => Promise<Image | string | undefined>;
 
 async function attachment(
   path: string,
@@ -39,14 +47,20 @@ async function attachment(
   room: number,
   signal: AbortSignal,
   mask: MaskFile,
-): Promise<{ text?: string; warning?: string }> {
+  look: LookAt | undefined,
+): Promise<{ text?: string; warning?: string; image?: Image }> {
   try {
     const { kind, path: full } = await files.resolve(path);
     if (kind === "missing") return { warning: `@${path}: no such file on the target; sent as text` };
     if (kind !== "file") return { warning: `@${path} is not a regular file; sent as text` };
     if (room < LEAST_ROOM) return { warning: `@${path} was not attached: the conversation has no room for it` };
     const slice = await files.read(full, { maxBytes: room, signal });
-    if (slice.binary) return { warning: `@${path} was not attached: it is binary` };
+    if (slice.binary) {
+      const image = await look?.(full);
+      if (image === undefined) return { warning: `@${path} was not attached: it is binary` };
+      if (typeof image === "string") return { warning: `@${path} was not attached: ${image}` };
+      return { image, text: `\n\n[attached image ${full}, ${image.type}]` };
+    }
     const cut = slice.linesLeft === undefined ? slice.cutLine === true || slice.sizeBytes > room : slice.linesLeft > 0;
     const size = cut ? `, first part of ${slice.sizeBytes} bytes` : "";
     const content = mask(slice.text, full, cut).replace(/\n$/, "");
@@ -65,3 +79,8 @@ async function attachment(
 const MOST_FILES = 10;
 const MOST_OF_A_FILE = 100_000;
 const LEAST_ROOM = 500;
+
+/** What to say where a picture cannot be sent. */
+export function noImages(model: string, profile: string): string {
+  return `${model} does not read images, as far as is known; if it does, set images = true in [models.${profile}]`;
+}

@@ -16,7 +16,8 @@ import { nameOf } from "../policy/privacy.ts";
 import { describePrefix } from "../policy/shell/command-prefix.ts";
 import type { Target } from "../targets/target.ts";
 import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
-import { attachedPaths, attachments, type MaskFile } from "./attachments.ts";
+import { attachedPaths, attachments, type MaskFile, noImages } from "./attachments.ts";
+import type { Image } from "../lib/images.ts";
 import { fullOutput, interruptPane, killShell, operatorCommand, workInFlight } from "./operator-work.ts";
 import type { Run } from "./run.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
@@ -148,9 +149,25 @@ function attaching(run: Run, prompt: string): TurnOptions {
     attach: async (signal) => {
       const mask: MaskFile = (text, path, cut) =>
         run.secrets.privacy.mask(text, { from: `@${path}`, output: fileKind(path), cutEnd: cut });
-      return attachments(paths, (await run.target.get()).files, room, signal, mask);
+      const target = await run.target.get();
+      return attachments(paths, target.files, room, signal, mask, (path) => lookAt(run, target, path, signal));
     },
   };
+}
+
+/** A picture for a model that sees; otherwise why it is not sent. */
+async function lookAt(
+  run: Run,
+  target: Target,
+  path: string,
+  signal: AbortSignal,
+): Promise<Image | string | undefined> {
+  const { readImage } = await import("../targets/read-image.ts");
+  const image = await readImage(target, path, signal);
+  if (image === undefined) return undefined;
+  if ("problem" in image) return image.problem;
+  const { info, profile } = run.agent.client;
+  return info.images === true ? image : noImages(profile.model, profile.name);
 }
 
 async function exportSession(run: Run, format: "markdown" | "html"): Promise<string> {

@@ -260,7 +260,13 @@ class HttpModelClient implements ModelClient {
     const { model, stream = true, temperature, topP, reasoningEffort, maxTokens, extraBody } = this.#options;
     const login = this.#endpoint.usesLogin;
     const adjusted = this.#adjusted;
-    const messages = shapeHistory(request.messages, { to: this.#origin, dialect: this.#endpoint.dialect, adjusted });
+    const imagesInResults = this.profile.api !== "completions";
+    const messages = shapeHistory(request.messages, {
+      to: this.#origin,
+      dialect: this.#endpoint.dialect,
+      adjusted,
+      imagesInResults,
+    });
     const body = this.#protocol.body(
       { ...request, messages },
       {

@@ -2,13 +2,15 @@
 import { isRecord } from "../lib/is-record.ts";
 import type { Adjustment } from "./adjustments.ts";
 import type { Dialect } from "./dialect.ts";
-import type { AssistantMessage, Message, ToolCall, ToolMessage, UserMessage } from "./types.ts";
+import type { AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, UserMessage } from "./types.ts";
 
 export interface ShapeOptions {
   /** Protocol, host and model that get it. */
   readonly to: string;
   readonly dialect: Dialect;
   readonly adjusted: ReadonlySet<Adjustment>;
+  /** A result of a tool may hold pictures; otherwise they follow in a message of the user. */
+  readonly imagesInResults: boolean;
 }
 
 /** Deterministic: the same history gives the same bytes, so that a prefix stays a prefix. */
@@ -37,6 +39,7 @@ export function shapeHistory(messages: readonly Message[], options: ShapeOptions
       }
     }
   }
+  if (!options.imagesInResults) shaped = withImagesBehind(shaped);
   if (has("no_system_role")) shaped = systemAsUser(shaped);
   return has("alternate_roles") ? joinedRoles(shaped) : shaped;
 }
@@ -142,6 +145,28 @@ function withoutImages<M extends UserMessage | ToolMessage>(message: M): M {
   const { images, ...rest } = message;
   const note = `[${images.length === 1 ? "an image was" : `${images.length} images were`} left out: this model does not read images]`;
   return { ...rest, content: rest.content === "" ? note : `${rest.content}\n\n${note}` } as M;
+}
+
+/** Chat completions takes pictures from the user alone: those of results follow the last of them. */
+function withImagesBehind(messages: readonly Message[]): Message[] {
+  if (!messages.some((message) => message.role === "tool" && message.images !== undefined)) return [...messages];
+  const moved: Message[] = [];
+  let images: ImagePart[] = [];
+  const flush = () => {
+    if (images.length > 0) moved.push({ role: "user", content: "The images of these results:", images });
+    images = [];
+  };
+  for (const message of messages) {
+    if (message.role !== "tool") flush();
+    if (message.role !== "tool" || message.images === undefined) moved.push(message);
+    else {
+      const { images: own, ...rest } = message;
+      images.push(...own);
+      moved.push(rest);
+    }
+  }
+  flush();
+  return moved;
 }
 
 function systemAsUser(messages: readonly Message[]): Message[] {

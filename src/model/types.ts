@@ -1,4 +1,6 @@
 /** What the rest of the program knows of a model: messages in, events out, whatever protocol is on the wire. */
+import type { Image } from "../lib/images.ts";
+
 export interface ModelClient {
   readonly profile: ModelProfile;
   readonly info: ModelInfo;
@@ -50,12 +52,7 @@ export interface UserMessage {
 }
 
 /** A picture for a model that sees. */
-export interface ImagePart {
-  /** "image/png", "image/jpeg", "image/gif" or "image/webp". */
-  readonly type: string;
-  /** Base64. */
-  readonly data: string;
-}
+export type ImagePart = Image;
 
 export interface AssistantMessage {
   readonly role: "assistant";

@@ -41,6 +41,8 @@ export interface Prices {
 
 const CHARS_PER_TOKEN = 4;
 const TOKENS_PER_MESSAGE = 4;
+/** About what a picture of a screen takes. */
+const IMAGE_TOKENS = 1_500;
 
 /** About 4 characters a token and 4 tokens a message. Each message is measured once, so a long history stays cheap. */
 export function estimateTokens(messages: readonly Message[], tools: readonly ToolDefinition[] = []): number {
@@ -54,6 +56,7 @@ const measured = new WeakMap<object, number>();
 function estimateMessage(message: Message): number {
   return remembered(message, () => {
     let chars = message.content?.length ?? 0;
+    if ("images" in message) chars += (message.images?.length ?? 0) * IMAGE_TOKENS * CHARS_PER_TOKEN;
     if (message.role === "assistant") {
       for (const call of message.toolCalls) chars += call.name.length + call.arguments.length;
       if (message.extra) chars += JSON.stringify(message.extra).length;

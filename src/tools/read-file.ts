@@ -4,7 +4,9 @@ import type { FileSlice } from "../targets/target.ts";
 import { BOM } from "../lib/text-encoding.ts";
 import { boundText, type Mask } from "./bound-output.ts";
 import { fileNotes } from "./text-file.ts";
-import type { Tool } from "./tool.ts";
+import type { Image } from "../lib/images.ts";
+import { readImage } from "../targets/read-image.ts";
+import type { Tool, ToolResult } from "./tool.ts";
 
 const input = z.strictObject({
   path: z.string().min(1),
@@ -14,7 +16,7 @@ const input = z.strictObject({
 
 export const readFileTool: Tool<z.infer<typeof input>> = {
   name: "read_file",
-  description: "Read a text file on the target.",
+  description: "Read a text file or an image on the target.",
   input,
   intent: (args) => ({
     kind: "read",
@@ -30,6 +32,8 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
       signal: context.signal,
     });
     if (slice.binary) {
+      const image = await readImage(target, args.path, context.signal);
+      if (image !== undefined) return imageResult(args.path, image, context.seesImages);
       return {
         ok: false,
         outcome: "binary",
@@ -44,6 +48,21 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
     };
   },
 };
+
+/** A picture goes with the result where the model sees; elsewhere the model learns why not. */
+function imageResult(path: string, image: Image | { readonly problem: string }, sees = false): ToolResult {
+  if ("problem" in image) return { ok: false, outcome: "binary", result: `${path}: ${image.problem}.` };
+  const size = Math.floor((image.data.length * 3) / 4);
+  const what = `${path} is an image (${image.type}, ${size} bytes)`;
+  if (!sees) return { ok: false, outcome: "binary", result: `${what}, and this model does not read images.` };
+  return {
+    ok: true,
+    outcome: "done",
+    result: `${what}; it is attached.`,
+    images: [image],
+    display: `${image.type}, ${size} bytes`,
+  };
+}
 
 /** The slice cut to the budget at line ends, and how to read on. */
 export function pageText(slice: FileSlice, first: number, budget: number, mask: Mask = (text) => text): string {

@@ -1,5 +1,6 @@
 /** The contract of a tool: a name, a schema, what it intends, and how it runs. */
 import type { z } from "zod";
+import type { Image } from "../lib/images.ts";
 import type { ResolvedPath, Target, Unasked } from "../targets/target.ts";
 import type { BudgetKind } from "./budget.ts";
 
@@ -87,6 +88,8 @@ export interface ToolContext {
   /** Characters this tool may put into the conversation. */
   readonly budget: number;
   readonly dryRun: boolean;
+  /** The model reads images. */
+  readonly seesImages?: boolean;
   /**
    * Names for the secrets in what was printed or read; `cut` tells where text is missing, so that half a secret may
    * stand there.
@@ -113,6 +116,8 @@ export interface ToolResult {
   /** exited, running, waiting, lost, failed, ... ; for events. */
   readonly outcome: string;
   readonly exitCode?: number;
+  /** Pictures that go with the result, for a model that sees. */
+  readonly images?: readonly Image[];
   /** For people, where it differs from what the model gets: never advice to the model. */
   readonly display?: string;
   /** Ids under which more of the same output can be read later. */

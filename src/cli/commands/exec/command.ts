@@ -19,6 +19,7 @@ export const command = defineCommand({
       description: "the answer is JSON valid against this JSON Schema",
     },
     "last-message": { type: "string", valueHint: "FILE", path: true, description: "write the answer to FILE, too" },
+    image: { type: "string", valueHint: "FILE", path: true, description: "attach this picture, for a model that sees" },
     resume: { type: "string", valueHint: "ID|last", description: "continue a saved session" },
     fork: { type: "boolean", description: "with --resume: continue in a copy of the session" },
     "max-iterations": {
@@ -57,6 +58,7 @@ Exit codes:
         json: args.json === true,
         outputSchema: args["output-schema"],
         lastMessage: args["last-message"],
+        image: args.image,
         resume: args.resume,
         fork: args.fork === true,
         maxIterations:

@@ -24,6 +24,8 @@ export interface ExecOptions {
   readonly json: boolean;
   readonly outputSchema?: string | undefined;
   readonly lastMessage?: string | undefined;
+  /** A picture of this machine. */
+  readonly image?: string | undefined;
   readonly resume?: string | undefined;
   readonly fork?: boolean;
   readonly maxIterations?: number | undefined;
@@ -86,6 +88,7 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     options.outputSchema === undefined
       ? undefined
       : await (await import("./output-schema.ts")).loadOutputSchema(options.outputSchema);
+  const image = options.image === undefined ? undefined : await imageFrom(options.image);
   const input = await execInput(options.prompt, around.stdin, signal);
   const loaded = await loadConfiguration(globals);
   const { display } = loaded.config;
@@ -161,14 +164,43 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     await (await printer()).show(event);
     if (event.type === "approval_asked") reached(event.approval).resolve();
   };
+  const { info, profile } = run.agent.client;
+  if (image !== undefined && info.images !== true) {
+    const { noImages } = await import("../../../app/attachments.ts");
+    throw new BuddyError("usage", `the image cannot be sent: ${noImages(profile.model, profile.name)}`);
+  }
+  const attach = image === undefined ? {} : { attach: async () => ({ text: "", warnings: [], images: [image] }) };
   const outcome =
     schema === undefined
       ? await oneTurn(run, prompt, signal, show, {
+          ...attach,
           ownWords: input.prompt,
           ...(attached === undefined ? {} : { shown: input.prompt }),
         })
       : await validTurn(run, prompt, signal, show, schema, input.prompt);
   return await conclude(outcome, options, run, await printer(), signal);
+}
+
+/** Read before anything is sent: a wrong name is an error at once. */
+async function imageFrom(path: string) {
+  const { imageOf, MOST_IMAGE_BYTES, tooLarge } = await import("../../../lib/images.ts");
+  const file = Bun.file(path);
+  let bytes: Uint8Array;
+  try {
+    if (file.size > MOST_IMAGE_BYTES) throw new BuddyError("usage", `${path}: ${tooLarge(file.size)}`);
+    bytes = await file.bytes();
+  } catch (error) {
+    if (error instanceof BuddyError) throw error;
+    const { fileError } = await import("../../../lib/file-error.ts");
+    throw new BuddyError("usage", `--image ${path} cannot be read: ${fileError(error)}`);
+  }
+  const image = imageOf(bytes);
+  if (image === undefined)
+    throw new BuddyError("usage", `--image ${path} is not a picture that models read`, {
+      hint: "PNG, JPEG, GIF and WebP work.",
+    });
+  if ("problem" in image) throw new BuddyError("usage", `${path}: ${image.problem}`);
+  return image;
 }
 
 interface Outcome {
