@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
-import { RULES } from "./rules.ts";
+import { RULES, verdictOf } from "./rules.ts";
 
 const kinds = (text: string, cwd?: string) =>
   ["bash", "dash", "zsh", "fish"].map(
@@ -435,4 +435,15 @@ describe("a danger in the reading of any shell is blocked", () => {
     "arr=(git push); echo ${arr[0]}",
     "echo 'begin; rm -rf /; end'",
   ])("%j only mentions one", (text) => expect(kinds(text)).not.toContain("deny"));
+});
+
+test.each([
+  ["echo 1<(touch P)", "ask"],
+  ["ls {x}>(touch P)", "ask"],
+  ["for x in 1<(touch P); do ls; done", "ask"],
+  ["[[ 1<(touch P) ]]", "ask"],
+  ["cat <<E\n$(echo 1<(touch P))\nE", "ask"],
+  ["echo \"it's\" 1<(rm -rf /) 'x'", "deny"],
+] as const)("a number right in front of a process substitution hides nothing: %j", (text, kind) => {
+  expect(verdictOf(text)).toBe(kind);
 });
