@@ -172,9 +172,11 @@ begin='e=$1/environment
 if [ -f "$e" ]; then . "$e" >/dev/null 2>&1; rm -f "$e"; fi
 unset BUDDY_JOB TMUX TMUX_PANE e
 BUDDY_SHELL=\${1##*/}; export BUDDY_SHELL
-exec "$0" "$1/command"'
+exec "$0" $2 "$1/command"'
 run() {
-  if [ -f "$d/environment" ]; then "$sh" -c "$begin" "$sh" "$d"; else "$sh" "$d/command"; fi </dev/null
+  # What nobody was asked about takes no functions and no start-up file from the environment.
+  p=; if [ -f "$d/clean" ]; then case $sh in */bash) p=-p ;; esac; fi
+  if [ -f "$d/environment" ]; then "$sh" -c "$begin" "$sh" "$d" "$p"; else "$sh" $p "$d/command"; fi </dev/null
   echo $? >"$d/code.new"; mv "$d/code.new" "$d/code"
   sh "$d/late.sh" "$d" </dev/null >/dev/null 2>&1 & echo $! >"$d/late"
 }
@@ -200,7 +202,7 @@ const LAUNCH = '"$@" $$ </dev/null; :';
 
 /**
  * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds, file with exported
- * variables or "". The command on stdin. Prints the directory and the pid. The same id again finds the shell that was
+ * variables or "", 1 for what nobody was asked about. The command on stdin. Prints the directory and the pid. The same id again finds the shell that was
  * started before. The scripts are files: as arguments everyone would see them in `ps`.
  */
 export const START = `
@@ -212,6 +214,7 @@ if (umask 077; mkdir "$d") 2>/dev/null; then
   (umask 077; cat >"$d/command" && printf '%s' "$5" >"$d/started" && : >"$d/stdout" && : >"$d/stderr" && : >"$d/output" &&
     printf '%s' ${quote(RUNNER)} >"$d/runner.sh" && printf '%s' ${quote(LATE)} >"$d/late.sh") || { rm -rf "$d"; exit 1; }
   if [ -n "\${6-}" ] && [ -s "$6" ] && [ -O "$6" ] && [ ! -L "$6" ]; then (umask 077; cat "$6" >"$d/environment") 2>/dev/null; fi
+  if [ -n "\${7-}" ]; then (umask 077; : >"$d/clean"); fi
   cd "$3" || { rm -rf "$d"; exit 7; }
   sh=$(command -v bash || command -v sh)
   BUDDY_SHELL=$2; export BUDDY_SHELL

@@ -65,7 +65,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
   };
 
   return {
-    async start(command, { signal } = {}) {
+    async start(command, { signal, unasked } = {}) {
       if (command.trim() === "") throw new BuddyError("target", "the command is empty");
       if (command.includes("\0")) throw new BuddyError("target", "a command cannot contain a NUL byte");
       const id = `sh-${randomBytes(4).toString("hex")}`;
@@ -73,7 +73,16 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
       const cap = String(Math.max(1, Math.ceil(options.timeoutMs / 1000)));
       signal?.throwIfAborted();
       const starting = transport.run(START, {
-        args: [base, folder, id, options.cwd(), cap, String(startedAt), options.environment?.() ?? ""],
+        args: [
+          base,
+          folder,
+          id,
+          options.cwd(),
+          cap,
+          String(startedAt),
+          options.environment?.() ?? "",
+          unasked === true ? "1" : "",
+        ],
         input: command.endsWith("\n") ? command : `${command}\n`,
       });
       const result = await unlessAborted(signal, starting).catch((error: unknown) => {

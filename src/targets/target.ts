@@ -382,7 +382,8 @@ export interface FileMode {
 }
 
 export interface BackgroundShells {
-  start(command: string, options?: { signal?: AbortSignal }): Promise<BackgroundShell>;
+  /** `unasked`: nobody was asked, because the text only reads. */
+  start(command: string, options?: { signal?: AbortSignal; unasked?: boolean }): Promise<BackgroundShell>;
   /** New output since the last look; with a filter since the last look with the same one. */
   output(id: string, options?: { filter?: string; limit?: number }): Promise<BackgroundOutput>;
   /** Ends it and everything it started. One that has ended already is left alone, and so is what it left running. */

@@ -77,7 +77,10 @@ async function background(args: RunShellInput, target: Target, context: ToolCont
   if (args.session !== undefined || args.pane !== undefined) {
     return failed("background shells run outside tmux: leave out session and pane, or use wait=false in that pane.");
   }
-  const shell = await target.background.start(args.command, { signal: context.signal });
+  const shell = await target.background.start(args.command, {
+    signal: context.signal,
+    unasked: context.unasked !== undefined,
+  });
   return {
     ok: true,
     outcome: "background",

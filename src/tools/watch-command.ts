@@ -1,5 +1,5 @@
 /** Follows a command that runs in a shell and tells how it ended. */
-import type { RunOptions, Shell, Target } from "../targets/target.ts";
+import type { RunOptions, RunResult, Shell, Target } from "../targets/target.ts";
 import { outcomeText } from "./outcome-text.ts";
 import type { ToolContext, ToolResult } from "./tool.ts";
 
@@ -11,12 +11,13 @@ export async function runAndWatch(
   context: ToolContext,
 ): Promise<ToolResult> {
   const { unasked, onlyIn } = context;
-  const result = await shell.run(command, {
+  const ran = await shell.run(command, {
     ...wait,
     ...following(target, context),
     ...(unasked === undefined ? {} : { unasked }),
     ...(onlyIn === undefined ? {} : { onlyIn }),
   });
+  const result = unasked?.inRoom === true ? withRoomNote(ran) : ran;
   const waitMs = "waitMs" in wait ? wait.waitMs : 0;
   const reported = outcomeText(result, {
     waitMs,
@@ -29,6 +30,17 @@ export async function runAndWatch(
   const ended = `[command sent, not waited for]\nIt has ended already with exit code ${result.outcome.code}:\n`;
   return { ...reported, result: ended + String(reported.result) };
 }
+
+/** A program that keeps temporary files fails where nothing can be written: the model learns how to have it run elsewhere. */
+function withRoomNote(result: RunResult): RunResult {
+  const { output, stderr } = result;
+  const text = [output.head, output.tail, stderr?.head, stderr?.tail].join("\n");
+  return /Read-only file system/.test(text) ? { ...result, notes: [...result.notes, READ_ONLY] } : result;
+}
+
+const READ_ONLY =
+  "it ran unasked, where every file system is read-only; if it has to write, even a temporary file, " +
+  "declare mutation=true and the operator is asked";
 
 /** The same for a command that an earlier call left running. */
 export async function waitAgain(

@@ -389,3 +389,23 @@ describe("the private directory", () => {
     await expect(shells.start("echo x")).rejects.toThrow("no private directory");
   });
 });
+
+test("what nobody was asked about takes no functions and no start-up file from the environment", async () => {
+  const before = { ...process.env };
+  process.env["BASH_FUNC_ls%%"] = "() { echo hijacked; }";
+  try {
+    await using transport = new LocalTransport({ cwd: "/" });
+    const shells = backgroundShells(transport, { cwd: () => "/", timeoutMs: 60_000 });
+    const { id } = await shells.start("ls -d /etc", { unasked: true });
+    let text = "";
+    await until(async () => {
+      const look = await shells.output(id);
+      text += look.stdout;
+      return look.status !== "running";
+    }, "its end");
+    expect(text).toBe("/etc\n");
+  } finally {
+    delete process.env["BASH_FUNC_ls%%"];
+    Object.assign(process.env, before);
+  }
+});

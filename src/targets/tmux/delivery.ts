@@ -88,7 +88,8 @@ function deliverClean(command: string, tag: number, place: DeliveryTarget, clean
       shown: false,
     };
   }
-  const run = place.shell === "fish" ? putFile(file("run"), `${lines}\nexit $__buddy_code\n`) : [];
+  const run =
+    place.shell === "fish" ? putFile(file("run"), `{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n`) : [];
   return {
     lines: [
       ...run,
@@ -116,7 +117,7 @@ function cleanSource(
     case "fish":
       // fish draws every line that it runs: this one is drawn over.
       return `printf '\\033[1A\\r\\033[J[buddy %s: %s] %s\\n' $__buddy_id $__buddy_code ${fishQuote(excerpt(command))}; ${shown}
-/bin/sh ${fishQuote(file("run"))} 9>&2 2>/dev/null
+/bin/sh ${fishQuote(file("run"))}
 set -l code $status
 set -l to
 set -l more
