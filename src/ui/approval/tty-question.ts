@@ -7,7 +7,8 @@ import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.
 import { SCROLL_OFF, SCROLL_ON, ScrollView } from "../terminal/scroll-view.ts";
 import { TerminalKeys } from "../terminal/terminal-keys.ts";
 import { type Theme, theme } from "../theme.ts";
-import { answeredLine, ApprovalPrompt } from "./approval-prompt.ts";
+import { ApprovalPrompt } from "./approval-prompt.ts";
+import { answeredLine } from "./question-text.ts";
 
 /** Answers `nobody` where there is no terminal or we are not in its foreground. */
 export async function askOnTerminal(

@@ -14,6 +14,7 @@ import { Transcript } from "../transcript/transcript.ts";
 import type { ReplHost, WorkInFlight } from "./host.ts";
 import { planRows, planSteps, type PlanStep } from "./plan.ts";
 import { promptText } from "./prompt.ts";
+import { replHint } from "./repl-hint.ts";
 import type { ReplScreen } from "./screen.ts";
 import { droppedWords, TaskView } from "./task-view.ts";
 import { attachLines, welcome } from "./welcome.ts";
@@ -426,17 +427,6 @@ export class Repl implements CommandScreen {
     this.transcript.say(attachLines(attach, this.columns, this.style), "welcome");
     this.#screen.refresh();
   }
-}
-
-/** Hints are written for the command line; inside the REPL its own commands do the same. */
-export function replHint(hint: string, profile: string): string {
-  return hint
-    .replace(/\bbuddy login(?= [\w.-]+)/g, "/login")
-    .replace(/\bbuddy login\b/g, `/login ${profile}`)
-    .replace(/\bbuddy sessions\b(?! --| \w)/g, "/session")
-    .replace(/\bbuddy resume\b/g, "/resume")
-    .replace(/\bbuddy models\b/g, "/model")
-    .replace(/(?:, )?(?<![\w-])--model(?: \S+)?(?=[\s,.;)]|$)/g, (flag) => (flag.startsWith(",") ? "" : "/model"));
 }
 
 const TWICE_MS = 2000;

@@ -1,0 +1,72 @@
+/** The words of a question and of its answer, as rows of text. */
+import { clip } from "../../lib/graphemes.ts";
+import type { ApprovalAnswer, ApprovalRequest, Stated } from "../../policy/approvals.ts";
+import { showText } from "../../policy/terminal-text.ts";
+import type { Theme } from "../theme.ts";
+import { oneLine } from "../transcript/tool-view.ts";
+
+/** What the scrollback keeps of a question: the command, on one line, and what became of it. */
+export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, style: Theme, columns: number): string {
+  const where = showText(request.where, { mode: "line" });
+  const [first, ...rest] = showText(answer.kind === "edit" ? answer.command : request.action, {
+    mode: "command",
+  }).split("\n");
+  const more = rest.length > 0 ? ` …${rest.length} more line${rest.length === 1 ? "" : "s"}` : "";
+  const sign = request.write === undefined ? "$" : ":";
+  const decision = decisionWords(answer, style);
+  const room = Math.max(20, columns - Bun.stringWidth(decision) - Bun.stringWidth(more) - 4);
+  return `${style.grey(`${clip(`${where}${sign} ${first}`, room)}${more} --`)} ${decision}`;
+}
+
+function decisionWords(answer: ApprovalAnswer, style: Theme): string {
+  switch (answer.kind) {
+    case "yes":
+      return style.ok("approved");
+    case "always":
+      return style.ok("approved; similar commands allowed this session");
+    case "edit":
+      return style.ok("edited");
+    case "no":
+      if (answer.stop === true) return style.removed("denied; task stopped");
+      return style.removed(answer.reason ? `denied: ${oneLine(answer.reason)}` : "denied");
+    case "cancelled":
+      return style.grey("withdrawn");
+    case "nobody":
+      return style.grey("no one answered");
+  }
+}
+
+/** Wrapped with the rest set in a little, and cut behind so many rows. */
+export function inRows(text: string, columns: number, most: number): string[] {
+  if (!Number.isFinite(columns) || Bun.stringWidth(text) <= columns) return [text];
+  const [first = "", ...rest] = Bun.wrapAnsi(text, Math.max(8, columns - 4), { hard: true, trim: false }).split("\n");
+  const rows = [first, ...rest.map((row) => `    ${row.replace(/^((?:\x1b\[[0-9;]*m)*) +/, "$1")}`)];
+  if (rows.length <= most) return rows;
+  return [...rows.slice(0, most - 1), clip(`${rows[most - 1]}…`, columns)];
+}
+
+export function listed(letters: readonly string[]): string {
+  const shown = letters.filter((letter) => letter !== "h");
+  return `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
+}
+
+export function stated(what: Stated | undefined): string {
+  if (what === undefined) return "nothing";
+  return [what.risk, ...(what.mutation ? ["makes changes"] : []), ...(what.privesc ? ["as root"] : [])].join(", ");
+}
+
+/** Whom sudo and its like run a command as; a guess for the words of the question only. */
+export function privilegedUser(command: string): string {
+  const user = /\b(?:sudo|doas|runuser)\b[^|;&]*?\s(?:-u|--user)[= ]?\s*([\w.-]+)/.exec(command)?.[1];
+  return user === undefined ? "root" : oneLine(user);
+}
+
+export const KEY_NAMES: Readonly<Record<string, string>> = {
+  y: "yes",
+  n: "no",
+  a: "always",
+  e: "edit",
+  v: "view",
+  s: "stop",
+  "?": "help",
+};

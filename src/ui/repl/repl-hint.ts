@@ -1,0 +1,11 @@
+/** What to do about an error, with the commands of the REPL. */
+/** Hints are written for the command line; inside the REPL its own commands do the same. */
+export function replHint(hint: string, profile: string): string {
+  return hint
+    .replace(/\bbuddy login(?= [\w.-]+)/g, "/login")
+    .replace(/\bbuddy login\b/g, `/login ${profile}`)
+    .replace(/\bbuddy sessions\b(?! --| \w)/g, "/session")
+    .replace(/\bbuddy resume\b/g, "/resume")
+    .replace(/\bbuddy models\b/g, "/model")
+    .replace(/(?:, )?(?<![\w-])--model(?: \S+)?(?=[\s,.;)]|$)/g, (flag) => (flag.startsWith(",") ? "" : "/model"));
+}
