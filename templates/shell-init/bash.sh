@@ -50,7 +50,7 @@ __buddy_before() {
   __buddy_code=$?
   if [ -n "$__buddy_result" ]; then __buddy_code=$__buddy_result __buddy_result=; fi
   __buddy_id=$((__buddy_id + 1)) __buddy_more=0 __buddy_mend=
-  # After `exec >file` or `exec 2>file` nobody would see prompts and marks: the terminal is put back.
+  # After `exec >file` or `exec 2>file` prompts and marks would be hidden: the terminal is put back.
   [ -t 1 ] || exec >/dev/tty
   [ -t 9 ] || __buddy_mend=__buddy_stderr
   if [ -n "$__buddy_changes" ]; then __buddy_save; fi
@@ -115,7 +115,7 @@ __buddy_take() {
   printf '\033]7771;%s;T;%s;%s\a' "$__buddy_key" "$tag" "${READLINE_LINE//[[:cntrl:]]/ }"
   { IFS= read -r for; IFS= read -r -d '' shown; } 2>/dev/null <"$__buddy_run/$__buddy_pane.shown"
   if [ -n "$tag" ] && [ "$for" = "$tag" ]; then
-    # The operator sees the text that runs, not how it is started: readline draws that line where nobody sees it.
+    # The operator sees the text that runs, not how it is started: readline draws that line unseen.
     : >|"$__buddy_run/$__buddy_pane.shown"
     __buddy_show "$shown"
     exec 2>/dev/null
@@ -181,7 +181,7 @@ $after"
   fi
 }
 
-# Without PS0 the start of a command cannot be told: its lines are typed, and tell it themselves.
+# Without PS0 the start of a command cannot be reported: its lines are typed, and report it themselves.
 if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -ge 44 ] && ! __buddy_is_fixed PS0; then
   for __buddy_file in emacs-standard vi-insert vi-command; do
     bind -m "$__buddy_file" -x '"\e[7771~": __buddy_take' 2>/dev/null

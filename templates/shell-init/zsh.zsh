@@ -16,7 +16,7 @@ __buddy_before() { {
   emulate -L zsh; setopt noxtrace
   __buddy_code=code
   (( __buddy_id++ ))
-  # After `exec >file` or `exec 2>file` nobody would see marks and output: the terminal is put back.
+  # After `exec >file` or `exec 2>file` marks and output would be hidden: the terminal is put back.
   [[ -t 1 ]] || exec >/dev/tty
   [[ -n $__buddy_changes ]] && __buddy_save
   local mark="$__buddy_key;P;$__buddy_id;$code;$__buddy_tag;$PWD"

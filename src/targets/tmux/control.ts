@@ -171,7 +171,7 @@ export class ControlClient {
         this.#stderr = (this.#stderr + decoder.decode(chunk, { stream: true })).slice(-4096);
       }
     } catch {
-      // The end of stdout tells what there is to tell.
+      // The end of stdout says all there is to say.
     }
   }
 

@@ -63,7 +63,7 @@ export class ManagedPanes implements Panes {
       return await this.#adopt(session, SHARED, row, isNew);
     } catch (error) {
       if (error instanceof NoPrompt) return this.#withoutStartUpFiles(session, row);
-      // What was wrong when an earlier buddy was here may be mended by now.
+      // What was wrong when an earlier buddy was here may be corrected by now.
       if (error instanceof NoShell && !isNew) return this.#anew(session, row);
       throw error;
     }
@@ -127,7 +127,7 @@ export class ManagedPanes implements Panes {
       });
     }
     if (!(await this.#managedSessions()).includes(full)) {
-      throw new BuddyError("tool", `${JSON.stringify(name)} is no session that buddy manages`, {
+      throw new BuddyError("tool", `${JSON.stringify(name)} is not a session that buddy manages`, {
         hint: `Managed sessions: ${(await this.#managedSessions()).join(", ")}.`,
       });
     }
@@ -277,7 +277,7 @@ export class ManagedPanes implements Panes {
     const session = full === this.session ? this.#default : this.#sessions.get(full);
     if (session?.connected === true) return session;
     if (full !== this.session && !(await this.#managedSessions()).includes(full)) {
-      throw new BuddyError("tool", `${JSON.stringify(name)} is no session that buddy manages`, {
+      throw new BuddyError("tool", `${JSON.stringify(name)} is not a session that buddy manages`, {
         hint: `Managed sessions: ${(await this.#managedSessions()).join(", ")}.`,
       });
     }

@@ -115,7 +115,7 @@ export function parseMark(text: string): Mark | undefined {
   return undefined;
 }
 
-/** The copy of the last mark that tmux itself remembers (OSC 7, `#{pane_path}`): the state of a pane nobody listened to. */
+/** The copy of the last mark that tmux itself remembers (OSC 7, `#{pane_path}`): the state of a pane without a listener. */
 export function parseRemembered(path: string, key: string): Mark | undefined {
   const prefix = `buddy;${key};`;
   return path.startsWith(prefix) ? parseMark(path.slice(prefix.length)) : undefined;
@@ -145,7 +145,7 @@ export function visiblePrompts(lines: readonly string[]): VisiblePrompt[] {
 export type CapturedCommand =
   | { readonly kind: "ended"; readonly code: number; readonly output: string }
   | { readonly kind: "running"; readonly output: string }
-  /** The screen does not tell: better an error than somebody else's output. */
+  /** The screen does not show it: better an error than another command's output. */
   | { readonly kind: "unclear"; readonly why: string };
 
 /** What the command typed at prompt `id` printed, read from a captured screen. */
@@ -162,7 +162,7 @@ export function commandAfterPrompt(captured: string, id: number): CapturedComman
   if (end === undefined && jumped !== undefined) {
     return {
       kind: "unclear",
-      why: `prompt ids jump from ${id} to ${jumped.id}: somebody else's command ran in between`,
+      why: `prompt ids jump from ${id} to ${jumped.id}: another command ran in between`,
     };
   }
   const from = start.line + 1;

@@ -1,7 +1,6 @@
 /** The state of a pane: what its shell is at, which command runs, what the operator did. All transitions are in this file. */
 import { Condition } from "../../lib/condition.ts";
 import type { OutputStore } from "../output/output-store.ts";
-import { ScreenText } from "../output/screen-text.ts";
 import type { RunOutcome, TargetNotice } from "../target.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
@@ -9,6 +8,7 @@ import type { PaneRow } from "./pane-rows.ts";
 import type { ForegroundState } from "./probe.ts";
 import { adoptCommand, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
 import type { RunningCommand } from "./running-command.ts";
+import { isTerminalReply, OWN_SCRIPT, TypedLine } from "./typed-line.ts";
 
 export type ShellPhase =
   /** No mark has come yet, or a new shell is coming up. */
@@ -126,7 +126,7 @@ export class PaneState {
     return this.#editor;
   }
 
-  /** A line was entered that no start mark followed: in shells without hooks only a look tells what runs. */
+  /** A line was entered that no start mark followed: in shells without hooks only a look shows what runs. */
   get unsure(): boolean {
     return this.#unsure;
   }
@@ -198,7 +198,7 @@ export class PaneState {
     this.changes.changed();
   }
 
-  /** A look at the foreground, where no mark tells. */
+  /** A look at the foreground, where no mark shows it. */
   lookedAt(seen: ForegroundState): void {
     if (this.#phase === "starting") this.#phase = seen.shellItself && seen.doing !== "working" ? "ready" : "running";
   }
@@ -246,7 +246,7 @@ export class PaneState {
     this.#modelTyped = true;
   }
 
-  /** A look told that the shell itself is in the foreground. */
+  /** A look showed that the shell itself is in the foreground. */
   sure(): void {
     this.#unsure = false;
   }
@@ -488,41 +488,7 @@ export class PaneState {
   }
 }
 
-/**
- * What a terminal answers to a program that asked (device attributes, cursor position, colours, versions), as it is left in
- * a line when the program did not read it: after binary data was printed, say.
- */
-function isTerminalReply(line: string): boolean {
-  const rest = line.replace(/\d*;?rgb:[\da-f/]+|>\|tmux [\w.-]+/g, "0c").trim();
-  // The line editor has swallowed parts of them.
-  return /\d[cRnty]/.test(rest) && /^[\d;?>=cRntyGP^[\]\\\s]+$/.test(rest);
-}
-
-/** How buddy itself runs a script, in a shell that cannot be given a line. */
-const OWN_SCRIPT = /^\. \S*\/buddy[-/]\S*\/\d+\.sh'?$/;
-
 /** A command as it is named in a sentence. */
 export function clip(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
-}
-
-const MAX_TYPED_BYTES = 8192;
-
-/** A line being typed at a prompt, as the screen shows it. */
-class TypedLine {
-  #bytes = 0;
-  readonly #screen = new ScreenText(() => {});
-
-  write(bytes: Buffer): void {
-    this.#bytes += bytes.length;
-    if (this.#bytes < MAX_TYPED_BYTES) this.#screen.write(bytes);
-  }
-
-  text(): string {
-    return this.#screen.pending().split("\n").join(" ").trim();
-  }
-
-  firstLine(): string {
-    return this.#screen.pending().split("\n")[0]?.trim() ?? "";
-  }
 }

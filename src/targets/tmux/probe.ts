@@ -1,4 +1,4 @@
-/** What a silent pane is doing: working, or waiting for somebody to type. */
+/** What a silent pane is doing: working, or waiting for input. */
 import { words } from "../../lib/words.ts";
 import type { Transport } from "../target.ts";
 

@@ -139,11 +139,11 @@ function snapshotOf([path, place, screen]: readonly Reply[], key: string): PaneS
 export interface AfterGap {
   /** The marks to act on, oldest first: those that came, and the one that tmux remembers when none of them is newer. */
   readonly marks: readonly Mark[];
-  /** It ended unheard, and others ran since: no mark tells any more. */
+  /** It ended unheard, and others ran since: no mark shows it any more. */
   readonly ended?: RunOutcome;
 }
 
-/** What a pane shows after a gap: fills in what its command has missed, and tells whether that has ended. */
+/** What a pane shows after a gap: fills in what its command has missed, and says whether that has ended. */
 export function takeApart(
   command: RunningCommand | undefined,
   snapshot: PaneSnapshot,
@@ -158,8 +158,8 @@ export function takeApart(
   if (command.phase !== "started") return { marks };
   fillGap(command, snapshot, why);
   command.outputBegins();
-  const told = marks.some((one) => one.kind === "shell-ended" || (one.kind === "prompt" && isOurs(one)));
-  if (told) return { marks };
+  const reported = marks.some((one) => one.kind === "shell-ended" || (one.kind === "prompt" && isOurs(one)));
+  if (reported) return { marks };
   const end = commandAfterPrompt(snapshot.lines.join("\n"), command.promptId);
   if (mark === undefined && end.kind === "ended") return { marks, ended: { kind: "exited", code: end.code } };
   const another = (mark?.kind === "prompt" || mark?.kind === "started") && !isOurs(mark);
@@ -168,7 +168,7 @@ export function takeApart(
   return { marks, ended };
 }
 
-/** What tmux remembers, and no mark that came has told. */
+/** What tmux remembers, and no mark that came has shown. */
 function isNews(mark: Mark, heard: readonly Mark[], command: RunningCommand | undefined): boolean {
   switch (mark.kind) {
     case "prompt":
@@ -178,14 +178,14 @@ function isNews(mark: Mark, heard: readonly Mark[], command: RunningCommand | un
     case "gave-up":
       return !heard.some((one) => one.kind === "gave-up");
     case "shell-ended":
-      // Of a shell that nobody was using it is no news: another one is coming up.
+      // Of a shell that was not in use this is not news: another one is coming up.
       return command?.phase === "started" && !heard.some((one) => one.kind === "shell-ended");
     default:
       return false;
   }
 }
 
-const UNHEARD = "it ended while nobody listened, and its exit code is not known";
+const UNHEARD = "it ended while the connection was down, and its exit code is not known";
 
 /** A command that a buddy before this one started and that still runs: it can be waited for. */
 export function adoptCommand(tag: number, { lines }: PaneSnapshot, outputStore: OutputStore): RunningCommand {

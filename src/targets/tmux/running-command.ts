@@ -27,7 +27,7 @@ export class RunningCommand {
   attempts = 0;
   /** Number in the visible prompt where it was entered. */
   promptId = 0;
-  /** Prompts that were drawn while it ran and told no end. */
+  /** Prompts that were drawn while it ran and showed no end. */
   promptsWithoutMark = 0;
   lastActivity = performance.now();
   /** Output begins behind the text that is shown to the operator. */

@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { within } from "../../lib/within.ts";
 import { PermanentRefusal, SessionGone, TmuxUnusable } from "../errors.ts";
-import { quote } from "../quote.ts";
 import type { TargetNotice, Transport } from "../target.ts";
 import { attachScript, type PaneShell } from "./bootstrap.ts";
 import { ControlClient, type Reply, tmuxQuote } from "./control.ts";
@@ -14,12 +13,12 @@ import {
   freeName,
   isHeld,
   lastClaim,
-  LIST_OWNERS,
   ownCommands,
   ownMark,
   releaseCommands,
 } from "./owner.ts";
 import { PREPARE, prepareArguments } from "./session-files.ts";
+import { endWhenIdle, lookAtSession, restoreSize, type SessionLook } from "./session-look.ts";
 
 export interface TmuxSessionOptions {
   readonly transport: Transport;
@@ -48,25 +47,9 @@ export interface PaneSink {
   paused(): void;
 }
 
-/** What there is of a session when a client has attached. */
-interface SessionLook {
-  readonly managed: boolean;
-  readonly key: string;
-  readonly hasTimer: boolean;
-  readonly claim: Claim;
-  readonly panes: readonly PaneRow[];
-  /** Process numbers of all clients of the server. */
-  readonly attached: ReadonlySet<string>;
-  /** Sessions of the server and who has them. */
-  readonly owners: readonly string[];
-}
-
 /** How long tmux may take to answer when a session is opened, and when that is said to take long. */
 const ATTACH_MS = 10_000;
 const SLOW_MS = 3000;
-/** Of windows that no client looks at, as attach.sh makes them. */
-const WIDTH = 200;
-const HEIGHT = 50;
 const OPEN_ATTEMPTS = 4;
 const OPEN_AGAIN_MS = 100;
 const HEARTBEAT_MS = 3000;
@@ -84,7 +67,7 @@ export class TmuxSession {
   readonly #mark = ownMark();
   #claim = 0;
   readonly #sinks = new Map<string, PaneSink>();
-  /** Output of panes that nobody follows yet: a new pane speaks before its number is known. */
+  /** Output of panes without a follower yet: a new pane speaks before its number is known. */
   readonly #early = new Map<string, Buffer[]>();
   #client: ControlClient | undefined;
   #clientPid = 0;
@@ -142,7 +125,7 @@ export class TmuxSession {
     return this.#client !== undefined && !this.#client.closed;
   }
 
-  /** Attaches, making the session when there is none; tells whether it was made. */
+  /** Attaches, making the session when there is none; returns whether it was made. */
   open(): Promise<boolean> {
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
     return this.#opening;
@@ -234,8 +217,10 @@ export class TmuxSession {
     }
     if (seen.key === "") await this.#markSession(client, seen.panes[0]);
     else await this.#keepKey(seen.key);
-    void client.send(this.#endWhenIdle(seen.hasTimer)).catch(() => {});
-    this.#restoreSize(client);
+    const { idleMs = 0, transport } = this.options;
+    const idle = { ms: idleMs, directory: this.#directory, tmux: transport.facts.programs["tmux"] ?? "tmux" };
+    void client.send(endWhenIdle(seen, idle)).catch(() => {});
+    restoreSize(client, this.#id);
     return { fresh: seen.key === "" };
   }
 
@@ -260,73 +245,10 @@ export class TmuxSession {
   }
 
   async #lookAtSession(client: ControlClient, created: boolean): Promise<SessionLook> {
-    const replies = await client.send([
-      ...(created ? [claimCommand({ number: 0, value: "" }, this.#mark)] : []),
-      "display-message -p '#{session_id}|#{client_pid}'",
-      "show-options",
-      `list-panes -s -F '${PANE_FORMAT}'`,
-      "list-clients -F '#{client_pid}'",
-      LIST_OWNERS,
-    ]);
-    const [ids, options = [], panes = [], clients, owners = []] = replies.slice(-5).map((reply) => reply.lines);
-    const [id = "", pid] = ids?.[0]?.split("|") ?? [];
-    this.#id = id;
-    this.#clientPid = Number(pid) || 0;
-    return {
-      managed: options.some((line) => /^@buddy_managed "?1"?$/.test(line)),
-      key: /^@buddy_key "?(\w+)"?$/m.exec(options.join("\n"))?.[1] ?? "",
-      hasTimer: options.some((line) => line.startsWith("@buddy_timer")),
-      claim: lastClaim(options),
-      panes: parsePanes(panes),
-      attached: new Set(clients),
-      owners,
-    };
-  }
-
-  /** A timer of tmux itself, which is there also when no buddy is. */
-  #endWhenIdle(hasTimer: boolean): string[] {
-    const { idleMs = 0, transport } = this.options;
-    const seconds = Math.ceil(idleMs / 1000);
-    const words = [`${this.#directory}/idle.sh`, transport.facts.programs["tmux"] ?? "tmux"].map(quote).join(" ");
-    const run = `sh ${words} '#{socket_path}' '${this.#id}'`;
-    return [
-      `set-option @buddy_idle ${seconds}`,
-      "set-option -q -u @buddy_unused",
-      ...(hasTimer || seconds === 0
-        ? []
-        : [
-            "set-option @buddy_timer 1",
-            // `$` of the id and the quotes are for the shell; tmux would expand them in double quotes.
-            `run-shell -b -d ${Math.min(seconds, 3600)} ${tmuxQuote(run)}`,
-          ]),
-    ];
-  }
-
-  /** A client of another size has gone, and windows keep its size: they get their own back. */
-  #restoreSize(client: ControlClient): void {
-    const taken = (replies: readonly Reply[]) => {
-      const [clients, windows] = replies.map((reply) => reply.lines);
-      if (clients?.some((line) => line === `${this.#id}|0`) !== false) return;
-      const changed = windows?.filter((line) => !line.endsWith(`|${WIDTH}x${HEIGHT}`)) ?? [];
-      if (changed.length === 0) return;
-      // Set by hand a size stays for ever: the option goes again, so that the next client gets its own.
-      const commands = changed
-        .map((line) => line.split("|")[0] ?? "")
-        .flatMap((id) => [
-          `resize-window -t ${id} -x ${WIDTH} -y ${HEIGHT}`,
-          `set-option -w -q -u -t ${id} window-size`,
-        ]);
-      void client.send(commands).catch(() => {});
-    };
-    void client
-      .send(
-        [
-          "list-clients -F '#{session_id}|#{client_control_mode}'",
-          `list-windows -t ${this.target} -F '#{window_id}|#{window_width}x#{window_height}'`,
-        ],
-        taken,
-      )
-      .catch(() => {});
+    const seen = await lookAtSession(client, created ? [claimCommand({ number: 0, value: "" }, this.#mark)] : []);
+    this.#id = seen.id;
+    this.#clientPid = seen.clientPid;
+    return seen;
   }
 
   #moveTo(name: string): void {
@@ -437,13 +359,13 @@ export class TmuxSession {
       void this.#client?.send([`refresh-client -A ${tmuxQuote(`${subject}:continue`)}`]).catch(() => {});
       this.#sinks.get(subject)?.paused();
     } else if (kind === "%client-detached" || kind === "%client-session-changed") {
-      if (this.#client !== undefined) this.#restoreSize(this.#client);
+      if (this.#client !== undefined) restoreSize(this.#client, this.#id);
     } else if (kind !== undefined && /^%(unlinked-)?window-close|^%layout-change|^%sessions-changed/.test(kind)) {
       void this.#checkPanes();
     }
   }
 
-  /** `display-message -t` succeeds for a pane that is gone; only the list tells. */
+  /** `display-message -t` succeeds for a pane that is gone; only the list shows it. */
   async #checkPanes(): Promise<void> {
     if (this.#sinks.size === 0 || !this.connected) return;
     const [reply] = await this.#connectedClient()
@@ -532,7 +454,7 @@ export class TmuxSession {
     for (const sink of sinks) sink.gone(why);
   }
 
-  /** A black hole gives no error: only silence after a question tells. */
+  /** A black hole gives no error: only silence after a question shows it. */
   #watch(): void {
     clearInterval(this.#heartbeat);
     if (this.options.transport.kind === "local" && this.options.heartbeatMs === undefined) return;

@@ -14,7 +14,7 @@ const QUIET_MS = 300;
 const MAX_QUIET_MS = 1200;
 /** Between two looks that have to agree. */
 const AGAIN_MS = 100;
-/** A full-screen program is told after this even when it keeps drawing. */
+/** A full-screen program is reported after this even when it keeps drawing. */
 const FULL_SCREEN_MS = 1000;
 /** fish has no second prompt: it just waits for the rest of the line. */
 const UNSTARTED_MS = 1500;
@@ -88,7 +88,7 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
       options.onWaiting?.(waiting);
       return waiting;
     }
-    // Nothing is typed and nothing is read: the operator answers in the pane, and the command goes on.
+    // Nothing is typed and nothing is read: the operator answers in the pane, and the command continues.
     if (told !== waiting.program) options.onWaiting?.(waiting);
     told = waiting.program;
     pause = MAX_QUIET_MS;

@@ -174,7 +174,7 @@ describe("exec", () => {
         call("tmux-kill-session", { session: "nosuch", ...DECLARED }),
       );
       expect(more).toContain("limit is 1");
-      expect(unknown).toContain("no session that buddy manages");
+      expect(unknown).toContain("not a session that buddy manages");
     });
 
     test("a pane is created once and ended", async () => {

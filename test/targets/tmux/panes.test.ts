@@ -204,10 +204,10 @@ describe("panes", () => {
     const work = await panes.pane({ session: "work" });
     expect(text(await work.run("echo in work"))).toBe("in work\n");
     expect((await panes.list()).map((one) => `${one.session}/${one.pane}`)).toContain("buddy-lab-work/shared");
-    expect(await refused(panes.killSession("lab"))).toContain("no session that buddy manages");
+    expect(await refused(panes.killSession("lab"))).toContain("not a session that buddy manages");
     expect(await refused(panes.killSession("buddy-lab"))).toContain("default session");
     await panes.killSession("work");
-    expect(await refused(panes.pane({ session: "work" }))).toContain("no session that buddy manages");
+    expect(await refused(panes.pane({ session: "work" }))).toContain("not a session that buddy manages");
   });
 
   test("of the operator can be looked at, not changed", async () => {
