@@ -40,3 +40,37 @@ test.each(["bash", "zsh", "fish", "dash", "mksh"])("%s", async (name) => {
   const except = ["app.json", "double", "single", "plain", `${run.session()}.json`];
   expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, except)).toEqual([]);
 });
+
+test("typed by its name into a program that asks for it", async () => {
+  await using here = new Here([
+    call("read_file", { path: "app.json" }),
+    shell('read -r answer; printf %s "$answer" > typed', { ...DECLARED, wait: 20 }),
+    call("send-keys", { literal_text: NAME, enter: true, ...DECLARED }),
+    call("shell_output", { wait: 20 }),
+    call("capture-pane", { start: "-" }),
+    { text: "done" },
+  ]);
+  here.write("cwd/app.json", JSON.stringify({ password: VALUE }));
+  const { run, events } = await here.turn({ tmux: true, approve: "all" });
+  expect(here.read("cwd/typed")).toBe(VALUE);
+  const texts = { events: JSON.stringify(events), model: JSON.stringify(here.model.requests) };
+  await run[Symbol.asyncDispose]();
+  const except = ["app.json", "typed", `${run.session()}.json`];
+  expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, except)).toEqual([]);
+});
+
+test("keys with a name ask even where nothing else does", async () => {
+  await using here = new Here(
+    [
+      call("read_file", { path: "app.json" }),
+      call("send-keys", { literal_text: `echo ${NAME}`, enter: true, ...DECLARED }),
+      { text: "done" },
+    ],
+    { config: '[tools]\nshell_confirm = false\nshell_allow = ["echo"]', answer: () => ({ kind: "no" }) },
+  );
+  here.write("cwd/app.json", JSON.stringify({ password: VALUE }));
+  await here.turn({ tmux: true });
+  expect(here.asked).toHaveLength(1);
+  expect(here.asked[0]?.action).toContain(NAME);
+  expect(JSON.stringify(here.asked)).not.toContain("p4$w0rd");
+});
