@@ -22,9 +22,9 @@ export interface ExecRig extends AsyncDisposable {
   ): Promise<{ code: number; events: ReturnType<typeof eventsOf>; stderr: string }>;
   /** The same in a terminal. `shell` runs a line with $BUDDY in it instead. */
   terminal(args: readonly string[], options?: { shell?: string; env?: Record<string, string> }): Promise<Pty>;
-  /** The payloads of all tool results that the model has got, in order. */
+  /** The payloads of all tool results that the model has got, in order, without the note on machine and directory. */
   results(): unknown[];
-  /** The last of them as text. */
+  /** The last of them as text, as the model has it. */
   lastResult(): string;
 }
 
@@ -34,6 +34,9 @@ export interface RigOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly api?: "completions" | "responses" | "anthropic";
 }
+
+/** Machine, directory and shell, where they are new to the model. */
+const NOTES = /(?:\n\n\[(?:target|directory|no tmux): [^\]]*\])+$/;
 
 export function execRig(turns: readonly Turn[] | Playbook, options: RigOptions = {}): ExecRig {
   const box = sandbox();
@@ -68,10 +71,11 @@ export function execRig(turns: readonly Turn[] | Playbook, options: RigOptions =
       throw new Error(`buddy exec ${args.join(" ")} did not end\n${stdout}\n${stderr}`);
     return { code, stdout, stderr };
   };
-  const results = () =>
+  const allResults = () =>
     (model.requests.at(-1)?.messages ?? [])
       .filter((message) => message.role === "tool")
       .map((message) => (JSON.parse(message.content) as { result: unknown }).result);
+  const results = () => allResults().map((one) => (typeof one === "string" ? one.replace(NOTES, "") : one));
   return {
     box,
     requests: model.requests,
@@ -88,7 +92,7 @@ export function execRig(turns: readonly Turn[] | Playbook, options: RigOptions =
     },
     results,
     lastResult: () => {
-      const last = results().at(-1);
+      const last = allResults().at(-1);
       return typeof last === "string" ? last : JSON.stringify(last);
     },
     async [Symbol.asyncDispose]() {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
@@ -183,44 +183,57 @@ describe("engines that do not help", () => {
   });
   afterAll(() => rmSync(bin, { recursive: true }));
 
-  /** A base whose PATH has only the directory, and whose shell cannot look elsewhere. */
-  async function find(script: string): Promise<unknown> {
-    await using base = new LocalTransport({});
-    const limited = new Proxy(base, {
-      get: (target, key) =>
-        key === "run"
-          ? (text: string, options: object) =>
-              target.run(`${script}\n${text.replace(/^PATH=.*$/m, `PATH=${bin}`)}`, options)
-          : Reflect.get(target, key, target),
-    });
-    return await findContainer(limited, "web").catch((error: unknown) => error);
+  /** Looks for a container where PATH has only that directory, with these engines in it. */
+  async function find(engines: Readonly<Record<string, string>>): Promise<unknown> {
+    for (const [name, body] of Object.entries(engines))
+      writeFileSync(join(bin, name), `#!${join(bin, "sh")}\n${body}\n`, { mode: 0o755 });
+    try {
+      await using base = new LocalTransport({});
+      const limited = new Proxy(base, {
+        get: (target, key) =>
+          key === "run"
+            ? (text: string, options: object) => target.run(text.replace(/^PATH=.*$/m, `PATH=${bin}`), options)
+            : Reflect.get(target, key, target),
+      });
+      return await findContainer(limited, "web").catch((error: unknown) => error);
+    } finally {
+      for (const name of Object.keys(engines)) rmSync(join(bin, name));
+    }
   }
 
   test("none is there", async () => {
-    const error = (await find("")) as BuddyError;
+    const error = (await find({})) as BuddyError;
     expect(error.message).toBe("neither docker nor podman is installed on this machine");
     expect(error.hint).toContain("apt install podman");
   });
 
   test("one that does not answer, or not to us", async () => {
-    const down =
-      'docker() { case $1 in --version) echo "Docker version 1" ;; *) echo "Cannot connect to the Docker daemon" >&2; return 1 ;; esac; }';
-    const error = (await find(down)) as BuddyError;
+    const down = (why: string) =>
+      `case $1 in --version) echo "Docker version 1" ;; *) echo "${why}" >&2; exit 1 ;; esac`;
+    const docker = down("Cannot connect to the Docker daemon");
+    const error = (await find({ docker })) as BuddyError;
     expect(error.message).toBe("docker does not answer on this machine: Cannot connect to the Docker daemon");
-    const denied = down.replace("Cannot connect to the Docker daemon", "permission denied while trying to connect");
-    expect(((await find(denied)) as BuddyError).hint).toContain("group docker");
+    const denied = down("permission denied while trying to connect");
+    expect(((await find({ docker: denied })) as BuddyError).hint).toContain("group docker");
     const podman =
-      'podman() { case $1 in ps) ;; --version) echo podman ;; *) echo "Error: no such container web" >&2; return 125 ;; esac; }';
-    expect(((await find(`${down}\n${podman}`)) as BuddyError).hint).toStartWith(
+      'case $1 in ps) ;; --version) echo podman ;; *) echo "Error: no such container web" >&2; exit 125 ;; esac';
+    expect(((await find({ docker, podman })) as BuddyError).hint).toStartWith(
       'podman answers, and has no container "web".',
     );
   });
 
+  test("one that is found and cannot be executed", async () => {
+    writeFileSync(join(bin, "docker"), "\u007fELF of another machine\0", { mode: 0o755 });
+    const error = (await find({})) as BuddyError;
+    rmSync(join(bin, "docker"));
+    expect(error.message).toContain("cannot be executed");
+  });
+
   test("nothing is running, or it keeps restarting", async () => {
     const none =
-      'docker() { case $1 in ps) ;; --version) echo Docker ;; *) echo "Error: No such container: web" >&2; return 1 ;; esac; }';
-    expect(((await find(none)) as BuddyError).hint).toBe("No container is running.");
-    const restarting = 'docker() { case $1 in --version) echo Docker ;; *) echo "abc restarting" ;; esac; }';
-    expect(((await find(restarting)) as BuddyError).hint).toContain("docker logs web");
+      'case $1 in ps) ;; --version) echo Docker ;; *) echo "Error: No such container: web" >&2; exit 1 ;; esac';
+    expect(((await find({ docker: none })) as BuddyError).hint).toBe("No container is running.");
+    const restarting = 'case $1 in --version) echo Docker ;; *) echo "abc restarting" ;; esac';
+    expect(((await find({ docker: restarting })) as BuddyError).hint).toContain("docker logs web");
   });
 });
