@@ -30,7 +30,7 @@ export async function browserFlow(options: FlowOptions): Promise<BrowserFlow> {
   arrived.promise.catch(() => undefined);
   const server = listen(options.ports, (request) => {
     const url = new URL(request.url);
-    if (url.pathname !== options.path) return page("Nothing to see here.", 404);
+    if (url.pathname !== options.path) return page("Not found.", 404);
     const code = url.searchParams.get("code");
     const error = url.searchParams.get("error");
     // Another page of this browser may call the port, too: only who knows the state is answered.

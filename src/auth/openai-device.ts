@@ -52,7 +52,7 @@ export class OpenAiDevice {
       await pause(Math.min(interval, left), signal);
       const look = json({ device_auth_id: code.deviceAuthId, user_code: code.userCode });
       const answer = await this.#post("/api/accounts/deviceauth/token", look, signal).catch((error: unknown) => {
-        // The user may be half way through in the browser: a connection that drops for a moment is no reason to start anew.
+        // The user may be half way through in the browser: a dropped connection does not end the sign-in.
         if (signal.aborted || ++misses > MOST_MISSES) throw error;
         return undefined;
       });
@@ -271,7 +271,7 @@ function unexpected(doing: string, status: number, body: Record<string, unknown>
   const error = errorCode(body);
   const detail = typeof error === "string" && /^[\w .-]{1,60}$/.test(error) ? `: ${error}` : "";
   return new BuddyError("auth", `${doing} failed (HTTP ${status}${detail})`, {
-    hint: "Try again in a while; if it stays, check that nothing between here and the sign-in server changes answers.",
+    hint: "Try again in a while; if it stays, check that no proxy on the way to the sign-in server changes answers.",
   });
 }
 

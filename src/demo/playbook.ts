@@ -35,7 +35,7 @@ export interface ScriptedReply {
   readonly usage?: ScriptedUsage | false;
   readonly quirks?: Quirks;
   readonly fault?: Fault | undefined;
-  /** Characters a delta; 24 unless told. */
+  /** Characters a delta; 24 by default. */
   readonly pieceChars?: number;
   /** The body is written in pieces of so many bytes, wherever that cuts. */
   readonly chunkBytes?: number;

@@ -40,7 +40,7 @@ export interface ModelOptions {
   readonly login?: TokenSource | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly query?: Readonly<Record<string, string>> | undefined;
-  /** Added to the body of every request; replaces what buddy puts there. */
+  /** Added to the body of every request; replaces what buddy sends. */
   readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
   /** For this endpoint, in place of the environment's. */
   readonly proxy?: string | undefined;

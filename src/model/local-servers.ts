@@ -25,7 +25,7 @@ const BUDGET_MS = 150;
 /** A list of models is short; port 8080 may belong to anything. */
 const MAX_BYTES = 1024 * 1024;
 
-/** Never throws: what does not answer in time, or not as a model server would, is not there. */
+/** Never throws: what does not answer in time, or not as a model server would, is left out. */
 export async function findLocalServers(
   candidates: readonly Candidate[] = USUAL,
   budgetMs = BUDGET_MS,

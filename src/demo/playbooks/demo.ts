@@ -40,7 +40,7 @@ const HELP = `I am buddy's built-in demo model: a script, not a language model. 
 - \`search: <words>\` searches the web
 - or ask about the disk, the memory, the processes, or this repository
 
-For real conversations choose a model: \`buddy login\`, a key in BUDDY_API_KEY, or a local server. \`buddy doctor\` tells what is there.`;
+For real conversations choose a model: \`buddy login\`, a key in BUDDY_API_KEY, or a local server. \`buddy doctor\` shows what works.`;
 
 /** The log of a session as the lines that say what was asked and done. */
 function summary(log: string): string {

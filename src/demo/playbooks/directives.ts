@@ -2,7 +2,7 @@
 import type { Call, Plan } from "./plan.ts";
 import type { Round } from "./rounds.ts";
 import { shellCall } from "./shell-call.ts";
-import { told } from "./result-words.ts";
+import { resultWords } from "./result-words.ts";
 
 export interface Directive {
   readonly verb: Verb;
@@ -21,7 +21,7 @@ export function ownWords(prompt: string): string {
   return prompt.split(ADDED, 1)[0] ?? "";
 }
 
-/** A command goes on to the next directive, so here-documents work; attached text is data. */
+/** A command continues to the next directive, so here-documents work; attached text is data. */
 export function directivesIn(prompt: string): Directive[] {
   const found: { verb: Verb; lines: string[] }[] = [];
   for (const line of ownWords(prompt).split("\n")) {
@@ -57,7 +57,7 @@ function answerFor({ verb, value }: Directive, round: Round): string {
   if (verb === "background" && typeof id === "string") {
     return `\`${value}\` runs in the background as ${id}, pid ${String(round.value["pid"])}; its output goes to ${String(round.value["output_file"])}.`;
   }
-  return told(TITLE[verb](value), round);
+  return resultWords(TITLE[verb](value), round);
 }
 
 const TITLE: Record<Verb, (value: string) => string> = {

@@ -2,7 +2,7 @@
 import type { Plan } from "./plan.ts";
 import type { Round } from "./rounds.ts";
 import { shellCall } from "./shell-call.ts";
-import { block, told } from "./result-words.ts";
+import { block, resultWords } from "./result-words.ts";
 
 export interface GuidedTask {
   readonly about: RegExp;
@@ -75,7 +75,7 @@ function diskWords(df: Round | undefined): string {
     if (!found || /^(tmpfs|devtmpfs|udev|shm|none|efivarfs)$/.test(found[1]!)) return [];
     return { size: found[2]!, used: found[3]!, free: found[4]!, percent: Number(found[5]), at: found[6]! };
   });
-  if (df.outcome !== "ok" || rows.length === 0) return told("`df -hP`", df);
+  if (df.outcome !== "ok" || rows.length === 0) return resultWords("`df -hP`", df);
   const fullest = rows.toSorted((a, b) => b.percent - a.percent).slice(0, 5);
   const lines = fullest.map(
     (row) => `- ${row.at} is ${row.percent} % full: ${row.used} of ${row.size} used, ${row.free} free`,
@@ -93,7 +93,8 @@ function memoryWords(round: Round | undefined): string {
   const row = (name: string) =>
     new RegExp(`^${name}:?\\s+(.*)$`, "m").exec(round.text)?.[1]?.trim().split(/\s+/).map(Number);
   const mem = row("Mem");
-  if (round.outcome !== "ok" || !mem || mem.length < 3) return told(`\`${String(round.args["command"])}\``, round);
+  if (round.outcome !== "ok" || !mem || mem.length < 3)
+    return resultWords(`\`${String(round.args["command"])}\``, round);
   const gib = (mib: number | undefined) => `${((mib ?? 0) / 1024).toFixed(1)} GiB`;
   const swap = row("Swap");
   const swapWords = swap?.[0] ? `Swap: ${gib(swap[1])} of ${gib(swap[0])} used.` : "There is no swap.";
@@ -121,9 +122,9 @@ function processWords(seen: readonly Round[]): string {
   const load = /load averages?:\s*([\d.,]+)[, ]+\s*([\d.,]+)[, ]+\s*([\d.,]+)/.exec(uptime.text);
   const loadWords = load
     ? `The load over 1, 5 and 15 minutes is ${load.slice(1).join(", ").replaceAll(",,", ",")}.`
-    : told("`uptime`", uptime);
+    : resultWords("`uptime`", uptime);
   const rows = processRows(ps);
-  if (rows.length === 0) return `${loadWords}\n\n${told("`ps`", plain ?? ps)}`;
+  if (rows.length === 0) return `${loadWords}\n\n${resultWords("`ps`", plain ?? ps)}`;
   const lines = rows.map(
     (row) => `- ${row.name} (pid ${row.pid}, ${row.user}): ${row.cpu} % CPU, ${row.memory} % memory`,
   );
@@ -137,9 +138,9 @@ function repositoryWords([status, log, files]: readonly Round[]): string {
     entries.length === 0
       ? "The directory is empty."
       : `${entries.length === 1 ? "One entry" : `${entries.length} entries`} here:\n\n${block(entries.join("\n"))}`;
-  const listing = files.outcome === "ok" ? named : told("`ls -1`", files);
+  const listing = files.outcome === "ok" ? named : resultWords("`ls -1`", files);
   if (status.outcome === "failed") return `This directory is not a git repository. ${listing}`;
-  if (status.outcome !== "ok") return told("`git status`", status);
+  if (status.outcome !== "ok") return resultWords("`git status`", status);
   const [first = "", ...changes] = status.text.trimEnd().split("\n");
   const branch = first.replace(/^## /, "").replace(/^No commits yet on /, "");
   const state =

@@ -42,7 +42,7 @@ export function follow(plans: readonly Plan[], rounds: readonly Round[], request
 }
 
 function notOffered(tool: string): string {
-  return `I would use the tool \`${tool}\` for that, but it is not offered here (switched off in the configuration, or not possible on this target).`;
+  return `I would use the tool \`${tool}\` for that, but it is not offered (switched off in the configuration, or not possible on this target).`;
 }
 
 /** Only fields the tool's schema knows are sent. */

@@ -1,7 +1,7 @@
 /** A tool's real result in plain words. */
 import type { Round } from "./rounds.ts";
 
-export function told(what: string, round: Round): string {
+export function resultWords(what: string, round: Round): string {
   const verb = VERB[round.tool] ?? "answered";
   switch (round.outcome) {
     case "ok":

@@ -23,7 +23,7 @@ export interface Exchange {
 }
 
 export interface ExchangeLimits {
-  /** Until the status line and headers are there. */
+  /** Until the status line and headers have come. */
   readonly headerMs: number;
   /** Between two bytes; comments and pings count. */
   readonly idleMs: number;
@@ -108,7 +108,7 @@ export async function* exchange(
 
 type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read">;
 
-/** Reads the few bytes after the closing event, so that the connection can be used again; a server that goes on is cut off. */
+/** Reads the few bytes after the closing event, so that the connection can be used again; a server that continues is cut off. */
 async function drain(reader: BodyReader, watchdog: Watchdog): Promise<void> {
   watchdog.endBy(250, "");
   try {

@@ -17,7 +17,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
   if (CERTIFICATE.test(code)) {
     return fail(
       "untrusted certificate",
-      `${at.host} shows a certificate that is not trusted here (${code})`,
+      `${at.host} shows a certificate that this machine does not trust (${code})`,
       false,
       "If a company proxy or a private CA is in between, name its certificate file in NODE_EXTRA_CA_CERTS.",
     );

@@ -36,7 +36,7 @@ export class Watchdog {
     this.#held = false;
   }
 
-  /** The reader is busy with what it got: until `alive` nobody expects anything of the server. */
+  /** The reader is busy with what it got: until `alive` the server may be silent. */
   hold(): void {
     this.#held = true;
   }

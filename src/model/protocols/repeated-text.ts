@@ -18,7 +18,7 @@ export class RepeatedText {
   learn(data: string, text: string): void {
     if (text === "" || this.#misses > MOST_MISSES || data.includes("\\")) return;
     const at = data.indexOf(`"${text}"`);
-    // Twice the same string: nobody knows which one is the text.
+    // Twice the same string: either could be the text.
     if (at < 0 || at !== data.lastIndexOf(`"${text}"`)) return;
     this.#misses++;
     this.#prefix = data.slice(0, at + 1);

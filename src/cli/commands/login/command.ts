@@ -86,7 +86,11 @@ async function reset({ device, store, provider }: Account): Promise<ExitCode> {
     }
     return undefined;
   });
-  stderrLine(revoked ? "signed out: revoked and removed" : "removed here; revoke it in your account's settings, too");
+  stderrLine(
+    revoked
+      ? "signed out: revoked and removed"
+      : "removed from this machine; revoke it in your account's settings, too",
+  );
   return EXIT.ok;
 }
 
