@@ -52,6 +52,11 @@ const parts: Record<string, () => Promise<void>> = {
     await times(50, () => place.target.shell.run("true"));
     const pane = await times(300, () => place.target.shell.run("true"));
     row("local tmux, true", `p50 ${ms(pane.p50)}, p90 ${ms(pane.p90)}`, "≤ 1.5 ms");
+    const room = await place.target.locks.settled;
+    const clean = await times(200, () => place.target.shell.run("true", { unasked: { inRoom: false } }));
+    row("  unasked: clean child", `p50 ${ms(clean.p50)}, p90 ${ms(clean.p90)}`);
+    const locked = await times(200, () => place.target.shell.run("true", { unasked: { inRoom: true } }));
+    row(`  unasked: both locks (room: ${room.kind})`, `p50 ${ms(locked.p50)}, p90 ${ms(locked.p90)}`, "≤ 7 ms");
     const id = (place.target.shell as Pane).id;
     const polling = await times(30, () => pollingTrue(place, id));
     row("polling design, true", `p50 ${ms(polling.p50)}`);
