@@ -97,7 +97,8 @@ export class Privacy {
 
   /** What the model may see of a text. */
   mask(text: string, context: MaskContext): string {
-    if (!this.enabled || text === "") return text;
+    if (text === "") return text;
+    if (!this.enabled) return this.hideOwn(text);
     // Most prompts are a sentence: they need none of what follows.
     const whole = context.output === undefined && context.cutStart !== true && context.cutEnd !== true;
     if (whole && this.#secrets.size === 0 && !MAY_HOLD_SECRETS.test(text)) return this.hideOwn(text);

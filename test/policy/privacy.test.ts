@@ -69,7 +69,7 @@ describe("names", () => {
 
   test("off: everything but buddy's own keys stays as it is", () => {
     const privacy = new Privacy({ mask: false, own: () => [github] });
-    expect(privacy.mask(`${aws} ${github}`, at())).toBe(`${aws} ${github}`);
+    expect(privacy.mask(`${aws} ${github}`, at())).toBe(`${aws} [redacted]`);
     expect(privacy.stars(`${aws} ${github}`)).toBe(`${aws} ${"*".repeat(github.length)}`);
   });
 
