@@ -466,6 +466,12 @@ describe("resume", () => {
     expect(root().find(first.id).id).toBe(first.id);
   });
 
+  test("the title of a session held the schema that was put behind the prompt", async () => {
+    const prompt = 'list the users\n\nAnswer with one JSON value only: {"type":"array"}';
+    await written(session, event({ type: "turn", turn: 1, prompt, shown: "list the users" }));
+    expect(root().list()[0]?.title).toBe("list the users");
+  });
+
   test("an empty id was the start of the only session, and rm removed it", async () => {
     const log = await written(session, turn("kept"));
     expect(() => root().find("")).toThrow(/"" does not exist/);

@@ -102,6 +102,12 @@ describe("buddy sessions", () => {
     const id = session?.["id"] ?? "";
     expect((await runHere("sessions", "export", id.slice(0, 4))).stdout).toContain("It is **full**.");
     expect((await runHere("sessions", "export", "last", "--html")).stdout).toMatch(/^<!doctype html>/i);
+    expect(JSON.parse((await runHere("sessions", "export", "last", "--json")).stdout)).toMatchObject({
+      id,
+      entries: [{ kind: "prompt" }, { kind: "answer", text: "It is **full**." }],
+    });
+    expect(await runHere("sessions", "export", "last", "--json", "--html")).toMatchObject({ code: 2 });
+    expect(await runHere("sessions", "rm", id, "--json")).toMatchObject({ code: 2 });
     expect(await runHere("sessions", "export")).toMatchObject({ code: 2 });
     expect(await runHere("sessions", "list", id)).toMatchObject({ code: 2 });
     expect(await runHere("sessions", "rm", id)).toMatchObject({ code: 0, stderr: `removed session ${id}\n` });

@@ -201,6 +201,7 @@ describe("exit codes", () => {
     );
     expect({ code, stdout }).toEqual({ code: 124, stdout: "" });
     expect(stderr).toContain("no answer within --timeout (0.4 s)");
+    expect(stderr).not.toContain("cancelled by user");
   });
 
   test("130: a signal ends the run, and leaves no listener behind", async () => {
