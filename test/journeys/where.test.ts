@@ -78,7 +78,7 @@ describe("a target that cannot be opened is an error, never this machine instead
     const trace = `buddy-was-here-${uniqueSeconds()}`;
     for (const [host, words] of [
       ["127.0.0.1:1", "refused the connection"],
-      ["no-such-host.invalid", "there is no host"],
+      ["no-such-host.invalid", "cannot be resolved"],
       ["stranger", "refused the login"],
     ] as const) {
       await using rig = execRig([shell(`touch ${trace}`, DECLARED), { text: "done" }], {
