@@ -49,6 +49,7 @@ const DRAWN_MS = 1000;
 const DRAWN_UNMARKED_MS = 60;
 /** A prompt came, but the shell did not take the line. */
 const UNTAKEN_MS = 700;
+const CARRIAGE_RETURN = 13;
 /** Prompts in the middle of a command, printed or real, that are looked into. */
 const MAX_UNMARKED = 20;
 
@@ -325,7 +326,8 @@ export class PaneState {
     this.#current?.output(bytes);
     if (this.#phase !== "ready") return;
     this.#typed.write(bytes);
-    this.#typedAt = performance.now();
+    // A prompt that is drawn again by itself (an asynchronous theme) begins at the left; fish does so for every key.
+    if (!bytes.includes(CARRIAGE_RETURN) || this.#options.shell.kind === "fish") this.#typedAt = performance.now();
     if (!this.#editor && bytes.includes(10)) this.#unsure = true;
   }
 
