@@ -9,12 +9,15 @@ import { defineCommand } from "../../command.ts";
 export const command = defineCommand({
   name: "resume",
   args: {
-    id: { type: "positional", required: false, description: "the session's id, or the beginning of it" },
+    id: {
+      type: "positional",
+      required: false,
+      description: "the session's id, or the beginning of it; without one, choose from a list",
+    },
     last: { type: "boolean", description: "the session used last in this directory" },
     fork: { type: "boolean", description: "continue in a copy, such as while another buddy has the session" },
   },
   examples: [
-    ["buddy resume", "choose from a list"],
     ["buddy resume --last", "where you left off"],
     ["buddy resume 7b2f", "the session whose id begins with 7b2f"],
   ],
