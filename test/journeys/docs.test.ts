@@ -35,7 +35,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "scp ~/.local/bin/buddy jump: && ssh -t jump ./buddy":
     "writes to a home; test/journeys/jump-host.test.ts does the same",
   "buddy demo --yes --no-tmux": "writes to /tmp; test/journeys/demo.test.ts runs it and cleans up",
-  "tmux -L buddy attach -t buddy-3f9a": "the name of one machine's session; test/journeys/demo.test.ts attaches",
+  "tmux -L buddy attach -t buddy-3f9a17c20b5e":
+    "the name of one machine's session; test/journeys/demo.test.ts attaches",
 };
 
 /** Commands on the checkout itself: the test run has done them, or they change files of it. What they name must exist. */

@@ -4,10 +4,7 @@ import { defineCommand } from "../../command.ts";
 export const command = defineCommand({
   name: "",
   args: { prompt: { type: "positional", required: false, description: "the first prompt" } },
-  examples: [
-    ["buddy", "the REPL on this machine"],
-    ['buddy "why is the disk full?"', "the REPL, with a first prompt"],
-  ],
+  examples: [["buddy", "the REPL on this machine"]],
   async run({ args, globals }) {
     const { repl } = await import("./run-repl.ts");
     return await repl({ prompt: args.prompt }, globals);
