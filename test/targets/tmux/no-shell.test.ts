@@ -68,7 +68,7 @@ describe("a shell program that is not there", () => {
     const panes = await place.tmux("list-panes", "-a", "-F", "#{pane_id}");
     expect(panes.trim().split("\n")).toHaveLength(1);
     expect(await screen(place)).toEndWith(
-      "buddy: bash ended before its first prompt, also without start-up files (exit code 127). Mend that, then press Enter here to try again.",
+      "buddy: bash ended before its first prompt, also without start-up files (exit code 127). Correct that, then press Enter here to try again.",
     );
     endTmux(socket);
   });
