@@ -52,7 +52,7 @@ make() {
   rm -f "$dir/said"
   mkfifo "$dir/said" || return 1
   cat /proc/self/mounts >"$dir/mounts"
-  unshare $1 sh -c "$inside" buddy-room <&4 >"$dir/said" 2>/dev/null 4<&- &
+  unshare $1 sh "$dir/room.sh" <&4 >"$dir/said" 2>/dev/null 4<&- &
   pid=$! said=
   read -r said <"$dir/said"
   if [ "$said" != made ]; then
@@ -68,6 +68,8 @@ publish() { printf '%s %s\n' "$pid" "$start" >"$dir/new" && mv -f "$dir/new" "$f
 # What enters must start programs, and they must not be able to write.
 works() { "$@" true 2>/dev/null && ! "$@" sh -c ': >"$1"' sh "$dir/probe" 2>/dev/null; }
 exec 4<&0 </dev/null
+# A file: as an argument everyone would see it in `ps`.
+printf '%s' "$inside" >"$dir/room.sh"
 
 why= kind=root how=-m uid=$(id -u) nsenter=$(command -v nsenter)
 if [ "$uid" = 0 ] && make "$how"; then set -- "$nsenter" -m -t "$pid"
