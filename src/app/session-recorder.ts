@@ -57,15 +57,20 @@ export class SessionRecorder {
     clearTimeout(this.#timer);
     await this.stored();
     await this.#log?.close();
+    if (this.#begun && this.#log !== undefined) await this.#rememberDirectory(this.#log);
   }
 
   #goLive(): void {
     clearTimeout(this.#timer);
     void this.#open().then(async (log) => {
       await log.goLive();
-      const { rememberDirectory } = await import("../session/known-directories.ts");
-      rememberDirectory(this.#options.stateDirectory, log.directory);
+      await this.#rememberDirectory(log);
     });
+  }
+
+  async #rememberDirectory(log: SessionLog): Promise<void> {
+    const { rememberDirectory } = await import("../session/known-directories.ts");
+    rememberDirectory(this.#options.stateDirectory, log.directory);
   }
 
   /** Writes what has happened so far; before that, events are kept. */
