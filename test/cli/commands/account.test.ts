@@ -52,7 +52,7 @@ describe("buddy login", () => {
     const { code, stderr } = await runHere("login", "signed", "--reset");
     expect(code).toBe(0);
     expect(stderr).toContain("could not revoke the sign-in");
-    expect(stderr).toContain("removed here; revoke it in your account's settings, too");
+    expect(stderr).toContain("removed from this machine; revoke it in your account's settings, too");
     expect(here.problems).toEqual([]);
     expect(await runHere("login", "signed", "--check")).toMatchObject({ code: 4 });
   });
