@@ -11,6 +11,7 @@ import { findPlan, patternName } from "./wrappers/find.ts";
 /** Why a read needs a question; undefined: it shows nothing secret. */
 export function secretRead(found: FoundCommand, cwd: string | undefined): string | undefined {
   const program = programName(found.argv[0]?.value ?? "");
+  if (TEXT_ONLY.has(program)) return undefined;
   const places = startingAt(found.directories, cwd);
   const whole = isRecursive(program, found);
   const namesOnly = printsNamesOnly(found);
@@ -53,6 +54,10 @@ export function secretPassedOn(walked: Walked, cwd: string | undefined): string 
   return undefined;
 }
 
+/** Programs whose words are text, or names of units, packages, users and processes: never files. */
+const TEXT_ONLY: ReadonlySet<string> = new Set(
+  words("echo printf systemctl service dpkg-query apt-cache getent id groups pgrep pidof ps"),
+);
 /** Programs that print names and facts of files, never what is in them. */
 const NAMES_ONLY: ReadonlySet<string> = new Set(
   words(`ls stat du find gfind test [ tree file realpath readlink dirname basename cd pushd echo printf pwd which type
