@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { words } from "../src/lib/words.ts";
+import { words } from "../src/lib/text.ts";
 
 export interface Fact {
   readonly provider: string;

@@ -2,14 +2,20 @@
  * From the model's tool calls to their results: validate, get permission, run, bound, wrap; a failure is a result too.
  */
 import { BuddyError } from "../lib/errors.ts";
-import { mapTexts } from "../lib/map-texts.ts";
-import { unlessAborted } from "../lib/unless-aborted.ts";
+import { mapTexts } from "../lib/values.ts";
+import { unlessAborted } from "../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../model/types.ts";
-import { boundText } from "../tools/bound-output.ts";
-import { type BudgetKind, outputBudget } from "../tools/budget.ts";
-import { envelope, withNote } from "../tools/envelope.ts";
+import { boundText, type BudgetKind, outputBudget } from "../tools/bound-output.ts";
+import {
+  envelope,
+  withNote,
+  type Intent,
+  type TargetFacts,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from "../tools/tool.ts";
 import { parseArguments, type Registry } from "../tools/registry.ts";
-import type { Intent, TargetFacts, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
 import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
 import type { AgentEventBody } from "./events.ts";

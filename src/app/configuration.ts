@@ -2,9 +2,8 @@
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
 import type { TrustQuestion } from "../config/trust.ts";
-import { isTerminal } from "../lib/is-terminal.ts";
-import { printable } from "../lib/printable.ts";
-import { stderrLine } from "../lib/stderr-line.ts";
+import { isTerminal, stderrLine } from "../lib/terminal.ts";
+import { printable } from "../lib/text.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 
 export interface ConfigurationOptions {

@@ -1,6 +1,6 @@
 /** A question with yes or no, before anything has been started. */
 import { closeSync, read, writeSync } from "node:fs";
-import { openTerminal } from "../lib/controlling-terminal.ts";
+import { openTerminal } from "../lib/terminal.ts";
 import { EXIT } from "../lib/errors.ts";
 
 /** Read from the terminal, never from a piped stdin; undefined where there is none or it was closed. */

@@ -3,7 +3,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import { profileHeaders, type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
 import { createModelClient, type ModelOptions } from "../model/client.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-error.ts";
+import { fileError } from "../lib/files.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 

@@ -3,11 +3,10 @@ import type { AgentEvent } from "../agent/events.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { Target } from "../targets/target.ts";
-import { boundText } from "../tools/bound-output.ts";
-import { outputBudget } from "../tools/budget.ts";
+import { boundText, outputBudget } from "../tools/bound-output.ts";
 import { outcomeText } from "../tools/outcome-text.ts";
-import { within } from "../lib/within.ts";
-import { words } from "../lib/words.ts";
+import { within } from "../lib/waiting.ts";
+import { words } from "../lib/text.ts";
 import type { WorkInFlight } from "../ui/repl/host.ts";
 import type { Run } from "./run.ts";
 
@@ -74,7 +73,7 @@ export function operatorCommand(
     const target = await run.target.get();
     const [{ judgeShell }, { shellRules }, { outputKind }] = await Promise.all([
       import("../policy/shell/judge.ts"),
-      import("./shell-rules.ts"),
+      import("./run-tools.ts"),
       import("../policy/output-kind.ts"),
     ]);
     const { user, home } = target.transport.facts;

@@ -1,9 +1,9 @@
 /** The session of a run, and the stored ones it can change to. */
 import type { AgentEvent } from "../agent/events.ts";
-import { printable } from "../lib/printable.ts";
+import { printable } from "../lib/text.ts";
 import { newSessionId } from "../session/ids.ts";
 import type { ResumedSession, ResumeOptions, SessionStore } from "../session/store.ts";
-import { SessionRecorder } from "./session-recorder.ts";
+import type { SessionLog } from "../session/log.ts";
 
 export interface RunSessionsOptions {
   readonly cwd: string;
@@ -86,3 +86,91 @@ export class RunSessions {
     }));
   }
 }
+
+// Writes the events of a run to its session log, off the path of the first answer.
+
+export interface RecorderOptions {
+  readonly redact: (text: string) => string;
+  readonly problem: (message: string) => void;
+  /** Where a new log goes. */
+  directory(): Promise<string>;
+  readonly stateDirectory: string | undefined;
+  /** Of a session that is continued. */
+  readonly resumed?: ResumedSession | undefined;
+  readonly id: string;
+}
+
+/**
+ * The file is opened with the first prompt (a buddy that was only looked at leaves no session), as soon as the request has
+ * left, and then every event is written as it comes. The lock and the waiting for the disk follow when the first moments
+ * have passed or a tool runs: a short answer is over by then, and no other process can know its id yet.
+ */
+export class SessionRecorder {
+  readonly id: string;
+  readonly #options: RecorderOptions;
+  #log: SessionLog | undefined;
+  #opening: Promise<SessionLog> | undefined;
+  #waiting: AgentEvent[] = [];
+  /** A prompt was given: from now on there is a session to keep. */
+  #begun: boolean;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    this.id = options.id;
+    this.#log = options.resumed?.log;
+    this.#begun = this.#log !== undefined;
+  }
+
+  append(event: AgentEvent): void {
+    this.#begun ||= event.type === "turn" || this.#waiting.length >= MOST_BEFORE;
+    if (!this.#begun) return void this.#waiting.push(event);
+    if (this.#options.resumed === undefined) {
+      if (event.type === "tool_started") this.#goLive();
+      else this.#timer ??= setTimeout(() => this.#goLive(), FIRST_MOMENTS_MS);
+    }
+    if (this.#log !== undefined) return this.#log.append(event);
+    this.#waiting.push(event);
+    setImmediate(() => void this.#open());
+  }
+
+  /** Resolves when everything so far is in the log, or was reported as missing: a screen that shows an event waits for it. */
+  async stored(): Promise<void> {
+    if (this.#begun && this.#waiting.length > 0) await this.#open();
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.stored();
+    await this.#log?.close();
+    if (this.#begun && this.#log !== undefined) await this.#rememberDirectory(this.#log);
+  }
+
+  #goLive(): void {
+    clearTimeout(this.#timer);
+    void this.#open().then(async (log) => {
+      await log.goLive();
+      await this.#rememberDirectory(log);
+    });
+  }
+
+  async #rememberDirectory(log: SessionLog): Promise<void> {
+    const { rememberDirectory } = await import("../session/known-directories.ts");
+    rememberDirectory(this.#options.stateDirectory, log.directory);
+  }
+
+  /** Writes what has happened so far; before that, events are kept. */
+  #open(): Promise<SessionLog> {
+    return (this.#opening ??= (async () => {
+      const { id, redact, problem, stateDirectory } = this.#options;
+      const [{ SessionLog }, directory] = await Promise.all([import("../session/log.ts"), this.#options.directory()]);
+      const log = new SessionLog({ id, directory, stateDirectory, redact, problem, live: false });
+      for (const event of this.#waiting.splice(0)) log.append(event);
+      return (this.#log = log);
+    })());
+  }
+}
+
+const FIRST_MOMENTS_MS = 300;
+/** Events before the first prompt (what the operator did in the pane meanwhile) that are kept in memory. */
+const MOST_BEFORE = 500;

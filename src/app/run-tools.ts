@@ -7,7 +7,8 @@ import type { Privacy } from "../policy/privacy.ts";
 import { Registry } from "../tools/registry.ts";
 import type { WriteJudge } from "./judge-write.ts";
 import type { LazyTarget } from "./lazy-target.ts";
-import { shellRules } from "./shell-rules.ts";
+import type { Config } from "../config/schema.ts";
+import type { ShellRules } from "../policy/verdict.ts";
 
 export function toolRegistry({ config: { tools, network }, env }: LoadedConfig): Registry {
   const shell = { timeoutMs: tools.shell_timeout, slowTimeoutMs: tools.shell_timeout_slow };
@@ -93,4 +94,22 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     secondLock: config.safety.second_lock,
     dryRun,
   });
+}
+
+// The settings the shell judge needs, taken from the configuration.
+
+export function shellRules({ tools, safety }: Pick<Config, "tools" | "safety">): ShellRules {
+  return {
+    autoApprove: tools.shell_auto_approve,
+    hosts: tools.fetch_allowed_domains,
+    allow: tools.shell_allow,
+    denylist: tools.shell_denylist,
+    safety: {
+      gitAdd: safety.git_add,
+      forcePush: safety.force_push,
+      dangerousRm: safety.dangerous_rm,
+      disk: safety.disk,
+      forkBomb: safety.fork_bomb,
+    },
+  };
 }

@@ -2,11 +2,11 @@
 import { isatty } from "node:tty";
 import type { SignInScreen } from "../auth/sign-in.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { clip } from "../lib/graphemes.ts";
+import { clip } from "../lib/text.ts";
 import { startChild } from "../lib/start-child.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
-import { stderrLine } from "../lib/stderr-line.ts";
+import { stderrLine } from "../lib/terminal.ts";
 
 /** The store and server behind a login profile; throws for a profile that needs no sign-in, with what it needs. */
 export async function openSignIn(name: string | undefined, globals: GlobalOptions) {

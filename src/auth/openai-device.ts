@@ -1,9 +1,8 @@
 /** OpenAI's sign-in: a device code or the browser of this machine; exchange, refresh, revoke. */
 import { boundedText } from "../lib/bounded-text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { isLoopback } from "../lib/is-loopback.ts";
-import { pause } from "../lib/pause.ts";
-import { proxyFor, proxyLabel } from "../lib/proxy.ts";
+import { isLoopback, proxyFor, proxyLabel } from "../lib/proxy.ts";
+import { pause } from "../lib/waiting.ts";
 import { browserFlow } from "./browser-flow.ts";
 import { isToken, LAST_DATE, type SignIn } from "./store.ts";
 

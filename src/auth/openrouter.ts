@@ -1,8 +1,7 @@
 /** OpenRouter's sign-in: the browser grants a key, which is kept in a file of its own. */
 import { boundedText } from "../lib/bounded-text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { isLoopback } from "../lib/is-loopback.ts";
-import { proxyFor } from "../lib/proxy.ts";
+import { isLoopback, proxyFor } from "../lib/proxy.ts";
 import { browserFlow } from "./browser-flow.ts";
 import { isToken } from "./store.ts";
 

@@ -1,5 +1,5 @@
 /** Signing in with a device code as the user sees it: an address, a code, and the time left. */
-import { printable } from "../lib/printable.ts";
+import { printable } from "../lib/text.ts";
 import type { OpenAiDevice } from "./openai-device.ts";
 import type { AuthStore, SignIn } from "./store.ts";
 

@@ -1,12 +1,10 @@
 /** auth.json: the sign-ins of every provider, readable by its owner alone and replaced as a whole. */
 import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { dirname } from "node:path";
-import { writeFileAtomic } from "../lib/atomic-file.ts";
+import { writeFileAtomic, fileError, requirePlainFiles } from "../lib/files.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-error.ts";
-import { isRecord } from "../lib/is-record.ts";
+import { isRecord } from "../lib/values.ts";
 import { type KernelLock, lock } from "../lib/kernel-lock.ts";
-import { requirePlainFiles } from "../lib/plain-file.ts";
 
 export class AuthStore {
   readonly path: string;

@@ -1,9 +1,7 @@
 /** The one place where an error becomes words on stderr; returns the exit code that goes with it. */
-import { wantsColor } from "../lib/color.ts";
+import { wantsColor, isTerminal, stderrLine } from "../lib/terminal.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
-import { isTerminal } from "../lib/is-terminal.ts";
-import { printable } from "../lib/printable.ts";
-import { stderrLine } from "../lib/stderr-line.ts";
+import { printable } from "../lib/text.ts";
 import { redactor } from "../lib/redact.ts";
 
 export interface ReportOptions {

@@ -1,7 +1,7 @@
 /** argv → exit code: finds the command, parses strictly, runs it, and turns errors into words. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { closestMatch } from "../lib/closest-match.ts";
+import { closestMatch } from "../lib/text.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { VERSION } from "../lib/version.ts";
 import { checkLimits } from "./check-limits.ts";

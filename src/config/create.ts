@@ -2,9 +2,8 @@
 import { chmodSync, constants, copyFileSync, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import template from "../../templates/buddy.toml" with { type: "text" };
-import { writeFileAtomic } from "../lib/atomic-file.ts";
+import { writeFileAtomic, fileError } from "../lib/files.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-error.ts";
 import type { Place } from "./find-file.ts";
 import { shownPath } from "./origin.ts";
 

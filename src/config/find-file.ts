@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-error.ts";
+import { fileError } from "../lib/files.ts";
 import { shownPath } from "./origin.ts";
 import { buddyPaths, type Env, expandHome, legacyConfig } from "./paths.ts";
 

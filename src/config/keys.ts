@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-error.ts";
+import { fileError } from "../lib/files.ts";
 import type { LoadedConfig } from "./load.ts";
 import { describeOrigin, type Origin, shownPath } from "./origin.ts";
 import { buddyPaths, expandHome } from "./paths.ts";

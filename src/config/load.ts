@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import { DURATION_FORMAT } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-error.ts";
+import { fileError } from "../lib/files.ts";
 import { hideFromChildren } from "../lib/start-child.ts";
 import { BUILT_IN_PROFILES } from "./built-in-profiles.ts";
 import { buddyVariable, type ConfigFile, findConfigFiles, type Place } from "./find-file.ts";

@@ -1,5 +1,5 @@
 /** From a name on the command line to an endpoint, a protocol, a model and the key that goes with them. */
-import { closestMatch } from "../lib/closest-match.ts";
+import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { DEMO_PROFILE } from "./built-in-profiles.ts";
 import { findKey, type ProfileKey } from "./keys.ts";

@@ -1,5 +1,5 @@
 /** What a configuration file says: values checked against the table of settings, each with its line. */
-import { closestMatch } from "../lib/closest-match.ts";
+import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";

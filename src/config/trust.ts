@@ -1,6 +1,6 @@
 /** A configuration file of the working directory may tighten the operator's settings; to loosen them it must be trusted. */
 import { readFileSync } from "node:fs";
-import { writeFileAtomic } from "../lib/atomic-file.ts";
+import { writeFileAtomic } from "../lib/files.ts";
 import type { ConfigFile, Place } from "./find-file.ts";
 import { buddyPaths } from "./paths.ts";
 import type { FileSettings, FoundValue } from "./read-settings.ts";

@@ -2,8 +2,8 @@
 import { chmodSync, closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import type { Database } from "bun:sqlite";
 import { isAlive } from "./is-alive.ts";
-import { stderrLine } from "./stderr-line.ts";
-import { requirePlainFiles } from "./plain-file.ts";
+import { stderrLine } from "./terminal.ts";
+import { requirePlainFiles } from "./files.ts";
 
 export interface KernelLock {
   release(): void;

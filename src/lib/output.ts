@@ -1,11 +1,10 @@
 /**
- * Ordered writes to stdout or stderr: all of it arrives before the exit, and a reader that went away is a fact, not a
- * crash.
+ * * Ordered writes to stdout or stderr: all of it arrives before the exit, and a reader that went away is a fact,
+ * not a crash.
  */
-import { fstatSync, writeSync } from "node:fs";
+import { fstatSync, writeSync, write } from "node:fs";
 import { BuddyError } from "./errors.ts";
-import { fileError } from "./file-error.ts";
-import { writeAll } from "./write-all.ts";
+import { fileError } from "./files.ts";
 
 /**
  * Measured on Bun 1.4.4: `process.stdout` costs 11 ms and truncates at exit; a `Bun.stdout.writer()` reports EPIPE as
@@ -128,3 +127,23 @@ export async function print(pieces: Iterable<string>): Promise<void> {
 function writeWhole(fd: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
 }
+
+// Writes to a pipe or terminal without holding up anything else, however slow its reader is.
+
+/** `Bun.write` and synchronous writes block the whole process while a pipe is full: no signal is noticed meanwhile. */
+export async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    write(fd, bytes, at, bytes.length - at, null, (error, count) => {
+      if (error === null) resolve(count);
+      else if (error.code === "EAGAIN") resolve(0);
+      else reject(error);
+    });
+    const count = await promise;
+    at += count;
+    // A terminal that another process made non-blocking, and that is full.
+    if (count === 0) await Bun.sleep(RETRY_MS);
+  }
+}
+
+const RETRY_MS = 4;

@@ -1,4 +1,7 @@
-/** Which proxy a request goes through, from the usual environment variables; fetch's own reading of them is switched off. */
+/**
+ * Which proxy a request goes through, from the usual environment variables; fetch's own reading of them is switched
+ * off.
+ */
 import { BuddyError } from "./errors.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -67,4 +70,10 @@ function isExcluded(target: URL, list: string): boolean {
     if (host === entry || host.endsWith(`.${entry}`)) return true;
   }
   return false;
+}
+
+// Whether the host of a URL is this machine itself, by its name.
+
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }

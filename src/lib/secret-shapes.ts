@@ -1,7 +1,7 @@
 /**
  * What secrets look like: shapes of well-known keys, and the places in which a secret stands. Each row names its kind.
  */
-import { once } from "./once.ts";
+import { once } from "./values.ts";
 
 interface Shape {
   readonly kind: string;

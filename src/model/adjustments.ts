@@ -1,5 +1,5 @@
 /** How the next request must differ after a server refused this one: what to leave out, or how to shape the history. */
-import { once } from "../lib/once.ts";
+import { once } from "../lib/values.ts";
 import type { ModelError } from "./errors.ts";
 import type { Json } from "./protocols/protocol.ts";
 

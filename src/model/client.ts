@@ -1,6 +1,6 @@
 /** createModelClient: one interface over the wire protocols, with retries that the user can see. */
 import { formatDuration } from "../lib/durations.ts";
-import { pause } from "../lib/pause.ts";
+import { pause } from "../lib/waiting.ts";
 import { infoFor, type CatalogRule } from "./catalog.ts";
 import { adjustmentFor, type Adjustment } from "./adjustments.ts";
 import { Endpoint } from "./endpoint.ts";

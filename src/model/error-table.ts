@@ -1,5 +1,5 @@
 /** What kind of failure a provider's error is: one table of words, then the HTTP status. */
-import { once } from "../lib/once.ts";
+import { once } from "../lib/values.ts";
 import type { ModelFailure } from "./errors.ts";
 import type { ProviderError } from "./provider-error.ts";
 

@@ -1,6 +1,6 @@
 /** Asks an endpoint what models it offers, with their windows and prices where it tells them. */
 import { boundedText } from "../lib/bounded-text.ts";
-import { isRecord } from "../lib/is-record.ts";
+import { isRecord } from "../lib/values.ts";
 import type { ModelOptions } from "./client.ts";
 import { Endpoint } from "./endpoint.ts";
 import { cancelled, ModelError } from "./errors.ts";

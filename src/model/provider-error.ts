@@ -1,5 +1,5 @@
 /** What a provider said went wrong, in whatever shape it said it, and answers that have no shape at all. */
-import { isRecord } from "../lib/is-record.ts";
+import { isRecord } from "../lib/values.ts";
 
 export class ProviderError extends Error {
   /** The provider's name for it: "context_length_exceeded", "1113", "RESOURCE_EXHAUSTED". */

@@ -1,5 +1,5 @@
 /** The conversation as the server that gets it next wants it: ids, roles, unknown fields, whoever wrote its messages. */
-import { isRecord } from "../lib/is-record.ts";
+import { isRecord } from "../lib/values.ts";
 import type { Adjustment } from "./adjustments.ts";
 import type { Dialect } from "./dialect.ts";
 import type { AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, UserMessage } from "./types.ts";

@@ -2,7 +2,7 @@
  * What a command or a file is known to print: ordinary text, a listing of variables, settings, or secrets and nothing
  * else.
  */
-import { words } from "../lib/words.ts";
+import { words } from "../lib/text.ts";
 
 /**
  * `screen`: a terminal on which a listing of variables may still stand, among other things. `opaque`: secrets that a

@@ -1,5 +1,5 @@
 /** The one door through which text of a model, a tool or a page reaches the operator's screen. */
-import { once } from "../lib/once.ts";
+import { once } from "../lib/values.ts";
 import { ColorState } from "./color-state.ts";
 import { combining, escaped, joins, plainCommand, plainOutput, varies } from "./invisible.ts";
 

@@ -3,7 +3,7 @@ import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-error.ts";
+import { fileError } from "../lib/files.ts";
 import { isSessionId } from "./ids.ts";
 import { readEvents } from "./read.ts";
 import type { LineSigner } from "./signature.ts";

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
-import { fileError } from "../lib/file-error.ts";
+import { fileError } from "../lib/files.ts";
 import type { SessionLock } from "./session-lock.ts";
 import { prepare } from "./session-directory.ts";
 import { type LineSigner, lineSigner } from "./signature.ts";

@@ -1,7 +1,7 @@
 /** Where the full outputs of a session's commands are kept: in the state directory, for their owner alone. */
 import { chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { fileError } from "../lib/file-error.ts";
+import { fileError } from "../lib/files.ts";
 import { isSessionId } from "./ids.ts";
 
 /** Outputs of a session that was not used for so long are removed. */

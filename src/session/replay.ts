@@ -1,6 +1,5 @@
 /** Rebuilds the state of a session from its events: the messages as the model saw them, and where and how it ran. */
-import type { AgentEvent } from "../agent/events.ts";
-import { summaryMessage } from "../agent/events.ts";
+import { type AgentEvent, summaryMessage } from "../agent/events.ts";
 import type { AssistantMessage, Message } from "../model/types.ts";
 
 export class Replay {

@@ -4,9 +4,8 @@
  */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { writeFileAtomic } from "../lib/atomic-file.ts";
-import { fileError } from "../lib/file-error.ts";
-import { isRecord } from "../lib/is-record.ts";
+import { writeFileAtomic, fileError } from "../lib/files.ts";
+import { isRecord } from "../lib/values.ts";
 import { isSessionId } from "./ids.ts";
 
 export interface StoredSecret {

@@ -3,7 +3,7 @@ import { closeSync, constants, lstatSync, mkdirSync, openSync, readFileSync, rmS
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-error.ts";
+import { fileError } from "../lib/files.ts";
 import { type KernelLock, tryLock } from "../lib/kernel-lock.ts";
 
 export interface SessionLock {

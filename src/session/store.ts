@@ -1,9 +1,9 @@
 /** The stored sessions a buddy can see: start one, find one by id or prefix, continue or copy it, remove it. */
 import { constants, copyFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { closestMatch } from "../lib/closest-match.ts";
+import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/file-error.ts";
+import { fileError } from "../lib/files.ts";
 import { lockSession, removeLock, SessionHeld, type SessionLock } from "./session-lock.ts";
 import { newSessionId } from "./ids.ts";
 import { knownDirectories } from "./known-directories.ts";

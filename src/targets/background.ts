@@ -4,8 +4,8 @@
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../lib/line-filter.ts";
-import { unlessAborted } from "../lib/unless-aborted.ts";
-import { wholeCharacters } from "../lib/whole-characters.ts";
+import { unlessAborted } from "../lib/waiting.ts";
+import { wholeCharacters } from "../lib/text.ts";
 import { KILL, LIST, LOOK, SEEN, START } from "./background-scripts.ts";
 import type { BackgroundOutput, BackgroundShell, BackgroundShells, ScriptResult, Transport } from "./target.ts";
 

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { decodeText } from "../lib/text-encoding.ts";
-import { wholeCharacters } from "../lib/whole-characters.ts";
+import { wholeCharacters } from "../lib/text.ts";
 import { READ, RESOLVE, WRITE } from "./file-scripts.ts";
 import type { FileAccess, FileSlice, MachineFacts, ResolvedPath, ScriptResult, Transport } from "./target.ts";
 

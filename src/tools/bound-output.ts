@@ -1,5 +1,5 @@
 /**
- * Fits text into its budget: head and tail stay, the middle goes, and the notice says exactly how many bytes are
+ * * Fits text into its budget: head and tail stay, the middle goes, and the notice says exactly how many bytes are
  * missing and how to get them.
  */
 import type { CapturedText } from "../targets/target.ts";
@@ -88,3 +88,27 @@ function codePoint(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return at > 0 && code >= 0xdc00 && code <= 0xdfff ? at - 1 : at;
 }
+
+// * How many characters a tool may put into the conversation: a floor for small models, more as the context grows,
+// or what [limits] says.
+
+export function outputBudget(kind: BudgetKind, contextLimit: number, override = 0): number {
+  if (override > 0) return Math.min(override, MOST_CONFIGURED);
+  const scaled = Math.floor(contextLimit * CHARS_PER_TOKEN * SHARE_OF_CONTEXT);
+  return Math.min(MOST, Math.max(FLOOR[kind], scaled));
+}
+
+/** As in [limits]. */
+export type BudgetKind = "shell" | "capture" | "file" | "page" | "search";
+
+const FLOOR: Readonly<Record<BudgetKind, number>> = {
+  shell: 4_000,
+  capture: 4_000,
+  file: 8_000,
+  page: 8_000,
+  search: 8_000,
+};
+const MOST = 30_000;
+const MOST_CONFIGURED = 128 * 1024;
+const CHARS_PER_TOKEN = 4;
+const SHARE_OF_CONTEXT = 0.04;

@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import type { Image } from "../lib/images.ts";
 import type { ResolvedPath, Target, Unasked } from "../targets/target.ts";
-import type { BudgetKind } from "./budget.ts";
+import type { BudgetKind } from "./bound-output.ts";
 
 export interface Tool<In = unknown> {
   readonly name: string;
@@ -124,4 +124,17 @@ export interface ToolResult {
   readonly outputs?: readonly string[];
   /** Under which the full output is stored. */
   readonly outputId?: string;
+}
+
+// The form in which every tool result reaches the model.
+
+export function envelope(result: unknown, unixMillis: number = Date.now()): string {
+  return JSON.stringify({ harness_timestamp: { source: "harness", unix_millis: unixMillis }, result: result ?? null });
+}
+
+/** Adds a remark to a payload of whatever shape. */
+export function withNote(result: unknown, note: string): unknown {
+  if (typeof result === "string") return `${result}\n\n[${note}]`;
+  if (typeof result === "object" && result !== null && !Array.isArray(result)) return { ...result, note };
+  return { value: result, note };
 }

@@ -1,5 +1,5 @@
 /** A list to choose from on the controlling terminal, before the REPL has it. */
-import { openTerminal } from "../lib/controlling-terminal.ts";
+import { openTerminal } from "../lib/terminal.ts";
 import { type Choice, Picker } from "./picker.ts";
 import { LiveArea } from "./terminal/live-area.ts";
 import { TerminalKeys } from "./terminal/terminal-keys.ts";

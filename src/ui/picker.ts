@@ -1,5 +1,5 @@
 /** A list to choose from with the arrow keys, a number or the first letters. */
-import { clip, textWidth } from "../lib/graphemes.ts";
+import { clip, textWidth } from "../lib/text.ts";
 import type { TerminalInput } from "./terminal/keys.ts";
 import type { Theme } from "./theme.ts";
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { loadConfiguration, loadProfile } from "../../src/app/configuration.ts";
 import type { GlobalOptions } from "../../src/cli/args/options.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
-import { isTerminal } from "../../src/lib/is-terminal.ts";
-import * as stderr from "../../src/lib/stderr-line.ts";
+import { isTerminal } from "../../src/lib/terminal.ts";
+import * as stderr from "../../src/lib/terminal.ts";
 
 const root = mkdtempSync(join(tmpdir(), "buddy-configuration-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -58,7 +58,7 @@ test("without a key the error lists how to connect a model", async () => {
 });
 
 test("stderr lines arrive as they are written, whole", async () => {
-  const script = `const { stderrLine } = await import(${JSON.stringify(join(import.meta.dir, "../../src/lib/stderr-line.ts"))}); stderrLine("x".repeat(300000)); stderrLine("end");`;
+  const script = `const { stderrLine } = await import(${JSON.stringify(join(import.meta.dir, "../../src/lib/terminal.ts"))}); stderrLine("x".repeat(300000)); stderrLine("end");`;
   const child = Bun.spawn([process.execPath, "-e", script], {
     stderr: "pipe",
     env: { ...process.env, FORCE_COLOR: "1" },

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEvent, AgentEventBody } from "../../src/agent/events.ts";
-import { SessionRecorder } from "../../src/app/session-recorder.ts";
+import { SessionRecorder } from "../../src/app/run-sessions.ts";
 import { newSessionId } from "../../src/session/ids.ts";
 import { SessionStore } from "../../src/session/store.ts";
 import { until } from "../support/until.ts";

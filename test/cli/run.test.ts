@@ -4,10 +4,10 @@ import { COMMANDS, loadRepl } from "../../src/cli/commands.ts";
 import { commandHelp, rootHelp } from "../../src/cli/args/help.ts";
 import { describeError, reportError } from "../../src/cli/report-error.ts";
 import { run } from "../../src/cli/run.ts";
-import { wantsColor } from "../../src/lib/color.ts";
+import { wantsColor } from "../../src/lib/terminal.ts";
 import { BuddyError, EXIT, type ErrorCode, exitCodeOf } from "../../src/lib/errors.ts";
-import * as stderr from "../../src/lib/stderr-line.ts";
-import { printable } from "../../src/lib/printable.ts";
+import * as stderr from "../../src/lib/terminal.ts";
+import { printable } from "../../src/lib/text.ts";
 
 const out: string[] = [];
 const err: string[] = [];

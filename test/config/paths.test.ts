@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { describeOrigin, shownPath } from "../../src/config/origin.ts";
 import { buddyPaths, expandHome, requirePaths, shortenHome } from "../../src/config/paths.ts";
-import { fileError } from "../../src/lib/file-error.ts";
+import { fileError } from "../../src/lib/files.ts";
 
 test("below XDG_CONFIG_HOME or ~/.config, or nowhere", () => {
   expect(buddyPaths({ HOME: "/tmp" })?.auth).toBe("/tmp/.config/buddy/auth.json");

@@ -2,8 +2,7 @@
 import { expect } from "bun:test";
 import type { RunResult } from "../../src/targets/target.ts";
 import { until } from "../support/until.ts";
-import type { Place } from "./shell-cases.ts";
-import { whole } from "./shell-cases.ts";
+import { type Place, whole } from "./shell-cases.ts";
 
 export interface UnaskedCase {
   readonly name: string;

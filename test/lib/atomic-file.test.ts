@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { writeFileAtomic } from "../../src/lib/atomic-file.ts";
+import { writeFileAtomic } from "../../src/lib/files.ts";
 
 test("directories are made private, the mode is exact, a failure leaves no temporary file", () => {
   const dir = mkdtempSync(join(tmpdir(), "buddy-atomic-"));

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
-import { isTerminal } from "../../src/lib/is-terminal.ts";
+import { isTerminal } from "../../src/lib/terminal.ts";
 
 test.each(["/dev/null", import.meta.path])("%s is no terminal", (path) => {
   const fd = openSync(path, "r");
@@ -11,7 +11,7 @@ test.each(["/dev/null", import.meta.path])("%s is no terminal", (path) => {
 });
 
 test("a terminal is one, and a pipe is not", async () => {
-  const program = `import { isTerminal } from ${JSON.stringify(join(import.meta.dir, "../../src/lib/is-terminal.ts"))};
+  const program = `import { isTerminal } from ${JSON.stringify(join(import.meta.dir, "../../src/lib/terminal.ts"))};
     process.exit(isTerminal(0) ? 3 : 4);`;
   const argv = [process.execPath, "-e", program];
   expect(await Bun.spawn(argv, { terminal: { cols: 80, rows: 24, data: () => {} } }).exited).toBe(3);

@@ -1,6 +1,6 @@
 /** The fold over stream events on recorded, cut and damaged streams: a whole answer, or a clear refusal; never half a tool call. */
 import { describe, expect, test, setDefaultTimeout } from "bun:test";
-import { Answer } from "../../src/model/http/answer.ts";
+import { Answer, SseParser } from "../../src/model/http/answer.ts";
 import { ProviderError, excerpt, Malformed } from "../../src/model/provider-error.ts";
 import { completions } from "../../src/model/protocols/completions.ts";
 import type { Protocol, Reply } from "../../src/model/protocols/protocol.ts";
@@ -10,7 +10,6 @@ import type { ScriptedReply } from "../../src/demo/playbook.ts";
 import { readRequest } from "../../src/demo/server/read-request.ts";
 import { renderCompletions } from "../../src/demo/server/wire-completions.ts";
 import { renderResponses } from "../../src/demo/server/wire-responses.ts";
-import { SseParser } from "../../src/model/http/sse.ts";
 import type { ModelEvent } from "../../src/model/types.ts";
 import { cases, Seeded } from "../support/seeded.ts";
 

@@ -19,7 +19,7 @@ import { exec, type ExecOptions } from "../../src/cli/commands/exec/run-exec.ts"
 import type { Stdin } from "../../src/cli/commands/exec/exec-input.ts";
 import { type GlobalOptions, readGlobalOptions } from "../../src/cli/args/options.ts";
 import { type LoadedConfig, loadConfig } from "../../src/config/load.ts";
-import * as controllingTerminal from "../../src/lib/controlling-terminal.ts";
+import * as controllingTerminal from "../../src/lib/terminal.ts";
 import { Output } from "../../src/lib/output.ts";
 import type { ScriptedRequest } from "../../src/demo/server/read-request.ts";
 import type { Playbook, ScriptedReply, Turn } from "../../src/demo/playbook.ts";

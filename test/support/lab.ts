@@ -3,7 +3,7 @@
  * Linux and root only: network and mount namespaces, a veth pair, an sshd. For tests `startMachine`, for people the table.
  */
 import { createInterface } from "node:readline";
-import { within } from "../../src/lib/within.ts";
+import { within } from "../../src/lib/waiting.ts";
 import { exitCleanup } from "../../src/targets/connection/exit-cleanup.ts";
 import { removeSshFiles, sshdProgram, type SshFiles, sshFiles } from "./sshd.ts";
 import { until } from "./until.ts";

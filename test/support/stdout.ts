@@ -1,7 +1,7 @@
 /** What commands write to standard output and standard error while a test runs them in its own process. */
 import { spyOn } from "bun:test";
 import * as output from "../../src/lib/output.ts";
-import * as stderr from "../../src/lib/stderr-line.ts";
+import * as stderr from "../../src/lib/terminal.ts";
 import { run } from "../../src/cli/run.ts";
 
 /** `buddy …` in this process: not for commands that end it (exec, demo). */

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { boundTail, boundText, cutCaptured, joinCaptured, wholeText } from "../../src/tools/bound-output.ts";
-import { outputBudget } from "../../src/tools/budget.ts";
+import {
+  boundTail,
+  boundText,
+  cutCaptured,
+  joinCaptured,
+  wholeText,
+  outputBudget,
+} from "../../src/tools/bound-output.ts";
 
 const how = (offset: number) => `offset=${offset}`;
 

@@ -3,7 +3,7 @@
  * citty's own parser lets all of that pass silently, so only its definitions are used.
  */
 import { resolve } from "node:path";
-import { closestMatch } from "../../lib/closest-match.ts";
+import { closestMatch } from "../../lib/text.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { Args } from "../command.ts";
 import { type FlagValues, GLOBAL_ARGS, SESSION_NAME } from "./options.ts";

@@ -1,8 +1,5 @@
 /** The questions the demo model can answer by itself: disk, memory, processes, this repository. */
-import type { Plan } from "./plan.ts";
-import type { Round } from "./rounds.ts";
-import { shellCall } from "./shell-call.ts";
-import { block, resultWords } from "./result-words.ts";
+import { type Plan, type Round, shellCall, block, resultWords } from "./plan.ts";
 
 export interface GuidedTask {
   readonly about: RegExp;

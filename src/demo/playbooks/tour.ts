@@ -1,8 +1,6 @@
 /** The playbook of `buddy demo`: looks at the machine, asks for one small change, is blocked once, starts something in the background, says what to do next. */
 import type { Playbook } from "../playbook.ts";
-import { follow, type Plan } from "./plan.ts";
-import { roundsOf, type Round } from "./rounds.ts";
-import { shellCall } from "./shell-call.ts";
+import { follow, type Plan, roundsOf, type Round, shellCall } from "./plan.ts";
 
 export const tour: Playbook = { reply: (request) => follow([PLAN], roundsOf(request), request) };
 

@@ -1,5 +1,5 @@
 /** A request of any protocol in one neutral form, for playbooks and tests. */
-import { isRecord } from "../../lib/is-record.ts";
+import { isRecord } from "../../lib/values.ts";
 import { textOf, type Json } from "../../model/protocols/protocol.ts";
 import type { Api } from "../../model/types.ts";
 

@@ -1,5 +1,5 @@
 /** startScripted: a playbook behind a loopback HTTP server that speaks all three protocols, streaming and not. */
-import { pause } from "../../lib/pause.ts";
+import { pause } from "../../lib/waiting.ts";
 import { bodyOf, type Sending } from "./faults.ts";
 import { listenHttp, type HttpRequest, type HttpResponse } from "./http.ts";
 import type { Fault, Playbook, ScriptedReply } from "../playbook.ts";

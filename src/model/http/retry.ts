@@ -1,6 +1,6 @@
 /** When a failed request is tried again: how long to wait, how often, how long in all. */
 import { parseDuration } from "../../lib/durations.ts";
-import { once } from "../../lib/once.ts";
+import { once } from "../../lib/values.ts";
 
 /** No single wait is longer; a server that asks for more is not waited for. */
 export const MAX_WAIT_MS = 60_000;

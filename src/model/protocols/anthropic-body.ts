@@ -1,5 +1,5 @@
 /** The body of an Anthropic Messages request. */
-import { isRecord } from "../../lib/is-record.ts";
+import { isRecord } from "../../lib/values.ts";
 import type { Adjustment } from "../adjustments.ts";
 import type { AssistantMessage, ImagePart, Message, ModelRequest, ToolMessage, UserMessage } from "../types.ts";
 import { wireName, type BodySettings, type Json } from "./protocol.ts";

@@ -1,5 +1,5 @@
 /** Anthropic Messages: `POST {base}/messages`; signed thinking travels inside the content blocks. */
-import { isRecord } from "../../lib/is-record.ts";
+import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import { anthropicBody } from "./anthropic-body.ts";

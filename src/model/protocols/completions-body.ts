@@ -1,5 +1,5 @@
 /** The body of a chat-completions request. */
-import { isRecord } from "../../lib/is-record.ts";
+import { isRecord } from "../../lib/values.ts";
 import type {
   ChatCompletionCreateParamsNonStreaming,
   ChatCompletionMessageParam,

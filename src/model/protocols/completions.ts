@@ -1,5 +1,5 @@
 /** Chat completions: `POST {base}/chat/completions`. */
-import { isRecord } from "../../lib/is-record.ts";
+import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage } from "../types.ts";
 import { completionsBody } from "./completions-body.ts";

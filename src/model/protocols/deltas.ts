@@ -1,5 +1,5 @@
 /** Puts a field together that arrives in pieces: strings grow, objects merge, list items meet by their `index`. */
-import { isRecord } from "../../lib/is-record.ts";
+import { isRecord } from "../../lib/values.ts";
 import { type Json } from "./protocol.ts";
 
 /** Adds the unknown fields of a delta to what is known so far. */

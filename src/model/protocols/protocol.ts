@@ -1,5 +1,5 @@
 /** What a wire protocol is: a body builder, and a fold over parsed stream events that does no input or output of its own. */
-import { isRecord } from "../../lib/is-record.ts";
+import { isRecord } from "../../lib/values.ts";
 import type { Adjustment } from "../adjustments.ts";
 import { ProviderError } from "../provider-error.ts";
 import type { Dialect } from "../dialect.ts";

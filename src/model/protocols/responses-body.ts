@@ -1,5 +1,5 @@
 /** The body of a Responses request: instructions, items in order, and what the server is asked to include. */
-import { isRecord } from "../../lib/is-record.ts";
+import { isRecord } from "../../lib/values.ts";
 import type { ResponseCreateParamsNonStreaming, ResponseInputItem } from "openai/resources/responses/responses";
 import type { ReasoningEffort } from "openai/resources/shared";
 import type { Adjustment } from "../adjustments.ts";

@@ -1,5 +1,5 @@
 /** Responses: `POST {base}/responses`, always with `store: false`; reasoning travels encrypted inside the items. */
-import { isRecord } from "../../lib/is-record.ts";
+import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import {

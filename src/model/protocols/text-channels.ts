@@ -2,7 +2,7 @@
  * Tells apart what a server left together in one text: reasoning between tags, the channels of gpt-oss, and tool calls
  * that were written as text. Only what stands where a template puts it counts; an answer may speak of these tags.
  */
-import { once } from "../../lib/once.ts";
+import { once } from "../../lib/values.ts";
 
 export interface ChannelSink {
   text(piece: string): void;

@@ -1,5 +1,5 @@
 /** Puts streamed chat-completions tool calls together, also from servers that leave out `index` or `id`, or give every call index 0. */
-import { isRecord } from "../../lib/is-record.ts";
+import { isRecord } from "../../lib/values.ts";
 import type { ToolCall } from "../types.ts";
 import { mergeDelta } from "./deltas.ts";
 import { isWholeJson, uniqueId, type Json } from "./protocol.ts";

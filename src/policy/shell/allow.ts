@@ -2,7 +2,7 @@
  * `shell_allow` and the `developer` preset: word prefixes a command may start with to run unasked, under options known
  * to run nothing.
  */
-import { words as wordList } from "../../lib/words.ts";
+import { words as wordList } from "../../lib/text.ts";
 import { unlistedOption } from "./known-options.ts";
 import { isFixed } from "./syntax/field.ts";
 import { gitCall } from "./wrappers/git.ts";

@@ -1,5 +1,5 @@
 /** What "always" remembers of a command: a word prefix narrow enough that the operator knows what was allowed. */
-import { words } from "../../lib/words.ts";
+import { words } from "../../lib/text.ts";
 import { readOptions, rowOf } from "./known-options.ts";
 import { outsideCommonGrammar } from "./syntax/common-grammar.ts";
 import { programName } from "./syntax/field.ts";

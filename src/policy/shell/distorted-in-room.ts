@@ -2,7 +2,7 @@
  * Reads that would be told wrong facts in a read-only mount namespace: there every mount is read-only, other processes
  * cannot be looked into, and without root the files of other users belong to nobody. They run beside it.
  */
-import { words } from "../../lib/words.ts";
+import { words } from "../../lib/text.ts";
 import type { ShellJudgement } from "../verdict.ts";
 
 /** Why the text needs the machine as it is; undefined: it can run in the room. `owners`: names of owners are right there. */

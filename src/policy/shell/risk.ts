@@ -1,5 +1,5 @@
 /** How much a command could harm, derived from its words: compared with what the model declared. */
-import { words } from "../../lib/words.ts";
+import { words } from "../../lib/text.ts";
 import { type Field, programName } from "./syntax/field.ts";
 import { criticalPath } from "./dangers/protected-paths.ts";
 import type { FoundCommand } from "./syntax/findings.ts";

@@ -1,7 +1,7 @@
 /**
  * Which file of keys, or of buddy's own, a read would show to the model: one rule for words, scripts and redirections.
  */
-import { words } from "../../lib/words.ts";
+import { words } from "../../lib/text.ts";
 import { hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../secret-files.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { type Field, HOME, programName, readable, UNKNOWN } from "./syntax/field.ts";

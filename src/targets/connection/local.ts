@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { Channel, runAgainAfterDrop } from "./script-runners.ts";
 import { childEnv, startChild } from "../../lib/start-child.ts";
-import { within } from "../../lib/within.ts";
+import { within } from "../../lib/waiting.ts";
 import { endGroups, exitCleanup, signalGroup } from "./exit-cleanup.ts";
 import { localFacts } from "./identity.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";

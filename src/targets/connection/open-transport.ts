@@ -1,7 +1,7 @@
 /** From options to a transport that has reached its machine: never another one than was asked for. */
 import { accessSync, constants } from "node:fs";
 import { BuddyError } from "../../lib/errors.ts";
-import { fileError } from "../../lib/file-error.ts";
+import { fileError } from "../../lib/files.ts";
 import { hideFromChildren } from "../../lib/start-child.ts";
 import type { TargetOptions, Transport } from "../target.ts";
 import { LocalTransport } from "./local.ts";
@@ -22,10 +22,7 @@ async function openHost(options: TargetOptions, cwd: { cwd?: string }): Promise<
     checkEntry(cwd.cwd ?? process.cwd());
     return new LocalTransport(cwd);
   }
-  const [{ SshTransport }, { canAsk }] = await Promise.all([
-    import("./ssh.ts"),
-    import("../../lib/controlling-terminal.ts"),
-  ]);
+  const [{ SshTransport }, { canAsk }] = await Promise.all([import("./ssh.ts"), import("../../lib/terminal.ts")]);
   return await SshTransport.open({
     destination: options.ssh,
     interactive: canAsk(),

@@ -1,5 +1,5 @@
 /** A connection that is put up again when it drops: one attempt for all who notice, until the transport is closed. */
-import { unlessAborted } from "../../lib/unless-aborted.ts";
+import { unlessAborted } from "../../lib/waiting.ts";
 import { LoginRefused, TargetClosed } from "../errors.ts";
 import { runAgainAfterDrop } from "./script-runners.ts";
 

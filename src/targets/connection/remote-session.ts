@@ -6,7 +6,7 @@ import { FACTS_SCRIPT, parseFacts } from "./identity.ts";
 import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
 import { remoteProcess, type ProcessEnder } from "./remote-process.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
-import { within } from "../../lib/within.ts";
+import { within } from "../../lib/waiting.ts";
 import { BuddyError } from "../../lib/errors.ts";
 
 export interface RemoteSessionOptions {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { unusableProgram } from "../../lib/find-program.ts";
 import { lendTerminal } from "../../lib/lend-terminal.ts";
 import { startChild } from "../../lib/start-child.ts";
-import { within } from "../../lib/within.ts";
+import { within } from "../../lib/waiting.ts";
 import { PermanentRefusal } from "../errors.ts";
 import { quoteAll } from "../quote.ts";
 import { exitCleanup } from "./exit-cleanup.ts";

@@ -1,6 +1,6 @@
 /** Processes on a host over ssh: one connection, everything multiplexed, put up again when it drops. */
 import { setTimeout as delay } from "node:timers/promises";
-import { canAsk } from "../../lib/controlling-terminal.ts";
+import { canAsk } from "../../lib/terminal.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { ConnectionLost, MachineChanged, PermanentRefusal } from "../errors.ts";
 import { NoAnswer, RemoteSession } from "./remote-session.ts";

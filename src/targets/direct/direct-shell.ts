@@ -22,7 +22,7 @@ import type { CleanScript } from "../unasked/clean-script.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { Turns } from "../turns.ts";
-import { within } from "../../lib/within.ts";
+import { within } from "../../lib/waiting.ts";
 import { type Mark, MarkScanner } from "../tmux/markers.ts";
 
 export interface DirectShellOptions {

@@ -6,7 +6,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
-import { fileError } from "../../lib/file-error.ts";
+import { fileError } from "../../lib/files.ts";
 import { isAlive } from "../../lib/is-alive.ts";
 import { temporaryDirectory } from "../../lib/temporary-directory.ts";
 import type { OutputDirectory, OutputPage, ReadOutputOptions } from "../target.ts";

@@ -1,7 +1,7 @@
 /** The full text of one command: added to while it runs, readable by offset and by regular expression at any time. */
 import { BuddyError } from "../../lib/errors.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
-import { wholeCharacters } from "../../lib/whole-characters.ts";
+import { wholeCharacters } from "../../lib/text.ts";
 import type { OutputPage, ReadOutputOptions } from "../target.ts";
 import { type FilePiece, MemoryPiece, type OutputPiece } from "./output-piece.ts";
 

@@ -2,7 +2,7 @@
 import { BuddyError } from "../../lib/errors.ts";
 import { ConnectionLost, SessionGone, TmuxUnusable } from "../errors.ts";
 import type { Process } from "../target.ts";
-import { within } from "../../lib/within.ts";
+import { within } from "../../lib/waiting.ts";
 
 export interface Reply {
   readonly ok: boolean;

@@ -1,5 +1,5 @@
 /** The state of a pane: what its shell is at, which command runs, what the operator did. All transitions are in this file. */
-import { Condition } from "../../lib/condition.ts";
+import { Condition } from "../../lib/waiting.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { RunOutcome, TargetNotice } from "../target.ts";
 import type { PaneShell } from "./bootstrap.ts";

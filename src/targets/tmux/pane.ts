@@ -17,7 +17,7 @@ import type {
   TargetNotice,
 } from "../target.ts";
 import { Turns } from "../turns.ts";
-import { within } from "../../lib/within.ts";
+import { within } from "../../lib/waiting.ts";
 import { capturePane, pause, sendKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
 import { hasPrintable, typedLines } from "./typed-keys.ts";

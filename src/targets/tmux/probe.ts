@@ -1,5 +1,5 @@
 /** What a silent pane is doing: working, or waiting for input. */
-import { words } from "../../lib/words.ts";
+import { words } from "../../lib/text.ts";
 import type { Transport } from "../target.ts";
 
 export interface ForegroundState {

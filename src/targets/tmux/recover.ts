@@ -1,5 +1,5 @@
 /** After a gap in the stream of a pane: the screen and the last mark that tmux remembers tell what was missed. */
-import { wholeCharacters } from "../../lib/whole-characters.ts";
+import { wholeCharacters } from "../../lib/text.ts";
 import type { RunOutcome } from "../target.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { Reply } from "./control.ts";

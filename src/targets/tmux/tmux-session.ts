@@ -1,7 +1,7 @@
 /** One managed tmux session on the target: its control client, kept up across drops, and what its panes say. */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
-import { within } from "../../lib/within.ts";
+import { within } from "../../lib/waiting.ts";
 import { PermanentRefusal, SessionGone, TmuxUnusable } from "../errors.ts";
 import type { TargetNotice, Transport } from "../target.ts";
 import { attachScript, type PaneShell } from "./bootstrap.ts";

@@ -1,5 +1,5 @@
 /** What keys make of a line at a shell's prompt: which lines they enter, what stays in the line, and what cannot be known. */
-import { words } from "../../lib/words.ts";
+import { words } from "../../lib/text.ts";
 
 export interface KeysInput {
   readonly keys?: string | readonly string[] | undefined;

@@ -1,7 +1,6 @@
 /** Waits for a command: its end, a question it asks, the time allowed, or the wish to stop it. */
-import { unlessAborted } from "../../lib/unless-aborted.ts";
+import { unlessAborted, within } from "../../lib/waiting.ts";
 import type { RunOptions, RunOutcome } from "../target.ts";
-import { within } from "../../lib/within.ts";
 import type { PaneInput } from "./pane-input.ts";
 import { clip } from "./pane-state.ts";
 import type { ForegroundState } from "./probe.ts";

@@ -1,7 +1,11 @@
-/** What a target does with a text that nobody was asked about: a clean child, in the read-only room where there is one. */
-import type { Locks, RoomState, SecondLock, Transport } from "../target.ts";
-import { type CleanScript, type CleanShell, cleanScript, cleanShell } from "./clean-script.ts";
-import { ReadOnlyRoom } from "./read-only-room.ts";
+/**
+ * What a target does with a text that nobody was asked about: a clean child, in the read-only room where there is
+ * one.
+ */
+import type { Locks, RoomState, SecondLock, Transport, Process } from "../target.ts";
+import { type CleanScript, type CleanShell, cleanScript, cleanShell, type RoomEntry } from "./clean-script.ts";
+import { quote } from "../quote.ts";
+import roomScript from "../../../templates/read-only-room.sh" with { type: "text" };
 
 export class CleanChildren implements Locks {
   readonly #shell: CleanShell;
@@ -36,3 +40,95 @@ export class CleanChildren implements Locks {
   readonly script: CleanScript = (text, { inRoom }, to) =>
     cleanScript(text, this.#shell, inRoom ? this.#room.entry : undefined, to);
 }
+
+// * The second lock: a mount namespace on the target in which every file system is read-only. It is made once, in
+// the background, when the target opens; what nobody was asked about enters it. It ends with buddy.
+
+/** Longer than making a room takes on a machine with hundreds of mounts. */
+const MAKE_MS = 30_000;
+
+export class ReadOnlyRoom implements AsyncDisposable {
+  readonly #transport: Transport;
+  readonly #lock: SecondLock;
+  #state: RoomState = { kind: "making" };
+  #entry: RoomEntry | undefined;
+  #process: Process | undefined;
+  readonly #settled = Promise.withResolvers<RoomState>();
+
+  constructor(transport: Transport, lock: SecondLock) {
+    this.#transport = transport;
+    this.#lock = lock;
+    if (lock === "off") this.#settle({ kind: "none", why: "second_lock is off" });
+    else if (!/Linux/.test(transport.facts.os)) this.#settle({ kind: "none", why: "the system is not Linux" });
+  }
+
+  get state(): RoomState {
+    return this.#state;
+  }
+
+  /** Once it is known whether there is a room. */
+  get settled(): Promise<RoomState> {
+    return this.#settled.promise;
+  }
+
+  /** How a command enters; undefined while there is no room. */
+  get entry(): RoomEntry | undefined {
+    return this.#entry;
+  }
+
+  make(): void {
+    if (this.#process !== undefined || this.#state.kind !== "making") return;
+    const { uid } = this.#transport.facts;
+    const child = this.#transport.spawn(["sh"], {
+      script: { name: "buddy-room", text: roomScript, args: [`/tmp/buddy-${uid}`] },
+      cwd: "/",
+    });
+    this.#process = child;
+    const timer = setTimeout(() => this.#settle({ kind: "none", why: "making it took too long" }), MAKE_MS);
+    timer.unref();
+    void this.#listen(child)
+      .catch(() => {})
+      .finally(() => {
+        clearTimeout(timer);
+        this.#entry = undefined;
+        const why = this.#state.kind === "ready" ? "its process has ended" : "it could not be made";
+        if (this.#state.kind !== "none") this.#settle({ kind: "none", why });
+      });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const child = this.#process;
+    if (child === undefined) return;
+    child.stdin.end();
+    child.kill();
+    await Promise.race([child.exited, Bun.sleep(CLOSE_MS)]).catch(() => {});
+  }
+
+  /** The script reports once: "ready KIND FILE ENTER…", or "none WHY"; then it makes the room anew by itself. */
+  async #listen(child: Process): Promise<void> {
+    const decoder = new TextDecoder();
+    let text = "";
+    for await (const chunk of child.stdout) {
+      text += decoder.decode(chunk, { stream: true });
+      const line = /^(.*)\n/.exec(text);
+      if (line === null || this.#state.kind !== "making") continue;
+      this.#take((line[1] ?? "").split("\t"));
+    }
+  }
+
+  #take([word, ...rest]: string[]): void {
+    if (word !== "ready") return this.#settle({ kind: "none", why: rest[0] || "it could not be made" });
+    const [kind, file = "", ...argv] = rest;
+    const enter = argv.map((one) => (one === "@pid@" ? '"$__buddy_pid"' : quote(one))).join(" ");
+    this.#entry = { file, enter, required: this.#lock === "required" };
+    const drops = argv.some((one) => /setpriv|capsh/.test(one)) || kind === "user";
+    this.#settle({ kind: "ready", owners: kind === "root", sealed: drops });
+  }
+
+  #settle(state: RoomState): void {
+    this.#state = state;
+    this.#settled.resolve(state);
+  }
+}
+
+const CLOSE_MS = 1500;

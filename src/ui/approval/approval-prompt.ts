@@ -1,5 +1,5 @@
 /** The question before something is changed: what, where and why as a small panel; one key answers it. */
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import { layout } from "../editor/layout.ts";

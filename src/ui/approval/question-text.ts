@@ -1,5 +1,5 @@
 /** The words of a question and of its answer, as rows of text. */
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest, Stated } from "../../policy/approvals.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import type { Theme } from "../theme.ts";

@@ -1,5 +1,5 @@
 /** The same question on the controlling terminal of a one-shot run, wherever stdin and stdout lead. */
-import { openTerminal } from "../../lib/controlling-terminal.ts";
+import { openTerminal } from "../../lib/terminal.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import type { TerminalInput } from "../terminal/keys.ts";
 import { LiveArea } from "../terminal/live-area.ts";

@@ -1,5 +1,5 @@
 /** /model: switch to another profile, by name, by number, or from a list. */
-import { closestMatch } from "../../lib/closest-match.ts";
+import { closestMatch } from "../../lib/text.ts";
 import type { SlashCommand } from "./slash-commands.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 

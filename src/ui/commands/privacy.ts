@@ -1,5 +1,5 @@
 /** /privacy: the secrets that were kept from the model, where they came from; shows one after a question, drops one. */
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 import type { CommandScreen, SlashCommand } from "./slash-commands.ts";

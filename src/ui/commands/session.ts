@@ -1,7 +1,7 @@
 /** Conversations: /session, /new, /clear, /resume, /export, /retry, /copy. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import type { Choice } from "../picker.ts";
 import type { SessionRow } from "../repl/host.ts";
 import { oneLine } from "../transcript/tool-view.ts";

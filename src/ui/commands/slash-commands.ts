@@ -1,6 +1,6 @@
 /** The commands that begin with a slash: one table for running, gating, help and completion. */
 import type { Task, Tasks } from "../../agent/tasks.ts";
-import { closestMatch } from "../../lib/closest-match.ts";
+import { closestMatch } from "../../lib/text.ts";
 import type { Suggestion } from "../editor/completion.ts";
 import { labelled } from "../labelled.ts";
 import type { Choice } from "../picker.ts";

@@ -1,6 +1,6 @@
 /** /status, /context and /tools: what buddy is connected to, how full the window is, what the model may use. */
 import type { ApprovalMode } from "../../policy/approvals.ts";
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import type { ReplFacts, StatusRow } from "../repl/host.ts";
 import { labelled } from "../labelled.ts";
 import type { CommandScreen } from "./slash-commands.ts";

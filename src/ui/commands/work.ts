@@ -1,7 +1,7 @@
 /** What is under way and how to end it: /ps, /kill, /stop, /output, /timeout. */
 import type { Task, Tasks } from "../../agent/tasks.ts";
 import { formatDuration, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import type { ReplHost, WorkInFlight } from "../repl/host.ts";
 import { oneLine } from "../transcript/tool-view.ts";

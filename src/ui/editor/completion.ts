@@ -1,5 +1,5 @@
 /** The drop-down below the input line: what could be typed here, and what is chosen. */
-import { clip, textWidth } from "../../lib/graphemes.ts";
+import { clip, textWidth } from "../../lib/text.ts";
 import type { Theme } from "../theme.ts";
 
 export class DropDown {

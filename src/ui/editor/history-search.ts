@@ -1,5 +1,5 @@
 /** Ctrl-R: finds earlier lines while the operator types a part of them. */
-import { graphemes } from "../../lib/graphemes.ts";
+import { graphemes } from "../../lib/text.ts";
 import type { KeyInput } from "../terminal/keys.ts";
 import type { History } from "./history.ts";
 import { type Cell, textOf } from "./line-buffer.ts";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { lock } from "../../lib/kernel-lock.ts";
-import { requirePlainFiles } from "../../lib/plain-file.ts";
+import { requirePlainFiles } from "../../lib/files.ts";
 
 export class History {
   #entries: string[] = [];

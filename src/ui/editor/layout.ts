@@ -1,5 +1,5 @@
 /** Where each character of the typed text stands on the screen, and where the cursor is. */
-import { clip, clusterWidth, textWidth } from "../../lib/graphemes.ts";
+import { clip, clusterWidth, textWidth } from "../../lib/text.ts";
 import type { Cell } from "./line-buffer.ts";
 
 export function layout(cells: readonly Cell[], cursor: number, promptWidth: number, columns: number): EditorLayout {

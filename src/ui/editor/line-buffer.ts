@@ -1,5 +1,5 @@
 /** The text being typed, as grapheme clusters and folded pastes, with a cursor, a kill ring and undo. */
-import { graphemes } from "../../lib/graphemes.ts";
+import { graphemes } from "../../lib/text.ts";
 
 export class LineBuffer {
   #cells: Cell[] = [];

@@ -1,5 +1,5 @@
 /** `exec --json`: every event as one line of JSON, as it happens, without secrets. */
-import { mapTexts } from "../../lib/map-texts.ts";
+import { mapTexts } from "../../lib/values.ts";
 import type { AgentEvent } from "../../agent/events.ts";
 import { HeldDeltas, type TextFilter } from "../../lib/held-deltas.ts";
 import type { Output } from "../../lib/output.ts";

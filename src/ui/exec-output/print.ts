@@ -1,13 +1,15 @@
 /** What a person sees of `buddy exec`: the answer on stdout, everything else, short, on stderr. */
 import type { AgentEvent } from "../../agent/events.ts";
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import type { Output } from "../../lib/output.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { terminalEncoder } from "../terminal/ascii.ts";
 import { theme, type Theme } from "../theme.ts";
 import { oneLine, ToolView, type ToolViewOptions } from "../transcript/tool-view.ts";
 import { retryWords } from "../words.ts";
-import { LiveLine } from "./live-line.ts";
+import { formatDuration } from "../../lib/durations.ts";
+import { paintsOnTerminal } from "../../lib/lend-terminal.ts";
+import { spinnerFrame, SPINNER_MS } from "../spinner.ts";
 
 export interface PrintOptions {
   readonly out: Output;
@@ -294,3 +296,72 @@ const PIPE_COLUMNS = 160;
 const LIVE_COLUMNS = 60;
 /** A call that takes longer is named when it begins. */
 const SOON_MS = 1000;
+
+// One line on a terminal that says what is being waited for and for how long; gone before anything else is written.
+
+export class LiveLine {
+  readonly #write: (text: string) => void;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #label = "";
+  #since = 0;
+  #shown = false;
+
+  /** Another program asks something on the terminal. */
+  #paused = false;
+  #forget: (() => void) | undefined;
+
+  constructor(write: (text: string) => void) {
+    this.#write = write;
+  }
+
+  /** Appears when it has been waited for a moment. */
+  wait(label: string): void {
+    this.clear();
+    this.#label = label;
+    this.#since = performance.now();
+    this.#forget ??= paintsOnTerminal({
+      pause: () => {
+        this.clear();
+        this.#paused = true;
+      },
+      resume: () => void (this.#paused = false),
+    });
+    this.#timer ??= setInterval(() => this.#draw(), SPINNER_MS);
+    this.#timer.unref();
+  }
+
+  /** Appears at once, and stays until something else is waited for. */
+  show(label: string): void {
+    this.wait(label);
+    this.#since -= PATIENCE_MS;
+    this.#draw();
+  }
+
+  /** Takes it off the screen; it comes back when the wait continues. */
+  clear(): void {
+    if (this.#shown) this.#write("\r\u001b[K");
+    this.#shown = false;
+    this.#since = performance.now();
+  }
+
+  stop(): void {
+    this.clear();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#forget?.();
+    this.#forget = undefined;
+    this.#paused = false;
+  }
+
+  #draw(): void {
+    const waited = performance.now() - this.#since;
+    if (waited < PATIENCE_MS || this.#paused) return;
+    const frame = spinnerFrame(Date.now());
+    this.#shown = true;
+    this.#write(
+      `\r\u001b[K\u001b[90m${frame} ${this.#label} ${formatDuration(Math.floor(waited / 1000) * 1000)}\u001b[0m`,
+    );
+  }
+}
+
+const PATIENCE_MS = 1_000;

@@ -1,5 +1,5 @@
 /** A Markdown table fitted to the width: cells wrap; where even that is too narrow, each row becomes a short list. */
-import { textWidth } from "../../lib/graphemes.ts";
+import { textWidth } from "../../lib/text.ts";
 import { inline, type InlineOptions } from "./inline.ts";
 
 export function renderTable(lines: readonly string[], width: number, options: InlineOptions): string[] {

@@ -1,6 +1,6 @@
 /** Lays out the live rows: streaming tail, live line, queue, and the input line, question or list below them. */
 import type { Task } from "../../agent/tasks.ts";
-import { clip, textWidth } from "../../lib/graphemes.ts";
+import { clip, textWidth } from "../../lib/text.ts";
 import type { ApprovalQueue } from "../approval/approval-queue.ts";
 import type { Editor } from "../editor/editor.ts";
 import { layout } from "../editor/layout.ts";

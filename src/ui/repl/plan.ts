@@ -1,5 +1,5 @@
 /** The model's plan as a checklist. */
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 

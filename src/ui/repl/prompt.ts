@@ -1,5 +1,5 @@
 /** The words before the input line: where things happen, and how full the model's window is. */
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import type { ApprovalMode } from "../../policy/approvals.ts";
 import type { ReplFacts } from "./host.ts";

@@ -4,7 +4,7 @@ import type { Task, Tasks } from "../../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
 import { busyPanes, runningShells, workLines } from "../commands/work.ts";
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import { History } from "../editor/history.ts";
 import type { Choice } from "../picker.ts";
 import { onSignals } from "../terminal/on-signals.ts";

@@ -1,7 +1,7 @@
 /** The live line above the input: which task, what it is doing, for how long, and what it has cost so far. */
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task } from "../../agent/tasks.ts";
-import { clip, textWidth } from "../../lib/graphemes.ts";
+import { clip, textWidth } from "../../lib/text.ts";
 import { spinnerFrame } from "../spinner.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";

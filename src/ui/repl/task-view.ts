@@ -1,7 +1,7 @@
 /** Tasks as an operator sees them: what each is doing, what it prints, how it ended. */
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task, TaskEnd, Tasks, TaskWork } from "../../agent/tasks.ts";
-import { within } from "../../lib/within.ts";
+import { within } from "../../lib/waiting.ts";
 import type { ReplHost } from "./host.ts";
 import { Activity } from "./status-line.ts";
 import type { Transcript } from "../transcript/transcript.ts";

@@ -1,5 +1,5 @@
 /** The first screen: what buddy is connected to, how to watch it, what to type. At most six short lines. */
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import { targetWords, approvalWords } from "../commands/status.ts";
 import type { ReplHost } from "./host.ts";
 import type { Theme } from "../theme.ts";

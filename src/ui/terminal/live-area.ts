@@ -1,5 +1,5 @@
 /** Prints finished lines once into the terminal's own scrollback and repaints only the few live rows below them. */
-import { clusterWidth, graphemes } from "../../lib/graphemes.ts";
+import { clusterWidth, graphemes } from "../../lib/text.ts";
 
 export class LiveArea {
   #painted: string[] = [];

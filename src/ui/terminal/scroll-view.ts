@@ -1,5 +1,5 @@
 /** Text that is longer than the screen, to be read with the arrow keys; the screen below it comes back afterwards. */
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import type { Theme } from "../theme.ts";
 import type { TerminalInput } from "./keys.ts";
 

@@ -1,6 +1,9 @@
-/** One tool call as the operator sees it: its newest lines while it runs, a preview of head and tail when it has ended. */
+/**
+ * One tool call as the operator sees it: its newest lines while it runs, a preview of head and tail when it has
+ * ended.
+ */
 import type { ToolFinishedEvent } from "../../agent/events.ts";
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";

@@ -1,6 +1,6 @@
 /** Turns events into what the operator reads: finished lines to print once, and a short live part that still changes. */
 import type { AgentEvent, ToolFinishedEvent, UsageEvent } from "../../agent/events.ts";
-import { clip } from "../../lib/graphemes.ts";
+import { clip } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { MarkdownStream } from "../markdown/markdown-stream.ts";
 import { PlainStream } from "../markdown/plain-stream.ts";

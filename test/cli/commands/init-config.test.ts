@@ -8,7 +8,7 @@ import { run } from "../../../src/cli/run.ts";
 import { CONFIG_TEMPLATE, setAside } from "../../../src/config/create.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { BuddyError } from "../../../src/lib/errors.ts";
-import { isTerminal } from "../../../src/lib/is-terminal.ts";
+import { isTerminal } from "../../../src/lib/terminal.ts";
 
 const root = mkdtempSync(join(tmpdir(), "buddy-init-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

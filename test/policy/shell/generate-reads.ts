@@ -4,7 +4,7 @@
  */
 import type { Form } from "../../../src/policy/shell/read-only/form.ts";
 import { readOnlyRows } from "../../../src/policy/shell/read-only/table.ts";
-import { words } from "../../../src/lib/words.ts";
+import { words } from "../../../src/lib/text.ts";
 import type { Seeded } from "../../support/seeded.ts";
 
 /**

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { words } from "../../../src/lib/words.ts";
+import { words } from "../../../src/lib/text.ts";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { needs } from "../../support/needs.ts";
 import { cases, LONG, Seeded } from "../../support/seeded.ts";

@@ -7,7 +7,7 @@ import { childEnv, hideFromChildren } from "../../../src/lib/start-child.ts";
 import { FACTS_SCRIPT, localFacts, parseFacts } from "../../../src/targets/connection/identity.ts";
 import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner } from "../../../src/targets/connection/script-runner.ts";
 import type { TargetOptions } from "../../../src/targets/target.ts";
-import { canAsk } from "../../../src/lib/controlling-terminal.ts";
+import { canAsk } from "../../../src/lib/terminal.ts";
 import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { openTransport } from "../../../src/targets/connection/open-transport.ts";
 import { exitCleanup } from "../../../src/targets/connection/exit-cleanup.ts";

@@ -3,8 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HeadTail } from "../../../src/targets/output/recording.ts";
-import { Recording } from "../../../src/targets/output/recording.ts";
+import { HeadTail, Recording } from "../../../src/targets/output/recording.ts";
 import { OutputStore } from "../../../src/targets/output/output-store.ts";
 import { until } from "../../support/until.ts";
 

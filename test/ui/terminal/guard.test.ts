@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { guardTerminal } from "../../../src/ui/terminal/guard.ts";
+import { guardTerminal } from "../../../src/ui/terminal/terminal.ts";
 import { until } from "../../support/until.ts";
 
 const guards = (): string =>

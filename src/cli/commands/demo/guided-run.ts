@@ -1,11 +1,10 @@
 /** `buddy demo`: the guided run. Real pane, real commands, real policy; only the model is a script. */
 import { closeSync, read } from "node:fs";
 import { isatty, type WriteStream } from "node:tty";
-import { wantsColor } from "../../../lib/color.ts";
-import { openTerminal } from "../../../lib/controlling-terminal.ts";
+import { wantsColor, openTerminal } from "../../../lib/terminal.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { Output } from "../../../lib/output.ts";
-import { pause } from "../../../lib/pause.ts";
+import { pause } from "../../../lib/waiting.ts";
 import { createDemoClient } from "../../../demo/demo-client.ts";
 import { TOUR_FILE } from "../../../demo/playbooks/tour.ts";
 import type { Asker } from "../../../policy/approvals.ts";

@@ -1,8 +1,8 @@
 /** `buddy doctor`: what works on this machine, and what to do about the rest. */
 import { isatty } from "node:tty";
-import { wantsColor } from "../../../lib/color.ts";
+import { wantsColor } from "../../../lib/terminal.ts";
 import { EXIT } from "../../../lib/errors.ts";
-import { printable } from "../../../lib/printable.ts";
+import { printable } from "../../../lib/text.ts";
 import { print } from "../../../lib/output.ts";
 import { defineCommand } from "../../command.ts";
 import type { Finding } from "./finding.ts";

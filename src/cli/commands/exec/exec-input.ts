@@ -1,7 +1,7 @@
 /** The prompt of a one-shot run: the argument, standard input, or both. */
 import { fstatSync } from "node:fs";
 import { BuddyError } from "../../../lib/errors.ts";
-import { isTerminal } from "../../../lib/is-terminal.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
 
 export interface ExecInput {
   readonly prompt: string;

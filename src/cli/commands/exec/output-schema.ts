@@ -1,7 +1,7 @@
 /** --output-schema: reads the JSON Schema, tells the model, and judges the answer. */
 import { readFileSync } from "node:fs";
 import { BuddyError } from "../../../lib/errors.ts";
-import { fileError } from "../../../lib/file-error.ts";
+import { fileError } from "../../../lib/files.ts";
 
 export interface OutputSchema {
   readonly schema: Readonly<Record<string, unknown>>;

@@ -3,11 +3,10 @@ import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { AgentEvent } from "../../../agent/events.ts";
 import type { TurnOptions } from "../../../agent/loop.ts";
-import { wantsColor } from "../../../lib/color.ts";
+import { wantsColor, isTerminal } from "../../../lib/terminal.ts";
 import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
-import { fileError } from "../../../lib/file-error.ts";
-import { isTerminal } from "../../../lib/is-terminal.ts";
-import { once } from "../../../lib/once.ts";
+import { fileError } from "../../../lib/files.ts";
+import { once } from "../../../lib/values.ts";
 import { Output } from "../../../lib/output.ts";
 import { boundText } from "../../../tools/bound-output.ts";
 import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
@@ -191,7 +190,7 @@ async function imageFrom(path: string) {
     bytes = await file.bytes();
   } catch (error) {
     if (error instanceof BuddyError) throw error;
-    const { fileError } = await import("../../../lib/file-error.ts");
+    const { fileError } = await import("../../../lib/files.ts");
     throw new BuddyError("usage", `--image ${path} cannot be read: ${fileError(error)}`);
   }
   const image = imageOf(bytes);
@@ -333,7 +332,7 @@ function unwritable(path: string, why: string, cause?: unknown): BuddyError {
 }
 
 async function writeLastMessage(path: string, answer: string): Promise<void> {
-  const { writeFileAtomic } = await import("../../../lib/atomic-file.ts");
+  const { writeFileAtomic } = await import("../../../lib/files.ts");
   const text = answer.endsWith("\n") ? answer : `${answer}\n`;
   try {
     const open = openAs(path);

@@ -1,5 +1,5 @@
 /** `buddy help [COMMAND]`. */
-import { closestMatch } from "../../../lib/closest-match.ts";
+import { closestMatch } from "../../../lib/text.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { defineCommand } from "../../command.ts";
 import { COMMANDS } from "../../commands.ts";

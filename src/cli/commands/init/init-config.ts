@@ -4,9 +4,9 @@ import { CONFIG_TEMPLATE, createConfigFile, setAside } from "../../../config/cre
 import { providerKeyFile } from "../../../config/keys.ts";
 import { shownPath } from "../../../config/origin.ts";
 import { type Env, requirePaths } from "../../../config/paths.ts";
-import { writeFileAtomic } from "../../../lib/atomic-file.ts";
+import { writeFileAtomic } from "../../../lib/files.ts";
 import { BuddyError } from "../../../lib/errors.ts";
-import { isTerminal } from "../../../lib/is-terminal.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
 import type { InitAnswers } from "./init-questions.ts";
 
 export interface InitOptions {

@@ -1,7 +1,7 @@
 /** The questions of `buddy init` on a terminal. */
 import * as clack from "@clack/prompts";
 import { BuddyError } from "../../../lib/errors.ts";
-import { printable } from "../../../lib/printable.ts";
+import { printable } from "../../../lib/text.ts";
 import type { ModelOptions } from "../../../model/client.ts";
 import { findLocalServers, type LocalServer } from "../../../model/local-servers.ts";
 

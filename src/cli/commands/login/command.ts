@@ -1,7 +1,7 @@
 /** `buddy login`: sign in for profiles with `auth = "login"`. */
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { defineCommand } from "../../command.ts";
-import { stderrLine } from "../../../lib/stderr-line.ts";
+import { stderrLine } from "../../../lib/terminal.ts";
 
 export const command = defineCommand({
   name: "login",
@@ -35,7 +35,7 @@ async function openRouter(profile: string | undefined): Promise<ExitCode> {
   const { openRouterKey } = await import("../../../auth/openrouter.ts");
   const { requirePaths } = await import("../../../config/paths.ts");
   const { providerKeyFile } = await import("../../../config/keys.ts");
-  const { writeFileAtomic } = await import("../../../lib/atomic-file.ts");
+  const { writeFileAtomic } = await import("../../../lib/files.ts");
   const path = providerKeyFile(requirePaths(process.env, "the key", "auth").dir, "openrouter");
   const home = process.env["BUDDY_OPENROUTER_URL"];
   const key = await untilInterrupted((signal) =>

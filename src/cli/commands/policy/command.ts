@@ -2,7 +2,7 @@
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { defineCommand } from "../../command.ts";
-import { KINDS, type PolicyKind } from "./explainer.ts";
+import { KINDS, type PolicyKind, type Explainer } from "./explainer.ts";
 
 export const command = defineCommand({
   name: "policy",
@@ -36,7 +36,7 @@ export const command = defineCommand({
     const explainer = await (await load()).explainer(globals, shell === undefined ? {} : { shell });
     try {
       if (batch === true) {
-        const { answerBatch } = await import("./batch.ts");
+        const { answerBatch } = await import("./command.ts");
         await answerBatch(explainer, Bun.stdin.stream(), (text) => Bun.write(Bun.stdout, text));
         return EXIT.ok;
       }
@@ -49,3 +49,52 @@ export const command = defineCommand({
     }
   },
 });
+
+// * `--batch`: one JSON value a line in, one JSON object a line out, as each line arrives; a bad line is answered
+// too.
+
+/** A longer line is answered with an error instead of being kept. */
+const LONGEST_LINE = 8 * 1024 * 1024;
+
+export async function answerBatch(
+  explainer: Explainer,
+  input: AsyncIterable<Uint8Array>,
+  write: (text: string) => Promise<unknown>,
+): Promise<void> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  let dropping = false;
+  for await (const chunk of input) {
+    rest += decoder.decode(chunk, { stream: true });
+    let out = "";
+    for (let end = rest.indexOf("\n"); end >= 0; end = rest.indexOf("\n")) {
+      const line = rest.slice(0, end);
+      rest = rest.slice(end + 1);
+      if (dropping) out += `${JSON.stringify({ error: "the line is too long" })}\n`;
+      else out += `${await answer(explainer, line)}\n`;
+      dropping = false;
+    }
+    if (rest.length > LONGEST_LINE) {
+      rest = "";
+      dropping = true;
+    }
+    if (out !== "") await write(out);
+  }
+  rest += decoder.decode();
+  if (dropping) await write(`${JSON.stringify({ error: "the line is too long" })}\n`);
+  else if (rest.trim() !== "") await write(`${await answer(explainer, rest)}\n`);
+}
+
+async function answer(explainer: Explainer, line: string): Promise<string> {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return JSON.stringify({ error: "not a JSON value" });
+  }
+  try {
+    return JSON.stringify(await explainer.explain(value));
+  } catch (error) {
+    return JSON.stringify({ error: error instanceof Error ? error.message : String(error) });
+  }
+}

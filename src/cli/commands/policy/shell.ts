@@ -1,14 +1,15 @@
 /** `buddy policy shell`: what the judge says of a command, with the rules of the configuration. */
 import { BuddyError } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/home-directory.ts";
-import { printable } from "../../../lib/printable.ts";
+import { printable } from "../../../lib/text.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
 import type { Condition, Verdict } from "../../../policy/verdict.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
-import { LocalConditions } from "./local-conditions.ts";
 import type { Explainer, PolicyOptions } from "./explainer.ts";
-import { shellRules } from "../../../app/shell-rules.ts";
+import { shellRules } from "../../../app/run-tools.ts";
 import type { GlobalOptions } from "../../args/options.ts";
+import { askProgram } from "../../../lib/start-child.ts";
+import { gitRepositoryScript, readGitRepository } from "../../../policy/shell/read-only/git-repository.ts";
 
 interface ShellAnswer {
   readonly verdict: "allow" | "ask" | "block";
@@ -107,4 +108,27 @@ function inWords(answer: ShellAnswer): string {
     `risk ${answer.risk}, ${answer.mutation ? "may change something" : "changes nothing"}${answer.privesc ? ", with other rights" : ""}`,
   );
   return printable(lines.join("\n"));
+}
+
+// Whether the conditions of a verdict hold on this machine, each looked up once.
+
+export class LocalConditions {
+  readonly #doubts = new Map<string, string | undefined>();
+
+  /** Why one of them does not hold in this directory; undefined: all do. */
+  doubt(conditions: readonly Condition[], cwd: string): string | undefined {
+    for (const condition of conditions) {
+      const key = JSON.stringify([cwd, condition]);
+      if (!this.#doubts.has(key)) this.#doubts.set(key, doubtAbout(condition, cwd));
+      const doubt = this.#doubts.get(key);
+      if (doubt !== undefined) return doubt;
+    }
+    return undefined;
+  }
+}
+
+function doubtAbout(condition: Condition, cwd: string): string | undefined {
+  const script = `cd -- "$1" 2>/dev/null || { echo none; echo end; exit; }\n${gitRepositoryScript(condition)}`;
+  const { stdout } = askProgram(["sh", "-c", script, "sh", cwd], { timeoutMs: 10_000 });
+  return readGitRepository(stdout).doubt;
 }

@@ -1,7 +1,6 @@
 /** `buddy policy text`: exactly what would reach the terminal of a text that a model or a tool sent. */
 import { BuddyError } from "../../../lib/errors.ts";
-import { wantsColor } from "../../../lib/color.ts";
-import { isTerminal } from "../../../lib/is-terminal.ts";
+import { wantsColor, isTerminal } from "../../../lib/terminal.ts";
 import { showText } from "../../../policy/terminal-text.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import type { Explainer } from "./explainer.ts";

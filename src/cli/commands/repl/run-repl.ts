@@ -2,11 +2,11 @@
 import { isatty, type ReadStream, type WriteStream } from "node:tty";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { resolveProfile } from "../../../config/profiles.ts";
-import { wantsColor } from "../../../lib/color.ts";
+import { wantsColor } from "../../../lib/terminal.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
 import { themeFromEnv } from "../../../ui/theme.ts";
 import { Output } from "../../../lib/output.ts";
-import { within } from "../../../lib/within.ts";
+import { within } from "../../../lib/waiting.ts";
 import type { Display, ReplHost } from "../../../ui/repl/host.ts";
 import type { LineInput } from "../../../ui/repl/line-screen.ts";
 import { composeRun, type Run } from "../../../app/run.ts";

@@ -1,7 +1,6 @@
 /** `buddy resume`: the REPL on a saved session. */
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
-import { isTerminal } from "../../../lib/is-terminal.ts";
-import { stderrLine } from "../../../lib/stderr-line.ts";
+import { isTerminal, stderrLine } from "../../../lib/terminal.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { defineCommand } from "../../command.ts";
@@ -41,7 +40,7 @@ async function chosen(globals: GlobalOptions): Promise<string | undefined> {
     import("../../../session/store.ts"),
     import("../../../ui/pick-on-terminal.ts"),
     import("../../../ui/commands/session.ts"),
-    import("../../../lib/color.ts"),
+    import("../../../lib/terminal.ts"),
   ]);
   const store = new SessionStore({
     cwd: process.cwd(),

@@ -1,11 +1,10 @@
 /** `buddy sessions`: what was saved in this directory, or in all of them. */
 import { dirname } from "node:path";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
-import { isTerminal } from "../../../lib/is-terminal.ts";
+import { isTerminal, stderrLine } from "../../../lib/terminal.ts";
 import { print } from "../../../lib/output.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { defineCommand } from "../../command.ts";
-import { stderrLine } from "../../../lib/stderr-line.ts";
 
 export const command = defineCommand({
   name: "sessions",
@@ -88,7 +87,7 @@ async function listing(sessions: readonly StoredSession[], json: boolean, all: b
     )}\n`;
   if (sessions.length === 0) return all ? "no saved sessions\n" : "no saved sessions in this directory\n";
   const { showText } = await import("../../../policy/terminal-text.ts");
-  const { clip } = await import("../../../lib/graphemes.ts");
+  const { clip } = await import("../../../lib/text.ts");
   const shown = (text: string) => showText(text, { mode: "line" });
   const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign, path }) => ({
     start: `${id}  ${localMinute(lastUsed)}`,

@@ -2,8 +2,8 @@
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { formatDuration } from "../../../lib/durations.ts";
 import { print } from "../../../lib/output.ts";
-import { printable } from "../../../lib/printable.ts";
-import { stderrLine } from "../../../lib/stderr-line.ts";
+import { printable } from "../../../lib/text.ts";
+import { stderrLine } from "../../../lib/terminal.ts";
 import type { ListedSession } from "../../../targets/tmux/list-sessions.ts";
 import { defineCommand } from "../../command.ts";
 

@@ -1,5 +1,5 @@
 /** Blind `git add` and forced `git push`, also under abbreviated options and in git's own plumbing. */
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 import { type Field, HOME, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import { gitCall } from "../wrappers/git.ts";
 import { matchesEverything } from "../syntax/glob.ts";

@@ -2,7 +2,7 @@
  * Which paths a recursive deletion must never be pointed at: root, homes, system directories, a repository, the whole
  * working directory.
  */
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 import { HOME, isUnknown, SPLIT, STAR, UNKNOWN } from "../syntax/field.ts";
 import { globMatches, matchesEverything } from "../syntax/glob.ts";
 

@@ -2,7 +2,7 @@
  * Other ways to read a text: fish, zsh and plain POSIX shells find commands where bash finds none. Used to look for
  * dangers only.
  */
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 
 /** Texts in bash's own grammar that hold the commands other shells would find; none where all read the same. */
 export function otherReadings(text: string): readonly string[] {

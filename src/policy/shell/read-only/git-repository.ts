@@ -1,6 +1,6 @@
 /** Whether a git read would start a program that the repository itself names: what to ask the target, and how to read the answer. */
 import type { Condition } from "../../verdict.ts";
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 
 /**
  * A POSIX sh script that reports what decides that for one directory. It starts nothing the repository names: `rev-parse`,

@@ -1,5 +1,5 @@
 /** The operator preset: reads behind `sudo -n` and over ssh, and the command lines of clouds and of HTTP clients. */
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 import { isListedHost } from "../../domain-list.ts";
 import { differsBetweenShells, outsideCommonGrammar } from "../syntax/common-grammar.ts";
 import { isFixed, programName } from "../syntax/field.ts";

@@ -3,7 +3,7 @@
  * variable's value holds.
  */
 import { forEachChild, type SyntaxNode, type TestExpression, type Word, type WordPart } from "unbash";
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 import { NUMBER } from "./field.ts";
 import { OutOfWork } from "./findings.ts";
 import { type Expansion, simpleValues, wordValues } from "./words.ts";

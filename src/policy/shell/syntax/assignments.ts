@@ -1,7 +1,7 @@
 /**
  * Which variables may be set without a question: those on a list with a harmless value, and names of the text's own.
  */
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 
 /** Why setting this variable needs a question; undefined: harmless. `where`: for later commands, or for one command. */
 export function assignmentEffect(name: string, value: string, where: "shell" | "command"): string | undefined {

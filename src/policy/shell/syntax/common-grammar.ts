@@ -2,7 +2,7 @@
  * The part of shell grammar that dash, ash, mksh, zsh and fish read exactly as bash does. Nothing else is approved
  * where there is no bash.
  */
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 import { type Field, isFixed, programName } from "./field.ts";
 
 /** The shell that this parser reads as it is; undefined stands for it. */

@@ -10,8 +10,7 @@ import {
 } from "unbash";
 import { Arithmetic } from "./arithmetic.ts";
 import { UNKNOWN } from "./field.ts";
-import { type Findings, OutOfWork } from "./findings.ts";
-import type { Printed } from "./findings.ts";
+import { type Findings, OutOfWork, type Printed } from "./findings.ts";
 import { redirected } from "./redirections.ts";
 import type { Value } from "./scope.ts";
 import { SimpleCommands } from "./simple-commands.ts";

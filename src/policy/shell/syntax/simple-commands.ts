@@ -2,7 +2,7 @@
  * Simple commands: their words, what a wrapper, an alias or a function makes of them, and texts that are run in turn.
  */
 import type { Assignment, Command, Function as FunctionNode, Script } from "unbash";
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 import { applyBuiltin } from "./builtins.ts";
 import { type Field, field, HOME, isFixed, isUnknown, programName, UNKNOWN } from "./field.ts";
 import { differsBetweenShells, isBash, outsideCommonGrammar } from "./common-grammar.ts";

@@ -1,5 +1,5 @@
 /** git's command line: what comes before the subcommand, aliases given with -c, and subcommands that run shell text. */
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 import { type Field, field, isUnknown, programName } from "../syntax/field.ts";
 import { longOption } from "./options.ts";
 import type { InnerScript, Wrapped } from "./wrapped.ts";

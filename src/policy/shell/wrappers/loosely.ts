@@ -1,7 +1,7 @@
 /**
  * Programs that run another one and whose options need not be known: the command is looked for wherever it may begin.
  */
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 import { type Field, programName } from "../syntax/field.ts";
 import { leadingOptions } from "./options.ts";
 import { fromInput, joined, rest, runs, script, type Wrapper } from "./wrapped.ts";

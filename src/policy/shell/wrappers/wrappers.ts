@@ -1,5 +1,5 @@
 /** Programs that run another one named by their arguments or their input: what they would run. */
-import { words } from "../../../lib/words.ts";
+import { words } from "../../../lib/text.ts";
 import { type Field, programName } from "../syntax/field.ts";
 import { findRuns } from "./find.ts";
 import { leadingOptions } from "./options.ts";

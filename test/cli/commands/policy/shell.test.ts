@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { answerBatch } from "../../../../src/cli/commands/policy/batch.ts";
+import { answerBatch } from "../../../../src/cli/commands/policy/command.ts";
 import { explainer } from "../../../../src/cli/commands/policy/shell.ts";
 import { sandbox } from "../../../support/buddy.ts";
 

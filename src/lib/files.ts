@@ -1,5 +1,6 @@
-/** Replaces a file as a whole: a reader sees the old text or the new one, and a failure leaves nothing behind. */
+/** Files: replaced whole, refused where a link stands, and why an operation failed. */
 import {
+  lstatSync,
   chmodSync,
   closeSync,
   fsyncSync,
@@ -15,6 +16,43 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isAlive } from "./is-alive.ts";
+
+// Why a file operation failed, in words that end a sentence.
+
+export function fileError(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code ?? "";
+  return WORDS[code] ?? (error instanceof Error ? error.message : String(error));
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: "it does not exist",
+  ENOTDIR: "a part of the path is not a directory",
+  EISDIR: "it is a directory",
+  EACCES: "permission denied",
+  EPERM: "the operation is not permitted",
+  EROFS: "the file system is read-only",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  ELOOP: "there are too many symbolic links",
+  ENAMETOOLONG: "the name is too long",
+  EMFILE: "too many files are open",
+  SQLITE_CANTOPEN: "the lock beside it cannot be made",
+  SQLITE_READONLY: "the lock beside it cannot be written",
+  SQLITE_FULL: "the disk is full",
+};
+
+// Refuses a path at which something else than a regular file stands: a link would lead elsewhere, a pipe never ends.
+
+/** Throws unless each path is a regular file or nothing. */
+export function requirePlainFiles(...paths: readonly string[]): void {
+  for (const path of paths) {
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    if (stat === undefined || stat.isFile()) continue;
+    throw new Error(`${path} is ${stat.isSymbolicLink() ? "a link" : "not a regular file"}`);
+  }
+}
+
+// Replaces a file as a whole: a reader sees the old text or the new one, and a failure leaves nothing behind.
 
 /** Directories that are missing are made for the owner alone; a link is followed; a device or pipe is written to. */
 export function writeFileAtomic(path: string, data: string | Uint8Array, mode = 0o600): void {

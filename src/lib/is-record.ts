@@ -1,4 +1,0 @@
-/** Whether a value that came from outside is an object with keys: neither null nor a list. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

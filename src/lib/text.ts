@@ -1,0 +1,96 @@
+/** Text: words, characters and columns, cutting and comparing. */
+
+// A list of words written as one text: `words("ls cat head")`; line breaks count as blanks.
+
+export function words(text: string): string[] {
+  return text.trim().split(/\s+/);
+}
+
+// Splits text into what a person calls characters and says how many terminal columns each takes.
+
+export function graphemes(text: string): string[] {
+  if (PRINTABLE_ASCII.test(text)) return text.split("");
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  const clusters: string[] = [];
+  for (const { segment } of segmenter.segment(text)) clusters.push(segment);
+  return clusters;
+}
+
+/** Columns of one cluster: 0, 1 or 2. A family emoji of seven code points still takes two. */
+export function clusterWidth(cluster: string): number {
+  if (cluster.length === 1 && PRINTABLE_ASCII.test(cluster)) return 1;
+  return Math.min(2, Bun.stringWidth(cluster));
+}
+
+export function textWidth(text: string): number {
+  return Bun.stringWidth(text);
+}
+
+/** Cuts text to `columns`, ending in … when something was left out. Keeps SGR and OSC 8 sequences balanced. */
+export function clip(text: string, columns: number): string {
+  if (columns <= 0) return "";
+  if (Bun.stringWidth(text) <= columns) return text;
+  if (columns === 1) return "…";
+  return `${Bun.sliceAnsi(text, 0, columns - 1)}…`;
+}
+
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
+let segmenter: Intl.Segmenter | undefined;
+
+// Where UTF-8 text can be cut: how many of the first `end` bytes are whole characters.
+
+export function wholeCharacters(bytes: Uint8Array, end = bytes.length): number {
+  for (let back = 1; back <= 3 && back <= end; back++) {
+    const byte = bytes[end - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const need = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return need > back ? end - back : end;
+  }
+  return end;
+}
+
+// Text from files and other programs in buddy's own messages: what could move the cursor or mislead the eye is
+// shown.
+
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, (char) => {
+    const code = char.codePointAt(0) ?? 0;
+    return code <= 0xff ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
+  });
+}
+
+/** Control characters but tab and newline, C1, bidi controls, zero-width characters, tags. */
+const UNPRINTABLE =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
+
+// The known word nearest to a mistyped one, for "did you mean".
+
+export function closestMatch(word: string, known: readonly string[]): string | undefined {
+  let best: string | undefined;
+  // A third of the letters may differ; beyond that a suggestion is noise.
+  let limit = Math.max(1, Math.floor(word.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), limit);
+    if (distance < limit) [best, limit] = [candidate, distance];
+  }
+  return best ?? (word.length >= 2 ? known.find((candidate) => candidate.startsWith(word)) : undefined);
+}
+
+/** Insertions, deletions, replacements and swapped neighbours; gives up at `limit`. */
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) >= limit) return limit;
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const same = a[i - 1] === b[j - 1];
+      let cost = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + (same ? 0 : 1));
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        cost = Math.min(cost, (beforeLast[j - 2] ?? 0) + 1);
+      row.push(cost);
+    }
+    [beforeLast, last] = [last, row];
+  }
+  return last[b.length] ?? limit;
+}

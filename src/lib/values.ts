@@ -1,0 +1,23 @@
+/** Small questions about values of any kind. */
+
+// Whether a value that came from outside is an object with keys: neither null nor a list.
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// A value that is made when it is first asked for: a regular expression of a page costs a start half a millisecond.
+
+export function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
+// The same value with every text in it changed, however deep it lies.
+
+export function mapTexts(value: unknown, map: (text: string) => string): unknown {
+  if (typeof value === "string") return map(value);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, map));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, map)]));
+}
