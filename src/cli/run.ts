@@ -73,7 +73,7 @@ function versionDetails(): string {
 
 async function commandName(argv: readonly string[]): Promise<string | undefined> {
   const tokens = tokenizeUpToError(argv, GLOBAL_ARGS);
-  // Without a word there is no command whose flag it could be.
+  // Without a word no command can own the flag.
   const first = tokens.find(({ kind }) => kind !== "flag");
   if (first?.kind !== "unknown" || !tokens.some(({ kind }) => kind === "word"))
     return takeCommand(tokens, isCommand).name;

@@ -20,7 +20,7 @@ export interface LoadOptions {
   readonly cwd: string;
   /** Asks whether a file of the working directory may weaken safety; absent without a terminal. */
   readonly ask?: AskTrust | undefined;
-  /** Write the template when there is no file; the default. */
+  /** Write the template when the file is missing; the default. */
   readonly create?: boolean;
 }
 

@@ -105,7 +105,7 @@ export function safeCut(text: string, spaced: readonly string[] = []): number {
 
 /** Shorter ones would take ordinary words out of ordinary text. */
 const SHORTEST = 6;
-/** From here on a secret is told from chance in hex and base64, too. */
+/** Long enough to be no coincidence in hex and base64. */
 const ENCODED_FROM = 12;
 const MAX_HELD = 65_536;
 

@@ -40,7 +40,7 @@ done <<<"$(readonly -p)"
 __buddy_is_fixed() { case $__buddy_fixed in *" $1 "*) return ;; esac; return 1; }
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 IFS= read -r __buddy_run <"$__buddy_dir/run"
-__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_mend= __buddy_result= __buddy_aside=
+__buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_repair= __buddy_result= __buddy_aside=
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   IFS= read -r -d '' __buddy_file <"$__buddy_run/$__buddy_pane.cwd"
   cd -- "$__buddy_file" 2>/dev/null
@@ -49,10 +49,10 @@ fi
 __buddy_before() {
   __buddy_code=$?
   if [ -n "$__buddy_result" ]; then __buddy_code=$__buddy_result __buddy_result=; fi
-  __buddy_id=$((__buddy_id + 1)) __buddy_more=0 __buddy_mend=
+  __buddy_id=$((__buddy_id + 1)) __buddy_more=0 __buddy_repair=
   # After `exec >file` or `exec 2>file` prompts and marks would be hidden: the terminal is put back.
   [ -t 1 ] || exec >/dev/tty
-  [ -t 9 ] || __buddy_mend=__buddy_stderr
+  [ -t 9 ] || __buddy_repair=__buddy_stderr
   if [ -n "$__buddy_changes" ]; then __buddy_save; fi
   local mark="$__buddy_key;P;$__buddy_id;$__buddy_code;$__buddy_tag;$PWD"
   printf '\033]7;buddy;%s\a\033]7771;%s\a' "$mark" "$mark"
@@ -161,9 +161,9 @@ __buddy_hook() {
     __buddy_is_fixed PS1 || __buddy_marked_prompt
     return
   fi
-  # An expansion that is empty is no command: `set -x` has nothing to show.
+  # An empty expansion runs nothing: `set -x` has nothing to show.
   local before='{ __buddy_before; } 9>&2 2>/dev/null'
-  local after='{ __buddy_after; } 2>/dev/null; ${__buddy_mend:+"$__buddy_mend"}'
+  local after='{ __buddy_after; } 2>/dev/null; ${__buddy_repair:+"$__buddy_repair"}'
   # The first of all: what other hooks print (bash-preexec puts its own in front) is not output.
   case ${PROMPT_COMMAND[*]-} in "$before"*__buddy_after*) return ;; esac
   local i

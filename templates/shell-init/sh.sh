@@ -17,7 +17,7 @@ if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
   cd -- "${__buddy_cwd%x}" 2>/dev/null
 fi
 __buddy_id=0 __buddy_tag=0 __buddy_e=$(printf '\033') __buddy_b=$(printf '\a') __buddy_l= __buddy_r= __buddy_f=
-# How the line editor is told that characters take no room.
+# Tells the line editor that characters take no room.
 case ${KSH_VERSION-}${BB_ASH_VERSION-} in
 *MIRBSD*) __buddy_l=$(printf '\001') __buddy_f=$(printf '\001\r_') __buddy_r=$__buddy_l __buddy_f=${__buddy_f%_} ;;
 [0-9]*) __buddy_l='\[' __buddy_r='\]' ;;
@@ -29,9 +29,9 @@ __buddy_end="$__buddy_l"'${__buddy_e}]7771;${__buddy_key};B${__buddy_b}'"$__budd
 
 # After each command: `exec >file` or `exec 2>file` would hide prompts and marks, so the terminal is put back.
 __buddy_check() {
-  __buddy_code=$1 __buddy_mend=
+  __buddy_code=$1 __buddy_repair=
   [ -t 1 ] || exec >/dev/tty
-  [ -t 9 ] || __buddy_mend=__buddy_stderr
+  [ -t 9 ] || __buddy_repair=__buddy_stderr
   # For background shells.
   { export -p; printf 'umask '; umask; } >|"$__buddy_run/$__buddy_pane.env"
   # What follows is not the command's: dash traces even an empty line.

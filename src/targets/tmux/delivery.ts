@@ -220,9 +220,9 @@ function typedScript(command: string, tag: number, run = command, code = "$?"): 
   // Typed lines can arrive twice when the first was slow: the second does nothing.
   const once = `case \${__buddy_done-} in ${tag}) return 0 ;; esac\n__buddy_done=${tag}`;
   const head = `{ printf '%s\\n' ${quote(excerpt(command))}; __buddy_head ${tag}; } 2>/dev/null`;
-  // An expansion that is empty is no command: `set -x` has nothing to show.
-  const mend = `{ __buddy_check ${code}; } 9>&2 2>/dev/null\n\${__buddy_mend:+"$__buddy_mend"}`;
-  return `${once}\n${head}\n${run}\n${mend}\n{ __buddy_tail $__buddy_code; } 2>/dev/null\n`;
+  // An empty expansion runs nothing: `set -x` has nothing to show.
+  const repair = `{ __buddy_check ${code}; } 9>&2 2>/dev/null\n\${__buddy_repair:+"$__buddy_repair"}`;
+  return `${once}\n${head}\n${run}\n${repair}\n{ __buddy_tail $__buddy_code; } 2>/dev/null\n`;
 }
 
 function excerpt(command: string): string {
