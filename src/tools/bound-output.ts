@@ -89,7 +89,7 @@ function codePoint(text: string, at: number): number {
   return at > 0 && code >= 0xdc00 && code <= 0xdfff ? at - 1 : at;
 }
 
-// * How many characters a tool may put into the conversation: a floor for small models, more as the context grows,
+// How many characters a tool may put into the conversation: a floor for small models, more as the context grows,
 // or what [limits] says.
 
 export function outputBudget(kind: BudgetKind, contextLimit: number, override = 0): number {

@@ -41,7 +41,7 @@ export class CleanChildren implements Locks {
     cleanScript(text, this.#shell, inRoom ? this.#room.entry : undefined, to);
 }
 
-// * The second lock: a mount namespace on the target in which every file system is read-only. It is made once, in
+// The second lock: a mount namespace on the target in which every file system is read-only. It is made once, in
 // the background, when the target opens; what nobody was asked about enters it. It ends with buddy.
 
 /** Longer than making a room takes on a machine with hundreds of mounts. */

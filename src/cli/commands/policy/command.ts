@@ -36,7 +36,6 @@ export const command = defineCommand({
     const explainer = await (await load()).explainer(globals, shell === undefined ? {} : { shell });
     try {
       if (batch === true) {
-        const { answerBatch } = await import("./command.ts");
         await answerBatch(explainer, Bun.stdin.stream(), (text) => Bun.write(Bun.stdout, text));
         return EXIT.ok;
       }
@@ -50,7 +49,7 @@ export const command = defineCommand({
   },
 });
 
-// * `--batch`: one JSON value a line in, one JSON object a line out, as each line arrives; a bad line is answered
+// `--batch`: one JSON value a line in, one JSON object a line out, as each line arrives; a bad line is answered
 // too.
 
 /** A longer line is answered with an error instead of being kept. */
