@@ -55,6 +55,8 @@ const keys =
 /** Until the screen shows it. */
 const shows = (text: string) => (place: Place) =>
   until(async () => (await place.tmux("capture-pane", "-p", "-S", "-", "-t", paneOf(place))).includes(text), text);
+const lastLine = async (place: Place) =>
+  (await place.tmux("capture-pane", "-p", "-t", paneOf(place))).trimEnd().split("\n").at(-1) ?? "";
 const paneOf = (place: Place) => (place.target.shell as unknown as { id: string }).id;
 
 const long = (bytes: number) => `echo ${"x".repeat(bytes)} | wc -c | tr -d ' '`;
@@ -604,6 +606,12 @@ export const CASES: readonly Case[] = [
     check: (r) => {
       exits("mine\n")(r);
       expect(r.notes.join()).toContain("rm -rf");
+    },
+    // It is put back, and would stand in front of what the next one types.
+    after: async (p) => {
+      await until(async () => (await lastLine(p)).includes("rm -rf"), "the line is put back");
+      await p.tmux("send-keys", "-t", paneOf(p), "C-u");
+      await until(async () => !(await lastLine(p)).includes("rm -rf"), "the line is empty");
     },
   },
   {
