@@ -71,7 +71,7 @@ needed.describe("every command of the documentation", () => {
     async (line) => {
       await using place = world.place({ configured: !/^buddy (?:init|login)\b/.test(line) });
       if (line === "buddy login --check") await place.run("buddy login");
-      if (/^buddy(?: --(?:ssh|container) \S+)*(?: resume\b.*)?$/.test(line)) await openAndLeave(place, line);
+      if (/^buddy(?: --(?:ssh|container) \S+)*(?: resume\b.*| "[^"]*")?$/.test(line)) await openAndLeave(place, line);
       else {
         const shell = /completion (zsh|fish)/.exec(line)?.[1];
         const { code, output } = await place.run(
@@ -121,6 +121,8 @@ function variants(text: string): string[] {
 async function openAndLeave(place: Place, line: string): Promise<void> {
   await using repl = place.terminal(line);
   await seen(repl, /% context (?:\([^)]*\))? ?>/);
+  // With a prompt of its own it has work to finish first.
+  if (line.endsWith('"')) await seen(repl, /Everything is in order/);
   repl.type("/quit\r");
   expect(await repl.exited).toBe(0);
 }
