@@ -16,6 +16,30 @@ const asks = (text: string) => {
 };
 const blocks = (text: string) => expect(new Set(kinds(text))).toEqual(new Set(["deny"]));
 
+describe("what bash makes of braces is text that it expands once more", () => {
+  test.each([
+    "echo {Z..a..6}touch${IFS}P{Z..a..6}'`'",
+    "echo {a..Z}id{a..Z}'`'",
+    "echo {x,{A..z}}",
+    "echo {1..1000000000}",
+    "sort {+1..3}",
+    "sort {01..03}",
+    "x=f; xa=-oP; sort $x{a,b}",
+    "x=f; x1=-oP; sort $x{1..2}",
+    "x=f; xa=-oP; sort {$x,b}a",
+    "x=f; xa=-oP; sort {c,$x{a,b}}",
+    "xa=-oP; sort {$,b}xa",
+    "sort {$,x}'\\x2doP'",
+    "sort {a,{b,{c,{d,{e,{f,{g,{h,{i,{j,{k,{l,-oP}}}}}}}}}}}}",
+    "sort {a,b{,c}{,c}{,c}{,c}{,c}{,c}{,c}{,c}{,-oP}}",
+  ])("%s asks", asks);
+
+  test.each(["echo {1..9}", "echo {a..e}", "ls {a,b}{c,d}", "cat $HOME/x/{a,b}", "ls ${x}{a,b}", "cat {a,{b,c}}.txt"])(
+    "%s is still a read",
+    (text) => expect(kinds(text)[0]).toBe("allow"),
+  );
+});
+
 describe("a name is a number only where the same text made it one", () => {
   test.each([
     "echo $((f))",

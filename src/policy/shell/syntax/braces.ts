@@ -2,12 +2,18 @@
 import type { BraceExpansionPart, LiteralPart, WordPart } from "unbash";
 
 const MOST_WORDS = 64;
+const DEEPEST = 8;
 
 export function expandBraces(
   parts: readonly WordPart[],
   uncertain: (why: string) => void,
 ): readonly (readonly WordPart[])[] {
+  if (parts.some(hasOddRange)) uncertain("a range in braces that shells read differently");
   if (!parts.some((part) => part.type === "BraceExpansion")) return [parts];
+  if (parts.some((part, index) => part.type === "BraceExpansion" && joinsName(part, parts[index - 1])))
+    uncertain("braces that make the name of a variable");
+  if (parts.some((part) => part.type === "BraceExpansion" && part.text.split("{").length > DEEPEST))
+    uncertain("more braces than are looked at");
   let lists: WordPart[][] = [[]];
   let full = false;
   for (const part of parts) {
@@ -25,6 +31,23 @@ export function expandBraces(
     else lists = lists.flatMap((list) => ways.map((way) => list.concat(way)));
   }
   return lists;
+}
+
+/**
+ * Ranges of plain numbers, and of letters of one case, are followed. Between Z and a lie the backquote and the
+ * backslash, which bash reads as syntax after the expansion; signs, leading zeros and long numbers are not computed.
+ */
+function hasOddRange(part: WordPart): boolean {
+  if (part.type !== "BraceExpansion" && part.type !== "Literal") return false;
+  return (part.text.match(/\{[^{},]*\.\.[^{},]*\}/g) ?? []).some((range) => !PLAIN_RANGE.test(range));
+}
+
+const PLAIN_RANGE =
+  /^\{(?:(?:0|-?[1-9]\d{0,8})\.\.(?:0|-?[1-9]\d{0,8})|[a-z]\.\.[a-z]|[A-Z]\.\.[A-Z])(?:\.\.-?\d{1,9})?\}$/;
+
+/** `$x{a,b}` is `$xa $xb`, and `{$,b}x` is `$x bx`: braces come before variables. */
+function joinsName(part: WordPart, before: WordPart | undefined): boolean {
+  return (before?.type === "SimpleExpansion" && /^\$\w+$/.test(before.text)) || /\$\w*[{},]/.test(part.text);
 }
 
 function waysOf(part: BraceExpansionPart): readonly (readonly WordPart[])[] {
@@ -71,7 +94,7 @@ function lists(tokens: readonly Token[], depth: number): WordPart[][] {
 
 function nested(branch: readonly Token[], depth: number): WordPart[][] {
   const open = branch.indexOf("{");
-  if (open < 0 || depth > 8) return [partsOf(branch)];
+  if (open < 0 || depth > DEEPEST) return [partsOf(branch)];
   let level = 0;
   let close = -1;
   for (let i = open; i < branch.length; i++) {
