@@ -88,6 +88,8 @@ const CALLS =
  * In namespaces of its own, as their root: an overlay of the whole machine whose changes live in memory. The user that the
  * texts run as has no rights but owns every file there, so that an attempt to change one succeeds and is seen.
  */
+// Whatever is made in /tmp and removed again shows in the trace, so the times of that directory say nothing more; tac
+// makes a file there for every directory or pipe, and its file stays when time is up.
 const SETUP = `set -e
 mount --make-rprivate /
 mkdir "$1/mem" && mount -t tmpfs memory "$1/mem"
@@ -104,14 +106,14 @@ ln -s /proc/self/fd/1 "$root/dev/stdout"; ln -s /proc/self/fd/2 "$root/dev/stder
 mkdir -p "$root/home" && cp -R "$1/home" "$root/home/reader"
 look() {
   for place in "$1/mem/upper" "$root/tmp" "$root/var/tmp" "$root/dev" "$root/run"; do
-    find "$place" ! -path '*/__pycache__*' ! -path "$root/dev/pts/*" -printf '%p %y %s %i %m %C@\\n'
+    find "$place" ! -path '*/__pycache__*' ! -path "$root/dev/pts/*" ! -path "$root/tmp" ! -path "$root/tmp/tac??????" -printf '%p %y %s %i %m %C@\\n'
   done > "$1/files/$2"
 }
 look "$1" before
 first=0
 while [ "$first" -lt "$2" ]; do
   strace -f -qq --seccomp-bpf -s 200 -A -o "$1/trace" -e signal=none -e trace=${CALLS} \\
-    unshare --user --map-user=65534 --map-group=65534 --keep-caps chroot "$root" \\
+    unshare --user --map-user=65534 --map-group=65534 --keep-caps --pid --fork chroot "$root" \\
     setpriv --ambient-caps=-all --inh-caps=-all --no-new-privs env -i HOME=/home/reader USER=reader PATH="$PATH" TERM=dumb LANG=C.UTF-8 PAGER=cat GIT_PAGER=cat SYSTEMD_PAGER=cat \\
     GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.autoRefreshIndex GIT_CONFIG_VALUE_0=false python3 -I -S /dev/texts/driver "$first" "$(( first + $3 < $2 ? first + $3 : $2 ))"
   look "$1" "$(( first / $3 ))"
@@ -120,7 +122,10 @@ done
 echo done > "$1/done"
 `;
 
-/** Signal 0 to a process that cannot be there marks in the trace which text runs next. An alarm survives exec. */
+/**
+ * Signal 0 to a process that cannot be there marks in the trace which text runs next. An alarm survives exec. The driver
+ * is the first process of its namespace: what a text leaves behind ends before the next one starts.
+ */
 const MARK = 5_000_000;
 const DRIVER = `import os, signal, sys
 os.chdir("${WORLD}")
@@ -143,7 +148,9 @@ for index in range(int(sys.argv[1]), int(sys.argv[2])):
         os.execv(words[0], words + [text])
     os.waitpid(child, 0)
     try:
-        os.killpg(child, signal.SIGKILL)
+        os.kill(-1, signal.SIGKILL)
+        while True:
+            os.wait()
     except OSError:
         pass
 try:
@@ -172,11 +179,11 @@ function readTrace(trace: string, trials: readonly Trial[]): Effect[] {
   let driver: string | undefined;
   /** The next program is the shell that runs the text. */
   let shell = false;
-  for (const line of trace.split("\n")) {
+  for (const line of wholeCalls(trace)) {
     const match = /^(\d+) +(\w+)\((.*)$/.exec(line);
     if (match === null) continue;
     const [, pid = "", call = "", rest = ""] = match;
-    const mark = call === "kill" ? /^(\d{7}), 0\)/.exec(rest) : null;
+    const mark = call === "kill" ? /^(\d{7}), 0\b/.exec(rest) : null;
     if (mark !== null) {
       trial = trials[Number(mark[1]) - MARK];
       driver = pid;
@@ -196,6 +203,23 @@ function readTrace(trace: string, trials: readonly Trial[]): Effect[] {
   return effects;
 }
 
+/** strace splits a call during which another process makes one; a call that its process did not survive stays open. */
+function wholeCalls(trace: string): string[] {
+  const lines = trace.split("\n");
+  const open = new Map<string, number>();
+  for (const [index, line] of lines.entries()) {
+    const pid = /^\d+/.exec(line)?.[0] ?? "";
+    if (line.endsWith(UNFINISHED)) open.set(pid, index);
+    const end = /^\d+ +<\.\.\. \w+ resumed>(.*)$/.exec(line)?.[1];
+    const start = open.get(pid);
+    if (end === undefined || start === undefined) continue;
+    lines[start] = (lines[start] ?? "").slice(0, -UNFINISHED.length) + end;
+    open.delete(pid);
+  }
+  return lines;
+}
+const UNFINISHED = " <unfinished ...>";
+
 function isEffect(call: string, rest: string): boolean {
   switch (call) {
     case "connect":
@@ -214,7 +238,7 @@ function isEffect(call: string, rest: string): boolean {
     case "tkill":
     case "tgkill":
       // Signal 0 only asks, abort() signals itself, and Go its own threads.
-      return !/, 0\)|SIGABRT|SIGURG/.test(rest);
+      return !/, (?:0|SIGABRT|SIGURG)(?:\)|$| <)/.test(rest);
     case "mkdir":
       // tmux makes the directory of its sockets sure.
       return !/^"\/tmp\/tmux-\d+"/.test(rest);
