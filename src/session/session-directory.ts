@@ -24,7 +24,7 @@ export function sessionDirectory(cwd: string, stateDirectory: string | undefined
   if (stateDirectory === undefined)
     return {
       directory: join(root, "sessions"),
-      notice: `${why} and HOME is not set: sessions are not stored`,
+      notice: `${why} and there is no home directory: sessions are not stored`,
       unwritable: true,
     };
   const directory = join(stateDirectory, "sessions");
