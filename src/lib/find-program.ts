@@ -7,8 +7,16 @@ export function unusableProgram(name: string): string | undefined {
   if (Bun.which(name, { PATH: path }) !== null) return undefined;
   for (const directory of path.split(":")) {
     const file = `${directory || "."}/${name}`;
-    if (statSync(file, { throwIfNoEntry: false })?.isFile() === true)
-      return `${name} is installed but may not be executed: ${file}`;
+    if (isFile(file)) return `${name} is installed but may not be executed: ${file}`;
   }
   return `${name} is not installed`;
+}
+
+/** False as well where nobody may look: PATH can name directories of other users. */
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }

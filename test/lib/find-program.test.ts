@@ -1,0 +1,10 @@
+import { afterEach, expect, test } from "bun:test";
+import { unusableProgram } from "../../src/lib/find-program.ts";
+
+const PATH = process.env["PATH"];
+afterEach(() => void (process.env["PATH"] = PATH));
+
+test("a directory in PATH that cannot be looked into ended buddy doctor with an internal error", () => {
+  process.env["PATH"] = `/${"x".repeat(5000)}:/etc/passwd:/nowhere`;
+  expect(unusableProgram("tmux")).toBe("tmux is not installed");
+});
