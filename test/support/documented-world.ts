@@ -1,11 +1,9 @@
-/** The world that the documentation talks about: a host `web1`, a container `api`, a model, a sign-in, a release. */
+/** The world that the documentation talks about: a host `web1`, a container `api`, a model, a sign-in. */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { hostTarget } from "../../scripts/build.ts";
 import type { Playbook } from "../../src/demo/playbook.ts";
 import { buddyBinary, type Sandbox, sandbox } from "./buddy.ts";
 import { containerTarget } from "./container.ts";
-import { ROOT } from "./documentation.ts";
 import { startLoginServer } from "./login-server.ts";
 import { LineSigner, splitLine } from "../../src/session/signature.ts";
 import { startModel } from "./model.ts";
@@ -38,12 +36,10 @@ const MODEL: Playbook = {
 
 /** The session of the documentation is a real one, filed under an id that starts as it is written there. */
 const SESSION = "7b2f-0c51-9d3e-4a10";
-const PUBLIC_RELEASE = "https://github.com/buddy-terminal/buddy/releases/latest/download";
 
 export async function documentedWorld(): Promise<World> {
   const model = startModel(MODEL);
   const login = startLoginServer();
-  const release = await startRelease();
   const { env: sshEnv, server } = await sshTarget();
   server.configure(`Host web1\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${server.dir}/id`);
   const container = await containerTarget();
@@ -71,14 +67,12 @@ export async function documentedWorld(): Promise<World> {
         ...box.env,
         PATH: `${bin}:${sshEnv["PATH"]}`,
         BUDDY_AUTH_ISSUER: login.url,
-        BUDDY_INSTALL_BASE_URL: release.url,
       };
-      const local = (line: string) => line.replaceAll(PUBLIC_RELEASE, release.url);
       return {
         box,
         async run(line, { shell = ["bash", "-o", "pipefail", "-c"], stdin = "" } = {}) {
           // Without a controlling terminal: nothing may ask the developer who runs the tests.
-          const child = Bun.spawn(["setsid", "-w", ...shell, local(line)], {
+          const child = Bun.spawn(["setsid", "-w", ...shell, line], {
             cwd: box.cwd,
             env,
             stdin: Buffer.from(stdin),
@@ -97,7 +91,6 @@ export async function documentedWorld(): Promise<World> {
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([model, login, container].map((one) => one[Symbol.asyncDispose]()));
-      await release.stop();
       base[Symbol.dispose]();
     },
   };
@@ -137,22 +130,4 @@ async function storedSession(config: string): Promise<{ log: string; key: Buffer
     .split("\n");
   const log = lines.map((line) => `${signer.sign(splitLine(line).json.replaceAll(id, SESSION))}\n`).join("");
   return { log, key };
-}
-
-/** The files of a release, as the install script asks for them. */
-async function startRelease(): Promise<{ url: string; stop(): Promise<void> }> {
-  const asset = `buddy-${hostTarget()}`;
-  const binary = Bun.file(await buddyBinary());
-  const sum = new Bun.CryptoHasher("sha256").update(await binary.bytes()).digest("hex");
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch(request) {
-      const name = basename(new URL(request.url).pathname);
-      if (name === "install.sh") return new Response(Bun.file(join(ROOT, "install.sh")));
-      if (name === "SHA256SUMS") return new Response(`${sum}  ${asset}\n`);
-      return name === asset ? new Response(binary) : new Response("no such file", { status: 404 });
-    },
-  });
-  return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
 }
