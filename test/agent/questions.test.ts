@@ -1,5 +1,5 @@
 /** A question says where the command would run: the pane, and the directory and user of its shell at that moment. */
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Run } from "../../src/app/run.ts";
@@ -7,6 +7,9 @@ import { drain } from "../support/agent.ts";
 import { call, DECLARED, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";
 import { until } from "../support/until.ts";
+import { needs } from "../support/needs.ts";
+
+const { test } = await needs("tmux");
 
 const change = (command: string, more = {}) => shell(command, { mutation: true, risk: "medium", ...more });
 

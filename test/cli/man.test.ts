@@ -1,13 +1,15 @@
 import { expect, test } from "bun:test";
 import { MAN_PAGE, manPage } from "../../scripts/make-man.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
+import { needs } from "../support/needs.ts";
 
 test("docs/buddy.1 is what the commands say; otherwise: bun scripts/make-man.ts", async () => {
   expect(await Bun.file(MAN_PAGE).text()).toBe(await manPage());
 });
 
 // The man of macOS takes no file.
-test.if(process.platform === "linux")("man shows it without complaint, every command in it", () => {
+const man = await needs("linux", "man");
+man.test("man shows it without complaint, every command in it", () => {
   const shown = Bun.spawnSync(["man", "--warnings", "-l", MAN_PAGE], {
     env: { PATH: process.env.PATH ?? "", MANWIDTH: "80", MANPAGER: "cat", LANG: "C.UTF-8" },
     stderr: "pipe",

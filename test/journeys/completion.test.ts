@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
 import { until } from "../support/until.ts";
+import { needs } from "../support/needs.ts";
 
 let box: Sandbox;
 let env: Record<string, string>;
@@ -106,6 +107,9 @@ async function typed(argv: string[], setUp: string, line: string, becomes: strin
   return screen;
 }
 
+const zsh = await needs("zsh");
+const fish = await needs("fish");
+
 describe("in the shells", () => {
   test.each([
     ["buddy sess", "buddy sessions "],
@@ -122,7 +126,7 @@ describe("in the shells", () => {
     await typed(["bash", "--norc", "--noprofile", "-i"], 'eval "$(buddy completion bash)"', bell, becomes);
   });
 
-  test.each([
+  zsh.test.each([
     ["buddy sess", "buddy sessions "],
     ["buddy -m zeb", "-m zebra-large "],
     ["buddy exec --model=zeb", "--model=zebra-large"],
@@ -132,7 +136,7 @@ describe("in the shells", () => {
     await typed(["zsh", "-f", "-i"], setUp, line, becomes);
   });
 
-  test.each([
+  fish.test.each([
     ["buddy sess", "sessions"],
     ["buddy -m zeb", "zebra-large"],
     ["buddy --container web-", "web-app"],

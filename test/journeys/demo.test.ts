@@ -3,6 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync }
 import { join } from "node:path";
 import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
 import { until } from "../support/until.ts";
+import { needs } from "../support/needs.ts";
+
+const pane = await needs("tmux");
 
 /** A tmux server of its own, and a place for the demo's file. */
 function surroundings(box: Sandbox): Record<string, string> {
@@ -25,7 +28,7 @@ function takeFile(stdout: string): string {
 }
 
 describe("buddy demo", () => {
-  test("--yes: the whole tour, with real results, and nothing left but the file it says", async () => {
+  pane.test("--yes: the whole tour, with real results, and nothing left but the file it says", async () => {
     using box = sandbox();
     const env = surroundings(box);
     const { code, stdout, stderr } = await box.run(["demo", "--yes"], { env });
@@ -42,7 +45,7 @@ describe("buddy demo", () => {
     expect(existsSync(join(box.home, ".config"))).toBe(false);
   });
 
-  test("without a terminal nobody can approve: the change is not made, the tour goes on", async () => {
+  pane.test("without a terminal nobody can approve: the change is not made, the tour goes on", async () => {
     using box = sandbox();
     const { code, stdout } = await box.run(["demo"], { env: surroundings(box) });
     expect(code).toBe(0);
@@ -74,65 +77,81 @@ describe("buddy demo", () => {
     expect(code).toBe(0);
   });
 
-  test("Ctrl-C was not heard before Enter; in the middle it takes away the pane and the file", async () => {
-    using box = sandbox();
-    const env = surroundings(box);
-    for (const keys of [["\u0003"], ["\r", "y", "\u0003"]]) {
-      let screen = "";
-      const decoder = new TextDecoder();
-      const child = Bun.spawn([await buddyBinary(), "demo"], {
-        cwd: box.cwd,
-        env: { ...box.env, ...env },
-        terminal: { cols: 40, rows: 40, data: (_, bytes) => void (screen += decoder.decode(bytes, { stream: true })) },
-      });
-      const moments = ["Press Enter to begin", "approve?", "In the background"];
-      for (const [index, key] of keys.entries()) {
-        await until(() => screen.includes(moments[index] ?? ""), `the screen shows ${moments[index]}`);
-        child.terminal?.write(key);
+  pane.test(
+    "Ctrl-C was not heard before Enter; in the middle it takes away the pane and the file",
+    async () => {
+      using box = sandbox();
+      const env = surroundings(box);
+      for (const keys of [["\u0003"], ["\r", "y", "\u0003"]]) {
+        let screen = "";
+        const decoder = new TextDecoder();
+        const child = Bun.spawn([await buddyBinary(), "demo"], {
+          cwd: box.cwd,
+          env: { ...box.env, ...env },
+          terminal: {
+            cols: 40,
+            rows: 40,
+            data: (_, bytes) => void (screen += decoder.decode(bytes, { stream: true })),
+          },
+        });
+        const moments = ["Press Enter to begin", "approve?", "In the background"];
+        for (const [index, key] of keys.entries()) {
+          await until(() => screen.includes(moments[index] ?? ""), `the screen shows ${moments[index]}`);
+          child.terminal?.write(key);
+        }
+        expect(await child.exited).toBe(130);
+        expect(screen).toContain("interrupted");
+        expect(Bun.stringWidth(screen.split("\r\n")[0] ?? "")).toBeLessThanOrEqual(40);
+        expect(sessions(env)).toBe("");
+        expect(existsSync(`/tmp/buddy-demo-${child.pid}.txt`)).toBe(false);
       }
-      expect(await child.exited).toBe(130);
-      expect(screen).toContain("interrupted");
-      expect(Bun.stringWidth(screen.split("\r\n")[0] ?? "")).toBeLessThanOrEqual(40);
-      expect(sessions(env)).toBe("");
-      expect(existsSync(`/tmp/buddy-demo-${child.pid}.txt`)).toBe(false);
-    }
-  }, 60_000);
+    },
+    60_000,
+  );
 
-  test("on a terminal: Enter begins, the question comes when its text is shown, n declines, e is told as it ran, Ctrl-C leaves", async () => {
-    using box = sandbox();
-    const env = surroundings(box);
-    const start = async () => {
-      let screen = "";
-      const decoder = new TextDecoder();
-      const child = Bun.spawn([await buddyBinary(), "demo"], {
-        cwd: box.cwd,
-        env: { ...box.env, ...env },
-        terminal: { cols: 80, rows: 40, data: (_, bytes) => void (screen += decoder.decode(bytes, { stream: true })) },
-      });
-      const sees = (text: string) => until(() => screen.includes(text), `the screen shows ${text}`);
-      await sees("Press Enter to begin");
-      child.terminal?.write("\r");
-      await sees("approve?");
-      expect(screen.indexOf("A small change")).toBeGreaterThan(0);
-      expect(screen.indexOf("A small change")).toBeLessThan(screen.indexOf("approve?"));
-      return { child, sees };
-    };
-    const first = await start();
-    first.child.terminal?.write("n");
-    await first.sees("Reason (optional)");
-    first.child.terminal?.write("\r");
-    await first.sees("nothing was written");
-    await first.sees("What next");
-    expect(await first.child.exited).toBe(0);
-    const edited = await start();
-    edited.child.terminal?.write("e");
-    await edited.sees("edit: ");
-    edited.child.terminal?.write("\u0015echo something else\r");
-    await edited.sees("what ran was");
-    expect(await edited.child.exited).toBe(0);
-    const second = await start();
-    second.child.terminal?.write("\u0003");
-    expect(await second.child.exited).toBe(130);
-    await until(() => sessions(env) === "", "no session is left");
-  }, 60_000);
+  pane.test(
+    "on a terminal: Enter begins, the question comes when its text is shown, n declines, e is told as it ran, Ctrl-C leaves",
+    async () => {
+      using box = sandbox();
+      const env = surroundings(box);
+      const start = async () => {
+        let screen = "";
+        const decoder = new TextDecoder();
+        const child = Bun.spawn([await buddyBinary(), "demo"], {
+          cwd: box.cwd,
+          env: { ...box.env, ...env },
+          terminal: {
+            cols: 80,
+            rows: 40,
+            data: (_, bytes) => void (screen += decoder.decode(bytes, { stream: true })),
+          },
+        });
+        const sees = (text: string) => until(() => screen.includes(text), `the screen shows ${text}`);
+        await sees("Press Enter to begin");
+        child.terminal?.write("\r");
+        await sees("approve?");
+        expect(screen.indexOf("A small change")).toBeGreaterThan(0);
+        expect(screen.indexOf("A small change")).toBeLessThan(screen.indexOf("approve?"));
+        return { child, sees };
+      };
+      const first = await start();
+      first.child.terminal?.write("n");
+      await first.sees("Reason (optional)");
+      first.child.terminal?.write("\r");
+      await first.sees("nothing was written");
+      await first.sees("What next");
+      expect(await first.child.exited).toBe(0);
+      const edited = await start();
+      edited.child.terminal?.write("e");
+      await edited.sees("edit: ");
+      edited.child.terminal?.write("\u0015echo something else\r");
+      await edited.sees("what ran was");
+      expect(await edited.child.exited).toBe(0);
+      const second = await start();
+      second.child.terminal?.write("\u0003");
+      expect(await second.child.exited).toBe(130);
+      await until(() => sessions(env) === "", "no session is left");
+    },
+    60_000,
+  );
 });

@@ -2,8 +2,11 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, sandbox } from "../support/buddy.ts";
+import { needs } from "../support/needs.ts";
 
-test("commands run where buddy was started, whatever an earlier run left behind in the pane", async () => {
+const pane = await needs("tmux");
+
+pane.test("commands run where buddy was started, whatever an earlier run left behind in the pane", async () => {
   using box = sandbox();
   for (const name of ["cwd/one", "cwd/it's two"]) mkdirSync(join(box.dir, name), { recursive: true });
   const where = async (directory: string, ...args: string[]) => {

@@ -2,6 +2,9 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { call, DECLARED, type ExecRig, execRig, shell } from "../support/exec.ts";
+import { needs } from "../support/needs.ts";
+
+const pane = await needs("tmux");
 
 setDefaultTimeout(60_000);
 
@@ -260,7 +263,7 @@ describe("with a terminal", () => {
     expect(made(rig)).toBe(false);
   });
 
-  test("keys into a pane ask too", async () => {
+  pane.test("keys into a pane ask too", async () => {
     await using rig = execRig([
       call("send-keys", { literal_text: "touch made", enter: true, ...DECLARED }),
       { text: "done" },

@@ -5,6 +5,7 @@ import { buddyBinary } from "../support/buddy.ts";
 import { execRig, shell } from "../support/exec.ts";
 import { processesWith, uniqueSeconds } from "../support/processes.ts";
 import { until } from "../support/until.ts";
+import { available } from "../support/needs.ts";
 
 setDefaultTimeout(60_000);
 
@@ -14,7 +15,7 @@ const SIGNALS = [
   ["SIGHUP", 129],
 ] as const;
 
-describe.each(["--no-tmux", "--tmux"])("a running command, %s", (mode) => {
+describe.each(["--no-tmux", ...(await available("tmux")).map(() => "--tmux")])("a running command, %s", (mode) => {
   test.each(SIGNALS)("%s ends it on the target and exits %d", async (signal, code) => {
     const seconds = uniqueSeconds();
     await using rig = execRig([shell(`sleep ${seconds}`, { wait: "10m" }), { text: "never" }]);

@@ -8,7 +8,9 @@ import { type Container, containerTarget } from "../support/container.ts";
 import { call, DECLARED, type ExecRig, execRig, shell } from "../support/exec.ts";
 import { sshTarget } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
-import { missing, type Need, needs } from "../support/needs.ts";
+import { missing, needs, type Need } from "../support/needs.ts";
+
+const pane = await needs("tmux");
 
 setDefaultTimeout(90_000);
 
@@ -301,38 +303,41 @@ function onTarget(kind: Kind): void {
   });
 }
 
-test("local, without tmux of its own, inside a pane of the operator's: that pane can be captured and typed into", async () => {
-  await using rig = execRig([
-    call("capture-pane", {}),
-    call("send-keys", { literal_text: "typed-by-buddy", ...DECLARED }),
-    call("capture-pane", { pane: "other" }),
-    { text: "done" },
-  ]);
-  const binary = await buddyBinary();
-  const tmux = ["tmux", "-L", rig.socket, "-f", "/dev/null"];
-  const line = `echo operator-was-here; ${binary} exec -q --no-tmux --approve all go >out.txt 2>&1; echo "rc $?" >>out.txt; cat`;
-  Bun.spawnSync([...tmux, "new-session", "-d", "-s", "op", "-x", "80", "-y", "20", line], {
-    cwd: rig.box.cwd,
-    env: rig.box.env,
-  });
-  const out = join(rig.box.cwd, "out.txt");
-  await until(() => existsSync(out) && readFileSync(out, "utf8").includes("rc "), "the run to end");
-  expect(readFileSync(out, "utf8")).toBe("done\nrc 0\n");
-  const [screen, sent, other] = rig.results() as string[];
-  expect(screen).toContain("operator-was-here");
-  expect(sent).toContain("sent");
-  expect(other).toContain("no tmux");
-  const offered = rig.requests[0]!.tools.map((tool) => tool.name);
-  expect(offered).toContain("capture-pane");
-  expect(offered).not.toContain("tmux-create-pane");
-  await until(
-    () =>
-      Bun.spawnSync([...tmux, "capture-pane", "-p", "-t", "op"], { env: rig.box.env })
-        .stdout.toString()
-        .includes("typed-by-buddy"),
-    "the keys to arrive",
-  );
-});
+pane.test(
+  "local, without tmux of its own, inside a pane of the operator's: that pane can be captured and typed into",
+  async () => {
+    await using rig = execRig([
+      call("capture-pane", {}),
+      call("send-keys", { literal_text: "typed-by-buddy", ...DECLARED }),
+      call("capture-pane", { pane: "other" }),
+      { text: "done" },
+    ]);
+    const binary = await buddyBinary();
+    const tmux = ["tmux", "-L", rig.socket, "-f", "/dev/null"];
+    const line = `echo operator-was-here; ${binary} exec -q --no-tmux --approve all go >out.txt 2>&1; echo "rc $?" >>out.txt; cat`;
+    Bun.spawnSync([...tmux, "new-session", "-d", "-s", "op", "-x", "80", "-y", "20", line], {
+      cwd: rig.box.cwd,
+      env: rig.box.env,
+    });
+    const out = join(rig.box.cwd, "out.txt");
+    await until(() => existsSync(out) && readFileSync(out, "utf8").includes("rc "), "the run to end");
+    expect(readFileSync(out, "utf8")).toBe("done\nrc 0\n");
+    const [screen, sent, other] = rig.results() as string[];
+    expect(screen).toContain("operator-was-here");
+    expect(sent).toContain("sent");
+    expect(other).toContain("no tmux");
+    const offered = rig.requests[0]!.tools.map((tool) => tool.name);
+    expect(offered).toContain("capture-pane");
+    expect(offered).not.toContain("tmux-create-pane");
+    await until(
+      () =>
+        Bun.spawnSync([...tmux, "capture-pane", "-p", "-t", "op"], { env: rig.box.env })
+          .stdout.toString()
+          .includes("typed-by-buddy"),
+      "the keys to arrive",
+    );
+  },
+);
 
 test("shell_roots: commands stay below them", async () => {
   await using rig = execRig([shell("pwd"), shell("cd / && ls"), shell("cd sub && pwd"), { text: "done" }], {

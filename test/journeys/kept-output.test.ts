@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { ScriptedReply } from "../../src/demo/playbook.ts";
 import { call, type ExecRig, execRig, shell } from "../support/exec.ts";
 import { until } from "../support/until.ts";
+import { needs } from "../support/needs.ts";
 
 setDefaultTimeout(120_000);
 
@@ -42,6 +43,7 @@ for (const [name, args, id] of [
   ["a pane", [], "out-1"],
   ["a direct shell", ["--no-tmux"], "out-1"],
 ] as const) {
+  const { test } = await needs(...(name === "a pane" ? (["tmux"] as const) : []));
   test(`${name}: read after the end of buddy, in a copy, and gone with the session`, async () => {
     const read: ScriptedReply[] = [byOffset(id), byFilter(id), { text: "read" }];
     await using rig = execRig([shell(PRINT), { text: "printed" }, ...read, ...read]);

@@ -1,9 +1,12 @@
 /** A login that needs a passphrase, and a connection that drops: nothing is tried in silence, and /reconnect asks. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { proxyTo } from "../support/proxy.ts";
 import { ReplBinary, shellCall } from "../support/repl-binary.ts";
 import { sshd } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
+import { needs } from "../support/needs.ts";
+
+const { test } = await needs("sshd", "tmux");
 
 setDefaultTimeout(90_000);
 

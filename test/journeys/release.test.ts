@@ -6,8 +6,10 @@ import { version } from "../../package.json";
 import { type BuildTarget, compile, downloadedRuntime, TARGETS } from "../../scripts/build.ts";
 import { formula, releaseNotes } from "../../scripts/release.ts";
 import { muslLibraries } from "../support/musl.ts";
+import { needs } from "../support/needs.ts";
 
-const onLinux = process.platform === "linux" && process.arch === "x64";
+const arm64 = await needs("linux", "arm64");
+const musl = await needs("linux-x64", "musl");
 let directory: string;
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "buddy-release-"));
@@ -37,7 +39,7 @@ describe("a release", () => {
     expect(one).toBe(two as bigint);
   }, 60_000);
 
-  test.if(onLinux)(
+  arm64.test(
     "for 64-bit ARM starts (emulated)",
     () => {
       const path = build("linux-arm64", "arm64");
@@ -48,7 +50,7 @@ describe("a release", () => {
     90_000,
   );
 
-  test.if(onLinux)(
+  musl.test(
     "for musl starts on the musl loader",
     () => {
       const path = build("linux-x64-musl", "musl");

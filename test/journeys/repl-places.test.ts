@@ -4,10 +4,14 @@ import { buddyBinary } from "../support/buddy.ts";
 import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
 import { sshTarget } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
+import { needs } from "../support/needs.ts";
+
+const pane = await needs("tmux");
+const ssh = await needs("sshd");
 
 const TIMEOUT = 60_000;
 
-test(
+pane.test(
   "inside tmux: typing, streaming, resizing, and /attach opens a split with the shared pane",
   async () => {
     await using repl = new ReplBinary([
@@ -54,7 +58,7 @@ test(
   TIMEOUT,
 );
 
-test(
+ssh.test(
   "on an ssh host: the prompt and every question name it",
   async () => {
     const target = await sshTarget();

@@ -5,6 +5,9 @@ import type { AgentEvent } from "../../src/agent/events.ts";
 import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
 import { startModel } from "../support/model.ts";
 import { sshTarget } from "../support/sshd.ts";
+import { needs } from "../support/needs.ts";
+
+const ssh = await needs("sshd");
 
 const profile = (name: string, url: string) =>
   `[models.${name}]\napi_base_url = "${url}"\nmodel = "${name}-model"\napi_key = "sk-test-0123456789abcdef"\n`;
@@ -62,27 +65,31 @@ describe("exec --resume", () => {
     expect([again.code, again.stdout]).toEqual([0, "b\n"]);
   });
 
-  test("works on the target it worked on, and says so when another is asked for", async () => {
-    const { host, env } = await sshTarget();
-    await using model = startModel([
-      shell("echo there"),
-      { text: "one" },
-      shell("echo again"),
-      { text: "two" },
-      { text: "three" },
-    ]);
-    using box = sandbox();
-    box.write("home/.config/buddy/buddy.toml", `[agent]\nmodel = "one"\n${profile("one", model.url)}`, 0o600);
-    const where = { ...env, XDG_CONFIG_HOME: join(box.home, ".config") };
-    const first = await box.run(["exec", "--ssh", host, "--no-tmux", "--json", "look"], { env: where });
-    const target = lines(first.stdout).at(-1)?.target ?? "";
-    expect(target).toStartWith("ssh ");
-    const second = await box.run(["exec", "--resume", "last", "--no-tmux", "--json", "look again"], { env: where });
-    expect(lines(second.stdout).at(-1)?.target).toBe(target);
-    expect(second.stderr).not.toContain("this session worked on");
-    const third = await box.run(["exec", "--resume", "last", "--ssh", host, "--json", "and?"], { env: where });
-    expect(third.stderr).not.toContain("this session worked on");
-  }, 60_000);
+  ssh.test(
+    "works on the target it worked on, and says so when another is asked for",
+    async () => {
+      const { host, env } = await sshTarget();
+      await using model = startModel([
+        shell("echo there"),
+        { text: "one" },
+        shell("echo again"),
+        { text: "two" },
+        { text: "three" },
+      ]);
+      using box = sandbox();
+      box.write("home/.config/buddy/buddy.toml", `[agent]\nmodel = "one"\n${profile("one", model.url)}`, 0o600);
+      const where = { ...env, XDG_CONFIG_HOME: join(box.home, ".config") };
+      const first = await box.run(["exec", "--ssh", host, "--no-tmux", "--json", "look"], { env: where });
+      const target = lines(first.stdout).at(-1)?.target ?? "";
+      expect(target).toStartWith("ssh ");
+      const second = await box.run(["exec", "--resume", "last", "--no-tmux", "--json", "look again"], { env: where });
+      expect(lines(second.stdout).at(-1)?.target).toBe(target);
+      expect(second.stderr).not.toContain("this session worked on");
+      const third = await box.run(["exec", "--resume", "last", "--ssh", host, "--json", "and?"], { env: where });
+      expect(third.stderr).not.toContain("this session worked on");
+    },
+    60_000,
+  );
 
   test("no session, an unknown one, and --fork without --resume: exit code 2", async () => {
     using box = sandbox();

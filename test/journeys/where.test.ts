@@ -7,8 +7,9 @@ import { processesWith, uniqueSeconds } from "../support/processes.ts";
 import { proxyTo } from "../support/proxy.ts";
 import { sshTarget } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
-import { needs } from "../support/needs.ts";
+import { available, needs } from "../support/needs.ts";
 
+const ssh = await needs("sshd");
 const container = await needs("podman");
 
 /** Work that shows where it was done: a command, a file written and read back, a background shell. */
@@ -32,8 +33,10 @@ function runtime(): { path: string; sockets(): string[] } & Disposable {
   };
 }
 
+const TMUX = (await available("tmux")).map(() => ["--tmux"]);
+
 describe("the binary works where it is told to", () => {
-  test.each([["--no-tmux"], ["--tmux"]])("over ssh %s", async (shellFlag) => {
+  ssh.test.each([["--no-tmux"], ...TMUX])("over ssh %s", async (shellFlag) => {
     const { host, env, server } = await sshTarget();
     using sockets = runtime();
     await using rig = execRig(WORK, { env: { PATH: env["PATH"] ?? "", XDG_RUNTIME_DIR: sockets.path } });
@@ -73,7 +76,7 @@ describe("the binary works where it is told to", () => {
 });
 
 describe("a target that cannot be opened is an error, never this machine instead", () => {
-  test("hosts", async () => {
+  ssh.test("hosts", async () => {
     const { env } = await sshTarget();
     const trace = `buddy-was-here-${uniqueSeconds()}`;
     for (const [host, words] of [
@@ -108,7 +111,7 @@ describe("a target that cannot be opened is an error, never this machine instead
   });
 });
 
-test.each(["SIGKILL", "SIGINT", "SIGTERM"] as const)(
+ssh.test.each(["SIGKILL", "SIGINT", "SIGTERM"] as const)(
   "%s in the middle of a command over ssh leaves nothing",
   async (signal) => {
     const { host, env, server } = await sshTarget();
@@ -130,7 +133,7 @@ test.each(["SIGKILL", "SIGINT", "SIGTERM"] as const)(
   },
 );
 
-describe.each(["SIGINT", "SIGTERM"] as const)("%s when the line has become a black hole", (signal) => {
+ssh.describe.each(["SIGINT", "SIGTERM"] as const)("%s when the line has become a black hole", (signal) => {
   test.each(["opening", "running"])("while %s: nothing of it is left here when buddy has ended", async (when) => {
     const { env, server } = await sshTarget();
     using sockets = runtime();

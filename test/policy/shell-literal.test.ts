@@ -1,6 +1,7 @@
 /** Values put into commands, run by real shells: each must arrive as it is, wherever it stands. */
 import { describe, expect, test } from "bun:test";
 import { insertLiterals } from "../../src/policy/shell-literal.ts";
+import { available } from "../support/needs.ts";
 
 const VALUES = [
   "plain-1",
@@ -33,7 +34,7 @@ const POSIX_ONLY = {
 const run = (shell: string, command: string): string =>
   Bun.spawnSync([shell, ...(shell === "bash" ? ["--norc"] : []), "-c", command]).stdout.toString();
 
-describe.each(["bash", "dash", "zsh", "fish"])("%s", (shell) => {
+describe.each(await available("bash", "dash", "zsh", "fish"))("%s", (shell) => {
   const places = Object.entries(shell === "fish" ? PLACES : { ...PLACES, ...POSIX_ONLY });
   test.each(places)("%s", (name, command) => {
     for (const value of VALUES) {

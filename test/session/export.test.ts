@@ -6,6 +6,9 @@ import type { AgentEventBody } from "../../src/agent/events.ts";
 import { exportHtml } from "../../src/session/export-html.ts";
 import { exportMarkdown } from "../../src/session/export-markdown.ts";
 import { readTranscript } from "../../src/session/transcript.ts";
+import { needs } from "../support/needs.ts";
+
+const browser = await needs("chromium");
 
 const stamp = {
   v: 1,
@@ -120,39 +123,42 @@ describe("export", () => {
     expect(tools).toContain("run_shell: tool failed");
   });
 
-  test("HTML in a browser: readable, runs nothing, loads nothing", async () => {
-    const page = join(directory, "s.html");
-    writeFileSync(page, [...exportHtml(readTranscript(path, "aaaa-bbbb-cccc-dddd"))].join(""));
-    const chromium = Bun.which("chromium") ?? Bun.which("chromium-browser") ?? Bun.which("google-chrome");
-    if (chromium === null) throw new Error("chromium is needed for this test: bun scripts/test.ts installs it");
-    const child = Bun.spawn(
-      [
-        chromium,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-dev-shm-usage",
+  browser.test(
+    "HTML in a browser: readable, runs nothing, loads nothing",
+    async () => {
+      const page = join(directory, "s.html");
+      writeFileSync(page, [...exportHtml(readTranscript(path, "aaaa-bbbb-cccc-dddd"))].join(""));
+      const chromium = Bun.which("chromium") ?? "chromium";
+      const child = Bun.spawn(
+        [
+          chromium,
+          "--headless",
+          "--no-sandbox",
+          "--disable-gpu",
+          "--disable-quic",
+          "--no-first-run",
+          "--disable-dev-shm-usage",
 
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        `--user-data-dir=${join(directory, "profile")}`,
-        "--dump-dom",
-        `file://${page}`,
-      ],
-      { stdout: "pipe", stderr: "ignore" },
-    );
-    const dom = await new Response(child.stdout).text();
-    expect(dom).toContain("<title>buddy session aaaa-bbbb-cccc-dddd</title>");
-    expect(dom).not.toMatch(/<(script|img)\b/);
-    expect(dom).toContain("&lt;script&gt;");
-    expect(dom).not.toContain("javascript:");
-    expect(dom).toContain('href="https://example.com"');
-    expect(dom).toContain("[picture: pic]");
-    expect(dom).toContain("exit code 2");
-    expect(dom).toContain("approved by the operator");
-    expect(dom).not.toContain("\u001b");
-  }, 30_000);
+          "--disable-background-networking",
+          "--disable-component-update",
+          "--disable-sync",
+          `--user-data-dir=${join(directory, "profile")}`,
+          "--dump-dom",
+          `file://${page}`,
+        ],
+        { stdout: "pipe", stderr: "ignore" },
+      );
+      const dom = await new Response(child.stdout).text();
+      expect(dom).toContain("<title>buddy session aaaa-bbbb-cccc-dddd</title>");
+      expect(dom).not.toMatch(/<(script|img)\b/);
+      expect(dom).toContain("&lt;script&gt;");
+      expect(dom).not.toContain("javascript:");
+      expect(dom).toContain('href="https://example.com"');
+      expect(dom).toContain("[picture: pic]");
+      expect(dom).toContain("exit code 2");
+      expect(dom).toContain("approved by the operator");
+      expect(dom).not.toContain("\u001b");
+    },
+    30_000,
+  );
 });

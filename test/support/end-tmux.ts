@@ -6,7 +6,7 @@ const uid = process.getuid?.() ?? 0;
 
 export function endTmux(socket: string, tmpdir = process.env["TMUX_TMPDIR"] ?? "/tmp"): void {
   const path = join(tmpdir, `tmux-${uid}`, socket);
-  Bun.spawnSync(["tmux", "-S", path, "kill-server"], { stderr: "ignore", stdout: "ignore" });
+  if (existsSync(path)) Bun.spawnSync(["tmux", "-S", path, "kill-server"], { stderr: "ignore", stdout: "ignore" });
   rmSync(path, { force: true });
   removeStates(`${path},`);
 }

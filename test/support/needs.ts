@@ -2,20 +2,44 @@
  * What tests need beside Bun. Each thing is tried once for real; tests that need one which does not work are skipped, and
  * the end of `bun run test` says which and why.
  */
-import { describe, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
 export type Need = keyof typeof TRIES;
 
+const OWN = { afterAll, afterEach, beforeAll, beforeEach, describe, test };
+const nothing = (): void => {};
+/** Hooks outside of any `describe` would run for skipped tests too. */
+const SKIPPING = {
+  afterAll: nothing,
+  afterEach: nothing,
+  beforeAll: nothing,
+  beforeEach: nothing,
+  describe: describe.skip,
+  test: test.skip,
+} as unknown as typeof OWN;
+
 /** `const { describe, test } = await needs("tmux", "sshd")`: bun's own where all of it works, skipping ones otherwise. */
-export async function needs(...things: readonly Need[]): Promise<{ describe: typeof describe; test: typeof test }> {
-  const reasons = (await Promise.all(things.map(missing))).filter((why) => why !== undefined);
-  if (reasons.length === 0) return { describe, test };
+export async function needs(...things: readonly Need[]): Promise<typeof OWN> {
   const file = basename(callerFile());
+  const reasons = (await Promise.all(things.map(missing))).filter((why) => why !== undefined);
+  if (reasons.length === 0) return OWN;
+  record(file, reasons);
+  return SKIPPING;
+}
+
+/** For the rows of `test.each`: those of the things that work; the others are listed at the end as skipped. */
+export async function available<T extends Need>(...things: readonly T[]): Promise<T[]> {
+  const file = basename(callerFile());
+  const reasons = await Promise.all(things.map(missing));
+  for (const why of reasons) if (why !== undefined) record(file, [why]);
+  return things.filter((_, index) => reasons[index] === undefined);
+}
+
+function record(file: string, reasons: readonly string[]): void {
   if (RECORD !== undefined) appendFileSync(join(RECORD, "skipped"), `${file}: ${reasons.join("; ")}\n`);
-  return { describe: describe.skip as unknown as typeof describe, test: test.skip as unknown as typeof test };
 }
 
 /** Why it cannot be had; undefined when it works. */
@@ -79,6 +103,16 @@ const TRIES = {
   chromium: async () => works(["chromium", "--version"]),
   man: async () => works(["man", "--version"]),
   musl: async () => works(["musl-gcc", "--version"]),
+  /** Programs for 64-bit ARM: an emulator, and the C library. */
+  arm64: async () => {
+    if (process.arch === "arm64") return undefined;
+    if (!existsSync("/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1")) return "its C library is not installed";
+    return works(["qemu-aarch64-static", "--version"]);
+  },
+  cc: async () => works(["cc", "--version"]),
+  jq: async () => works(["jq", "-n", "1"]),
+  python3: async () => works(["python3", "-c", ""]),
+  ip: async () => works(["ip", "-V"]),
   patch: async () => works(["patch", "--version"]),
   strace: async () => works(["strace", "-o", "/dev/null", "true"]),
   sudo: async () => works(["sudo", "-n", "true"]),

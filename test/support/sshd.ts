@@ -157,7 +157,8 @@ Host *
   const ssh = Bun.which("ssh") ?? "/usr/bin/ssh";
   writeFileSync(join(bin, "ssh"), `#!/bin/sh\nexec ${ssh} -F ${config} "$@"\n`);
   chmodSync(join(bin, "ssh"), 0o755);
-  mkdirSync("/run/sshd", { recursive: true });
+  // Only an sshd of root's changes its root into it.
+  if (process.getuid?.() === 0) mkdirSync("/run/sshd", { recursive: true });
   return {
     dir,
     remoteHome,

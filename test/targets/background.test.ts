@@ -13,6 +13,7 @@ import { eachPlace, openPlace, type Opened } from "../support/transports.ts";
 import { until } from "../support/until.ts";
 import { needs } from "../support/needs.ts";
 
+const ssh = await needs("sshd");
 const container = await needs("podman");
 
 async function text(transport: Transport, path: string): Promise<string> {
@@ -271,7 +272,7 @@ await eachPlace((place) => {
   });
 });
 
-test("a shell goes on when the connection and buddy are gone, and is found again", async () => {
+ssh.test("a shell goes on when the connection and buddy are gone, and is found again", async () => {
   using server = await useSshd();
   await using proxy = await proxyTo(server.port);
   const open = () => SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, interactive: false });

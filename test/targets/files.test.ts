@@ -22,6 +22,7 @@ import { eachPlace, openPlace, type Opened } from "../support/transports.ts";
 import { until } from "../support/until.ts";
 import { needs } from "../support/needs.ts";
 
+const ssh = await needs("sshd");
 const container = await needs("podman");
 
 async function sh(transport: Transport, script: string, ...args: string[]): Promise<string> {
@@ -410,7 +411,7 @@ describe("on this machine", () => {
   });
 });
 
-test("a connection that dies in the middle of a write leaves the old file and no rest", async () => {
+ssh.test("a connection that dies in the middle of a write leaves the old file and no rest", async () => {
   using server = await useSshd();
   const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-cut-")));
   await using proxy = await proxyTo(server.port, { delayMs: 5 });

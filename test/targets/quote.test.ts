@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { LOADER, loaderLine, quote, quoteAll, quoteOnOneLine } from "../../src/targets/quote.ts";
+import { available } from "../support/needs.ts";
 
 const AWKWARD = [
   "",
@@ -21,7 +22,10 @@ const AWKWARD = [
   "a;b&c|d>e<f",
 ];
 
-const SHELLS = [["sh"], ["bash"], ["busybox", "ash"], ["mksh"], ["zsh"]];
+const PRESENT: readonly string[] = ["sh", ...(await available("bash", "busybox", "mksh", "zsh", "fish"))];
+const SHELLS = [["sh"], ["bash"], ["busybox", "ash"], ["mksh"], ["zsh"]].filter(([name = ""]) =>
+  PRESENT.includes(name),
+);
 
 test.each(SHELLS)("%s reads quoted words as they were", (...shell) => {
   const script = `printf '%s\\0' ${quoteAll(AWKWARD)}`;
@@ -29,7 +33,7 @@ test.each(SHELLS)("%s reads quoted words as they were", (...shell) => {
   expect(stdout.toString().split("\0").slice(0, -1)).toEqual(AWKWARD);
 });
 
-test.each([["sh"], ["bash"], ["fish"], ["zsh"], ["mksh"]])(
+test.each(PRESENT.filter((name) => name !== "busybox").map((name) => [name]))(
   "a login shell %s passes the loader on unharmed",
   (shell) => {
     const script = `printf '%s\\0' ${quoteAll(AWKWARD)}; cat`;

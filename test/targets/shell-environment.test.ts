@@ -1,11 +1,12 @@
 /** What one shell hands to the next: exported variables and the umask for background shells and after a drop. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { proxyTo } from "../support/proxy.ts";
 import { useSshd } from "../support/sshd.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
 import { openTarget } from "../../src/targets/open.ts";
 import type { Target } from "../../src/targets/target.ts";
+import { available, needs } from "../support/needs.ts";
 
 const SHOW = `printf '%s|%s|%s|%s' "$WORD" "$QUOTED" "\${PATH%%:*}" "$(umask)"; printf '|%s' "\${TMUX-none}" "\${PLAIN-none}"`;
 
@@ -20,7 +21,13 @@ async function inBackground(target: Target, command: string): Promise<string> {
   return said;
 }
 
-describe.each(["direct", "bash", "zsh", "fish", "dash", "busybox ash", "mksh"])("%s", (name) => {
+for (const name of ["direct", "bash", "zsh", "fish", "dash", "busybox ash", "mksh"]) {
+  const inShell = await needs(...(name === "direct" ? [] : (["tmux", name.split(" ")[0] as "bash"] as const)));
+  inShell.describe(name, () => sameEnvironment(name));
+}
+const ssh = await needs("sshd");
+
+function sameEnvironment(name: string): void {
   let place: OpenedTarget;
   let home: Disposable;
   beforeAll(async () => {
@@ -49,9 +56,9 @@ describe.each(["direct", "bash", "zsh", "fish", "dash", "busybox ash", "mksh"])(
     expect((await place.target.background.output(id)).status).toBe("running");
     await place.target.background.kill(id);
   });
-});
+}
 
-test("exported variables of a direct shell survive a dropped connection", async () => {
+ssh.test("exported variables of a direct shell survive a dropped connection", async () => {
   using server = await useSshd();
   await using proxy = await proxyTo(server.port);
   await using target = await openTarget({
@@ -73,17 +80,20 @@ test("exported variables of a direct shell survive a dropped connection", async 
   expect(again.output.head).toBe("it's kept in /usr/lib, 0027\n");
 });
 
-test.each(["never", "required"] as const)("ps shows no script of buddy (tmux %s)", async (tmux) => {
-  using home = temporaryHome();
-  expect(home).toBeDefined();
-  await using place = await openTestTarget("local", { tmux });
-  await place.target.files.resolve("/etc");
-  const { id } = await place.target.background.start("sleep 60");
-  const { stdout } = await place.target.transport.run("ps -ww -eo args=");
-  await place.target.background.kill(id);
-  const long = stdout
-    .toString()
-    .split("\n")
-    .filter((line) => line.length > 600 && /buddy/.test(line) && line.includes(place.options.tmuxSocket));
-  expect(long).toEqual([]);
-});
+test.each([...(await available("tmux")).map(() => "required" as const), "never" as const])(
+  "ps shows no script of buddy (tmux %s)",
+  async (tmux) => {
+    using home = temporaryHome();
+    expect(home).toBeDefined();
+    await using place = await openTestTarget("local", { tmux });
+    await place.target.files.resolve("/etc");
+    const { id } = await place.target.background.start("sleep 60");
+    const { stdout } = await place.target.transport.run("ps -ww -eo args=");
+    await place.target.background.kill(id);
+    const long = stdout
+      .toString()
+      .split("\n")
+      .filter((line) => line.length > 600 && /buddy/.test(line) && line.includes(place.options.tmuxSocket));
+    expect(long).toEqual([]);
+  },
+);

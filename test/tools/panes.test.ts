@@ -1,15 +1,18 @@
 /** run_shell, capture-pane, send-keys and managed tmux objects as the model uses them, on a real tmux server. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Turn } from "../../src/demo/playbook.ts";
 import { ofType } from "../support/agent.ts";
 import { call, DECLARED, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";
+import { needs } from "../support/needs.ts";
+
+const pane = await needs("tmux");
 
 const ALL = { tmux: true, approve: "all" } as const;
 const keys = (more: Record<string, unknown>) => call("send-keys", { ...DECLARED, ...more });
 const object = (name: string, args: Record<string, unknown>) => call(name, { ...args, ...DECLARED });
 
-describe("in the shared pane", () => {
+pane.describe("in the shared pane", () => {
   /** What the model got for each call, and how each ended. */
   const played = async (...turns: readonly Turn[]) => {
     await using here = new Here([...turns, { text: "done" }]);
@@ -131,7 +134,7 @@ describe("in the shared pane", () => {
   });
 });
 
-describe("managed objects", () => {
+pane.describe("managed objects", () => {
   test("sessions and panes are made, used and ended; what is shared is protected; limits hold", async () => {
     await using here = new Here(
       [
@@ -181,7 +184,7 @@ describe("managed objects", () => {
   });
 });
 
-describe("what send-keys types at a prompt is judged like run_shell", () => {
+pane.describe("what send-keys types at a prompt is judged like run_shell", () => {
   test("what is blocked stays blocked, in keys, in text and in pieces", async () => {
     await using here = new Here([
       keys({ literal_text: "git add -A", enter: true }),

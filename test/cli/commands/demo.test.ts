@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { demo } from "../../../src/cli/commands/demo/guided-run.ts";
 import { Output } from "../../../src/lib/output.ts";
 import { type Flags, Here } from "../../support/in-process.ts";
+import { needs } from "../../support/needs.ts";
+
+const pane = await needs("tmux");
 
 async function tour(here: Here, flags: Flags): Promise<{ code: number; text: string }> {
   const fd = openSync(join(here.dir, "out"), "w");
@@ -31,7 +34,7 @@ test("without tmux it says so and goes on, whatever the configuration says", asy
   expect(here.model.requests).toEqual([]);
 });
 
-test("with tmux the pane can be watched, and is taken away again", async () => {
+pane.test("with tmux the pane can be watched, and is taken away again", async () => {
   await using here = new Here();
   const { code, text } = await tour(here, { tmux: true });
   expect(code).toBe(0);

@@ -22,6 +22,9 @@ import { eventsOf } from "../../support/event-schema.ts";
 import { endTmux } from "../../support/end-tmux.ts";
 import { call, DECLARED, shell } from "../../support/exec.ts";
 import { startModel } from "../../support/model.ts";
+import { needs } from "../../support/needs.ts";
+
+const pane = await needs("tmux");
 
 setDefaultTimeout(60_000);
 
@@ -133,7 +136,7 @@ describe("exec", () => {
     expect(gone.stderr).toContain("127.0.0.1");
   });
 
-  describe("tools in a pane", () => {
+  pane.describe("tools in a pane", () => {
     /** What the model got for each call, as text. */
     const results = async (...turns: Parameters<typeof run>[0]): Promise<string[]> => {
       const ran = await run([...turns, { text: "done" }], {}, { tmux: "required", ...ALL });

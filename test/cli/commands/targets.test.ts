@@ -1,10 +1,13 @@
 /** `buddy targets --sessions`: lists what is on a real tmux server, and ends only what is not in use. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openTarget } from "../../../src/targets/open.ts";
 import { openTestTarget } from "../../support/tmux.ts";
+import { needs } from "../../support/needs.ts";
+
+const { test } = await needs("tmux");
 
 setDefaultTimeout(60_000);
 

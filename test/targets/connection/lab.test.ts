@@ -1,9 +1,12 @@
 /** Machines with a network, a host name and mounts of their own. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { fileAccess } from "../../../src/targets/files.ts";
 import { SshTransport } from "../../../src/targets/connection/ssh.ts";
 import { type Machine, MACHINES, startMachine } from "../../support/lab.ts";
 import { until } from "../../support/until.ts";
+import { needs } from "../../support/needs.ts";
+
+const { describe, test } = await needs("linux", "root", "sshd", "ip");
 
 async function onMachine<T>(machine: Machine, work: () => Promise<T>): Promise<T> {
   const before = process.env["PATH"];

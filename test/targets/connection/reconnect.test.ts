@@ -1,5 +1,5 @@
 /** A bad line to a host: drops are noticed, the pane is found again, and nothing runs twice. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { RunResult } from "../../../src/targets/target.ts";
@@ -7,6 +7,9 @@ import { proxyTo, type Proxy } from "../../support/proxy.ts";
 import { sshd } from "../../support/sshd.ts";
 import { type OpenedTarget, openTestTarget } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
+import { needs } from "../../support/needs.ts";
+
+const { afterAll, beforeAll, test } = await needs("tmux", "sshd");
 
 let proxy: Proxy;
 let place: OpenedTarget;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
@@ -15,6 +15,12 @@ import { proxyTo } from "../../support/proxy.ts";
 import { sshdWith, useSshd, type SshServer } from "../../support/sshd.ts";
 import { onTerminal } from "../../support/terminal.ts";
 import { until } from "../../support/until.ts";
+import { available, needs } from "../../support/needs.ts";
+
+const { afterAll, beforeAll, describe, test } = await needs("sshd");
+const fish = await needs("sshd", "fish");
+const pane = await needs("sshd", "tmux");
+const MODES = ["never" as const, ...(await available("tmux")).map(() => "required" as const)];
 
 const HOLDER = join(import.meta.dir, "../../support/transport-holder.ts");
 
@@ -105,7 +111,7 @@ describe("reaching a host", () => {
     expect(proxy.accepted).toBe(1);
   });
 
-  test("a login shell that is not sh, one that talks, and settings that would get in the way", async () => {
+  fish.test("a login shell that is not sh, one that talks, and settings that would get in the way", async () => {
     const fish = server.key("fish", { accept: `command="fish -c \\"$SSH_ORIGINAL_COMMAND\\""` });
     server.configure(`Host fishy\n  HostName 127.0.0.1\n  Port ${server.port}\n  IdentityFile ${fish}`);
     server.configure(
@@ -383,29 +389,26 @@ describe("an sshd with few sessions", () => {
       secretEnv: [],
     });
 
-  test.each(["never", "required"] as const)(
-    "MaxSessions 2 is enough for a shell, files and background shells (tmux %s)",
-    async (tmux) => {
-      const few = await sshdWith("MaxSessions 2");
-      const before = process.env["PATH"];
-      process.env["PATH"] = few.env.PATH;
-      try {
-        await using target = await open("lab", tmux);
-        expect((await target.shell.run("echo one")).output.head).toBe("one\n");
-        await target.files.write(join(few.dir, "file"), "text");
-        const reads = await Promise.all([1, 2, 3].map(() => target.files.read(join(few.dir, "file"))));
-        expect(reads.map(({ text }) => text)).toEqual(["text", "text", "text"]);
-        const { id } = await target.background.start("echo background");
-        await until(async () => (await target.background.output(id)).status === "completed", "it ends");
-        expect((await target.shell.run("echo two")).output.head).toBe("two\n");
-        if (tmux === "required") await target.transport.run(`tmux -L buddy-test-few-${process.pid} kill-server`);
-      } finally {
-        process.env["PATH"] = before;
-      }
-    },
-  );
+  test.each(MODES)("MaxSessions 2 is enough for a shell, files and background shells (tmux %s)", async (tmux) => {
+    const few = await sshdWith("MaxSessions 2");
+    const before = process.env["PATH"];
+    process.env["PATH"] = few.env.PATH;
+    try {
+      await using target = await open("lab", tmux);
+      expect((await target.shell.run("echo one")).output.head).toBe("one\n");
+      await target.files.write(join(few.dir, "file"), "text");
+      const reads = await Promise.all([1, 2, 3].map(() => target.files.read(join(few.dir, "file"))));
+      expect(reads.map(({ text }) => text)).toEqual(["text", "text", "text"]);
+      const { id } = await target.background.start("echo background");
+      await until(async () => (await target.background.output(id)).status === "completed", "it ends");
+      expect((await target.shell.run("echo two")).output.head).toBe("two\n");
+      if (tmux === "required") await target.transport.run(`tmux -L buddy-test-few-${process.pid} kill-server`);
+    } finally {
+      process.env["PATH"] = before;
+    }
+  });
 
-  test("MaxSessions 1 is named", async () => {
+  pane.test("MaxSessions 1 is named", async () => {
     const one = await sshdWith("MaxSessions 1");
     const before = process.env["PATH"];
     process.env["PATH"] = one.env.PATH;

@@ -1,10 +1,15 @@
 /** Shells that end, are hardened or stand still: what a pane makes of them. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pane, RunResult } from "../../../src/targets/target.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
+import { available, needs } from "../../support/needs.ts";
+
+const { afterAll, beforeAll, describe, test } = await needs("tmux");
+const zsh = await needs("tmux", "zsh");
+const SHELLS = await available("bash", "zsh", "fish", "dash");
 
 const text = (result: RunResult) => result.output.head + result.output.tail;
 const root = join(import.meta.dir, "../../..");
@@ -17,20 +22,17 @@ beforeAll(() => {
 afterAll(() => home[Symbol.dispose]());
 
 describe("a new shell starts where the last one was", () => {
-  test.each(["bash", "zsh", "fish", "dash"])(
-    "after Ctrl-D in %s, also where the operator had changed it",
-    async (shell) => {
-      await using place = await openTestTarget("local", { shell });
-      await place.target.shell.run("cd /usr");
-      await place.types("cd /usr/lib\n");
-      await until(() => place.target.shell.cwd === "/usr/lib", "the operator is there");
-      await place.tmux("send-keys", "-t", (place.target.shell as Pane).id, "C-d");
-      const notice = await until(() => place.notices.find((one) => one.kind === "lost-state"), "it ended");
-      expect(notice.text).toContain("/usr/lib");
-      const { cwd } = await place.target.shell.run("true");
-      expect(cwd).toBe("/usr/lib");
-    },
-  );
+  test.each(SHELLS)("after Ctrl-D in %s, also where the operator had changed it", async (shell) => {
+    await using place = await openTestTarget("local", { shell });
+    await place.target.shell.run("cd /usr");
+    await place.types("cd /usr/lib\n");
+    await until(() => place.target.shell.cwd === "/usr/lib", "the operator is there");
+    await place.tmux("send-keys", "-t", (place.target.shell as Pane).id, "C-d");
+    const notice = await until(() => place.notices.find((one) => one.kind === "lost-state"), "it ended");
+    expect(notice.text).toContain("/usr/lib");
+    const { cwd } = await place.target.shell.run("true");
+    expect(cwd).toBe("/usr/lib");
+  });
 
   test("after TMOUT", async () => {
     await using place = await openTestTarget("local", { shell: "bash" });
@@ -112,11 +114,10 @@ test("a write that the terminal does not take was called waiting for input", asy
 });
 
 describe("the operator types while a command comes", () => {
-  const shells = ["bash", "zsh", "fish", "dash"];
   const screen = async (place: OpenedTarget) =>
     await place.tmux("capture-pane", "-p", "-J", "-t", (place.target.shell as Pane).id);
 
-  test.each(shells)("a half-typed line in %s is put back, and runs when they press Enter", async (shell) => {
+  test.each(SHELLS)("a half-typed line in %s is put back, and runs when they press Enter", async (shell) => {
     await using place = await openTestTarget("local", { shell });
     await place.types("echo 'half");
     await until(async () => (await screen(place)).includes("echo 'half"), "it is typed");
@@ -177,7 +178,7 @@ precmd_functions+=(theme_precmd theme_init)
 precmd() { print 'from precmd'; }
 `;
 
-  test("zsh with a theme lost the first character and added 200 spaces", async () => {
+  zsh.test("zsh with a theme lost the first character and added 200 spaces", async () => {
     writeFileSync(join(home.path, ".zshrc"), themed);
     try {
       await using place = await openTestTarget("local", { shell: "zsh" });

@@ -1,5 +1,5 @@
 /** A line that breaks again and again while a command prints: every line once and in order, or it is said that some are missing. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pane, RunResult } from "../../../src/targets/target.ts";
@@ -8,6 +8,9 @@ import { Seeded } from "../../support/seeded.ts";
 import { sshd } from "../../support/sshd.ts";
 import { type OpenedTarget, openTestTarget } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
+import { needs } from "../../support/needs.ts";
+
+const { afterAll, beforeAll, test } = await needs("tmux", "sshd");
 
 setDefaultTimeout(120_000);
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import {
   chmodSync,
   existsSync,
@@ -19,6 +19,9 @@ import { LocalTransport } from "../../../src/targets/connection/local.ts";
 import { endTmux } from "../../support/end-tmux.ts";
 import { openTestTarget } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
+import { needs } from "../../support/needs.ts";
+
+const { afterAll, afterEach, beforeAll, beforeEach, test } = await needs("tmux");
 
 setDefaultTimeout(30_000);
 

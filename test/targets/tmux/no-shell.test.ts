@@ -1,10 +1,14 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { RunResult } from "../../../src/targets/target.ts";
 import { endTmux } from "../../support/end-tmux.ts";
 import { openTestTarget, type OpenedTarget, temporaryHome } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
+import { available, needs } from "../../support/needs.ts";
+
+const { afterAll, beforeAll, describe, test } = await needs("tmux");
+const SHELLS: readonly string[] = await available("bash", "zsh", "fish", "dash", "mksh");
 
 setDefaultTimeout(60_000);
 
@@ -24,32 +28,38 @@ describe("start-up files that end the shell", () => {
     dash: ".shrc",
     mksh: ".mkshrc",
   };
-  test.each(Object.entries(files))("%s comes up without them; once they are mended, with them", async (shell, file) => {
-    const path = join(home.path, file);
-    mkdirSync(dirname(path), { recursive: true });
-    // In fish exit ends only the file.
-    writeFileSync(path, shell === "fish" ? "exec sh -c 'exit 3'\n" : "exit 3\n");
-    const before = process.env["ENV"];
-    if (shell === "dash") process.env["ENV"] = path;
-    try {
-      await using place = await openTestTarget("local", { shell });
-      expect(told(place)).toContain(`${shell} ended before its first prompt (exit code 3): the pane runs without`);
-      expect(told(place)).not.toContain("a new one was started");
-      const first = await place.target.shell.run("echo works");
-      expect([first.outcome, output(first)]).toEqual([{ kind: "exited", code: 0 }, "works\n"]);
-      expect(first.notes.join()).toContain("types exit in the pane");
-      expect(await screen(place)).toContain(
-        `buddy: ${shell} ended before its first prompt, 3 times (exit code 3). It runs without your start-up files now`,
-      );
-      writeFileSync(path, shell === "fish" ? "set -g MENDED yes\n" : "MENDED=yes\n");
-      await place.types("exit\n");
-      await until(async () => output(await place.target.shell.run("echo $MENDED")) === "yes\n", "they are read again");
-    } finally {
-      if (before === undefined) delete process.env["ENV"];
-      else process.env["ENV"] = before;
-      rmSync(path);
-    }
-  });
+  test.each(Object.entries(files).filter(([shell]) => SHELLS.includes(shell)))(
+    "%s comes up without them; once they are mended, with them",
+    async (shell, file) => {
+      const path = join(home.path, file);
+      mkdirSync(dirname(path), { recursive: true });
+      // In fish exit ends only the file.
+      writeFileSync(path, shell === "fish" ? "exec sh -c 'exit 3'\n" : "exit 3\n");
+      const before = process.env["ENV"];
+      if (shell === "dash") process.env["ENV"] = path;
+      try {
+        await using place = await openTestTarget("local", { shell });
+        expect(told(place)).toContain(`${shell} ended before its first prompt (exit code 3): the pane runs without`);
+        expect(told(place)).not.toContain("a new one was started");
+        const first = await place.target.shell.run("echo works");
+        expect([first.outcome, output(first)]).toEqual([{ kind: "exited", code: 0 }, "works\n"]);
+        expect(first.notes.join()).toContain("types exit in the pane");
+        expect(await screen(place)).toContain(
+          `buddy: ${shell} ended before its first prompt, 3 times (exit code 3). It runs without your start-up files now`,
+        );
+        writeFileSync(path, shell === "fish" ? "set -g MENDED yes\n" : "MENDED=yes\n");
+        await place.types("exit\n");
+        await until(
+          async () => output(await place.target.shell.run("echo $MENDED")) === "yes\n",
+          "they are read again",
+        );
+      } finally {
+        if (before === undefined) delete process.env["ENV"];
+        else process.env["ENV"] = before;
+        rmSync(path);
+      }
+    },
+  );
 });
 
 describe("a shell program that is not there", () => {

@@ -1,6 +1,9 @@
 /** Commands that follow one that was not waited for. */
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { openTestTarget } from "../../support/tmux.ts";
+import { needs } from "../../support/needs.ts";
+
+const { test } = await needs("tmux");
 
 test("the next command is not told of a program of the operator's when the one before ends meanwhile", async () => {
   await using opened = await openTestTarget("local");

@@ -1,8 +1,11 @@
 /** Machines where tmux is present and of no use: a direct shell with the reason, or an error where a pane is required. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { openTarget } from "../../../src/targets/open.ts";
 import { openTestTarget } from "../../support/tmux.ts";
+import { needs } from "../../support/needs.ts";
+
+const { describe, test } = await needs("tmux");
 
 setDefaultTimeout(60_000);
 

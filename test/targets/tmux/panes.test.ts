@@ -1,5 +1,5 @@
 /** Managed tmux objects, the operator beside buddy, and a buddy that comes back: on real tmux. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
@@ -8,6 +8,10 @@ import { insideManagedPane } from "../../../src/targets/tmux/borrowed-pane.ts";
 import type { Pane, Panes, RunResult, Target } from "../../../src/targets/target.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
+import { available, needs } from "../../support/needs.ts";
+
+const { afterAll, beforeAll, describe, test } = await needs("tmux");
+const SHELLS: readonly string[] = await available("bash", "zsh", "fish", "dash", "mksh");
 
 const text = (result: RunResult) => result.output.head + result.output.tail;
 let home: ReturnType<typeof temporaryHome>;
@@ -118,6 +122,7 @@ describe("start-up files", () => {
     mksh: [".mkshrc", "PS1='my-own> '\nalias hi='echo aliased'\n"],
   };
   for (const [shell, [file, content]] of Object.entries(prompts)) {
+    if (!SHELLS.includes(shell)) continue;
     test(`of ${shell} still apply, behind the visible prompt`, async () => {
       await Bun.$`mkdir -p ${join(home.path, ".config/fish")}`.quiet();
       writeFileSync(join(home.path, file), content);

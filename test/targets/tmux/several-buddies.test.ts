@@ -1,10 +1,13 @@
 /** Several buddies on one tmux server: each has a session of its own, and the server survives all of them. */
-import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { openTarget } from "../../../src/targets/open.ts";
 import type { RunResult } from "../../../src/targets/target.ts";
 import { type OpenedTarget, openTestTarget } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
+import { needs } from "../../support/needs.ts";
+
+const { afterEach, test } = await needs("tmux");
 
 setDefaultTimeout(120_000);
 
