@@ -24,7 +24,7 @@ import { documentedWorld, type Place, type World } from "../support/documented-w
 import type { Pty } from "../support/pty.ts";
 import { needs } from "../support/needs.ts";
 
-const needed = await needs("linux", "podman", "sshd", "tmux", "zsh", "fish");
+const needed = await needs("linux", "podman", "sshd", "tmux", "zsh", "fish", "jq");
 
 setDefaultTimeout(60_000);
 

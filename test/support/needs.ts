@@ -87,6 +87,10 @@ const TRIES = {
     return works(["ssh", "-o", "BatchMode=yes", "lab", "true"], env);
   },
   podman: async () => {
+    for (const argv of [["podman", "--version"], ["runc", "--version"], ["busybox", "true"]]) {
+      const why = works(argv);
+      if (why !== undefined) return argv[0] === "podman" ? why : `${argv[0]}: ${why}`;
+    }
     const { containerTarget } = await import("./container.ts");
     await using container = await containerTarget({ image: "busybox" });
     await container.engine("exec", container.name, "true");
@@ -111,7 +115,6 @@ const TRIES = {
   },
   cc: async () => works(["cc", "--version"]),
   jq: async () => works(["jq", "-n", "1"]),
-  python3: async () => works(["python3", "-c", ""]),
   ip: async () => works(["ip", "-V"]),
   patch: async () => works(["patch", "--version"]),
   strace: async () => works(["strace", "-o", "/dev/null", "true"]),
