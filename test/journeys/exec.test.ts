@@ -3,6 +3,9 @@ import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, sandbox } from "../support/buddy.ts";
 import { execRig, shell } from "../support/exec.ts";
+import { needs } from "../support/needs.ts";
+
+const pane = await needs("tmux");
 
 setDefaultTimeout(60_000);
 
@@ -330,7 +333,7 @@ test("a command of more than 60 000 tokens is refused before anybody is asked", 
   expect(rig.lastResult()).toContain("over 60000 tokens; write it to a script file");
 });
 
-test("instructions and tool definitions take at most 12 kB of the first request", async () => {
+pane.test("instructions and tool definitions take at most 12 kB of the first request", async () => {
   await using rig = execRig([{ text: "ok" }]);
   await rig.exec(["go"]);
   const [request] = rig.requests;

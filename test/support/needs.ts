@@ -87,7 +87,11 @@ const TRIES = {
     return works(["ssh", "-o", "BatchMode=yes", "lab", "true"], env);
   },
   podman: async () => {
-    for (const argv of [["podman", "--version"], ["runc", "--version"], ["busybox", "true"]]) {
+    for (const argv of [
+      ["podman", "--version"],
+      ["runc", "--version"],
+      ["busybox", "true"],
+    ]) {
       const why = works(argv);
       if (why !== undefined) return argv[0] === "podman" ? why : `${argv[0]}: ${why}`;
     }
