@@ -40,6 +40,24 @@ describe("what bash makes of braces is text that it expands once more", () => {
   );
 });
 
+describe("single quotes are text in an expansion that is quoted itself", () => {
+  test.each([
+    "cat <<E\n${x:-'$(id>P)'}\nE",
+    "cat <<E\n\"${x:-'`id>P`'}\"\nE",
+    "cat <<E\n${x:-$'$(id>P)'}\nE",
+    "cat <<E\n${x='$(id>P)'}\nE",
+    "x=a; cat <<E\n${x:+${x:+'$(id>P)'}}\nE",
+    "cat <<E\n${x:-'}$(id>P)${y:-'}\nE",
+    "echo \"${x:-$'$(id>P)'}\"",
+    "echo \"${x:-$'`id>P`'}\"",
+    "echo \"a ${x+b${y-$'$(id>P)'}}\"",
+  ])("%s asks", asks);
+
+  test.each(["echo \"${x:-'none'}\"", "cat <<E\nit's ${x:-none} $(date)\nE"])("%s is still a read", (text) =>
+    expect(kinds(text)[0]).toBe("allow"),
+  );
+});
+
 describe("a name is a number only where the same text made it one", () => {
   test.each([
     "echo $((f))",

@@ -2,7 +2,7 @@
 import type { Redirection } from "unbash";
 import { isFixed, NUMBER } from "./field.ts";
 import { isDeviceToRead, isDisk, isHarmlessSink } from "../dangers/protected-paths.ts";
-import { type Expansion, expandWord, wordValues } from "./words.ts";
+import { quotesInQuotes, type Expansion, expandWord, wordValues } from "./words.ts";
 import type { Input } from "../wrappers/wrapped.ts";
 
 /** A file that a redirection writes. */
@@ -82,5 +82,6 @@ function known(values: readonly string[], end: string): Input {
 
 function heredocValues(node: Redirection & { type: "HereDoc" }, by: Expansion): readonly string[] {
   const { body } = node;
+  for (const part of body.parts ?? []) quotesInQuotes(part, by);
   return wordValues({ type: "Word", text: "", value: body.text, pos: 0, end: 0, parts: body.parts }, by);
 }

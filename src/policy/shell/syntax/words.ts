@@ -242,6 +242,7 @@ function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
     case "SimpleExpansion":
       return bitsOf(simpleValues(part.text.slice(1), by), quoted, part.text === "$@");
     case "ParameterExpansion":
+      if (quoted) quotesInQuotes(part, by);
       return bitsOf(parameterValues(part, by), quoted, isListPart(part));
     case "CommandExpansion":
       return bitsOf([by.substituted(part.script, part.text)], quoted, false);
@@ -252,6 +253,15 @@ function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
       by.process(part.script, part.text);
       return [[{ text: "/dev/fd/63" }]];
   }
+}
+
+/**
+ * In `"${x:-'$(id)'}"`, and in a here-document, the single quotes are text and the substitution runs; in `"${x#'$y'}"`
+ * they quote.
+ */
+export function quotesInQuotes(part: WordPart, by: Expansion): void {
+  const rest = part.type === "ParameterExpansion" ? part.text.slice(2) : "";
+  if (rest.includes("'") && /[$`]/.test(rest)) by.uncertain("single quotes in an expansion that is quoted itself");
 }
 
 /** Whatever stands inside a pattern may run something too. */
