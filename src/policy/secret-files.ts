@@ -132,6 +132,20 @@ const KEYS = table(`
   *-key.pem
   *_key.pem
   *.tfvars
+  *.ppk
+  *.jks
+  *.ovpn
+  .envrc
+  .s3cfg
+  .boto
+  .msmtprc
+  .vault_pass*
+  .m2/settings.xml
+  .gradle/gradle.properties
+  .composer/auth.json
+  /etc/postfix/sasl_passwd
+  /etc/mysql/debian.cnf
+  /var/lib/rancher/k3s/server/token
   /etc/shadow
   /etc/shadow-
   /etc/gshadow
@@ -157,6 +171,9 @@ const KEYS = table(`
   /proc/*/environ
   /proc/*/task/*/environ
   /proc/*/mem
+  /proc/*/fd/**
+  /proc/*/task/*/fd/**
+  /proc/*/map_files/**
   /proc/kcore
 `);
 
@@ -181,7 +198,9 @@ function isAt(place: Path, { parts: names, absolute, but }: Secret): boolean {
   if (last === undefined || but.some((name) => isOnly(parts, name))) return false;
   const below = names.at(-1) === "**";
   const fixed = below ? names.slice(0, -1) : names;
-  if (!below && fixed.length === 1 && !absolute) return hasLetters(last) && mayMatch(last, fixed[0] as string);
+  // `.*` asks for hidden files, and most of these are.
+  if (!below && fixed.length === 1 && !absolute)
+    return (hasLetters(last) || last.startsWith(".")) && mayMatch(last, fixed[0] as string);
   if (!below && isFoundBelow(place, names, absolute)) return true;
   for (let start = absolute ? 0 : parts.length - fixed.length; start >= 0; start--) {
     if (absolute && (start > 0 || from !== "/")) return false;

@@ -15,6 +15,10 @@ describe("files of keys", () => {
     "strings /proc/self/environ",
     "base64 ~/.ssh//./id_rsa",
     "cat /etc/shadow",
+    "cat .*",
+    "head -5 .[a-z]*",
+    "cat /proc/1/fd/3",
+    "cat x.ppk",
     "cat < ~/.ssh/id_rsa",
     "cat ~/.s*/id_rsa",
     "find ~/.ssh -exec cat {} +",
@@ -31,6 +35,9 @@ describe("files of keys", () => {
 
   test.each([
     "ls -la ~/.ssh",
+    "ls -d .*",
+    "ls -l /proc/1/fd/",
+    "cat *",
     "stat ~/.config/buddy/auth.json",
     "cat ~/.ssh/id_ed25519.pub",
     "cat ~/.ssh/config",

@@ -12,6 +12,9 @@ import { findPlan, patternName } from "./wrappers/find.ts";
 export function secretRead(found: FoundCommand, cwd: string | undefined): string | undefined {
   const program = programName(found.argv[0]?.value ?? "");
   if (TEXT_ONLY.has(program)) return undefined;
+  const loads = LOADS.get(program);
+  if (loads !== undefined && found.argv.some(({ value }) => loads.test(value)))
+    return "its script reads a file that the text may compute, and that may contain secrets";
   const places = startingAt(found.directories, cwd);
   const whole = isRecursive(program, found);
   const namesOnly = printsNamesOnly(found);
@@ -25,6 +28,13 @@ export function secretRead(found: FoundCommand, cwd: string | undefined): string
   }
   return undefined;
 }
+
+/** What a script of these programs reads other files with. */
+const LOADS: ReadonlyMap<string, RegExp> = new Map([
+  ["jq", /\b(?:import|include)\b/],
+  ["gojq", /\b(?:import|include)\b/],
+  ["yq", /\bload(?:_\w+|str)?\s*\(/],
+]);
 
 const withSecrets = (path: string) => `${readable(path)} contains secrets the model would see`;
 

@@ -40,6 +40,11 @@ export const env: Wrapper = (argv) => {
   const { at, assigns } = assignments(words, options.at);
   const chdir = (options.seen.get("C") ?? options.seen.get("chdir"))?.value;
   const inner = rest(words, at);
+  // Without a PATH, older systems look for the program in the working directory first.
+  const unset = options.seen.get("u") ?? options.seen.get("unset");
+  const noPath =
+    inner.length > 0 &&
+    (options.seen.has("i") || options.seen.has("ignore-environment") || (unset !== undefined && mayBePath(words, at)));
   const same = argv.every((word, index) => word.value === words[index]?.value);
   return {
     harmless: true,
@@ -49,9 +54,16 @@ export const env: Wrapper = (argv) => {
     ...(chdir === undefined ? {} : { cwd: chdir }),
     ...(uncertain !== undefined || options.odd || options.seen.has("P")
       ? { uncertain: uncertain ?? "env with options that cannot be known" }
-      : {}),
+      : noPath
+        ? { uncertain: "a program that is looked up without a PATH may be one of the working directory" }
+        : {}),
   };
 };
+
+/** `-u PATH`, however it is written and how often. */
+function mayBePath(words: readonly Field[], end: number): boolean {
+  return words.slice(1, end).some(({ value }) => isUnknown(value) || value.endsWith("PATH"));
+}
 
 export const nice: Wrapper = (argv) => {
   const first = argv[1]?.value ?? "";
