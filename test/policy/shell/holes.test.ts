@@ -60,10 +60,10 @@ describe("single quotes are text in an expansion that is quoted itself", () => {
 
 describe("a script that loads other files may load a secret", () => {
   test.each([
-    "jq -n 'import \"config\" as $d {search:\"~/.docker\"}; $d'",
+    'jq -n \'import "config" as $d {search:"~/.docker"}; $d\'',
     "jq -n 'include \"x\"; .'",
     "jq -L ~/.docker . f",
-    "yq -n 'load_str(\"/etc/\" + \"shadow\")'",
+    'yq -n \'load_str("/etc/" + "shadow")\'',
     "yq '.a = load(\"x\")' f",
   ])("%s asks", asks);
 });
