@@ -9,6 +9,10 @@ import {
   isHarmlessSetting,
   readGitRepository,
 } from "../../../src/policy/shell/read-only/git-repository.ts";
+import { available } from "../../support/needs.ts";
+
+const PRESENT = await available("dash", "bash", "mksh", "busybox");
+const SHELLS = [["sh"], ...PRESENT.map((name) => (name === "busybox" ? ["busybox", "ash"] : [name]))];
 
 let root: string;
 let ran: string;
@@ -48,7 +52,7 @@ function repository(name: string, ...settings: string[]): string {
 /** The doubt, in each of the shells that may run the script; they must agree, and start nothing. */
 function doubt(directory: string, entered = false): string | undefined {
   const script = gitRepositoryScript({ kind: "git-config", directory, ...(entered ? { entered: true } : {}) });
-  const answers = [["sh"], ["dash"], ["bash"], ["mksh"], ["busybox", "ash"]].map((shell) => {
+  const answers = SHELLS.map((shell) => {
     const { stdout } = Bun.spawnSync([...shell, "-c", script], { cwd: root, env: env() });
     return readGitRepository(stdout.toString()).doubt;
   });
