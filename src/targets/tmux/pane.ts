@@ -125,7 +125,7 @@ export class TmuxPane implements Pane, PaneSink {
       await this.#recover(MISSED);
     }
     const isUp = () => state.phase !== "starting" || !state.alive;
-    await state.changes.until(isUp, REPLACED_MS);
+    await this.#firstPrompt(isUp);
     const replaced = !isUp() && created && this.#isReplaced(await this.#input.look(true));
     await state.changes.until(isUp, replaced ? REPLACED_MS / 2 : START_MS);
     if (state.phase === "none") throw this.#noShell();
@@ -298,11 +298,21 @@ export class TmuxPane implements Pane, PaneSink {
     return isSaid && (state.phase !== "ready" || options.signal?.aborted === true);
   }
 
+  /** Waits a while for the first prompt; one that came before buddy listened is found on the screen. */
+  async #firstPrompt(isUp: () => boolean): Promise<void> {
+    const state = this.#state;
+    await state.changes.until(isUp, REPLACED_MS);
+    if (isUp() || state.gap.open) return;
+    state.beginGap(false);
+    await this.#recover(MISSED);
+  }
+
   async #ensureAlive(): Promise<void> {
     const state = this.#state;
     if (state.alive) return;
     state.revived(await this.#options.revive());
     this.#unfollow = this.#options.session.follow(state.id, this);
+    await this.#firstPrompt(() => state.phase !== "starting");
     await state.changes.until(() => state.phase !== "starting", START_MS);
     const text = "The pane was gone and has been made anew: its directory, variables and running programs are lost.";
     state.tell("lost-state", text);
