@@ -98,12 +98,8 @@ say ready $kind "$file" "$@"
 # Mounts that appear later are not in the room, and those that go are held by it: it is made anew. findmnt reports a change
 # at once, but not one from before it listens; so there is a look every few seconds, too.
 {
-  pause=2
-  if command -v findmnt >/dev/null; then
-    findmnt --poll -n -o ACTION 2>/dev/null &
-    pause=5
-  fi
-  while sleep $pause; do echo look; done
+  if command -v findmnt >/dev/null; then findmnt --poll -n -o ACTION 2>/dev/null & fi
+  while sleep 2; do echo look; done
 } | while read -r action; do
   if cmp -s "$dir/mounts" /proc/self/mounts; then continue; fi
   : >"$file.changing"

@@ -130,7 +130,7 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
     cwd: transport.facts.cwd,
     notice: (notice) => notices.tell(notice),
   });
-  shell.warm();
+  const up = shell.warm();
   const name = transport.facts.programs["bash"] === undefined ? "sh" : "bash";
   const identity = identify(transport, name);
   return assemble({
@@ -140,6 +140,7 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
     outputStore,
     identity,
     clean,
+    up,
     shell,
     ownPane: transport.kind === "local" ? ownPane() : undefined,
     close: async () => shell[Symbol.asyncDispose](),
@@ -157,6 +158,8 @@ interface Parts {
   readonly outputStore: OutputStore;
   readonly identity: TargetIdentity;
   readonly clean: CleanChildren;
+  /** The shell has its process: where connections are few, it comes before the read-only room. */
+  readonly up?: Promise<void>;
   readonly shell: Shell;
   readonly panes?: Panes;
   readonly ownPane?: Pane | undefined;
@@ -165,8 +168,12 @@ interface Parts {
 
 function assemble(parts: Parts): Target {
   const { transport, options, notices, outputStore, identity, clean, shell, panes, ownPane, close } = parts;
-  clean.start();
   let closing: Promise<void> | undefined;
+  void Promise.resolve(parts.up)
+    .catch(() => {})
+    .then(() => {
+      if (closing === undefined) clean.start();
+    });
   const closeAll = async () => {
     await Promise.all([close(), clean.end()]);
     outputStore[Symbol.dispose]();

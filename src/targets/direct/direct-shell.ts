@@ -77,8 +77,9 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 
   /** Starts the shell ahead of the first command. */
-  warm(): void {
+  async warm(): Promise<void> {
     this.#live ??= this.#start();
+    await this.#live?.process.pid;
   }
 
   async run(command: string, options: RunOptions = {}): Promise<RunResult> {
