@@ -304,7 +304,7 @@ export class TmuxPane implements Pane, PaneSink {
     await state.changes.until(isUp, REPLACED_MS);
     if (isUp() || state.gap.open) return;
     state.beginGap(false);
-    await this.#recover(MISSED);
+    await this.#recover(MISSED, true);
   }
 
   async #ensureAlive(): Promise<void> {
@@ -334,8 +334,8 @@ export class TmuxPane implements Pane, PaneSink {
     return new NoShell("target", message, { hint: `${hint} Or leave the pane out: --no-tmux.` });
   }
 
-  #recover(why: string): Promise<void> {
-    return recover(this.#options.session, this.#state, this.#input, why);
+  #recover(why: string, isNew = false): Promise<void> {
+    return recover(this.#options.session, this.#state, this.#input, why, isNew);
   }
 
   #result(command: RunningCommand, outcome: RunOutcome): RunResult {

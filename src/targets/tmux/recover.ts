@@ -12,7 +12,13 @@ import { RunningCommand } from "./running-command.ts";
 import type { TmuxSession } from "./tmux-session.ts";
 
 /** Reads the pane and takes up its stream again. A further gap begins this anew by itself: then this one gives up in silence. */
-export async function recover(session: TmuxSession, state: PaneState, input: PaneInput, why: string): Promise<void> {
+export async function recover(
+  session: TmuxSession,
+  state: PaneState,
+  input: PaneInput,
+  why: string,
+  isNew = false,
+): Promise<void> {
   const { gap } = state;
   const { round } = gap;
   let seen: PaneSnapshot | undefined;
@@ -25,8 +31,8 @@ export async function recover(session: TmuxSession, state: PaneState, input: Pan
     if (seen === undefined) return;
     const command = gap.takeUndelivered();
     if (command?.phase === "sent") await input.withdrawUndelivered(command);
-    // Something else set the pane's path: a look at the foreground has to do.
-    if (state.phase === "starting" && seen.mark === undefined) {
+    // Something else set the pane's path: a look at the foreground has to do, unless the shell may never have been ours.
+    if (!isNew && state.phase === "starting" && seen.mark === undefined) {
       state.lookedAt(await probeForeground(session.options.transport, state.row, true));
     }
     state.changes.changed();
