@@ -1,7 +1,7 @@
 /** Writes docs/configuration.md from the table of settings: `bun scripts/make-config-docs.ts`. */
 import { join } from "node:path";
 import { CONFIG_TEMPLATE } from "../src/config/create.ts";
-import { PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "../src/config/schema.ts";
+import { MCP_SETTINGS, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "../src/config/schema.ts";
 import type { Setting } from "../src/config/setting.ts";
 
 type Table = Readonly<Record<string, Setting<unknown>>>;
@@ -59,7 +59,7 @@ loosen them, it must be trusted. Every value is compared with yours:
 - \`[display]\`, \`[limits]\`, time-outs and sampling are free, and \`agent.model\` may choose one of your profiles.
 
 Everything else needs trust whatever it says: \`system_prompt\`, \`agent.name\`, \`tmux.socket\`, every profile below
-\`[models]\`, \`[[model_rules]]\`. On a terminal buddy shows these settings and asks; the answer is remembered in
+\`[models]\`, \`[[model_rules]]\`, every server below \`[mcp]\`. On a terminal buddy shows these settings and asks; the answer is remembered in
 \`~/.config/buddy/trust.json\` for this content of this file, and you will be asked again if it changes. Without a
 terminal they are ignored with a warning. \`--config ./buddy.toml\` uses the file for one run, instead of yours.
 \`buddy doctor\` shows both files and which one set what.
@@ -87,6 +87,13 @@ another host: then the profile counts as one with a key and the \`completions\` 
 ## Sections
 
 ${sections.join("\n\n")}
+
+### \`[mcp.NAME]\`
+
+A server of tools that speaks the Model Context Protocol; either \`command\` or \`url\`. NAME is lower-case letters, digits and
+hyphens ([how it works](extending.md#mcp-servers)).
+
+${rows(MCP_SETTINGS).join("\n")}
 
 ### \`[[model_rules]]\`
 

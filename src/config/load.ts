@@ -9,8 +9,9 @@ import { buddyVariable, type ConfigFile, findConfigFiles, type Place } from "./f
 import { describeOrigin, type Origin, shownPath } from "./origin.ts";
 import { buddyPaths, type Env } from "./paths.ts";
 import { type FileSettings, type FoundValue, readSettings } from "./read-settings.ts";
-import { type Config, type ModelRule, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
+import { type Config, type ModelRule, NAMED_SETTINGS, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
+import { words } from "../lib/text.ts";
 import { parseToml } from "./toml.ts";
 import type { AskTrust } from "./trust.ts";
 
@@ -70,6 +71,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const files = layers.map(({ path }) => path).filter((path) => path !== "");
   const wrote = created !== undefined && created.path !== "";
   const loaded = { ...merged.result(), env, cwd, warnings, files, created: wrote, ...overrides(flags, env) };
+  hideFromChildren(loaded.keyVariables);
   hideFromChildren(Object.values(loaded.config.models).flatMap(({ api_key_env: name }) => name ?? []));
   return loaded;
 }
@@ -178,6 +180,7 @@ class Layers {
   readonly #origins = new Map<string, Origin>();
   readonly #profiles = new Map<string, ReadonlyMap<string, FoundValue>>();
   readonly #rules: ReadonlyMap<string, FoundValue>[] = [];
+  readonly #named = new Map<string, ReadonlyMap<string, FoundValue>>();
   readonly #keyVariables = new Set<string>();
   readonly #profileOfFile: string;
 
@@ -186,6 +189,7 @@ class Layers {
       for (const [key, found] of settings.values) this.#set(key, found.value, originIn(path, found));
       for (const [name, profile] of settings.profiles) this.#addProfile(path, name, profile);
       this.#rules.unshift(...settings.rules);
+      for (const [name, table] of settings.named) this.#addNamed(path, name, table);
     }
     const chosen = this.#values.get("agent.model");
     this.#profileOfFile = typeof chosen === "string" ? chosen : SETTINGS.agent.model.fallback;
@@ -220,7 +224,7 @@ class Layers {
     const own = [...this.#profiles].map(([name, found]) => [name, tableOf(PROFILE_SETTINGS, found)] as const);
     const models = Object.fromEntries([...Object.entries(BUILT_IN_PROFILES), ...own]);
     const rules = this.#rules.map((found) => tableOf(RULE_SETTINGS, found) as ModelRule);
-    const config = { ...sections, models, model_rules: rules } as unknown as Config;
+    const config = { ...sections, ...this.#namedTables(), models, model_rules: rules } as unknown as Config;
     return {
       config,
       origins: this.#origins,
@@ -235,8 +239,33 @@ class Layers {
     for (const [key, found] of profile) this.#origins.set(`models.${name}.${key}`, originIn(path, found));
     const variable = profile.get("api_key_env")?.value;
     if (typeof variable === "string") this.#keyVariables.add(variable);
-    for (const text of Object.values(profile.get("headers")?.value ?? {}))
-      for (const name of variablesIn(String(text))) this.#keyVariables.add(name);
+    this.#addHeaderVariables(profile);
+  }
+
+  /** What a header takes from the environment is nearly always a key. */
+  #addHeaderVariables(table: ReadonlyMap<string, FoundValue>): void {
+    for (const text of Object.values(table.get("headers")?.value ?? {}))
+      for (const name of variablesIn(String(text))) if (!EVERYDAY.has(name)) this.#keyVariables.add(name);
+  }
+
+  /** A later file replaces a whole table. */
+  #addNamed(path: string, name: string, table: ReadonlyMap<string, FoundValue>): void {
+    for (const key of this.#named.get(name)?.keys() ?? []) this.#origins.delete(`${name}.${key}`);
+    this.#named.set(name, table);
+    for (const [key, found] of table) this.#origins.set(`${name}.${key}`, originIn(path, found));
+    this.#addHeaderVariables(table);
+  }
+
+  #namedTables(): Record<string, unknown> {
+    const tables = Object.entries(NAMED_SETTINGS).map(([section, { keys }]) => {
+      const start = `${section}.`;
+      const own = [...this.#named].filter(([name]) => name.startsWith(start));
+      return [
+        section,
+        Object.fromEntries(own.map(([name, found]) => [name.slice(start.length), tableOf(keys, found)])),
+      ];
+    });
+    return Object.fromEntries(tables) as Record<string, unknown>;
   }
 
   #set(key: string, value: unknown, origin: Origin): void {
@@ -247,6 +276,9 @@ class Layers {
 
 /** In a text such as "Bearer ${TOKEN}". */
 export const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+/** Not hidden from children, even where a header names them. */
+const EVERYDAY = new Set(words("HOME USER LOGNAME PATH SHELL LANG TERM TMPDIR PWD HOSTNAME"));
 
 function variablesIn(text: string): string[] {
   return [...text.matchAll(VARIABLE)].map(([, name = ""]) => name);

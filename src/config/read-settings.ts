@@ -1,7 +1,7 @@
 /** What a configuration file says: values checked against the table of settings, each with its line. */
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
+import { NAMED_SETTINGS, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import type { TomlFile } from "./toml.ts";
 
@@ -16,6 +16,8 @@ export interface FileSettings {
   /** By profile, then key. */
   readonly profiles: Map<string, Map<string, FoundValue>>;
   readonly rules: Map<string, FoundValue>[];
+  /** By "section.name" ("mcp.grafana"), then key. */
+  readonly named: Map<string, Map<string, FoundValue>>;
   readonly warnings: readonly string[];
 }
 
@@ -29,6 +31,7 @@ export function readSettings(toml: TomlFile, file: string): FileSettings {
     if (section === "models" || section === "model") reader.readProfiles(section, table);
     else if (section === "model_rules") reader.readRules(table);
     else if (section === "api") reader.readSingleProfile(table);
+    else if (Object.hasOwn(NAMED_SETTINGS, section)) reader.readNamed(section as keyof typeof NAMED_SETTINGS, table);
     else if (Object.hasOwn(SETTINGS, section)) {
       const known: SettingTable = SETTINGS[section as keyof typeof SETTINGS];
       for (const [key, found] of reader.readTable([section], table, known)) {
@@ -44,6 +47,7 @@ class SettingsReader implements FileSettings {
   readonly values = new Map<string, FoundValue>();
   readonly profiles = new Map<string, Map<string, FoundValue>>();
   readonly rules: Map<string, FoundValue>[] = [];
+  readonly named = new Map<string, Map<string, FoundValue>>();
   readonly warnings: string[] = [];
   readonly #problems: string[] = [];
   #unknown = 0;
@@ -134,11 +138,52 @@ class SettingsReader implements FileSettings {
     }
   }
 
+  readNamed(section: keyof typeof NAMED_SETTINGS, tables: unknown): void {
+    const { keys, name: pattern, expects, most } = NAMED_SETTINGS[section];
+    if (!isTable(tables)) {
+      this.#problem([section], `${section} must be written as [${section}.NAME] tables, ${foundText(tables)}`);
+      return;
+    }
+    for (const [name, table] of Object.entries(tables)) {
+      const path = [section, name];
+      if (!pattern.test(name) || name.length > most) {
+        this.#problem(path, `${dotted(path)}: the name must be ${expects}, at most ${most}`);
+        continue;
+      }
+      const found = this.readTable(path, table, keys);
+      this.named.set(`${section}.${name}`, found);
+      if (section === "mcp") this.#checkServer(path, found);
+    }
+  }
+
+  #checkServer(path: Path, found: ReadonlyMap<string, FoundValue>): void {
+    const [program, address] = [found.has("command"), found.has("url")];
+    if (program === address) {
+      this.#problem(
+        path,
+        `${dotted(path)} needs ${program ? "only one of" : "either"} command ${program ? "and" : "or"} url`,
+      );
+      return;
+    }
+    const url = found.get("url")?.value;
+    if (typeof url === "string" && !URL.canParse(url))
+      this.#problem([...path, "url"], `${dotted(path)}.url is not a valid URL: ${JSON.stringify(url)}`);
+    for (const key of program ? (["headers", "oauth_client_id"] as const) : (["env"] as const))
+      if (found.has(key))
+        this.#problem([...path, key], `${dotted(path)}.${key} works only with ${program ? "url" : "command"}`);
+  }
+
   warnUnknownSection(section: string, value: unknown): void {
     const home = Object.entries(SETTINGS).find(([, keys]) => Object.hasOwn(keys, section))?.[0];
     if (!isTable(value) && home !== undefined) {
       this.#warning([section], `${section} belongs below [${home}] and is ignored here`);
-    } else this.#warnUnknown([section], section, [...Object.keys(SETTINGS), "models", "model_rules"]);
+    } else
+      this.#warnUnknown([section], section, [
+        ...Object.keys(SETTINGS),
+        ...Object.keys(NAMED_SETTINGS),
+        "models",
+        "model_rules",
+      ]);
   }
 
   /** What there is to say in the end; a file of something else altogether is not listed key by key. */

@@ -1,5 +1,6 @@
 /** Every setting of buddy.toml: section, key, type, default and meaning. docs/configuration.md is made from this table. */
 import {
+  allowDeny,
   alsoReads,
   anyText,
   commandLine,
@@ -191,6 +192,51 @@ export const PROFILE_SETTINGS = {
   stream: yesNo(true, "stream answers"),
 } as const satisfies Record<string, Setting<unknown>>;
 
+/** Keys of [mcp.<name>]: a server of tools, started as a program or reached at an address. */
+export const MCP_SETTINGS = {
+  command: commandLine("program of a server that speaks over stdin and stdout, and its arguments"),
+  url: optional(
+    textLike(
+      /^https?:\/\/[^\s@]+$/,
+      "",
+      'an http or https address without user or password, such as "https://mcp.example.com/mcp"',
+      "address of a server that speaks over HTTP (streamable)",
+    ),
+  ),
+  env: textTable("variables to add to the program's environment; ${NAME} is replaced by that environment variable"),
+  headers: textTable("HTTP headers to send to the address; ${NAME} is replaced by that environment variable"),
+  oauth_client_id: optional(anyText("", "client id for the sign-in, where the server does not register clients")),
+  enabled: yesNo(true, "false keeps the server out of every session"),
+  tools: allowDeny(
+    "which of its tools are offered, by patterns such as get_*: a list, or { allow = […], deny = […] }; deny wins",
+  ),
+  timeout: duration(60 * SECOND, "how long one call may take; a report of progress starts it again"),
+  start_timeout: duration(10 * SECOND, "how long the first request waits for a server that was never seen before"),
+  trust_read_only: yesNo(false, "tools that the server calls read-only run without a question"),
+} as const satisfies Record<string, Setting<unknown>>;
+
+/** Sections of tables with names of the user's own: [mcp.grafana]. The name must fit the pattern. */
+export const NAMED_SETTINGS = {
+  mcp: {
+    keys: MCP_SETTINGS,
+    name: /^[a-z0-9](?:-?[a-z0-9])*$/,
+    expects: "lower-case letters, digits and single hyphens",
+    most: 32,
+    why: "a program would be started, or your conversation sent to its address",
+  },
+} as const satisfies Record<string, NamedSection>;
+
+export interface NamedSection {
+  readonly keys: Readonly<Record<string, Setting<unknown>>>;
+  readonly name: RegExp;
+  /** Ends "the name must be". */
+  readonly expects: string;
+  /** Characters of a name at most. */
+  readonly most: number;
+  /** Why a table of a working directory's file needs trust. */
+  readonly why: string;
+}
+
 /** Keys of [[model_rules]], asked before the built-in catalog; exactly one of exact, prefix, contains. */
 export const RULE_SETTINGS = {
   exact: optional(anyText("", "the model's id")),
@@ -209,9 +255,11 @@ type Values<T> = { readonly [K in keyof T]: ValueOf<T[K]> };
 export type Settings = { readonly [S in keyof typeof SETTINGS]: Values<(typeof SETTINGS)[S]> };
 export type ProfileSettings = Values<typeof PROFILE_SETTINGS>;
 export type ModelRule = Values<typeof RULE_SETTINGS>;
+export type McpSettings = Values<typeof MCP_SETTINGS>;
 
 /** Durations are milliseconds. */
 export interface Config extends Settings {
   readonly models: Readonly<Record<string, ProfileSettings>>;
   readonly model_rules: readonly ModelRule[];
+  readonly mcp: Readonly<Record<string, McpSettings>>;
 }

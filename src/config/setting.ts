@@ -96,6 +96,31 @@ export function textTable(text: string): Setting<Readonly<Record<string, string>
   return optional({ read, fallback: {}, expects: "a table of texts", text, show: JSON.stringify });
 }
 
+/** What is let through and what is kept out, by patterns; a plain list is what is let through. */
+export interface AllowDeny {
+  /** Empty: everything. */
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+}
+
+export function allowDeny(text: string): Setting<AllowDeny> {
+  const list = texts([], text);
+  const read = (raw: unknown): AllowDeny | undefined => {
+    if (!isTable(raw)) return list.read(raw) && { allow: list.read(raw) ?? [], deny: [] };
+    const { allow = [], deny = [], ...other } = raw;
+    if (Object.keys(other).length > 0) return undefined;
+    const [allowed, denied] = [list.read(allow), list.read(deny)];
+    return allowed && denied && { allow: allowed, deny: denied };
+  };
+  return {
+    read,
+    fallback: { allow: [], deny: [] },
+    expects: 'a list of patterns, or { allow = ["get_*"], deny = ["get_secret"] }',
+    text,
+    show: ({ allow, deny }) => (deny.length === 0 ? list.show(allow) : JSON.stringify({ allow, deny })),
+  };
+}
+
 /** A table of anything that JSON can say. */
 export function jsonTable(text: string): Setting<Readonly<Record<string, unknown>> | undefined> {
   const read = (raw: unknown) => (isTable(raw) ? raw : undefined);

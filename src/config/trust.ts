@@ -4,7 +4,7 @@ import { writeFileAtomic } from "../lib/files.ts";
 import type { ConfigFile, Place } from "./find-file.ts";
 import { buddyPaths } from "./paths.ts";
 import type { FileSettings, FoundValue } from "./read-settings.ts";
-import { SETTINGS } from "./schema.ts";
+import { NAMED_SETTINGS, SETTINGS } from "./schema.ts";
 
 /** Shown to the user, who answers for this content of this file. */
 export interface TrustQuestion {
@@ -51,6 +51,17 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
       why,
     });
   }
+  for (const [name, table] of directory.named) {
+    const section = name.slice(0, name.indexOf(".")) as keyof typeof NAMED_SETTINGS;
+    const shown = [...table].map(([key, found]) => `${key} = ${shownValue(found)}`);
+    const line = [...table.values()][0]?.line;
+    weak.push({
+      key: name,
+      shown: `${name}: ${shown.join(", ") || "(empty)"}`,
+      line,
+      why: NAMED_SETTINGS[section].why,
+    });
+  }
   const rule = directory.rules[0];
   if (rule !== undefined) {
     const line = [...rule.values()][0]?.line;
@@ -64,6 +75,7 @@ export function dropSettings(settings: FileSettings, weak: readonly WeakSetting[
   for (const { key, instead } of weak) {
     const found = settings.values.get(key);
     if (key === "model_rules") settings.rules.length = 0;
+    else if (settings.named.has(key)) settings.named.delete(key);
     else if (found === undefined) settings.profiles.delete(key.slice("models.".length));
     else if (instead === undefined) settings.values.delete(key);
     else settings.values.set(key, { ...found, value: instead });

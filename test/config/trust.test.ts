@@ -285,3 +285,14 @@ describe("with a terminal to ask on", () => {
     expect(homeless.warnings).toEqual(["the answer cannot be remembered: HOME is not set"]);
   });
 });
+
+describe("MCP servers", () => {
+  test("those of a directory need trust as a whole; the operator's own stay", async () => {
+    const { load } = place('[mcp.theirs]\ncommand = ["theirs"]\n', '[mcp.mine]\ncommand = ["mine"]\n');
+    const untrusted = await load();
+    expect(Object.keys(untrusted.config.mcp)).toEqual(["mine"]);
+    expect(untrusted.warnings.join("\n")).toContain("mcp.theirs");
+    const trusted = await load({ ask: () => Promise.resolve(true) });
+    expect(Object.keys(trusted.config.mcp)).toEqual(["mine", "theirs"]);
+  });
+});
