@@ -14,7 +14,7 @@ export async function decide(
   call: PermitCall,
   /** Undefined for what happens on this machine whatever the target is. */
   at: LookedAt | Target | undefined,
-  what: Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine">,
+  what: Omit<ApprovalRequest, "id" | "call" | "tool" | "where" | "machine" | "typed">,
 ): Promise<Decision> {
   const place = at === undefined || at instanceof LookedAt ? at : new LookedAt(at, at.shell);
   const identity = place?.target.identity;
@@ -25,6 +25,7 @@ export async function decide(
     where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
     machine: identity === undefined ? "" : identity.machine || identity.label,
     ...what,
+    ...(what.answer === "typed" ? { typed: identity === undefined ? "local" : identity.host || identity.label } : {}),
   };
   const { id, action, diff, risk, mutation, privesc, why, policy, understated } = asked;
   const publish = (request: ApprovalRequest) =>
@@ -42,6 +43,8 @@ export async function decide(
       why,
       policy,
       understated,
+      ...(asked.answer === undefined ? {} : { answer: asked.answer }),
+      ...(asked.label === undefined ? {} : { label: asked.label }),
     });
   const look = place && (() => place.look());
   const decision = await parts.approvals.decide(asked, call.context.signal, publish, look);

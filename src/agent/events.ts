@@ -136,6 +136,10 @@ export interface ApprovalAskedEvent {
   readonly policy: string;
   /** The model declared less than the policy derived. */
   readonly understated: boolean;
+  /** Only a person answers this, no mode and nothing remembered; `typed`: with the name of the machine. */
+  readonly answer?: "in-person" | "typed";
+  /** What the rules call the machine: PROD. */
+  readonly label?: string;
 }
 
 export interface ApprovalAnsweredEvent {

@@ -3,7 +3,7 @@
  * are asked about.
  */
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
-import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
+import { requiredAnswer, type RequiredAnswer, type ShellJudgement, type Verdict } from "../policy/verdict.ts";
 import type { ShellPlace, Unasked } from "../targets/target.ts";
 import { type KeysInput, typedLines } from "../tools/panes.ts";
 import { paneFor } from "../tools/select-shell.ts";
@@ -37,8 +37,13 @@ export async function judgeKeys(
   // A blank at the end of the line cannot be seen: it is judged with one too.
   if (isRead && place.typed !== "") texts.push(...typedLines(`${place.typed} `, input).lines);
   const judged = await Promise.all(texts.map((text) => parts.judgeShell(text, pane.cwd)));
+  // What one of the lines requires counts for all of them.
+  const answer = judged.reduce<RequiredAnswer | undefined>(
+    (all, { verdict }) => (verdict.kind === "ask" ? requiredAnswer(all, verdict.answer) : all),
+    undefined,
+  );
   const done = (verdict: Verdict, unasked?: Unasked): KeysVerdict => ({
-    verdict,
+    verdict: verdict.kind === "ask" && answer !== undefined ? { ...verdict, answer } : verdict,
     judged,
     place,
     ...(unasked === undefined ? {} : { unasked }),

@@ -98,8 +98,11 @@ async function permitShell(
       ...(edited ? { note: `the operator changed the command; what ran was: ${command}` } : {}),
       ...(real === command ? {} : { shown: command }),
     };
-    // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice.
-    if (verdict.kind === "allow" || edited || (!parts.confirm.shell && names.length === 0)) return run;
+    const answer = verdict.kind === "ask" ? verdict.answer : undefined;
+    // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice,
+    // unless the name of the machine has to be typed.
+    if (verdict.kind === "allow" || (edited && answer !== "typed")) return run;
+    if (!parts.confirm.shell && names.length === 0 && answer === undefined) return run;
     const derived = { risk: judged.risk, mutation: judged.mutation, privesc: judged.privesc };
     const prefixes = names.length === 0 ? prefixesOf(command, judged) : undefined;
     const where = new LookedAt(target, shell);
@@ -113,6 +116,7 @@ async function permitShell(
       found: derived,
       editable: call.tool.name === "run_shell",
       ...(prefixes === undefined ? {} : { prefixes }),
+      ...(answer === undefined ? {} : { answer }),
     });
     if (decision.kind === "denied") return refused(decision, command);
     if (await where.changed()) {
@@ -131,7 +135,7 @@ function withSecrets(verdict: Verdict, names: readonly string[], privacy: Privac
   const uses = `it uses ${names.join(", ")}`;
   if (verdict.kind === "allow") return { kind: "ask", why: uses };
   const why = privacy.maskKnown(verdict.why);
-  return verdict.kind === "ask" ? { kind: "ask", why: `${uses}; ${why}` } : { ...verdict, why };
+  return verdict.kind === "ask" ? { ...verdict, why: `${uses}; ${why}` } : { ...verdict, why };
 }
 
 /** The commands of a text, and the files it reads through a redirection. */
@@ -185,7 +189,7 @@ async function permitKeys(
   );
   const run: Permission = { kind: "run", input, output, onlyInto: place.program ?? "" };
   if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, output, unasked };
-  if (!parts.confirm.shell && call.secrets.length === 0) return run;
+  if (!parts.confirm.shell && call.secrets.length === 0 && verdict.answer === undefined) return run;
   const derived = judged.reduce<Stated>((all, one) => stricter(all, one), {
     risk: "low",
     mutation: false,
@@ -200,6 +204,7 @@ async function permitKeys(
     declared: intent.declared,
     found: derived,
     editable: false,
+    ...(verdict.answer === undefined ? {} : { answer: verdict.answer }),
   });
   return decision.kind === "approved" ? run : refused(decision, intent.title);
 }
@@ -261,6 +266,7 @@ async function permitWrite(
     policy: verdict.kind === "allow" ? "" : verdict.why,
     understated: false,
     editable: false,
+    ...(verdict.kind === "ask" && verdict.answer !== undefined ? { answer: verdict.answer } : {}),
   });
   return decision.kind === "approved" ? run : refused(decision, action);
 }

@@ -3,7 +3,7 @@
  * allowed for the session.
  */
 import { type CommandPrefix, coversPrefix } from "./shell/command-prefix.ts";
-import type { ShellJudgement } from "./verdict.ts";
+import type { RequiredAnswer, ShellJudgement } from "./verdict.ts";
 
 export class Approvals {
   #mode: ApprovalMode;
@@ -43,6 +43,7 @@ export class Approvals {
   /** Decides without a person where the mode or a remembered prefix is enough. */
   settled(request: ApprovalRequest): Decision | undefined {
     const mode = this.mode;
+    if (request.answer !== undefined) return mode.kind === "none" ? { kind: "denied", by: "mode" } : undefined;
     switch (mode.kind) {
       case "all":
       case "until":
@@ -89,8 +90,10 @@ export class Approvals {
     if (signal.aborted) return stopped(signal);
     switch (answer.kind) {
       case "yes":
+        if (request.typed !== undefined && answer.typed !== request.typed) return { kind: "denied", by: "operator" };
         return { kind: "approved", by: "operator" };
       case "always":
+        if (request.answer !== undefined) return { kind: "denied", by: "operator" };
         for (const prefix of request.prefixes ?? []) this.#remembered.push({ machine: request.machine, prefix });
         return { kind: "approved", by: "operator" };
       case "edit":
@@ -157,6 +160,9 @@ export interface ApprovalRequest {
   readonly found?: Stated;
   /** A command that may be changed before it runs (it is judged again). */
   readonly editable: boolean;
+  /** Only a person answers this; with `typed`, by typing that name of the machine. */
+  readonly answer?: RequiredAnswer;
+  readonly typed?: string;
   /** What `always` would remember; absent where `always` is not offered. */
   readonly prefixes?: readonly CommandPrefix[];
 }
@@ -169,7 +175,8 @@ export interface Stated {
 }
 
 export type ApprovalAnswer =
-  | { readonly kind: "yes" }
+  /** `typed`: the name of the machine, where it had to be typed. */
+  | { readonly kind: "yes"; readonly typed?: string }
   /** `stop`: and the whole task with it. */
   | { readonly kind: "no"; readonly reason?: string; readonly stop?: boolean }
   | { readonly kind: "always" }

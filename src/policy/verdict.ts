@@ -1,8 +1,22 @@
 /** What the policy says of an action, and what it takes to say it. Knows no tool, model, target or configuration. */
 export type Verdict =
   | { readonly kind: "allow"; readonly why: string }
-  | { readonly kind: "ask"; readonly why: string }
+  | { readonly kind: "ask"; readonly why: string; readonly answer?: RequiredAnswer }
   | { readonly kind: "deny"; readonly why: string; readonly instead?: string };
+
+/**
+ * A question that only a person answers: no approval mode, duration or remembered prefix covers it.
+ * `typed`: the person must type the name of the machine.
+ */
+export type RequiredAnswer = "in-person" | "typed";
+
+/** The stricter of two. */
+export function requiredAnswer(
+  a: RequiredAnswer | undefined,
+  b: RequiredAnswer | undefined,
+): RequiredAnswer | undefined {
+  return a === "typed" || b === "typed" ? "typed" : (a ?? b);
+}
 
 export type Level = "block" | "ask" | "off";
 

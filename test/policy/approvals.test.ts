@@ -47,6 +47,41 @@ describe("modes", () => {
     expect(await approvals.decide(request(), never)).toEqual(decision);
   });
 
+  test.each([{ kind: "all" }, { kind: "until", at: 1000 }, { kind: "ask" }] as const)(
+    "%j does not answer what only a person answers",
+    async (mode) => {
+      for (const answer of ["in-person", "typed"] as const) {
+        const approvals = new Approvals({ mode, now: () => 500 });
+        expect(await approvals.decide(request({ answer }), never)).toEqual({ kind: "denied", by: "nobody" });
+      }
+    },
+  );
+
+  test("an answer without the name, with another one, or always does not approve what needs the name", async () => {
+    const prefixes = [{ words: ["make"], open: true }];
+    const needs = request({ answer: "typed", typed: "web1", prefixes });
+    for (const answer of [
+      { kind: "yes" },
+      { kind: "yes", typed: "web2" },
+      { kind: "yes", typed: "WEB1" },
+      { kind: "always" },
+    ] as const) {
+      const approvals = new Approvals({ asker: answers(answer) });
+      expect((await approvals.decide(needs, never)).kind).toBe("denied");
+      expect(approvals.remembered("web1")).toEqual([]);
+    }
+    const approvals = new Approvals({ asker: answers({ kind: "yes", typed: "web1" }) });
+    expect(await approvals.decide(needs, never)).toEqual({ kind: "approved", by: "operator" });
+  });
+
+  test("what was remembered does not answer what only a person answers", async () => {
+    const prefixes = [{ words: ["make"], open: true }];
+    const approvals = new Approvals({ asker: answers({ kind: "always" }) });
+    await approvals.decide(request({ prefixes }), never);
+    expect(approvals.settled(request({ prefixes }))).toEqual({ kind: "approved", by: "prefix" });
+    expect(approvals.settled(request({ prefixes, answer: "in-person" }))).toBeUndefined();
+  });
+
   test("a duration falls back to ask for good", async () => {
     let now = 0;
     const approvals = new Approvals({ mode: { kind: "until", at: 100 }, now: () => now });

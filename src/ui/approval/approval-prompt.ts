@@ -26,7 +26,7 @@ export class ApprovalPrompt {
   readonly request: ApprovalRequest;
   readonly #style: Theme;
   readonly #hooks: PromptHooks;
-  #mode: "choose" | "reason" | "edit" = "choose";
+  #mode: "choose" | "reason" | "edit" | "name" = "choose";
   #help = false;
   #note = "";
   /** What is too long for the panel was printed above it, as far as it is printed at all. */
@@ -123,7 +123,8 @@ export class ApprovalPrompt {
     }
     switch (letter) {
       case "y":
-        this.#hooks.answer({ kind: "yes" });
+        if (this.request.typed === undefined) this.#hooks.answer({ kind: "yes" });
+        else this.#open("name", "");
         return;
       case "n":
         this.#open("reason", "");
@@ -158,6 +159,7 @@ export class ApprovalPrompt {
   plainLabel(): string {
     if (this.#mode === "reason") return "Reason (optional): ";
     if (this.#mode === "edit") return "New command (empty: keep it): ";
+    if (this.#mode === "name") return this.#nameLabel();
     return `${listed(this.#letters())}: `;
   }
 
@@ -165,7 +167,10 @@ export class ApprovalPrompt {
   plainAnswer(line: string): readonly string[] {
     const text = line.trim();
     if (this.#mode === "reason") this.#deny(text);
-    else if (this.#mode === "edit") {
+    else if (this.#mode === "name") {
+      this.#approveByName(text);
+      return this.#note === "" ? [] : [this.#note];
+    } else if (this.#mode === "edit") {
       this.#mode = "choose";
       if (text !== "" && text !== this.request.action.trim()) this.#hooks.answer({ kind: "edit", command: line });
     } else if (/^(v|view)$/i.test(text)) return this.document();
@@ -190,7 +195,7 @@ export class ApprovalPrompt {
     return [
       ...(approving ? ["y"] : []),
       "n",
-      ...(approving && prefixes !== undefined ? ["a"] : []),
+      ...(approving && prefixes !== undefined && this.request.answer === undefined ? ["a"] : []),
       ...(editable ? ["e"] : []),
       "v",
       "s",
@@ -209,7 +214,26 @@ export class ApprovalPrompt {
     this.#hooks.answer(reason === "" ? { kind: "no" } : { kind: "no", reason });
   }
 
-  #open(mode: "reason" | "edit", text: string): void {
+  /** A wrong name approves nothing: back to the question. */
+  #approveByName(text: string): void {
+    const { typed } = this.request;
+    if (typed !== undefined && text === typed) {
+      this.#hooks.answer({ kind: "yes", typed });
+      return;
+    }
+    this.#mode = "choose";
+    this.#note = text === "" ? "" : `the name of this machine is ${this.#machineName()}; nothing was approved`;
+  }
+
+  #machineName(): string {
+    return oneLine(this.request.typed ?? "");
+  }
+
+  #nameLabel(): string {
+    return `Type ${this.#machineName()} to approve: `;
+  }
+
+  #open(mode: "reason" | "edit" | "name", text: string): void {
     this.#mode = mode;
     this.#line.clear();
     this.#line.setText(text);
@@ -224,11 +248,12 @@ export class ApprovalPrompt {
     if (input.kind === "key" && input.name === "enter" && !input.alt && !input.shift) {
       const text = this.#line.text.trim();
       if (this.#mode === "reason") this.#deny(text);
+      else if (this.#mode === "name") this.#approveByName(text);
       else if (text === "" || text === this.request.action.trim()) this.#mode = "choose";
       else this.#hooks.answer({ kind: "edit", command: this.#line.text });
       return;
     }
-    if (this.#editor.handle(input).kind !== "edit-outside") return;
+    if (this.#editor.handle(input).kind !== "edit-outside" || this.#mode === "name") return;
     void this.#hooks.editOutside?.(this.#line.text).then((text) => {
       if (text !== undefined) this.#line.setText(text);
       this.#hooks.changed?.();
@@ -261,6 +286,8 @@ export class ApprovalPrompt {
         `  ${style.warning(`model declared: ${stated(request.declared)} · buddy found: ${stated(request.found ?? request)}`)}`,
       );
     if (request.policy !== "") rows.push(`  ${style.grey(oneLine(request.policy))}`);
+    if (request.typed !== undefined)
+      rows.push(`  ${style.warning(`approving this takes the name of the machine: ${this.#machineName()}`)}`);
     if (this.#note !== "") rows.push(`  ${style.warning(this.#note)}`);
     return rows.flatMap((row) => inRows(row, columns, FACT_ROWS));
   }
@@ -358,7 +385,11 @@ export class ApprovalPrompt {
     const letters = this.#letters().filter((letter) => letter !== "h");
     const named = (full: boolean): string =>
       letters
-        .map((letter) => (letter === "a" && full ? `a always ${always}` : `${letter} ${KEY_NAMES[letter]}`))
+        .map((letter) => {
+          if (letter === "a" && full) return `a always ${always}`;
+          if (letter === "y" && this.request.typed !== undefined) return "y type the name";
+          return `${letter} ${KEY_NAMES[letter]}`;
+        })
         .join("  ");
     for (const text of [named(true), named(false)]) if (Bun.stringWidth(text) <= columns) return text;
     return listed(this.#letters());
@@ -369,7 +400,7 @@ export class ApprovalPrompt {
     const letters = this.#letters();
     const like = prefixes?.map((p) => `"${p.words.map(oneLine).join(" ")}"`).join(", ");
     const rows: [string, string][] = [
-      ["y", "yes, this once"],
+      ["y", this.request.typed === undefined ? "yes, this once" : "yes: then type the name of the machine"],
       ["n", "no; optionally tell the model why"],
       ["a", `yes, and don't ask again for ${like} this session`],
       ["e", "edit the command first; it is checked again"],
@@ -385,7 +416,8 @@ export class ApprovalPrompt {
   }
 
   #lineView(above: string[], columns: number, rows: number): { rows: string[]; cursor: { row: number; col: number } } {
-    const label = this.#mode === "reason" ? "Reason (optional): " : "edit: ";
+    const label =
+      this.#mode === "reason" ? "Reason (optional): " : this.#mode === "name" ? this.#nameLabel() : "edit: ";
     const shownLabel = clip(label, Math.max(6, Math.floor(columns / 2)));
     const view = layout(this.#line.cells, this.#line.cursor, Bun.stringWidth(shownLabel), columns);
     this.#editor.view = { promptWidth: Bun.stringWidth(shownLabel), columns };
@@ -394,7 +426,8 @@ export class ApprovalPrompt {
     const visible = view.rows
       .slice(first, first + height)
       .map((row, i) => (first + i === 0 ? this.#style.warning(shownLabel) : " ".repeat(row.indent)) + row.text);
-    const back = this.#style.grey(clip("Enter sends  Esc back  Ctrl-X Ctrl-E editor", columns));
+    const keys = this.#mode === "name" ? "Enter approves  Esc back" : "Enter sends  Esc back  Ctrl-X Ctrl-E editor";
+    const back = this.#style.grey(clip(keys, columns));
     return {
       rows: [...above, ...visible, ...(above.length + visible.length < rows ? [back] : [])],
       cursor: { row: above.length + view.cursor.row - first, col: view.cursor.col },

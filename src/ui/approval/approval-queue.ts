@@ -68,7 +68,7 @@ export class ApprovalQueue implements Asker {
       const first = this.#waiting[0] === prompt;
       this.#waiting = this.#waiting.filter((other) => other !== prompt);
       if (first) this.#hide();
-      const rest = answer.kind === "yes" ? "es" : answer.kind === "always" ? "lways" : "";
+      const rest = answer.kind === "yes" && answer.typed === undefined ? "es" : answer.kind === "always" ? "lways" : "";
       this.#habit = answer.kind === "cancelled" ? undefined : { rest, typed: "", at: Date.now() };
       this.#listener.answered(request, answer);
       resolve(answer);

@@ -76,6 +76,25 @@ describe("the question", () => {
     await pty.until("deploy@web1$ systemctl restart nginx -- approved");
   });
 
+  test("the name of the machine has to be typed where the question says so: y, a wrong name and Enter approve nothing", async () => {
+    const { answer } = await ask({ answer: "typed", typed: "web1" });
+    expect(pty.screen()).not.toContain("a always");
+    pty.type("a");
+    await pty.until("this can only be approved on its own");
+    pty.type("y");
+    await pty.until("Type web1 to approve:");
+    pty.type("web2\r");
+    await pty.until("nothing was approved");
+    pty.type("y");
+    await pty.until("Type web1 to approve:");
+    pty.type("\r");
+    await pty.until((screen) => !screen.includes("Type web1 to approve:"));
+    pty.type("y");
+    await pty.until("Type web1 to approve:");
+    pty.type("web1\r");
+    expect(await answer).toEqual({ kind: "yes", typed: "web1" });
+  });
+
   test("a change that is cut says so before y is offered, and v shows the rest", async () => {
     const diff = ["@@ -0,0 +1,450 @@", ...Array.from({ length: 450 }, (_, i) => `+line ${i + 1}`)].join("\n");
     const write = { path: "/etc/app.conf", creates: false, added: 450, removed: 0 };
