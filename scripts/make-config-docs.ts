@@ -104,7 +104,7 @@ ${rows(RULE_SETTINGS).join("\n")}
 
 ## Environment
 
-Each is also read as \`AGENT_…\` when the \`BUDDY_…\` one is unset or empty.
+The first six are also read as \`AGENT_…\` when the \`BUDDY_…\` one is unset or empty.
 
 | variable | same as |
 |---|---|
@@ -114,6 +114,8 @@ Each is also read as \`AGENT_…\` when the \`BUDDY_…\` one is unset or empty.
 | \`BUDDY_CONFIG\` | \`--config\` |
 | \`BUDDY_API_TIMEOUT\` | \`network.api_timeout\` |
 | \`BUDDY_FETCH_TIMEOUT\` | \`network.fetch_timeout\` |
+| \`BUDDY_LOG\` | how much is said: \`error\` (as \`-q\`), \`info\`, \`verbose\` (as \`-v\`), \`debug\` (as \`-vv\`) |
+| \`BUDDY_TRACE_FILE\` | file of the trace, as \`--trace\` |
 | \`NO_COLOR\`, \`FORCE_COLOR\` | no colour; colour also in a pipe. \`--no-color\` is stronger than both |
 | \`CLICOLOR=0\`, \`CLICOLOR_FORCE=1\` | the same, weaker than those two |
 

@@ -44,7 +44,7 @@ const EXIT_WORDS: readonly (readonly [number, string])[] = [
   [EXIT.ok, "answered"],
   [EXIT.failure, "model or tool-loop failure"],
   [EXIT.usage, "usage or configuration"],
-  [EXIT.approval, "an approval was needed and nobody could give it"],
+  [EXIT.approval, "an approval was needed, but there was no terminal to ask on"],
   [EXIT.auth, "not signed in, or no key"],
   [EXIT.timeout, "--timeout ran out"],
   [EXIT.interrupted, "interrupted (SIGINT); 129 for SIGHUP, 143 for SIGTERM"],
@@ -56,6 +56,8 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ["BUDDY_MODEL", "profile or model, as --model"],
   ["BUDDY_CONFIG", "configuration file, as --config"],
   ["BUDDY_API_TIMEOUT, BUDDY_FETCH_TIMEOUT", "durations"],
+  ["BUDDY_LOG", "how much is said: error (as -q), info, verbose (as -v), debug (as -vv)"],
+  ["BUDDY_TRACE_FILE", "file of the trace, as --trace"],
   ["NO_COLOR, FORCE_COLOR, CLICOLOR, CLICOLOR_FORCE", "colour off, or on in a pipe"],
   ["HTTP_PROXY, HTTPS_PROXY, NO_PROXY", "proxies; SOCKS is not supported"],
 ];

@@ -111,6 +111,8 @@ export interface ToolFinishedEvent {
   readonly result: string;
   /** For people, where it differs from the result: a diff, a file list, what happened without advice to the model. */
   readonly display?: string;
+  /** In `exec --json` only: what the call gave, as plain text without the envelope. */
+  readonly output?: string;
   /** Under which the full output is stored. */
   readonly output_id?: string;
 }

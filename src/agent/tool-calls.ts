@@ -2,6 +2,7 @@
  * From the model's tool calls to their results: validate, get permission, run, bound, wrap; a failure is a result too.
  */
 import { BuddyError } from "../lib/errors.ts";
+import { trace } from "../lib/trace.ts";
 import { mapTexts } from "../lib/values.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../model/types.ts";
@@ -19,7 +20,7 @@ import { parseArguments, type Registry } from "../tools/registry.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
 import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
 import type { AgentEventBody } from "./events.ts";
-import type { PermitCall, PermitParts } from "./permission.ts";
+import type { Permission, PermitCall, PermitParts } from "./permission.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
@@ -201,6 +202,7 @@ export class CallRunner {
       const { permit } = await import("./permit.ts");
       const parts = { ...this.#parts, prompts: this.#prompts, target };
       const permission = await permit(parts, wanted);
+      traceDecision(call, ready.intent.title, permission);
       if (permission.kind === "result") {
         if (permission.nobody !== undefined) this.#unapproved.push(permission.nobody);
         return batch.signal.aborted ? cancelled(batch.signal) : permission.result;
@@ -294,6 +296,17 @@ export class CallRunner {
     // What is added is for the model alone.
     return result === outcome.result ? outcome : { display: text, ...outcome, result };
   }
+}
+
+function traceDecision(call: ToolCall, title: string, permission: Permission): void {
+  trace("decision", () => ({
+    call: call.id,
+    tool: call.name,
+    title,
+    ...(permission.kind === "run"
+      ? { decision: "run", ...(permission.unasked === undefined ? {} : { why: "proven to only read" }) }
+      : { decision: permission.result.outcome, why: permission.result.display ?? permission.result.result }),
+  }));
 }
 
 /** Resolves once the tool has ended, or shortly after cancellation even if the tool does not. */

@@ -124,6 +124,10 @@ export function replHost(parts: ReplHostParts): ReplHost {
       await signIn(account, screen, signal);
       say(`signed in; profile ${account.profile} is ready`);
     },
+    async logout(profile, say) {
+      const { signOut } = await import("./sign-out.ts");
+      await signOut(profile, globals, say);
+    },
     async reconnect(signal) {
       const { opened } = run.target;
       if (opened !== undefined) await opened.transport.reconnect(signal);

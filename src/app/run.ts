@@ -9,6 +9,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
 import { secretVariables } from "../config/profiles.ts";
 import type { ApproveMode } from "../lib/approve-mode.ts";
+import { trace, tracing } from "../lib/trace.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
@@ -71,6 +72,7 @@ export async function composeRun(options: RunOptions): Promise<Run> {
       ? await clientFor(loaded, options.globals, resumed)
       : { client: options.client, secrets: [], note: [] };
   secrets.learn(chosen.secrets);
+  if (tracing()) (await import("./tracing.ts")).redactTrace(secrets.redact);
   const run = new Run({ ...options, globals }, { secrets, sessions, client: chosen.client, resumed });
   if (resumed !== undefined) run.notes.push(...chosen.note, ...run.adopt(resumed));
   return run;
@@ -143,7 +145,11 @@ export class Run implements AsyncDisposable {
         }),
       describe: () => this.#describe(),
     });
-    this.agent.onEvent((event) => sessions.append(event));
+    this.agent.onEvent((event) => {
+      sessions.append(event);
+      // Pieces of text could hold half a secret; the whole answer is in the trace of its request.
+      if (!PIECES.has(event.type)) trace("event", () => ({ event }));
+    });
   }
 
   /** Id of the current session. */
@@ -250,6 +256,8 @@ export class Run implements AsyncDisposable {
     return { buddy: VERSION, cwd, user, host, machine, ...(attach === undefined ? {} : { attach }), ...resume };
   }
 }
+
+const PIECES: ReadonlySet<string> = new Set(["text", "reasoning", "tool_output", "message", "discard"]);
 
 export function approvalMode(mode: ApproveMode | undefined): ApprovalMode {
   if (mode === undefined) return { kind: "ask" };

@@ -11,6 +11,8 @@ export type Arg = ArgDef & {
   readonly choices?: readonly string[];
   /** Throws a usage error when the value is wrong; `flag` is how the user wrote its name. */
   readonly check?: (value: string, flag: string) => unknown;
+  /** The flag that it is when given twice: `-vv`. */
+  readonly twice?: string;
   /** The value may be left out: `--tmux`, `--tmux=NAME`. */
   readonly optionalValue?: boolean;
 };

@@ -25,6 +25,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'sign in, for profiles with auth = "login"',
     load: async () => widen((await import("./commands/login/command.ts")).command),
   },
+  logout: {
+    summary: "sign out: revoke and remove what buddy login stored",
+    load: async () => widen((await import("./commands/logout/command.ts")).command),
+  },
   models: {
     summary: "list what the endpoint of a profile offers",
     load: async () => widen((await import("./commands/models/command.ts")).command),
@@ -48,6 +52,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   policy: {
     summary: "explain what the policy says, without doing anything",
     load: async () => widen((await import("./commands/policy/command.ts")).command),
+  },
+  trace: {
+    summary: "summarise a file written with --trace",
+    load: async () => widen((await import("./commands/trace/command.ts")).command),
   },
   completion: {
     summary: "print a completion script for bash, zsh or fish",

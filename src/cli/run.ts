@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
+import { tracing } from "../lib/trace.ts";
 import { VERSION } from "../lib/version.ts";
 import { checkLimits } from "./check-limits.ts";
 import type { Args, Call, Command } from "./command.ts";
@@ -21,18 +22,17 @@ import {
 export async function run(argv: readonly string[]): Promise<ExitCode> {
   // An error that no one awaits must not end in a stack trace on the user's screen either.
   handleCrashes(async (error) => process.exit(await report(error, argv)));
-  try {
-    return await dispatch(argv);
-  } catch (error) {
-    return await report(error, argv);
-  }
+  const code = await dispatch(argv).catch((error: unknown) => report(error, argv));
+  if (tracing()) (await import("../app/tracing.ts")).endTrace(code);
+  return code;
 }
 
 /** The command line itself may be wrong, so it is only scanned here, not parsed. */
 async function report(error: unknown, argv: readonly string[]): Promise<ExitCode> {
   const { reportError } = await import("./report-error.ts");
   const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : argv.length);
-  const verbose = flags.some((arg) => /^(-[a-zA-Z]*v[a-zA-Z]*|--verbose)$/.test(arg));
+  const asked = flags.some((arg) => /^(-[a-zA-Z]*v[a-zA-Z]*|--verbose|--debug)$/.test(arg));
+  const verbose = asked || /^(verbose|debug|trace)$/i.test(process.env["BUDDY_LOG"] ?? "");
   const secrets = flags.flatMap((arg, i) =>
     arg === "--api-key" ? [flags[i + 1] ?? ""] : (/^--api-key=(.*)$/.exec(arg)?.[1] ?? []),
   );
@@ -57,7 +57,13 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   enterDirectory(globals);
   requireReadableDirectory();
   checkLimits();
+  if (globals.trace !== undefined || globals.debug === true) await startTrace(globals, argv);
   return await command.run({ args: argumentsFor(command, parsed), globals });
+}
+
+async function startTrace({ trace: file, debug, apiKey }: GlobalOptions, argv: readonly string[]): Promise<void> {
+  const tracing = await import("../app/tracing.ts");
+  tracing.startTrace({ file, lines: debug === true, argv, secrets: apiKey === undefined ? [] : [apiKey] });
 }
 
 /** For a bug report. */
@@ -137,7 +143,6 @@ function print(text: string): ExitCode {
   return EXIT.ok;
 }
 
-/** Elsewhere than on this machine --cd names a directory of the target, which the target checks. */
 /** The runtime reads names as UTF-8: what cannot be read so would be another directory, which buddy would even create. */
 function requireReadableDirectory(): void {
   if (!process.cwd().includes("\ufffd") || existsSync(process.cwd())) return;
@@ -146,6 +151,7 @@ function requireReadableDirectory(): void {
   });
 }
 
+/** Elsewhere than on this machine --cd names a directory of the target, which the target checks. */
 function enterDirectory({ cd, ssh, container }: GlobalOptions): void {
   if (cd === undefined || ssh !== undefined || container !== undefined) return;
   try {

@@ -1,5 +1,6 @@
 /** createModelClient: one interface over the wire protocols, with retries that the user can see. */
 import { formatDuration } from "../lib/durations.ts";
+import { tracing } from "../lib/trace.ts";
 import { pause } from "../lib/waiting.ts";
 import { infoFor, type CatalogRule } from "./catalog.ts";
 import { adjustmentFor, type Adjustment } from "./adjustments.ts";
@@ -157,13 +158,16 @@ class HttpModelClient implements ModelClient {
     let forceRefresh = false;
     for (let attempt = 1; ;) {
       const ask = await this.#prepare(request, forceRefresh, signal);
+      const traced = tracing() ? (await import("./trace-exchange.ts")).traceExchange(ask, attempt) : undefined;
       const answer = exchange(ask, signal);
       let shown = false;
       let error: ModelError;
       try {
         for (;;) {
           const { done, value } = await answer.next();
+          traced?.first();
           if (done) {
+            traced?.end(value);
             yield this.#done(request, value);
             return;
           }
@@ -174,6 +178,7 @@ class HttpModelClient implements ModelClient {
         }
       } catch (caught) {
         error = explain(caught, ask.situation);
+        traced?.failed(error);
       } finally {
         // Closes the connection when the reader stops early; without effect when the answer has ended.
         await answer.return(undefined as never);

@@ -69,7 +69,7 @@ needed.describe("every command of the documentation", () => {
   test.each(runnable.flatMap(({ place, text }) => variants(text).map((line) => [line, place] as const)))(
     "%s (%s)",
     async (line) => {
-      await using place = world.place({ configured: !/^buddy (?:init|login)\b/.test(line) });
+      await using place = world.place({ configured: !/^buddy (?:init|login|logout)\b/.test(line) });
       if (line === "buddy login --check") await place.run("buddy login");
       if (/^buddy(?: --(?:ssh|container) \S+)*(?: resume\b.*| "[^"]*")?$/.test(line)) await openAndLeave(place, line);
       else {

@@ -28,6 +28,7 @@ describe.each(["mode", "format"] as const)("programs of the wrong %s", (how) => 
     expect(stderr).not.toContain("bug");
     expect(stdout).toMatch(/tmux.*execut/);
     expect(stdout).toMatch(/ssh.*execut/);
+    expect(stdout).toMatch(/podman.*execut/);
   });
 
   test("without tmux that works, commands run in a direct shell, which is said", async () => {
@@ -45,6 +46,14 @@ describe.each(["mode", "format"] as const)("programs of the wrong %s", (how) => 
     const { code, stderr } = await box.run(["exec", "-m", "demo", "--ssh", "web1", "run: true"], { env });
     expect(code).toBe(1);
     expect(stderr).toContain("executed");
+  });
+
+  test("--container says that the engine cannot be executed", async () => {
+    using box = sandbox();
+    const env = withBroken(box, ["docker"], how);
+    const { code, stderr } = await box.run(["exec", "-m", "demo", "--container", "api", "run: true"], { env });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/docker .*cannot be executed/);
   });
 });
 

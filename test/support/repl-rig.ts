@@ -206,6 +206,7 @@ export class ReplRig implements AsyncDisposable {
       newSession: async () => ["session 1111-2222-3333-4444"],
       resumeSession: async (name) => [`resumed ${name}`],
       login: async () => {},
+      logout: async () => {},
       reconnect: async () => ["connected: local (ann@desk)"],
       redact: (text) => text.replaceAll("sk-secret", "[redacted]"),
       listDirectory: async () => [

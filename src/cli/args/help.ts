@@ -26,7 +26,8 @@ export function rootHelp(): string {
     ...wrap("-- ends the options. Durations: 500ms 10s 5m 2h 1d; a bare number is seconds."),
     "",
     "Environment: BUDDY_API_KEY BUDDY_BASE_URL BUDDY_MODEL BUDDY_CONFIG",
-    "             BUDDY_API_TIMEOUT BUDDY_FETCH_TIMEOUT NO_COLOR FORCE_COLOR",
+    "             BUDDY_API_TIMEOUT BUDDY_FETCH_TIMEOUT BUDDY_LOG BUDDY_TRACE_FILE",
+    "             NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE",
     "",
     "Examples:",
     ...examples([

@@ -1,4 +1,5 @@
 /** The options every command knows, and what they mean once they are read. */
+import { resolve } from "node:path";
 import { type ApproveMode, parseApproveMode } from "../../lib/approve-mode.ts";
 import { DURATION_FORMAT } from "../../lib/durations.ts";
 import { BuddyError } from "../../lib/errors.ts";
@@ -42,7 +43,19 @@ export const GLOBAL_ARGS = {
   },
   "no-color": { type: "boolean", description: "no colour (also NO_COLOR; FORCE_COLOR=1 for colour in a pipe)" },
   quiet: { type: "boolean", alias: "q", description: "print only the answer, errors and questions" },
-  verbose: { type: "boolean", alias: "v", description: "say more; errors with details" },
+  verbose: {
+    type: "boolean",
+    alias: "v",
+    twice: "debug",
+    description: "say more; errors with details; -vv also requests and decisions",
+  },
+  debug: { type: "boolean", description: "the same as -vv" },
+  trace: {
+    type: "string",
+    valueHint: "FILE",
+    path: true,
+    description: "append requests, answers, decisions and timings to FILE, without secrets (see buddy trace)",
+  },
   help: { type: "boolean", alias: "h", description: "show help and exit" },
   version: { type: "boolean", alias: "V", description: "show the version and exit; with -v also build and runtime" },
 } as const satisfies Args;
@@ -64,15 +77,20 @@ export interface GlobalOptions {
   readonly color?: false;
   readonly quiet: boolean;
   readonly verbose: boolean;
+  /** -vv: lines of the trace on stderr. */
+  readonly debug?: boolean;
+  /** File of the trace. */
+  readonly trace?: string;
 }
 
 /** Flag name → its text, or true for a flag without a value. */
 export type FlagValues = ReadonlyMap<string, string | true>;
 
-export function readGlobalOptions(values: FlagValues): GlobalOptions {
+export function readGlobalOptions(values: FlagValues, env: Environment = process.env): GlobalOptions {
   for (const [one, other] of [
     ["tmux", "no-tmux"],
     ["quiet", "verbose"],
+    ["quiet", "debug"],
   ] as const) {
     if (values.has(one) && values.has(other)) {
       throw new BuddyError("usage", `--${one} and --${other} cannot be combined`, { hint: "give one of them" });
@@ -98,9 +116,49 @@ export function readGlobalOptions(values: FlagValues): GlobalOptions {
     ...(values.has("no-color") ? { color: false as const } : {}),
     tmux: values.has("tmux") ? "required" : values.has("no-tmux") ? "never" : "auto",
     dryRun: values.has("dry-run"),
-    quiet: values.has("quiet"),
-    verbose: values.has("verbose"),
+    ...outputLevel(values, env),
+    ...defined({ trace: text("trace") ?? traceFile(env["BUDDY_TRACE_FILE"]) }),
   };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** -q, -v and -vv; without any of them BUDDY_LOG decides. */
+function outputLevel(values: FlagValues, env: Environment): Pick<GlobalOptions, "quiet" | "verbose" | "debug"> {
+  const flagged = ["quiet", "verbose", "debug"].some((name) => values.has(name));
+  const level = flagged ? undefined : logLevel(env["BUDDY_LOG"]);
+  const debug = values.has("debug") || level === "debug";
+  return {
+    quiet: values.has("quiet") || level === "error",
+    verbose: debug || values.has("verbose") || level === "verbose",
+    ...(debug && { debug }),
+  };
+}
+
+/** As --trace: counted from the directory buddy was started in. */
+function traceFile(value: string | undefined): string | undefined {
+  return value === undefined || value === "" ? undefined : resolve(value);
+}
+
+type LogLevel = "error" | "info" | "verbose" | "debug";
+
+const LOG_LEVELS: Readonly<Record<string, LogLevel>> = {
+  error: "error",
+  quiet: "error",
+  warn: "info",
+  info: "info",
+  verbose: "verbose",
+  debug: "debug",
+  trace: "debug",
+};
+
+function logLevel(value: string | undefined): LogLevel | undefined {
+  if (value === undefined || value === "") return undefined;
+  const level = LOG_LEVELS[value.toLowerCase()];
+  if (level !== undefined) return level;
+  throw new BuddyError("usage", `BUDDY_LOG: "${value}" is not a level`, {
+    hint: "error (as -q), info, verbose (as -v), debug (as -vv)",
+  });
 }
 
 function requireApproveMode(text: string): ApproveMode {

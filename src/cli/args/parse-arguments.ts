@@ -92,6 +92,7 @@ export function judgeTokens(tokens: readonly Token[], command: string, args: Arg
     // A switch says the same twice, as in -vv or behind an alias; of two values one would be lost.
     if (values.has(token.name) && (token.value !== true || values.get(token.name) !== true))
       throw new BuddyError("usage", `--${token.name} is given twice`, { hint: "give it once" });
+    if (values.has(token.name) && def?.twice !== undefined) values.set(def.twice, true);
     if (typeof token.value === "string") def?.check?.(token.value, token.shown);
     values.set(
       token.name,

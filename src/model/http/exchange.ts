@@ -1,5 +1,6 @@
 /** One HTTP exchange: the request goes out, events come back in batches, and every way to hang has a limit. */
 import { boundedText } from "../../lib/bounded-text.ts";
+import { trace } from "../../lib/trace.ts";
 import { Answer, jsonOr, pageWords } from "./answer.ts";
 import { ProviderError, Malformed } from "../provider-error.ts";
 import { cancelled, ModelError } from "../errors.ts";
@@ -55,6 +56,7 @@ export async function* exchange(
       ...(ask.unix !== undefined && { unix: ask.unix }),
       ...(ask.ca !== undefined && { tls: { ca: ask.ca } }),
     } as BunFetchRequestInit);
+    trace("headers", () => ({ status: response.status, request_id: requestId(response.headers) }));
     watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);
     watchdog.endBy(limits.totalMs, `no end of the answer within ${seconds(limits.totalMs)}`);
     if (!response.ok) {
@@ -104,6 +106,11 @@ export async function* exchange(
     if (rest) void drain(rest, watchdog);
     else watchdog.release();
   }
+}
+
+/** Under which the provider finds this request in its own logs. */
+function requestId(headers: Headers): string | undefined {
+  return headers.get("x-request-id") ?? headers.get("request-id") ?? undefined;
 }
 
 type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read">;

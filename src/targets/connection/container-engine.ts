@@ -18,7 +18,8 @@ export interface FoundContainer {
 const FIND = `
 PATH=$PATH:/usr/local/bin:/opt/homebrew/bin:/snap/bin; export PATH
 for e in docker podman; do
-  p=$(command -v $e 2>/dev/null) || continue
+  p=$(command -v $e 2>/dev/null) || p=$(IFS=:; for d in $PATH; do [ ! -f "$d/$e" ] || { echo "$d/$e"; break; }; done)
+  [ -n "$p" ] || continue
   v=$("$p" --version 2>/dev/null); x=$?
   s= r=
   if [ $x = 126 ] || [ ! -x "$p" ]; then f= s="cannot be executed: $p"

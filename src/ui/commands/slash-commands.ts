@@ -9,7 +9,7 @@ import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 import { approve } from "./approve.ts";
 import { attach } from "./attach.ts";
-import { login } from "./login.ts";
+import { login, logout } from "./login.ts";
 import { model } from "./model.ts";
 import { privacy } from "./privacy.ts";
 import { reconnect } from "./reconnect.ts";
@@ -130,6 +130,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   reconnect,
   model,
   login,
+  logout,
   { name: "context", args: "", summary: "how full the model's window is", anytime: true, run: context },
   {
     name: "compact",

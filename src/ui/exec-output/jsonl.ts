@@ -1,5 +1,5 @@
 /** `exec --json`: every event as one line of JSON, as it happens, without secrets. */
-import { mapTexts } from "../../lib/values.ts";
+import { isRecord, mapTexts } from "../../lib/values.ts";
 import type { AgentEvent } from "../../agent/events.ts";
 import { HeldDeltas, type TextFilter } from "../../lib/held-deltas.ts";
 import type { Output } from "../../lib/output.ts";
@@ -19,8 +19,23 @@ export class JsonLines {
 
   async show(event: AgentEvent): Promise<void> {
     for (const item of this.#held.through(event))
-      await this.#out.write(`${JSON.stringify(mapTexts(item, this.#redact))}\n`);
+      // The texts inside, not the line: a pattern that swallowed a quote would make it no JSON.
+      await this.#out.write(`${JSON.stringify(mapTexts(withOutput(item), this.#redact))}\n`);
   }
 }
 
-/** Redacts the texts inside, not the line: a pattern that swallowed a quote would make it no JSON. */
+/** The result of a call as plain text, for `jq -r .output`; the session log does not need it twice. */
+function withOutput(event: AgentEvent): AgentEvent {
+  if (event.type !== "tool_finished") return event;
+  return { ...event, output: event.display ?? payload(event.result) };
+}
+
+function payload(envelope: string): string {
+  try {
+    const parsed: unknown = JSON.parse(envelope);
+    const result = isRecord(parsed) ? parsed["result"] : parsed;
+    return typeof result === "string" ? result : (JSON.stringify(result, undefined, 2) ?? "");
+  } catch {
+    return envelope;
+  }
+}

@@ -108,6 +108,7 @@ export class Printer {
         this.#usage = event;
         return;
       case "retry":
+        if (this.#options.quiet) return;
         // On a terminal one line that changes; a log keeps each.
         if (this.#live !== undefined) return this.#live.show(retryWords(event));
         return this.note(retryWords(event), "warning");

@@ -48,6 +48,7 @@ export interface ReplHost {
   /** Connects to the target again, with questions on the terminal; returns what to say. */
   reconnect(signal: AbortSignal): Promise<readonly string[]>;
   login(profile: string | undefined, screen: LoginScreen, signal: AbortSignal): Promise<void>;
+  logout(profile: string | undefined, say: (line: string) => void): Promise<void>;
   /** Takes keys and tokens out of what is shown. */
   redact(text: string): string;
   /** Entries of a directory of the target, for completing @paths. */

@@ -57,6 +57,23 @@ describe("buddy login", () => {
     expect(await runHere("login", "signed", "--check")).toMatchObject({ code: 4 });
   });
 
+  test("buddy logout does the same as --reset, and removes a key that OpenRouter granted", async () => {
+    await using server = startLoginServer();
+    const router = '[models.router]\napi_base_url = "https://openrouter.ai/api/v1"\nmodel = "m"\n';
+    await using here = new Here([], { config: LOGIN + router });
+    process.env.BUDDY_AUTH_ISSUER = server.url;
+    await runHere("login", "signed");
+    expect(await runHere("logout", "signed")).toMatchObject({ code: 0 });
+    expect(server.state.revoked).toHaveLength(1);
+    expect(await runHere("login", "signed", "--check")).toMatchObject({ code: 4 });
+    expect(await runHere("logout", "signed")).toMatchObject({ code: 0 });
+    const key = here.write("home/.config/buddy/keys/openrouter", "sk-or-1\n");
+    expect(await runHere("logout", "router")).toMatchObject({ code: 0 });
+    expect(existsSync(key)).toBe(false);
+    expect(await runHere("logout", "router")).toMatchObject({ code: 0 });
+    expect(await runHere("logout", "test")).toMatchObject({ code: 2 });
+  });
+
   test("profiles that need none, contradicting flags, and Ctrl-C", async () => {
     await using server = startLoginServer({ approved: false });
     await using here = new Here([], { config: LOGIN });

@@ -226,3 +226,28 @@ test("--json: secrets are taken out of every text inside, at any depth", async (
   rmSync(dir, { recursive: true, force: true });
   expect(JSON.parse(line)).toMatchObject({ title: "***", args: { a: ["***", 1, null] } });
 });
+
+test("-q was not quiet about retries", async () => {
+  const retry = { type: "retry", host: "api", reason: "HTTP 503", wait_ms: 2_000, attempt: 1, of: 4 };
+  expect((await shown([retry, message("ok"), DONE], { quiet: true })).err).toBe("");
+});
+
+test.each([
+  [{ result: '{"result":"/dev/sda1 100%\\n"}' }, "/dev/sda1 100%\n"],
+  [{ result: '{"result":{"shell_id":"s1"}}' }, '{\n  "shell_id": "s1"\n}'],
+  [{ result: '{"result":"for the model"}', display: "a diff" }, "a diff"],
+  [{ result: "not an envelope" }, "not an envelope"],
+])("--json: tool_finished has its output as plain text: %j", async (fields, output) => {
+  const dir = mkdtempSync(join(tmpdir(), "buddy-json-"));
+  const fd = openSync(join(dir, "out"), "w");
+  const lines = new JsonLines(
+    new Output(fd),
+    (text) => text,
+    () => new RedactedStream([]),
+  );
+  await lines.show(full({ type: "tool_finished", call: "1", tool: "t", ok: true, outcome: "done", ms: 1, ...fields }));
+  closeSync(fd);
+  const [line = ""] = readFileSync(join(dir, "out"), "utf8").split("\n");
+  rmSync(dir, { recursive: true, force: true });
+  expect(JSON.parse(line)).toMatchObject({ output });
+});

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isatty } from "node:tty";
-import { unusableProgram } from "../../../lib/find-program.ts";
+import { notExecutable, unusableProgram } from "../../../lib/find-program.ts";
 import { askProgram } from "../../../lib/start-child.ts";
 import { temporaryDirectory } from "../../../lib/temporary-directory.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
@@ -81,10 +81,16 @@ async function checkSsh(): Promise<Finding[]> {
 
 async function checkEngine(name: "docker" | "podman"): Promise<Finding[]> {
   const path = Bun.which(name);
-  // One engine is enough, and most machines need none.
-  if (path === null) return name === "docker" && Bun.which("podman") === null ? [NO_ENGINE] : [];
+  if (path === null) {
+    const file = notExecutable(name);
+    if (file !== undefined) return [unusableEngine(name, file, "no permission to execute it")];
+    // One engine is enough, and most machines need none.
+    const none = Bun.which("podman") === null && notExecutable("podman") === undefined;
+    return name === "docker" && none ? [NO_ENGINE] : [];
+  }
   const asked = askProgram([path, "ps", "--format", "{{.Names}}"], { timeoutMs: 4_000 });
   const first = asked.stderr.trim().split("\n")[0] ?? "";
+  if (asked.code === -1 && first !== "") return [unusableEngine(name, path, first)];
   if (asked.code !== 0)
     return [
       {
@@ -102,6 +108,15 @@ async function checkEngine(name: "docker" | "podman"): Promise<Finding[]> {
       text: running.length === 0 ? "no container is running" : `running: ${running.join(", ")}`,
     },
   ];
+}
+
+function unusableEngine(name: string, path: string, why: string): Finding {
+  return {
+    check: name,
+    status: "warning",
+    text: `${path} cannot be executed (${why}): --container cannot use it`,
+    remedy: `check it: ls -l ${path}`,
+  };
 }
 
 const NO_ENGINE: Finding = {

@@ -148,6 +148,8 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
   });
   problem = (message) => void printer().then((to) => to.note(message, "warning"));
   for (const message of problems) problem(message);
+  if (globals.debug === true)
+    (await import("../../../app/tracing.ts")).showTraceBy((line) => void printer().then((to) => to.note(line)));
   const lines = options.json ? new JsonLines(out, run.secrets.redact, run.secrets.redactedStream) : undefined;
   for (const note of run.notes) await (await printer()).note(note);
   const limit = run.agent.contextLimit;

@@ -9,7 +9,7 @@ export const command = defineCommand({
     profile: { type: "positional", required: false, description: "the profile to sign in for (default: the active)" },
     browser: { type: "boolean", description: "use the browser of this machine instead of a code" },
     check: { type: "boolean", description: "show whether you are signed in and until when" },
-    reset: { type: "boolean", description: "sign out: revoke and remove what is stored" },
+    reset: { type: "boolean", description: "the same as buddy logout" },
   },
   examples: [
     ["buddy login", "shows an address and a code to enter there"],
@@ -21,10 +21,13 @@ export const command = defineCommand({
   async run({ args, globals }) {
     if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset cannot be combined");
     const { isOpenRouter, openSignIn } = await import("../../../app/sign-in.ts");
-    if (!args.check && !args.reset && (await isOpenRouter(args.profile, globals))) return openRouter(args.profile);
+    if (args.reset) {
+      await (await import("../../../app/sign-out.ts")).signOut(args.profile, globals, stderrLine);
+      return EXIT.ok;
+    }
+    if (!args.check && (await isOpenRouter(args.profile, globals))) return openRouter(args.profile);
     const account = await openSignIn(args.profile, globals);
     if (args.check) return check(account);
-    if (args.reset) return reset(account);
     return login(account, args.browser === true);
   },
 });
@@ -68,30 +71,3 @@ async function check({ device, store, provider }: Account): Promise<ExitCode> {
   console.log(text);
   return signedIn ? EXIT.ok : EXIT.auth;
 }
-
-async function reset({ device, store, provider }: Account): Promise<ExitCode> {
-  const current = store.read(provider);
-  if (current === undefined) {
-    stderrLine("not signed in; nothing to remove");
-    return EXIT.ok;
-  }
-  let revoked = true;
-  await store.update(provider, async (stored) => {
-    try {
-      await device.revoke(stored ?? current, AbortSignal.timeout(REVOKE_TIMEOUT_MS));
-    } catch (error) {
-      // Removed all the same: what matters most is that this machine no longer has it.
-      revoked = false;
-      stderrLine(`buddy: could not revoke the sign-in: ${(error as Error).message}`);
-    }
-    return undefined;
-  });
-  stderrLine(
-    revoked
-      ? "signed out: revoked and removed"
-      : "removed from this machine; revoke it in your account's settings, too",
-  );
-  return EXIT.ok;
-}
-
-const REVOKE_TIMEOUT_MS = 15_000;

@@ -63,6 +63,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   const ui = await openUi(host);
   problem = (message) => ui.warn(message);
   for (const message of [...problems, ...run.notes]) ui.warn(message);
+  if (globals.debug === true) (await import("../../../app/tracing.ts")).showTraceBy((line) => ui.say([line]));
   // Bun prints what was not caught and continues: a REPL that is half broken, on a terminal in raw mode.
   const crashes = handleCrashes((error) => ui.crash(error));
   const done = ui.run();

@@ -1,0 +1,17 @@
+/** `buddy logout`: the opposite of `buddy login`. */
+import { EXIT } from "../../../lib/errors.ts";
+import { stderrLine } from "../../../lib/terminal.ts";
+import { defineCommand } from "../../command.ts";
+
+export const command = defineCommand({
+  name: "logout",
+  args: {
+    profile: { type: "positional", required: false, description: "the profile to sign out of (default: the active)" },
+  },
+  examples: [["buddy logout", "revoke and remove the sign-in"]],
+  async run({ args, globals }) {
+    const { signOut } = await import("../../../app/sign-out.ts");
+    await signOut(args.profile, globals, stderrLine);
+    return EXIT.ok;
+  },
+});
