@@ -5,6 +5,7 @@ import type { Args, Command } from "../src/cli/command.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
 import { GLOBAL_ARGS } from "../src/cli/args/options.ts";
 import { EXIT } from "../src/lib/errors.ts";
+import { KEYS, SLASH_COMMANDS } from "../src/ui/commands/slash-commands.ts";
 
 export const MAN_PAGE = join(import.meta.dir, "../docs/buddy.1");
 
@@ -28,6 +29,14 @@ export async function manPage(): Promise<string> {
     ...options(GLOBAL_ARGS),
     ".SH COMMANDS",
     ...commands.flatMap(section),
+    ".SH REPL COMMANDS",
+    ...SLASH_COMMANDS.flatMap(({ name, aliases = [], args, summary }) => [
+      ".TP",
+      bold([`/${name}`, ...aliases.map((alias) => `/${alias}`)].join(", ") + (args === "" ? "" : ` ${args}`)),
+      plain(summary),
+    ]),
+    ".SH KEYS",
+    ...KEYS.flatMap(([key, words]) => [".TP", bold(key), plain(words)]),
     ".SH EXIT STATUS",
     ...EXIT_WORDS.flatMap(([code, words]) => [".TP", bold(String(code)), plain(words)]),
     ".SH ENVIRONMENT",
@@ -37,6 +46,8 @@ export async function manPage(): Promise<string> {
     ".SH SEE ALSO",
     ".BR tmux (1),",
     ".BR ssh (1)",
+    ".PP",
+    plain("buddy help keys, config, policy, targets, events, providers and security print more, without a network."),
   ].join("\n")}\n`;
 }
 

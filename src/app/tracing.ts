@@ -28,6 +28,8 @@ let current: Trace | undefined;
 export function startTrace(options: TraceOptions): void {
   const trace = (current = new Trace(options));
   traceTo((kind, data) => trace.record(kind, data));
+  // Commands that leave by process.exit, and signals.
+  process.once("exit", (code) => endTrace(code));
   trace.record("start", {
     buddy: VERSION,
     bun: Bun.version,

@@ -62,7 +62,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => widen((await import("./commands/completion/command.ts")).command),
   },
   help: {
-    summary: "show help for a command",
+    summary: "show help for a command, or a page such as keys, config",
     load: async () => widen((await import("./commands/help/command.ts")).command),
   },
 };

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { MAN_PAGE, manPage } from "../../scripts/make-man.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
+import { KEYS, SLASH_COMMANDS } from "../../src/ui/commands/slash-commands.ts";
 import { needs } from "../support/needs.ts";
 
 test("docs/buddy.1 is what the commands say; otherwise: bun scripts/make-man.ts", async () => {
@@ -18,4 +19,6 @@ man.test("man shows it without complaint, every command in it", () => {
   const text = shown.stdout.toString();
   for (const name of Object.keys(COMMANDS)) expect(text).toContain(`buddy ${name}`);
   expect(text).toContain("--approve MODE");
+  for (const { name } of SLASH_COMMANDS) expect(text).toContain(`/${name}`);
+  for (const [key] of KEYS) expect(text).toContain(key);
 });

@@ -1,11 +1,13 @@
 /** From argv to exit code in this process: dispatch, help, errors in words. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { COMMANDS, loadRepl } from "../../src/cli/commands.ts";
+import { TOPICS } from "../../src/cli/commands/help/command.ts";
 import { commandHelp, rootHelp } from "../../src/cli/args/help.ts";
 import { describeError, reportError } from "../../src/cli/report-error.ts";
 import { run } from "../../src/cli/run.ts";
 import { wantsColor } from "../../src/lib/terminal.ts";
 import { BuddyError, EXIT, type ErrorCode, exitCodeOf } from "../../src/lib/errors.ts";
+import * as output from "../../src/lib/output.ts";
 import * as stderr from "../../src/lib/terminal.ts";
 import { printable } from "../../src/lib/text.ts";
 
@@ -17,6 +19,7 @@ beforeEach(() => {
   err.length = 0;
   spies = [
     spyOn(console, "log").mockImplementation((text: string) => void out.push(text)),
+    spyOn(output, "print").mockImplementation(async (pieces) => void out.push(...pieces)),
     spyOn(stderr, "stderrLine").mockImplementation((text: string) => void err.push(text)),
   ];
 });
@@ -38,6 +41,9 @@ describe("run", () => {
     [["--json", "exec", "--help"], /^buddy exec: /],
     [["--timeout", "5m", "exec", "--help"], /^buddy exec: /],
     [["help", "help"], /^buddy help: /],
+    ...Object.keys(TOPICS).map((topic): [string[], RegExp] => [["help", topic], /^# /m]),
+    // A command with a page of its own shows both.
+    [["help", "policy"], /^buddy policy: [\s\S]*^# /m],
   ])("%p answers", async (argv, answer) => {
     expect(await run(argv)).toBe(EXIT.ok);
     expect(out.join("\n")).toMatch(answer);
@@ -51,7 +57,7 @@ describe("run", () => {
     [[""], "empty command name"],
     [["--modle", "x"], "unknown option --modle; did you mean --model?"],
     [["--nonsense"], "unknown option --nonsense"],
-    [["help", "exce"], 'unknown command "exce"\n  did you mean exec?'],
+    [["help", "exce"], 'unknown command or topic "exce"\n  did you mean exec?'],
     [["help", "qqqqqqqq"], "commands are listed by: buddy --help"],
     [["exec", "--model"], "--model needs a value"],
     [["-C", "/does/not/exist"], "--cd /does/not/exist: there is no such directory"],

@@ -177,7 +177,8 @@ function help(screen: CommandScreen): void {
   ]);
 }
 
-const KEYS: readonly (readonly [string, string])[] = [
+/** In the order of /help. */
+export const KEYS: readonly (readonly [string, string])[] = [
   ["Alt+Enter", "new line"],
   ["Up Down, Ctrl-P/N", "earlier prompts; Ctrl-R searches them"],
   ["Tab", "complete a command or an @path"],

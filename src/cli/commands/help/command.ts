@@ -1,30 +1,56 @@
-/** `buddy help [COMMAND]`. */
+/** `buddy help [COMMAND|TOPIC]`. */
 import { closestMatch } from "../../../lib/text.ts";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
+import { print } from "../../../lib/output.ts";
 import { defineCommand } from "../../command.ts";
 import { COMMANDS } from "../../commands.ts";
 import { commandHelp, rootHelp } from "../../args/help.ts";
 
+/** Topic → what its page is about. */
+export const TOPICS = {
+  keys: "the REPL: keys, slash commands, questions",
+  config: "every setting, its default and what it takes",
+  policy: "what may run, be written, be fetched, be shown",
+  targets: "local, ssh, containers; the shared pane",
+  events: "the JSON events of exec --json",
+  providers: "how to connect each endpoint",
+  security: "boundaries and guardrails",
+} as const;
+export type Topic = keyof typeof TOPICS;
+
 export const command = defineCommand({
   name: "help",
   args: {
-    command: { type: "positional", required: false, description: "the command to explain" },
+    command: { type: "positional", required: false, description: "the command or the topic to explain" },
   },
-  examples: [["buddy help exec", "the same as buddy exec --help"]],
-  async run({ args }) {
+  examples: [
+    ["buddy help exec", "the same as buddy exec --help"],
+    ["buddy help keys", "a page of the documentation; no network is needed"],
+  ],
+  notes: `Topics:\n${Object.entries(TOPICS)
+    .map(([name, about]) => `  ${name.padEnd(10)}  ${about}`)
+    .join("\n")}`,
+  async run({ args, globals }) {
     const name = args.command;
     if (name === undefined) {
-      console.log(rootHelp());
+      await print([`${rootHelp()}\n`]);
       return EXIT.ok;
     }
     const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (entry === undefined) {
-      const meant = closestMatch(name, Object.keys(COMMANDS));
-      throw new BuddyError("usage", `unknown command "${name}"`, {
+    const topic = Object.hasOwn(TOPICS, name) ? (name as Topic) : undefined;
+    if (entry === undefined && topic === undefined) {
+      const meant = closestMatch(name, [...Object.keys(COMMANDS), ...Object.keys(TOPICS)]);
+      throw new BuddyError("usage", `unknown command or topic "${name}"`, {
         hint: meant === undefined ? "commands are listed by: buddy --help" : `did you mean ${meant}?`,
       });
     }
-    console.log(commandHelp(await entry.load()));
+    // A command may have a page, too.
+    if (entry !== undefined) await print([`${commandHelp(await entry.load())}\n`]);
+    if (topic !== undefined)
+      await print([
+        ...(entry === undefined ? [] : ["\n"]),
+        await (await import("./topics.ts")).topicPage(topic, globals.color),
+      ]);
     return EXIT.ok;
   },
 });

@@ -1,0 +1,35 @@
+/** The pages of the documentation that the binary carries: `buddy help TOPIC` works without a network. */
+import configuration from "../../../../docs/configuration.md" with { type: "text" };
+import events from "../../../../docs/events.md" with { type: "text" };
+import policy from "../../../../docs/policy.md" with { type: "text" };
+import providers from "../../../../docs/providers.md" with { type: "text" };
+import repl from "../../../../docs/repl.md" with { type: "text" };
+import security from "../../../../docs/security.md" with { type: "text" };
+import targets from "../../../../docs/targets.md" with { type: "text" };
+import { isTerminal, wantsColor } from "../../../lib/terminal.ts";
+import type { Topic } from "./command.ts";
+
+const PAGES: Readonly<Record<Topic, string>> = {
+  keys: repl,
+  config: configuration,
+  policy,
+  targets,
+  events,
+  providers,
+  security,
+};
+
+/** Rendered on a terminal; as it is, in Markdown, elsewhere. */
+export async function topicPage(topic: Topic, color: false | undefined): Promise<string> {
+  const page = PAGES[topic];
+  if (!isTerminal(1) || process.env["TERM"] === "dumb") return page;
+  const [{ MarkdownStream }, { theme }] = await Promise.all([
+    import("../../../ui/markdown/markdown-stream.ts"),
+    import("../../../ui/theme.ts"),
+  ]);
+  const style = theme(wantsColor({ flag: color, env: process.env, isTty: true }));
+  const rows = new MarkdownStream(style, false, () => process.stdout.columns || 80);
+  rows.push(page);
+  rows.end();
+  return `${rows.take().join("\n")}\n`;
+}
