@@ -4,6 +4,7 @@ import type { Pane, Target } from "../src/targets/target.ts";
 import { proxyTo } from "../test/support/proxy.ts";
 import { sshd } from "../test/support/sshd.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../test/support/tmux.ts";
+import { placeOf } from "../src/targets/place.ts";
 
 const RTT_MS = 100;
 const FLOOD_SECONDS = Number(process.env["BENCH_SECONDS"] ?? 60);
@@ -87,7 +88,10 @@ const parts: Record<string, () => Promise<void>> = {
 
   async ssh() {
     await using proxy = await proxyTo((await sshd()).port, { delayMs: RTT_MS / 2 });
-    await using place = await openTestTarget("ssh", { ssh: `127.0.0.1:${proxy.port}`, shell: "bash" });
+    await using place = await openTestTarget("ssh", {
+      place: placeOf({ ssh: `127.0.0.1:${proxy.port}` }),
+      shell: "bash",
+    });
     const rtt = (one: { p50: number }) => `${(one.p50 / RTT_MS).toFixed(2)} RTT`;
     await times(3, () => place.target.shell.run("true"));
     row("ssh + tmux, true", rtt(await times(20, () => place.target.shell.run("true"))), "≤ 1.1 RTT");

@@ -1,7 +1,7 @@
 /** Writes docs/configuration.md from the table of settings: `bun scripts/make-config-docs.ts`. */
 import { join } from "node:path";
 import { CONFIG_TEMPLATE } from "../src/config/create.ts";
-import { MCP_SETTINGS, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "../src/config/schema.ts";
+import { MCP_SETTINGS, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS, TARGET_SETTINGS } from "../src/config/schema.ts";
 import type { Setting } from "../src/config/setting.ts";
 
 type Table = Readonly<Record<string, Setting<unknown>>>;
@@ -14,6 +14,7 @@ const SECTIONS: Readonly<Record<keyof typeof SETTINGS, string>> = {
   privacy: "What the model gets to see of secrets ([how it works](security.md#secrets)).",
   limits: "Characters of a tool's result that the model gets. What is cut out can be read afterwards.",
   tmux: "Where the shared pane lives.",
+  fleet: "Many machines at once, and where their names come from.",
   network: "Time-outs and retries.",
   display: "What you see.",
 };
@@ -59,7 +60,8 @@ loosen them, it must be trusted. Every value is compared with yours:
 - \`[display]\`, \`[limits]\`, time-outs and sampling are free, and \`agent.model\` may choose one of your profiles.
 
 Everything else needs trust whatever it says: \`system_prompt\`, \`agent.name\`, \`tmux.socket\`, every profile below
-\`[models]\`, \`[[model_rules]]\`, every server below \`[mcp]\`. On a terminal buddy shows these settings and asks; the answer is remembered in
+\`[models]\`, \`[[model_rules]]\`, every server below \`[mcp]\`, every target below
+\`[targets]\`, \`fleet.inventory\`. On a terminal buddy shows these settings and asks; the answer is remembered in
 \`~/.config/buddy/trust.json\` for this content of this file, and you will be asked again if it changes. Without a
 terminal they are ignored with a warning. \`--config ./buddy.toml\` uses the file for one run, instead of yours.
 \`buddy doctor\` shows both files and which one set what.
@@ -83,6 +85,13 @@ sources in one profile are an error. A server on this machine or in a private ne
 
 \`--base-url\` and \`BUDDY_BASE_URL\` replace the address of the profile chosen at the start. A sign-in is never sent to
 another host: then the profile counts as one with a key and the \`completions\` protocol.
+
+## Targets
+
+Machines by name, for \`--on\` ([names and places](targets.md#machines-by-name)): one table \`[targets.NAME]\` each. The
+keys lead inwards: first \`ssh\`, then \`container\` and \`via\` in the order written.
+
+${rows(TARGET_SETTINGS).join("\n")}
 
 ## Sections
 

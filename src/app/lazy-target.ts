@@ -1,4 +1,5 @@
 /** The target of a run: opened beside the first model request, and only if there is a prompt; its facts before and after. */
+import { isLocal, labelOfPath } from "../targets/place.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 
@@ -61,8 +62,8 @@ export class LazyTarget implements AsyncDisposable {
         ...(opened.ownPane === undefined ? {} : { ownPane: true }),
       };
     }
-    const label = labelOf(target);
-    if (target.ssh !== undefined || target.container !== undefined) {
+    const label = labelOfPath(target.place.path);
+    if (!isLocal(target.place)) {
       const tmux = target.tmux === "auto" ? undefined : target.tmux === "required";
       return { label, tmux, ...(target.cwd === undefined ? {} : { cwd: target.cwd }) };
     }
@@ -126,12 +127,6 @@ function thisMachine(): Pick<TargetFacts, "who" | "system"> {
   const user = process.getuid?.() === 0 ? "root" : (process.env["USER"] ?? process.env["LOGNAME"]);
   const system = `${process.platform === "darwin" ? "macOS" : "Linux"} ${process.arch}`;
   return { system, ...(user === undefined ? {} : { who: user }) };
-}
-
-export function labelOf({ ssh, container }: Pick<TargetOptions, "ssh" | "container">): string {
-  if (container !== undefined)
-    return ssh === undefined ? `container ${container}` : `container ${container} on ssh ${ssh}`;
-  return ssh === undefined ? "local" : `ssh ${ssh}`;
 }
 
 const SILENCE_MS = 500;

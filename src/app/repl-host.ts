@@ -14,6 +14,7 @@ import { VERSION } from "../lib/version.ts";
 import { fileKind } from "../policy/output-kind.ts";
 import { nameOf } from "../policy/privacy.ts";
 import { describePrefix } from "../policy/shell/command-prefix.ts";
+import { isLocal, type Place } from "../targets/place.ts";
 import type { Target } from "../targets/target.ts";
 import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
 import { attachedPaths, attachments, type MaskFile, noImages } from "./attachments.ts";
@@ -138,7 +139,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
     listDirectory: async (path, signal) => {
       const target = run.target.opened;
       const cwd = target?.shell.cwd ?? loaded.cwd;
-      if (globals.ssh === undefined && globals.container === undefined) return await localEntries(path, cwd, loaded);
+      if (isLocal(run.place)) return await localEntries(path, cwd, loaded);
       return target === undefined ? [] : await remoteEntries(target, path, cwd, signal);
     },
     listFiles: (signal) => filesBelow(run, signal),
@@ -220,7 +221,7 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
   const { agent, target } = run;
   const { profile } = agent.client;
   const opened = target.opened;
-  const kind = globals.container !== undefined ? "container" : globals.ssh !== undefined ? "ssh" : "local";
+  const kind = run.place.path.at(-1)?.kind ?? "local";
   const who = opened === undefined ? localWho(kind) : { user: opened.identity.user, host: opened.identity.host };
   const attach = opened?.identity.attach;
   const last = agent.history.messages.findLast(({ role }) => role === "user")?.content ?? undefined;
@@ -230,7 +231,7 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
   return {
     target: {
       kind,
-      name: globals.container ?? globals.ssh ?? "local",
+      name: targetName(run.place, globals),
       ...who,
       cwd: opened?.shell.cwd ?? target.facts().cwd ?? loaded.cwd,
       ...(attach === undefined ? {} : { attach }),
@@ -248,8 +249,13 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
   };
 }
 
+/** What the prompt shows: the name given with --on, or the container or destination as written. */
+function targetName({ name, path }: Place, globals: GlobalOptions): string {
+  return globals.on === undefined ? (globals.container ?? globals.ssh ?? "local") : path.length === 0 ? "local" : name;
+}
+
 /** This machine is known before its shell is open. */
-function localWho(kind: "local" | "ssh" | "container"): { user?: string; host?: string } {
+function localWho(kind: ReplFacts["target"]["kind"]): { user?: string; host?: string } {
   if (kind !== "local") return {};
   const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);
   return { ...(user === undefined ? {} : { user }), host: hostname().replace(/\..*$/, "") };

@@ -18,8 +18,10 @@ import { outputsDirectory, prepareOutputs } from "../session/outputs.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
+import { isLocal, type Place } from "../targets/place.ts";
 import { LazyTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
+import { chosenPlace } from "./places.ts";
 import { RunSessions } from "./run-sessions.ts";
 import { callRunner, toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
@@ -35,6 +37,8 @@ export interface RunOptions {
   readonly resume?: string | undefined;
   /** Continue in a copy of it, under a new id. */
   readonly fork?: boolean | undefined;
+  /** What `--on -` reads; absent where standard input is something else. */
+  readonly stdin?: (() => Promise<string>) | undefined;
   /** Gets what goes wrong beside the work, such as a log that cannot be written. */
   readonly problem: (message: string) => void;
   /** Instead of the profile's: the guide of `buddy demo`. */
@@ -67,13 +71,14 @@ export async function composeRun(options: RunOptions): Promise<Run> {
   const resumed =
     options.resume === undefined ? undefined : await sessions.resume(options.resume, options.fork === true);
   const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);
+  const place = await chosenPlace(globals, loaded, { stdin: options.stdin });
   const chosen =
     options.client === undefined
       ? await clientFor(loaded, options.globals, resumed)
       : { client: options.client, secrets: [], note: [] };
   secrets.learn(chosen.secrets);
   if (tracing()) (await import("./tracing.ts")).redactTrace(secrets.redact);
-  const run = new Run({ ...options, globals }, { secrets, sessions, client: chosen.client, resumed });
+  const run = new Run({ ...options, globals }, { secrets, sessions, client: chosen.client, resumed, place });
   if (resumed !== undefined) run.notes.push(...chosen.note, ...run.adopt(resumed));
   return run;
 }
@@ -83,6 +88,7 @@ interface RunParts {
   readonly sessions: RunSessions;
   readonly client: ModelClient;
   readonly resumed: ResumedSession | undefined;
+  readonly place: Place;
 }
 
 export class Run implements AsyncDisposable {
@@ -98,14 +104,16 @@ export class Run implements AsyncDisposable {
   readonly notes: string[] = [];
   /** The options in effect: those of the command line, and the target of a resumed session. */
   readonly globals: GlobalOptions;
+  readonly place: Place;
   readonly #loaded: LoadedConfig;
   readonly #sessions: RunSessions;
   readonly #resumed: boolean;
 
-  constructor(options: RunOptions, { secrets, sessions, client, resumed }: RunParts) {
+  constructor(options: RunOptions, { secrets, sessions, client, resumed, place }: RunParts) {
     const { loaded, globals } = options;
     const { config } = loaded;
-    const local = globals.ssh === undefined && globals.container === undefined;
+    const local = isLocal(place);
+    this.place = place;
     this.secrets = secrets;
     this.globals = globals;
     this.#loaded = loaded;
@@ -117,7 +125,7 @@ export class Run implements AsyncDisposable {
     this.operatorFiles = files;
     this.target = new LazyTarget({
       open: options.open ?? (async (wanted) => (await import("../targets/open.ts")).openTarget(wanted)),
-      target: { ...targetOptions(loaded, globals), ...this.#outputs(options) },
+      target: { ...targetOptions(loaded, globals, place), ...this.#outputs(options) },
       onNotice: (notice) => this.#onNotice(notice),
       onOpen: () => this.agent.introduce(),
     });
@@ -264,16 +272,22 @@ export function approvalMode(mode: ApproveMode | undefined): ApprovalMode {
   return mode.kind === "duration" ? { kind: "until", at: Date.now() + mode.ms } : { kind: mode.kind };
 }
 
-function targetOptions(loaded: LoadedConfig, globals: GlobalOptions): Omit<TargetOptions, "signal" | "onNotice"> {
+/** The command line comes before what the configuration says of a place. */
+export function targetOptions(
+  loaded: LoadedConfig,
+  globals: Pick<GlobalOptions, "on" | "cd" | "tmux" | "tmuxSession">,
+  place: Place,
+): Omit<TargetOptions, "signal" | "onNotice"> {
   const { config } = loaded;
-  const local = globals.ssh === undefined && globals.container === undefined;
-  // Locally the process has changed to --cd already.
-  const cwd = local ? loaded.cwd : globals.cd;
+  // Without --on the process has changed to the local --cd already.
+  const cd = globals.cd ?? place.cd;
+  const cwd =
+    isLocal(place) && globals.on === undefined ? loaded.cwd : (cd ?? (isLocal(place) ? loaded.cwd : undefined));
+  const tmuxSession = globals.tmuxSession ?? (globals.tmux === "auto" ? place.tmux?.session : undefined);
   return {
-    ...(globals.ssh === undefined ? {} : { ssh: globals.ssh }),
-    ...(globals.container === undefined ? {} : { container: globals.container }),
-    tmux: globals.tmux,
-    ...(globals.tmuxSession === undefined ? {} : { tmuxSession: globals.tmuxSession }),
+    place,
+    tmux: globals.tmux === "auto" ? (place.tmux?.mode ?? "auto") : globals.tmux,
+    ...(tmuxSession === undefined ? {} : { tmuxSession }),
     agentName: config.agent.name,
     tmuxSocket: config.tmux.socket,
     maxSessions: config.tmux.max_sessions,

@@ -9,7 +9,7 @@ import type { GlobalOptions } from "../cli/args/options.ts";
 
 /** The target of the session, unless the command line names one. */
 export function withStoredTarget(globals: GlobalOptions, { target, cwd }: Replay): GlobalOptions {
-  if (globals.ssh !== undefined || globals.container !== undefined) return globals;
+  if (globals.ssh !== undefined || globals.container !== undefined || globals.on !== undefined) return globals;
   const { ssh, container } = readLabel(target);
   if (ssh === undefined && container === undefined) return globals;
   return {

@@ -152,8 +152,8 @@ function requireReadableDirectory(): void {
 }
 
 /** Elsewhere than on this machine --cd names a directory of the target, which the target checks. */
-function enterDirectory({ cd, ssh, container }: GlobalOptions): void {
-  if (cd === undefined || ssh !== undefined || container !== undefined) return;
+function enterDirectory({ cd, ssh, container, on }: GlobalOptions): void {
+  if (cd === undefined || ssh !== undefined || container !== undefined || on !== undefined) return;
   try {
     process.chdir(resolve(cd));
   } catch (error) {

@@ -262,7 +262,12 @@ class Layers {
       const own = [...this.#named].filter(([name]) => name.startsWith(start));
       return [
         section,
-        Object.fromEntries(own.map(([name, found]) => [name.slice(start.length), tableOf(keys, found)])),
+        Object.fromEntries(
+          own.map(([name, found]) => [
+            name.slice(start.length),
+            { ...tableOf(keys, found), written: [...found.keys()] },
+          ]),
+        ),
       ];
     });
     return Object.fromEntries(tables) as Record<string, unknown>;

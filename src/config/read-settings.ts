@@ -153,7 +153,23 @@ class SettingsReader implements FileSettings {
       const found = this.readTable(path, table, keys);
       this.named.set(`${section}.${name}`, found);
       if (section === "mcp") this.#checkServer(path, found);
+      else if (section === "targets" && isTable(table)) this.#checkTarget(path, found);
     }
+  }
+
+  #checkTarget(path: Path, found: ReadonlyMap<string, FoundValue>): void {
+    const [via, attach] = ["via", "attach_via"].map((key) => found.get(key)?.value as readonly unknown[] | undefined);
+    const problem =
+      path.at(-1) === "local"
+        ? "is this machine; choose another name"
+        : found.size === 0
+          ? "needs one of ssh, container, via, include"
+          : found.has("include") && found.size > 1
+            ? "is a group, for it has include: ssh, container, via, cd and tmux belong to its members"
+            : attach !== undefined && attach.length !== via?.length
+              ? "needs one command in attach_via for each of via"
+              : undefined;
+    if (problem !== undefined) this.#problem(path, `${dotted(path)} ${problem}`);
   }
 
   #checkServer(path: Path, found: ReadonlyMap<string, FoundValue>): void {

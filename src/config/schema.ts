@@ -4,6 +4,7 @@ import {
   alsoReads,
   anyText,
   commandLine,
+  commandLines,
   decimal,
   duration,
   jsonTable,
@@ -12,12 +13,14 @@ import {
   patterns,
   type Setting,
   textLike,
+  textOrTexts,
   texts,
   textTable,
   type ValueOf,
   wholeNumber,
   yesNo,
   yesNoOr,
+  yesNoOrText,
 } from "./setting.ts";
 
 /** No tool puts more than this many characters into the conversation, whatever [limits] says. */
@@ -118,6 +121,10 @@ export const SETTINGS = {
     max_panes: wholeNumber(1, 64, 5, "managed panes of a session at most"),
     idle: duration(24 * 60 * MINUTE, "when a session that is not in use ends"),
   },
+  fleet: {
+    inventory: anyText("", "file of an Ansible inventory: its hosts and groups are names for --on; empty: none"),
+    parallel: wholeNumber(1, 1000, 32, "machines that are worked on at once"),
+  },
   network: {
     api_timeout: duration(120 * SECOND, "how long a model may stay silent"),
     answer_timeout: duration(60 * MINUTE, "how long one answer of a model may take, however lively its stream is"),
@@ -215,6 +222,30 @@ export const MCP_SETTINGS = {
   trust_read_only: yesNo(false, "tools that the server calls read-only run without a question"),
 } as const satisfies Record<string, Setting<unknown>>;
 
+/** Keys of [targets.<name>]: a machine, several, or a group of names. */
+export const TARGET_SETTINGS = {
+  ssh: textOrTexts('hosts as --ssh takes them, one or a list; ranges: "deploy@web[01-12]"'),
+  container: optional(
+    textLike(
+      /^[A-Za-z0-9][A-Za-z0-9_.-]*$/,
+      "",
+      "the name or id of a container",
+      "container, on the ssh host if there is one",
+    ),
+  ),
+  via: commandLines(
+    "command that starts a program there with piped stdio; a list of commands leads further in, step by step",
+  ),
+  attach_via: commandLines("the same command for a terminal, to attach: kubectl exec -it …; one for each of via"),
+  cd: optional(anyText("", "directory to work in")),
+  tmux: yesNoOrText(
+    /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/,
+    "true, false or the name of a tmux session",
+    "true: require tmux; false: do not use it; a name: use that session",
+  ),
+  include: optional(texts([], "other names, hosts of ~/.ssh/config, globs and ranges: then it is a group of these")),
+} as const satisfies Record<string, Setting<unknown>>;
+
 /** Sections of tables with names of the user's own: [mcp.grafana]. The name must fit the pattern. */
 export const NAMED_SETTINGS = {
   mcp: {
@@ -223,6 +254,13 @@ export const NAMED_SETTINGS = {
     expects: "lower-case letters, digits and single hyphens",
     most: 32,
     why: "a program would be started, or your conversation sent to its address",
+  },
+  targets: {
+    keys: TARGET_SETTINGS,
+    name: /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
+    expects: "letters, digits, ., - and _, beginning with a letter or a digit",
+    most: 64,
+    why: "commands could run on another machine than the name says, or through a program of its choice",
   },
 } as const satisfies Record<string, NamedSection>;
 
@@ -257,8 +295,12 @@ export type ProfileSettings = Values<typeof PROFILE_SETTINGS>;
 export type ModelRule = Values<typeof RULE_SETTINGS>;
 export type McpSettings = Values<typeof MCP_SETTINGS>;
 
+/** `written`: its keys in the order of the file, which is the order in which places nest. */
+export type TargetSettings = Values<typeof TARGET_SETTINGS> & { readonly written: readonly string[] };
+
 /** Durations are milliseconds. */
 export interface Config extends Settings {
+  readonly targets: Readonly<Record<string, TargetSettings>>;
   readonly models: Readonly<Record<string, ProfileSettings>>;
   readonly model_rules: readonly ModelRule[];
   readonly mcp: Readonly<Record<string, McpSettings>>;

@@ -34,6 +34,13 @@ export function yesNoOr<const T extends string>(
   return { read, fallback, expects: `${quoted(word)}, true or false`, text, show };
 }
 
+/** true, false, or a text of a certain form. */
+export function yesNoOrText(pattern: RegExp, expects: string, text: string): Setting<boolean | string | undefined> {
+  const read = (raw: unknown) =>
+    typeof raw === "boolean" || (typeof raw === "string" && pattern.test(raw)) ? raw : undefined;
+  return optional<boolean | string>({ read, fallback: false, expects, text, show: JSON.stringify });
+}
+
 export function anyText(fallback: string, text: string): Setting<string> {
   return { read: readText, fallback, expects: "a text in quotes", text, show: quoted };
 }
@@ -85,6 +92,30 @@ export function texts(fallback: readonly string[], text: string): Setting<readon
   const read = (raw: unknown) =>
     Array.isArray(raw) && raw.every((one) => typeof one === "string" && one !== "") ? (raw as string[]) : undefined;
   return { read, fallback, expects: "a list of texts", text, show: (list) => `[${list.map(quoted).join(", ")}]` };
+}
+
+/** One text or a list of them. */
+export function textOrTexts(text: string): Setting<readonly string[] | undefined> {
+  const list = texts([], text);
+  const read = (raw: unknown) => (typeof raw === "string" && raw !== "" ? [raw] : list.read(raw));
+  return optional({ ...list, read, expects: "a text or a list of texts" });
+}
+
+/** A program and its arguments, or a list of these, one for each step. */
+export function commandLines(text: string): Setting<readonly (readonly string[])[] | undefined> {
+  const { read: readOne, show } = texts([], text);
+  const read = (raw: unknown) => {
+    const lists = Array.isArray(raw) && raw.some(Array.isArray) ? raw.map(readOne) : [readOne(raw)];
+    const full = lists.filter((list) => list !== undefined && list.length > 0);
+    return full.length === lists.length && full.length > 0 ? (full as string[][]) : undefined;
+  };
+  return optional({
+    read,
+    fallback: [],
+    expects: 'a program and its arguments, such as ["kubectl", "exec", "-i", "api", "--"]',
+    text,
+    show: (lists) => lists.map(show).join(", "),
+  });
 }
 
 /** A table of texts, such as HTTP headers. */

@@ -200,6 +200,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   "tmux.max_sessions": atMost("more tmux sessions could be made"),
   "tmux.max_panes": atMost("more tmux panes could be made"),
   "tmux.idle": free,
+  "fleet.parallel": atMost("more machines would be worked on at once"),
   "network.api_timeout": free,
   "network.answer_timeout": free,
   "network.fetch_timeout": free,
@@ -231,6 +232,7 @@ function whyWeaker(key: string, value: unknown, ownValue: unknown, { own, keyGiv
 }
 
 const NEEDS_TRUST: Readonly<Record<string, string>> = {
+  "fleet.inventory": "programs that it names could run, and names could lead to other machines",
   "agent.system_prompt": "the model would take it for instructions of yours",
   "agent.name": "commands could run in another tmux session of yours",
   "tmux.socket": "commands could run on another tmux server of yours",

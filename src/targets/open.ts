@@ -6,6 +6,7 @@ import { backgroundShells } from "./background.ts";
 import { TmuxUnusable } from "./errors.ts";
 import { CleanChildren } from "./unasked/clean-children.ts";
 import { fileAccess } from "./files.ts";
+import { isLocal, labelOfHop } from "./place.ts";
 import { quote } from "./quote.ts";
 import { DirectShell } from "./direct/direct-shell.ts";
 import { OutputStore } from "./output/output-store.ts";
@@ -15,7 +16,7 @@ import { NoShell } from "./tmux/pane.ts";
 import { ManagedPanes } from "./tmux/managed-panes.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { openTransport } from "./connection/open-transport.ts";
-import { parseDestination, sshArguments } from "./connection/ssh-destination.ts";
+import { attachCommand } from "./attach-command.ts";
 
 export async function openTarget(options: TargetOptions): Promise<Target> {
   const notices = new Notices(options.onNotice);
@@ -27,8 +28,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
         : "tmux does not start; often no UTF-8 locale, see tmux -V";
     return atLeast(version, 3, 2) ? undefined : `tmux ${version} is too old: 3.2 is needed`;
   };
-  if (options.tmux !== "never" && options.ssh === undefined && options.container === undefined)
-    await insideManagedPane();
+  if (options.tmux !== "never" && isLocal(options.place)) await insideManagedPane();
   const unusable = (error: unknown): string => {
     if (!(error instanceof TmuxUnusable) || options.tmux === "required") throw error;
     return error instanceof NoShell ? `${error.message} (attach to see: the pane says what to do)` : error.message;
@@ -197,7 +197,11 @@ function assemble(parts: Parts): Target {
   };
 }
 
-function identify(transport: Transport, shellName: string, tmux?: { session: string; attach: string }): TargetIdentity {
+function identify(
+  transport: Transport,
+  shellName: string,
+  tmux?: { session: string; attach: string | undefined },
+): TargetIdentity {
   const { user, host, machine, os, cwd } = transport.facts;
   return {
     label: transport.label,
@@ -208,7 +212,8 @@ function identify(transport: Transport, shellName: string, tmux?: { session: str
     os,
     cwd,
     shellName,
-    ...(tmux === undefined ? {} : { attach: tmux.attach, tmuxSession: tmux.session }),
+    ...(tmux === undefined ? {} : { tmuxSession: tmux.session }),
+    ...(tmux?.attach === undefined ? {} : { attach: tmux.attach }),
   };
 }
 
@@ -219,9 +224,12 @@ function identify(transport: Transport, shellName: string, tmux?: { session: str
 function sessionName(options: TargetOptions, transport: Transport): string {
   if (options.tmuxSession !== undefined && options.tmuxSession !== "") return plainName(options.tmuxSession);
   if (options.agentName !== "") return `buddy-${plainName(options.agentName)}`;
+  const { path } = options.place;
+  const host = path[0]?.kind === "ssh" ? path[0].destination : "local";
+  const inner = path.filter(({ kind }) => kind !== "ssh");
   const target = [
-    options.container === undefined ? "" : `container ${options.container}`,
-    options.ssh ?? "local",
+    inner.toReversed().map(labelOfHop).join(" on "),
+    host,
     transport.facts.user,
     ...(transport.kind === "local" ? [transport.facts.cwd] : []),
   ];
@@ -231,20 +239,6 @@ function sessionName(options: TargetOptions, transport: Transport): string {
 /** tmux reads `.` and `:` in names as addresses. */
 function plainName(name: string): string {
   return name.replace(/[^\w-]+/g, "-");
-}
-
-function attachCommand(options: TargetOptions, session: string, transport: Transport): string {
-  const tmux = `tmux ${options.tmuxSocket === "" ? "" : `-L ${quote(options.tmuxSocket)} `}attach -t ${quote(session)}`;
-  const there =
-    options.container === undefined ? tmux : `${engineOf(transport)} exec -it ${quote(options.container)} ${tmux}`;
-  if (options.ssh === undefined) return there;
-  return `ssh -t ${sshArguments(parseDestination(options.ssh))} ${there}`;
-}
-
-/** The command that found the container: docker or podman. */
-function engineOf(transport: Transport): string {
-  const { container } = transport as { container?: { command?: string } };
-  return container?.command?.split("/").at(-1) ?? "docker";
 }
 
 function atLeast(version: string, major: number, minor: number): boolean {

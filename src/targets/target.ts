@@ -2,6 +2,7 @@
  * The contracts of execution: WHERE a process starts (Transport) × HOW commands run there (Shell), joined in a Target.
  */
 import type { LineEnds, TextEncodingName } from "../lib/text-encoding.ts";
+import type { Place } from "./place.ts";
 
 export interface Target extends AsyncDisposable {
   readonly identity: TargetIdentity;
@@ -26,9 +27,10 @@ export interface TargetNotice {
 
 /** Who and where, taken from the machine itself at connect and checked again after a reconnect. */
 export interface TargetIdentity {
-  /** "local", "ssh deploy@web1", "container api", "container api on ssh deploy@web1". */
+  /** "local", "ssh deploy@web1", "container api", "container api on ssh deploy@web1": the whole path. */
   readonly label: string;
-  readonly kind: "local" | "ssh" | "container";
+  /** Of the innermost step. */
+  readonly kind: "local" | "ssh" | "container" | "via";
   readonly user: string;
   readonly host: string;
   /** machine-id, container id or the nearest thing the system has. */
@@ -44,7 +46,7 @@ export interface TargetIdentity {
 
 export interface Transport extends AsyncDisposable {
   readonly label: string;
-  readonly kind: "local" | "ssh" | "container";
+  readonly kind: "local" | "ssh" | "container" | "via";
   /** Starts argv on the target with piped stdio; no shell is involved unless argv names one. */
   spawn(argv: readonly string[], options?: SpawnOptions): Process;
   /** Makes sure processes can be started: reconnects when the connection was dropped; throws when that fails. */
@@ -412,9 +414,7 @@ export interface BackgroundOutput extends BackgroundShell {
 
 /** What `openTarget` takes; every value is already resolved from flags and configuration. */
 export interface TargetOptions {
-  /** [user@]host[:port] or an alias of ~/.ssh/config. */
-  readonly ssh?: string;
-  readonly container?: string;
+  readonly place: Place;
   readonly tmux: "auto" | "required" | "never";
   /** Session name of --tmux NAME; otherwise buddy-<agentName> or buddy-<12 hex digits of the target>. */
   readonly tmuxSession?: string;

@@ -12,6 +12,7 @@ import { openTarget } from "../../src/targets/open.ts";
 import type { Target } from "../../src/targets/target.ts";
 import type { Declared, Intent, Tool, ToolContext } from "../../src/tools/tool.ts";
 import { judged, readTool } from "../support/agent.ts";
+import { LOCAL } from "../../src/targets/place.ts";
 
 const declared: Declared = { risk: "low", mutation: false, privesc: false, why: "because" };
 const context: ToolContext = {
@@ -30,6 +31,7 @@ let machine: Target;
 beforeAll(async () => {
   writeFileSync(join(directory, "old"), "");
   machine = await openTarget({
+    place: LOCAL,
     tmux: "never",
     agentName: "",
     tmuxSocket: "",

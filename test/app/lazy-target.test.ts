@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { labelOf, LazyTarget } from "../../src/app/lazy-target.ts";
+import { LazyTarget } from "../../src/app/lazy-target.ts";
 import type { Target, TargetOptions } from "../../src/targets/target.ts";
+import { labelOfPath, LOCAL, placeOf } from "../../src/targets/place.ts";
 
 const options: Omit<TargetOptions, "signal" | "onNotice"> = {
+  place: LOCAL,
   tmux: "auto",
   agentName: "",
   tmuxSocket: "x",
@@ -98,12 +100,12 @@ describe("a target that is opened when needed", () => {
     [{ ssh: "web1" }, "ssh web1"],
     [{ container: "api" }, "container api"],
     [{ container: "api", ssh: "web1" }, "container api on ssh web1"],
-  ])("%j is called %s", (where, label) => expect(labelOf(where)).toBe(label));
+  ])("%j is called %s", (where, label) => expect(labelOfPath(placeOf(where).path)).toBe(label));
 
   test("what is known before it is open", () => {
     const never = () => new Promise<Target>(() => undefined);
-    expect(lazy(never, { ssh: "web1" }).facts()).toEqual({ label: "ssh web1", tmux: undefined });
-    expect(lazy(never, { ssh: "web1", tmux: "required", cwd: "/srv" }).facts()).toEqual({
+    expect(lazy(never, { place: placeOf({ ssh: "web1" }) }).facts()).toEqual({ label: "ssh web1", tmux: undefined });
+    expect(lazy(never, { place: placeOf({ ssh: "web1" }), tmux: "required", cwd: "/srv" }).facts()).toEqual({
       label: "ssh web1",
       tmux: true,
       cwd: "/srv",

@@ -10,7 +10,7 @@ import { SETTINGS } from "../../src/config/schema.ts";
 import type { Setting } from "../../src/config/setting.ts";
 import { parseToml } from "../../src/config/toml.ts";
 
-const everySetting = CONFIG_TEMPLATE.replace(/^# (\w+ = |\[\[)/gm, "$1");
+const everySetting = CONFIG_TEMPLATE.replace(/^# (\w+ = |\[)/gm, "$1");
 
 test("docs/configuration.md is current (bun scripts/make-config-docs.ts)", () => {
   expect(readFileSync(join(import.meta.dir, "../../docs/configuration.md"), "utf8")).toBe(configurationPage());

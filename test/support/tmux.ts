@@ -8,6 +8,7 @@ import { openTransport } from "../../src/targets/connection/open-transport.ts";
 import type { Pane, Target, TargetNotice, TargetOptions, Transport } from "../../src/targets/target.ts";
 import { containerTarget, type Image } from "./container.ts";
 import { sshd } from "./sshd.ts";
+import { placeOf } from "../../src/targets/place.ts";
 
 export interface OpenedTarget extends AsyncDisposable {
   readonly target: Target;
@@ -64,8 +65,7 @@ export async function openTestTarget(
     secretEnv: ["BUDDY_TEST_SECRET"],
     onNotice: (notice) => notices.push(notice),
     outputs: { directory: () => join(state, "outputs"), prepare: prepareOutputs, hide: (text) => text },
-    ...(server === undefined ? {} : { ssh: "lab" }),
-    ...(container === undefined ? {} : { container: container.name }),
+    place: placeOf({ ssh: server === undefined ? undefined : "lab", container: container?.name }),
     ...more,
   };
   const target = await openTarget(options).catch((error: unknown) => {

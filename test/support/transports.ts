@@ -4,6 +4,7 @@ import { openTransport } from "../../src/targets/connection/open-transport.ts";
 import { containerTarget, type Container, type ContainerWish } from "./container.ts";
 import { type Need, needs } from "./needs.ts";
 import { sshd } from "./sshd.ts";
+import { placeOf } from "../../src/targets/place.ts";
 
 export type Place = "local" | "ssh" | "container" | "container on ssh";
 const PLACES: readonly Place[] = ["local", "ssh", "container", "container on ssh"];
@@ -48,8 +49,7 @@ export async function openPlace(
     maxPanes: 5,
     backgroundTimeoutMs: 60_000,
     secretEnv: [],
-    ...(server === undefined ? {} : { ssh: "lab" }),
-    ...(container === undefined ? {} : { container: container.name }),
+    place: placeOf({ ssh: server === undefined ? undefined : "lab", container: container?.name }),
     ...more,
   };
   const transport = await openTransport(options);

@@ -7,11 +7,13 @@ import { openTarget } from "../../src/targets/open.ts";
 import type { Target } from "../../src/targets/target.ts";
 import { needs } from "../support/needs.ts";
 import { until } from "../support/until.ts";
+import { LOCAL } from "../../src/targets/place.ts";
 
 const { test } = await needs("linux", "root");
 
 const open = (): Promise<Target> =>
   openTarget({
+    place: LOCAL,
     tmux: "never",
     agentName: "",
     tmuxSocket: "",

@@ -7,6 +7,7 @@ import { until } from "../support/until.ts";
 import { openTarget } from "../../src/targets/open.ts";
 import type { Target } from "../../src/targets/target.ts";
 import { available, needs } from "../support/needs.ts";
+import { placeOf } from "../../src/targets/place.ts";
 
 const SHOW = `printf '%s|%s|%s|%s' "$WORD" "$QUOTED" "\${PATH%%:*}" "$(umask)"; printf '|%s' "\${TMUX-none}" "\${PLAIN-none}"`;
 
@@ -62,7 +63,7 @@ ssh.test("exported variables of a direct shell survive a dropped connection", as
   using server = await useSshd();
   await using proxy = await proxyTo(server.port);
   await using target = await openTarget({
-    ssh: `127.0.0.1:${proxy.port}`,
+    place: placeOf({ ssh: `127.0.0.1:${proxy.port}` }),
     tmux: "never",
     agentName: "",
     tmuxSocket: "none",

@@ -6,8 +6,6 @@ import { print } from "../../lib/output.ts";
 import type { Arg, Args } from "../command.ts";
 import { COMMANDS, loadRepl } from "../commands.ts";
 import { GLOBAL_ARGS } from "./options.ts";
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { askProgram } from "../../lib/start-child.ts";
 import { stateDirectory } from "../../lib/user-directories.ts";
 
@@ -88,6 +86,7 @@ function flagNames(args: Args): string[] {
 const FLAG_SOURCES: Readonly<Record<string, Source>> = {
   model: "profiles",
   ssh: "hosts",
+  on: "places",
   container: "containers",
   approve: "approvals",
   resume: "sessions",
@@ -127,14 +126,17 @@ function fitting(lines: readonly string[], typed: string): string[] {
 
 // What completion offers from outside the command line: profiles, hosts, containers, sessions.
 
-export type Source = "profiles" | "hosts" | "containers" | "sessions" | "approvals" | "files" | "directories";
+export type Source =
+  "profiles" | "hosts" | "places" | "containers" | "sessions" | "approvals" | "files" | "directories";
 
 export async function candidatesFor(source: Source): Promise<string[]> {
   switch (source) {
     case "profiles":
       return profiles();
     case "hosts":
-      return sshHosts();
+      return [...(await import("../../targets/names/ssh-config.ts")).sshHosts().names];
+    case "places":
+      return places();
     case "containers":
       return containers();
     case "sessions":
@@ -159,6 +161,17 @@ async function profiles(): Promise<string[]> {
   return profileNames(loaded).map((name) => `${name}\t${loaded.config.models[name]?.model ?? "built in"}`);
 }
 
+/** Without ssh, ansible or the network: what is typed must not wait. */
+async function places(): Promise<string[]> {
+  const [{ loadConfig }, { placeSources }, { knownNames }] = await Promise.all([
+    import("../../config/load.ts"),
+    import("../../app/places.ts"),
+    import("../../targets/names/resolve-places.ts"),
+  ]);
+  const loaded = await loadConfig({ env: process.env, cwd: process.cwd(), create: false });
+  return knownNames(placeSources(loaded));
+}
+
 async function sessions(): Promise<string[]> {
   const { SessionStore } = await import("../../session/store.ts");
   const options = {
@@ -170,38 +183,6 @@ async function sessions(): Promise<string[]> {
   return new SessionStore(options)
     .list()
     .map(({ id, title }) => `${id}\t${title.replace(/[^\P{C}]/gu, " ").slice(0, 60)}`);
-}
-
-/** Host names of ~/.ssh/config and what it includes; patterns are not hosts. */
-function sshHosts(): string[] {
-  const home = process.env.HOME;
-  if (home === undefined) return [];
-  const hosts = new Set<string>();
-  const seen = new Set<string>();
-  const read = (path: string): void => {
-    if (seen.has(path) || seen.size > 100) return;
-    seen.add(path);
-    let text: string;
-    try {
-      text = readFileSync(path, "utf8");
-    } catch {
-      return; // no such file: no hosts
-    }
-    for (const line of text.split("\n")) {
-      const [, keyword = "", rest = ""] = /^\s*(\w+)(?:\s+|\s*=\s*)(.*?)\s*$/.exec(line) ?? [];
-      const words = rest.match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
-      if (/^host$/i.test(keyword)) for (const word of words) if (!/[*?!]/.test(word)) hosts.add(word);
-      if (/^include$/i.test(keyword)) for (const word of words) for (const file of included(word, home)) read(file);
-    }
-  };
-  read(join(home, ".ssh/config"));
-  return [...hosts];
-}
-
-function included(pattern: string, home: string): string[] {
-  const path = resolve(join(home, ".ssh"), pattern.replace(/^~(?=\/)/, home));
-  if (!/[*?[]/.test(path)) return [path];
-  return [...new Bun.Glob(path.slice(1)).scanSync({ cwd: "/", absolute: true, dot: true })].sort();
 }
 
 function containers(): string[] {

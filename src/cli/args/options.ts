@@ -27,6 +27,11 @@ export const GLOBAL_ARGS = {
     valueHint: "NAME",
     description: "work in a docker or podman container (with --ssh: on that host)",
   },
+  on: {
+    type: "string",
+    valueHint: "WHAT",
+    description: "work on machines by name: names, groups, globs, web[01-12], lists, @FILE (buddy targets)",
+  },
   tmux: {
     type: "string",
     valueHint: "[SESSION]",
@@ -67,6 +72,8 @@ export interface GlobalOptions {
   readonly apiKey?: string;
   readonly ssh?: string;
   readonly container?: string;
+  /** Names of machines, not yet resolved. */
+  readonly on?: string;
   readonly tmux: "auto" | "required" | "never";
   readonly tmuxSession?: string;
   /** On a local target the process has changed to it already; elsewhere it is a directory of the target. */
@@ -91,6 +98,8 @@ export function readGlobalOptions(values: FlagValues, env: Environment = process
     ["tmux", "no-tmux"],
     ["quiet", "verbose"],
     ["quiet", "debug"],
+    ["on", "ssh"],
+    ["on", "container"],
   ] as const) {
     if (values.has(one) && values.has(other)) {
       throw new BuddyError("usage", `--${one} and --${other} cannot be combined`, { hint: "give one of them" });
@@ -111,7 +120,7 @@ export function readGlobalOptions(values: FlagValues, env: Environment = process
   const approve = text("approve");
   return {
     ...defined({ config: text("config"), model: text("model"), baseUrl, apiKey: text("api-key"), ssh, container }),
-    ...defined({ cd: text("cd"), tmuxSession: session }),
+    ...defined({ on: text("on"), cd: text("cd"), tmuxSession: session }),
     ...(approve === undefined ? {} : { approve: requireApproveMode(approve) }),
     ...(values.has("no-color") ? { color: false as const } : {}),
     tmux: values.has("tmux") ? "required" : values.has("no-tmux") ? "never" : "auto",

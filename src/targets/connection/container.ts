@@ -1,46 +1,30 @@
 /**
- * Processes inside a container, on this machine or on a host over ssh: `exec -i` of docker or podman on another
- * transport.
+ * Processes inside a container, on this machine or further in: `exec -i` of docker or podman on another transport.
  */
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged, PermanentRefusal } from "../errors.ts";
+import { LOADER } from "../quote.ts";
+import { ContainerMissing, findContainer, type FoundContainer } from "./container-engine.ts";
+import { innerLabel, type InnerOptions, InnerTransport } from "./inner-transport.ts";
 import { RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
-import { LOADER } from "../quote.ts";
-import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
-import { ContainerMissing, findContainer, type FoundContainer } from "./container-engine.ts";
-import { Reconnector } from "./reconnector.ts";
 
 const OPEN_MS = 30_000;
-const CHECK_MS = 5000;
 
-export interface ContainerOptions {
+export interface ContainerOptions extends InnerOptions {
   readonly name: string;
-  /** Where the engine is; closed with this transport. */
-  readonly base: Transport;
-  readonly cwd?: string;
-  readonly signal?: AbortSignal;
 }
 
-export class ContainerTransport implements Transport {
+export class ContainerTransport extends InnerTransport {
   readonly kind = "container";
-  readonly label: string;
-  readonly facts: MachineFacts;
   readonly container: FoundContainer;
-  readonly base: Transport;
   readonly #name: string;
-  #remoteSession: RemoteSession;
-  readonly #reconnector: Reconnector;
-  #closing: Promise<void> | undefined;
 
   private constructor(options: ContainerOptions, container: FoundContainer, remoteSession: RemoteSession) {
+    const facts = { ...remoteSession.facts, machine: container.id.slice(0, 12) };
+    super(labelOf(options), options.base, remoteSession, facts);
     this.#name = options.name;
-    this.base = options.base;
     this.container = container;
-    this.label = labelOf(options);
-    this.#remoteSession = remoteSession;
-    this.#reconnector = new Reconnector(this.label, (signal, mayAsk) => this.#reconnect(signal, mayAsk));
-    this.facts = { ...remoteSession.facts, machine: container.id.slice(0, 12) };
   }
 
   /** Takes over `base`, also when it fails. */
@@ -54,46 +38,7 @@ export class ContainerTransport implements Transport {
     }
   }
 
-  spawn(argv: readonly string[], options?: SpawnOptions): Process {
-    this.#reconnector.assertOpen();
-    return this.#remoteSession.spawn(argv, options);
-  }
-
-  run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
-    return this.#reconnector.run(options.signal, () => this.#remoteSession.run(script, options));
-  }
-
-  ensure(signal?: AbortSignal): Promise<void> {
-    return this.#reconnector.ensure(signal);
-  }
-
-  reconnect(signal?: AbortSignal): Promise<void> {
-    return this.#reconnector.reconnect(signal);
-  }
-
-  answers(timeoutMs: number): Promise<boolean> {
-    return this.#remoteSession.answers(timeoutMs);
-  }
-
-  async abandon(): Promise<void> {
-    this.#remoteSession.abandon("it was given up");
-    await Promise.all([this.base.abandon(), this[Symbol.asyncDispose]()]);
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return (this.#closing ??= this.#close());
-  }
-
-  async #close(): Promise<void> {
-    await this.#reconnector.close();
-    await this.#remoteSession.close();
-    await this.base[Symbol.asyncDispose]();
-  }
-
-  async #reconnect(signal: AbortSignal, mayAsk: boolean): Promise<void> {
-    if (await this.#remoteSession.answers(CHECK_MS, signal)) return;
-    this.#remoteSession.abandon("the container or the connection to it is gone");
-    await (mayAsk ? this.base.reconnect(signal) : this.base.ensure(signal));
+  protected override async enterAgain(signal: AbortSignal): Promise<RemoteSession> {
     const container = await findContainer(this.base, this.#name, signal).catch((error: unknown) => {
       if (!(error instanceof ContainerMissing)) throw error;
       throw new PermanentRefusal("target", `container ${this.#name} was removed`, { hint: error.hint, cause: error });
@@ -107,18 +52,12 @@ export class ContainerTransport implements Transport {
         },
       );
     }
-    const remoteSession = await enter(
-      { name: this.#name, base: this.base, cwd: this.facts.cwd, signal },
-      container,
-      true,
-    );
-    if (this.#reconnector.closed) await remoteSession.close();
-    else this.#remoteSession = remoteSession;
+    return enter({ name: this.#name, base: this.base, cwd: this.facts.cwd, signal }, container, true);
   }
 }
 
 function labelOf({ name, base }: ContainerOptions): string {
-  return base.kind === "local" ? `container ${name}` : `container ${name} on ${base.label}`;
+  return innerLabel({ kind: "container", name }, base);
 }
 
 async function enter(

@@ -3,6 +3,7 @@ import { accessSync, constants } from "node:fs";
 import { BuddyError } from "../../lib/errors.ts";
 import { fileError } from "../../lib/files.ts";
 import { hideFromChildren } from "../../lib/start-child.ts";
+import type { Hop } from "../place.ts";
 import type { TargetOptions, Transport } from "../target.ts";
 import { LocalTransport } from "./local.ts";
 
@@ -11,20 +12,42 @@ export async function openTransport(options: TargetOptions): Promise<Transport> 
   hideFromChildren(options.secretEnv);
   const cwd = options.cwd === undefined ? {} : { cwd: options.cwd };
   const signal = options.signal === undefined ? {} : { signal: options.signal };
-  if (options.container === undefined) return await openHost(options, cwd);
-  const { ContainerTransport } = await import("./container.ts");
-  const base = await openHost(options, {});
-  return await ContainerTransport.open({ name: options.container, base, ...cwd, ...signal });
+  const [first, ...rest] = options.place.path;
+  const inner = first === undefined || first.kind === "ssh" ? rest : [first, ...rest];
+  let transport = await openHost(first, options, inner.length === 0 ? cwd : {});
+  for (const [at, hop] of inner.entries()) {
+    const here = { base: transport, ...(at === inner.length - 1 ? cwd : {}), ...signal };
+    transport = await openInner(hop, here);
+  }
+  return transport;
 }
 
-async function openHost(options: TargetOptions, cwd: { cwd?: string }): Promise<Transport> {
-  if (options.ssh === undefined) {
+/** Takes over the transport it starts from, also when it fails. */
+async function openInner(
+  hop: Hop,
+  options: { base: Transport; cwd?: string; signal?: AbortSignal },
+): Promise<Transport> {
+  switch (hop.kind) {
+    case "container":
+      return (await import("./container.ts")).ContainerTransport.open({ name: hop.name, ...options });
+    case "via":
+      return (await import("./via.ts")).ViaTransport.open({ argv: hop.argv, ...options });
+    case "ssh":
+      await options.base[Symbol.asyncDispose]();
+      throw new BuddyError("usage", `ssh ${hop.destination} must come first: it cannot follow another step`, {
+        hint: "Reach a host behind another one with ProxyJump in ~/.ssh/config.",
+      });
+  }
+}
+
+async function openHost(first: Hop | undefined, options: TargetOptions, cwd: { cwd?: string }): Promise<Transport> {
+  if (first?.kind !== "ssh") {
     checkEntry(cwd.cwd ?? process.cwd());
     return new LocalTransport(cwd);
   }
   const [{ SshTransport }, { canAsk }] = await Promise.all([import("./ssh.ts"), import("../../lib/terminal.ts")]);
   return await SshTransport.open({
-    destination: options.ssh,
+    destination: first.destination,
     interactive: canAsk(),
     ...cwd,
     ...(options.signal === undefined ? {} : { signal: options.signal }),

@@ -108,7 +108,9 @@ export function targetWords(facts: ReplFacts): string {
       ? `${who} (this machine)`
       : target.kind === "ssh"
         ? `${who} over ssh`
-        : `${who} in container ${target.name}`;
+        : target.kind === "container"
+          ? `${who} in container ${target.name}`
+          : `${who} at ${target.name}`;
   if (target.state === "opening" && target.kind !== "local") return `${where}, connecting`;
   return target.state === "failed" ? `${where}: ${oneLine(target.problem ?? "not connected")}` : where;
 }

@@ -101,7 +101,7 @@ export interface ResumeQuestions {
 
 export interface ReplFacts {
   readonly target: {
-    readonly kind: "local" | "ssh" | "container";
+    readonly kind: "local" | "ssh" | "container" | "via";
     /** As the user named it: "deploy@web1", "api". */
     readonly name: string;
     readonly user?: string;

@@ -9,6 +9,7 @@ import { Here } from "../../support/in-process.ts";
 import { startLoginServer } from "../../support/login-server.ts";
 import { runHere } from "../../support/stdout.ts";
 import { missing } from "../../support/needs.ts";
+import { LOCAL } from "../../../src/targets/place.ts";
 
 async function examine(...args: string[]) {
   const { code, stdout, stderr } = await runHere("doctor", "--json", ...args);
@@ -207,6 +208,7 @@ describe("the machine", () => {
 
 describe("the target", () => {
   const options = {
+    place: LOCAL,
     tmux: "auto",
     agentName: "",
     tmuxSocket: "buddy",

@@ -14,6 +14,7 @@ import { exitCleanup } from "../../../src/targets/connection/exit-cleanup.ts";
 import { processesWith, uniqueSeconds } from "../../support/processes.ts";
 import { until } from "../../support/until.ts";
 import { available } from "../../support/needs.ts";
+import { LOCAL } from "../../../src/targets/place.ts";
 
 const SECRETS = ["BUN_OPTIONS", "BUN_BE_BUN", "BUDDY_API_KEY", "MY_KEY"];
 
@@ -167,6 +168,7 @@ test("closing does not end what another transport started", async () => {
 
 test("without --ssh and --container it is this machine; an abort comes first", async () => {
   const options: TargetOptions = {
+    place: LOCAL,
     tmux: "never",
     agentName: "",
     tmuxSocket: "",

@@ -8,6 +8,7 @@ import { sshd } from "../../support/sshd.ts";
 import { type OpenedTarget, openTestTarget } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 import { needs } from "../../support/needs.ts";
+import { placeOf } from "../../../src/targets/place.ts";
 
 const { afterAll, beforeAll, test } = await needs("tmux", "sshd");
 
@@ -17,7 +18,11 @@ const text = (result: RunResult) => result.output.head + result.output.tail;
 
 beforeAll(async () => {
   proxy = await proxyTo((await sshd()).port);
-  place = await openTestTarget("ssh", { ssh: `127.0.0.1:${proxy.port}`, shell: "bash", heartbeatMs: 300 });
+  place = await openTestTarget("ssh", {
+    place: placeOf({ ssh: `127.0.0.1:${proxy.port}` }),
+    shell: "bash",
+    heartbeatMs: 300,
+  });
 });
 
 afterAll(async () => {

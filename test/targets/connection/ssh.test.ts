@@ -16,6 +16,7 @@ import { sshdWith, useSshd, type SshServer } from "../../support/sshd.ts";
 import { onTerminal } from "../../support/terminal.ts";
 import { until } from "../../support/until.ts";
 import { available, needs } from "../../support/needs.ts";
+import { placeOf } from "../../../src/targets/place.ts";
 
 const { afterAll, beforeAll, describe, test } = await needs("sshd");
 const fish = await needs("sshd", "fish");
@@ -230,7 +231,7 @@ describe("what goes wrong is told with a remedy", () => {
 });
 
 describe("questions", () => {
-  const options = (ssh: string): string => JSON.stringify({ ssh } satisfies Partial<TargetOptions>);
+  const options = (ssh: string): string => JSON.stringify({ place: placeOf({ ssh }) } satisfies Partial<TargetOptions>);
 
   test("a passphrase and a new host key are asked for on the terminal", async () => {
     const key = server.key("asking", { passphrase: "open sesame" });
@@ -379,7 +380,7 @@ describe("sockets", () => {
 describe("an sshd with few sessions", () => {
   const open = (destination: string, tmux: TargetOptions["tmux"]) =>
     openTarget({
-      ssh: destination,
+      place: placeOf({ ssh: destination }),
       tmux,
       agentName: "",
       tmuxSocket: `buddy-test-few-${process.pid}`,

@@ -9,6 +9,7 @@ import { sshd } from "../../support/sshd.ts";
 import { type OpenedTarget, openTestTarget } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
 import { needs } from "../../support/needs.ts";
+import { placeOf } from "../../../src/targets/place.ts";
 
 const { afterAll, beforeAll, test } = await needs("tmux", "sshd");
 
@@ -22,7 +23,11 @@ const numbered = (count: number) => Array.from({ length: count }, (_, i) => `lin
 
 beforeAll(async () => {
   proxy = await proxyTo((await sshd()).port);
-  place = await openTestTarget("ssh", { ssh: `127.0.0.1:${proxy.port}`, shell: "bash", heartbeatMs: 1000 });
+  place = await openTestTarget("ssh", {
+    place: placeOf({ ssh: `127.0.0.1:${proxy.port}` }),
+    shell: "bash",
+    heartbeatMs: 1000,
+  });
 });
 
 afterAll(async () => {

@@ -4,6 +4,7 @@ import { wantsColor } from "../../../lib/terminal.ts";
 import { EXIT } from "../../../lib/errors.ts";
 import { printable } from "../../../lib/text.ts";
 import { print } from "../../../lib/output.ts";
+import { isLocal, placeOf } from "../../../targets/place.ts";
 import { defineCommand } from "../../command.ts";
 import type { Finding } from "./finding.ts";
 import type { GlobalOptions } from "../../args/options.ts";
@@ -35,7 +36,9 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
   if (loaded !== undefined) findings.push(...(await checkModel(loaded)));
   findings.push(...(await checkMachine()));
   const secondLock = loaded?.config.safety.second_lock ?? "auto";
-  if (globals.ssh === undefined && globals.container === undefined) {
+  const { chosenPlace } = await import("../../../app/places.ts");
+  const place = loaded === undefined ? placeOf(globals) : await chosenPlace(globals, loaded);
+  if (isLocal(place)) {
     const [{ LocalTransport }, { checkLocks }] = await Promise.all([
       import("../../../targets/connection/local.ts"),
       import("./locks.ts"),
@@ -45,11 +48,10 @@ async function examine(globals: GlobalOptions): Promise<Finding[]> {
   }
   const { checkTarget } = await import("./target.ts");
   const { secretVariables } = await import("../../../config/profiles.ts");
-  const { ssh, container, cd } = globals;
+  const cwd = globals.cd ?? place.cd;
   const target = await checkTarget({
-    ...(ssh === undefined ? {} : { ssh }),
-    ...(container === undefined ? {} : { container }),
-    ...(cd === undefined ? {} : { cwd: cd }),
+    place,
+    ...(cwd === undefined ? {} : { cwd }),
     tmux: "auto",
     agentName: "",
     tmuxSocket: "buddy",

@@ -48,7 +48,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   });
   await requireSignIn(loaded, run);
   // ssh may ask for a password or about a host key: it needs the terminal before the REPL takes it.
-  if (run.globals.ssh !== undefined) await openFirst(run);
+  if (run.place.path[0]?.kind === "ssh") await openFirst(run);
   const { display } = loaded.config;
   const screen: Display = {
     color: wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1), setting: display.color }),

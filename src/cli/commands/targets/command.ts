@@ -31,10 +31,9 @@ export const command = defineCommand({
       import("../../../targets/tmux/list-sessions.ts"),
     ]);
     const loaded = await loadConfig({ flags: globals, env: process.env, cwd: process.cwd(), create: false });
-    const { ssh, container } = globals;
+    const { chosenPlace } = await import("../../../app/places.ts");
     await using sessions = await openSessions({
-      ...(ssh === undefined ? {} : { ssh }),
-      ...(container === undefined ? {} : { container }),
+      place: await chosenPlace(globals, loaded),
       tmux: "auto",
       agentName: "",
       tmuxSocket: loaded.config.tmux.socket,

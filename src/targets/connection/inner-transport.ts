@@ -1,0 +1,86 @@
+/** What containers and `via` share: processes one step further in, started by a client on another transport. */
+import type { Hop } from "../place.ts";
+import { labelOfHop } from "../place.ts";
+import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
+import { Reconnector } from "./reconnector.ts";
+import type { RemoteSession } from "./remote-session.ts";
+
+const CHECK_MS = 5000;
+
+export interface InnerOptions {
+  /** Where the client runs; closed with this transport. */
+  readonly base: Transport;
+  readonly cwd?: string;
+  readonly signal?: AbortSignal;
+}
+
+export abstract class InnerTransport implements Transport {
+  abstract readonly kind: "container" | "via";
+  readonly label: string;
+  readonly facts: MachineFacts;
+  readonly base: Transport;
+  readonly #reconnector: Reconnector;
+  #remoteSession: RemoteSession;
+  #closing: Promise<void> | undefined;
+
+  protected constructor(label: string, base: Transport, remoteSession: RemoteSession, facts: MachineFacts) {
+    this.label = label;
+    this.base = base;
+    this.facts = facts;
+    this.#remoteSession = remoteSession;
+    this.#reconnector = new Reconnector(label, (signal, mayAsk) => this.#reconnect(signal, mayAsk));
+  }
+
+  /** Enters once more; throws MachineChanged when the same name leads elsewhere by now. */
+  protected abstract enterAgain(signal: AbortSignal): Promise<RemoteSession>;
+
+  spawn(argv: readonly string[], options?: SpawnOptions): Process {
+    this.#reconnector.assertOpen();
+    return this.#remoteSession.spawn(argv, options);
+  }
+
+  run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
+    return this.#reconnector.run(options.signal, () => this.#remoteSession.run(script, options));
+  }
+
+  ensure(signal?: AbortSignal): Promise<void> {
+    return this.#reconnector.ensure(signal);
+  }
+
+  reconnect(signal?: AbortSignal): Promise<void> {
+    return this.#reconnector.reconnect(signal);
+  }
+
+  answers(timeoutMs: number): Promise<boolean> {
+    return this.#remoteSession.answers(timeoutMs);
+  }
+
+  async abandon(): Promise<void> {
+    this.#remoteSession.abandon("it was given up");
+    await Promise.all([this.base.abandon(), this[Symbol.asyncDispose]()]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    await this.#reconnector.close();
+    await this.#remoteSession.close();
+    await this.base[Symbol.asyncDispose]();
+  }
+
+  async #reconnect(signal: AbortSignal, mayAsk: boolean): Promise<void> {
+    if (await this.#remoteSession.answers(CHECK_MS, signal)) return;
+    this.#remoteSession.abandon(`${this.label} or the connection to it is gone`);
+    await (mayAsk ? this.base.reconnect(signal) : this.base.ensure(signal));
+    const remoteSession = await this.enterAgain(signal);
+    if (this.#reconnector.closed) await remoteSession.close();
+    else this.#remoteSession = remoteSession;
+  }
+}
+
+/** The whole path, the innermost first. */
+export function innerLabel(hop: Hop, base: Transport): string {
+  return base.kind === "local" ? labelOfHop(hop) : `${labelOfHop(hop)} on ${base.label}`;
+}

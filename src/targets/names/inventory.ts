@@ -1,0 +1,136 @@
+/** An Ansible inventory, read through `ansible-inventory --list`: its hosts and groups become names. */
+import { BuddyError } from "../../lib/errors.ts";
+import { startChild } from "../../lib/start-child.ts";
+import type { Hop } from "../place.ts";
+
+export interface Inventory {
+  readonly hosts: ReadonlyMap<string, InventoryHost>;
+  /** Members of a group, those of its children included. */
+  readonly groups: ReadonlyMap<string, readonly string[]>;
+}
+
+export interface InventoryHost {
+  readonly name: string;
+  readonly path: readonly Hop[];
+  readonly groups: readonly string[];
+}
+
+const ANSWER_MS = 60_000;
+const MOST_BYTES = 64 * 1024 * 1024;
+
+export async function readInventory(file: string, signal?: AbortSignal): Promise<Inventory> {
+  const problem = (why: string, hint: string, cause?: unknown) =>
+    new BuddyError("config", `the inventory ${file} cannot be read: ${why}`, {
+      hint,
+      ...(cause === undefined ? {} : { cause }),
+    });
+  if (
+    !(await Bun.file(file)
+      .stat()
+      .catch(() => undefined))
+  )
+    throw problem("it does not exist", "Correct inventory below [fleet], or remove it.");
+  let child;
+  try {
+    child = startChild(["ansible-inventory", "-i", file, "--list"], {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      detached: true,
+      timeout: ANSWER_MS,
+    });
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
+    const why = missing
+      ? "ansible-inventory is not installed"
+      : `ansible-inventory cannot be started: ${String(error)}`;
+    throw problem(why, "Install ansible-core, or remove inventory below [fleet].", error);
+  }
+  const stop = () => child.kill();
+  signal?.addEventListener("abort", stop, { once: true });
+  const [text, said, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  signal?.removeEventListener("abort", stop);
+  signal?.throwIfAborted();
+  const check = `Check with: ansible-inventory -i ${file} --list`;
+  if (child.signalCode !== null) throw problem(`ansible-inventory did not answer within ${ANSWER_MS / 1000} s`, check);
+  if (code !== 0) throw problem(lastLine(said) || `ansible-inventory ended with code ${code}`, check);
+  if (text.length > MOST_BYTES) throw problem("it is too large", check);
+  let listed: unknown;
+  try {
+    listed = JSON.parse(text);
+  } catch (error) {
+    throw problem("ansible-inventory did not print JSON", check, error);
+  }
+  const inventory = parseInventory(listed);
+  // A file that ansible cannot parse is a warning to it, and an inventory without hosts.
+  if (inventory.hosts.size === 0) throw problem(lastLine(said) || "it has no hosts", check);
+  return inventory;
+}
+
+/** From the JSON of `ansible-inventory --list`. */
+export function parseInventory(listed: unknown): Inventory {
+  const table = isTable(listed) ? listed : {};
+  const meta = isTable(table["_meta"]) ? table["_meta"] : {};
+  const variables = isTable(meta["hostvars"]) ? meta["hostvars"] : {};
+  const direct = new Map<string, { hosts: readonly string[]; children: readonly string[] }>();
+  for (const [name, group] of Object.entries(table)) {
+    if (name === "_meta" || !isTable(group)) continue;
+    direct.set(name, { hosts: texts(group["hosts"]), children: texts(group["children"]) });
+  }
+  const members = (name: string, trail: ReadonlySet<string>): string[] => {
+    const group = direct.get(name);
+    if (group === undefined || trail.has(name)) return [];
+    const inner = new Set([...trail, name]);
+    return [...new Set([...group.hosts, ...group.children.flatMap((child) => members(child, inner))])];
+  };
+  const groups = new Map<string, readonly string[]>();
+  for (const name of direct.keys()) {
+    const hosts = members(name, new Set());
+    if (hosts.length > 0) groups.set(name, hosts);
+  }
+  const groupsOf = new Map<string, string[]>();
+  for (const [group, hosts] of groups) {
+    if (group === "all" || group === "ungrouped") continue;
+    for (const host of hosts) groupsOf.set(host, [...(groupsOf.get(host) ?? []), group]);
+  }
+  const names = new Set([...Object.keys(variables), ...[...groups.values()].flat()]);
+  const hosts = new Map<string, InventoryHost>();
+  for (const name of names) {
+    const own = variables[name];
+    hosts.set(name, { name, path: pathOf(name, isTable(own) ? own : {}), groups: groupsOf.get(name) ?? [] });
+  }
+  return { hosts, groups };
+}
+
+/** Ansible's variables of a connection. What buddy cannot reach is left to ssh, which then says so. */
+function pathOf(name: string, variables: Readonly<Record<string, unknown>>): Hop[] {
+  const text = (...keys: readonly string[]) => {
+    const value = keys.map((key) => variables[key]).find((one) => typeof one === "string" || typeof one === "number");
+    return value === undefined ? undefined : String(value);
+  };
+  const connection = text("ansible_connection")?.split(".").at(-1) ?? "ssh";
+  const host = text("ansible_host", "ansible_ssh_host") ?? name;
+  if (connection === "local") return [];
+  if (connection === "docker" || connection === "podman") return [{ kind: "container", name: host }];
+  const user = text("ansible_user", "ansible_ssh_user");
+  const port = text("ansible_port", "ansible_ssh_port");
+  const bracketed = port !== undefined && host.includes(":") ? `[${host}]` : host;
+  const destination = `${user === undefined ? "" : `${user}@`}${bracketed}${port === undefined ? "" : `:${port}`}`;
+  return [{ kind: "ssh", destination }];
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1)?.trim() ?? "";
+}

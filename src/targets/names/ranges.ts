@@ -1,0 +1,76 @@
+/** Ranges in names: `web[01-03]` is web01, web02 and web03; `db[1,3-4]-[a-b]` is six names. */
+import { BuddyError } from "../../lib/errors.ts";
+
+/** No operator means more at once; a mistyped range must not fill the memory. */
+export const MOST_PLACES = 1000;
+
+/** An address in brackets, [::1], is not a range. */
+const BRACKETS = /\[([^\][:]*)\]/;
+
+/** The text itself when it has no range. */
+export function expandRanges(text: string): string[] {
+  const found = BRACKETS.exec(text);
+  if (found === null) {
+    if (/[[\]]/.test(text.replace(/\[[^\][]*:[^\][]*\]/g, ""))) throw badRange(text, "a bracket is missing");
+    return [text];
+  }
+  const before = text.slice(0, found.index);
+  const after = text.slice(found.index + found[0].length);
+  const values = (found[1] ?? "").split(",").flatMap((part) => valuesOf(part.trim(), text));
+  const rest = expandRanges(after);
+  if (values.length * rest.length > MOST_PLACES) throw tooMany(text, values.length * rest.length);
+  if (/[\][]/.test(before)) throw badRange(text, "a bracket is missing");
+  return values.flatMap((value) => rest.map((tail) => `${before}${value}${tail}`));
+}
+
+/** At commas that are not within brackets. */
+export function splitList(text: string): string[] {
+  const items: string[] = [];
+  let depth = 0;
+  let item = "";
+  for (const char of text) {
+    if (char === "[") depth++;
+    if (char === "]") depth--;
+    if (char === "," && depth <= 0) {
+      items.push(item.trim());
+      item = "";
+    } else item += char;
+  }
+  return [...items, item.trim()].filter((one) => one !== "");
+}
+
+function valuesOf(part: string, text: string): string[] {
+  const [, from, to] = /^(\d+)-(\d+)$/.exec(part) ?? [];
+  if (from !== undefined && to !== undefined) return numbers(from, to, text);
+  const [, first, last] = /^([a-z])-([a-z])$/i.exec(part) ?? [];
+  if (first !== undefined && last !== undefined) return letters(first, last, text);
+  if (/^[A-Za-z0-9]+$/.test(part)) return [part];
+  throw badRange(text, part === "" ? "it is empty" : `${JSON.stringify(part)} is not a number, a letter or a range`);
+}
+
+/** 08-12 keeps two digits. */
+function numbers(from: string, to: string, text: string): string[] {
+  if (from.length > 9 || to.length > 9) throw badRange(text, "its numbers are too long");
+  const count = Number(to) - Number(from) + 1;
+  if (count < 1) throw badRange(text, `${from} is larger than ${to}`);
+  if (count > MOST_PLACES) throw tooMany(text, count);
+  const width = from.startsWith("0") ? from.length : 0;
+  return Array.from({ length: count }, (_, at) => String(Number(from) + at).padStart(width, "0"));
+}
+
+function letters(first: string, last: string, text: string): string[] {
+  const from = first.charCodeAt(0);
+  const count = last.charCodeAt(0) - from + 1;
+  if (count < 1 || count > 26) throw badRange(text, `${first} does not come before ${last}`);
+  return Array.from({ length: count }, (_, at) => String.fromCharCode(from + at));
+}
+
+function badRange(text: string, why: string): BuddyError {
+  return new BuddyError("usage", `the range in ${JSON.stringify(text)} cannot be read: ${why}`, {
+    hint: "Write web[01-12], web[1,3,7-9] or rack[a-d].",
+  });
+}
+
+export function tooMany(text: string, count: number): BuddyError {
+  return new BuddyError("usage", `${JSON.stringify(text)} is ${count} machines; at most ${MOST_PLACES} at once`);
+}

@@ -1,0 +1,353 @@
+/** From what an operator writes (`web,db[1-3],prod*,@hosts.txt`) to the places meant: never fewer or others in silence. */
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { BuddyError } from "../../lib/errors.ts";
+import { fileError } from "../../lib/files.ts";
+import { closestMatch } from "../../lib/text.ts";
+import { parseDestination } from "../connection/ssh-destination.ts";
+import { type Hop, LOCAL, nameOfPath, namesOfPath, pathKey, type Place, type PlaceTmux } from "../place.ts";
+import { type Inventory, readInventory } from "./inventory.ts";
+import { expandRanges, MOST_PLACES, splitList, tooMany } from "./ranges.ts";
+import { type SshHosts, sshHosts } from "./ssh-config.ts";
+
+/** One `[targets.NAME]`. */
+export interface NamedTarget {
+  /** Destinations; ranges are allowed. */
+  readonly ssh?: readonly string[];
+  /** Containers and commands that lead further in, in the order in which they are entered. */
+  readonly inner?: readonly Exclude<Hop, { kind: "ssh" }>[];
+  readonly cd?: string;
+  readonly tmux?: PlaceTmux;
+  /** Other names: then it is a group, and has nothing else. */
+  readonly include?: readonly string[];
+}
+
+export interface PlaceSources {
+  readonly targets: Readonly<Record<string, NamedTarget>>;
+  /** File of an Ansible inventory; asked only for names that are not known otherwise, and for globs. */
+  readonly inventory?: string | undefined;
+  /** Of the operator, for ~/.ssh/config and `@~/file`. */
+  readonly home?: string | undefined;
+  /** `@file` is relative to it. */
+  readonly cwd: string;
+  /** What `-` reads; absent where standard input is something else. */
+  readonly stdin?: (() => Promise<string>) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** At least one place; each with a name of its own. */
+export async function resolvePlaces(what: string, sources: PlaceSources): Promise<Place[]> {
+  const resolver = new Resolver(sources);
+  const items = splitList(what);
+  if (items.length === 0) throw new BuddyError("usage", "--on needs the name of a machine", { hint: EXAMPLES });
+  const places = await resolver.all(items);
+  if (places.length > MOST_PLACES) throw tooMany(what, places.length);
+  return distinctNames(await resolver.withKnownNames(places));
+}
+
+/** The place with every name that configured targets give it, so that no second name goes around a rule. */
+export async function withKnownNames(place: Place, sources: PlaceSources): Promise<Place> {
+  const [named = place] = await new Resolver(sources).withKnownNames([place]);
+  return named;
+}
+
+/** Every configured name and every host of ~/.ssh/config: what can be listed without asking anyone. */
+export function knownNames({ targets, home }: Pick<PlaceSources, "targets" | "home">): string[] {
+  return [...new Set([LOCAL.name, ...Object.keys(targets), ...sshHosts(home).names])];
+}
+
+const EXAMPLES = "For example --on web1, --on 'web*,db1', --on web[01-12] or --on @hosts.txt";
+
+class Resolver {
+  readonly #sources: PlaceSources;
+  #hosts: SshHosts | undefined;
+  #inventory: Promise<Inventory> | undefined;
+
+  constructor(sources: PlaceSources) {
+    this.#sources = sources;
+  }
+
+  /** In the order written, each place once. */
+  async all(items: readonly string[], trail: readonly string[] = []): Promise<Place[]> {
+    const found: Place[] = [];
+    for (const item of items) found.push(...(await this.#item(item, trail)));
+    return merge(found);
+  }
+
+  async #item(item: string, trail: readonly string[]): Promise<Place[]> {
+    const isFile = item.startsWith("@") || item === "-";
+    if (isFile && trail.length === 0) return this.#file(item === "-" ? "-" : item.slice(1));
+    if (isFile) throw inGroup(trail, `${item}: a group takes names only`);
+    const found = await Promise.all(
+      expandRanges(item).map((one) => (/[*?]/.test(one) ? this.#glob(one, trail) : this.#name(one, trail))),
+    );
+    return found.flat();
+  }
+
+  async #name(name: string, trail: readonly string[]): Promise<Place[]> {
+    const known = await this.#known(name, trail);
+    if (known !== undefined) return known;
+    throw inGroup(trail, await this.#unknown(name));
+  }
+
+  /** Undefined when nothing has this name. */
+  async #known(name: string, trail: readonly string[]): Promise<Place[] | undefined> {
+    const target = Object.hasOwn(this.#sources.targets, name) ? this.#sources.targets[name] : undefined;
+    if (target !== undefined) return this.#target(name, target, trail);
+    if (name === LOCAL.name) return [LOCAL];
+    const host = /^(?:.*@)?([^@]*)$/.exec(name)?.[1] ?? name;
+    if (this.#isSshHost(host.replace(/:\d+$/, ""))) return [place([{ kind: "ssh", destination: name }])];
+    if (this.#sources.inventory === undefined) return undefined;
+    const inventory = await this.#readInventory();
+    const group = inventory.groups.get(name);
+    const own = inventory.hosts.get(name);
+    if (own !== undefined) return [ofInventory(inventory, name)];
+    return group?.map((member) => ofInventory(inventory, member));
+  }
+
+  async #target(name: string, target: NamedTarget, trail: readonly string[]): Promise<Place[]> {
+    if (target.include === undefined) return placesOf(name, target);
+    if (trail.includes(name)) {
+      throw new BuddyError(
+        "config",
+        `the groups ${[...trail.slice(trail.indexOf(name)), name].join(" → ")} include each other`,
+        {
+          hint: "Remove one of these names from include.",
+        },
+      );
+    }
+    if (target.include.length === 0) {
+      throw new BuddyError("config", `the group ${name} is empty`, {
+        hint: `Add names to include below [targets.${name}].`,
+      });
+    }
+    const members = await this.all(target.include, [...trail, name]);
+    return members.map((member) => ({ ...member, names: [...new Set([...member.names, name])] }));
+  }
+
+  async #glob(pattern: string, trail: readonly string[]): Promise<Place[]> {
+    const glob = new Bun.Glob(pattern);
+    const names = (await this.#allNames()).filter((name) => glob.match(name) && !trail.includes(name));
+    if (names.length === 0) throw inGroup(trail, await this.#nothingMatches(pattern));
+    return (await Promise.all(names.map((name) => this.#name(name, trail)))).flat();
+  }
+
+  async #allNames(): Promise<string[]> {
+    const own = [...Object.keys(this.#sources.targets), ...this.#sshHosts().names];
+    if (this.#sources.inventory === undefined) return [...new Set(own)];
+    const { hosts, groups } = await this.#readInventory();
+    return [...new Set([...own, ...groups.keys(), ...hosts.keys()])];
+  }
+
+  /** One name or host a line. What is not a name is a destination for ssh: that is what such files hold. */
+  async #file(path: string): Promise<Place[]> {
+    const shown = path === "-" ? "standard input" : path;
+    const text = path === "-" ? await this.#standardInput() : readList(path, this.#sources);
+    const found: Place[] = [];
+    for (const [at, line] of text.split(/\r?\n/).entries()) {
+      const item = line.replace(/(^|\s)#.*$/, "").trim();
+      if (item === "") continue;
+      try {
+        found.push(...(await this.#line(item)));
+      } catch (error) {
+        if (!(error instanceof BuddyError)) throw error;
+        throw new BuddyError(error.code, `${shown} line ${at + 1}: ${error.message}`, {
+          hint: error.hint,
+          cause: error,
+        });
+      }
+      if (found.length > MOST_PLACES) throw tooMany(`@${path}`, found.length);
+    }
+    if (found.length > 0) return found;
+    throw new BuddyError("usage", `${shown} names no machine`, { hint: "Write one name or host a line." });
+  }
+
+  async #line(item: string): Promise<Place[]> {
+    if (item.startsWith("@") || item === "-") throw new BuddyError("usage", "a list cannot name another list");
+    if (/[\s,]/.test(item))
+      throw new BuddyError("usage", `${JSON.stringify(item)} is more than one name`, {
+        hint: "Write one name or host a line.",
+      });
+    if (/[*?]/.test(item)) return this.#glob(item, []);
+    const names = expandRanges(item);
+    const found = await Promise.all(
+      names.map(async (name) => (await this.#known(name, [])) ?? [place([{ kind: "ssh", destination: name }])]),
+    );
+    return found.flat();
+  }
+
+  #standardInput(): Promise<string> {
+    const { stdin } = this.#sources;
+    if (stdin !== undefined) return stdin();
+    throw new BuddyError("usage", "standard input cannot name machines: it is used for something else", {
+      hint: "Put the names into a file and use --on @FILE.",
+    });
+  }
+
+  async withKnownNames(places: readonly Place[]): Promise<Place[]> {
+    const targets = Object.entries(this.#sources.targets);
+    if (targets.length === 0) return [...places];
+    const known = await Promise.all(
+      targets.map(async ([name, target]) => {
+        // A group that cannot be read may hold any machine: what rules say of it holds for all.
+        const members = await this.#target(name, target, []).catch(() => undefined);
+        return { name, members };
+      }),
+    );
+    return places.map((one) => {
+      const more = known
+        .filter(({ members }) => members === undefined || members.some((member) => leadsThrough(one, member)))
+        .map(({ name }) => name);
+      return { ...one, names: [...new Set([...one.names, ...more])] };
+    });
+  }
+
+  #sshHosts(): SshHosts {
+    return (this.#hosts ??= sshHosts(this.#sources.home));
+  }
+
+  #isSshHost(host: string): boolean {
+    const { names, patterns } = this.#sshHosts();
+    return names.includes(host) || patterns.some((pattern) => new Bun.Glob(pattern).match(host));
+  }
+
+  #readInventory(): Promise<Inventory> {
+    return (this.#inventory ??= readInventory(this.#sources.inventory ?? "", this.#sources.signal));
+  }
+
+  async #unknown(name: string): Promise<BuddyError> {
+    const near = nearest(name, await this.#allNames());
+    return new BuddyError("usage", `no machine or group is called ${JSON.stringify(name)}`, {
+      hint:
+        near.length > 0
+          ? `Did you mean ${near.join(", ")}? ${LISTED}`
+          : `${LISTED} For a host without a name: --ssh HOST`,
+    });
+  }
+
+  async #nothingMatches(pattern: string): Promise<BuddyError> {
+    const near = nearest(pattern.replaceAll(/[*?]/g, ""), await this.#allNames());
+    return new BuddyError("usage", `no machine or group matches ${JSON.stringify(pattern)}`, {
+      hint: near.length > 0 ? `The nearest names: ${near.join(", ")}. ${LISTED}` : LISTED,
+    });
+  }
+}
+
+const LISTED = "List the names with: buddy targets";
+
+function place(path: readonly Hop[]): Place {
+  return { name: nameOfPath(path), path, names: namesOfPath(path) };
+}
+
+function placesOf(name: string, { ssh, inner = [], cd, tmux }: NamedTarget): Place[] {
+  const hosts = ssh?.flatMap((one) => expandRanges(one));
+  const starts: Hop[][] = hosts === undefined ? [[]] : hosts.map((destination) => [{ kind: "ssh", destination }]);
+  return starts.map((start) => {
+    const path = [...start, ...inner];
+    const host = nameOfPath(start);
+    const own = starts.length === 1 ? name : inner.length === 0 ? host : `${name}@${host}`;
+    return {
+      name: own,
+      path,
+      names: [...new Set([own, name, ...(path.length === 0 ? [LOCAL.name] : namesOfPath(path))])],
+      ...(cd === undefined ? {} : { cd }),
+      ...(tmux === undefined ? {} : { tmux }),
+    };
+  });
+}
+
+function ofInventory(inventory: Inventory, name: string): Place {
+  const host = inventory.hosts.get(name);
+  const path = host?.path ?? [{ kind: "ssh", destination: name } as const];
+  return {
+    name,
+    path,
+    names: [...new Set([name, ...(host?.groups ?? []), ...(path.length === 0 ? [LOCAL.name] : namesOfPath(path))])],
+  };
+}
+
+/** Equal paths are one place, known by the names of all. */
+function merge(places: readonly Place[]): Place[] {
+  const byPath = new Map<string, Place>();
+  for (const one of places) {
+    const key = pathKey(one.path);
+    const before = byPath.get(key);
+    byPath.set(key, before === undefined ? one : { ...before, names: [...new Set([...before.names, ...one.names])] });
+  }
+  return [...byPath.values()];
+}
+
+/** Two machines of one name are told apart by what leads to them. */
+function distinctNames(places: readonly Place[]): Place[] {
+  const taken = new Map<string, number>();
+  for (const { name } of places) taken.set(name, (taken.get(name) ?? 0) + 1);
+  const used = new Set<string>();
+  return places.map((one) => {
+    let name = one.name;
+    if ((taken.get(name) ?? 0) > 1)
+      name = one.names.find((other) => !taken.has(other) && !used.has(other) && other.includes(name)) ?? name;
+    for (let at = 2; used.has(name); at++) name = `${one.name}~${at}`;
+    used.add(name);
+    return name === one.name ? one : { ...one, name, names: [...new Set([name, ...one.names])] };
+  });
+}
+
+/** Whether the way to a place leads through a machine that has a name: then the rules of that name hold. */
+function leadsThrough({ path }: Place, { path: through }: Place): boolean {
+  if (through.length === 0) return path.length === 0;
+  return through.length <= path.length && through.every((hop, at) => sameHop(hop, path[at]));
+}
+
+/** Another user on the same host is the same machine. */
+function sameHop(one: Hop, other: Hop | undefined): boolean {
+  if (other === undefined || one.kind !== other.kind) return false;
+  if (one.kind !== "ssh" || other.kind !== "ssh") return pathKey([one]) === pathKey([other]);
+  const [a, b] = [parseDestination(one.destination), parseDestination(other.destination)];
+  return (
+    a.host.toLowerCase() === b.host.toLowerCase() && (a.port === undefined || b.port === undefined || a.port === b.port)
+  );
+}
+
+const LARGEST_LIST = 1024 * 1024;
+
+function readList(path: string, { cwd, home }: PlaceSources): string {
+  const full = resolve(cwd, home === undefined ? path : path.replace(/^~(?=\/)/, home));
+  const problem = (why: string, cause?: unknown) =>
+    new BuddyError("usage", `--on @${path}: ${why}`, {
+      hint: "Name a file with one name or host a line.",
+      ...(cause === undefined ? {} : { cause }),
+    });
+  if (path === "") throw problem("the name of the file is missing");
+  try {
+    const stat = statSync(full);
+    if (!stat.isFile() && !stat.isFIFO() && !stat.isCharacterDevice()) throw problem("it is not a file");
+    if (stat.size > LARGEST_LIST) throw problem("it is too large for a list of machines");
+    const text = readFileSync(full, "utf8");
+    if (text.includes("\0")) throw problem("it is not a text file");
+    return text.replace(/^\uFEFF/, "");
+  } catch (error) {
+    throw error instanceof BuddyError ? error : problem(fileError(error), error);
+  }
+}
+
+function inGroup(trail: readonly string[], problem: BuddyError | string): BuddyError {
+  const error = typeof problem === "string" ? new BuddyError("config", problem) : problem;
+  const group = trail.at(-1);
+  if (group === undefined) return error;
+  return new BuddyError("config", `the group ${group} cannot be used: ${error.message}`, {
+    hint: error.hint,
+    cause: error,
+  });
+}
+
+/** A few names that resemble what was written, the closest first. */
+function nearest(word: string, known: readonly string[]): string[] {
+  const near: string[] = [];
+  for (let left = [...known]; near.length < 3;) {
+    const next = closestMatch(word, left);
+    if (next === undefined) break;
+    near.push(next);
+    left = left.filter((name) => name !== next);
+  }
+  return near;
+}

@@ -1,0 +1,107 @@
+/** What ~/.ssh/config knows: the hosts it names, and what ssh itself makes of a destination. */
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { BuddyError } from "../../lib/errors.ts";
+import { startChild } from "../../lib/start-child.ts";
+import { parseDestination } from "../connection/ssh-destination.ts";
+
+export interface SshHosts {
+  /** Names that can be connected to as they are. */
+  readonly names: readonly string[];
+  /** Of `Host web*`, but not of `Host *`, which says nothing about a name. */
+  readonly patterns: readonly string[];
+}
+
+const MOST_FILES = 100;
+
+/** From the `Host` lines of ~/.ssh/config and the files it includes: quickly, without ssh and without the network. */
+export function sshHosts(home: string | undefined = process.env["HOME"]): SshHosts {
+  const names = new Set<string>();
+  const patterns = new Set<string>();
+  const seen = new Set<string>();
+  const read = (path: string): void => {
+    if (home === undefined || seen.has(path) || seen.size >= MOST_FILES) return;
+    seen.add(path);
+    let text: string;
+    try {
+      text = readFileSync(path, "utf8");
+    } catch {
+      return; // no such file: no hosts
+    }
+    for (const line of text.split("\n")) {
+      const [, keyword = "", rest = ""] = /^\s*(\w+)(?:\s+|\s*=\s*)(.*?)\s*$/.exec(line) ?? [];
+      const found = rest.match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
+      if (/^host$/i.test(keyword))
+        for (const word of found) {
+          if (!/[*?!]/.test(word)) names.add(word);
+          else if (!word.startsWith("!") && word !== "*") patterns.add(word);
+        }
+      if (/^include$/i.test(keyword)) for (const word of found) for (const file of included(word, home)) read(file);
+    }
+  };
+  if (home !== undefined) read(join(home, ".ssh/config"));
+  return { names: [...names], patterns: [...patterns] };
+}
+
+function included(pattern: string, home: string): string[] {
+  const path = resolve(join(home, ".ssh"), pattern.replace(/^~(?=\/)/, home));
+  if (!/[*?[]/.test(path)) return [path];
+  return [...new Bun.Glob(path.slice(1)).scanSync({ cwd: "/", absolute: true, dot: true })].sort();
+}
+
+/** Where a destination leads once ~/.ssh/config was applied, `Match` and `Include` too. */
+export interface ResolvedSsh {
+  readonly host: string;
+  readonly user: string;
+  readonly port: number;
+  /** The jump hosts, as ssh writes them. */
+  readonly jump?: string;
+}
+
+const ANSWER_MS = 10_000;
+
+/** Asks `ssh -G`, which connects to nothing. */
+export async function resolvedSsh(destination: string, signal?: AbortSignal): Promise<ResolvedSsh> {
+  const { user, host, port } = parseDestination(destination);
+  const flags = [...(user === undefined ? [] : ["-l", user]), ...(port === undefined ? [] : ["-p", String(port)])];
+  const problem = (why: string, cause?: unknown) =>
+    new BuddyError("target", `ssh -G ${host} failed: ${why}`, {
+      hint: "Check ~/.ssh/config; the message names the line.",
+      ...(cause === undefined ? {} : { cause }),
+    });
+  let child;
+  try {
+    child = startChild(["ssh", "-G", ...flags, "--", host], {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      detached: true,
+      timeout: ANSWER_MS,
+    });
+  } catch (error) {
+    throw problem((error as NodeJS.ErrnoException).code === "ENOENT" ? "ssh is not installed" : String(error), error);
+  }
+  const stop = () => child.kill();
+  signal?.addEventListener("abort", stop, { once: true });
+  const [text, said, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  signal?.removeEventListener("abort", stop);
+  signal?.throwIfAborted();
+  if (code !== 0) throw problem(said.trim().split("\n").at(-1) || `exit code ${code}`);
+  const values = new Map(
+    text.split("\n").map((line) => {
+      const at = line.indexOf(" ");
+      return [line.slice(0, at), line.slice(at + 1)] as const;
+    }),
+  );
+  const jump = values.get("proxyjump");
+  return {
+    host: values.get("hostname") ?? host,
+    user: values.get("user") ?? user ?? "",
+    port: Number(values.get("port") ?? port ?? 22),
+    ...(jump === undefined || jump === "none" ? {} : { jump }),
+  };
+}

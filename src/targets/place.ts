@@ -1,0 +1,88 @@
+/** A place to work: the hops that lead to it from this machine, and every name it is known by. */
+import { parseDestination } from "./connection/ssh-destination.ts";
+import { quoteAll } from "./quote.ts";
+
+export interface Place {
+  /** What people call it, once among the places of a run: "web1", "pg", "local". */
+  readonly name: string;
+  /** From this machine to the innermost; none = this machine. */
+  readonly path: readonly Hop[];
+  readonly cd?: string;
+  readonly tmux?: PlaceTmux;
+  /** Its own name first, then target names, groups and the ssh destinations as written: what rules are matched with. */
+  readonly names: readonly string[];
+}
+
+export type Hop =
+  | { readonly kind: "ssh"; readonly destination: string }
+  | { readonly kind: "container"; readonly name: string }
+  /** Any command that starts a program with piped stdio; `attach` is its form for a terminal. */
+  | { readonly kind: "via"; readonly argv: readonly string[]; readonly attach?: readonly string[] };
+
+export interface PlaceTmux {
+  readonly mode: "required" | "never";
+  readonly session?: string;
+}
+
+export const LOCAL: Place = { name: "local", path: [], names: ["local"] };
+
+/** What --ssh and --container name. */
+export function placeOf({ ssh, container }: { ssh?: string | undefined; container?: string | undefined }): Place {
+  const path: Hop[] = [];
+  if (ssh !== undefined) path.push({ kind: "ssh", destination: ssh });
+  if (container !== undefined) path.push({ kind: "container", name: container });
+  return path.length === 0 ? LOCAL : { name: nameOfPath(path), path, names: namesOfPath(path) };
+}
+
+export function isLocal({ path }: Pick<Place, "path">): boolean {
+  return path.length === 0;
+}
+
+/** "local", "ssh deploy@web1", "container api on ssh web1", "kubectl exec -i api -- on ssh web1": the innermost first. */
+export function labelOfPath(path: readonly Hop[]): string {
+  return path.length === 0 ? "local" : path.toReversed().map(labelOfHop).join(" on ");
+}
+
+export function labelOfHop(hop: Hop): string {
+  switch (hop.kind) {
+    case "ssh":
+      return `ssh ${hop.destination}`;
+    case "container":
+      return `container ${hop.name}`;
+    case "via":
+      return quoteAll(hop.argv);
+  }
+}
+
+/** Two places are one when this is equal: how they are called, and where work begins there, does not matter. */
+export function pathKey(path: readonly Hop[]): string {
+  return JSON.stringify(
+    path.map((hop) => (hop.kind === "via" ? hop.argv : hop.kind === "ssh" ? `s ${hop.destination}` : `c ${hop.name}`)),
+  );
+}
+
+/** "web1", "api", "api@web1", "kubectl": short, for a place without a name of its own. */
+export function nameOfPath(path: readonly Hop[]): string {
+  const [first, ...more] = path.toReversed().map(shortName);
+  return first === undefined ? LOCAL.name : [first, ...more].join("@");
+}
+
+/** The names that follow from the path alone: each hop's own, and the ssh destination as written. */
+export function namesOfPath(path: readonly Hop[]): string[] {
+  const own = path.toReversed().flatMap((hop) => {
+    if (hop.kind === "via") return [];
+    return hop.kind === "container" ? [hop.name] : [shortName(hop), parseDestination(hop.destination).text];
+  });
+  return [...new Set([nameOfPath(path), ...own])];
+}
+
+function shortName(hop: Hop): string {
+  switch (hop.kind) {
+    case "ssh":
+      return parseDestination(hop.destination).host;
+    case "container":
+      return hop.name;
+    case "via":
+      return hop.argv[0]?.split("/").at(-1) ?? "via";
+  }
+}

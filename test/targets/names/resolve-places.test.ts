@@ -1,0 +1,189 @@
+/** From words of an operator to places: names, groups, globs, ranges, lists and files. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  knownNames,
+  type NamedTarget,
+  type PlaceSources,
+  resolvePlaces,
+  withKnownNames,
+} from "../../../src/targets/names/resolve-places.ts";
+import { labelOfPath, placeOf } from "../../../src/targets/place.ts";
+
+const home = mkdtempSync(join(tmpdir(), "buddy-names-"));
+mkdirSync(join(home, ".ssh"));
+writeFileSync(
+  join(home, ".ssh/config"),
+  "Include extra\nHost web1 web2\n  User deploy\nHost db-*\n  User pg\nHost *\n  ServerAliveInterval 5\n",
+);
+writeFileSync(join(home, ".ssh/extra"), 'Host "jump" !bad\n  Port 2222\n');
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const TARGETS: Record<string, NamedTarget> = {
+  web: { ssh: ["web1", "deploy@web[2-3]"] },
+  pg: { ssh: ["db1"], inner: [{ kind: "container", name: "postgres" }], cd: "/var/lib" },
+  api: { inner: [{ kind: "via", argv: ["kubectl", "exec", "-i", "api", "--"] }] },
+  site: { cd: "/srv/site" },
+  prod: { include: ["web", "pg", "api"] },
+  all: { include: ["prod", "jump"] },
+};
+
+function sources(more: Partial<PlaceSources> = {}): PlaceSources {
+  return { targets: TARGETS, home, cwd: home, ...more };
+}
+
+async function names(what: string, more?: Partial<PlaceSources>): Promise<string[]> {
+  return (await resolvePlaces(what, sources(more))).map(({ name }) => name);
+}
+
+async function problem(what: string, more?: Partial<PlaceSources>): Promise<{ code: string; text: string }> {
+  const error = await resolvePlaces(what, sources(more)).then(
+    (found) => ({ code: "none", message: JSON.stringify(found), hint: "" }),
+    (thrown: { code: string; message: string; hint?: string }) => thrown,
+  );
+  return { code: error.code, text: `${error.message}\n${error.hint ?? ""}` };
+}
+
+describe("what is written, and the machines meant", () => {
+  test.each([
+    ["pg", ["pg"]],
+    ["web", ["web1", "web2", "web3"]],
+    ["prod", ["web1", "web2", "web3", "pg", "api"]],
+    ["all", ["web1", "web2", "web3", "pg", "api", "jump"]],
+    ["web1", ["web1"]],
+    ["root@web1", ["web1"]],
+    ["db-7", ["db-7"]],
+    ["local", ["local"]],
+    ["site", ["site"]],
+    ["p*", ["pg", "web1", "web2", "web3", "api"]],
+    ["db-[1-2],web[1-2]*", ["db-1", "db-2", "web1", "web2"]],
+    ["web?", ["web1", "web2"]],
+    ["web[1-2]", ["web1", "web2"]],
+    ["db-[08-10]", ["db-08", "db-09", "db-10"]],
+    ["db-[1,3][a-b]", ["db-1a", "db-1b", "db-3a", "db-3b"]],
+    ["pg, jump,pg", ["pg", "jump"]],
+  ])("%s", async (what, expected) => expect(await names(what)).toEqual(expected));
+
+  test("one machine under two names is one place, known by both", async () => {
+    const places = await resolvePlaces("web1,web", sources());
+    expect(places.map(({ name }) => name)).toEqual(["web1", "web2", "web3"]);
+    expect(places[0]?.names).toEqual(expect.arrayContaining(["web1", "web", "prod", "all"]));
+  });
+
+  test("another user or path to a machine is another place with a name of its own", async () => {
+    expect(await names("web1,root@web1")).toEqual(["web1", "root@web1"]);
+  });
+
+  test("the path leads inwards, and the label shows all of it", async () => {
+    const [pg] = await resolvePlaces("pg", sources());
+    expect(labelOfPath(pg?.path ?? [])).toBe("container postgres on ssh db1");
+    expect(pg).toMatchObject({ cd: "/var/lib" });
+  });
+});
+
+describe("lists", () => {
+  test("a file names one machine a line; what is not a name is an ssh destination", async () => {
+    writeFileSync(join(home, "hosts"), "\uFEFF# fleet\r\nweb1\r\n\n10.0.0.[1-2]  # two\npg\nroot@[::1]:2222\n");
+    expect(await names("@hosts")).toEqual(["web1", "10.0.0.1", "10.0.0.2", "pg", "::1"]);
+    expect(await names("@~/hosts,jump")).toHaveLength(6);
+  });
+
+  test.each([["-"], ["@-"]])("%s reads standard input where it is free", async (what) => {
+    expect(await names(what, { stdin: () => Promise.resolve("web1\nweb2\n") })).toEqual(["web1", "web2"]);
+    expect((await problem(what)).code).toBe("usage");
+  });
+
+  test.each([
+    ["@missing", /does not exist/],
+    ["@empty", /names no machine/],
+    ["@.", /not a file/],
+    ["@", /name of the file is missing/],
+    ["@wrong", /wrong line 2: .*more than one name/],
+    ["@nested", /nested line 1: .*another list/],
+    ["@option", /option line 1: .*dash/],
+    ["@binary", /not a text file/],
+  ])("%s is refused", async (what, why) => {
+    writeFileSync(join(home, "empty"), "# nothing\n\n");
+    writeFileSync(join(home, "wrong"), "web1\nweb1 web2\n");
+    writeFileSync(join(home, "nested"), "@hosts\n");
+    writeFileSync(join(home, "option"), "-oProxyCommand=x\n");
+    writeFileSync(join(home, "binary"), "web1\0");
+    const { code, text } = await problem(what);
+    expect(code).toBe("usage");
+    expect(text).toMatch(why);
+  });
+});
+
+describe("mistakes", () => {
+  test.each([
+    ["prdo", /prod/],
+    ["wbe1", /web1/],
+    ["web9", /web1/],
+    ["zzzzzz", /buddy targets/],
+    ["pgg*", /pg/],
+    ["web[3-1]", /larger/],
+    ["web[1-", /bracket/],
+    ["web1]", /bracket/],
+    ["web[]", /empty/],
+    ["web[a-]", /"a-"/],
+    ["web[1-99999]", /99999 machines/],
+    ["web[1-100][1-100]", /10000 machines/],
+    ["web[1-99999999999999999999]", /too long/],
+    ["", /--on needs/],
+    [" , ", /--on needs/],
+    ["root@nowhere", /nowhere/],
+    ["__proto__", /__proto__/],
+  ])("%p names what is wrong", async (what, why) => {
+    const { code, text } = await problem(what);
+    expect(code).toBe("usage");
+    expect(text).toMatch(why);
+  });
+
+  test("groups that include each other, are empty, or name what does not exist", async () => {
+    const targets = {
+      a: { include: ["b"] },
+      b: { include: ["c"] },
+      c: { include: ["a"] },
+      none: { include: [] },
+      bad: { include: ["nothing"] },
+      file: { include: ["@hosts"] },
+    };
+    expect((await problem("a", { targets })).text).toContain("a → b → c → a");
+    expect(await problem("none", { targets })).toMatchObject({
+      code: "config",
+      text: expect.stringContaining("empty"),
+    });
+    expect((await problem("bad", { targets })).text).toContain('"nothing"');
+    expect((await problem("file", { targets })).code).toBe("config");
+  });
+
+  test("a glob in a group does not include the group itself", async () => {
+    expect(await names("db", { targets: { db: { include: ["db*"] }, db1: { ssh: ["x"] } } })).toEqual(["db1"]);
+  });
+});
+
+describe("no second name goes around a rule", () => {
+  test.each([
+    [{ ssh: "web1" }, ["web", "prod", "all"]],
+    [{ ssh: "root@WEB1" }, ["web", "prod", "all"]],
+    [{ ssh: "web1", container: "any" }, ["web", "prod", "all"]],
+    [{ ssh: "db1", container: "postgres" }, ["pg", "prod", "all"]],
+    [{ ssh: "db1" }, []],
+    [{}, ["site"]],
+  ])("%j has the names of targets and groups that lead to it", async (written, expected) => {
+    const { names: known } = await withKnownNames(placeOf(written), sources());
+    const groups = known.filter((name) => Object.hasOwn(TARGETS, name));
+    expect(groups.toSorted()).toEqual(expected.toSorted());
+  });
+
+  test("a group that cannot be read may hold any machine", async () => {
+    const place = await withKnownNames(placeOf({ ssh: "x" }), sources({ targets: { bad: { include: ["nothing"] } } }));
+    expect(place.names).toContain("bad");
+  });
+});
+
+test("the names that can be listed at once", () => {
+  expect(knownNames(sources())).toEqual(["local", ...Object.keys(TARGETS), "jump", "web1", "web2"]);
+});
