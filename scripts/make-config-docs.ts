@@ -1,7 +1,14 @@
 /** Writes docs/configuration.md from the table of settings: `bun scripts/make-config-docs.ts`. */
 import { join } from "node:path";
 import { CONFIG_TEMPLATE } from "../src/config/create.ts";
-import { MCP_SETTINGS, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS, TARGET_SETTINGS } from "../src/config/schema.ts";
+import {
+  HOOK_SETTINGS,
+  MCP_SETTINGS,
+  PROFILE_SETTINGS,
+  RULE_SETTINGS,
+  SETTINGS,
+  TARGET_SETTINGS,
+} from "../src/config/schema.ts";
 import type { Setting } from "../src/config/setting.ts";
 
 type Table = Readonly<Record<string, Setting<unknown>>>;
@@ -12,7 +19,9 @@ const SECTIONS: Readonly<Record<keyof typeof SETTINGS, string>> = {
   safety:
     "What happens to commands that are nearly always a mistake: `block`, `ask` or `off`. A guardrail, not a boundary.",
   privacy: "What the model gets to see of secrets ([how it works](security.md#secrets)).",
-  limits: "Characters of a tool's result that the model gets. What is cut out can be read afterwards.",
+  limits:
+    "Characters of a tool's result that the model gets (what is cut out can be read afterwards), and budgets: at 80 % buddy warns; at the limit the REPL asks and `exec` ends with exit code 1.",
+  audit: "The record of decisions and effects ([what it holds](audit.md)).",
   tmux: "Where the shared pane lives.",
   fleet: "Many machines at once, and where their names come from.",
   network: "Time-outs and retries.",
@@ -57,10 +66,10 @@ loosen them, it must be trusted. Every value is compared with yours:
   get shorter or narrower;
 - switches, levels and numbers may only become stricter: tools off, questions on, \`shell_auto_approve\` and
   \`[safety]\` towards \`none\` and \`block\`, fewer turns, panes and sessions;
-- \`[display]\`, \`[limits]\`, time-outs and sampling are free, and \`agent.model\` may choose one of your profiles.
+- \`[display]\`, \`[limits]\` in characters, time-outs and sampling are free, and \`agent.model\` may choose one of your profiles.
 
 Everything else needs trust whatever it says: \`system_prompt\`, \`agent.name\`, \`tmux.socket\`, every profile below
-\`[models]\`, \`[[model_rules]]\`, every server below \`[mcp]\`, every target below
+\`[models]\`, \`[[model_rules]]\`, \`[[hooks]]\`, every server below \`[mcp]\`, every target below
 \`[targets]\`, \`fleet.inventory\`. On a terminal buddy shows these settings and asks; the answer is remembered in
 \`~/.config/buddy/trust.json\` for this content of this file, and you will be asked again if it changes. Without a
 terminal they are ignored with a warning. \`--config ./buddy.toml\` uses the file for one run, instead of yours.
@@ -110,6 +119,12 @@ What buddy should know of models that its catalog does not, or knows otherwise; 
 \`contains\` in each. Asked in order, before the catalog.
 
 ${rows(RULE_SETTINGS).join("\n")}
+
+### \`[[hooks]]\`
+
+Programs of yours that hear of what happens, and may object before a tool runs.
+
+${rows(HOOK_SETTINGS).join("\n")}
 
 ## Environment
 

@@ -13,7 +13,8 @@ const RULES: Record<string, { values: readonly string[]; types?: readonly string
   auth: { values: ["lib"] },
   demo: { values: ["lib", "model"] },
   tools: { values: ["lib", "targets"], types: ["policy"] },
-  agent: { values: ["lib", "model", "tools", "policy"], types: ["targets"] },
+  agent: { values: ["lib", "model", "tools", "policy"], types: ["targets", "audit"] },
+  audit: { values: ["lib"] },
   session: { values: ["lib", "agent/events.ts"], types: ["agent", "model"] },
   ui: {
     values: ["lib", "agent/events.ts", "policy/terminal-text.ts"],

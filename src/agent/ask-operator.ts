@@ -48,6 +48,7 @@ export async function decide(
     });
   const look = place && (() => place.look());
   const decision = await parts.approvals.decide(asked, call.context.signal, publish, look);
+  call.answered?.(asked, decision);
   call.publish({
     type: "approval_answered",
     approval: id,

@@ -1,5 +1,5 @@
 /** What it takes to decide on a call, and what comes of it: it runs, or the model gets a result that says why not. */
-import type { Approvals, Decision } from "../policy/approvals.ts";
+import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import type { UrlRules } from "../policy/urls.ts";
@@ -44,6 +44,8 @@ export interface PermitCall {
   /** Before the tool looks at a file: what is in it decides how its text is masked. */
   expect(output: OutputKind): void;
   publish(body: AgentEventBody): void;
+  /** A question about it was settled. */
+  answered?(request: ApprovalRequest, decision: Decision): void;
 }
 
 export type Permission =
@@ -53,6 +55,8 @@ export type Permission =
       readonly input: unknown;
       readonly note?: string;
       readonly path?: string;
+      /** What a write changes. */
+      readonly diff?: string;
       /** Nobody was asked, because the policy proved that the text only reads. */
       readonly unasked?: Unasked;
       /** The directory it was approved for. */

@@ -252,7 +252,7 @@ async function permitWrite(
   if (prepared?.kind === "failed") return { kind: "result", result: prepared.result };
   const diff = parts.privacy.maskKnown(prepared?.diff ?? "");
   if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
-  const run: Permission = { kind: "run", input, path: resolved.path, output };
+  const run: Permission = { kind: "run", input, path: resolved.path, diff, output };
   if (!parts.confirm.shell && verdict.kind === "allow") return run;
   const action = `write ${resolved.path}`;
   const decision = await decide(parts, call, target, {

@@ -18,6 +18,7 @@ import {
 } from "../tools/tool.ts";
 import { parseArguments, type Registry } from "../tools/registry.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
+import { CallRecord, type Recorder } from "./call-record.ts";
 import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
 import type { AgentEventBody } from "./events.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
@@ -27,6 +28,8 @@ export interface CallParts extends Omit<PermitParts, "prompts"> {
   facts(): TargetFacts;
   /** [limits]; 0 = scale with the model's context. */
   readonly limits: Readonly<Record<BudgetKind, number>>;
+  /** Keeps the record of decisions and effects. */
+  readonly recorder?: Recorder | undefined;
 }
 
 export interface BatchContext {
@@ -189,6 +192,8 @@ export class CallRunner {
       dryRun: this.#parts.dryRun,
       seesImages: batch.seesImages,
     };
+    const { intent } = ready;
+    const record = new CallRecord(this.#parts.recorder, { tool: tool.name, call: call.id, intent }, target);
     const wanted: PermitCall = {
       ...ready,
       call: call.id,
@@ -197,12 +202,16 @@ export class CallRunner {
       expect: (output) => printing.expect(output),
       reveal: (given) => withValues(tool, given, (text) => privacy.reveal(text)),
       publish: batch.publish,
+      answered: (request, decision) => record.answered(request, decision),
     };
+    let began: number | undefined;
     try {
       const { permit } = await import("./permit.ts");
       const parts = { ...this.#parts, prompts: this.#prompts, target };
       const permission = await permit(parts, wanted);
       traceDecision(call, ready.intent.title, permission);
+      const unrecorded = await record.permitted(permission);
+      if (unrecorded !== undefined) return refusedWithoutRecord(unrecorded);
       if (permission.kind === "result") {
         if (permission.nobody !== undefined) this.#unapproved.push(permission.nobody);
         return batch.signal.aborted ? cancelled(batch.signal) : permission.result;
@@ -214,7 +223,7 @@ export class CallRunner {
         if (refused?.nobody !== undefined) this.#unapproved.push(refused.nobody);
         return refused === undefined;
       };
-      const started = performance.now();
+      began = performance.now();
       const result = await orCancelled(
         tool.run(permission.input, {
           ...context,
@@ -227,7 +236,8 @@ export class CallRunner {
         }),
         batch.signal,
       );
-      clock.ms = performance.now() - started;
+      clock.ms = performance.now() - began;
+      await record.finished(result, clock.ms);
       for (const [stream, text] of printing.rest()) publish(stream, text);
       this.#remember(permission.input, result, permission.output);
       if (batch.signal.aborted) return cancelled(batch.signal);
@@ -236,6 +246,7 @@ export class CallRunner {
         ? bounded
         : { display: textOf(bounded.result), ...bounded, result: withNote(bounded.result, permission.note) };
     } catch (error) {
+      if (began !== undefined) await record.finished({ outcome: "failed" }, performance.now() - began);
       if (batch.signal.aborted) return cancelled(batch.signal);
       return { ok: false, outcome: "failed", result: `error: ${inWords(error)}` };
     }
@@ -332,6 +343,15 @@ function within(result: ToolResult, budget: number): ToolResult {
   const text = typeof result.result === "string" ? result.result : (JSON.stringify(result.result) ?? "");
   if (text.length <= (typeof result.result === "string" ? room : 2 * room)) return result;
   return { ...result, result: boundText(text, budget, () => "ask for less at once") };
+}
+
+function refusedWithoutRecord(why: string): ToolResult {
+  return {
+    ok: false,
+    outcome: "denied",
+    result: `Not allowed: ${why}, and [audit] required = true allows no change without it. Continue with read-only work.`,
+    display: `Not allowed: ${why}`,
+  };
 }
 
 function inWords(error: unknown): string {

@@ -84,6 +84,13 @@ export function operatorCommand(
       config.privacy.mask_output,
     );
     privacy.storing = output;
+    const shown = privacy.mask(command, { from: "prompt" });
+    const about = { tool: "you", call, action: shown, cwd: target.shell.cwd };
+    const decision =
+      verdict.kind === "deny"
+        ? ({ verdict: "block", decision: "denied", by: "policy", why: verdict.why } as const)
+        : ({ verdict: "allow", decision: "approved", by: "operator" } as const);
+    await run.recorder.add({ kind: "decision", ...about, ...decision }, target);
     if (verdict.kind === "deny")
       throw new BuddyError("usage", `not allowed: ${verdict.why}`, {
         hint: verdict.instead ?? "[safety] and shell_denylist in buddy.toml decide this; use a shell of your own",
@@ -96,6 +103,7 @@ export function operatorCommand(
       keep: budget,
       onOutput: ({ stream, text }) => publish({ type: "tool_output", call, stream, text }),
     });
+    const ms = Math.round(performance.now() - started);
     const ended = outcomeText(result, {
       waitMs: 0,
       shell: target.shell.kind,
@@ -104,14 +112,18 @@ export function operatorCommand(
       mask: (text, { start = false, end = false } = {}) =>
         privacy.mask(text, { from: `!${command}`, output, cutStart: start, cutEnd: end }),
     });
+    const { outcome, exitCode } = ended;
+    const code = exitCode === undefined ? {} : { exit_code: exitCode };
+    // It has happened: that this cannot be written down is reported, and changes nothing.
+    await run.recorder.add({ kind: "effect", ...about, outcome, ...code, ms }, target).catch(() => undefined);
     publish({
       type: "tool_finished",
       call,
       tool: "you",
       ok: ended.ok,
-      outcome: ended.outcome,
-      ...(ended.exitCode === undefined ? {} : { exit_code: ended.exitCode }),
-      ms: Math.round(performance.now() - started),
+      outcome,
+      ...code,
+      ms,
       result: JSON.stringify({ result: ended.result }),
       ...(ended.display === undefined ? {} : { display: ended.display }),
       ...(ended.outputId === undefined ? {} : { output_id: ended.outputId }),

@@ -1,4 +1,5 @@
 /** The tools of a run, and what decides on their calls: policy, approvals and target joined. */
+import type { Recorder } from "../agent/call-record.ts";
 import { CallRunner } from "../agent/tool-calls.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { formatDuration } from "../lib/durations.ts";
@@ -48,13 +49,14 @@ export interface CallRunnerParts {
   readonly target: LazyTarget;
   readonly approvals: Approvals;
   readonly privacy: Privacy;
+  readonly recorder: Recorder;
   readonly dryRun: boolean;
   /** The target is this machine: buddy's own files are on it. */
   readonly local: boolean;
 }
 
 export function callRunner(parts: CallRunnerParts): CallRunner {
-  const { loaded, registry, target, approvals, privacy, dryRun, local } = parts;
+  const { loaded, registry, target, approvals, privacy, recorder, dryRun, local } = parts;
   const { config } = loaded;
   const { fetch_confirm: fetch } = config.tools;
   let judgeWrite: WriteJudge | undefined;
@@ -63,6 +65,7 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     facts: () => target.facts(),
     limits: config.limits,
     approvals,
+    recorder,
     target: () => target.get(),
     judgeShell: async (command, cwd) => {
       const { judgeShell } = await import("../policy/shell/judge.ts");

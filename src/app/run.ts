@@ -22,6 +22,7 @@ import { isLocal, type Place } from "../targets/place.ts";
 import { LazyTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
 import { chosenPlace } from "./places.ts";
+import { RunRecorder } from "./recorder.ts";
 import { RunSessions } from "./run-sessions.ts";
 import { callRunner, toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
@@ -98,6 +99,8 @@ export class Run implements AsyncDisposable {
   readonly target: LazyTarget;
   readonly calls: CallRunner;
   readonly secrets: Secrets;
+  /** The record of decisions and effects. */
+  readonly recorder: RunRecorder;
   /** AGENTS.md files in the prompt, for /status. */
   readonly operatorFiles: readonly OperatorFile[];
   /** Said of a resumed session: damaged lines, another target or model than before. */
@@ -129,10 +132,18 @@ export class Run implements AsyncDisposable {
       onNotice: (notice) => this.#onNotice(notice),
       onOpen: () => this.agent.introduce(),
     });
-    const { target, approvals } = this;
+    this.recorder = new RunRecorder({
+      settings: config.audit,
+      record: options.record !== false,
+      stateDirectory: stateDirectory(loaded.env),
+      session: () => sessions.id,
+      redact: secrets.redact,
+      problem: options.problem,
+    });
+    const { target, approvals, recorder } = this;
     const registry = (this.registry = toolRegistry(loaded));
     const { privacy } = secrets;
-    this.calls = callRunner({ loaded, registry, target, approvals, privacy, dryRun: globals.dryRun, local });
+    this.calls = callRunner({ loaded, registry, target, approvals, privacy, recorder, dryRun: globals.dryRun, local });
     this.agent = new Agent({
       client,
       registry,
@@ -232,6 +243,7 @@ export class Run implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.recorder.close();
     await Promise.all([this.target[Symbol.asyncDispose](), this.#sessions.close(), this.secrets.settled()]);
     const { client } = this.agent;
     if (Symbol.asyncDispose in client) await (client as unknown as AsyncDisposable)[Symbol.asyncDispose]();

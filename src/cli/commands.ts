@@ -21,6 +21,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "list, export or remove saved sessions",
     load: async () => widen((await import("./commands/sessions/command.ts")).command),
   },
+  audit: {
+    summary: "the record of decisions and effects, and whether it is whole",
+    load: async () => widen((await import("./commands/audit/command.ts")).command),
+  },
   login: {
     summary: 'sign in, for profiles with auth = "login"',
     load: async () => widen((await import("./commands/login/command.ts")).command),

@@ -9,7 +9,16 @@ import { buddyVariable, type ConfigFile, findConfigFiles, type Place } from "./f
 import { describeOrigin, type Origin, shownPath } from "./origin.ts";
 import { buddyPaths, type Env } from "./paths.ts";
 import { type FileSettings, type FoundValue, readSettings } from "./read-settings.ts";
-import { type Config, type ModelRule, NAMED_SETTINGS, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
+import {
+  type Config,
+  HOOK_SETTINGS,
+  type HookSettings,
+  type ModelRule,
+  NAMED_SETTINGS,
+  PROFILE_SETTINGS,
+  RULE_SETTINGS,
+  SETTINGS,
+} from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import { words } from "../lib/text.ts";
 import { parseToml } from "./toml.ts";
@@ -181,6 +190,7 @@ class Layers {
   readonly #profiles = new Map<string, ReadonlyMap<string, FoundValue>>();
   readonly #rules: ReadonlyMap<string, FoundValue>[] = [];
   readonly #named = new Map<string, ReadonlyMap<string, FoundValue>>();
+  readonly #hooks: ReadonlyMap<string, FoundValue>[] = [];
   readonly #keyVariables = new Set<string>();
   readonly #profileOfFile: string;
 
@@ -190,6 +200,7 @@ class Layers {
       for (const [name, profile] of settings.profiles) this.#addProfile(path, name, profile);
       this.#rules.unshift(...settings.rules);
       for (const [name, table] of settings.named) this.#addNamed(path, name, table);
+      this.#hooks.push(...settings.hooks);
     }
     const chosen = this.#values.get("agent.model");
     this.#profileOfFile = typeof chosen === "string" ? chosen : SETTINGS.agent.model.fallback;
@@ -224,7 +235,8 @@ class Layers {
     const own = [...this.#profiles].map(([name, found]) => [name, tableOf(PROFILE_SETTINGS, found)] as const);
     const models = Object.fromEntries([...Object.entries(BUILT_IN_PROFILES), ...own]);
     const rules = this.#rules.map((found) => tableOf(RULE_SETTINGS, found) as ModelRule);
-    const config = { ...sections, ...this.#namedTables(), models, model_rules: rules } as unknown as Config;
+    const hooks = this.#hooks.map((found) => tableOf(HOOK_SETTINGS, found) as HookSettings);
+    const config = { ...sections, ...this.#namedTables(), models, model_rules: rules, hooks } as unknown as Config;
     return {
       config,
       origins: this.#origins,

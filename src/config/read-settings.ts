@@ -1,7 +1,7 @@
 /** What a configuration file says: values checked against the table of settings, each with its line. */
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { NAMED_SETTINGS, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
+import { HOOK_SETTINGS, NAMED_SETTINGS, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import type { TomlFile } from "./toml.ts";
 
@@ -18,6 +18,7 @@ export interface FileSettings {
   readonly rules: Map<string, FoundValue>[];
   /** By "section.name" ("mcp.grafana"), then key. */
   readonly named: Map<string, Map<string, FoundValue>>;
+  readonly hooks: Map<string, FoundValue>[];
   readonly warnings: readonly string[];
 }
 
@@ -30,6 +31,7 @@ export function readSettings(toml: TomlFile, file: string): FileSettings {
   for (const [section, table] of Object.entries(toml.data)) {
     if (section === "models" || section === "model") reader.readProfiles(section, table);
     else if (section === "model_rules") reader.readRules(table);
+    else if (section === "hooks") reader.readHooks(table);
     else if (section === "api") reader.readSingleProfile(table);
     else if (Object.hasOwn(NAMED_SETTINGS, section)) reader.readNamed(section as keyof typeof NAMED_SETTINGS, table);
     else if (Object.hasOwn(SETTINGS, section)) {
@@ -48,6 +50,7 @@ class SettingsReader implements FileSettings {
   readonly profiles = new Map<string, Map<string, FoundValue>>();
   readonly rules: Map<string, FoundValue>[] = [];
   readonly named = new Map<string, Map<string, FoundValue>>();
+  readonly hooks: Map<string, FoundValue>[] = [];
   readonly warnings: string[] = [];
   readonly #problems: string[] = [];
   #unknown = 0;
@@ -124,12 +127,7 @@ class SettingsReader implements FileSettings {
   }
 
   readRules(rules: unknown): void {
-    if (!Array.isArray(rules) || !rules.every(isTable)) {
-      this.#problem(["model_rules"], "model_rules must be written as [[model_rules]] tables");
-      return;
-    }
-    for (const [i, rule] of rules.entries()) {
-      const found = this.readTable(["model_rules", i], rule, RULE_SETTINGS);
+    for (const [i, found] of this.#readTables("model_rules", rules, RULE_SETTINGS).entries()) {
       const matches = ["exact", "prefix", "contains"].filter((key) => found.has(key));
       if (matches.length !== 1) {
         this.#problem(["model_rules", i], "a [[model_rules]] table needs exactly one of exact, prefix, contains");
@@ -189,6 +187,21 @@ class SettingsReader implements FileSettings {
         this.#problem([...path, key], `${dotted(path)}.${key} works only with ${program ? "url" : "command"}`);
   }
 
+  readHooks(hooks: unknown): void {
+    for (const [i, found] of this.#readTables("hooks", hooks, HOOK_SETTINGS).entries()) {
+      for (const key of ["on", "command"])
+        if (!found.has(key)) this.#problem(["hooks", i], `a [[hooks]] table needs ${key}`);
+      this.hooks.push(found);
+    }
+  }
+
+  #readTables(section: string, tables: unknown, known: SettingTable): Map<string, FoundValue>[] {
+    if (Array.isArray(tables) && tables.every(isTable))
+      return tables.map((table, i) => this.readTable([section, i], table, known));
+    this.#problem([section], `${section} must be written as [[${section}]] tables`);
+    return [];
+  }
+
   warnUnknownSection(section: string, value: unknown): void {
     const home = Object.entries(SETTINGS).find(([, keys]) => Object.hasOwn(keys, section))?.[0];
     if (!isTable(value) && home !== undefined) {
@@ -199,6 +212,7 @@ class SettingsReader implements FileSettings {
         ...Object.keys(NAMED_SETTINGS),
         "models",
         "model_rules",
+        "hooks",
       ]);
   }
 

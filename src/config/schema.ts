@@ -2,6 +2,7 @@
 import {
   allowDeny,
   alsoReads,
+  amount,
   anyText,
   commandLine,
   commandLines,
@@ -109,6 +110,18 @@ export const SETTINGS = {
     page: limit("of a fetched page"),
     search: limit("of search results"),
     capture: limit("of a captured pane"),
+    cost_session: amount(1_000_000, "USD a session may cost before buddy asks or stops; 0: no limit; also --max-cost"),
+    tokens_turn: wholeNumber(
+      0,
+      1_000_000_000,
+      0,
+      "tokens, sent and received, one prompt may take before buddy asks or stops; 0: no limit",
+    ),
+  },
+  audit: {
+    journal: yesNo(false, "also log each decision and effect on the machine it is about (logger -t buddy)"),
+    required: yesNo(false, "change nothing while the record cannot be written"),
+    rotate_mb: wholeNumber(1, 1024, 16, "size in MB at which the record continues in a new file; none is removed"),
   },
   tmux: {
     socket: textLike(
@@ -288,12 +301,32 @@ export const RULE_SETTINGS = {
   images: optional(yesNo(false, "whether it reads images")),
 } as const satisfies Record<string, Setting<unknown>>;
 
+/** Keys of [[hooks]]: programs of the operator's that hear of what happens, and may object before it does. */
+export const HOOK_SETTINGS = {
+  on: optional(
+    oneOf(
+      ["before-tool", "after-tool", "approval", "session-start", "session-end"],
+      "after-tool",
+      "the event that starts it",
+    ),
+  ),
+  command: commandLine("the program and its arguments, run without a shell; it gets the event as JSON on stdin"),
+  match: textOrTexts("names of tools it is for, with * and ?; all without it"),
+  machine: textOrTexts("names, hosts or labels of machines it is for, with * and ?; all without it"),
+  timeout: duration(10 * SECOND, "when it is ended; before-tool: the call is then denied"),
+} as const satisfies Record<string, Setting<unknown>>;
+
 type Values<T> = { readonly [K in keyof T]: ValueOf<T[K]> };
 
 export type Settings = { readonly [S in keyof typeof SETTINGS]: Values<(typeof SETTINGS)[S]> };
 export type ProfileSettings = Values<typeof PROFILE_SETTINGS>;
 export type ModelRule = Values<typeof RULE_SETTINGS>;
 export type McpSettings = Values<typeof MCP_SETTINGS>;
+/** One [[hooks]] table; `on` and `command` are always set. */
+export type HookSettings = Omit<Values<typeof HOOK_SETTINGS>, "on" | "command"> & {
+  readonly on: NonNullable<ValueOf<(typeof HOOK_SETTINGS)["on"]>>;
+  readonly command: readonly string[];
+};
 
 /** `written`: its keys in the order of the file, which is the order in which places nest. */
 export type TargetSettings = Values<typeof TARGET_SETTINGS> & { readonly written: readonly string[] };
@@ -304,4 +337,5 @@ export interface Config extends Settings {
   readonly models: Readonly<Record<string, ProfileSettings>>;
   readonly model_rules: readonly ModelRule[];
   readonly mcp: Readonly<Record<string, McpSettings>>;
+  readonly hooks: readonly HookSettings[];
 }

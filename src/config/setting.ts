@@ -68,6 +68,12 @@ export function wholeNumber(min: number, max: number, fallback: number, text: st
   return { read, fallback, expects: `a whole number from ${min} to ${max}`, text, show: String };
 }
 
+/** An amount of money in USD; 0 is no limit. */
+export function amount(max: number, text: string): Setting<number> {
+  const read = (raw: unknown) => readNumber(raw, 0, max);
+  return { read, fallback: 0, expects: `an amount in USD from 0 to ${max}`, text, show: String };
+}
+
 export function decimal(min: number, max: number, text: string): Setting<number | undefined> {
   const read = (raw: unknown) => readNumber(raw, min, max);
   return optional({ read, fallback: 0, expects: `a number from ${min} to ${max}`, text, show: String });

@@ -17,7 +17,7 @@ export interface TrustQuestion {
 export type AskTrust = (question: TrustQuestion) => Promise<boolean | undefined>;
 
 export interface WeakSetting {
-  /** "tools.shell_confirm", "models.NAME" for a whole profile, "model_rules" for all of them. */
+  /** "tools.shell_confirm", "models.NAME" for a whole profile, "model_rules" and "hooks" for all of them. */
   readonly key: string;
   readonly shown: string;
   readonly line: number | undefined;
@@ -67,6 +67,13 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
     const line = [...rule.values()][0]?.line;
     weak.push({ key: "model_rules", shown: "[[model_rules]]", line, why: "limits and prices of models would change" });
   }
+  for (const [number, hook] of directory.hooks.entries())
+    weak.push({
+      key: "hooks",
+      shown: `hooks.${number}: ${[...hook].map(([key, found]) => `${key} = ${shownValue(found)}`).join(", ")}`,
+      line: hook.get("command")?.line,
+      why: "a program named by the file would run on this machine, and hear of what you do",
+    });
   return weak;
 }
 
@@ -76,6 +83,7 @@ export function dropSettings(settings: FileSettings, weak: readonly WeakSetting[
     const found = settings.values.get(key);
     if (key === "model_rules") settings.rules.length = 0;
     else if (settings.named.has(key)) settings.named.delete(key);
+    else if (key === "hooks") settings.hooks.length = 0;
     else if (found === undefined) settings.profiles.delete(key.slice("models.".length));
     else if (instead === undefined) settings.values.delete(key);
     else settings.values.set(key, { ...found, value: instead });
@@ -123,6 +131,11 @@ function ordered(why: string, ...strictestFirst: readonly unknown[]): Rule {
 
 function atMost(why: string): Rule {
   return { why, allows: (value, own) => Number(value) <= Number(own) };
+}
+
+/** A limit of which 0 means none. */
+function limited(why: string): Rule {
+  return { why, allows: (value, own) => Number(value) > 0 && (Number(own) === 0 || Number(value) <= Number(own)) };
 }
 
 /** A list of what is denied: entries may be added. */
@@ -197,6 +210,10 @@ const RULES: Readonly<Record<string, Rule>> = {
   "limits.page": free,
   "limits.search": free,
   "limits.capture": free,
+  "limits.cost_session": limited("a session could cost more"),
+  "limits.tokens_turn": limited("one prompt could take more tokens"),
+  "audit.journal": ordered("less would be recorded", true, false),
+  "audit.required": ordered("changes would be made without a record", true, false),
   "tmux.max_sessions": atMost("more tmux sessions could be made"),
   "tmux.max_panes": atMost("more tmux panes could be made"),
   "tmux.idle": free,

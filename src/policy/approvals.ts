@@ -95,7 +95,7 @@ export class Approvals {
       case "always":
         if (request.answer !== undefined) return { kind: "denied", by: "operator" };
         for (const prefix of request.prefixes ?? []) this.#remembered.push({ machine: request.machine, prefix });
-        return { kind: "approved", by: "operator" };
+        return { kind: "approved", by: "operator", always: true };
       case "edit":
         return { kind: "edited", command: answer.command };
       case "no":
@@ -194,7 +194,8 @@ export interface Asker {
 }
 
 export type Decision =
-  | { readonly kind: "approved"; readonly by: "operator" | "mode" | "prefix" }
+  /** `always`: and it is remembered for the session. */
+  | { readonly kind: "approved"; readonly by: "operator" | "mode" | "prefix"; readonly always?: true }
   | { readonly kind: "edited"; readonly command: string }
   | {
       readonly kind: "denied";

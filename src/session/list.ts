@@ -6,7 +6,7 @@ import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
 import { isSessionId } from "./ids.ts";
 import { readEvents } from "./read.ts";
-import type { LineSigner } from "./signature.ts";
+import type { LineSigner } from "../lib/line-signer.ts";
 
 export interface StoredSession {
   readonly id: string;

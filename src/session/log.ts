@@ -17,7 +17,7 @@ import type { AgentEvent } from "../agent/events.ts";
 import { fileError } from "../lib/files.ts";
 import type { SessionLock } from "./session-lock.ts";
 import { prepare } from "./session-directory.ts";
-import { type LineSigner, lineSigner } from "./signature.ts";
+import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
 
 export class SessionLog {
   readonly id: string;

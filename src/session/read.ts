@@ -2,7 +2,7 @@
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { type AgentEvent, EVENT_VERSION } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { type LineSigner, splitLine } from "./signature.ts";
+import { type LineSigner, splitLine } from "../lib/line-signer.ts";
 import { isRecord } from "../lib/values.ts";
 
 export interface ReadReport {

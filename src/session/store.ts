@@ -14,7 +14,7 @@ import { copySecrets, readSecrets, removeSecrets, type StoredSecret } from "./se
 import { prepare, sessionDirectory } from "./session-directory.ts";
 import { readEvents } from "./read.ts";
 import { Replay } from "./replay.ts";
-import { type LineSigner, lineSigner } from "./signature.ts";
+import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
 
 export class SessionStore {
   /** Where new sessions go. */

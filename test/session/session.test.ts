@@ -23,7 +23,7 @@ import { sessionDirectory } from "../../src/session/session-directory.ts";
 import { readEvents } from "../../src/session/read.ts";
 import { Replay } from "../../src/session/replay.ts";
 import { ForeignSession, SessionStore } from "../../src/session/store.ts";
-import { lineSigner } from "../../src/session/signature.ts";
+import { lineSigner } from "../../src/lib/line-signer.ts";
 import { readTranscript } from "../../src/session/transcript.ts";
 import { until } from "../support/until.ts";
 

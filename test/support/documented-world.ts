@@ -5,7 +5,7 @@ import type { Playbook } from "../../src/demo/playbook.ts";
 import { buddyBinary, type Sandbox, sandbox } from "./buddy.ts";
 import { containerTarget } from "./container.ts";
 import { startLoginServer } from "./login-server.ts";
-import { LineSigner, splitLine } from "../../src/session/signature.ts";
+import { LineSigner, splitLine } from "../../src/lib/line-signer.ts";
 import { startModel } from "./model.ts";
 import { Pty } from "./pty.ts";
 import { sshTarget } from "./sshd.ts";

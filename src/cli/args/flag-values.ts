@@ -17,3 +17,10 @@ export function readCount(value: string, flag: string): number {
   if (count < 1) throw new BuddyError("usage", `${flag} must be a whole number from 1, not "${value}"`);
   return count;
 }
+
+/** USD, more than nothing: 0.50, $2. */
+export function readAmount(value: string, flag: string): number {
+  const amount = /^\$?\d{1,7}(\.\d{1,6})?$/.test(value) ? Number(value.replace("$", "")) : 0;
+  if (amount > 0) return amount;
+  throw new BuddyError("usage", `${flag} must be an amount in USD above 0, such as 0.50, not "${value}"`);
+}

@@ -4,6 +4,7 @@ import { type ApproveMode, parseApproveMode } from "../../lib/approve-mode.ts";
 import { DURATION_FORMAT } from "../../lib/durations.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { Args } from "../command.ts";
+import { readAmount } from "./flag-values.ts";
 import { parseDestination } from "../../targets/connection/ssh-destination.ts";
 
 /** In the order of `buddy --help`. */
@@ -46,6 +47,12 @@ export const GLOBAL_ARGS = {
     valueHint: "MODE",
     description: "ask, all, none, or a duration (10m: all, then ask again)",
   },
+  "max-cost": {
+    type: "string",
+    valueHint: "USD",
+    check: readAmount,
+    description: "what the session may cost (0.50); then the REPL asks, and exec ends with exit code 1",
+  },
   "no-color": { type: "boolean", description: "no colour (also NO_COLOR; FORCE_COLOR=1 for colour in a pipe)" },
   quiet: { type: "boolean", alias: "q", description: "print only the answer, errors and questions" },
   verbose: {
@@ -80,6 +87,8 @@ export interface GlobalOptions {
   readonly cd?: string;
   readonly dryRun: boolean;
   readonly approve?: ApproveMode;
+  /** What the session may cost, in USD. */
+  readonly maxCost?: number;
   /** False with --no-color; otherwise the environment and [display].color decide. */
   readonly color?: false;
   readonly quiet: boolean;
@@ -118,10 +127,12 @@ export function readGlobalOptions(values: FlagValues, env: Environment = process
   const container = text("container");
   if (container !== undefined) requireContainerName(container);
   const approve = text("approve");
+  const maxCost = text("max-cost");
   return {
     ...defined({ config: text("config"), model: text("model"), baseUrl, apiKey: text("api-key"), ssh, container }),
     ...defined({ on: text("on"), cd: text("cd"), tmuxSession: session }),
     ...(approve === undefined ? {} : { approve: requireApproveMode(approve) }),
+    ...(maxCost === undefined ? {} : { maxCost: readAmount(maxCost, "--max-cost") }),
     ...(values.has("no-color") ? { color: false as const } : {}),
     tmux: values.has("tmux") ? "required" : values.has("no-tmux") ? "never" : "auto",
     dryRun: values.has("dry-run"),

@@ -1,6 +1,7 @@
 /**
- * Lines of a session log carry a MAC made with a key in the user's state directory, so that a log which came with a
- * repository is known to be foreign. Bound to the line alone: a log may be moved, copied and continued.
+ * Signs lines of logs with a key in the user's state directory. A session log that came with a repository is known to be
+ * foreign by it, and a changed line of the record is found. A MAC is bound to its line alone: a session log may be moved,
+ * copied and continued.
  */
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -21,17 +22,25 @@ export class LineSigner {
     return mac !== undefined && mac === this.#mac(json);
   }
 
+  /** With a key of its own for another kind of log: a line of one is not valid in the other. */
+  derived(purpose: string): LineSigner {
+    return new LineSigner(new Bun.CryptoHasher("sha256", this.#key).update(purpose).digest());
+  }
+
   #mac(json: string): string {
     return new Bun.CryptoHasher("sha256", this.#key).update(json).digest("hex").slice(0, MAC_LENGTH);
   }
 }
 
 /** The signer of this user; undefined where no key can be kept, and then nothing is signed and every log is foreign. */
-export function lineSigner(stateDirectory: string | undefined): LineSigner | undefined {
+export function lineSigner(
+  stateDirectory: string | undefined,
+  { create = true }: { readonly create?: boolean } = {},
+): LineSigner | undefined {
   if (stateDirectory === undefined) return undefined;
   const path = join(stateDirectory, "session.key");
   try {
-    const key = readKey(path) ?? createKey(path);
+    const key = readKey(path) ?? (create ? createKey(path) : undefined);
     return key === undefined ? undefined : new LineSigner(key);
   } catch {
     // The log itself reports a disk that takes nothing; an unsigned log is asked about before it is continued.

@@ -1,0 +1,166 @@
+/** What the record keeps of one call: every decision about it, and what came of it. */
+import type { DecidedBy, DecisionEntry, EffectEntry } from "../audit/entry.ts";
+import type { ApprovalRequest, Decision } from "../policy/approvals.ts";
+import type { Target } from "../targets/target.ts";
+import { diffSize } from "../tools/diff.ts";
+import type { Intent, ToolResult } from "../tools/tool.ts";
+import type { Permission } from "./permission.ts";
+
+/** Where decisions and effects are written down. */
+export interface Recorder {
+  /** `target`: the machine it is about. Rejects when the entry cannot be stored and must be ([audit] required). */
+  add(entry: RecordedEntry, target?: Target): Promise<void>;
+}
+
+/** Session, user and machine are filled in by the recorder. */
+export type RecordedEntry = Omit<DecisionEntry, FilledIn> | Omit<EffectEntry, FilledIn>;
+type FilledIn = "session" | "user" | "login_user" | "target" | "label" | "target_user" | "host" | "machine";
+
+export class CallRecord {
+  readonly #recorder: Recorder | undefined;
+  readonly #call: { readonly tool: string; readonly call: string };
+  readonly #intent: Intent;
+  readonly #target: () => Promise<Target>;
+  /** The last question about it was answered like this. */
+  #answer: Decision | undefined;
+  #action: string;
+  #cwd: string | undefined;
+  #pending: Promise<void> = Promise.resolve();
+
+  constructor(
+    recorder: Recorder | undefined,
+    call: { readonly tool: string; readonly call: string; readonly intent: Intent },
+    target: () => Promise<Target>,
+  ) {
+    this.#recorder = isWorthIt(call.intent) ? recorder : undefined;
+    this.#call = { tool: call.tool, call: call.call };
+    this.#intent = call.intent;
+    this.#target = target;
+    this.#action = actionOf(call.intent);
+  }
+
+  /** A question was settled: by a person, by the approval mode, or because there was no terminal. */
+  answered(request: ApprovalRequest, decision: Decision): void {
+    this.#answer = decision;
+    const edited = decision.kind === "edited" ? decision.command : undefined;
+    const { action, policy, risk, cwd, diff } = request;
+    this.#action = edited ?? action;
+    this.#cwd = cwd ?? this.#cwd;
+    this.#decision({
+      verdict: "ask",
+      decision: decision.kind === "denied" ? "denied" : "approved",
+      by: deciderOf(decision),
+      ...(policy === "" ? {} : { why: policy }),
+      ...(decision.kind === "denied" && decision.reason !== undefined ? { reason: decision.reason } : {}),
+      risk,
+      ...(edited === undefined ? {} : { proposed: action }),
+      ...digestOf(diff),
+    });
+  }
+
+  /** A hook denied it. */
+  async deniedByHook(reason: string): Promise<void> {
+    this.#decision({ verdict: "block", decision: "denied", by: "hook", reason });
+    await this.#pending.catch(() => undefined);
+  }
+
+  /**
+   * What was decided without a question is written down. Returns why it must not run: a change without a record, where
+   * the record is required.
+   */
+  async permitted(permission: Permission): Promise<string | undefined> {
+    if (this.#answer === undefined) this.#settled(permission);
+    try {
+      await this.#pending;
+      return undefined;
+    } catch (error) {
+      const harmless = permission.kind === "run" && (permission.unasked !== undefined || this.#intent.kind === "read");
+      return harmless || permission.kind === "result" ? undefined : (error as Error).message;
+    }
+  }
+
+  /** What came of it; a failure to write this down cannot undo it. */
+  async finished({ outcome, exitCode }: Pick<ToolResult, "outcome" | "exitCode">, ms: number): Promise<void> {
+    const code = exitCode === undefined ? {} : { exit_code: exitCode };
+    this.#add({ kind: "effect", ...this.#about(), outcome, ...code, ms: Math.round(ms) });
+    await this.#pending.catch(() => undefined);
+  }
+
+  #settled(permission: Permission): void {
+    if (permission.kind === "result") {
+      const { outcome, display, result } = permission.result;
+      const why = display ?? String(result);
+      if (outcome === "denied") this.#decision({ verdict: "block", decision: "denied", by: "policy", why });
+      if (outcome === "dry-run") this.#decision({ verdict: "ask", decision: "denied", by: "dry-run" });
+      return;
+    }
+    const by = permission.unasked !== undefined || this.#intent.kind === "read" ? "unasked" : "rule";
+    this.#decision({ verdict: "allow", decision: "approved", by, ...digestOf(permission.diff) });
+  }
+
+  #decision(entry: Omit<DecisionEntry, FilledIn | "kind" | "tool" | "call" | "action" | "cwd">): void {
+    this.#add({ kind: "decision", ...this.#about(), ...entry });
+  }
+
+  #about() {
+    return {
+      ...this.#call,
+      action: clipped(this.#action),
+    };
+  }
+
+  #add(entry: RecordedEntry): void {
+    const recorder = this.#recorder;
+    if (recorder === undefined) return;
+    const before = this.#pending;
+    this.#pending = (async () => {
+      const target = ON_TARGET.has(this.#intent.kind) ? await this.#target().catch(() => undefined) : undefined;
+      // Where the shell was when it was decided, also once the command has changed that.
+      if (this.#intent.kind === "shell") this.#cwd ??= target?.shell.cwd;
+      const where = this.#cwd === undefined ? {} : { cwd: this.#cwd };
+      await Promise.all([before, recorder.add({ ...entry, ...where }, target)]);
+    })();
+    this.#pending.catch(() => undefined);
+  }
+}
+
+const ON_TARGET: ReadonlySet<string> = new Set(["read", "own", "shell", "keys", "control", "write"]);
+
+/** What only looks at buddy's own state decides nothing. */
+function isWorthIt(intent: Intent): boolean {
+  return intent.kind !== "read" || intent.path !== undefined;
+}
+
+function actionOf(intent: Intent): string {
+  switch (intent.kind) {
+    case "shell":
+      return intent.command;
+    case "write":
+      return `write ${intent.path}`;
+    case "read":
+      return `read ${intent.path ?? ""}`;
+    case "fetch":
+      return `${intent.search === true ? "search" : "fetch"} ${intent.url}`;
+    default:
+      return intent.title;
+  }
+}
+
+function deciderOf(decision: Decision): DecidedBy {
+  if (decision.kind === "edited") return "operator";
+  return decision.kind === "approved" && decision.always === true ? "always" : decision.by;
+}
+
+function digestOf(diff: string | undefined): Pick<DecisionEntry, "diff_sha256" | "added" | "removed"> {
+  if (diff === undefined || diff === "") return {};
+  return { diff_sha256: new Bun.CryptoHasher("sha256").update(diff).digest("hex"), ...diffSize(diff) };
+}
+
+/** A text of any length leaves its beginning, its length and its digest. */
+function clipped(text: string): string {
+  if (text.length <= MOST_ACTION) return text;
+  const digest = new Bun.CryptoHasher("sha256").update(text).digest("hex");
+  return `${text.slice(0, MOST_ACTION)}… (${text.length} characters, sha256 ${digest})`;
+}
+
+const MOST_ACTION = 16_000;

@@ -1,0 +1,126 @@
+/** Keeps the record of a run: fills in who, where and which session, and logs on the target where that is wanted. */
+import type { AuditLog } from "../audit/audit-log.ts";
+import type { AuditEntry } from "../audit/entry.ts";
+import type { RecordedEntry, Recorder } from "../agent/call-record.ts";
+import type { Settings } from "../config/schema.ts";
+import { within } from "../lib/waiting.ts";
+import type { Target } from "../targets/target.ts";
+
+export interface RunRecorderOptions {
+  readonly settings: Settings["audit"];
+  /** False: a run that leaves nothing behind. */
+  readonly record: boolean;
+  readonly stateDirectory: string | undefined;
+  /** Id of the current session. */
+  session(): string;
+  readonly redact: (text: string) => string;
+  readonly problem: (message: string) => void;
+}
+
+/** Loaded with the first decision: a start without one pays nothing. */
+export class RunRecorder implements Recorder {
+  readonly #options: RunRecorderOptions;
+  #log: Promise<AuditLog> | undefined;
+  #user: Promise<Person> | undefined;
+  readonly #journals = new Map<Target, Promise<void>>();
+  #reported = false;
+
+  constructor(options: RunRecorderOptions) {
+    this.#options = options;
+  }
+
+  async add(entry: RecordedEntry, target?: Target): Promise<void> {
+    if (!this.#options.record) return;
+    const whole: AuditEntry = {
+      ...entry,
+      session: this.#options.session(),
+      ...(await (this.#user ??= whoRuns())),
+      ...machineOf(target),
+    };
+    if (target !== undefined && this.#options.settings.journal) this.#journal(whole, target);
+    try {
+      await (await this.#open()).append(whole);
+    } catch (error) {
+      // Reported already; only where the record is required must the caller hear of it.
+      if (this.#options.settings.required) throw error;
+    }
+  }
+
+  /** Resolves when everything is written, or was reported as missing. */
+  async close(): Promise<void> {
+    if (this.#log !== undefined) await (await this.#log.catch(() => undefined))?.close();
+    await within(Promise.all(this.#journals.values()), LEAVE_MS);
+  }
+
+  #open(): Promise<AuditLog> {
+    return (this.#log ??= (async () => {
+      const { settings, stateDirectory, redact, problem } = this.#options;
+      if (stateDirectory === undefined) {
+        const why = "the record cannot be written: there is no home directory for it";
+        problem(why);
+        throw new Error(why);
+      }
+      const { AuditLog } = await import("../audit/audit-log.ts");
+      const rotateBytes = settings.rotate_mb * 1024 * 1024;
+      return new AuditLog({ directory: stateDirectory, redact, problem, rotateBytes, durable: settings.required });
+    })());
+  }
+
+  /** One after the other for each machine, and nothing waits for it. */
+  #journal(entry: AuditEntry, target: Target): void {
+    const before = this.#journals.get(target) ?? Promise.resolve();
+    const next = before.then(async () => {
+      const { journalLine, JOURNAL_SCRIPT } = await import("../audit/journal.ts");
+      const text = this.#options.redact(journalLine(entry));
+      try {
+        const { code } = await target.transport.run(JOURNAL_SCRIPT, { args: [text], timeoutMs: JOURNAL_MS });
+        if (code !== 0) this.#report(target, "it has no logger");
+      } catch (error) {
+        this.#report(target, (error as Error).message);
+      }
+    });
+    this.#journals.set(target, next);
+  }
+
+  #report(target: Target, why: string): void {
+    if (!this.#reported) this.#options.problem(`${target.identity.label} does not log what buddy does there: ${why}`);
+    this.#reported = true;
+  }
+}
+
+interface Person {
+  readonly user: string;
+  readonly login_user?: string;
+}
+
+/** Asked of the system: variables such as USER say what their owner likes. */
+async function whoRuns(): Promise<Person> {
+  const [{ askProgram }, { readFileSync }] = await Promise.all([import("../lib/start-child.ts"), import("node:fs")]);
+  const nameOf = (id: string): string => {
+    const { code, stdout } = askProgram(["id", "-un", "--", id], { timeoutMs: ID_MS });
+    return code === 0 && stdout.trim() !== "" ? stdout.trim() : id;
+  };
+  const id = String(process.getuid?.() ?? "");
+  let login = id;
+  try {
+    // Linux keeps who logged in, through sudo and su.
+    login = readFileSync("/proc/self/loginuid", "utf8").trim();
+  } catch {
+    // Only Linux tells.
+  }
+  const user = nameOf(id);
+  return /^\d+$/.test(login) && login !== id && login !== NO_LOGIN ? { user, login_user: nameOf(login) } : { user };
+}
+
+/** -1 as the kernel writes it. */
+const NO_LOGIN = "4294967295";
+const ID_MS = 2000;
+
+function machineOf(target: Target | undefined) {
+  if (target === undefined) return { target: "local" };
+  const { label, user, host, machine } = target.identity;
+  return { target: label, target_user: user, host, ...(machine === "" ? {} : { machine }) };
+}
+
+const JOURNAL_MS = 5000;
+const LEAVE_MS = 1000;

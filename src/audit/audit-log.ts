@@ -1,0 +1,213 @@
+/**
+ * Writes the record: lines of several processes in one chain, each all or nothing. The lock is the kernel's, so a killed
+ * process leaves it free; what it left half done is put right with the next line.
+ */
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { fileError } from "../lib/files.ts";
+import { lock } from "../lib/kernel-lock.ts";
+import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
+import { chainLine, hashOf, type Link, readHead, readLine, START, writeHead } from "./chain.ts";
+import type { AuditEntry } from "./entry.ts";
+import { readTail, recordPaths, rotatedFiles } from "./record-files.ts";
+
+export interface AuditLogOptions {
+  /** The user's state directory. */
+  readonly directory: string;
+  readonly redact: (text: string) => string;
+  /** Gets what goes wrong, once, and when it works again. */
+  readonly problem: (message: string) => void;
+  readonly rotateBytes: number;
+  /** Each line is on the disk before it counts as written. */
+  readonly durable: boolean;
+}
+
+interface Waiting {
+  readonly entry: AuditEntry;
+  readonly at: Date;
+  readonly done?: PromiseWithResolvers<void>;
+}
+
+export class AuditLog {
+  readonly #options: AuditLogOptions;
+  readonly #paths: ReturnType<typeof recordPaths>;
+  #signer: LineSigner | undefined;
+  /** Those that could not be written go first once it works again. */
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+  #reported = false;
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options;
+    this.#paths = recordPaths(options.directory);
+  }
+
+  /** Resolves when the line is written; rejects when it cannot be. It is kept then, and tried again with the next one. */
+  append(entry: AuditEntry): Promise<void> {
+    const done = Promise.withResolvers<void>();
+    this.#waiting.push({ entry, at: new Date(), done });
+    while (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
+    this.#writing ??= this.#writeAll();
+    return done.promise;
+  }
+
+  /** Tries once more what could not be written. */
+  async close(): Promise<void> {
+    await this.#writing;
+    if (this.#waiting.length > 0) await (this.#writing = this.#writeAll());
+  }
+
+  async #writeAll(): Promise<void> {
+    try {
+      do {
+        const batch = this.#waiting;
+        this.#waiting = [];
+        const failure = await this.#write(batch).catch(whyNot);
+        this.#report(failure);
+        const late = batch.filter((one) => !this.#written.has(one));
+        for (const one of batch) {
+          if (failure === undefined || this.#written.has(one)) one.done?.resolve();
+          else one.done?.reject(new Error(`the record cannot be written: ${failure}`));
+        }
+        if (failure === undefined) continue;
+        this.#waiting = [...late.map(({ entry, at }) => ({ entry, at })), ...this.#waiting];
+        if (this.#waiting.every(({ done }) => done === undefined)) return;
+      } while (this.#waiting.length > 0);
+    } finally {
+      // In the same step as the last look at what waits: no line is added between the two and then forgotten.
+      this.#writing = undefined;
+    }
+  }
+
+  #report(failure: string | undefined): void {
+    const { current } = this.#paths;
+    if (failure !== undefined && !this.#reported)
+      this.#options.problem(`the record cannot be written to ${current}: ${failure}`);
+    if (failure === undefined && this.#reported) this.#options.problem(`the record is written again: ${current}`);
+    this.#reported = failure !== undefined;
+  }
+
+  readonly #written = new WeakSet<Waiting>();
+
+  async #write(batch: readonly Waiting[]): Promise<undefined> {
+    mkdirSync(this.#options.directory, { recursive: true, mode: 0o700 });
+    this.#signer ??= lineSigner(this.#options.directory)?.derived("audit");
+    if (this.#signer === undefined) throw new Error("the key that signs it cannot be made");
+    const held = await lock(this.#paths.lock, AbortSignal.timeout(LOCK_MS));
+    try {
+      this.#writeLocked(batch, this.#signer);
+    } finally {
+      held.release();
+    }
+  }
+
+  #writeLocked(batch: readonly Waiting[], signer: LineSigner): void {
+    this.#rotate();
+    const file = openRecord(this.#paths.current);
+    try {
+      const { notes, ...from } = this.#continue(file, signer);
+      let link: Link = from;
+      const put = (entry: AuditEntry, at: Date): void => {
+        const line = chainLine(entry, link, signer, this.#options.redact, at);
+        writeWhole(file, Buffer.from(`${line}\n`));
+        link = { seq: link.seq + 1, hash: hashOf(line) };
+      };
+      for (const { entry, at } of notes) put(entry, at);
+      for (const one of batch) {
+        put(one.entry, one.at);
+        this.#written.add(one);
+      }
+      if (this.#options.durable) fsyncSync(file);
+      writeHead(this.#paths.head, link, signer);
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  /** Where the chain stands; half a line that a killed process or a full disk left is taken out, and that is noted. */
+  #continue(file: number, signer: LineSigner): Link & { readonly notes: readonly Waiting[] } {
+    const { size } = fstatSync(file);
+    const tail = readTail(file, size);
+    const line = tail.line ?? lastOf(rotatedFiles(this.#options.directory).at(-1)?.path);
+    const last = line === undefined ? undefined : readLine(line, signer);
+    const known: Link | undefined =
+      line === undefined || last?.signed !== true ? undefined : { seq: last.entry.seq, hash: hashOf(line) };
+    const head = readHead(this.#paths.head, signer);
+    const notes: Waiting[] = [];
+    const note = (entry: AuditEntry): void => void notes.push({ entry, at: new Date() });
+    if (typeof head === "string") {
+      if (line === undefined) writeHead(this.#paths.head, START, signer);
+      else note({ kind: "note", note: "head-missing", detail: `${this.#paths.head} was ${head}` });
+    }
+    const from = typeof head === "string" ? START : head;
+    // Lines behind the head were written by a process that was killed before it could write that down. A head behind
+    // the lines means that some were removed: the chain continues from the head, so that the gap stays visible.
+    const link = known !== undefined && known.seq >= from.seq ? known : from;
+    if (tail.torn !== "") {
+      if (link === known) {
+        ftruncateSync(file, tail.end);
+        note({ kind: "note", note: "repaired", detail: `${Buffer.byteLength(tail.torn)} bytes of an unfinished line` });
+      } else writeSync(file, "\n");
+    }
+    return { ...link, notes };
+  }
+
+  /** A full file gets the next number; the chain continues in a new one. */
+  #rotate(): void {
+    const { directory, rotateBytes } = this.#options;
+    const file = openRecord(this.#paths.current);
+    const { size } = fstatSync(file);
+    closeSync(file);
+    if (size < rotateBytes) return;
+    const next = (rotatedFiles(directory).at(-1)?.number ?? 0) + 1;
+    renameSync(this.#paths.current, join(directory, `audit.${next}.jsonl`));
+  }
+}
+
+/** A link could lead the record anywhere. */
+function openRecord(path: string): number {
+  const file = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  if ((fstatSync(file).mode & 0o077) !== 0) fchmodSync(file, 0o600);
+  return file;
+}
+
+function lastOf(path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    return readTail(file, fstatSync(file).size).line;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** All or nothing: what a full disk left of a line is taken back. */
+function writeWhole(file: number, bytes: Uint8Array): void {
+  const { size } = fstatSync(file);
+  try {
+    if (writeSync(file, bytes) !== bytes.length) throw Object.assign(new Error("disk full"), { code: "ENOSPC" });
+  } catch (error) {
+    ftruncateSync(file, size);
+    throw error;
+  }
+}
+
+function whyNot(error: unknown): string {
+  if (error instanceof Error && error.name === "TimeoutError") return "another process holds its lock";
+  return fileError(error);
+}
+
+/** Another process writes for a millisecond; one that is stopped (Ctrl-Z) in the middle must not hold up this one. */
+const LOCK_MS = 3000;
+const MOST_WAITING = 1000;

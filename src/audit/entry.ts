@@ -1,0 +1,91 @@
+/** What one line of the record says: a decision about something, or what came of it. */
+export type AuditEntry = DecisionEntry | EffectEntry | NoteEntry;
+
+/** Who, where and what: the same for the decision and for what came of it. */
+interface AboutEntry {
+  /** Of buddy. */
+  readonly session: string;
+  /** Who runs buddy, on the machine buddy runs on; and who logged in there, where that is another user. */
+  readonly user: string;
+  readonly login_user?: string;
+  /** As the operator names the machine: "local", "ssh deploy@web1", "container api", or its name. */
+  readonly target: string;
+  /** What the operator calls it: PROD. */
+  readonly label?: string;
+  /** User, host name and machine-id as the machine reports them. */
+  readonly target_user?: string;
+  readonly host?: string;
+  readonly machine?: string;
+  /** The tool; `you` for a command of the operator's own. */
+  readonly tool: string;
+  readonly call: string;
+  /** The command, or what is done: "write /etc/hosts". */
+  readonly action: string;
+  readonly cwd?: string;
+}
+
+export interface DecisionEntry extends AboutEntry {
+  readonly kind: "decision";
+  /** What the policy says of it. */
+  readonly verdict: "allow" | "ask" | "block";
+  readonly decision: "approved" | "denied";
+  readonly by: DecidedBy;
+  /** The policy's reason, and the operator's. */
+  readonly why?: string;
+  readonly reason?: string;
+  readonly risk?: "low" | "medium" | "high";
+  /** The command as the model proposed it, where the operator changed it. */
+  readonly proposed?: string;
+  /** Of a change of a file: the digest of the difference that was shown, and its size in lines. */
+  readonly diff_sha256?: string;
+  readonly added?: number;
+  readonly removed?: number;
+}
+
+/**
+ * `unasked`: proven read-only. `rule`: the configuration allows it. `operator`: a yes or no; `always`: a yes that is
+ * remembered; `prefix`: such a yes, given earlier. `mode`: --approve. `policy`: blocked. `hook`: a hook denied it.
+ * `record`: the record could not be written. `dry-run`, `timeout`, `cancelled`; `nobody`: no terminal to ask on.
+ */
+export type DecidedBy =
+  | "unasked"
+  | "rule"
+  | "operator"
+  | "always"
+  | "prefix"
+  | "mode"
+  | "policy"
+  | "hook"
+  | "record"
+  | "dry-run"
+  | "timeout"
+  | "cancelled"
+  | "nobody";
+
+export interface EffectEntry extends AboutEntry {
+  readonly kind: "effect";
+  /** exited, running, written, failed, … */
+  readonly outcome: string;
+  readonly exit_code?: number;
+  readonly ms: number;
+}
+
+/** About the record itself. */
+export interface NoteEntry {
+  readonly kind: "note";
+  /**
+   * `repaired`: half a line that a write left was taken out. `head-missing`: the last number was not known, so lines
+   * may have been removed before this one.
+   */
+  readonly note: "repaired" | "head-missing";
+  readonly detail: string;
+}
+
+/** A line as it is stored: numbered, with the hash of the line before. */
+export type StoredEntry = AuditEntry & {
+  readonly v: 1;
+  readonly seq: number;
+  /** ISO 8601 with milliseconds, UTC. */
+  readonly ts: string;
+  readonly prev: string;
+};

@@ -1,0 +1,100 @@
+/** The files of the record: `audit.jsonl` is written to; `audit.1.jsonl`, `audit.2.jsonl`, … are older, oldest first. */
+import { closeSync, constants, openSync, readdirSync, readSync } from "node:fs";
+import { join } from "node:path";
+
+export interface RecordPaths {
+  readonly current: string;
+  readonly head: string;
+  readonly lock: string;
+}
+
+export function recordPaths(directory: string): RecordPaths {
+  return {
+    current: join(directory, "audit.jsonl"),
+    head: join(directory, "audit.head"),
+    lock: join(directory, "audit.lock"),
+  };
+}
+
+/** Full files, oldest first. */
+export function rotatedFiles(directory: string): { readonly number: number; readonly path: string }[] {
+  let names: string[];
+  try {
+    names = readdirSync(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+  return names
+    .flatMap((name) => {
+      const number = /^audit\.([1-9]\d{0,8})\.jsonl$/.exec(name)?.[1];
+      return number === undefined ? [] : [{ number: Number(number), path: join(directory, name) }];
+    })
+    .sort((a, b) => a.number - b.number);
+}
+
+/** All files in the order of their lines. */
+export function recordFiles(directory: string): string[] {
+  return [...rotatedFiles(directory).map(({ path }) => path), recordPaths(directory).current];
+}
+
+/** Visits each line; `whole` is false for a last one without its newline. A file that is not there has none. */
+export function visitLines(path: string, visit: (line: string, number: number, whole: boolean) => void): void {
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
+  }
+  try {
+    const chunk = Buffer.allocUnsafe(1 << 18);
+    let rest: Buffer[] = [];
+    let number = 0;
+    for (let count = 0; (count = readSync(file, chunk)) > 0;) {
+      let from = 0;
+      for (let at = 0; (at = chunk.subarray(0, count).indexOf(NEWLINE, from)) >= 0; from = at + 1) {
+        const line = Buffer.concat([...rest, chunk.subarray(from, at)]).toString();
+        rest = [];
+        visit(line, ++number, true);
+      }
+      if (from < count) rest.push(Buffer.from(chunk.subarray(from, count)));
+    }
+    if (rest.length > 0) visit(Buffer.concat(rest).toString(), ++number, false);
+  } finally {
+    closeSync(file);
+  }
+}
+
+export interface Tail {
+  /** The last line that has its newline. */
+  readonly line: string | undefined;
+  /** Where it ends. */
+  readonly end: number;
+  /** What stands behind it: half a line. */
+  readonly torn: string;
+}
+
+/** Reads from the end: a record of any size takes the time of one line. */
+export function readTail(file: number, size: number): Tail {
+  let text = Buffer.alloc(0);
+  for (let from = size; from > 0;) {
+    const length = Math.min(from, 1 << 16);
+    const piece = Buffer.alloc(length);
+    from -= length;
+    readSync(file, piece, 0, length, from);
+    text = Buffer.concat([piece, text]);
+    const end = text.lastIndexOf(NEWLINE);
+    if (end < 0) continue;
+    const start = end === 0 ? -1 : text.lastIndexOf(NEWLINE, end - 1);
+    if (start < 0 && from > 0) continue;
+    return {
+      line: text.subarray(start + 1, end).toString(),
+      end: from + end + 1,
+      torn: text.subarray(end + 1).toString(),
+    };
+  }
+  return { line: undefined, end: 0, torn: text.toString() };
+}
+
+const NEWLINE = 10;

@@ -1,0 +1,138 @@
+/** Checks the record from its first line to the head: what was changed, removed, added or put elsewhere. */
+import { basename } from "node:path";
+import { lineSigner } from "../lib/line-signer.ts";
+import { hashOf, type Head, type Link, readHead, readLine, START } from "./chain.ts";
+import { recordFiles, recordPaths, visitLines } from "./record-files.ts";
+
+export interface Verification {
+  readonly lines: number;
+  readonly files: number;
+  /** When the first and the last line were written. */
+  readonly from?: string;
+  readonly to?: string;
+  readonly findings: readonly Finding[];
+  /** The last line was not finished: a write was interrupted, and the next one puts it right. */
+  readonly unfinished: boolean;
+}
+
+export interface Finding {
+  readonly file: string;
+  /** Of the file, from 1; missing where it is about the end of the record. */
+  readonly line?: number;
+  readonly problem: "damaged" | "changed" | "missing" | "order" | "replaced" | "head" | "key";
+  readonly text: string;
+}
+
+export function verifyRecord(directory: string): Verification {
+  for (let attempt = 1; ; attempt++) {
+    const files = recordFiles(directory);
+    const found = verifyFiles(directory, files);
+    // A file may have become full, and got another name, while it was read.
+    if (attempt === 3 || files.length === recordFiles(directory).length) return found;
+  }
+}
+
+function verifyFiles(directory: string, files: readonly string[]): Verification {
+  const signer = lineSigner(directory, { create: false })?.derived("audit");
+  // Before the lines: what is written meanwhile is behind it.
+  const head = readHead(recordPaths(directory).head, signer);
+  const check = new ChainCheck(head);
+  let unfinished = false;
+  let unsigned = 0;
+  for (const file of files) {
+    visitLines(file, (line, number, whole) => {
+      if (!whole && file === files.at(-1)) return void (unfinished = true);
+      const read = readLine(line, signer);
+      if (read?.signed === false) unsigned++;
+      check.add(basename(file), number, line, read);
+    });
+  }
+  check.end(basename(recordPaths(directory).head));
+  const { lines, from, to } = check;
+  const times = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+  const keyLost = unsigned === lines && lines > 0;
+  const findings = keyLost ? [lostKey(), ...check.findings.filter(isAboutOrder)] : check.findings;
+  return { lines, files: files.length, ...times, findings, unfinished };
+}
+
+function lostKey(): Finding {
+  return {
+    file: "session.key",
+    problem: "key",
+    text: "no line is signed with the key in this directory: the key was replaced, or the record is another user's",
+  };
+}
+
+/** What the hashes alone show. */
+function isAboutOrder({ problem }: Finding): boolean {
+  return problem !== "changed" && problem !== "head";
+}
+
+class ChainCheck {
+  readonly findings: Finding[] = [];
+  lines = 0;
+  from: string | undefined;
+  to: string | undefined;
+  readonly #head: Head;
+  #link: Link = START;
+  /** The line before could not be relied on: what the next one says of it is not compared. */
+  #doubtful = false;
+  /** Lines that could not be read since the last one that could. */
+  #unreadable = 0;
+  #hashAtHead: string | undefined;
+
+  constructor(head: Head) {
+    this.#head = head;
+  }
+
+  add(file: string, line: number, text: string, read: ReturnType<typeof readLine>): void {
+    this.lines++;
+    const find = (problem: Finding["problem"], words: string) =>
+      this.findings.push({ file, line, problem, text: words });
+    if (read === undefined) {
+      this.#unreadable++;
+      this.#doubtful = true;
+      find("damaged", "this is not a line of the record");
+      return;
+    }
+    const { seq, prev, ts } = read.entry;
+    this.from ??= ts;
+    this.to = ts;
+    if (!read.signed) find("changed", `entry ${seq} was changed after it was written`);
+    if (seq <= this.#link.seq) {
+      find("order", `entry ${seq} stands behind entry ${this.#link.seq}: lines were reordered or repeated`);
+      return;
+    }
+    const missing = seq - this.#link.seq - 1;
+    if (missing > this.#unreadable)
+      find(
+        "missing",
+        `${entries(this.#link.seq + 1, seq - 1)} before this line ${missing === 1 ? "is" : "are"} missing`,
+      );
+    else if (!this.#doubtful && missing === 0 && prev !== this.#link.hash)
+      find("replaced", `entry ${seq} was written after another line than the one before it`);
+    if (read.entry.kind === "note" && read.entry.note === "head-missing")
+      find("head", `${read.entry.detail} when this line was written; lines may have been removed before it`);
+    this.#link = { seq, hash: hashOf(text) };
+    this.#doubtful = !read.signed;
+    this.#unreadable = 0;
+    if (typeof this.#head === "object" && this.#head.seq === seq) this.#hashAtHead = this.#link.hash;
+  }
+
+  end(file: string): void {
+    const find = (problem: Finding["problem"], text: string) => this.findings.push({ file, problem, text });
+    const head = this.#head;
+    const last = this.#link.seq;
+    if (head === "missing") {
+      if (this.lines > 0) find("head", "the file is missing: lines may have been removed at the end");
+    } else if (head === "damaged") find("head", "the file was changed: lines may have been removed at the end");
+    else if (head.seq > last)
+      find("missing", `${entries(last + 1, head.seq)} at the end ${head.seq === last + 1 ? "is" : "are"} missing`);
+    else if (head.seq > 0 && this.#hashAtHead !== head.hash && this.findings.length === 0)
+      find("replaced", `entry ${head.seq} is another one than buddy wrote`);
+  }
+}
+
+function entries(from: number, to: number): string {
+  return from === to ? `entry ${from}` : `entries ${from} to ${to}`;
+}

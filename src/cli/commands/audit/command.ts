@@ -1,0 +1,115 @@
+/** `buddy audit`: the record of decisions and effects, and whether it is whole. */
+import { DURATION_FORMAT, parseDuration } from "../../../lib/durations.ts";
+import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
+import { fileError } from "../../../lib/files.ts";
+import { print } from "../../../lib/output.ts";
+import { stateDirectory } from "../../../lib/user-directories.ts";
+import { defineCommand } from "../../command.ts";
+
+export const command = defineCommand({
+  name: "audit",
+  args: {
+    action: {
+      type: "positional",
+      required: false,
+      choices: ["list", "verify"],
+      description: "list (default), or verify that nothing was changed, removed or reordered",
+    },
+    on: {
+      type: "string",
+      valueHint: "WHAT",
+      description: "only these machines: names, hosts, labels, with * and ?, a list with commas",
+    },
+    since: {
+      type: "string",
+      valueHint: "7d|DATE",
+      check: readSince,
+      description: "only what happened since then: a duration, or a date such as 2026-03-01",
+    },
+    session: { type: "string", valueHint: "ID", description: "only this session, by its id or the beginning of it" },
+    json: { type: "boolean", description: "one JSON object a line; verify: one object" },
+  },
+  examples: [
+    ["buddy audit --since 7d", "what was decided and done this week"],
+    ["buddy audit --on 'web*' --json | jq -r 'select(.by == \"operator\").action'", "what you approved there"],
+    ["buddy audit verify", "exit code 1 and the line, if the record is not whole"],
+  ],
+  notes: `
+One line for each decision and each effect. BY says who decided: unasked (it
+only reads), rule (your configuration), you, always, prefix (an earlier
+always), mode (--approve), policy, hook, nobody (no terminal to ask on).`,
+  async run({ args: { action = "list", on, since, session, json } }) {
+    const directory = stateDirectory();
+    if (directory === undefined)
+      throw new BuddyError("config", "HOME is not set, so there is no record to read", {
+        hint: "Set HOME, or XDG_STATE_HOME to an absolute path.",
+      });
+    if (action === "verify") {
+      const given = Object.entries({ on, since, session }).find(([, value]) => value !== undefined)?.[0];
+      if (given !== undefined) throw new BuddyError("usage", `--${given} cannot be combined with verify`);
+      return await reading(directory, () => verify(directory, json === true));
+    }
+    const from = since === undefined ? {} : { since: readSince(since, "--since") };
+    const filter = { ...from, ...(session === undefined ? {} : { session }) };
+    return await reading(directory, () => list(directory, on, filter, json === true));
+  },
+});
+
+async function list(
+  directory: string,
+  on: string | undefined,
+  filter: { readonly since?: number; readonly session?: string },
+  json: boolean,
+): Promise<ExitCode> {
+  const [{ readRecord }, { machineMatcher, recordRows }] = await Promise.all([
+    import("../../../audit/read-record.ts"),
+    import("./record-rows.ts"),
+  ]);
+  const machine = on === undefined ? {} : { machine: machineMatcher(on) };
+  const found: StoredEntry[] = [];
+  readRecord(directory, { ...filter, ...machine }, (entry) => found.push(entry));
+  await print(json ? found.map((entry) => `${JSON.stringify(entry)}\n`) : recordRows(found));
+  return EXIT.ok;
+}
+
+async function verify(directory: string, json: boolean): Promise<ExitCode> {
+  const { verifyRecord } = await import("../../../audit/verify.ts");
+  const found = verifyRecord(directory);
+  const { lines, files, from, to, findings, unfinished } = found;
+  if (json) await print([`${JSON.stringify({ whole: findings.length === 0, ...found })}\n`]);
+  else {
+    const { printable } = await import("../../../lib/text.ts");
+    const span =
+      lines === 0 ? "the record is empty" : `${lines} lines in ${files} files, ${from ?? "?"} to ${to ?? "?"}`;
+    const rows = findings
+      .slice(0, MOST_FINDINGS)
+      .map(({ file, line, text }) => `${file}${line === undefined ? "" : ` line ${line}`}: ${text}`);
+    if (findings.length > MOST_FINDINGS) rows.push(`… and ${findings.length - MOST_FINDINGS} more`);
+    const verdict = findings.length === 0 ? `whole: ${span}` : `NOT WHOLE: ${span}`;
+    const torn = unfinished ? ["the last line is not finished: a write was interrupted; the next one repairs it"] : [];
+    await print([...rows, ...torn, verdict].map((row) => `${printable(row)}\n`));
+  }
+  return findings.length === 0 ? EXIT.ok : EXIT.failure;
+}
+
+async function reading(directory: string, work: () => Promise<ExitCode>): Promise<ExitCode> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof BuddyError || (error as NodeJS.ErrnoException).code === undefined) throw error;
+    throw new BuddyError("session", `the record in ${directory} cannot be read: ${fileError(error)}`, { cause: error });
+  }
+}
+
+/** Milliseconds since the epoch. */
+function readSince(value: string, flag: string): number {
+  const span = parseDuration(value);
+  const at = span === undefined ? Date.parse(value) : Date.now() - span;
+  if (Number.isNaN(at))
+    throw new BuddyError("usage", `${flag} must be ${DURATION_FORMAT}, or a date such as 2026-03-01, not "${value}"`);
+  return at;
+}
+
+const MOST_FINDINGS = 20;
+
+type StoredEntry = import("../../../audit/entry.ts").StoredEntry;

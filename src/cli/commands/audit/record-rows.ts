@@ -1,0 +1,66 @@
+/** Entries of the record as rows of text, and the machines that were asked for. */
+import type { AuditEntry, StoredEntry } from "../../../audit/entry.ts";
+import type { Machine } from "../../../audit/read-record.ts";
+import { clip } from "../../../lib/text.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
+import { showText } from "../../../policy/terminal-text.ts";
+
+/** Time, machine, what was decided or came of it, by whom, and the action. On a terminal a row is one line. */
+export function recordRows(entries: readonly StoredEntry[]): string[] {
+  if (entries.length === 0) return ["nothing was recorded\n"];
+  const rows = entries.map((entry) => ({
+    time: localSecond(entry.ts),
+    machine: shown(placeOf(entry)),
+    fact: shown(factOf(entry)),
+    action: shown(entry.kind === "note" ? `${entry.note}: ${entry.detail}` : entry.action),
+  }));
+  const wide = (texts: readonly string[]) => Math.min(28, Math.max(...texts.map((text) => Bun.stringWidth(text))));
+  const [machine, fact] = [wide(rows.map((row) => row.machine)), wide(rows.map((row) => row.fact))];
+  const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
+  return rows.map((row) => {
+    const line = `${row.time}  ${padded(row.machine, machine)}  ${padded(row.fact, fact)}  ${row.action}`;
+    return `${columns === Infinity ? line : clip(line, columns)}\n`;
+  });
+}
+
+function factOf(entry: AuditEntry): string {
+  switch (entry.kind) {
+    case "decision":
+      return `${entry.decision} ${entry.by === "operator" && entry.tool !== "you" ? "you" : entry.by}`;
+    case "effect":
+      return entry.exit_code === undefined ? entry.outcome : `exit code ${entry.exit_code}`;
+    case "note":
+      return "note";
+  }
+}
+
+function placeOf(entry: AuditEntry): string {
+  if (entry.kind === "note") return "-";
+  const who = entry.host === undefined ? entry.target : `${entry.target_user ?? "?"}@${entry.host}`;
+  return entry.label === undefined ? who : `${who} ${entry.label}`;
+}
+
+/** A list of patterns, of which one must fit the name, the host, the label or the machine-id. */
+export function machineMatcher(what: string): (machine: Machine) => boolean {
+  const patterns = what.split(",").flatMap((text) => (text.trim() === "" ? [] : [new Bun.Glob(text.trim())]));
+  return ({ target, host, machine, label }) => {
+    const words = target.split(/\s+/);
+    const names = [target, ...words, ...words.map((word) => word.replace(/^[^@]*@/, "")), host, machine, label];
+    return patterns.some((pattern) => names.some((name) => name !== undefined && pattern.match(name)));
+  };
+}
+
+function shown(text: string): string {
+  return showText(text, { mode: "line" });
+}
+
+function padded(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - Bun.stringWidth(text)));
+}
+
+/** As the clock on the wall shows it. */
+function localSecond(iso: string): string {
+  const time = new Date(iso);
+  if (Number.isNaN(time.getTime())) return iso;
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19).replace("T", " ");
+}
