@@ -7,7 +7,15 @@ const RULES: ShellRules = {
   autoApprove: "read-only",
   allow: [],
   denylist: [],
-  safety: { gitAdd: "block", forcePush: "block", dangerousRm: "block", disk: "block", forkBomb: "block" },
+  safety: {
+    gitAdd: "block",
+    forcePush: "block",
+    dangerousRm: "block",
+    disk: "block",
+    forkBomb: "block",
+    lockout: "guard",
+    data: "ask",
+  },
 };
 
 const READS = reads.split("\n").filter((line) => line !== "" && !line.startsWith("#"));

@@ -113,6 +113,8 @@ export function shellRules({ tools, safety }: Pick<Config, "tools" | "safety">):
       dangerousRm: safety.dangerous_rm,
       disk: safety.disk,
       forkBomb: safety.fork_bomb,
+      lockout: safety.lockout,
+      data: safety.data,
     },
   };
 }

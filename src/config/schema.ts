@@ -87,6 +87,16 @@ export const SETTINGS = {
     dangerous_rm: oneOf(LEVELS, "block", "rm -r of /, home, .git, * and system directories"),
     disk: oneOf(LEVELS, "block", "writing to disks, formatting, chmod or chown -R of root"),
     fork_bomb: oneOf(LEVELS, "block", "fork bombs"),
+    lockout: oneOf(
+      ["block", "guard", "ask", "off"],
+      "guard",
+      "what can lock you out: firewall, sshd, network, PAM, sudoers, accounts; only a person approves it; guard also reverts it unless you keep it",
+    ),
+    data: oneOf(
+      LEVELS,
+      "ask",
+      "what deletes data: DROP, TRUNCATE, volumes, stores of a cluster or cloud; only a person approves it",
+    ),
     second_lock: oneOf(
       ["auto", "required", "off"],
       "auto",

@@ -1,4 +1,6 @@
 /** What the policy says of an action, and what it takes to say it. Knows no tool, model, target or configuration. */
+import type { Lockout } from "./shell/dangers/lockout.ts";
+
 export type Verdict =
   | { readonly kind: "allow"; readonly why: string }
   | { readonly kind: "ask"; readonly why: string; readonly answer?: RequiredAnswer }
@@ -33,6 +35,9 @@ export interface ShellRules {
     readonly dangerousRm: Level;
     readonly disk: Level;
     readonly forkBomb: Level;
+    /** `guard`: as `ask`, and what it changes is reverted unless the operator keeps it. */
+    readonly lockout: Level | "guard";
+    readonly data: Level;
   };
 }
 
@@ -60,6 +65,10 @@ export interface ShellJudgement {
   readonly commands: readonly JudgedCommand[];
   /** Why parts could not be known; non-empty is never auto-approved. */
   readonly uncertain: readonly string[];
+  /** The checks of [safety] that found something, whatever their level, each once. */
+  readonly dangers: readonly (keyof ShellRules["safety"])[];
+  /** What of it could lock the operator out. */
+  readonly lockouts: readonly Lockout[];
   /** An `allow` holds only where all of these do; otherwise the operator is asked. */
   readonly conditions: readonly Condition[];
 }

@@ -65,6 +65,8 @@ export function judged(command: string, part: Partial<ShellJudgement> = {}): She
     privesc: false,
     commands: [{ words: command.split(" "), verdict: "ask", why: "unknown", readOnly: false }],
     uncertain: [],
+    dangers: [],
+    lockouts: [],
     conditions: [],
     ...part,
   };

@@ -2,8 +2,10 @@
 import { allowedBy, allowedForDevelopers } from "./allow.ts";
 import { deniedBy, textDeniedBy } from "./denylist.ts";
 import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
+import { dataDanger } from "./dangers/data.ts";
 import { diskDanger, writeDanger } from "./dangers/disk.ts";
 import { gitDanger } from "./dangers/git.ts";
+import { asDanger, lockoutDanger, lockoutsIn } from "./dangers/lockout.ts";
 import { otherReadings } from "./dangers/readings.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { rmDanger } from "./dangers/rm.ts";
@@ -41,26 +43,30 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
   const commands = judged.map((item) => item.command);
   const plain = walked.effects.length === 0 && walked.writes.length === 0 && uncertain.length === 0;
   const readOnly = plain && commands.every((item) => item.readOnly);
-  const elsewhere = judged.some((item) => item.danger !== undefined)
+  const isBlocked = ({ check }: Danger) => rules.safety[check] === "block";
+  const elsewhere = judged.some((item) => item.dangers.some(isBlocked))
     ? undefined
     : dangerElsewhere(walked, context, cwd);
   const own = readOnly || isBash(context.pane) ? undefined : outsideCommonGrammar(command);
-  const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd, elsewhere, own });
-  const danger =
-    elsewhere !== undefined ||
-    judged.some((item) => item.danger !== undefined) ||
-    walked.forkBomb ||
-    writeDanger(walked.writes) !== undefined;
+  const lockouts = lockoutsIn(walked, cwd);
+  const dangers = [
+    ...judged.flatMap((item) => item.dangers),
+    ...[writeDanger(walked.writes), walked.forkBomb ? FORK_BOMB : undefined, elsewhere].filter(isFound),
+    ...lockouts.map(asDanger),
+  ];
+  const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd, dangers, own });
   return {
     verdict,
     readOnly,
-    risk: readOnly ? "low" : danger || walked.commands.some(isHighRisk) ? "high" : "medium",
+    risk: readOnly ? "low" : dangers.length > 0 || walked.commands.some(isHighRisk) ? "high" : "medium",
     mutation:
       !readOnly &&
       !(plain && walked.commands.every((found, index) => commands[index]?.readOnly === true || onlyReads(found))),
     privesc: walked.commands.some(escalates),
     commands,
     uncertain,
+    dangers: [...new Set(dangers.map(({ check }) => check))],
+    lockouts,
     conditions: conditions(walked.commands, judged),
   };
 }
@@ -74,9 +80,11 @@ function conditions(found: readonly FoundCommand[], judged: readonly Judged[]): 
   return [...new Map(all.map((one) => [key(one), one])).values()];
 }
 
+const isFound = (danger: Danger | undefined): danger is Danger => danger !== undefined;
+
 interface Judged {
   readonly command: JudgedCommand;
-  readonly danger: Danger | undefined;
+  readonly dangers: readonly Danger[];
   readonly denied: string | undefined;
 }
 
@@ -88,21 +96,23 @@ function startOf({ cwd, home }: ShellContext): string | undefined {
 
 function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[], cwd: string | undefined): Judged {
   const words = found.argv.filter((word) => word.source !== "" || word.value === "").map(shown);
-  const danger = dangerOf(found, cwd);
+  const dangers = dangersOf(found, cwd);
   const denied = deniedBy(found, rules.denylist);
   const done = (kind: Verdict["kind"], why: string, readOnly = false): Judged => ({
     command: { words, verdict: kind, why, readOnly },
-    danger,
+    dangers,
     denied: denied?.certain === true ? denied.entry : undefined,
   });
-  if (danger !== undefined && rules.safety[danger.check] === "block") return done("deny", danger.why);
+  const blocked = dangers.find(({ check }) => rules.safety[check] === "block");
+  if (blocked !== undefined) return done("deny", blocked.why);
   if (denied?.certain === true) return done("deny", `the denylist has “${denied.entry}”`);
   const own = unproven(found);
   const preset = own === undefined ? undefined : presetOf(rules);
   const why = preset === undefined ? own : unproven(found, preset);
   if (why !== undefined && found.argv.some((word) => isUnknown(word.value)))
     note(uncertain, `what ${words[0] ?? ""} gets is only known when it runs`);
-  if (danger !== undefined && rules.safety[danger.check] === "ask") return done("ask", danger.why);
+  const asked = dangers.find(({ check }) => rules.safety[check] !== "off");
+  if (asked !== undefined) return done("ask", asked.why);
   if (denied !== undefined) {
     note(uncertain, `it may be “${denied.entry}” of the denylist`);
     return done("ask", `it may be “${denied.entry}” of the denylist`);
@@ -134,12 +144,12 @@ function note(list: string[], why: string): void {
   if (list.length < 20 && !list.includes(why)) list.push(why);
 }
 
-function dangerOf(found: FoundCommand, cwd: string | undefined): Danger | undefined {
+function dangersOf(found: FoundCommand, cwd: string | undefined): readonly Danger[] {
   const { argv, writes } = found;
   const directories = startingAt(found.directories, cwd);
-  return (
-    gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv, directories) ?? writeDanger(writes)
-  );
+  const first =
+    gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv, directories) ?? writeDanger(writes);
+  return [first, dataDanger(found), lockoutDanger(found, cwd)].filter(isFound);
 }
 
 /** A danger that fish, zsh or a plain POSIX shell would find in the text although bash does not. */
@@ -152,7 +162,7 @@ function dangerElsewhere(known: Walked, context: ShellContext, cwd: string | und
     for (const found of walked.commands) {
       // What bash runs, too, was judged with the directory it runs in.
       judged ??= new Set(known.commands.map(key));
-      const danger = judged.has(key(found)) ? undefined : dangerOf(found, cwd);
+      const [danger] = judged.has(key(found)) ? [] : dangersOf(found, cwd);
       if (danger !== undefined) return danger;
     }
   }
@@ -170,23 +180,18 @@ function overall(
     rules,
     readOnly,
     cwd,
-    elsewhere,
+    dangers,
     own,
   }: {
     uncertain: readonly string[];
     rules: ShellRules;
     readOnly: boolean;
     cwd: string | undefined;
-    elsewhere: Danger | undefined;
+    dangers: readonly Danger[];
     /** Why the operator's own shell may read it differently. */
     own: string | undefined;
   },
 ): Verdict {
-  const dangers = judged.flatMap((item) => (item.danger === undefined ? [] : [item.danger]));
-  const loose = writeDanger(walked.writes);
-  if (loose !== undefined) dangers.push(loose);
-  if (walked.forkBomb) dangers.push(FORK_BOMB);
-  if (elsewhere !== undefined) dangers.push(elsewhere);
   const blocked = dangers.find((danger) => rules.safety[danger.check] === "block");
   if (blocked !== undefined) return { kind: "deny", why: blocked.why, instead: blocked.instead };
   const denied = judged.find((item) => item.denied !== undefined)?.denied;
@@ -199,13 +204,18 @@ function overall(
     };
   if (raw !== undefined)
     return { kind: "ask", why: `shell_denylist has “${raw.entry}”, which is not a valid regular expression` };
-  const asked = dangers.find((danger) => rules.safety[danger.check] === "ask");
-  if (asked !== undefined) return { kind: "ask", why: asked.why.replace(/^permission denied: /, "") };
+  const asking = dangers.filter((danger) => rules.safety[danger.check] !== "off");
+  const [asked] = asking;
+  if (asked !== undefined) {
+    const inPerson = asking.some(({ check }) => check === "lockout" || check === "data");
+    const why = asked.why.replace(/^permission denied: /, "");
+    return { kind: "ask", why, ...(inPerson ? { answer: "in-person" as const } : {}) };
+  }
   if (uncertain.length > 0) return { kind: "ask", why: `cannot be analysed: ${uncertain[0]}` };
   const write = walked.writes[0];
   if (write !== undefined) return { kind: "ask", why: `it writes to ${readable(write.file)}` };
-  const asking = judged.find((item) => item.command.verdict !== "allow");
-  if (asking !== undefined) return { kind: "ask", why: asking.command.why };
+  const open = judged.find((item) => item.command.verdict !== "allow");
+  if (open !== undefined) return { kind: "ask", why: open.command.why };
   const effect = walked.effects[0];
   if (effect !== undefined) return { kind: "ask", why: effect };
   const secret = secretInput(walked, cwd) ?? secretPassedOn(walked, cwd);

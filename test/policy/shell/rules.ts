@@ -6,7 +6,15 @@ export const RULES: ShellRules = {
   autoApprove: "read-only",
   allow: [],
   denylist: [],
-  safety: { gitAdd: "block", forcePush: "block", dangerousRm: "block", disk: "block", forkBomb: "block" },
+  safety: {
+    gitAdd: "block",
+    forcePush: "block",
+    dangerousRm: "block",
+    disk: "block",
+    forkBomb: "block",
+    lockout: "guard",
+    data: "ask",
+  },
 };
 
 export function verdictOf(text: string, rules: Partial<ShellRules> = {}): "allow" | "ask" | "deny" {

@@ -3,6 +3,7 @@ import { BuddyError } from "../../../lib/errors.ts";
 import { homeDirectory } from "../../../lib/home-directory.ts";
 import { printable } from "../../../lib/text.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
+import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";
 import type { Condition, Verdict } from "../../../policy/verdict.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { Explainer, PolicyOptions } from "./explainer.ts";
@@ -21,6 +22,11 @@ interface ShellAnswer {
   readonly privesc: boolean;
   readonly commands: readonly { words: readonly string[]; verdict: string; why: string; read_only: boolean }[];
   readonly uncertain: readonly string[];
+  /** The checks of [safety] that found something. */
+  readonly dangers: readonly string[];
+  /** Who must answer: null = as the approval mode says. */
+  readonly answer: "in-person" | "typed" | null;
+  readonly lockouts: readonly Pick<Lockout, "kind" | "program" | "file">[];
   readonly conditions: readonly Condition[];
 }
 
@@ -58,6 +64,13 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
           read_only: command.readOnly,
         })),
         uncertain: judged.uncertain,
+        dangers: judged.dangers.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
+        answer: verdict.kind === "ask" ? (verdict.answer ?? null) : null,
+        lockouts: judged.lockouts.map(({ kind, program, file }) => ({
+          kind,
+          program,
+          ...(file === undefined ? {} : { file }),
+        })),
         conditions: judged.conditions,
       };
     },
@@ -104,11 +117,18 @@ function inWords(answer: ShellAnswer): string {
   for (const command of answer.commands)
     lines.push(`  ${command.verdict.padEnd(5)}  ${command.words.join(" ").replace(/\s+/g, " ").slice(0, 200)}`);
   for (const why of answer.uncertain) lines.push(`  unknown: ${why}`);
+  if (answer.dangers.length > 0) lines.push(`danger: ${answer.dangers.join(", ")} ([safety])`);
+  if (answer.answer !== null) lines.push(ANSWER_WORDS[answer.answer]);
   lines.push(
     `risk ${answer.risk}, ${answer.mutation ? "may change something" : "changes nothing"}${answer.privesc ? ", with other rights" : ""}`,
   );
   return printable(lines.join("\n"));
 }
+
+const ANSWER_WORDS = {
+  "in-person": "only a person approves this: --approve all, a duration and always do not cover it",
+  typed: "only a person approves this, by typing the name of the machine",
+} as const;
 
 // Whether the conditions of a verdict hold on this machine, each looked up once.
 

@@ -3,6 +3,8 @@
  * dangers only.
  */
 import { words } from "../../../lib/text.ts";
+import { dataTable } from "./data.ts";
+import { lockoutTable } from "./lockout.ts";
 
 /** Texts in bash's own grammar that hold the commands other shells would find; none where all read the same. */
 export function otherReadings(text: string): readonly string[] {
@@ -10,7 +12,7 @@ export function otherReadings(text: string): readonly string[] {
   const plain = withoutData(text);
   const tokens = tokensOf(plain);
   const substituted = asSubstitutions(tokens);
-  if (!DANGEROUS.test(substituted) && !/\|\s*\w+\s*&/.test(plain)) return [];
+  if (!DANGEROUS.test(substituted) && !inTables(substituted) && !/\|\s*\w+\s*&/.test(plain)) return [];
   const found = new Set<string>([substituted]);
   if (STRUCTURE.test(unquoted(tokens))) for (const piece of piecesOf(tokens)) found.add(piece);
   for (const [pattern, bash] of IN_BASH) {
@@ -32,6 +34,15 @@ const DIVERGES = new RegExp(`${STRUCTURE.source}|\\\\[xXuU0-7cnt]|\\\\'`);
 /** Names of the programs that dangers are about. */
 const DANGEROUS =
   /(?:^|[^\w-])(?:g?rm|srm|rmtree|git|dd|dcfldd|tee|cp|mv|g?find|rsync|ch(?:mod|own|grp)|mk\w+|newfs\w*|wipe\w*|shred|truncate|fallocate|blkdiscard|badblocks|s?g?c?fdisk|gdisk|parted|cryptsetup|(?:lv|vg|pv)\w+|lvm|zpool|zfs|btrfs|mdadm|hdparm|nvme|sg_format|flash\w+|diskutil|eval|sh|bash|source)(?![\w-])|of=|\/dev\//;
+
+let tabled: ReadonlySet<string> | undefined;
+
+/** A program that the tables of dangers name. */
+function inTables(text: string): boolean {
+  tabled ??= new Set([...dataTable().programs(), ...lockoutTable().programs()]);
+  for (const [word] of text.matchAll(/[\w.-]+/g)) if (tabled.has(word)) return true;
+  return false;
+}
 
 /** Words of other shells that stand in front of a command. */
 const IN_FRONT = new Set(

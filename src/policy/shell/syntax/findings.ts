@@ -61,6 +61,7 @@ export class Findings {
       writes.length,
       ...assigns.map((item) => `${item.name}=${item.value}`),
       by === undefined ? 0 : 1,
+      command.input ?? "",
     ].join("\0");
     if (!this.#commands.has(key)) this.#commands.set(key, command);
   }
@@ -94,6 +95,8 @@ export interface FoundCommand {
   readonly wrapped: Wrapped | undefined;
   /** The wrapper that starts it, and where in that one's words it begins. */
   readonly by: { readonly command: FoundCommand; readonly at: number | undefined } | undefined;
+  /** Its standard input, where the text itself holds it: a here-document, a here-string, what `echo` prints into it. */
+  readonly input?: string;
   /** A function or alias of the same text: what it does is walked by itself. */
   readonly defined: boolean;
 }

@@ -149,6 +149,7 @@ export class SimpleCommands {
       wrapped,
       by: how.by,
       defined: body !== undefined,
+      ...(input.kind === "known" ? { input: input.text } : {}),
     };
     this.found.add(command);
     const different = this.found.anyShell ? differsBetweenShells(argv) : undefined;

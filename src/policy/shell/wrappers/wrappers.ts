@@ -44,6 +44,15 @@ const entr: Wrapper = (argv) => {
     : runs(argv, options, options.at, false);
 };
 
+/** `ip netns exec NAME command`, `ip vrf exec NAME command`. */
+const ip: Wrapper = (argv) => {
+  const at = argv.findIndex((word, index) => index > 0 && /^(?:netns?|vrf)$/.test(word.value));
+  const verb = argv[at + 1]?.value ?? "";
+  return at > 0 && /^e(?:x(?:ec?)?)?$/.test(verb)
+    ? { harmless: false, commands: [rest(argv, at + 3)], at: at + 3 }
+    : undefined;
+};
+
 const su1: Wrapper = plain({}, 1, false, { privileged: true });
 
 const named = (names: string, wrapper: Wrapper) => Object.fromEntries(words(names).map((name) => [name, wrapper]));
@@ -165,6 +174,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   parallel: parallelRuns,
   ...named("find gfind", findRuns),
   ...named("docker podman nerdctl docker-compose", containers),
+  ip,
   kubectl: afterDashes(/^(?:exec|run|debug)$/),
   oc: afterDashes(/^(?:exec|rsh|run|debug)$/),
   ...named("k3s lxc incus aws-vault", afterDashes(/^exec$/)),

@@ -1,0 +1,156 @@
+/** Tables of dangerous uses of programs (templates/dangers): read once, matched against the words of a command. */
+import { isUnknown } from "../syntax/field.ts";
+
+/** What a table says of a use, and in which section it stands. */
+export interface TableRow {
+  readonly section: string;
+  /** Ends the sentence “it …”. */
+  readonly words: string;
+  readonly program: string;
+  readonly tokens: readonly Token[];
+  /** Looks at texts instead: SQL, MONGO, REDIS. */
+  readonly reader?: string;
+}
+
+export interface Example {
+  readonly section: string;
+  readonly counts: boolean;
+  readonly text: string;
+}
+
+type Token =
+  | { readonly kind: "any" }
+  | { readonly kind: "word"; readonly pattern: RegExp; readonly resource: boolean }
+  /** The words stand in one argument or in several, cut by semicolons. */
+  | { readonly kind: "statement" }
+  | { readonly kind: "option"; readonly names: readonly RegExp[]; readonly absent: boolean };
+
+export class DangerTable {
+  readonly #rows = new Map<string, TableRow[]>();
+  readonly examples: Example[] = [];
+  /** Patterns of paths by section. */
+  readonly files: { readonly section: string; readonly words: string; readonly path: string }[] = [];
+
+  constructor(text: string) {
+    let section = "";
+    let words = "";
+    let programs: readonly string[] = [];
+    for (const line of text.split("\n")) {
+      if (line.trim() === "" || line.startsWith("#")) continue;
+      const head = /^\[(\w+)\] (.+)$/.exec(line);
+      if (head !== null) [section, words] = [head[1] as string, head[2] as string];
+      else if (line.startsWith("+ ") || line.startsWith("- "))
+        for (const one of line.slice(2).split("¦"))
+          this.examples.push({ section, counts: line.startsWith("+"), text: one.trim() });
+      else if (line.startsWith("FILES "))
+        for (const path of line.slice(6).trim().split(/\s+/)) this.files.push({ section, words, path });
+      else if (line.startsWith("  ")) {
+        const pieces = line.trim().split(/\s+/);
+        const reader = /^[A-Z]{3,}$/.test(pieces[0] ?? "") && pieces[0] !== "WORDS" ? { reader: pieces[0] } : {};
+        const tokens = "reader" in reader ? [] : pieces.map(tokenOf);
+        for (const program of programs) {
+          const row = { section, words, program, tokens, ...reader } as TableRow;
+          this.#rows.set(program, [...(this.#rows.get(program) ?? []), row]);
+        }
+      } else programs = line.trim().split(/\s+/);
+    }
+  }
+
+  programs(): readonly string[] {
+    return [...this.#rows.keys()];
+  }
+
+  /** Rows that may count for this program. */
+  of(program: string): readonly TableRow[] {
+    return this.#rows.get(program) ?? [];
+  }
+}
+
+/** Whether the words behind the program's name are a use that the row names. */
+export function matches(row: TableRow, args: readonly string[]): boolean {
+  const words = args.slice(0, MOST_WORDS);
+  const options = row.tokens.filter((token) => token.kind === "option");
+  for (const { names, absent } of options) {
+    const found = words.some((word) => names.some((name) => name.test(word)));
+    if (found === absent) return false;
+  }
+  const tokens = row.tokens.filter((token) => token.kind !== "option");
+  if (tokens[0]?.kind !== "statement") return follow(tokens, words, 0, 0, false);
+  const statements = words
+    .filter((word) => !word.startsWith("-"))
+    .join(" ")
+    .split(/[;\n]/);
+  return statements.some((one) =>
+    follow(
+      tokens.slice(1),
+      one.split(/\s+/).filter((word) => word !== ""),
+      0,
+      0,
+      false,
+    ),
+  );
+}
+
+/** Words in their order; options stand anywhere, and what follows one may be its value. */
+function follow(
+  tokens: readonly Token[],
+  words: readonly string[],
+  t: number,
+  w: number,
+  afterOption: boolean,
+): boolean {
+  const token = tokens[t];
+  if (token === undefined) return true;
+  if (token.kind === "any")
+    return follow(tokens, words, t + 1, w, false) || (w < words.length && follow(tokens, words, t, w + 1, false));
+  const word = words[w];
+  if (word === undefined || token.kind !== "word") return false;
+  if (token.pattern.test(word) || (token.resource && ofResources(word).some((one) => token.pattern.test(one))))
+    if (follow(tokens, words, t + 1, w + 1, false)) return true;
+  if (word.length > 1 && word.startsWith("-")) return follow(tokens, words, t, w + 1, !word.includes("="));
+  return afterOption && follow(tokens, words, t, w + 1, false);
+}
+
+/** `pod,pvc`, `ns/prod`, `statefulsets.apps`. */
+function ofResources(word: string): string[] {
+  return word.split(",").map((one) => one.replace(/\/.*$/, "").replace(/\..*$/, ""));
+}
+
+function tokenOf(text: string): Token {
+  if (text === "..") return { kind: "any" };
+  if (text === "WORDS") return { kind: "statement" };
+  const absent = text.startsWith("!");
+  const alternatives = text.slice(absent ? 1 : 0).split("|");
+  if (absent || alternatives.every((one) => /^=?-/.test(one)))
+    return { kind: "option", names: alternatives.map(optionPattern), absent };
+  const resource = text.startsWith("~");
+  const patterns = (resource ? text.slice(1) : text).split("|").map(wordPattern);
+  return { kind: "word", pattern: new RegExp(`^(?:${patterns.join("|")})$`, "i"), resource };
+}
+
+/** `-v` also among other letters, `=-v` only alone; `-destroy` also as `--destroy`, with a value that is not false. */
+function optionPattern(name: string): RegExp {
+  if (name.startsWith("=")) return new RegExp(`^${escaped(name.slice(1))}$`);
+  const letter = /^-([A-Za-z0-9?])$/.exec(name)?.[1];
+  if (letter !== undefined) return new RegExp(`^-[A-Za-z]*${escaped(letter)}`);
+  const bare = escaped(name.replace(/^-+/, "")).replaceAll("\\*", "[^=]*");
+  return new RegExp(`^--?${bare}(?:=(?!false$)|$)`);
+}
+
+function wordPattern(word: string): string {
+  const short = /^(\w+)\[(\w+)\]$/.exec(word);
+  if (short === null) return escaped(word).replaceAll("\\*", "[^]*");
+  const [, first = "", rest = ""] = short;
+  return [...rest].reduceRight((inner, letter) => `(?:${letter}${inner})?`, "").replace(/^/, first);
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
+/** What an unknown word stands for is not looked at, as in the other dangers: such a command is asked about anyway. */
+export function knownWords(values: readonly string[]): string[] {
+  return values.map((value) => (isUnknown(value) && !/\s/.test(value) ? "\u{fdd2}" : value));
+}
+
+const MOST_WORDS = 64;

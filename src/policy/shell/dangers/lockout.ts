@@ -1,0 +1,171 @@
+/** What can lock the operator out: firewall, SSH server, network, PAM, sudoers, accounts (templates/dangers/lockout.txt). */
+import table from "../../../../templates/dangers/lockout.txt" with { type: "text" };
+import { words } from "../../../lib/text.ts";
+import { type Field, field, isUnknown, programName, readable, STAR } from "../syntax/field.ts";
+import type { FoundCommand, Walked } from "../syntax/findings.ts";
+import { globMatches } from "../syntax/glob.ts";
+import { walkText, type WalkContext } from "../syntax/walk.ts";
+import type { Danger } from "./danger.ts";
+import { DangerTable, knownWords, matches } from "./danger-table.ts";
+import { resolved, startingAt } from "./protected-paths.ts";
+
+/** One way in which a command could lock the operator out. */
+export interface Lockout {
+  readonly kind: LockoutKind;
+  /** Ends the sentence “it …”. */
+  readonly does: string;
+  /** The command that does it, without what runs it: `nft`, `systemctl`, `tee`. */
+  readonly program: string;
+  readonly words: readonly string[];
+  /** The file it would change, as an absolute path or below `~`; absent where it changes no known file. */
+  readonly file?: string;
+}
+
+export type LockoutKind = "firewall" | "ssh" | "network" | "pam" | "sudoers" | "account" | "service";
+
+/** Everything in a text that could lock the operator out, behind sudo, xargs, sh -c and other wrappers too. */
+export function lockoutOf(command: string, context: WalkContext & { readonly cwd?: string } = {}): readonly Lockout[] {
+  return lockoutsIn(walkText(command, context), context.cwd);
+}
+
+export function lockoutsIn({ commands, writes }: Walked, cwd: string | undefined): Lockout[] {
+  return [...commands.flatMap((one) => lockouts(one, cwd)), ...writes.flatMap(({ file }) => ofWrite(file, ["."], cwd))];
+}
+
+/** Whether a change of this file could lock the operator out; `path` is absolute, or below `~`. */
+export function lockoutFile(path: string): Pick<Lockout, "kind" | "does"> | undefined {
+  const parts = path.replace(/^~/, "").split("/").filter(Boolean);
+  const entry = filePatterns().find(({ home, pattern }) => home === path.startsWith("~") && covers(pattern, parts));
+  return entry === undefined ? undefined : { kind: entry.kind, does: entry.does };
+}
+
+function lockouts(found: FoundCommand, cwd: string | undefined): Lockout[] {
+  const argv = asService(found.argv);
+  const program = programName(argv[0]?.value ?? "");
+  const given = argv.map((word) => readable(word.value));
+  const args = knownWords(argv.slice(1).map(({ value }) => value));
+  const rows = lockoutTable()
+    .of(program)
+    .filter((row) => matches(row, args));
+  const [row] = rows;
+  const uses: Lockout[] =
+    row === undefined ? [] : [{ kind: row.section as LockoutKind, does: row.words, program, words: given }];
+  const files = [...written(program, argv.slice(1)), ...found.writes.map(({ file }) => file)].flatMap((file) =>
+    ofWrite(file, found.directories, cwd).map((one) => ({ ...one, program, words: given })),
+  );
+  // The last word of cp is a file or a directory: what would lie below a file that is named already is left out.
+  const isBelow = ({ file = "" }: Lockout) => files.some((other) => file.startsWith(`${other.file}/`));
+  return [...uses, ...files.filter((one) => !isBelow(one))];
+}
+
+export function lockoutDanger(found: FoundCommand, cwd: string | undefined): Danger | undefined {
+  const [first] = lockouts(found, cwd);
+  return first === undefined ? undefined : asDanger(first);
+}
+
+export function asDanger({ does }: Pick<Lockout, "does">): Danger {
+  return {
+    check: "lockout",
+    why: `it ${does} and could lock you out`,
+    instead: "Let the operator do this by hand, with a second connection open.",
+  };
+}
+
+let rows: DangerTable | undefined;
+
+export function lockoutTable(): DangerTable {
+  return (rows ??= new DangerTable(table));
+}
+
+/** `/etc/init.d/ssh stop` is `service ssh stop`. */
+function asService(argv: readonly Field[]): readonly Field[] {
+  const name = /^\/etc\/(?:rc\.d\/)?(?:init\.d|rc\.d)\/([^/]+)$/.exec(argv[0]?.value ?? "")?.[1];
+  return name === undefined ? argv : [field("service"), field(name), ...argv.slice(1)];
+}
+
+function ofWrite(file: string, directories: readonly string[], cwd: string | undefined): Lockout[] {
+  for (const directory of startingAt(directories, cwd)) {
+    const { from, parts } = resolved(file, isUnknown(directory) ? "." : directory);
+    if (from === ".") continue;
+    const entry = filePatterns().find(({ home, pattern }) => home === (from === "~") && covers(pattern, parts));
+    if (entry === undefined) continue;
+    const path = `${from === "~" ? "~" : ""}/${parts.map(readable).join("/")}`;
+    return [{ kind: entry.kind, does: entry.does, program: "", words: [], file: path }];
+  }
+  return [];
+}
+
+interface FilePattern {
+  readonly kind: LockoutKind;
+  readonly does: string;
+  readonly home: boolean;
+  readonly pattern: readonly string[];
+}
+
+let patterns: readonly FilePattern[] | undefined;
+
+function filePatterns(): readonly FilePattern[] {
+  return (patterns ??= lockoutTable().files.map(({ section, words: does, path }) => ({
+    kind: section as LockoutKind,
+    does,
+    home: path.startsWith("~"),
+    pattern: path.replace(/^~/, "").split("/").filter(Boolean),
+  })));
+}
+
+/** `**` is anything below; a name of the text may hold globs of its own. */
+function covers(pattern: readonly string[], parts: readonly string[]): boolean {
+  if (pattern.at(-1) === "**") {
+    const above = pattern.slice(0, -1);
+    return parts.length >= above.length && covers(above, parts.slice(0, above.length));
+  }
+  return (
+    pattern.length === parts.length &&
+    pattern.every((name, at) => {
+      const part = parts[at] as string;
+      return globMatches(name.replaceAll("*", STAR), part) || globMatches(part, name.replaceAll("*", ""));
+    })
+  );
+}
+
+/** The operands of a program that it writes, moves, deletes or changes. */
+function written(program: string, args: readonly Field[]): string[] {
+  const values = args.map(({ value }) => value);
+  const operands = values.filter((value) => !value.startsWith("-"));
+  const glued = values.flatMap((value) => /^(?:of=|--output=|--output-document=)([^]+)$/.exec(value)?.[1] ?? []);
+  const after = (pattern: RegExp) => values.flatMap((value, at) => (pattern.test(value) ? [values[at + 1] ?? ""] : []));
+  if (ALL_OPERANDS.has(program)) return operands;
+  if (LATER_OPERANDS.has(program)) return operands.slice(1);
+  if (LAST_OPERAND.has(program)) {
+    const into = [
+      ...after(/^(?:-t|--target-directory)$/),
+      ...values.flatMap((v) => /^--target-directory=([^]+)$/.exec(v)?.[1] ?? []),
+    ];
+    const last = operands.at(-1) ?? "";
+    const inside = operands
+      .slice(0, -1)
+      .map((source) => `${last.replace(/\/+$/, "")}/${source.replace(/\/+$/, "").replace(/^.*\//, "")}`);
+    return [...into, last, ...inside];
+  }
+  if (IN_PLACE.has(program) && values.some((value) => IN_PLACE_OPTION.test(value))) {
+    // A program of its own is the value of -e or -f, or else the first operand.
+    const isScript = (at: number) => /^-[a-zA-Z]*[eEf]$|^--(?:expression|file)$/.test(values[at - 1] ?? "");
+    const scripted = values.some((_, at) => isScript(at)) || values.some((value) => /^--(?:expr|file)/.test(value));
+    const files = values.filter((value, at) => !value.startsWith("-") && !isScript(at));
+    return scripted ? files : files.slice(1);
+  }
+  if (program === "dd") return glued;
+  if (program === "curl" || program === "wget")
+    return [...glued, ...after(/^-[a-zA-Z]*[oO]$|^--output(?:-document)?$/)];
+  if (program === "find" && values.includes("-delete")) return operands;
+  return [];
+}
+
+const ALL_OPERANDS = new Set(
+  words(`rm unlink shred srm truncate tee sponge touch mv patch ed ex vi vim nvim view nano pico emacs micro joe mcedit
+    sudoedit rmdir crudini augtool`),
+);
+const LATER_OPERANDS = new Set(words("chmod chown chgrp chattr setfacl chcon restorecon"));
+const LAST_OPERAND = new Set(words("cp install ln rsync scp"));
+const IN_PLACE = new Set(words("sed gsed perl ruby awk gawk yq"));
+const IN_PLACE_OPTION = /^-[a-zA-Z0-9]*i|^--in-?place/;

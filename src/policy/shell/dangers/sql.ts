@@ -1,0 +1,45 @@
+/** Texts given to database programs: what in them deletes data. */
+
+/** DROP, TRUNCATE, and DELETE without a condition, outside of quotes and comments. */
+export function sqlDeletes(text: string): boolean {
+  if (!/drop|truncate|delete/i.test(text)) return false;
+  const readings = [WITH_ESCAPES, WITHOUT_ESCAPES].map((quoted) => withoutQuoted(text, quoted));
+  // A text that is executed may be a quoted one.
+  if (/\b(?:execute|prepare)\b/i.test(text)) readings.push(text.replaceAll("'", " ; "));
+  return readings.some((reading) => reading.split(";").some(deletes));
+}
+
+function deletes(statement: string): boolean {
+  if (DROPS.test(statement) || TRUNCATES.test(statement)) return true;
+  const [, rest] = REMOVES.exec(statement) ?? [];
+  if (rest === undefined) return false;
+  const condition = /\bwhere\b([^]*)$/i.exec(rest)?.[1];
+  return condition === undefined || ALWAYS.test(condition);
+}
+
+/** Not a column of that name. U+FDD2 stands for text that only the running shell knows. */
+const DROPS = /\bdrop\s+(?!(?:from|as|is|in|and|or|order|group|where|not|like|asc|desc|limit)\b)[\w"`[\uFDD2]/i;
+const BEFORE = String.raw`(?:^|\(|\b(?:begin|then|else|do|loop|explain|analyze)\b|\$\w*\$|\*/)\s*`;
+const TRUNCATES = new RegExp(`${BEFORE}truncate\\s+[\\w"\`[\\uFDD2]`, "i");
+const REMOVES = new RegExp(`${BEFORE}delete\\s+([^]*)$`, "i");
+const ALWAYS = /^\s*\(?\s*(?:true|1|(\d+)\s*=\s*\1|''\s*=\s*'')\s*\)?\s*$/i;
+
+/** MySQL reads \' as a quote inside of a text, the standard does not: both readings count. */
+const WITH_ESCAPES = /'(?:[^'\\]|\\[^]|'')*'|"(?:[^"\\]|\\[^])*"|--(?=\s|$)[^\n]*|\/\*!\d*|\/\*[^]*?\*\//g;
+const WITHOUT_ESCAPES = /'(?:[^']|'')*'|"[^"]*"|--(?=\s|$)[^\n]*|\/\*!\d*|\/\*[^]*?\*\//g;
+
+/** Without quoted texts and comments. Dollar quotes stay: a DO block runs them; so does what stands in a MySQL hint. */
+function withoutQuoted(text: string, quoted: RegExp): string {
+  return text.replace(quoted, (found) => (found.startsWith("'") ? "''" : found.startsWith('"') ? '"x"' : " "));
+}
+
+export function mongoDeletes(text: string): boolean {
+  return MONGO.test(text);
+}
+
+const MONGO =
+  /\bdropDatabase\b|\.\s*(?:drop|dropCollection)\s*\(|\.\s*(?:deleteMany|remove)\s*\(\s*(?:\{\s*\}\s*[,)]|\))|\bdrop["']?\s*:\s*["']/;
+
+export function redisDeletes(text: string): boolean {
+  return /(?:^|[^\w-])flush(?:all|db)(?![\w-])/i.test(text);
+}
