@@ -25,6 +25,8 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "setfattr", apt: "attr" },
   { program: "setfacl", apt: "acl" },
   { program: "chattr", apt: "e2fsprogs" },
+  { program: "sudo", apt: "sudo" },
+  { program: "nginx", apt: "nginx-light" },
   { program: "ps", apt: "procps" },
   { program: "gawk", apt: "gawk", brew: "gawk" },
   { program: "tree", apt: "tree", brew: "tree" },

@@ -14,8 +14,8 @@ export interface PermitParts {
   target(): Promise<Target>;
   /** `cwd`: where the shell is; relative names count from it. */
   judgeShell(command: string, cwd: string): Promise<ShellJudgement>;
-  /** `asked` is the path before it was resolved. */
-  judgeWrite(path: ResolvedPath, asked: string): Promise<Verdict>;
+  /** `asked` is the path before it was resolved; `sudo`: it would be written as root. */
+  judgeWrite(path: ResolvedPath, asked: string, sudo: boolean): Promise<Verdict>;
   /** shell_confirm and fetch_confirm. */
   readonly confirm: { readonly shell: boolean; readonly fetch: "always" | "new-domain" | "never" };
   readonly privacy: Privacy;

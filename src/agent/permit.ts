@@ -11,6 +11,7 @@ import { outsideRoots } from "../policy/shell/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { Target, Unasked } from "../targets/target.ts";
 import { diffSize } from "../tools/diff.ts";
+import { filesFor, needsRoot } from "../tools/files-as-root.ts";
 import { paneFor, shellFor } from "../tools/select-shell.ts";
 import type { Intent } from "../tools/tool.ts";
 import { decide, LookedAt, stricter, understates } from "./ask-operator.ts";
@@ -23,7 +24,7 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
   const { intent, input } = call;
   switch (intent.kind) {
     case "read":
-      return intent.path === undefined ? { kind: "run", input } : permitRead(parts, call, intent.path);
+      return intent.path === undefined ? { kind: "run", input } : permitRead(parts, call, intent.path, intent.sudo);
     case "own":
       return parts.dryRun ? dryRun(`would do: ${intent.title}`, undefined) : { kind: "run", input };
     case "shell":
@@ -39,22 +40,26 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
   }
 }
 
-/** Reading changes nothing and is not asked, except for files of keys, also behind a link. */
-async function permitRead(parts: PermitParts, call: PermitCall, path: string): Promise<Permission> {
+/** Reading changes nothing and is not asked, except as root, and for files of keys, also behind a link. */
+async function permitRead(parts: PermitParts, call: PermitCall, path: string, sudo = false): Promise<Permission> {
   const target = await parts.target();
   const resolved = await target.files.resolve(path).catch(() => undefined);
+  const privesc = sudo && target.transport.facts.uid !== 0 && (await needsRoot(target.files, path));
   const kinds = [fileKind(path), fileKind(resolved?.path ?? "")];
   const output = kinds.find((kind) => kind !== "ordinary") ?? "ordinary";
-  const run: Permission = { kind: "run", input: call.input, output };
-  if (!parts.confirm.shell || !(holdsSecrets(path) || holdsSecrets(resolved?.path ?? ""))) return run;
-  const action = `read ${resolved?.path ?? path}`;
+  // What the user may read is read without root, also when that changes before it runs.
+  const input = sudo && !privesc ? { ...(call.input as object), sudo: false } : call.input;
+  const run: Permission = { kind: "run", input, output };
+  const keys = holdsSecrets(path) || holdsSecrets(resolved?.path ?? "");
+  if (!parts.confirm.shell || !(keys || privesc)) return run;
+  const action = `read ${resolved?.path ?? path}${privesc ? " as root (sudo)" : ""}`;
   const decision = await decide(parts, call, target, {
     action,
     risk: "high",
     mutation: false,
-    privesc: false,
+    privesc,
     why: "",
-    policy: "it shows keys to the model",
+    policy: keys ? "it shows keys to the model" : "only root may read it",
     understated: false,
     editable: false,
   });
@@ -240,8 +245,9 @@ async function permitWrite(
   intent: Intent & { kind: "write" },
 ): Promise<Permission> {
   const target = await parts.target();
-  const resolved = await target.files.resolve(intent.path);
-  const judged = await parts.judgeWrite(resolved, intent.path);
+  const sudo = intent.sudo === true;
+  const resolved = await filesFor(target, sudo, call.context).resolve(intent.path);
+  const judged = await parts.judgeWrite(resolved, intent.path, sudo);
   if (judged.kind === "deny") return refusedByPolicy(judged);
   const verdict = withSecrets(judged, call.secrets, parts.privacy);
   // The same object goes to `prepare` and `run`: the tool knows it again.
@@ -254,14 +260,15 @@ async function permitWrite(
   if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
   const run: Permission = { kind: "run", input, path: resolved.path, diff, output };
   if (!parts.confirm.shell && verdict.kind === "allow") return run;
-  const action = `write ${resolved.path}`;
+  const privesc = sudo && target.transport.facts.uid !== 0;
+  const action = `write ${resolved.path}${privesc ? " as root (sudo)" : ""}`;
   const decision = await decide(parts, call, target, {
     action,
     write: { path: resolved.path, creates: !resolved.exists, ...diffSize(diff) },
     diff,
-    risk: judged.kind === "ask" ? "high" : "medium",
+    risk: judged.kind === "ask" || sudo ? "high" : "medium",
     mutation: true,
-    privesc: false,
+    privesc,
     why: "",
     policy: verdict.kind === "allow" ? "" : verdict.why,
     understated: false,

@@ -13,8 +13,8 @@ export interface WriteRules {
   readonly ownPaths: readonly string[];
 }
 
-/** `asked` is the path as the tool was given it. */
-export type WriteJudge = (resolved: ResolvedPath, asked: string) => Promise<Verdict>;
+/** `asked` is the path as the tool was given it; `sudo`: it would be written as root. */
+export type WriteJudge = (resolved: ResolvedPath, asked: string, sudo?: boolean) => Promise<Verdict>;
 
 export function writeJudge(files: Pick<FileAccess, "resolve">, rules: WriteRules): WriteJudge {
   const real = (paths: readonly string[]): Promise<string[]> =>
@@ -28,11 +28,11 @@ export function writeJudge(files: Pick<FileAccess, "resolve">, rules: WriteRules
     return { realHome: realHome.path, rules: { allowedRoots, ownPaths: [...rules.ownPaths, ...own] } };
   };
   let known: Promise<Known> | undefined;
-  return async (resolved, asked) => {
+  return async (resolved, asked, sudo = false) => {
     known ??= look();
     try {
       const { realHome, rules } = await known;
-      return judgePath({ ...resolved, realHome, asked: await located(asked, files) }, rules);
+      return judgePath({ ...resolved, realHome, asked: await located(asked, files), sudo }, rules);
     } catch (error) {
       // asked again next time: the connection may be back
       known = undefined;

@@ -78,13 +78,13 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
       const context = { shell, pane, cwd, ...user };
       return judgeShell(command, shellRules(config), context);
     },
-    judgeWrite: async (path, asked) => {
+    judgeWrite: async (path, asked, sudo) => {
       const { ownPaths, writeJudge } = await import("./judge-write.ts");
       judgeWrite ??= writeJudge(
         { resolve: async (root) => (await target.get()).files.resolve(root) },
         { allowedPaths: config.tools.files_allowed_paths, ownPaths: local ? ownPaths(loaded) : [] },
       );
-      return judgeWrite(path, asked);
+      return judgeWrite(path, asked, sudo);
     },
     confirm: {
       shell: config.tools.shell_confirm,

@@ -2,7 +2,10 @@
 import { isBuddysOwn } from "./secret-files.ts";
 import { asItLooks, inLatin } from "./invisible.ts";
 import {
+  ACCESS_FILES,
+  ACCESS_NAME,
   HOME_PARENTS,
+  LIVE_DIRECTORIES,
   PRIVATE_NAMES,
   SENSITIVE_IN_HOME,
   SYSTEM_DIRECTORIES,
@@ -22,6 +25,8 @@ export interface PathFacts {
   readonly realHome?: string;
   /** The file system on the target ignores case. */
   readonly caseInsensitive: boolean;
+  /** It would be written as root, on purpose. */
+  readonly sudo?: boolean;
 }
 
 export interface PathRules {
@@ -58,8 +63,14 @@ export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
       return deny(`${shown} is one of buddy's own files`, "let the operator change it by hand");
   const sensitive = place.sensitive(path) ?? place.sensitiveAtHome(place.fold(lexical(expandHome(asked, facts.home))));
   // `/` or the home directory among the allowed roots says nothing of ~/.ssh; naming it or something in it does
-  if (sensitive !== undefined && !(root !== undefined && within(root, sensitive.root)))
-    return deny(`${shown} is ${sensitive.what}`, sensitive.instead);
+  const named = sensitive !== undefined && root !== undefined && within(root, sensitive.root);
+  const access = place.decidesAccess(path);
+  if (sensitive !== undefined && !named) {
+    const asRoot = facts.sudo === true && (access || sensitive.system === true);
+    if (!asRoot || place.isLive(path)) return deny(`${shown} is ${sensitive.what}`, sensitive.instead);
+  }
+  if (access && (named || facts.sudo === true))
+    return { kind: "ask", why: `${shown} decides who gets in or whether the machine starts`, answer: "typed" };
 
   const lookalike = place.sensitive(place.fold(lexical(inLatin(asItLooks(facts.path)))));
   if (lookalike !== undefined && sensitive === undefined)
@@ -73,6 +84,7 @@ export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
     };
   if (/\/(?:authorized_keys2?|sudoers|crontab|agent\.toml)$/i.test(path))
     return { kind: "ask", why: `${shown} has the name of a file that grants access or runs commands` };
+  if (sensitive?.system === true && !named) return { kind: "ask", why: `${shown} is ${sensitive.what}` };
   if (root === undefined && !path.slice(1).includes("/"))
     return { kind: "ask", why: `${shown} is right in the root directory` };
   return {
@@ -85,6 +97,8 @@ interface Sensitive {
   readonly root: string;
   readonly what: string;
   readonly instead?: string;
+  /** A system file: as root it may be written, when the operator says so. */
+  readonly system?: boolean;
 }
 
 class Place {
@@ -126,8 +140,22 @@ class Place {
     if (this.#homes.some((home) => within(path, home))) return undefined;
     for (const directory of SYSTEM_DIRECTORIES)
       if (within(path, this.fold(directory)))
-        return { root: this.fold(directory), what: `in ${directory}, a system directory`, instead: SYSTEM_INSTEAD };
+        return {
+          root: this.fold(directory),
+          what: `in ${directory}, a system directory`,
+          instead: this.isLive(path) ? LIVE_INSTEAD : SYSTEM_INSTEAD,
+          system: true,
+        };
     return undefined;
+  }
+
+  /** Who gets in, who becomes root, whether the machine starts. */
+  decidesAccess(path: string): boolean {
+    return ACCESS_NAME.test(path) || ACCESS_FILES.some((file) => within(path, this.fold(file)));
+  }
+
+  isLive(path: string): boolean {
+    return LIVE_DIRECTORIES.some((directory) => within(path, this.fold(directory)));
   }
 
   /** .ssh, .gnupg and buddy's own directories, wherever they are. */
@@ -152,8 +180,8 @@ class Place {
 
 const MAX_PATH = 4096;
 const BY_HAND = "let the operator change it by hand, or have its directory added to files_allowed_paths";
-const SYSTEM_INSTEAD =
-  "change it with a command the operator approves, or have the directory added to files_allowed_paths";
+const SYSTEM_INSTEAD = "set sudo: true, and the operator is asked";
+const LIVE_INSTEAD = "change it with a command the operator approves";
 
 /**
  * Other processes' roots and working directories, and the file descriptors of every process. `self/root` and `self/cwd`

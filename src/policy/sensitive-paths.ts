@@ -21,6 +21,22 @@ export const SYSTEM_EXCEPTIONS: readonly string[] = words(
   "/dev/shm /run/user /private/var/tmp /private/var/folders /run/lock",
 );
 
+/** Views of the running system, not files: nothing is written to them as a file, as root neither. */
+export const LIVE_DIRECTORIES: readonly string[] = words("/dev /proc /sys");
+
+/** What decides who gets in, who becomes root, and whether the machine starts: the machine's name is typed for it. */
+export const ACCESS_FILES: readonly string[] =
+  words(`/etc/sudoers /etc/sudoers.d /etc/doas.conf /etc/doas.d /etc/polkit-1
+  /usr/share/polkit-1 /etc/passwd /etc/group /etc/shadow /etc/gshadow /etc/subuid /etc/subgid /etc/master.passwd
+  /etc/security /etc/pam.d /etc/pam.conf /usr/lib/pam.d /etc/nsswitch.conf /etc/krb5.keytab /etc/ssh /etc/sshd_config
+  /etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d /boot /efi /etc/default/grub /etc/default/grub.d /etc/grub.d
+  /etc/fstab /etc/crypttab /etc/initramfs-tools /etc/dracut.conf /etc/dracut.conf.d /etc/mkinitcpio.conf /etc/kernel
+  /etc/selinux /vmlinuz /vmlinuz.old /initrd.img /initrd.img.old /lib/modules /usr/lib/modules /etc/inittab
+  /private/etc/sudoers /private/etc/sudoers.d /private/etc/pam.d /private/etc/ssh /private/etc/master.passwd`);
+
+/** The same, in any home. */
+export const ACCESS_NAME = /\/\.ssh\/authorized_keys2?$/;
+
 /** Directories of that name count wherever they are: service users have homes in odd places. */
 export const PRIVATE_NAMES: readonly (readonly [name: string, what: string])[] = [
   [".ssh", "among SSH keys and access lists"],

@@ -16,6 +16,9 @@ export class LoginRefused extends PermanentRefusal {}
 /** The sshd allows fewer sessions on one connection than buddy needs (MaxSessions). */
 export class TooFewSessions extends PermanentRefusal {}
 
+/** The user may not read or write it; root might. */
+export class PermissionDenied extends BuddyError {}
+
 /** The connection dropped, or the machine cannot be reached now; another attempt may succeed. */
 export class ConnectionLost extends BuddyError {}
 

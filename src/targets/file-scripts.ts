@@ -1,4 +1,5 @@
 /** The sh scripts behind FileAccess: POSIX tools only, so that busybox and old systems will do. */
+import { CHECK } from "./file-checks.ts";
 
 /** `full PATH CWD` sets p: absolute, `~` expanded; nothing followed yet. */
 const FULL = `
@@ -28,9 +29,13 @@ target() {
   else t=$(ls -ld "$1"; printf x); t=\${t%"$NL"x}; t=\${t#*" $1 -> "}; fi
 }
 walk() {
-  r= q=$p links=0
+  r= q=$p links=0 hidden=0
   while [ -n "$q" ]; do
     case $q in */*) c=\${q%%/*} q=\${q#*/} ;; *) c=$q q= ;; esac
+    case $c in
+    '' | .) ;;
+    *) if [ -d "$r/" ] && [ ! -x "$r/" ]; then hidden=1; fi ;;
+    esac
     case $c in
     '' | .) ;;
     ..) r=\${r%/*} ;;
@@ -49,7 +54,10 @@ walk() {
 kind() { if [ -d "$1" ]; then k=directory; elif [ -f "$1" ]; then k=file; elif [ -e "$1" ]; then k=other; else k=missing; fi; }
 `;
 
-/** Arguments: path, working directory. Prints path, kind, home, 1 where the file system folds case. */
+/**
+ * Arguments: path, working directory. Prints path, kind, home, 1 where the file system folds case, 1 where a directory on
+ * the way may not be entered.
+ */
 export const RESOLVE = `
 LC_ALL=C; export LC_ALL
 ${FULL}${WALK}
@@ -65,7 +73,7 @@ for l in aA bB cC dD eE fF gG hH iI jJ kK lL mM nN oO pP qQ rR sS tT uU vV wW xX
   *"$u"*) if [ "$e" -ef "\${e%/*}/\${b%%"$u"*}$l\${b#*"$u"}" ]; then i=1; fi; break ;;
   esac
 done
-printf '%s\\0' "$r" $k "\${HOME:-/}" $i
+printf '%s\\0' "$r" $k "\${HOME:-/}" $i $hidden
 `;
 
 /** `deny PATH` prints owner, mode and file attributes of what may not be touched. */
@@ -148,17 +156,19 @@ rename() {
 
 /**
  * Arguments: path, working directory, bytes that must arrive, name for the temporary file, the only place allowed or
- * "". Data on stdin. Prints 1 when the file is new, and where it went.
+ * "". Data on stdin. Prints 1 when the file is new, where it went, the program that checked it and how, and its words.
  *
  * The data is complete on the target before the old file is touched. It replaces the old file by a rename, with the
- * same owner, mode and attributes. In place instead: where those cannot be kept, with ACLs or further hard links, over
- * a mount point, in a closed directory. Then a copy of the old text is made first, the file is made long enough before
+ * same owner, mode, ACL and attributes. In place instead: where those cannot be kept, with further hard links, over a
+ * mount point, in a closed directory. Then a copy of the old text is made first, the file is made long enough before
  * anything is overwritten, and the copy is put back when that fails. Exit 28: no room, nothing changed; 27: failed and
- * put back; 8: failed, and the copy named on stdout is all that is left of the old text.
+ * put back; 8: failed, and the copy named on stdout is all that is left of the old text; 30: a program on the target
+ * says that the new text is wrong, in the words on stdout, and the old file is as it was. A checker that fails in the
+ * same words on the old text says nothing of the new one.
  */
 export const WRITE = `
 LC_ALL=C; export LC_ALL
-${FULL}${WALK}${DENY}${ENTER}
+${FULL}${WALK}${DENY}${ENTER}${CHECK}
 full "$1" "$2"
 case $p in */) exit 21 ;; esac
 walk || exit 4
@@ -169,14 +179,14 @@ dir=\${r%/*}; dir=\${dir:-/}
 enter "$dir"
 full=$r r=./\${r##*/} dir=.
 if [ -L "$r" ]; then exit 3; fi
-tmp=./$4 old= how=rename
-trap 'rm -f \${tmp:+"$tmp"} \${old:+"$old"}' EXIT
+tmp=./$4 name=$4 old= kept= box= how=rename
+trap 'rm -f \${tmp:+"$tmp"} \${old:+"$old"} \${kept:+"$kept"}; rm -rf \${box:+"$box"}' EXIT
 trap 'exit 1' HUP INT TERM PIPE
 create() { set -C; command : >"$1"; c=$?; set +C; return $c; }
 facts() { a=$1 links=$2 uid=$3 gid=$4 size=$5; }
 if [ $k = file ]; then
   facts $(ls -ldn "$r")
-  case $a in *[+@]) how=place ;; esac
+  case $a in *@) how=place ;; esac
   if [ "$links" -gt 1 ]; then how=place; fi
   umask 077
   if ! create "$tmp" 2>/dev/null; then
@@ -190,11 +200,40 @@ elif ! create "$tmp"; then
 fi
 cat >"$tmp" || exit 1
 if [ $(($(wc -c <"$tmp"))) -ne "$3" ]; then exit 9; fi
-if [ $k = missing ]; then rename "$tmp" "$r" || exit 1; tmp=; printf '1\\0%s\\0' "$full"; exit 0; fi
-# Where cp knows how, it also copies extended attributes, and says when it cannot.
+known
+wrong() { printf '%s' "$said"; exit 30; }
+after=
+if [ -n "$by" ]; then
+  approves "$tmp"
+  case $? in
+  0) ;;
+  99) after=1 kind=after said= ;;
+  *)
+    if [ $k = missing ]; then wrong; fi
+    new=$said
+    if [ $kind = copy ]; then approves "$r"; else quietly "$cmd"; fi
+    if [ $? = 0 ] || [ "$said" != "$new" ]; then said=$new; wrong; fi
+    kind=same ;;
+  esac
+fi
+done_with() { printf '%s\\0' "$1" "$full" "$by" "$kind" "$said"; exit 0; }
+if [ $k = missing ]; then
+  rename "$tmp" "$r" || exit 1
+  tmp=
+  if [ -n "$after" ] && ! quietly "$cmd"; then rm -f "$r"; wrong; fi
+  done_with 1
+fi
+# Where cp knows how, it also copies ACLs and extended attributes, and says when it cannot.
+same_acl() {
+  case $a in *+) ;; *) return 0 ;; esac
+  case $(ls -ld "$tmp") in ??????????+*) ;; *) return 1 ;; esac
+  command -v getfacl >/dev/null 2>&1 || return 0
+  [ "$(getfacl -cnp "$r")" = "$(getfacl -cnp "$tmp")" ]
+}
 like() {
   if [ -r "$r" ]; then
-    if cp --attributes-only --preserve=mode,ownership,xattr "$r" "$tmp" 2>/dev/null; then return 0; fi
+    if cp --attributes-only --preserve=mode,ownership,xattr "$r" "$tmp" 2>/dev/null; then same_acl; return; fi
+    case $a in *+) return 1 ;; esac
     if cp --version >/dev/null 2>&1; then return 1; fi
     if command -v getfattr >/dev/null 2>&1 && [ -n "$(getfattr -h "$r" 2>/dev/null)" ]; then return 1; fi
   fi
@@ -212,8 +251,15 @@ like() {
 }
 if [ $how = rename ]; then
   if like; then
-    case $a in *.) chcon --reference="$r" "$tmp" 2>/dev/null ;; esac
-    if rename "$tmp" "$r" 2>/dev/null; then tmp=; else how=place; fi
+    case $a in *[.+]) chcon --reference="$r" "$tmp" 2>/dev/null ;; esac
+    if [ -n "$after" ]; then kept=$tmp.kept; ln "$r" "$kept" 2>/dev/null || cp -p "$r" "$kept" || exit 1; fi
+    if rename "$tmp" "$r" 2>/dev/null; then
+      tmp=
+      if [ -n "$after" ] && ! quietly "$cmd"; then
+        if rename "$kept" "$r"; then kept=; wrong; fi
+        printf '%s\\0' "\${full%/*}/\${kept#./}"; kept=; exit 8
+      fi
+    else how=place; fi
   else how=place; fi
 fi
 if [ $how = place ]; then
@@ -237,6 +283,7 @@ if [ $how = place ]; then
     put "$old" "$size" 2>/dev/null && exit 27
     lost
   fi
+  if [ -n "$after" ] && ! quietly "$cmd"; then put "$old" "$size" 2>/dev/null && wrong; lost; fi
 fi
-printf '0\\0%s\\0' "$full"
+done_with 0
 `;

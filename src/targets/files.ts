@@ -3,8 +3,19 @@ import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { decodeText } from "../lib/text-encoding.ts";
 import { wholeCharacters } from "../lib/text.ts";
+import { PermissionDenied } from "./errors.ts";
+import { type RunAsRoot, runAsRoot } from "./as-root.ts";
 import { READ, RESOLVE, WRITE } from "./file-scripts.ts";
-import type { FileAccess, FileSlice, MachineFacts, ResolvedPath, ScriptResult, Transport } from "./target.ts";
+import type {
+  FileAccess,
+  FileSlice,
+  MachineFacts,
+  ResolvedPath,
+  ScriptResult,
+  Shell,
+  Transport,
+  Written,
+} from "./target.ts";
 
 /** More in one go is not a text for a conversation, nor an edit by hand. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -13,26 +24,40 @@ const READ_BYTES = 16 * 1024 * 1024;
 export interface FileOptions {
   /** Where relative paths start: the shell's directory at that moment. */
   readonly cwd: () => string;
+  /** Where sudo may ask for a password. */
+  readonly shell?: Shell;
 }
 
 export function fileAccess(transport: Transport, options: FileOptions): FileAccess {
-  const ask = async (script: string, path: string, args: readonly string[], more: Ask = {}) => {
+  return accessAs(transport, options, undefined);
+}
+
+/** `root`: everything is done as root. */
+function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | undefined): FileAccess {
+  const facts = root === undefined ? transport.facts : { ...transport.facts, user: "root", uid: 0 };
+  const ask = async (script: string, verb: string, path: string, args: readonly string[], more: Ask = {}) => {
     if (path === "") throw new BuddyError("target", "the path is empty");
     if (path.includes("\0")) throw new BuddyError("target", "a path cannot contain a NUL byte");
-    return await transport.run(script, { args: [path, options.cwd(), ...args], ...more });
+    const request = { args: [path, options.cwd(), ...args], ...more };
+    return await (root === undefined
+      ? transport.run(script, request)
+      : root(script, { ...request, purpose: `${verb} ${path}` }));
   };
 
   return {
+    asRoot: (how = {}) => accessAs(transport, options, runAsRoot(transport, options.shell, how)),
+
     async resolve(path) {
-      const result = await ask(RESOLVE, path, []);
-      const [resolved, kind, home, folds] = fields(result, 4);
-      if (result.code !== 0 || !isKind(kind)) throw failure("resolve", path, result, transport.facts);
+      const result = await ask(RESOLVE, "find", path, []);
+      const [resolved, kind, home, folds, hidden] = fields(result, 5);
+      if (result.code !== 0 || !isKind(kind)) throw failure("resolve", path, result, facts);
       return {
         path: resolved ?? path,
         kind,
         exists: kind !== "missing",
         home: home ?? "/",
         caseInsensitive: folds === "1",
+        hidden: hidden === "1",
       };
     },
 
@@ -41,9 +66,9 @@ export function fileAccess(transport: Transport, options: FileOptions): FileAcce
       const most = Math.min(Math.max(0, Math.trunc(maxBytes)), MAX_BYTES);
       const lines = limit === undefined ? "" : String(Math.max(0, Math.trunc(limit)));
       // One byte more than wanted: then a full slice differs from a cut one.
-      const args = [String(first), lines, String(most + 1), String(transport.facts.uid)];
-      const result = await ask(READ, path, args, signalled(signal));
-      if (result.code !== 0) throw failure("read", path, result, transport.facts);
+      const args = [String(first), lines, String(most + 1), String(facts.uid)];
+      const result = await ask(READ, "read", path, args, signalled(signal));
+      if (result.code !== 0) throw failure("read", path, result, facts);
       return slice(result.stdout, first, limit, most);
     },
 
@@ -53,13 +78,38 @@ export function fileAccess(transport: Transport, options: FileOptions): FileAcce
         throw new BuddyError("target", `cannot write ${path}: ${bytes.byteLength} bytes are more than 64 MiB at once`);
       }
       const temporary = `.buddy-${randomBytes(8).toString("hex")}`;
-      const result = await ask(WRITE, path, [String(bytes.byteLength), temporary, onlyAt], {
+      const result = await ask(WRITE, "write", path, [String(bytes.byteLength), temporary, onlyAt], {
         input: bytes,
         ...signalled(signal),
       });
-      if (result.code !== 0) throw failure("write", path, result, transport.facts);
-      return { bytes: bytes.byteLength, created: fields(result, 2)[0] === "1" };
+      if (result.code === WRONG) throw wrong(path, result, temporary);
+      if (result.code !== 0) throw failure("write", path, result, facts);
+      return { bytes: bytes.byteLength, ...written(fields(result, 5)) };
     },
+  };
+}
+
+/** A program on the target says that the new text is wrong. */
+const WRONG = 30;
+const MOST_WORDS = 2000;
+
+function wrong(path: string, { stdout }: ScriptResult, temporary: string): BuddyError {
+  // The copy that was checked has the name of the file, in a directory of its own.
+  const copies = new RegExp(`[^\\s"']*/${temporary.replace(".", "\\.")}\\.check/(?:dir/)?`, "g");
+  const words = stdout.toString().replaceAll(copies, "").trim().slice(0, MOST_WORDS);
+  return new BuddyError("target", `${path} was not changed: the new text is wrong. The check says:\n${words}`, {
+    hint: "Correct the text and write it again.",
+  });
+}
+
+function written([created, , by = "", how, said = ""]: readonly string[]): Omit<Written, "bytes"> {
+  const words = said.trim().slice(0, MOST_WORDS);
+  return {
+    created: created === "1",
+    ...(by !== "" && (how === "copy" || how === "whole" || how === "after")
+      ? { checked: { by, how, ...(words === "" ? {} : { said: words }) } }
+      : {}),
+    ...(how === "same" ? { uncheckable: `${by}: ${words}` } : {}),
   };
 }
 
@@ -187,22 +237,23 @@ function aftermath({ code, stdout }: ScriptResult): string {
 }
 
 /** With owner and mode of what may not be touched, and how to continue. */
-function denied(verb: string, path: string, { stdout }: ScriptResult, { user, uid }: MachineFacts): BuddyError {
+function denied(verb: string, path: string, { stdout }: ScriptResult, { user, uid }: MachineFacts): PermissionDenied {
   const [listed = "", attributes = ""] = stdout.toString().split("\n");
   const [mode = "", , owner = "", group = ""] = listed.split(/\s+/);
   const flags = attributes.split(" ")[0] ?? "";
   const locked = verb === "write" && flags.includes("i") ? "immutable" : flags.includes("a") ? "append-only" : "";
   if (verb === "write" && locked !== "") {
-    return new BuddyError("target", `cannot write ${path}: permission denied: it is ${locked}; nothing was changed`, {
-      hint: `${uid === 0 ? "" : "As root: "}chattr -${locked === "immutable" ? "i" : "a"} takes that off, if it is not there on purpose.`,
-    });
+    return new PermissionDenied(
+      "target",
+      `cannot write ${path}: permission denied: it is ${locked}; nothing was changed`,
+      {
+        hint: `${uid === 0 ? "" : "As root: "}chattr -${locked === "immutable" ? "i" : "a"} takes that off, if it is not there on purpose.`,
+      },
+    );
   }
   const what = mode.startsWith("d") ? "the directory" : "it";
   const whose = owner === "" ? "" : `: ${what} belongs to ${owner}:${group} (mode ${mode}), and you are ${user}`;
-  return new BuddyError("target", `cannot ${verb} ${path}: permission denied${whose}`, {
-    hint:
-      uid === 0
-        ? undefined
-        : `Continue with run_shell and sudo (sudo ${verb === "read" ? "cat" : "tee"}), or as ${owner}.`,
+  return new PermissionDenied("target", `cannot ${verb} ${path}: permission denied${whose}`, {
+    hint: uid === 0 ? undefined : "Set sudo: true to do it as root; the operator is asked.",
   });
 }

@@ -183,7 +183,7 @@ function assemble(parts: Parts): Target {
     identity,
     transport,
     shell,
-    files: fileAccess(transport, { cwd: () => shell.cwd }),
+    files: fileAccess(transport, { cwd: () => shell.cwd, shell }),
     background: backgroundShells(transport, {
       timeoutMs: options.backgroundTimeoutMs,
       cwd: () => shell.cwd,

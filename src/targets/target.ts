@@ -193,7 +193,26 @@ export interface RunOptions {
   readonly onDelay?: (why: string) => void;
   /** Reports why the command waits, as soon as it is known (password prompt, ...). */
   readonly onWaiting?: (what: RunOutcome & { kind: "waiting" }) => void;
+  /** Asks the operator when a program wants a password. */
+  readonly password?: AskPassword;
 }
+
+/** A program on the target wants a password. */
+export interface PasswordRequest {
+  readonly program: string;
+  /** What the program itself says: "[sudo] password for deploy:". */
+  readonly prompt: string;
+  /** Where it would be typed; `shell`: a direct shell, which nobody else can type into. */
+  readonly into: "pane" | "shell";
+  /** Aborts when the program does not ask any more. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Undefined: the operator did not give one. The bytes go to that program and nowhere else; whoever gets them fills them
+ * with zeros.
+ */
+export type AskPassword = (request: PasswordRequest) => Promise<Uint8Array | undefined>;
 
 /** [safety] second_lock. */
 export type SecondLock = "auto" | "required" | "off";
@@ -326,17 +345,34 @@ export interface KeysOptions {
 }
 
 export interface FileAccess {
+  /** The same files, reached as root. */
+  asRoot(how?: AsRootOptions): FileAccess;
   /** Follows `..` and symlinks on the target, also for a last component that does not exist yet. */
   resolve(path: string): Promise<ResolvedPath>;
   read(path: string, options?: ReadOptions): Promise<FileSlice>;
-  /** Atomic (temporary file + rename); keeps mode and owner; creates directories. */
-  write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<{ bytes: number; created: boolean }>;
+  /**
+   * Atomic (temporary file + rename); keeps mode, owner, ACL and security context; creates directories. As root, a file
+   * that a program of the target can check is checked first: what fails is not written.
+   */
+  write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<Written>;
 }
+
+/** How a password for sudo is asked for; needed only where sudo wants one. */
+export type AsRootOptions = Pick<RunOptions, "password" | "onWaiting" | "onDelay">;
 
 export interface WriteOptions {
   readonly signal?: AbortSignal;
   /** The resolved path that was judged: when the path leads elsewhere by now, nothing is written. */
   readonly onlyAt?: string;
+}
+
+export interface Written {
+  readonly bytes: number;
+  readonly created: boolean;
+  /** The program on the target that checked the file, and how. */
+  readonly checked?: { readonly by: string; readonly how: "copy" | "whole" | "after"; readonly said?: string };
+  /** It fails on the old file in the same way, so it says nothing of the new one. */
+  readonly uncheckable?: string;
 }
 
 export interface ResolvedPath {
@@ -347,6 +383,8 @@ export interface ResolvedPath {
   readonly home: string;
   /** The file system there does not tell upper from lower case. */
   readonly caseInsensitive: boolean;
+  /** A directory on the way may not be entered: what is behind it is not known. */
+  readonly hidden: boolean;
 }
 
 export interface ReadOptions {

@@ -1,10 +1,11 @@
 /** edit_file: replaces one exact piece of text in a file, or says what stands there instead. */
 import { z } from "zod";
-import type { FileAccess } from "../targets/target.ts";
+import type { FileAccess, Target } from "../targets/target.ts";
 import { boundText } from "./bound-output.ts";
 import { boundDiff, unifiedDiff } from "./diff.ts";
 import { lineEndsOf } from "../lib/text-encoding.ts";
-import { editableText, MOST_EDITED, writeOptions } from "./text-file.ts";
+import { filesFor, needsRoot, sudoField } from "./files-as-root.ts";
+import { checkNote, editableText, MOST_EDITED, writeOptions } from "./text-file.ts";
 import type { Prepared, Tool, ToolResult } from "./tool.ts";
 
 const input = z.strictObject({
@@ -12,6 +13,7 @@ const input = z.strictObject({
   old_text: z.string().min(1, "must not be empty; use write_file for a new file").describe("exact, unique in the file"),
   new_text: z.string(),
   replace_all: z.boolean().optional(),
+  sudo: sudoField,
 });
 
 type EditInput = z.infer<typeof input>;
@@ -21,11 +23,17 @@ export const editFileTool: Tool<EditInput> = {
   description: "Replace exact text in a file on the target.",
   input,
   secretFields: ["old_text", "new_text"],
-  intent: (args) => ({ kind: "write", title: args.path, path: args.path }),
+  intent: (args) => ({
+    kind: "write",
+    title: args.path,
+    path: args.path,
+    ...(args.sudo === true ? { sudo: true } : {}),
+  }),
   async prepare(args, context): Promise<Prepared> {
-    const { files } = await context.target();
+    const target = await context.target();
+    const files = filesFor(target, args.sudo, context);
     const edit = await plan(args, files, context.signal);
-    if (!edit.ok) return { kind: "failed", result: edit.result };
+    if (!edit.ok) return { kind: "failed", result: await withoutSecrets(args, target, edit.result) };
     return {
       kind: "ready",
       path: await files.resolve(args.path),
@@ -33,24 +41,28 @@ export const editFileTool: Tool<EditInput> = {
     };
   },
   async run(args, context) {
-    const { files } = await context.target();
+    const files = filesFor(await context.target(), args.sudo, context);
     const edit = await plan(args, files, context.signal);
     if (!edit.ok) return edit.result;
-    const { bytes } = await files.write(args.path, edit.bytes, writeOptions(context));
+    const written = await files.write(args.path, edit.bytes, writeOptions(context));
+    const notes = [`${written.bytes} bytes`, ...checkNote(written)].join("; ");
     const diff = boundDiff(unifiedDiff(context.mask(edit.before), context.mask(edit.after)));
     const count = edit.count === 1 ? "" : `${edit.count} places, `;
     return {
       ok: true,
       outcome: "done",
-      result: boundText(
-        `edited ${args.path} (${count}${bytes} bytes)\n${diff}`,
-        SMALL_DIFF,
-        () => "left out of this diff",
-      ),
+      result: boundText(`edited ${args.path} (${count}${notes})\n${diff}`, SMALL_DIFF, () => "left out of this diff"),
       display: diff,
     };
   },
 };
+
+/** Nobody has allowed the model to read the file as root yet: it does not learn what is in it from a failed edit. */
+async function withoutSecrets(args: EditInput, target: Target, result: ToolResult): Promise<ToolResult> {
+  if (args.sudo !== true || !(await needsRoot(target.files, args.path))) return result;
+  const text = `error: ${args.path} cannot be edited like this. Read it first with read_file and sudo: true.`;
+  return { ok: false, outcome: "failed", result: text };
+}
 
 type Edit =
   | {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { FileSlice } from "../targets/target.ts";
 import { BOM } from "../lib/text-encoding.ts";
 import { boundText, type Mask } from "./bound-output.ts";
+import { filesFor, sudoField } from "./files-as-root.ts";
 import { fileNotes } from "./text-file.ts";
 import type { Image } from "../lib/images.ts";
 import { readImage } from "../targets/read-image.ts";
@@ -12,6 +13,7 @@ const input = z.strictObject({
   path: z.string().min(1),
   offset: z.number().int().positive().optional().describe("first line, from 1"),
   limit: z.number().int().positive().optional().describe("lines"),
+  sudo: sudoField,
 });
 
 export const readFileTool: Tool<z.infer<typeof input>> = {
@@ -22,10 +24,12 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
     kind: "read",
     title: args.offset === undefined ? args.path : `${args.path} from line ${args.offset}`,
     path: args.path,
+    ...(args.sudo === true ? { sudo: true } : {}),
   }),
   async run(args, context) {
     const target = await context.target();
-    const slice = await target.files.read(args.path, {
+    const files = filesFor(target, args.sudo, context);
+    const slice = await files.read(args.path, {
       ...(args.offset === undefined ? {} : { offset: args.offset }),
       ...(args.limit === undefined ? {} : { limit: args.limit }),
       maxBytes: MOST_READ,

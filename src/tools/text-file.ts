@@ -1,6 +1,6 @@
 /** A file as text that can be changed and written back: whatever is not changed keeps its bytes. */
 import { BOM, encodeText, lineEndsOf } from "../lib/text-encoding.ts";
-import type { FileSlice, WriteOptions } from "../targets/target.ts";
+import type { FileSlice, WriteOptions, Written } from "../targets/target.ts";
 import type { ToolContext } from "./tool.ts";
 
 export const MOST_EDITED = 8 * 1024 * 1024;
@@ -81,6 +81,16 @@ export function fileNotes(slice: FileSlice): string {
 /** Writes only where it was judged, whatever the path leads to by now. */
 export function writeOptions({ signal, onlyAt }: ToolContext): WriteOptions {
   return { signal, ...(onlyAt === undefined ? {} : { onlyAt }) };
+}
+
+/** What a program on the target said of a file that was written. */
+export function checkNote({ checked, uncheckable }: Written): string[] {
+  if (uncheckable !== undefined)
+    return [`it could not be checked: the check fails on the old file in the same words (${uncheckable})`];
+  if (checked === undefined) return [];
+  const how =
+    checked.how === "after" ? "after it was written, as it cannot be checked before" : "before it was written";
+  return [`${checked.by} checked it ${how}${checked.said === undefined ? "" : ` and says: ${checked.said}`}`];
 }
 
 const NAMES = {

@@ -1,7 +1,7 @@
 /** The contract of a tool: a name, a schema, what it intends, and how it runs. */
 import type { z } from "zod";
 import type { Image } from "../lib/images.ts";
-import type { ResolvedPath, Target, Unasked } from "../targets/target.ts";
+import type { AskPassword, ResolvedPath, Target, Unasked } from "../targets/target.ts";
 import type { BudgetKind } from "./bound-output.ts";
 
 export interface Tool<In = unknown> {
@@ -49,7 +49,10 @@ export type Intent =
   | {
       readonly kind: "read";
       readonly title: string;
-      /** Of a file, which may be one of keys. */ readonly path?: string;
+      /** Of a file, which may be one of keys. */
+      readonly path?: string;
+      /** As root, where that is needed. */
+      readonly sudo?: boolean;
     }
   /** Changes only what buddy itself started: no question, but nothing happens in a dry run. */
   | { readonly kind: "own"; readonly title: string }
@@ -65,7 +68,13 @@ export type Intent =
   | { readonly kind: "keys"; readonly title: string; readonly declared: Declared }
   /** tmux objects: changes something that no parser can judge. */
   | { readonly kind: "control"; readonly title: string; readonly declared: Declared }
-  | { readonly kind: "write"; readonly title: string; readonly path: string }
+  | {
+      readonly kind: "write";
+      readonly title: string;
+      readonly path: string;
+      /** As root. */
+      readonly sudo?: boolean;
+    }
   | {
       readonly kind: "fetch";
       readonly title: string;
@@ -90,6 +99,8 @@ export interface ToolContext {
   readonly dryRun: boolean;
   /** The model reads images. */
   readonly seesImages?: boolean;
+  /** Asks the operator for a password that a program on the target wants; absent where there is no terminal. */
+  readonly password?: AskPassword;
   /**
    * Names for the secrets in what was printed or read; `cut` tells where text is missing, so that half a secret may
    * stand there.

@@ -1,10 +1,11 @@
 /** write_file: replaces or creates one file on the target, after the operator saw what changes. */
 import { z } from "zod";
 import { unifiedDiff } from "./diff.ts";
-import { editableText, likeOldFile, MOST_EDITED, type NewContent, writeOptions } from "./text-file.ts";
+import { filesFor, sudoField } from "./files-as-root.ts";
+import { checkNote, editableText, likeOldFile, MOST_EDITED, type NewContent, writeOptions } from "./text-file.ts";
 import type { Prepared, Tool, ToolContext } from "./tool.ts";
 
-const input = z.strictObject({ path: z.string().min(1), content: z.string() });
+const input = z.strictObject({ path: z.string().min(1), content: z.string(), sudo: sudoField });
 
 type WriteInput = z.infer<typeof input>;
 
@@ -20,9 +21,10 @@ export const writeFileTool: Tool<WriteInput> = {
     kind: "write",
     title: `${args.path} (${Buffer.byteLength(args.content)} bytes)`,
     path: args.path,
+    ...(args.sudo === true ? { sudo: true } : {}),
   }),
   async prepare(args, context): Promise<Prepared> {
-    const { files } = await context.target();
+    const files = filesFor(await context.target(), args.sudo, context);
     const path = await files.resolve(args.path);
     if (path.kind === "directory") return refuse(`${path.path} is a directory.`);
     if (path.kind === "other") return refuse(`${path.path} is not a regular file.`);
@@ -31,7 +33,7 @@ export const writeFileTool: Tool<WriteInput> = {
     return { kind: "ready", path, diff };
   },
   async run(args, context) {
-    const { files } = await context.target();
+    const files = filesFor(await context.target(), args.sudo, context);
     const shown = seen.get(args);
     const { exists } = await files.resolve(args.path);
     const { fingerprint, content } = await comparison(args, context, exists);
@@ -42,9 +44,10 @@ export const writeFileTool: Tool<WriteInput> = {
         result: `${args.path} has changed since the operator saw the difference. Nothing was written: read it and decide again.`,
       };
     }
-    const { bytes, created } = await files.write(args.path, content.bytes, writeOptions(context));
+    const written = await files.write(args.path, content.bytes, writeOptions(context));
+    const { bytes, created } = written;
     const { path } = await files.resolve(args.path);
-    const notes = content.notes.map((note) => `; ${note}`).join("");
+    const notes = [...content.notes, ...checkNote(written)].map((note) => `; ${note}`).join("");
     return {
       ok: true,
       outcome: "done",
@@ -62,7 +65,7 @@ async function comparison(
     const content = likeOldFile(args.content, undefined);
     return { fingerprint: "missing", diff: unifiedDiff("", context.mask(args.content)), content };
   }
-  const { files } = await context.target();
+  const files = filesFor(await context.target(), args.sudo, context);
   const slice = await files.read(args.path, { maxBytes: MOST_EDITED, signal: context.signal });
   const content = likeOldFile(args.content, slice);
   const old = editableText(slice);

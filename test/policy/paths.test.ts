@@ -150,6 +150,48 @@ test("a sensitive place is opened by naming it, not by naming what contains it",
   expect(judge(`${HOME}/x`, { allowedRoots: ["/"] })).toBe("allow");
 });
 
+const asRoot = (path: string, rules: Partial<PathRules> = {}, home = HOME) =>
+  judgePath({ path, home, caseInsensitive: false, sudo: true }, { allowedRoots: [], ...rules });
+
+test.each(["/etc/hosts", "/etc/nginx/nginx.conf", "/usr/local/bin/x", "/var/lib/app/x", "/etc/cron.d/job"])(
+  "as root, %s asks",
+  (path) => {
+    expect(asRoot(path)).toMatchObject({ kind: "ask" });
+    expect(asRoot(path)).not.toHaveProperty("answer");
+  },
+);
+
+test.each([
+  "/etc/sudoers",
+  "/etc/sudoers.d/team",
+  "/etc/shadow",
+  "/etc/passwd",
+  "/etc/pam.d/sshd",
+  "/etc/ssh/sshd_config",
+  "/etc/fstab",
+  "/boot/grub/grub.cfg",
+  "/etc/ld.so.preload",
+  `${HOME}/.ssh/authorized_keys`,
+  "/root/.ssh/authorized_keys",
+  "/home/someone/.ssh/authorized_keys2",
+])("as root, %s needs the name of the machine", (path) => {
+  expect(asRoot(path)).toMatchObject({ kind: "ask", answer: "typed" });
+});
+
+test.each(["/proc/sys/kernel/panic", "/sys/power/state", "/dev/sda", `${HOME}/.bashrc`, `${HOME}/.ssh/config`])(
+  "as root, %s is refused all the same",
+  (path) => {
+    expect(asRoot(path).kind).toBe("deny");
+  },
+);
+
+test("files_allowed_paths is a limit for root too, and does not take the name away", () => {
+  expect(asRoot("/etc/hosts", { allowedRoots: ["/srv"] }).kind).toBe("deny");
+  expect(asRoot("/etc/hosts", { allowedRoots: ["/etc"] }).kind).toBe("allow");
+  expect(asRoot("/etc/sudoers", { allowedRoots: ["/etc"] })).toMatchObject({ answer: "typed" });
+  expect(asRoot("/etc/hosts", { ownPaths: ["/etc/hosts"] }).kind).toBe("deny");
+});
+
 test("a start-up file that is a link into a dotfiles directory is still one", () => {
   expect(judge(`${HOME}/dotfiles/bashrc`, {}, { asked: "~/.bashrc" })).toBe("deny");
   expect(judge(`${HOME}/dotfiles/bashrc`)).toBe("allow");

@@ -122,6 +122,8 @@ const TRIES = {
   ip: async () => works(["ip", "-V"]),
   patch: async () => works(["patch", "--version"]),
   strace: async () => works(["strace", "-o", "/dev/null", "true"]),
+  acl: async () => works(["getfacl", "--version"]),
+  nginx: async () => works(["nginx", "-v"]),
   sudo: async () => works(["sudo", "-n", "true"]),
 } satisfies Record<string, () => Promise<string | undefined>>;
 

@@ -19,13 +19,14 @@ export const command = defineCommand({
       valueHint: "NAME",
       description: "the shell of the machine; all but bash: one without bash",
     },
+    sudo: { type: "boolean", description: "path: as root would write it, with sudo: true" },
     batch: { type: "boolean", description: "one JSON value a line on stdin, one JSON object a line on stdout" },
   },
   examples: [
     ["buddy policy shell 'git push --force'", "blocked: why, and what to do instead"],
     ["buddy policy url http://169.254.169.254/", "blocked: cloud metadata"],
   ],
-  async run({ args: { kind, value, json, batch, shell }, globals }) {
+  async run({ args: { kind, value, json, batch, shell, sudo }, globals }) {
     const load = KINDS[kind as PolicyKind];
     if (batch === true && value !== undefined)
       throw new BuddyError("usage", "--batch reads its values from stdin: leave out the one given", {
@@ -33,6 +34,8 @@ export const command = defineCommand({
       });
     if (shell !== undefined && kind !== "shell")
       throw new BuddyError("usage", `--shell belongs to buddy policy shell, not to buddy policy ${kind}`);
+    if (sudo === true && kind !== "path")
+      throw new BuddyError("usage", `--sudo belongs to buddy policy path, not to buddy policy ${kind}`);
     const explainer = await (await load()).explainer(globals, shell === undefined ? {} : { shell });
     try {
       if (batch === true) {
@@ -40,7 +43,7 @@ export const command = defineCommand({
         return EXIT.ok;
       }
       const given = value ?? (await Bun.stdin.text()).replace(/\r?\n$/, "");
-      const answer = await explainer.explain(given);
+      const answer = await explainer.explain(sudo === true ? { path: given, sudo } : given);
       await print([`${json === true ? JSON.stringify(answer) : explainer.words(answer)}\n`]);
       return EXIT.ok;
     } finally {

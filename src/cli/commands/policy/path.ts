@@ -31,13 +31,15 @@ export interface PathExplanation {
   readonly verdict: "allow" | "ask" | "block";
   readonly why: string;
   readonly resolved: string;
+  /** Only a person answers the question; `typed`: with the name of the machine. */
+  readonly answer?: "in-person" | "typed";
 }
 
 /** One function for a whole batch: the allowed roots are resolved once. */
 export function pathExplainer(files: FileAccess, rules: WriteRules): (value: unknown) => Promise<PathExplanation> {
   const judge = writeJudge(files, rules);
   return async (value) => {
-    const path = pathOf(value);
+    const { path, sudo } = question(value);
     let resolved: ResolvedPath;
     try {
       resolved = await files.resolve(path);
@@ -45,19 +47,20 @@ export function pathExplainer(files: FileAccess, rules: WriteRules): (value: unk
       if (!(error instanceof BuddyError)) throw error;
       return { verdict: "block", why: error.message, resolved: showText(path, { mode: "line" }) };
     }
-    const verdict = await judge(resolved, path);
+    const verdict = await judge(resolved, path, sudo);
     const instead = verdict.kind === "deny" && verdict.instead !== undefined ? `; ${verdict.instead}` : "";
     return {
       verdict: verdict.kind === "deny" ? "block" : verdict.kind,
       why: verdict.why + instead,
       resolved: resolved.path,
+      ...(verdict.kind === "ask" && verdict.answer !== undefined ? { answer: verdict.answer } : {}),
     };
   };
 }
 
-function pathOf(value: unknown): string {
-  if (typeof value === "string") return value;
+function question(value: unknown): { path: string; sudo: boolean } {
+  if (typeof value === "string") return { path: value, sudo: false };
   if (typeof value === "object" && value !== null && "path" in value && typeof value.path === "string")
-    return value.path;
-  throw new BuddyError("usage", 'a path is asked about as a string or as {"path": "…"}');
+    return { path: value.path, sudo: "sudo" in value && value.sudo === true };
+  throw new BuddyError("usage", 'a path is asked about as a string or as {"path": "…", "sudo": true}');
 }

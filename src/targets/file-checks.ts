@@ -1,0 +1,117 @@
+/**
+ * Programs that know whether a configuration file is right: the new text is given to them before it takes its place.
+ * As sh, for the script that writes files.
+ */
+import { words } from "../lib/text.ts";
+
+export interface FileCheck {
+  /** Patterns of sh, in which `*` also matches `/`. */
+  readonly files: readonly string[];
+  readonly program: string;
+  /**
+   * `copy`: the program reads one file, `$f`, which is a copy under the same name. `whole`: it reads the whole
+   * configuration from its usual place, with the new file in it.
+   */
+  readonly how: "copy" | "whole";
+  /** One simple command. */
+  readonly command: string;
+  /** Not every version of the program can do it: a command that succeeds where it can. */
+  readonly where?: string;
+}
+
+const copy = (program: string, command: string, files: string, where?: string): FileCheck => ({
+  files: words(files),
+  program,
+  how: "copy",
+  command,
+  ...(where === undefined ? {} : { where }),
+});
+const whole = (program: string, command: string, files: string): FileCheck => ({
+  files: words(files),
+  program,
+  how: "whole",
+  command,
+});
+
+export const FILE_CHECKS: readonly FileCheck[] = [
+  copy("visudo", 'visudo -c -f "$f"', "/etc/sudoers /etc/sudoers.d/*"),
+  copy("sshd", '"$(command -v sshd)" -t -f "$f"', "/etc/ssh/sshd_config"),
+  whole("sshd", '"$(command -v sshd)" -t', "/etc/ssh/sshd_config.d/*.conf"),
+  copy("ssh", 'ssh -G -F "$f" localhost', "/etc/ssh/ssh_config /etc/ssh/ssh_config.d/*.conf"),
+  whole("nginx", "nginx -t -q", "/etc/nginx/*"),
+  whole("apache2ctl", "apache2ctl configtest", "/etc/apache2/*"),
+  whole("httpd", "httpd -t", "/etc/httpd/*"),
+  copy("haproxy", 'haproxy -c -q -f "$f"', "/etc/haproxy/haproxy.cfg"),
+  whole("caddy", "caddy validate --config /etc/caddy/Caddyfile", "/etc/caddy/*"),
+  whole("named-checkconf", "named-checkconf", "/etc/bind/named.conf* /etc/named.conf"),
+  copy("unbound-checkconf", 'unbound-checkconf "$f"', "/etc/unbound/unbound.conf"),
+  whole("dnsmasq", "dnsmasq --test", "/etc/dnsmasq.conf /etc/dnsmasq.d/*"),
+  copy("nft", 'nft -c -f "$f"', "/etc/nftables.conf /etc/nftables/*.nft /etc/sysconfig/nftables.conf"),
+  copy(
+    "systemd-analyze",
+    'systemd-analyze verify --man=no "$f"',
+    words("service timer socket path mount automount target slice swap")
+      .map((kind) => `/etc/systemd/system/*.${kind} /lib/systemd/system/*.${kind} /usr/lib/systemd/system/*.${kind}`)
+      .join(" "),
+  ),
+  copy(
+    "sysctl",
+    'sysctl --dry-run --quiet --load="$f"',
+    "/etc/sysctl.conf /etc/sysctl.d/*.conf",
+    "sysctl --help 2>&1 | grep -q -e --dry-run",
+  ),
+  copy("findmnt", 'findmnt --verify --tab-file "$f"', "/etc/fstab", "findmnt --help 2>&1 | grep -q -e --verify"),
+  copy("logrotate", 'logrotate -d --state /dev/null "$f"', "/etc/logrotate.conf /etc/logrotate.d/*"),
+  copy("crontab", 'crontab -T "$f"', "/var/spool/cron/*", "crontab -T /dev/null"),
+  whole("rsyslogd", "rsyslogd -N1", "/etc/rsyslog.conf /etc/rsyslog.d/*.conf"),
+  copy("testparm", 'testparm -s "$f"', "/etc/samba/smb.conf"),
+  whole("doveconf", "doveconf -n", "/etc/dovecot/*"),
+  whole("squid", "squid -k parse", "/etc/squid/squid.conf /etc/squid/conf.d/*.conf"),
+  whole("promtool", "promtool check config /etc/prometheus/prometheus.yml", "/etc/prometheus/*"),
+  copy("bash", 'bash -n "$f"', "/etc/bash.bashrc /etc/bashrc /etc/bash_completion.d/*"),
+  copy("sh", 'sh -n "$f"', "/etc/profile /etc/profile.d/*.sh /etc/default/* /etc/init.d/* /etc/rc.local"),
+];
+
+/**
+ * `known` sets by, cmd and kind for "$full", where a check is known and its program is there. `approves FILE` runs it and
+ * sets said; FILE has the new text and any name. Exit 99: the whole configuration cannot be seen with the new file in it.
+ */
+export const CHECK = `
+known() {
+  by= cmd= kind= said=
+  [ "$(id -u)" = 0 ] || return 0
+  case $PATH in */sbin*) ;; *) PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin ;; esac
+  case $full in
+${FILE_CHECKS.map((check) => `  ${caseLine(check)}`).join("\n")}
+  esac
+  if [ -n "$by" ] && ! command -v "$by" >/dev/null 2>&1; then by=; fi
+}
+quietly() {
+  if command -v timeout >/dev/null 2>&1; then set -- "timeout 30 $1"; fi
+  said=$(eval "$1" 2>&1 </dev/null)
+}
+boxed() { box=\${TMPDIR:-/tmp}/$name.check; mkdir -m 700 "$box" && cp -p "$1" "$box/\${full##*/}"; }
+unboxed() { set -- $?; if [ -n "$box" ]; then rm -rf "$box"; box=; fi; return "$1"; }
+approves() {
+  if ! boxed "$1"; then unboxed; return 99; fi
+  if [ "$kind" = copy ]; then f=$box/\${full##*/}; quietly "$cmd"; unboxed; return; fi
+  new=$box/\${full##*/} over=$full
+  if [ ! -f "$full" ]; then
+    over=\${full%/*} new=$box/dir
+    if [ "$(ls -A "$over" | wc -l)" -gt 1000 ] || ! cp -a "$over" "$new" || ! cp -p "$1" "$new/\${full##*/}"; then
+      unboxed; return 99
+    fi
+    rm -f "$new/\${1##*/}"
+  fi
+  inside='mount --make-rprivate / 2>/dev/null; mount --bind "$1" "$2" 2>/dev/null || exit 99; eval "$3"'
+  command -v unshare >/dev/null 2>&1 && unshare -m true 2>/dev/null || { unboxed; return 99; }
+  quietly 'unshare -m sh -c "$inside" sh "$new" "$over" "$cmd"'
+  unboxed
+}
+`;
+
+function caseLine({ files, program, how, command, where }: FileCheck): string {
+  const set = `by=${program} kind=${how} cmd='${command}'`;
+  const act = where === undefined ? set : `if { ${where}; } >/dev/null 2>&1; then ${set}; fi`;
+  return `${files.join(" | ")}) ${act} ;;`;
+}

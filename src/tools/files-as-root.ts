@@ -1,0 +1,50 @@
+/** The files of a target for a tool with `sudo: true`: looked at as the user where that is enough, written as root. */
+import { z } from "zod";
+import { PermissionDenied } from "../targets/errors.ts";
+import type { AskPassword, FileAccess, Target } from "../targets/target.ts";
+import type { ToolContext } from "./tool.ts";
+
+export const sudoField = z.boolean().optional().describe("as root; for system files too");
+
+export function filesFor(target: Target, sudo: boolean | undefined, context: SudoContext): FileAccess {
+  if (sudo !== true) return target.files;
+  const { files } = target;
+  const { attach } = target.identity;
+  const root = files.asRoot({
+    ...(context.password === undefined ? {} : { password: context.password }),
+    onDelay: (text) => context.emit({ stream: "info", text }),
+    onWaiting: (what) => {
+      if (what.for !== "password") return;
+      const how = attach === undefined ? "" : ` Attach with: ${attach}`;
+      context.emit({ stream: "info", text: `${what.program} asks for a password in the pane.${how}` });
+    },
+  });
+  return {
+    asRoot: () => root,
+    async resolve(path) {
+      const seen = await files.resolve(path);
+      return seen.hidden ? root.resolve(path) : seen;
+    },
+    async read(path, options) {
+      try {
+        return await files.read(path, options);
+      } catch (error) {
+        if (!(error instanceof PermissionDenied)) throw error;
+        return root.read(path, options);
+      }
+    },
+    write: (path, data, options) => root.write(path, data, options),
+  };
+}
+
+/** Whether reading it takes root. */
+export async function needsRoot(files: FileAccess, path: string): Promise<boolean> {
+  try {
+    await files.read(path, { limit: 1, maxBytes: 1 });
+    return false;
+  } catch (error) {
+    return error instanceof PermissionDenied;
+  }
+}
+
+type SudoContext = Pick<ToolContext, "emit"> & { readonly password?: AskPassword };
