@@ -6,6 +6,7 @@ import { estimateTokens } from "../model/usage.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import type { Registry } from "../tools/registry.ts";
 import type { TargetFacts } from "../tools/tool.ts";
+import type { Budget } from "./budget.ts";
 import { type AgentEvent, type AgentEventBody, EVENT_VERSION, type SessionEvent } from "./events.ts";
 import { History } from "./history.ts";
 import type { CallRunner } from "./tool-calls.ts";
@@ -60,6 +61,7 @@ export class Conversation {
     this.#prefix = undefined;
     this.history.restore(state.messages);
     this.options.calls.forget();
+    this.options.budget?.forget();
     this.#totals = state.totals ?? { input: 0, output: 0 };
     this.#turns = state.turns ?? 0;
     this.#introduced = false;
@@ -92,6 +94,7 @@ export class Conversation {
   /** The number of the turn that begins. */
   beginTurn(): number {
     if (!this.#introduced) this.introduce();
+    this.options.budget?.beginTurn(this.#totals);
     return ++this.#turns;
   }
 
@@ -156,6 +159,7 @@ export interface AgentOptions {
   /** Id of the session the events belong to. */
   session(): string;
   readonly maxIterations: number;
+  readonly budget?: Budget | undefined;
   /** What is known of the target now. */
   facts(): TargetFacts;
   /** The system prompt for these facts. */

@@ -119,6 +119,7 @@ async function untilAnswer(
   for (;;) {
     signal.throwIfAborted();
     if (state.iterations >= maxIterations) throw new TooManyIterations(maxIterations);
+    await withinBudget(conversation, signal);
     await makeRoom(conversation, signal);
     state.iterations++;
     const done = await ask(conversation, signal, options, state);
@@ -172,6 +173,12 @@ async function untilAnswer(
     conversation.history.add(...results);
     if (calls.stuck) throw stuck();
   }
+}
+
+function withinBudget(conversation: Conversation, signal: AbortSignal): Promise<void> | undefined {
+  const { budget, calls } = conversation.options;
+  const publish = (body: AgentEventBody): void => conversation.publish(body);
+  return budget?.check({ totals: conversation.totals, signal, done: calls.done, publish });
 }
 
 type Done = ModelEvent & { type: "done" };

@@ -3,6 +3,7 @@
  */
 import { BuddyError } from "../lib/errors.ts";
 import { trace } from "../lib/trace.ts";
+import { clip } from "../lib/text.ts";
 import { mapTexts } from "../lib/values.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../model/types.ts";
@@ -52,6 +53,7 @@ export class CallRunner {
   /** What the model knows of the target. */
   #facts: Pick<TargetFacts, "who" | "system" | "cwd" | "tmux"> | undefined;
   #unapproved: string[] = [];
+  #done: string[] = [];
 
   constructor(parts: CallParts) {
     this.#parts = parts;
@@ -62,9 +64,15 @@ export class CallRunner {
     return this.#unapproved;
   }
 
+  /** What the calls of this turn did, one line each. */
+  get done(): readonly string[] {
+    return this.#done;
+  }
+
   /** `prompt`: the operator's own words, without what was attached. */
   beginTurn(prompt: string): void {
     this.#unapproved = [];
+    this.#done = [];
     this.#repeated = { signature: "", times: 0 };
     if (this.#prompts.push(prompt) > MOST_PROMPTS) this.#prompts.shift();
   }
@@ -150,6 +158,8 @@ export class CallRunner {
       };
     else outcome = await this.#execute(plan.ready, call, batch, clock);
     outcome = this.#masked(this.#remarks(outcome, call), `${call.name}: ${plan.title}`);
+    const how = outcome.exitCode === undefined ? outcome.outcome : `exit code ${outcome.exitCode}`;
+    this.#done.push(`${call.name}: ${clip(plan.title.replace(/\s+/g, " "), 100)} (${how})`);
     const content = envelope(outcome.result);
     batch.publish({
       type: "tool_finished",

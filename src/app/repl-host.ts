@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { TurnOptions } from "../agent/loop.ts";
+import { usd } from "../agent/budget.ts";
 import { Tasks } from "../agent/tasks.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { describeOrigin, shownPath } from "../config/origin.ts";
@@ -273,6 +274,7 @@ function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
     },
     { label: "tokens", value: `${input} in, ${output} out${costUsd === undefined ? "" : `, $${costUsd.toFixed(4)}`}` },
     { label: "turns", value: String(agent.turns) },
+    ...budgetRows(run),
     ...(run.target.opened === undefined ? [] : [{ label: "unasked", value: lockWords(run.target.opened.locks) }]),
     { label: "instructions", value: files.length === 0 ? "none" : files.join("\n") },
     {
@@ -287,6 +289,15 @@ function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
     });
   if (globals.verbose) rows.push({ label: "process", value: String(process.pid) });
   return rows;
+}
+
+function budgetRows({ agent, budget }: Run): StatusRow[] {
+  const { cost, tokens } = budget?.limits ?? {};
+  const rows = [
+    ...(cost === undefined ? [] : [`${usd(agent.totals.costUsd ?? 0)} of ${usd(cost)} for the session`]),
+    ...(tokens === undefined ? [] : [`${tokens} tokens for each turn`]),
+  ];
+  return rows.length === 0 ? [] : [{ label: "budget", value: rows.join("\n") }];
 }
 
 function tools({ run, loaded }: ReplHostParts): ToolRow[] {

@@ -1,5 +1,6 @@
 /** What a run is made of: configuration, model, target, tools, policy, approvals and session, wired together in this one place. */
 import { Agent } from "../agent/agent.ts";
+import type { Budget } from "../agent/budget.ts";
 import type { Totals } from "../agent/conversation.ts";
 import { instructionFiles, type OperatorFile } from "../agent/instruction-files.ts";
 import { systemPrompt } from "../agent/system-prompt.ts";
@@ -21,6 +22,7 @@ import type { Registry } from "../tools/registry.ts";
 import { isLocal, type Place } from "../targets/place.ts";
 import { LazyTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
+import { requirePrice, runBudget } from "./run-budget.ts";
 import { chosenPlace } from "./places.ts";
 import { RunRecorder } from "./recorder.ts";
 import { RunSessions } from "./run-sessions.ts";
@@ -31,6 +33,8 @@ import { clientFor, samePlace, storedClient, withStoredTarget } from "./stored-c
 export interface RunOptions {
   readonly globals: GlobalOptions;
   readonly loaded: LoadedConfig;
+  /** A person is asked whether to continue over a budget; otherwise the turn ends there. */
+  readonly askOverBudget?: boolean;
   /** Who can be asked; undefined without a terminal. */
   readonly asker?: Asker | undefined;
   readonly maxIterations?: number | undefined;
@@ -77,6 +81,8 @@ export async function composeRun(options: RunOptions): Promise<Run> {
     options.client === undefined
       ? await clientFor(loaded, options.globals, resumed)
       : { client: options.client, secrets: [], note: [] };
+  const warning = requirePrice(chosen.client, globals, loaded.config.limits);
+  if (warning !== undefined) problem(warning);
   secrets.learn(chosen.secrets);
   if (tracing()) (await import("./tracing.ts")).redactTrace(secrets.redact);
   const run = new Run({ ...options, globals }, { secrets, sessions, client: chosen.client, resumed, place });
@@ -99,6 +105,8 @@ export class Run implements AsyncDisposable {
   readonly target: LazyTarget;
   readonly calls: CallRunner;
   readonly secrets: Secrets;
+  /** Undefined without a limit. */
+  readonly budget: Budget | undefined;
   /** The record of decisions and effects. */
   readonly recorder: RunRecorder;
   /** AGENTS.md files in the prompt, for /status. */
@@ -109,6 +117,7 @@ export class Run implements AsyncDisposable {
   readonly globals: GlobalOptions;
   readonly place: Place;
   readonly #loaded: LoadedConfig;
+  readonly #problem: (message: string) => void;
   readonly #sessions: RunSessions;
   readonly #resumed: boolean;
 
@@ -120,9 +129,11 @@ export class Run implements AsyncDisposable {
     this.secrets = secrets;
     this.globals = globals;
     this.#loaded = loaded;
+    this.#problem = options.problem;
     this.#sessions = sessions;
     this.#resumed = resumed !== undefined;
     this.approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
+    this.budget = runBudget(globals, config.limits, options.askOverBudget === true ? this.approvals : undefined);
     const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
     for (const notice of notices) options.problem(notice);
     this.operatorFiles = files;
@@ -152,6 +163,7 @@ export class Run implements AsyncDisposable {
       hideSecrets: () => secrets.hidden(),
       session: () => sessions.id,
       maxIterations: options.maxIterations ?? config.agent.max_iterations,
+      budget: this.budget,
       facts: () => target.facts(),
       instructions: (facts) =>
         systemPrompt({
@@ -224,6 +236,8 @@ export class Run implements AsyncDisposable {
   /** Continues with another profile or model; the conversation stays. */
   async switchModel(selector: string): Promise<void> {
     const next = await modelClient(this.#loaded, selector);
+    const warning = requirePrice(next.client, this.globals, this.#loaded.config.limits);
+    if (warning !== undefined) this.#problem(warning);
     this.secrets.learn(next.secrets);
     this.agent.switchModel(next.client);
   }

@@ -19,6 +19,7 @@ export type ErrorCode =
   | "model" // the model endpoint failed
   | "target" // the machine to work on cannot be opened or was lost
   | "tool" // the agent loop failed
+  | "budget" // what the session may cost, or a turn may take, is used up
   | "approval" // an approval was needed, but there is no terminal to ask on
   | "session" // a stored session cannot be read, written or locked
   | "timeout" // --timeout ran out
@@ -48,6 +49,7 @@ const EXIT_OF: Record<ErrorCode, ExitCode> = {
   model: EXIT.failure,
   target: EXIT.failure,
   tool: EXIT.failure,
+  budget: EXIT.failure,
   approval: EXIT.approval,
   session: EXIT.failure,
   timeout: EXIT.timeout,

@@ -168,6 +168,7 @@ describe("errors in words", () => {
       model: 1,
       target: 1,
       tool: 1,
+      budget: 1,
       approval: 3,
       session: 1,
       timeout: 124,

@@ -69,7 +69,7 @@ export function context(screen: CommandScreen): void {
 }
 
 export function cost(screen: CommandScreen): void {
-  const rows = screen.host.status().filter(({ label }) => /token|cost|turn|endpoint/i.test(label));
+  const rows = screen.host.status().filter(({ label }) => /token|cost|turn|budget|endpoint/i.test(label));
   screen.say(
     labelled(
       [...rows, { label: "context", value: contextWords(screen.host.facts()) }],

@@ -39,7 +39,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
   const compose = (resume: string | undefined, fork: boolean | undefined) =>
-    composeRun({ globals, loaded, resume, fork, problem: (message) => problem(message) });
+    composeRun({ globals, loaded, askOverBudget: true, resume, fork, problem: (message) => problem(message) });
   await using run = await compose(options.resume, options.fork).catch(async (error: unknown) => {
     const { SessionHeld } = await import("../../../session/session-lock.ts");
     if (error instanceof SessionHeld && (await yesOnTerminal(`${error.message}.\nContinue in a copy of it? [y/N] `)))

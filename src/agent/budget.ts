@@ -1,0 +1,126 @@
+/** What a session may cost and how many tokens a turn may take: a warning at 80 %, then a question, or the end. */
+import { BuddyError } from "../lib/errors.ts";
+import type { Totals } from "./conversation.ts";
+import type { AgentEventBody } from "./events.ts";
+
+export interface BudgetOptions {
+  /** USD for the session; 0: no limit. */
+  readonly costSession: number;
+  /** Tokens, sent and received, for one turn; 0: no limit. */
+  readonly tokensTurn: number;
+  /** Asks a person whether to continue; absent where none is asked, and then the turn ends. */
+  ask?(question: BudgetQuestion, signal: AbortSignal): Promise<boolean>;
+}
+
+export interface BudgetQuestion {
+  readonly action: string;
+  readonly why: string;
+}
+
+export interface BudgetCheck {
+  readonly totals: Totals;
+  readonly signal: AbortSignal;
+  /** What was done in this turn, in words. */
+  readonly done: readonly string[];
+  publish(body: AgentEventBody): void;
+}
+
+export class Budget {
+  readonly #options: BudgetOptions;
+  readonly #cost: Limit | undefined;
+  #tokens: Limit | undefined;
+  #before: Totals = { input: 0, output: 0 };
+
+  constructor(options: BudgetOptions) {
+    this.#options = options;
+    this.#cost = options.costSession > 0 ? limit(options.costSession) : undefined;
+  }
+
+  /** What the session may cost now, and a turn may take: more than at first once the operator said so. */
+  get limits(): { readonly cost?: number; readonly tokens?: number } {
+    const { tokensTurn } = this.#options;
+    return {
+      ...(this.#cost === undefined ? {} : { cost: this.#cost.most }),
+      ...(tokensTurn > 0 ? { tokens: this.#tokens?.most ?? tokensTurn } : {}),
+    };
+  }
+
+  beginTurn(totals: Totals): void {
+    this.#before = totals;
+    this.#tokens = this.#options.tokensTurn > 0 ? limit(this.#options.tokensTurn) : undefined;
+  }
+
+  /** Another session: what it has cost so far is in its totals. */
+  forget(): void {
+    if (this.#cost === undefined) return;
+    this.#cost.most = this.#cost.step;
+    this.#cost.warned = false;
+  }
+
+  /** Before a request: throws when a limit is reached and no one says to continue. */
+  async check(check: BudgetCheck): Promise<void> {
+    const { totals } = check;
+    if (this.#cost !== undefined)
+      await this.#hold(this.#cost, totals.costUsd ?? 0, check, {
+        of: "session",
+        used: (amount) => `the session has cost ${usd(amount)}`,
+        most: usd,
+        hint: "--max-cost, [limits] cost_session",
+      });
+    if (this.#tokens !== undefined)
+      await this.#hold(this.#tokens, totals.input + totals.output - this.#before.input - this.#before.output, check, {
+        of: "turn",
+        used: (amount) => `this turn has taken ${amount} tokens`,
+        most: (amount) => `${amount} tokens`,
+        hint: "[limits] tokens_turn",
+      });
+  }
+
+  async #hold(held: Limit, used: number, { signal, done, publish }: BudgetCheck, words: Words): Promise<void> {
+    while (used >= held.most) {
+      const why = `${words.used(used)}, and its budget is ${words.most(held.most)}`;
+      const more = held.most + held.step;
+      const action = `continue this ${words.of}, up to ${words.most(more)}`;
+      if (!(await this.#options.ask?.({ action, why }, signal))) throw spent(why, done, words.hint);
+      held.most = more;
+      held.warned = false;
+    }
+    if (used < held.most * WARN_AT || held.warned) return;
+    held.warned = true;
+    const share = Math.floor((used / held.most) * 100);
+    publish({ type: "warning", message: `${words.used(used)}, ${share} % of its budget of ${words.most(held.most)}` });
+  }
+}
+
+interface Limit {
+  /** What was configured; a yes adds as much again. */
+  readonly step: number;
+  most: number;
+  warned: boolean;
+}
+
+interface Words {
+  readonly of: "session" | "turn";
+  used(amount: number): string;
+  most(amount: number): string;
+  readonly hint: string;
+}
+
+function limit(step: number): Limit {
+  return { step, most: step, warned: false };
+}
+
+function spent(why: string, done: readonly string[], setting: string): BuddyError {
+  const shown = done.slice(-MOST_SHOWN);
+  const before = done.length - shown.length;
+  const list = [...(before > 0 ? [`  … ${before} more`] : []), ...shown.map((one) => `  ${one}`)];
+  const work = done.length === 0 ? ["Nothing was done in this turn."] : ["Done in this turn:", ...list];
+  return new BuddyError("budget", why, { hint: [...work, `To continue, allow more: ${setting}.`].join("\n") });
+}
+
+export function usd(amount: number): string {
+  return `$${amount.toFixed(amount < 1 ? 4 : 2).replace(/(\.\d\d)0+$/, "$1")}`;
+}
+
+const WARN_AT = 0.8;
+const MOST_SHOWN = 10;

@@ -1,0 +1,71 @@
+/** The budget of a run: from --max-cost and [limits], with a model whose price is known. */
+import { Budget } from "../agent/budget.ts";
+import type { GlobalOptions } from "../cli/args/options.ts";
+import type { Settings } from "../config/schema.ts";
+import { BuddyError } from "../lib/errors.ts";
+import type { ModelClient } from "../model/types.ts";
+import type { Approvals } from "../policy/approvals.ts";
+
+type Limits = Pick<Settings["limits"], "cost_session" | "tokens_turn">;
+
+/** `approvals`: whom to ask at the limit. */
+export function runBudget(
+  { maxCost }: Pick<GlobalOptions, "maxCost">,
+  { cost_session, tokens_turn }: Limits,
+  approvals: Approvals | undefined,
+): Budget | undefined {
+  const costSession = maxCost ?? cost_session;
+  if (costSession === 0 && tokens_turn === 0) return undefined;
+  return new Budget({
+    costSession,
+    tokensTurn: tokens_turn,
+    ...(approvals === undefined ? {} : { ask: (question, signal) => askToContinue(approvals, question, signal) }),
+  });
+}
+
+/** No approval mode answers this: they are about changes, not about money. */
+async function askToContinue(
+  approvals: Approvals,
+  { action, why }: { readonly action: string; readonly why: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const request = {
+    id: crypto.randomUUID(),
+    call: "budget",
+    tool: "budget",
+    where: "this session",
+    machine: "",
+    action,
+    risk: "low",
+    mutation: false,
+    privesc: false,
+    why: "",
+    policy: why,
+    understated: false,
+    editable: false,
+    answer: "in-person",
+  } as const;
+  const { kind } = await approvals.decide(request, signal);
+  signal.throwIfAborted();
+  return kind === "approved";
+}
+
+/** A limit in money needs a price. Returns a warning where the limit is a standing one; --max-cost is an error. */
+export function requirePrice(
+  { info, profile }: Pick<ModelClient, "info" | "profile">,
+  { maxCost }: Pick<GlobalOptions, "maxCost">,
+  { cost_session }: Limits,
+): string | undefined {
+  if (maxCost === undefined && cost_session === 0) return undefined;
+  const known = info.priceIn !== undefined && info.priceOut !== undefined;
+  if (known || reportsCost(profile.baseUrl) || profile.name === "demo") return undefined;
+  const problem = `the price of ${profile.model} is not known`;
+  const hint = `write it down: [[model_rules]] with exact = ${JSON.stringify(profile.model)}, price_in and price_out (0 for a model that costs nothing)`;
+  if (maxCost === undefined) return `${problem}, so [limits] cost_session does not hold for it; ${hint}`;
+  throw new BuddyError("config", `${problem}, so --max-cost cannot hold`, { hint });
+}
+
+/** Gateways that say with each answer what it cost. */
+function reportsCost(baseUrl: string): boolean {
+  return URL.parse(baseUrl)?.hostname === "openrouter.ai";
+}
