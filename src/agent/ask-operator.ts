@@ -6,7 +6,7 @@ import type { ApprovalRequest, Decision, RequestPlace, Stated } from "../policy/
 import type { Shell, ShellPlace, Target } from "../targets/target.ts";
 import { boundDiff } from "../tools/diff.ts";
 import type { Declared } from "../tools/tool.ts";
-import type { Risk } from "./events.ts";
+import type { ApprovalAnsweredEvent, ApprovalAskedEvent, Risk } from "./events.ts";
 import type { PermitCall, PermitParts } from "./permission.ts";
 
 export async function decide(
@@ -27,38 +27,49 @@ export async function decide(
     ...what,
     ...(what.answer === "typed" ? { typed: identity === undefined ? "local" : identity.host || identity.label } : {}),
   };
-  const { id, action, diff, risk, mutation, privesc, why, policy, understated } = asked;
-  const publish = (request: ApprovalRequest) =>
-    call.publish({
-      type: "approval_asked",
-      approval: id,
-      call: call.call,
-      tool: request.tool,
-      where: request.where,
-      action,
-      ...(diff === undefined ? {} : { diff: boundDiff(diff) }),
-      risk,
-      mutation,
-      privesc,
-      why,
-      policy,
-      understated,
-      ...(asked.answer === undefined ? {} : { answer: asked.answer }),
-      ...(asked.label === undefined ? {} : { label: asked.label }),
-    });
   const look = place && (() => place.look());
+  const publish = (request: ApprovalRequest) => call.publish(askedEvent(request));
   const decision = await parts.approvals.decide(asked, call.context.signal, publish, look);
   call.answered?.(asked, decision);
-  call.publish({
+  call.publish(answeredEvent(asked, decision));
+  return decision;
+}
+
+export function askedEvent(request: ApprovalRequest): ApprovalAskedEvent {
+  const { id, call, tool, where, action, diff, risk, mutation, privesc, why, policy, understated, machines } = request;
+  return {
+    type: "approval_asked",
+    approval: id,
+    call,
+    tool,
+    where,
+    ...(machines === undefined ? {} : { machines: machines.map(({ name }) => name) }),
+    action,
+    ...(diff === undefined ? {} : { diff: boundDiff(diff) }),
+    risk,
+    mutation,
+    privesc,
+    why,
+    policy,
+    understated,
+    ...(request.answer === undefined ? {} : { answer: request.answer }),
+    ...(request.label === undefined ? {} : { label: request.label }),
+  };
+}
+
+export function answeredEvent({ id, call, machines }: ApprovalRequest, decision: Decision): ApprovalAnsweredEvent {
+  const approved = decision.kind === "approved" ? decision : undefined;
+  const names = approved?.only ?? machines?.map(({ name }) => name);
+  return {
     type: "approval_answered",
     approval: id,
-    call: call.call,
+    call,
+    ...(names === undefined ? {} : { machines: approved?.canary === true ? names.slice(0, 1) : names }),
     decision: decision.kind === "denied" ? "denied" : "approved",
     by: decision.kind === "edited" ? "operator" : decision.by,
     ...(decision.kind === "denied" && decision.reason !== undefined ? { reason: decision.reason } : {}),
     ...(decision.kind === "edited" ? { edited: decision.command } : {}),
-  });
-  return decision;
+  };
 }
 
 /** The shell a question is about, looked at when it is asked: who and where it is then. */

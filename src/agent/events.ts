@@ -18,6 +18,7 @@ export type AgentEvent = AgentEventBody & EventStamp;
 
 export type AgentEventBody =
   | SessionEvent
+  | MachineEvent
   | TurnEvent
   | TextEvent
   | ReasoningEvent
@@ -25,6 +26,7 @@ export type AgentEventBody =
   | MessageEvent
   | ToolStartedEvent
   | ToolOutputEvent
+  | MachineFinishedEvent
   | ToolFinishedEvent
   | ApprovalAskedEvent
   | ApprovalAnsweredEvent
@@ -51,6 +53,22 @@ export interface SessionEvent {
   readonly resumed?: boolean;
   /** Id of the session this one is a copy of. */
   readonly forked_from?: string;
+}
+
+/** One of several machines is open, or cannot be reached. */
+export interface MachineEvent {
+  readonly type: "machine";
+  /** Its name in the run. */
+  readonly machine: string;
+  readonly state: "open" | "unreachable";
+  readonly label: string;
+  readonly user?: string;
+  readonly host?: string;
+  /** machine-id, container id or the nearest thing the system has. */
+  readonly id?: string;
+  readonly attach?: string;
+  /** Why it cannot be reached. */
+  readonly message?: string;
 }
 
 export interface TurnEvent {
@@ -89,6 +107,8 @@ export interface ToolStartedEvent {
   /** One line for people: the command, the path, the URL. */
   readonly title: string;
   readonly args: unknown;
+  /** Where a run has several machines: those it is meant for. */
+  readonly machines?: readonly string[];
 }
 
 export interface ToolOutputEvent {
@@ -96,6 +116,26 @@ export interface ToolOutputEvent {
   readonly call: string;
   readonly stream: "stdout" | "stderr" | "info";
   readonly text: string;
+  /** Where a run has several machines: the one that printed it. */
+  readonly machine?: string;
+}
+
+/** One machine of several has its result for a call, which continues on the others. */
+export interface MachineFinishedEvent {
+  readonly type: "machine_finished";
+  readonly call: string;
+  readonly machine: string;
+  readonly ok: boolean;
+  /** As of `tool_finished`; `unreachable`, `still-running`, `left-out`, `not-run`. */
+  readonly outcome: string;
+  readonly exit_code?: number;
+  readonly ms: number;
+  readonly output_id?: string;
+  /** Machines that have a result by now, and how many there are. */
+  readonly done: number;
+  readonly of: number;
+  /** Those that are waited for, the longest first; some of them when there are many. */
+  readonly waiting: readonly string[];
 }
 
 export interface ToolFinishedEvent {
@@ -115,7 +155,14 @@ export interface ToolFinishedEvent {
   readonly output?: string;
   /** Under which the full output is stored. */
   readonly output_id?: string;
+  /** Where a run has several machines: how it went on each. */
+  readonly machines?: readonly MachineOutcome[];
 }
+
+export type MachineOutcome = Pick<
+  MachineFinishedEvent,
+  "machine" | "ok" | "outcome" | "exit_code" | "ms" | "output_id"
+>;
 
 export type Risk = "low" | "medium" | "high";
 
@@ -126,6 +173,8 @@ export interface ApprovalAskedEvent {
   readonly tool: string;
   /** user@host of the machine it would happen on. */
   readonly where: string;
+  /** A question for several machines: their names. */
+  readonly machines?: readonly string[];
   /** The command, or what would be done. */
   readonly action: string;
   readonly diff?: string;
@@ -148,6 +197,8 @@ export interface ApprovalAnsweredEvent {
   readonly type: "approval_answered";
   readonly approval: string;
   readonly call: string;
+  /** The machines it holds for, where it was asked for several: all, those that were chosen, or the canary. */
+  readonly machines?: readonly string[];
   readonly decision: "approved" | "denied";
   /**
    * Who decided: a person, the approval mode, a remembered prefix, a time-out; `nobody`: there was no terminal to ask
@@ -194,6 +245,8 @@ export interface NoticeEvent {
   readonly type: "notice";
   readonly kind: string;
   readonly message: string;
+  /** Where a run has several machines: the one it is about. */
+  readonly machine?: string;
 }
 
 export interface CompactedEvent {

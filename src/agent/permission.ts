@@ -10,7 +10,9 @@ import type { Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEventBody } from "./events.ts";
 
 export interface PermitParts {
-  readonly approvals: Approvals;
+  readonly approvals: Pick<Approvals, "decide">;
+  /** Another machine of the set has to be asked about, so this one is too: why. */
+  readonly atLeastAsk?: string;
   target(): Promise<Target>;
   /** `cwd`: where the shell is; relative names count from it. */
   judgeShell(command: string, cwd: string): Promise<ShellJudgement>;

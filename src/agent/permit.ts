@@ -92,6 +92,10 @@ async function permitShell(
       const doubt = await conditionDoubt(target.transport, judged.conditions, shell.cwd);
       if (doubt !== undefined) verdict = { kind: "ask", why: doubt };
     }
+    if (verdict.kind === "allow" && parts.atLeastAsk !== undefined) {
+      verdict = { kind: "ask", why: parts.atLeastAsk };
+      unasked = undefined;
+    }
     const readOnly =
       judged.readOnly && !intent.declared.mutation && !intent.declared.privesc && intent.detached !== true;
     if (parts.dryRun && !(readOnly && names.length === 0)) return dryRun(`would run: ${command}`, verdict);

@@ -17,15 +17,20 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../tools/tool.ts";
-import { parseArguments, type Registry } from "../tools/registry.ts";
+import type { MachineResult } from "../tools/group-results.ts";
+import { parseArguments, type Registry, takeOn } from "../tools/registry.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
 import { CallRecord, type Recorder } from "./call-record.ts";
 import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
 import type { AgentEventBody } from "./events.ts";
+import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
+import type { Attempt } from "./fleet/run-on-machines.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
+  /** Where the run has several machines. */
+  readonly fleet?: FleetParts | undefined;
   facts(): TargetFacts;
   /** [limits]; 0 = scale with the model's context. */
   readonly limits: Readonly<Record<BudgetKind, number>>;
@@ -39,6 +44,8 @@ export interface BatchContext {
   /** The model reads images. */
   readonly seesImages: boolean;
   publish(body: AgentEventBody): void;
+  /** What each of several machines answered. */
+  onMachines?(results: readonly MachineResult[]): void;
 }
 
 export class CallRunner {
@@ -130,22 +137,44 @@ export class CallRunner {
       const message = `there is no tool "${call.name.slice(0, 100)}". Available: ${names.join(", ")}.`;
       return { call, aside: true, args: readable(call.arguments), title: call.name, problem: message };
     }
-    const parsed = parseArguments(tool, call.arguments);
-    if (!parsed.ok)
-      return { call, aside: true, args: parsed.json ?? call.arguments, title: call.name, problem: parsed.message };
+    const { fleet } = this.#parts;
+    const given = fleet === undefined || tool.onTarget !== true ? { text: call.arguments } : takeOn(call.arguments);
+    const wrong = (problem: string, json?: unknown): Plan => ({
+      call,
+      aside: true,
+      args: json ?? readable(call.arguments),
+      title: call.name,
+      problem,
+    });
+    if ("problem" in given) return wrong(given.problem);
+    const parsed = parseArguments(tool, given.text);
+    if (!parsed.ok) return wrong(parsed.message, parsed.json);
     const intent = tool.intent(parsed.input);
+    const machines =
+      fleet === undefined || tool.onTarget !== true
+        ? undefined
+        : (await import("./fleet/fleet-parts.ts")).machinesFor(fleet, given.on, parsed.input);
+    if (typeof machines === "string") return wrong(machines, parsed.json);
     return {
       call,
       aside: intent.kind === "read" || (intent.kind === "fetch" && this.#parts.confirm.fetch !== "always"),
       args: parsed.json,
       title: intent.title,
-      ready: { tool, input: parsed.input, intent },
+      ready: { tool, input: parsed.input, intent, ...(machines === undefined ? {} : { machines }) },
     };
   }
 
   async #perform(plan: Plan, batch: BatchContext): Promise<ToolMessage> {
     const { call } = plan;
-    batch.publish({ type: "tool_started", call: call.id, tool: call.name, title: plan.title, args: plan.args });
+    const machines = plan.ready?.machines?.map(({ name }) => name);
+    batch.publish({
+      type: "tool_started",
+      call: call.id,
+      tool: call.name,
+      title: plan.title,
+      args: plan.args,
+      ...(machines === undefined ? {} : { machines }),
+    });
     const clock = { ms: 0 };
     let outcome: ToolResult;
     if (batch.signal.aborted) outcome = cancelled(batch.signal);
@@ -172,24 +201,85 @@ export class CallRunner {
       result: content,
       ...(outcome.display === undefined ? {} : { display: outcome.display }),
       ...(outcome.outputId === undefined ? {} : { output_id: outcome.outputId }),
+      ...(outcome.machines === undefined ? {} : { machines: outcome.machines }),
     });
     const { images } = outcome;
     return { role: "tool", callId: call.id, name: call.name, content, ...(images && { images }) };
   }
 
   async #execute(ready: Ready, call: ToolCall, batch: BatchContext, clock: { ms: number }): Promise<ToolResult> {
+    const { fleet } = this.#parts;
+    if (fleet !== undefined && ready.machines !== undefined)
+      return this.#onMachines(fleet, ready.machines, ready, call, batch, clock);
+    const attempt = await this.#begin(ready, call, batch, clock);
+    return attempt.kind === "result" ? attempt.result : await attempt.run();
+  }
+
+  /** The same call on several machines, and one result of them all. */
+  async #onMachines(
+    fleet: FleetParts,
+    machines: readonly FleetMachine[],
+    ready: Ready,
+    call: ToolCall,
+    batch: BatchContext,
+    clock: { ms: number },
+  ): Promise<ToolResult> {
+    const [{ machineBatch, machineOutcome, runOnMachines, saysHowLong }, { groupedResult }] = await Promise.all([
+      import("./fleet/run-on-machines.ts"),
+      import("../tools/group-results.ts"),
+    ]);
+    const started = performance.now();
+    const results = await runOnMachines(fleet, {
+      call: call.id,
+      machines,
+      signal: batch.signal,
+      patient: saysHowLong(ready.input),
+      begin: (machine, { signal, ...parts }) =>
+        this.#begin(
+          // Of its own: a tool knows its input again, and what it saw of one machine does not hold for another.
+          { ...ready, input: { ...(ready.input as object) } },
+          call,
+          machineBatch(batch, machine.name, signal),
+          { ms: 0 },
+          { ...machine.permit, ...parts },
+        ),
+      publish: batch.publish,
+    });
+    clock.ms = performance.now() - started;
+    batch.onMachines?.(results);
+    if (batch.signal.aborted) return cancelled(batch.signal);
+    const outcomes = results.map(machineOutcome);
+    const [only] = results;
+    if (results.length === 1 && only !== undefined) return { ...only.result, machines: outcomes };
+    return { ...groupedResult(results, this.#budget(ready.tool, batch)), machines: outcomes };
+  }
+
+  #budget(tool: Tool, batch: BatchContext): number {
+    const kind = tool.budget ?? "file";
+    return outputBudget(kind, batch.contextLimit, this.#parts.limits[kind]);
+  }
+
+  /** Permission first; what runs then is a step of its own, so that several machines can be asked about at once. */
+  async #begin(
+    ready: Ready,
+    call: ToolCall,
+    batch: BatchContext,
+    clock: { ms: number },
+    /** What belongs to one of several machines. */
+    machine: Partial<PermitParts> = {},
+  ): Promise<Attempt> {
     const { tool, input } = ready;
     const { privacy } = this.#parts;
-    const kind = tool.budget ?? "file";
-    const budget = outputBudget(kind, batch.contextLimit, this.#parts.limits[kind]);
+    const budget = this.#budget(tool, batch);
+    const result = (outcome: ToolResult): Attempt => ({ kind: "result", result: outcome });
     const secrets = privacy.used(secretTexts(tool, input).join("\n"));
-    if (secrets.unknown.length > 0) return unknownSecrets(secrets.unknown);
+    if (secrets.unknown.length > 0) return result(unknownSecrets(secrets.unknown));
     const earlier = this.#printed.get(readKey(input));
     const listed =
       tool.budget === "capture" && (earlier === "variables" || earlier === "secrets" || earlier === "opaque");
     const printing = new CallOutput(privacy, `${call.name}: ${ready.intent.title}`, listed ? "screen" : earlier);
     // Opening it may take long; a call that is cancelled meanwhile does not wait for that.
-    const target = () => unlessAborted(batch.signal, this.#parts.target());
+    const target = () => unlessAborted(batch.signal, (machine.target ?? this.#parts.target)());
     const publish = (stream: Stream, text: string): void => {
       if (text !== "") batch.publish({ type: "tool_output", call: call.id, stream, text });
     };
@@ -214,52 +304,69 @@ export class CallRunner {
       publish: batch.publish,
       answered: (request, decision) => record.answered(request, decision),
     };
-    let began: number | undefined;
+    const failed = (error: unknown): ToolResult =>
+      batch.signal.aborted
+        ? cancelled(batch.signal)
+        : { ok: false, outcome: "failed", result: `error: ${inWords(error)}` };
     try {
       const { permit } = await import("./permit.ts");
-      const parts = { ...this.#parts, prompts: this.#prompts, target };
+      const parts = { ...this.#parts, prompts: this.#prompts, ...machine, target };
       const permission = await permit(parts, wanted);
       traceDecision(call, ready.intent.title, permission);
       const unrecorded = await record.permitted(permission);
-      if (unrecorded !== undefined) return refusedWithoutRecord(unrecorded);
+      if (unrecorded !== undefined) return result(refusedWithoutRecord(unrecorded));
       if (permission.kind === "result") {
-        if (permission.nobody !== undefined) this.#unapproved.push(permission.nobody);
-        return batch.signal.aborted ? cancelled(batch.signal) : permission.result;
+        if (permission.nobody !== undefined) this.#refuse(permission.nobody);
+        return result(batch.signal.aborted ? cancelled(batch.signal) : permission.result);
       }
       if (permission.output !== undefined) printing.expect(permission.output);
       const mayVisit = async (url: string): Promise<boolean> => {
         const { permitUrl } = await import("./permit-fetch.ts");
         const refused = await permitUrl(parts, wanted, url, false);
-        if (refused?.nobody !== undefined) this.#unapproved.push(refused.nobody);
+        if (refused?.nobody !== undefined) this.#refuse(refused.nobody);
         return refused === undefined;
       };
-      began = performance.now();
-      const result = await orCancelled(
-        tool.run(permission.input, {
-          ...context,
-          mayVisit,
-          ...(permission.path === undefined ? {} : { onlyAt: permission.path }),
-          ...(permission.unasked === undefined ? {} : { unasked: permission.unasked }),
-          ...(permission.onlyIn === undefined ? {} : { onlyIn: permission.onlyIn }),
-          ...(permission.onlyInto === undefined ? {} : { onlyInto: permission.onlyInto }),
-          ...(permission.shown === undefined ? {} : { shown: permission.shown }),
-        }),
-        batch.signal,
-      );
-      clock.ms = performance.now() - began;
-      await record.finished(result, clock.ms);
-      for (const [stream, text] of printing.rest()) publish(stream, text);
-      this.#remember(permission.input, result, permission.output);
-      if (batch.signal.aborted) return cancelled(batch.signal);
-      const bounded = within(result, budget);
-      return permission.note === undefined
-        ? bounded
-        : { display: textOf(bounded.result), ...bounded, result: withNote(bounded.result, permission.note) };
+      const run = async (began: number): Promise<ToolResult> => {
+        const ran = await orCancelled(
+          tool.run(permission.input, {
+            ...context,
+            mayVisit,
+            ...(permission.path === undefined ? {} : { onlyAt: permission.path }),
+            ...(permission.unasked === undefined ? {} : { unasked: permission.unasked }),
+            ...(permission.onlyIn === undefined ? {} : { onlyIn: permission.onlyIn }),
+            ...(permission.onlyInto === undefined ? {} : { onlyInto: permission.onlyInto }),
+            ...(permission.shown === undefined ? {} : { shown: permission.shown }),
+          }),
+          batch.signal,
+        );
+        clock.ms = performance.now() - began;
+        await record.finished(ran, clock.ms);
+        for (const [stream, text] of printing.rest()) publish(stream, text);
+        this.#remember(permission.input, ran, permission.output);
+        if (batch.signal.aborted) return cancelled(batch.signal);
+        const bounded = within(ran, budget);
+        return permission.note === undefined
+          ? bounded
+          : { display: textOf(bounded.result), ...bounded, result: withNote(bounded.result, permission.note) };
+      };
+      const reads = permission.unasked !== undefined || ready.intent.kind === "read" || ready.intent.kind === "own";
+      const runRecorded = async (): Promise<ToolResult> => {
+        const began = performance.now();
+        try {
+          return await run(began);
+        } catch (error) {
+          await record.finished({ outcome: "failed" }, performance.now() - began);
+          return failed(error);
+        }
+      };
+      return { kind: "run", reads, run: runRecorded };
     } catch (error) {
-      if (began !== undefined) await record.finished({ outcome: "failed" }, performance.now() - began);
-      if (batch.signal.aborted) return cancelled(batch.signal);
-      return { ok: false, outcome: "failed", result: `error: ${inWords(error)}` };
+      return result(failed(error));
     }
+  }
+
+  #refuse(action: string): void {
+    if (!this.#unapproved.includes(action)) this.#unapproved.push(action);
   }
 
   /** For what is read of the same output later, and for the screen it stands on. */
@@ -384,6 +491,8 @@ interface Ready {
   readonly tool: Tool;
   readonly input: unknown;
   readonly intent: Intent;
+  /** Where the run has several. */
+  readonly machines?: readonly FleetMachine[];
 }
 
 interface Plan {

@@ -53,10 +53,11 @@ export class Approvals {
       case "ask": {
         const { prefixes } = request;
         if (prefixes === undefined || prefixes.length === 0) return undefined;
-        const known = this.remembered(request.machine);
-        return prefixes.every((wanted) => known.some((prefix) => coversPrefix(prefix, wanted)))
-          ? { kind: "approved", by: "prefix" }
-          : undefined;
+        const covered = machinesOf(request).every((machine) => {
+          const known = this.remembered(machine);
+          return prefixes.every((wanted) => known.some((prefix) => coversPrefix(prefix, wanted)));
+        });
+        return covered ? { kind: "approved", by: "prefix" } : undefined;
       }
     }
   }
@@ -92,9 +93,15 @@ export class Approvals {
       case "yes":
         if (request.typed !== undefined && answer.typed !== request.typed) return { kind: "denied", by: "operator" };
         return { kind: "approved", by: "operator" };
+      case "choose":
+        return { kind: "approved", by: "operator", only: answer.only, ...(request.typed && { again: true }) };
+      case "canary":
+        if (request.machines === undefined || request.typed !== undefined) return { kind: "denied", by: "operator" };
+        return { kind: "approved", by: "operator", canary: true };
       case "always":
         if (request.answer !== undefined) return { kind: "denied", by: "operator" };
-        for (const prefix of request.prefixes ?? []) this.#remembered.push({ machine: request.machine, prefix });
+        for (const machine of machinesOf(request))
+          for (const prefix of request.prefixes ?? []) this.#remembered.push({ machine, prefix });
         return { kind: "approved", by: "operator", always: true };
       case "edit":
         return { kind: "edited", command: answer.command };
@@ -121,6 +128,10 @@ export type ApprovalMode =
   /** Like `all` until that moment (ms since the epoch), then `ask`. */
   | { readonly kind: "until"; readonly at: number };
 
+function machinesOf({ machine, machines }: ApprovalRequest): readonly string[] {
+  return machines === undefined ? [machine] : machines.map((one) => one.machine);
+}
+
 export type RequestPlace = Pick<ApprovalRequest, "where" | "cwd" | "pane">;
 
 /** Everything a person needs to decide; texts are as the model wrote them and not yet safe for a terminal. */
@@ -133,6 +144,8 @@ export interface ApprovalRequest {
   readonly cwd?: string;
   /** Identity of that machine: what is remembered for one never counts for another. */
   readonly machine: string;
+  /** A question for several machines: their names, and the identity of each. */
+  readonly machines?: readonly { readonly name: string; readonly machine: string }[];
   /** The command, or what would be done. */
   readonly action: string;
   /** For a change of a file: which, and how many lines it gains and loses. */
@@ -177,6 +190,10 @@ export interface Stated {
 export type ApprovalAnswer =
   /** `typed`: the name of the machine, where it had to be typed. */
   | { readonly kind: "yes"; readonly typed?: string }
+  /** Of several machines these; where a name has to be typed, the question comes again for them. */
+  | { readonly kind: "choose"; readonly only: readonly string[] }
+  /** On one machine first; then the question comes again for the others. */
+  | { readonly kind: "canary" }
   /** `stop`: and the whole task with it. */
   | { readonly kind: "no"; readonly reason?: string; readonly stop?: boolean }
   | { readonly kind: "always" }
@@ -194,8 +211,17 @@ export interface Asker {
 }
 
 export type Decision =
-  /** `always`: and it is remembered for the session. */
-  | { readonly kind: "approved"; readonly by: "operator" | "mode" | "prefix"; readonly always?: true }
+  | {
+      readonly kind: "approved";
+      readonly by: "operator" | "mode" | "prefix";
+      /** And it is remembered for the session. */
+      readonly always?: true;
+      /** Of several machines: those that were chosen; `again`: they have to be asked about once more. */
+      readonly only?: readonly string[];
+      readonly again?: true;
+      /** On one of them first. */
+      readonly canary?: true;
+    }
   | { readonly kind: "edited"; readonly command: string }
   | {
       readonly kind: "denied";

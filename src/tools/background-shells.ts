@@ -36,6 +36,7 @@ type OutputInput = z.infer<typeof outputInput>;
 
 export const shellOutputTool: Tool<OutputInput> = {
   name: "shell_output",
+  onTarget: true,
   description: "Read a background shell, output left out of an earlier result, or wait again for a running command.",
   input: outputInput,
   budget: "shell",
@@ -94,6 +95,7 @@ const killInput = z.strictObject({ shell_id: z.string().min(1) });
 
 export const killShellTool: Tool<z.infer<typeof killInput>> = {
   name: "kill_shell",
+  onTarget: true,
   description: "End a running background shell and all it started.",
   input: killInput,
   intent: (args) => ({ kind: "own", title: `end ${args.shell_id}` }),
@@ -113,6 +115,7 @@ export const killShellTool: Tool<z.infer<typeof killInput>> = {
 
 export const listShellsTool: Tool<Record<string, never>> = {
   name: "list_shells",
+  onTarget: true,
   description: "List background shells.",
   input: z.strictObject({}),
   intent: () => ({ kind: "read", title: "background shells" }),

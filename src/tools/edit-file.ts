@@ -20,6 +20,7 @@ type EditInput = z.infer<typeof input>;
 
 export const editFileTool: Tool<EditInput> = {
   name: "edit_file",
+  onTarget: true,
   description: "Replace exact text in a file on the target.",
   input,
   secretFields: ["old_text", "new_text"],

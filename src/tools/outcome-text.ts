@@ -16,20 +16,23 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   const { outcome } = result;
   const head = headline(outcome, context);
   const notes = result.notes.map((note) => `[note: ${note}]`);
-  const lines = [...head, printed(result, context, outcome), ...notes];
+  const { text: output, cut } = printed(result, context, outcome);
+  const lines = [...head, output, ...notes];
   const forModel = lines.filter((line) => line !== "").join("\n");
   // The person gets what happened, without what the model could do about it.
   const happened = outcome.kind === "exited" ? [] : head.slice(0, 1).map((line) => line.replace(/^\[(.*)\]$/, "$1"));
-  const output = [result.output, result.stderr]
+  const forPeople = [result.output, result.stderr]
     .map((text, at) => cutForPeople(text, at === 0 ? result.outputId : result.stderrId, context.mask))
     .join("");
-  const display = [...happened, output.replace(/\n$/, "")].filter((line) => line !== "").join("\n");
+  const display = [...happened, forPeople.replace(/\n$/, "")].filter((line) => line !== "").join("\n");
   const id = result.outputId ?? result.stderrId;
   return {
     ok: outcome.kind === "exited" ? outcome.code === 0 : outcome.kind === "running" && outcome.why === "no-wait",
     outcome: outcome.kind,
     ...(outcome.kind === "exited" || outcome.kind === "shell-ended" ? { exitCode: outcome.code } : {}),
     result: forModel,
+    ...(outcome.kind === "exited" ? { printed: [output, ...notes].filter((line) => line !== "").join("\n") } : {}),
+    ...(cut ? { cut } : {}),
     ...(display === forModel ? {} : { display }),
     ...(id === undefined ? {} : { outputId: id }),
     outputs: [result.outputId, result.stderrId].filter((id) => id !== undefined),
@@ -126,15 +129,23 @@ function waiting(outcome: RunOutcome & { kind: "waiting" }, attach: string | und
   }
 }
 
-function printed(result: RunResult, { budget, mask }: OutcomeContext, outcome: RunOutcome): string {
+function printed(
+  result: RunResult,
+  { budget, mask }: OutcomeContext,
+  outcome: RunOutcome,
+): { readonly text: string; readonly cut: boolean } {
   const stderr = result.stderr;
   const errorsLength = stderr === undefined ? 0 : stderr.head.length + stderr.tail.length;
   const forErrors = Math.min(errorsLength, Math.max(budget >> 1, budget - length(result.output)));
-  const out = joined(cutCaptured(result.output, budget - forErrors), result.outputId, mask);
-  const err = stderr === undefined ? "" : joined(cutCaptured(stderr, forErrors), result.stderrId, mask);
-  if (out === "" && err === "") return outcome.kind === "exited" && outcome.code === 0 ? "(no output)" : "";
-  if (err === "") return out;
-  return out === "" ? `[stderr]\n${err}` : `${out}\n[stderr]\n${err}`;
+  const kept = cutCaptured(result.output, budget - forErrors);
+  const keptErrors = stderr === undefined ? undefined : cutCaptured(stderr, forErrors);
+  const cut = kept.omittedBytes + (keptErrors?.omittedBytes ?? 0) > 0;
+  const out = joined(kept, result.outputId, mask);
+  const err = keptErrors === undefined ? "" : joined(keptErrors, result.stderrId, mask);
+  if (out === "" && err === "")
+    return { text: outcome.kind === "exited" && outcome.code === 0 ? "(no output)" : "", cut };
+  if (err === "") return { text: out, cut };
+  return { text: out === "" ? `[stderr]\n${err}` : `${out}\n[stderr]\n${err}`, cut };
 }
 
 function joined(text: CapturedText, outputId: string | undefined, mask: Mask): string {

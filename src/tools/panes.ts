@@ -37,6 +37,7 @@ const captureInput = z.strictObject({
 
 export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
   name: "capture-pane",
+  onTarget: true,
   description: "Text of a tmux pane; default: the visible screen of the shared pane.",
   input: captureInput,
   needs: "pane",
@@ -85,6 +86,7 @@ const keysInput = z
 
 export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
   name: "send-keys",
+  onTarget: true,
   description: "Type into a tmux pane. Never a password.",
   input: keysInput,
   needs: "pane",

@@ -18,6 +18,7 @@ const input = z.strictObject({
 
 export const readFileTool: Tool<z.infer<typeof input>> = {
   name: "read_file",
+  onTarget: true,
   description: "Read a text file or an image on the target.",
   input,
   intent: (args) => ({

@@ -42,7 +42,7 @@ export class Registry {
 
   /** The same array for as long as the facts are the same. */
   definitions(facts: TargetFacts): readonly ToolSchema[] {
-    const key = `${facts.label}\n${facts.tmux}\n${facts.ownPane}`;
+    const key = `${facts.label}\n${facts.tmux}\n${facts.ownPane}\n${facts.machines !== undefined}`;
     if (this.#described?.key !== key) this.#described = { key, schemas: this.#describe(facts) };
     return this.#described.schemas;
   }
@@ -56,12 +56,42 @@ export class Registry {
       .filter(
         ({ needs }) => needs === undefined || facts.tmux !== false || (needs === "pane" && facts.ownPane === true),
       )
-      .map(({ name, description, parameters }) => ({
+      .map(({ name, description, parameters, onTarget }) => ({
         name,
         description: description.replaceAll(/\{\{(\w+)\}\}/g, (_, value: string) => values[value] ?? ""),
-        parameters,
+        parameters: onTarget === true && facts.machines !== undefined ? withOn(parameters) : parameters,
       }));
   }
+}
+
+/** The same schema for every set of machines: which there are stands in the system prompt. */
+function withOn(parameters: ToolSchema["parameters"]): ToolSchema["parameters"] {
+  const properties = parameters["properties"] as Readonly<Record<string, unknown>>;
+  const on = {
+    type: "array",
+    items: { type: "string" },
+    description: "machines: names, globs or ranges like web[01-03]; default: all",
+  };
+  return { ...parameters, properties: { ...properties, on } };
+}
+
+/** `on` of a call, and its arguments without it. */
+export function takeOn(
+  text: string,
+): { readonly text: string; readonly on?: readonly string[] } | { readonly problem: string } {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return { text };
+  }
+  if (typeof json !== "object" || json === null || Array.isArray(json) || !("on" in json)) return { text };
+  const { on, ...rest } = json;
+  const list = typeof on === "string" ? [on] : on;
+  if (list === null || list === undefined) return { text: JSON.stringify(rest) };
+  if (!Array.isArray(list) || list.length === 0 || !list.every((one) => typeof one === "string"))
+    return { problem: 'on must be a list of machine names, such as ["web01", "db*"]; leave it out for all' };
+  return { text: JSON.stringify(rest), on: list };
 }
 
 export interface RegistryOptions {

@@ -37,6 +37,7 @@ export type RunShellInput = z.infer<typeof input>;
 export function runShellTool(settings: ShellSettings): Tool<RunShellInput> {
   return {
     name: "run_shell",
+    onTarget: true,
     description: DESCRIPTION,
     input,
     budget: "shell",

@@ -8,6 +8,7 @@ export interface ToolSchema {
   readonly description: string;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly needs?: "tmux" | "pane";
+  readonly onTarget?: true;
 }
 
 /**
@@ -33,6 +34,7 @@ export function schemasOf(tools: readonly Tool[]): ToolSchema[] {
       description: tool.description,
       parameters: common(parameters) as ToolSchema["parameters"],
       ...(tool.needs === undefined ? {} : { needs: tool.needs }),
+      ...(tool.onTarget === undefined ? {} : { onTarget: tool.onTarget }),
     };
   });
 }

@@ -73,6 +73,7 @@ function controlTool<In extends SessionInput | PaneInput>(
     name,
     description,
     input,
+    onTarget: true,
     needs: "tmux",
     intent: (args) => {
       const { risk, mutation, privesc, why } = args;

@@ -9,6 +9,8 @@ export interface Tool<In = unknown> {
   /** Short and precise: it is paid for in every request. {{label}}, {{wait}} and {{slow}} are filled in. */
   readonly description: string;
   readonly input: z.ZodType<In>;
+  /** Works on a machine: with several, `on` says on which. */
+  readonly onTarget?: true;
   /** What the target must have for the tool to be offered: managed tmux, or any pane that can be captured. */
   readonly needs?: "tmux" | "pane";
   /** Which of [limits] holds for it; `file` unless given. */
@@ -34,6 +36,8 @@ export interface TargetFacts {
   readonly tmux: boolean | undefined;
   /** Without tmux of buddy's own: buddy was started in a pane of the operator's. */
   readonly ownPane?: boolean;
+  /** Names of the machines, where there are several. */
+  readonly machines?: readonly string[];
 }
 
 /** What the model declares with run_shell, send-keys and the tmux tools. */
@@ -135,6 +139,19 @@ export interface ToolResult {
   readonly outputs?: readonly string[];
   /** Under which the full output is stored. */
   readonly outputId?: string;
+  /** What a command printed, without words about it; cut like the result. */
+  readonly printed?: string;
+  /** The result holds only parts of what was printed. */
+  readonly cut?: boolean;
+  /** How it went on each of several machines. */
+  readonly machines?: readonly {
+    readonly machine: string;
+    readonly ok: boolean;
+    readonly outcome: string;
+    readonly exit_code?: number;
+    readonly ms: number;
+    readonly output_id?: string;
+  }[];
 }
 
 // The form in which every tool result reaches the model.

@@ -14,6 +14,7 @@ const seen = new WeakMap<WriteInput, string>();
 
 export const writeFileTool: Tool<WriteInput> = {
   name: "write_file",
+  onTarget: true,
   description: "Create or replace a file on the target.",
   input,
   secretFields: ["content"],

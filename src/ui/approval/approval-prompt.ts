@@ -1,4 +1,5 @@
 /** The question before something is changed: what, where and why as a small panel; one key answers it. */
+import { foldNames, matchNames } from "../../lib/fold-names.ts";
 import { clip } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import { showText } from "../../policy/terminal-text.ts";
@@ -10,7 +11,7 @@ import { highlight } from "../markdown/highlight.ts";
 import { key, type TerminalInput } from "../terminal/keys.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
-import { inRows, KEY_NAMES, listed, privilegedUser, stated } from "./question-text.ts";
+import { inRows, KEY_NAMES, listed, SET_KEY_NAMES, privilegedUser, stated } from "./question-text.ts";
 
 export interface PromptHooks {
   answer(answer: ApprovalAnswer): void;
@@ -26,7 +27,7 @@ export class ApprovalPrompt {
   readonly request: ApprovalRequest;
   readonly #style: Theme;
   readonly #hooks: PromptHooks;
-  #mode: "choose" | "reason" | "edit" | "name" = "choose";
+  #mode: "choose" | "reason" | "edit" | "name" | "machines" = "choose";
   #help = false;
   #note = "";
   /** What is too long for the panel was printed above it, as far as it is printed at all. */
@@ -138,8 +139,12 @@ export class ApprovalPrompt {
       case "v":
         this.#hooks.view?.(this.document());
         return;
+      case "c":
+        this.#hooks.answer({ kind: "canary" });
+        return;
       case "s":
-        this.#hooks.answer({ kind: "no", stop: true });
+        if (this.request.machines === undefined) this.#hooks.answer({ kind: "no", stop: true });
+        else this.#open("machines", "");
         return;
       default:
         this.#help = !this.#help;
@@ -160,6 +165,7 @@ export class ApprovalPrompt {
     if (this.#mode === "reason") return "Reason (optional): ";
     if (this.#mode === "edit") return "New command (empty: keep it): ";
     if (this.#mode === "name") return this.#nameLabel();
+    if (this.#mode === "machines") return MACHINES_LABEL;
     return `${listed(this.#letters())}: `;
   }
 
@@ -167,14 +173,15 @@ export class ApprovalPrompt {
   plainAnswer(line: string): readonly string[] {
     const text = line.trim();
     if (this.#mode === "reason") this.#deny(text);
-    else if (this.#mode === "name") {
-      this.#approveByName(text);
+    else if (this.#mode === "name" || this.#mode === "machines") {
+      if (this.#mode === "name") this.#approveByName(text);
+      else this.#choose(text);
       return this.#note === "" ? [] : [this.#note];
     } else if (this.#mode === "edit") {
       this.#mode = "choose";
       if (text !== "" && text !== this.request.action.trim()) this.#hooks.answer({ kind: "edit", command: line });
     } else if (/^(v|view)$/i.test(text)) return this.document();
-    else if (/^(y|yes|n|no|a|always|e|edit|s|stop|\?|h|help)$/i.test(text)) {
+    else if (/^(y|yes|n|no|a|always|e|edit|c|canary|s|stop|select|\?|h|help)$/i.test(text)) {
       this.handle(key(text[0]!));
       const rows = this.#help ? this.#helpRows() : [];
       this.#help = false;
@@ -190,10 +197,11 @@ export class ApprovalPrompt {
 
   /** What can be pressed; approving only once it was said what is not shown. */
   #letters(): string[] {
-    const { prefixes, editable } = this.request;
+    const { prefixes, editable, machines, typed } = this.request;
     const approving = this.#printed || (this.#diff.length === 0 && this.#commandLines.length <= PRINTED_LINES);
     return [
       ...(approving ? ["y"] : []),
+      ...(approving && machines !== undefined && typed === undefined ? ["c"] : []),
       "n",
       ...(approving && prefixes !== undefined && this.request.answer === undefined ? ["a"] : []),
       ...(editable ? ["e"] : []),
@@ -225,6 +233,18 @@ export class ApprovalPrompt {
     this.#note = text === "" ? "" : `the name of this machine is ${this.#machineName()}; nothing was approved`;
   }
 
+  /** Names, globs and ranges, parted by blanks or commas. */
+  #choose(text: string): void {
+    const names = this.request.machines?.map(({ name }) => name) ?? [];
+    const only = matchNames(text.split(/\s+/), names);
+    if (only.length > 0) {
+      this.#hooks.answer({ kind: "choose", only });
+      return;
+    }
+    this.#mode = "choose";
+    this.#note = text === "" ? "" : `none of ${foldNames(names)} is called that; nothing was approved`;
+  }
+
   #machineName(): string {
     return oneLine(this.request.typed ?? "");
   }
@@ -233,7 +253,7 @@ export class ApprovalPrompt {
     return `Type ${this.#machineName()} to approve: `;
   }
 
-  #open(mode: "reason" | "edit" | "name", text: string): void {
+  #open(mode: "reason" | "edit" | "name" | "machines", text: string): void {
     this.#mode = mode;
     this.#line.clear();
     this.#line.setText(text);
@@ -249,11 +269,13 @@ export class ApprovalPrompt {
       const text = this.#line.text.trim();
       if (this.#mode === "reason") this.#deny(text);
       else if (this.#mode === "name") this.#approveByName(text);
+      else if (this.#mode === "machines") this.#choose(text);
       else if (text === "" || text === this.request.action.trim()) this.#mode = "choose";
       else this.#hooks.answer({ kind: "edit", command: this.#line.text });
       return;
     }
-    if (this.#editor.handle(input).kind !== "edit-outside" || this.#mode === "name") return;
+    if (this.#editor.handle(input).kind !== "edit-outside" || this.#mode === "name" || this.#mode === "machines")
+      return;
     void this.#hooks.editOutside?.(this.#line.text).then((text) => {
       if (text !== undefined) this.#line.setText(text);
       this.#hooks.changed?.();
@@ -389,6 +411,8 @@ export class ApprovalPrompt {
         .map((letter) => {
           if (letter === "a" && full) return `a always ${always}`;
           if (letter === "y" && this.request.typed !== undefined) return "y type the name";
+          if (this.request.machines !== undefined && letter in SET_KEY_NAMES)
+            return `${letter} ${SET_KEY_NAMES[letter]}`;
           return `${letter} ${KEY_NAMES[letter]}`;
         })
         .join("  ");
@@ -406,7 +430,8 @@ export class ApprovalPrompt {
       ["a", `yes, and don't ask again for ${like} this session`],
       ["e", "edit the command first; it is checked again"],
       ["v", this.request.diff === undefined ? "view the whole command" : "view the whole change"],
-      ["s", "no, and stop the task"],
+      ["c", "on one machine first; its result is shown, then you are asked for the others"],
+      ["s", this.request.machines === undefined ? "no, and stop the task" : "choose the machines it runs on"],
     ];
     return [
       ...rows.filter(([letter]) => letters.includes(letter)).map((row) => row.join("  ")),
@@ -417,8 +442,13 @@ export class ApprovalPrompt {
   }
 
   #lineView(above: string[], columns: number, rows: number): { rows: string[]; cursor: { row: number; col: number } } {
-    const label =
-      this.#mode === "reason" ? "Reason (optional): " : this.#mode === "name" ? this.#nameLabel() : "edit: ";
+    const label = {
+      reason: "Reason (optional): ",
+      name: this.#nameLabel(),
+      machines: MACHINES_LABEL,
+      edit: "edit: ",
+      choose: "",
+    }[this.#mode];
     const shownLabel = clip(label, Math.max(6, Math.floor(columns / 2)));
     const view = layout(this.#line.cells, this.#line.cursor, Bun.stringWidth(shownLabel), columns);
     this.#editor.view = { promptWidth: Bun.stringWidth(shownLabel), columns };
@@ -437,6 +467,7 @@ export class ApprovalPrompt {
 }
 
 const ASK = " -- approve?";
+const MACHINES_LABEL = "Machines (web01, web*, web[02-05]): ";
 /** Rows that each fact about a command may take. */
 const FACT_ROWS = 2;
 /** Lines of a command or a difference that are printed above the panel; `v` shows the others. */

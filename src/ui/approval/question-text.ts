@@ -1,4 +1,5 @@
 /** The words of a question and of its answer, as rows of text. */
+import { foldNames } from "../../lib/fold-names.ts";
 import { clip } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest, Stated } from "../../policy/approvals.ts";
 import { showText } from "../../policy/terminal-text.ts";
@@ -22,6 +23,10 @@ function decisionWords(answer: ApprovalAnswer, style: Theme): string {
   switch (answer.kind) {
     case "yes":
       return style.ok("approved");
+    case "choose":
+      return style.ok(`approved for ${oneLine(foldNames(answer.only))}`);
+    case "canary":
+      return style.ok("approved for one machine first");
     case "always":
       return style.ok("approved; similar commands allowed this session");
     case "edit":
@@ -70,3 +75,6 @@ export const KEY_NAMES: Readonly<Record<string, string>> = {
   s: "stop",
   "?": "help",
 };
+
+/** What differs in a question for several machines. */
+export const SET_KEY_NAMES: Readonly<Record<string, string>> = { y: "all", c: "canary", s: "choose" };

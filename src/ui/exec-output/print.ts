@@ -5,7 +5,7 @@ import type { Output } from "../../lib/output.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { terminalEncoder } from "../terminal/ascii.ts";
 import { theme, type Theme } from "../theme.ts";
-import { oneLine, ToolView, type ToolViewOptions } from "../transcript/tool-view.ts";
+import { oneLine, progressWords, ToolView, type ToolViewOptions, withMachine } from "../transcript/tool-view.ts";
 import { retryWords } from "../words.ts";
 import { formatDuration } from "../../lib/durations.ts";
 import { paintsOnTerminal } from "../../lib/lend-terminal.ts";
@@ -88,11 +88,16 @@ export class Printer {
       case "tool_started":
         return this.#toolStarted(event);
       case "tool_output":
-        if (event.stream === "info") await this.note(event.text.trimEnd(), "warning");
-        else {
+        if (event.stream === "info") await this.note(withMachine(event).trimEnd(), "warning");
+        else if (event.machine !== undefined) {
+          if (this.#options.verbose) await this.#toolOutput(event, event.machine);
+        } else {
           this.#tools.get(event.call)?.push(event.stream, event.text);
           if (this.#options.verbose) await this.#toolOutput(event);
         }
+        return;
+      case "machine_finished":
+        await this.#endToolOutput(event.call, event.machine);
         return;
       case "tool_finished":
         return this.#toolFinished(event);
@@ -115,7 +120,7 @@ export class Printer {
       case "warning":
         return this.note(event.hint === undefined ? event.message : `${event.message}. ${event.hint}`, "warning");
       case "notice":
-        return this.note(event.message, event.kind === "info" ? undefined : "warning");
+        return this.note(withMachine({ ...event, text: event.message }), event.kind === "info" ? undefined : "warning");
       case "compacted":
         return this.note(
           `compacted ${event.before_tokens} → ${event.after_tokens} tokens; the summary:\n${event.summary}`,
@@ -123,6 +128,7 @@ export class Printer {
       case "done":
         return this.#done();
       case "turn":
+      case "machine":
       case "error":
       case "approval_asked":
         return;
@@ -139,6 +145,8 @@ export class Printer {
         return;
       case "tool_started":
         return this.#live?.wait(clip(oneLine(this.#options.redact(event.title)) || event.tool, LIVE_COLUMNS));
+      case "machine_finished":
+        return this.#live?.relabel(clip(progressWords(event), LIVE_COLUMNS));
       case "approval_answered":
         return this.#live?.wait("working");
       // A line that is being written must not be wiped.
@@ -238,21 +246,25 @@ export class Printer {
   }
 
   /** By whole lines: a secret may arrive in two pieces, and calls that run side by side must not mix. */
-  async #toolOutput({ call, text }: AgentEvent & { type: "tool_output" }): Promise<void> {
-    const all = (this.#unfinished.get(call) ?? "") + text;
+  async #toolOutput({ call, text }: AgentEvent & { type: "tool_output" }, machine = ""): Promise<void> {
+    const key = `${call} ${machine}`;
+    const all = (this.#unfinished.get(key) ?? "") + text;
     const cut = all.length > LONGEST_LINE ? all.length : all.lastIndexOf("\n") + 1;
-    this.#unfinished.set(call, all.slice(cut));
-    await this.#liveLines(all.slice(0, cut));
+    this.#unfinished.set(key, all.slice(cut));
+    await this.#liveLines(all.slice(0, cut), machine);
   }
 
-  async #endToolOutput(call: string): Promise<void> {
-    const rest = this.#unfinished.get(call) ?? "";
-    this.#unfinished.delete(call);
-    if (rest !== "") await this.#liveLines(`${rest}\n`);
+  async #endToolOutput(call: string, machine = ""): Promise<void> {
+    const key = `${call} ${machine}`;
+    const rest = this.#unfinished.get(key) ?? "";
+    this.#unfinished.delete(key);
+    if (rest !== "") await this.#liveLines(`${rest}\n`, machine);
   }
 
-  #liveLines(text: string): Promise<void> {
-    return this.#err(showText(this.#options.redact(text), { color: this.#options.color }));
+  /** Of several machines each line says whose it is. */
+  #liveLines(text: string, machine: string): Promise<void> {
+    const shown = showText(this.#options.redact(text), { color: this.#options.color });
+    return this.#err(machine === "" ? shown : shown.replaceAll(/^(?=.)/gm, `${oneLine(machine)}: `));
   }
 
   async #toolFinished(event: AgentEvent & { type: "tool_finished" }): Promise<void> {
@@ -336,6 +348,11 @@ export class LiveLine {
     this.wait(label);
     this.#since -= PATIENCE_MS;
     this.#draw();
+  }
+
+  /** The same wait has come further. */
+  relabel(label: string): void {
+    this.#label = label;
   }
 
   /** Takes it off the screen; it comes back when the wait continues. */

@@ -2,7 +2,7 @@
  * One tool call as the operator sees it: its newest lines while it runs, a preview of head and tail when it has
  * ended.
  */
-import type { ToolFinishedEvent } from "../../agent/events.ts";
+import type { MachineFinishedEvent, ToolFinishedEvent } from "../../agent/events.ts";
 import { clip } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
@@ -16,6 +16,7 @@ export class ToolView {
   readonly #streams = new Map<string, TerminalText>();
   #title = "";
   #remark = "";
+  #progress = "";
 
   constructor(name: string, title: string, options: ToolViewOptions) {
     this.#options = options;
@@ -33,6 +34,11 @@ export class ToolView {
     this.#remark = text;
   }
 
+  /** How far a call for several machines is. */
+  progress(event: MachineFinishedEvent): void {
+    this.#progress = progressWords(event);
+  }
+
   push(stream: string, text: string): void {
     let filter = this.#streams.get(stream);
     if (filter === undefined) this.#streams.set(stream, (filter = new TerminalText()));
@@ -46,7 +52,8 @@ export class ToolView {
 
   live(outputLines: number): string[] {
     const { style, width } = this.#options;
-    return [this.#head(style.toolName, "", width()), ...this.#grey(this.#preview.last(outputLines))];
+    const progress = this.#progress === "" ? "" : `  ${style.grey(this.#progress)}`;
+    return [this.#head(style.toolName, progress, width()), ...this.#grey(this.#preview.last(outputLines))];
   }
 
   finished(event: ToolFinishedEvent, outputName?: string): string[] {
@@ -67,6 +74,7 @@ export class ToolView {
     );
     const text = resultText(event);
     if (/^@@ -\d/m.test(event.display ?? "")) return [head, ...this.#diff(text, outputName)];
+    if (event.machines !== undefined) return [head, ...this.#grouped(text, outputName)];
     if (this.#preview.lines === 0) this.#preview.push(showText(text));
     return [head, ...this.#previewRows(outputName)];
   }
@@ -91,6 +99,13 @@ export class ToolView {
   #previewRows(outputName: string | undefined): string[] {
     const { head, tail, more } = this.#preview.clipped(PREVIEW_LINES);
     return [...this.#grey(head), ...(more > 0 ? [this.#more(more, outputName)] : []), ...this.#grey(tail)];
+  }
+
+  /** What several machines answered: more than a preview, because every group has its lines. */
+  #grouped(text: string, outputName: string | undefined): string[] {
+    const lines = showText(this.#options.redact(text)).replace(/\n+$/, "").split("\n");
+    const rows = this.#grey(lines.slice(0, GROUPED_LINES));
+    return lines.length > GROUPED_LINES ? [...rows, this.#more(lines.length - GROUPED_LINES, outputName)] : rows;
   }
 
   #diff(text: string, outputName: string | undefined): string[] {
@@ -190,7 +205,21 @@ export function resultText({ display, result }: Pick<ToolFinishedEvent, "display
   }
 }
 
+/** What one of several machines says, with its name. */
+export function withMachine({ machine, text }: { readonly machine?: string; readonly text: string }): string {
+  return machine === undefined ? text : `${machine}: ${text}`;
+}
+
+/** `7 of 12 done · web05, web07`. */
+export function progressWords({ done, of, waiting }: MachineFinishedEvent): string {
+  return [`${done} of ${of} done`, ...(waiting.length === 0 ? [] : [oneLine(waiting.join(", "))])].join(" · ");
+}
+
 function outcomeWords(event: ToolFinishedEvent): string {
+  if (event.machines !== undefined) {
+    const failed = event.machines.filter(({ ok }) => !ok).length;
+    return failed === 0 ? `${event.machines.length} machines` : `${failed} of ${event.machines.length} failed`;
+  }
   if (event.exit_code !== undefined) return `exit ${event.exit_code}`;
   if (event.ok) return event.outcome === "running" || event.outcome === "waiting" ? event.outcome : "";
   return event.outcome === "exited" ? "" : event.outcome;
@@ -200,5 +229,6 @@ function outcomeWords(event: ToolFinishedEvent): string {
 const PREVIEW_LINES = 6;
 const PREVIEW_KEPT = 8;
 const DIFF_LINES = 40;
+const GROUPED_LINES = 30;
 /** Characters kept of a line: wider than any terminal. */
 const LINE = 1000;

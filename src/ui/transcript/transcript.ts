@@ -5,7 +5,7 @@ import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { MarkdownStream } from "../markdown/markdown-stream.ts";
 import { PlainStream } from "../markdown/plain-stream.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine, ToolView, type ToolViewOptions } from "./tool-view.ts";
+import { oneLine, ToolView, type ToolViewOptions, withMachine } from "./tool-view.ts";
 import { compactNumber, retryWords, seconds } from "../words.ts";
 
 export interface TranscriptOptions extends ToolViewOptions {
@@ -112,7 +112,12 @@ export class Transcript {
         if (this.#options.lines && this.#options.showToolCalls) this.#begun(event);
         return;
       case "tool_output":
-        this.#tools.get(event.call)?.push(event.stream, event.text);
+        // Lines of several machines would mix; what they answered comes grouped.
+        if (event.machine === undefined || event.stream === "info")
+          this.#tools.get(event.call)?.push(event.stream, withMachine(event));
+        return;
+      case "machine_finished":
+        this.#tools.get(event.call)?.progress(event);
         return;
       case "tool_finished":
         this.#toolFinished(event);
@@ -128,7 +133,7 @@ export class Transcript {
         return;
       case "notice":
         this.#section("note");
-        this.#wrapped(this.#style.grey(`· ${this.#safe(event.message)}`), "");
+        this.#wrapped(this.#style.grey(`· ${this.#safe(withMachine({ ...event, text: event.message }))}`), "");
         return;
       case "compacted":
         this.#compacted(event);
@@ -143,6 +148,7 @@ export class Transcript {
         return;
       case "session":
       case "turn":
+      case "machine":
       case "approval_asked":
         return;
       case "approval_answered":

@@ -1,0 +1,132 @@
+/** One question for several machines: made of the questions that each of them would ask; the strictest holds. */
+import { foldNames } from "../../lib/fold-names.ts";
+import type { ApprovalRequest, RequestPlace, Stated } from "../../policy/approvals.ts";
+import { requiredAnswer, type RequiredAnswer } from "../../policy/verdict.ts";
+import { diffSize } from "../../tools/diff.ts";
+import { stricter } from "../ask-operator.ts";
+
+/** What one machine would ask. */
+export interface MachineRequest {
+  readonly machine: string;
+  readonly request: ApprovalRequest;
+}
+
+/** `heading` stands before what the policy says: the result of a canary, machines that are left out. */
+export function setQuestion(asking: readonly MachineRequest[], heading = ""): ApprovalRequest {
+  const [first] = asking;
+  if (first === undefined) throw new Error("a question needs a machine");
+  const requests = asking.map(({ request }) => request);
+  const strictest = requests.reduce<Stated>((all, one) => stricter(all, one), first.request);
+  const understated = requests.find((one) => one.understated);
+  const answer = requests.reduce<RequiredAnswer | undefined>((all, one) => requiredAnswer(all, one.answer), undefined);
+  const typed = asking.filter(({ request }) => request.typed !== undefined);
+  const diff = joinedBy(
+    asking,
+    ({ diff = "" }) => diff,
+    (text, names) => `# ${names}\n${text}`,
+    "\n",
+  );
+  const { write } = first.request;
+  const cwd = same(requests.map((one) => one.cwd));
+  const labels = [...new Set(requests.flatMap(({ label }) => (label === undefined ? [] : [label])))];
+  const {
+    diff: _diff,
+    cwd: _cwd,
+    pane: _pane,
+    prefixes: _prefixes,
+    declared: _declared,
+    found: _found,
+    answer: _answer,
+    typed: _typed,
+    label: _label,
+    ...rest
+  } = first.request;
+  return {
+    ...rest,
+    id: crypto.randomUUID(),
+    where: whereOf(asking),
+    machine: "",
+    machines: asking.map(({ machine, request }) => ({ name: machine, machine: request.machine })),
+    action: joinedBy(
+      asking,
+      ({ action }) => action,
+      (text, names) => `${text} (${names})`,
+      "\n",
+    ),
+    ...strictest,
+    policy: [
+      heading,
+      joinedBy(
+        asking,
+        ({ policy }) => policy,
+        (text, names) => `${text} (${names})`,
+        "; ",
+      ),
+    ]
+      .filter((part) => part !== "")
+      .join("; "),
+    understated: understated !== undefined,
+    ...(understated?.declared === undefined ? {} : { declared: understated.declared }),
+    ...(understated?.found === undefined ? {} : { found: understated.found }),
+    editable: requests.every((one) => one.editable),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(diff === "" ? {} : { diff }),
+    ...(write === undefined
+      ? {}
+      : {
+          write: {
+            ...write,
+            creates: requests.some((one) => one.write?.creates),
+            ...diffSize(first.request.diff ?? ""),
+          },
+        }),
+    ...(same(requests.map((one) => JSON.stringify(one.prefixes))) === undefined || first.request.prefixes === undefined
+      ? {}
+      : { prefixes: first.request.prefixes }),
+    ...(answer === undefined ? {} : { answer }),
+    ...(typed.length === 0
+      ? {}
+      : { typed: foldNames(typed.map(({ machine, request }) => typedName(typed, machine, request))) }),
+    ...(labels.length === 0 ? {} : { label: labels.join(" ") }),
+  };
+}
+
+/** A single machine is typed as it reports itself, as in a question of its own; several by the names of the set. */
+function typedName(typed: readonly MachineRequest[], machine: string, { typed: name }: ApprovalRequest): string {
+  return typed.length === 1 ? (name ?? machine) : machine;
+}
+
+/** `deploy@web[01-12] (12)`. */
+function whereOf(asking: readonly MachineRequest[]): string {
+  const names = asking.map(({ machine }) => machine);
+  const users = new Set(asking.map(({ request }) => request.where.replace(/@.*$/s, "")));
+  const [user = ""] = users;
+  const folded = foldNames(names);
+  const who = users.size === 1 && !names.some((name) => name.includes("@")) ? `${user}@${folded}` : folded;
+  return `${who} (${names.length})`;
+}
+
+/** The text itself where it is the same for all; otherwise each with the machines it belongs to. */
+function joinedBy(
+  asking: readonly MachineRequest[],
+  textOf: (request: ApprovalRequest) => string,
+  named: (text: string, names: string) => string,
+  between: string,
+): string {
+  const groups = Map.groupBy(asking, ({ request }) => textOf(request));
+  const [only] = groups.keys();
+  if (groups.size === 1) return only ?? "";
+  return [...groups]
+    .map(([text, members]) => named(text, foldNames(members.map(({ machine }) => machine))))
+    .join(between);
+}
+
+function same<T>(values: readonly T[]): T | undefined {
+  const [first] = values;
+  return values.every((value) => value === first) ? first : undefined;
+}
+
+/** With the place that was looked up for it. */
+export function placed(request: ApprovalRequest, place: RequestPlace | undefined): ApprovalRequest {
+  return place === undefined ? request : { ...request, ...place };
+}

@@ -1,0 +1,113 @@
+/** Many names in few words: web01, web02, web03 → web[01-03]; what `--on` reads, too. */
+
+export function foldNames(names: readonly string[]): string {
+  const left = new Set(names);
+  const folded = new Map<string, string>();
+  for (;;) {
+    const best = largestFamily([...left]);
+    if (best === undefined) break;
+    const { before, after, members } = best;
+    const text = `${before}[${ranges(members.map(({ digits }) => digits))}]${after}`;
+    for (const { name } of members) {
+      left.delete(name);
+      folded.set(name, text);
+    }
+  }
+  return [...new Set(names.map((name) => folded.get(name) ?? name))].join(",");
+}
+
+interface Family {
+  readonly before: string;
+  readonly after: string;
+  readonly members: readonly { readonly name: string; readonly digits: string }[];
+}
+
+/** Names that differ in one number only. */
+function largestFamily(names: readonly string[]): Family | undefined {
+  const families = new Map<string, { before: string; after: string; members: { name: string; digits: string }[] }>();
+  for (const name of names) {
+    for (const match of name.matchAll(/\d{1,9}/g)) {
+      const [digits] = match;
+      const before = name.slice(0, match.index);
+      const after = name.slice(match.index + digits.length);
+      if (/[[\]]/.test(before + after)) continue;
+      // 1 and 01 are two names: only one width can be written in a range, or none with a zero in front.
+      const width = digits.startsWith("0") && digits.length > 1 ? digits.length : 0;
+      const key = JSON.stringify([before, after, width]);
+      const family = families.get(key) ?? { before, after, members: [] };
+      family.members.push({ name, digits });
+      families.set(key, family);
+    }
+  }
+  const padded = [...families.values()].map((family) => withSameWidth(family, families));
+  return padded.reduce<Family | undefined>(
+    (best, one) =>
+      one.members.length > 1 && one.members.length > (best?.members.length ?? 1)
+        ? { ...one, members: one.members.toSorted((a, b) => Number(a.digits) - Number(b.digits)) }
+        : best,
+    undefined,
+  );
+}
+
+/** web08, web09 and web10 are one family: ten has the same width without a zero in front. */
+function withSameWidth(family: Family, all: ReadonlyMap<string, Family>): Family {
+  const width = family.members[0]?.digits.length ?? 0;
+  if (!family.members.every(({ digits }) => digits.startsWith("0") && digits.length > 1)) return family;
+  const plain = all.get(JSON.stringify([family.before, family.after, 0]));
+  const fitting = plain?.members.filter(({ digits }) => digits.length === width) ?? [];
+  return { ...family, members: [...family.members, ...fitting] };
+}
+
+/** Sorted numbers as ranges: 01-03,07. */
+function ranges(digits: readonly string[]): string {
+  const parts: string[] = [];
+  for (let at = 0; at < digits.length;) {
+    let end = at;
+    while (end + 1 < digits.length && Number(digits[end + 1]) === Number(digits[end]) + 1) end++;
+    parts.push(end === at ? digits[at]! : `${digits[at]}-${digits[end]}`);
+    at = end + 1;
+  }
+  return parts.join(",");
+}
+
+/** The names a list of patterns means: names, globs (`web*`), ranges (`web[01-03,07]`), several parted by commas. */
+export function matchNames(patterns: readonly string[], names: readonly string[]): string[] {
+  const tests = patterns.flatMap(splitList).map(patternTest);
+  return names.filter((name) => tests.some((fits) => fits(name)));
+}
+
+/** At commas outside brackets. */
+export function splitList(text: string): string[] {
+  return text
+    .split(/,(?![^[]*\])/)
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+function patternTest(pattern: string): (name: string) => boolean {
+  const parts = pattern.split(/(\*|\?|\[[\d,-]+\])/);
+  if (parts.length === 1) return (name) => name === pattern;
+  const groups: string[] = [];
+  const source = parts.map((part, at) => {
+    if (at % 2 === 0) return part.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+    if (part === "*") return ".*";
+    if (part === "?") return ".";
+    groups.push(part.slice(1, -1));
+    return "(\\d+)";
+  });
+  const whole = new RegExp(`^${source.join("")}$`, "s");
+  return (name) => {
+    const found = whole.exec(name);
+    return found !== null && groups.every((group, at) => inRanges(found[at + 1] ?? "", group));
+  };
+}
+
+function inRanges(digits: string, list: string): boolean {
+  return list.split(",").some((range) => {
+    const [from = "", to = from] = range.split("-");
+    const width = from.startsWith("0") && from.length > 1 ? from.length : 0;
+    const padded = digits.startsWith("0") && digits.length > 1 ? digits.length : 0;
+    if (width > 0 ? digits.length !== width : padded > 0) return false;
+    return Number(digits) >= Number(from) && Number(digits) <= Number(to);
+  });
+}

@@ -1,0 +1,217 @@
+/** What many machines answered, as one result: equal answers together, the others as a difference to the largest group. */
+import { foldNames } from "../lib/fold-names.ts";
+import { boundText } from "./bound-output.ts";
+import { unifiedDiff } from "./diff.ts";
+import type { ToolResult } from "./tool.ts";
+
+export interface MachineResult {
+  readonly machine: string;
+  readonly result: ToolResult;
+  readonly ms: number;
+  /** Of the whole output, where the result holds only parts of it. */
+  readonly digest?: string;
+}
+
+export interface ResultGroup {
+  readonly machines: readonly string[];
+  /** The first of them stands for all. */
+  readonly sample: MachineResult;
+  /** What it printed, or what happened instead. */
+  readonly text: string;
+}
+
+/** Groups of the same outcome and the same text, the largest first; those that gave no answer come last. */
+export function groupResults(
+  results: readonly MachineResult[],
+  textOf: (one: MachineResult) => string = printedBy,
+): ResultGroup[] {
+  const groups = new Map<string, { machines: string[]; sample: MachineResult; text: string }>();
+  for (const one of results) {
+    const text = textOf(one);
+    const { outcome, exitCode, outputs = [] } = one.result;
+    // Ids and the machine's own name in a message are no difference between answers.
+    const neutral = answered(one) ? without(text, outputs) : without(text, [...outputs, one.machine]);
+    const key = JSON.stringify([outcome, exitCode, neutral, one.digest]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { machines: [one.machine], sample: one, text });
+    else group.machines.push(one.machine);
+  }
+  const rank = ({ sample }: ResultGroup): number => (answered(sample) ? 0 : 1);
+  return [...groups.values()].sort((a, b) => rank(a) - rank(b) || b.machines.length - a.machines.length);
+}
+
+/** The tool ran on it and gave a result, good or bad. */
+export function answered({ result }: MachineResult): boolean {
+  return !UNANSWERED.has(result.outcome);
+}
+
+const UNANSWERED = new Set(["unreachable", "not-run", "left-out", "denied", "cancelled", "still-running"]);
+
+export interface GroupedOptions {
+  /** Characters for the whole. */
+  readonly budget: number;
+  /** For people: without advice to the model. */
+  readonly people?: boolean;
+}
+
+export function groupedResult(results: readonly MachineResult[], budget: number): ToolResult {
+  const outcomes = new Set(results.map(({ result }) => result.outcome));
+  const codes = new Set(results.map(({ result }) => result.exitCode));
+  const [outcome = "done"] = outcomes;
+  const [code] = codes;
+  const images = groupResults(results)[0]?.sample.result.images;
+  return {
+    ok: results.every(({ result }) => result.ok),
+    outcome: outcomes.size === 1 ? outcome : "mixed",
+    ...(codes.size === 1 && code !== undefined ? { exitCode: code } : {}),
+    result: groupedText(results, { budget }),
+    display: groupedText(results, { budget: PEOPLE, people: true }),
+    outputs: results.flatMap(({ result }) => result.outputs ?? []),
+    ...(images === undefined ? {} : { images }),
+  };
+}
+
+/** Characters that the record keeps for people; the whole is stored. */
+const PEOPLE = 8_000;
+
+export function groupedText(results: readonly MachineResult[], options: GroupedOptions): string {
+  const people = options.people === true;
+  const groups = groupResults(results, people ? shownBy : printedBy);
+  const first = groups[0];
+  const bodies = groups.map((group) => body(group, first));
+  const summary = summaryLine(results, groups);
+  const shown: string[] = [];
+  let room = options.budget - summary.length;
+  for (const [at, group] of groups.entries()) {
+    const left = groups.length - at;
+    const share = Math.max(LEAST_BODY, Math.floor(room / (at === 0 ? Math.min(2, left) : left)));
+    if (room < LEAST_BODY && left > 1) {
+      shown.push(restLine(groups.slice(at), people));
+      break;
+    }
+    const text = section(group, bodies[at]!, share, people);
+    room -= text.length + 2;
+    shown.push(text);
+  }
+  return [summary, ...shown].join("\n\n");
+}
+
+/** `12 machines: 9 ok, 2 failed, 1 unreachable (web05)`. */
+function summaryLine(results: readonly MachineResult[], groups: readonly ResultGroup[]): string {
+  const named = (fits: (one: MachineResult) => boolean): string[] => results.filter(fits).map(({ machine }) => machine);
+  const parts: string[] = [];
+  const say = (machines: readonly string[], what: string, names: boolean): void => {
+    if (machines.length === 0) return;
+    parts.push(`${machines.length} ${what}${names ? ` (${foldNames(machines)})` : ""}`);
+  };
+  say(
+    named((one) => one.result.ok),
+    "ok",
+    false,
+  );
+  say(
+    named((one) => answered(one) && !one.result.ok),
+    "failed",
+    true,
+  );
+  for (const outcome of UNANSWERED)
+    say(
+      named((one) => one.result.outcome === outcome),
+      OUTCOME_WORDS[outcome] ?? outcome,
+      true,
+    );
+  const answers = groups.filter(({ sample }) => answered(sample)).length;
+  const kinds = answers > 1 ? `; ${answers} different answers` : "";
+  return `${results.length} machine${results.length === 1 ? "" : "s"}: ${parts.join(", ")}${kinds}`;
+}
+
+const OUTCOME_WORDS: Readonly<Record<string, string>> = {
+  "not-run": "not run",
+  "left-out": "left out",
+  "still-running": "still running",
+};
+
+interface Body {
+  readonly text: string;
+  readonly diff: boolean;
+}
+
+/** A difference only where it says more with less. */
+function body(group: ResultGroup, first: ResultGroup | undefined): Body {
+  const whole = { text: group.text, diff: false };
+  if (first === undefined || group === first || !answered(group.sample) || !answered(first.sample)) return whole;
+  if (lineCount(group.text) < LINES_WORTH_A_DIFF) return whole;
+  const diff = unifiedDiff(withEnd(first.text), withEnd(group.text));
+  return diff !== "" && diff.length < group.text.length ? { text: diff, diff: true } : whole;
+}
+
+function section(group: ResultGroup, { text, diff }: Body, room: number, people: boolean): string {
+  const { machines, sample } = group;
+  const names = foldNames(machines);
+  const { exitCode, outcome, outputId } = sample.result;
+  const facts = [
+    ...(machines.length > 1 ? [`${machines.length} machines`] : []),
+    ...(exitCode !== undefined ? (exitCode === 0 ? [] : [`exit code ${exitCode}`]) : outcomeWords(outcome)),
+    ...(diff ? ["only the difference to the first group is shown"] : []),
+    ...((diff || text.length > room) && outputId !== undefined ? [`full text: ${outputName(outputId, people)}`] : []),
+  ];
+  const head = facts.length === 0 ? names : `${names} (${facts.join("; ")})`;
+  const how = (offset: number): string =>
+    outputId === undefined
+      ? "ask one machine with on"
+      : people
+        ? `output ${outputId}`
+        : `get them with shell_output output_id="${outputId}" offset=${diff ? 0 : offset}`;
+  const bounded = boundText(text.replace(/\n$/, ""), room, how);
+  if (bounded === "") return head;
+  return bounded.includes("\n") ? `${head}:\n${bounded}` : `${head}: ${bounded}`;
+}
+
+function outcomeWords(outcome: string): string[] {
+  return outcome === "done" || outcome === "exited" ? [] : [OUTCOME_WORDS[outcome] ?? outcome];
+}
+
+function outputName(id: string, people: boolean): string {
+  return people ? `output ${id}` : `output_id="${id}"`;
+}
+
+function restLine(groups: readonly ResultGroup[], people: boolean): string {
+  const machines = groups.flatMap((group) => group.machines);
+  const ids = groups.flatMap(({ machines: [name = ""], sample: { result } }) =>
+    result.outputId === undefined ? [] : [`${name} ${result.outputId}`],
+  );
+  const known = ids.slice(0, MOST_IDS).join(", ");
+  const more = ids.length > MOST_IDS ? ", …" : "";
+  const how = people ? "" : " Narrow the command, or ask fewer machines with on.";
+  return boundText(
+    `[${groups.length} more different answers of ${machines.length} machines are not shown: ${foldNames(machines)}.${how}${known === "" ? "" : ` Full texts by id: ${known}${more}.`}]`,
+    MOST_REST,
+    () => "left out",
+  );
+}
+
+export function printedBy({ result }: MachineResult): string {
+  if (result.printed !== undefined) return result.printed;
+  return typeof result.result === "string" ? result.result : JSON.stringify(result.result);
+}
+
+function shownBy(one: MachineResult): string {
+  return one.result.printed ?? one.result.display ?? printedBy(one);
+}
+
+function without(text: string, words: readonly string[]): string {
+  return words.reduce((rest, word) => (word === "" ? rest : rest.replaceAll(word, "\u0001")), text);
+}
+
+function withEnd(text: string): string {
+  return text.endsWith("\n") ? text : `${text}\n`;
+}
+
+function lineCount(text: string): number {
+  return text.split("\n", LINES_WORTH_A_DIFF + 1).length;
+}
+
+const LINES_WORTH_A_DIFF = 4;
+const LEAST_BODY = 160;
+const MOST_IDS = 20;
+const MOST_REST = 1_500;
