@@ -4,8 +4,8 @@ import { quote, quoteAll } from "./quote.ts";
 import type { TargetOptions, Transport } from "./target.ts";
 
 export function attachCommand(options: TargetOptions, session: string, transport: Transport): string | undefined {
-  const socket = options.tmuxSocket === "" ? "" : `-L ${quote(options.tmuxSocket)} `;
-  let command: string | undefined = `tmux ${socket}attach -t ${quote(session)}`;
+  const socket = tmuxSocket(options, transport);
+  let command = `tmux ${socket === "" ? "" : `-L ${quote(socket)} `}attach -t ${quote(session)}`;
   let at: Transport | undefined = transport;
   for (const hop of options.place.path.toReversed()) {
     if (hop.kind === "ssh") command = `ssh -t ${sshArguments(parseDestination(hop.destination))} ${forShell(command)}`;
@@ -15,6 +15,15 @@ export function attachCommand(options: TargetOptions, session: string, transport
     at = (at as { base?: Transport } | undefined)?.base;
   }
   return command;
+}
+
+/**
+ * Name of the tmux server (-L). Behind `via` each set of namespaces has its own: a server that was started outside of
+ * them may listen at the same path.
+ */
+export function tmuxSocket(options: TargetOptions, transport: Transport): string {
+  if (transport.kind !== "via") return options.tmuxSocket;
+  return `${options.tmuxSocket || "buddy"}-${(transport as Transport & { surroundings: string }).surroundings}`;
 }
 
 /** ssh hands its words to another shell, which reads quotes once more. */

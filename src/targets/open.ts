@@ -16,7 +16,7 @@ import { NoShell } from "./tmux/pane.ts";
 import { ManagedPanes } from "./tmux/managed-panes.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { openTransport } from "./connection/open-transport.ts";
-import { attachCommand } from "./attach-command.ts";
+import { attachCommand, tmuxSocket } from "./attach-command.ts";
 
 export async function openTarget(options: TargetOptions): Promise<Target> {
   const notices = new Notices(options.onNotice);
@@ -70,7 +70,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
       session,
       owner: session,
       shell,
-      socket: options.tmuxSocket,
+      socket: tmuxSocket(options, transport),
       cwd: transport.facts.cwd,
       unset: options.secretEnv,
       notice: (notice) => notices.tell(notice),

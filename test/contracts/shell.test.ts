@@ -1,17 +1,5 @@
-/** One contract for every transport × shell: the same awkward commands, the same answers. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Need, needs } from "../support/needs.ts";
-import { openTestTarget, temporaryHome } from "../support/tmux.ts";
-import { CASES, type Place, type ShellName, whole } from "./shell-cases.ts";
-import { UNASKED } from "./unasked-cases.ts";
-
-interface Combination {
-  readonly where: "local" | "ssh" | "container";
-  readonly shell: ShellName;
-  /** What TargetOptions.shell is given. */
-  readonly program?: string;
-  readonly image?: "tmux" | "busybox";
-}
+/** The contract of shells on this machine, over ssh and in containers. */
+import { type Combination, contractSuite } from "./contract-suite.ts";
 
 const COMBINATIONS: readonly Combination[] = [
   { where: "local", shell: "direct" },
@@ -29,79 +17,4 @@ const COMBINATIONS: readonly Combination[] = [
   { where: "container", shell: "ash", program: "sh" },
 ];
 
-function neededFor({ where, shell, program }: Combination): Need[] {
-  const place: Need[] = where === "ssh" ? ["sshd"] : where === "container" ? ["podman"] : [];
-  const own = where === "local" && program !== undefined ? [program.split(" ")[0] as Need] : [];
-  return [...place, ...own, ...(shell.startsWith("direct") ? [] : (["tmux"] as const))];
-}
-
-const wanted = process.env["BUDDY_TEST_SHELL"];
-
-for (const { where, shell, program, image } of COMBINATIONS) {
-  if (wanted !== undefined && wanted !== `${where} ${shell}`) continue;
-  const { describe } = await needs(...neededFor({ where, shell, ...(program === undefined ? {} : { program }) }));
-  describe(`${where} ${shell}`, () => {
-    let place: Place;
-    let home: Disposable;
-
-    beforeAll(async () => {
-      home = temporaryHome();
-      process.env["BUDDY_TEST_SECRET"] = "swordfish";
-      process.env["BUN_OPTIONS"] = "--smol";
-      const opened = await openTestTarget(
-        where,
-        {
-          tmux: shell.startsWith("direct") ? "never" : "required",
-          ...(program === undefined ? {} : { shell: program }),
-        },
-        image,
-      );
-      place = { ...opened, shell, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
-    });
-
-    afterAll(async () => {
-      await place[Symbol.asyncDispose]();
-      home[Symbol.dispose]();
-      delete process.env["BUDDY_TEST_SECRET"];
-      delete process.env["BUN_OPTIONS"];
-    });
-
-    for (const one of CASES) {
-      if (one.in !== undefined && !one.in(shell)) continue;
-      if (
-        where === "container" &&
-        /python3|less |bash -c/.test(String(one.command)) &&
-        !(shell === "bash" && String(one.command).startsWith("bash"))
-      )
-        continue;
-      test(one.name, async () => {
-        place.notices.length = 0;
-        await one.before?.(place);
-        const command = typeof one.command === "string" ? one.command : one.command(place);
-        const running = place.target.shell.run(command, {
-          waitMs: 15_000,
-          onWaiting: (waiting) => place.notices.push({ kind: "info", text: waiting.for }),
-          ...one.options,
-        });
-        const [result] = await Promise.all([running, one.during?.(place)]);
-        try {
-          await one.check(result, place);
-        } finally {
-          await one.after?.(place);
-        }
-        const next = await place.target.shell.run("echo next", { waitMs: 15_000 });
-        expect({ outcome: next.outcome, output: whole(next) }).toEqual({
-          outcome: { kind: "exited", code: 0 },
-          output: "next\n",
-        });
-      });
-    }
-
-    for (const one of UNASKED) {
-      test(`unasked: ${one.name}`, async () => {
-        await place.target.locks.settled;
-        await one.run(place, (text) => place.target.shell.run(text, { waitMs: 15_000, unasked: { inRoom: true } }));
-      });
-    }
-  });
-}
+await contractSuite(COMBINATIONS);

@@ -102,6 +102,8 @@ const TRIES = {
   },
   /** A root of one's own, with mounts in it. */
   chroot: async () => works(["unshare", "--mount", "chroot", "/", "true"]),
+  /** Host names and networks of one's own, entered from outside. */
+  namespaces: async () => works(["unshare", "--uts", "--net", "nsenter", "--version"]),
   /** Namespaces, an overlay of the whole machine, and strace in it. */
   "throw-away-root": async () => {
     const { effectsOf } = await import("./throw-away-root.ts");

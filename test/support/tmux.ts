@@ -8,6 +8,8 @@ import { openTransport } from "../../src/targets/connection/open-transport.ts";
 import type { Pane, Target, TargetNotice, TargetOptions, Transport } from "../../src/targets/target.ts";
 import { containerTarget, type Image } from "./container.ts";
 import { sshd } from "./sshd.ts";
+import { type Via, viaPlace } from "./via.ts";
+import { tmuxSocket } from "../../src/targets/attach-command.ts";
 import { placeOf } from "../../src/targets/place.ts";
 
 export interface OpenedTarget extends AsyncDisposable {
@@ -30,6 +32,8 @@ rm -rf "\${TMUX_TMPDIR:-/tmp}/tmux-$2/$1" "/tmp/buddy-$2/$1".* "/dev/shm/buddy-$
 
 let count = 0;
 
+export type Where = "local" | "ssh" | "container" | Via | `ssh ${Via}`;
+
 /** A directory that serves as HOME of this process and its children until it is disposed. */
 export function temporaryHome(): { readonly path: string } & Disposable {
   const path = realpathSync(mkdtempSync(join(tmpdir(), "buddy-home-")));
@@ -45,11 +49,14 @@ export function temporaryHome(): { readonly path: string } & Disposable {
 }
 
 export async function openTestTarget(
-  where: "local" | "ssh" | "container",
+  where: Where,
   more: Partial<TargetOptions> = {},
   image: Image = "tmux",
 ): Promise<OpenedTarget> {
-  const server = where === "ssh" ? await sshd() : undefined;
+  const server = where.startsWith("ssh") ? await sshd() : undefined;
+  const [, kind] = /(chroot|nsenter|kubectl)$/.exec(where) ?? [];
+  const via = kind === undefined ? undefined : await viaPlace(kind as Via, image);
+  const outer = server === undefined ? [] : [{ kind: "ssh", destination: "lab" } as const];
   const container = where === "container" ? await containerTarget({ image }) : undefined;
   prepend(server?.env.PATH);
   prepend(container?.env["PATH"]);
@@ -65,7 +72,10 @@ export async function openTestTarget(
     secretEnv: ["BUDDY_TEST_SECRET"],
     onNotice: (notice) => notices.push(notice),
     outputs: { directory: () => join(state, "outputs"), prepare: prepareOutputs, hide: (text) => text },
-    place: placeOf({ ssh: server === undefined ? undefined : "lab", container: container?.name }),
+    place:
+      via === undefined
+        ? placeOf({ ssh: server === undefined ? undefined : "lab", container: container?.name })
+        : { name: where, names: [where], path: [...outer, via.hop] },
     ...more,
   };
   const target = await openTarget(options).catch((error: unknown) => {
@@ -73,7 +83,9 @@ export async function openTestTarget(
     throw error;
   });
   const tmux = async (...args: string[]) => {
-    const result = await target.transport.run('exec tmux "$@"', { args: ["-L", options.tmuxSocket, ...args] });
+    const result = await target.transport.run('exec tmux "$@"', {
+      args: ["-L", tmuxSocket(options, target.transport), ...args],
+    });
     if (result.code !== 0) throw new Error(`tmux ${args.join(" ")}: ${result.stderr}`);
     return result.stdout.toString();
   };
@@ -94,7 +106,7 @@ export async function openTestTarget(
     },
     async [Symbol.asyncDispose]() {
       if (options.tmux !== "never") {
-        const args = [options.tmuxSocket, String(target.transport.facts.uid)];
+        const args = [tmuxSocket(options, target.transport), String(target.transport.facts.uid)];
         const remove = (on: Transport) => on.run(REMOVE, { args });
         await remove(target.transport).catch(async () => {
           // Closed meanwhile.
@@ -104,6 +116,7 @@ export async function openTestTarget(
       }
       await target[Symbol.asyncDispose]();
       await container?.[Symbol.asyncDispose]();
+      await via?.[Symbol.asyncDispose]();
       rmSync(state, { recursive: true, force: true });
     },
   };

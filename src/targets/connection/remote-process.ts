@@ -16,6 +16,12 @@ export interface ProcessEnder {
   signal(group: number, signal: string): void;
 }
 
+export interface RemoteOptions extends SpawnOptions {
+  readonly softCwd?: string;
+  /** Script that comes before everything else, and ends the shell where the process must not start. */
+  readonly check?: string | undefined;
+}
+
 const CLIENT_GRACE_MS = 3000;
 const MAX_NOISE = 16 * 1024;
 
@@ -23,7 +29,7 @@ const MAX_NOISE = 16 * 1024;
 export function remoteProcess(
   client: Process,
   argv: readonly string[],
-  options: SpawnOptions & { readonly softCwd?: string },
+  options: RemoteOptions,
   ender: ProcessEnder | undefined,
 ): Process {
   const nonce = randomBytes(12).toString("hex");
@@ -68,13 +74,9 @@ export function remoteProcess(
   return { pid: started.promise, stdin: client.stdin, stdout: out.rest, stderr: err.rest, exited, kill };
 }
 
-function startScript(
-  argv: readonly string[],
-  options: SpawnOptions & { readonly softCwd?: string },
-  nonce: string,
-  record: string,
-): string {
+function startScript(argv: readonly string[], options: RemoteOptions, nonce: string, record: string): string {
   const steps = [];
+  if (options.check !== undefined) steps.push(options.check);
   if (record !== "") steps.push(`(: >${quote(record)}$$) 2>/dev/null`);
   steps.push(`printf '\\036%s\\036' ${nonce}; printf '\\036%s %s\\036' ${nonce} $$ >&2`);
   if (options.cwd !== undefined) steps.push(`cd ${quote(atDirectory(options.cwd))} || exit 126`);

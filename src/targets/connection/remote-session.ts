@@ -6,6 +6,7 @@ import { FACTS_SCRIPT, parseFacts } from "./identity.ts";
 import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
 import { remoteProcess, type ProcessEnder } from "./remote-process.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
+import { quote } from "../quote.ts";
 import { within } from "../../lib/waiting.ts";
 import { BuddyError } from "../../lib/errors.ts";
 
@@ -19,7 +20,12 @@ export interface RemoteSessionOptions {
   readonly again?: boolean;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** Each client finds its own way there, and might end up elsewhere: each must be on the machine of the first. */
+  readonly checkMachine?: boolean;
 }
+
+/** What a client says that reached another machine than the first. */
+export const OTHER_MACHINE = "buddy: this is another machine than before";
 
 const CLOSE_MS = 2000;
 
@@ -82,7 +88,9 @@ export class RemoteSession {
 
   spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
     options.signal?.throwIfAborted();
-    const process = remoteProcess(this.#options.client(), argv, { ...options, softCwd: this.facts.cwd }, this.#ender);
+    const check = this.#options.checkMachine === true ? { check: sameMachine(this.facts) } : {};
+    const more = { ...options, softCwd: this.facts.cwd, ...check };
+    const process = remoteProcess(this.#options.client(), argv, more, this.#ender);
     // The shell comes first: where the sshd allows only two sessions, scripts can do without one of their own.
     if (!this.#warmed && options.isClient !== true) {
       this.#warmed = true;
@@ -121,6 +129,13 @@ export class RemoteSession {
     const over = Promise.race([this.#remoteGuard.ended, this.#abandoned.promise]).then(() => true);
     if ((await within(over, CLOSE_MS)) === undefined) this.abandon("closed");
   }
+}
+
+function sameMachine({ uid, host, machine }: MachineFacts): string {
+  return `
+m=; if [ -r /etc/machine-id ]; then read -r m </etc/machine-id; fi
+if [ "$(uname -n)" = ${quote(host)} ] && [ "$(id -u)" = ${uid} ] && { [ -z "$m" ] || [ "$m" = ${quote(machine)} ]; }
+then unset m; else echo ${quote(OTHER_MACHINE)} >&2; exit 72; fi`;
 }
 
 /** Nothing came back in time. */

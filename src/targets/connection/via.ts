@@ -1,9 +1,11 @@
 /** Processes behind any command that starts a program with piped stdio: kubectl exec, incus exec, chroot, nsenter. */
+import { createHash, randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged } from "../errors.ts";
 import { LOADER, quoteAll } from "../quote.ts";
+import type { Process, ScriptOptions, ScriptResult } from "../target.ts";
 import { innerLabel, type InnerOptions, InnerTransport } from "./inner-transport.ts";
-import { NoAnswer, RemoteSession } from "./remote-session.ts";
+import { NoAnswer, OTHER_MACHINE, RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
 
 /** Commands such as gcloud compute ssh take their time. */
@@ -13,19 +15,36 @@ export interface ViaOptions extends InnerOptions {
   readonly argv: readonly string[];
 }
 
+/** `words`: the command hands its arguments on as they are; `text`: to a shell, joined by spaces, as ssh does. */
+type Passing = "words" | "text";
+
+interface Entered {
+  readonly remoteSession: RemoteSession;
+  readonly passing: Passing;
+}
+
 export class ViaTransport extends InnerTransport {
   readonly kind = "via";
+  /**
+   * Of the namespaces and the root directory that processes get there. A tmux server found at the same path may run
+   * in others: its sessions would be on another machine, so the name of the server has this in it.
+   */
+  readonly surroundings: string;
   readonly #argv: readonly string[];
+  readonly #passing: Passing;
 
-  private constructor(options: ViaOptions, remoteSession: RemoteSession) {
+  private constructor(options: ViaOptions, { remoteSession, passing }: Entered, surroundings: string) {
     super(labelOf(options), options.base, remoteSession, remoteSession.facts);
     this.#argv = options.argv;
+    this.#passing = passing;
+    this.surroundings = surroundings;
   }
 
   /** Takes over `base`, also when it fails. */
   static async open(options: ViaOptions): Promise<ViaTransport> {
     try {
-      return new ViaTransport(options, await enter(options));
+      const entered = await enterEither(options);
+      return new ViaTransport(options, entered, await surroundingsOf(entered.remoteSession, options));
     } catch (error) {
       await options.base[Symbol.asyncDispose]();
       throw error;
@@ -33,16 +52,28 @@ export class ViaTransport extends InnerTransport {
   }
 
   protected override async enterAgain(signal: AbortSignal): Promise<RemoteSession> {
-    const remoteSession = await enter({ argv: this.#argv, base: this.base, cwd: this.facts.cwd, signal }, true);
+    const options = { argv: this.#argv, base: this.base, cwd: this.facts.cwd, signal };
+    const remoteSession = await enter(options, this.#passing, true).catch((error: unknown) => {
+      throw cannotEnter(options, error);
+    });
     const { user, host, machine } = remoteSession.facts;
     const before = this.facts;
     if (user === before.user && host === before.host && machine === before.machine) return remoteSession;
     await remoteSession.close();
-    throw new MachineChanged(
-      "target",
-      `${this.label} now reaches another machine: ${user}@${host} (${machine}); it was ${before.user}@${before.host} (${before.machine})`,
-      { hint: "Nothing was run there. Start buddy again if this is the machine you want." },
-    );
+    throw this.#changed(`: ${user}@${host} (${machine}); it was ${before.user}@${before.host} (${before.machine})`);
+  }
+
+  /** The first client may still be where it was while others lead elsewhere: a deployment has several pods. */
+  override async run(script: string, options?: ScriptOptions): Promise<ScriptResult> {
+    return super.run(script, options).catch((error: unknown) => {
+      throw error instanceof BuddyError && error.message.includes(OTHER_MACHINE) ? this.#changed("") : error;
+    });
+  }
+
+  #changed(details: string): MachineChanged {
+    return new MachineChanged("target", `${this.label} now reaches another machine${details}`, {
+      hint: "Nothing was run there. Start buddy again if this is the machine you want.",
+    });
   }
 }
 
@@ -50,22 +81,90 @@ function labelOf({ argv, base }: ViaOptions): string {
   return innerLabel({ kind: "via", argv }, base);
 }
 
-async function enter(options: ViaOptions, again = false): Promise<RemoteSession> {
-  const label = labelOf(options);
+/** Most commands pass words on; only when that fails, the form that a shell on the way may read as well. */
+async function enterEither(options: ViaOptions): Promise<Entered> {
   try {
-    return await RemoteSession.open({
-      label,
-      client: () => options.base.spawn([...options.argv, "sh", "-c", LOADER], { isClient: true }),
-      cwd: options.cwd ?? "",
-      again,
-      timeoutMs: OPEN_MS,
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
-    });
-  } catch (error) {
-    if (!(error instanceof ScriptRunnerLost) && !(error instanceof NoAnswer)) throw error;
-    throw new BuddyError("target", `cannot enter ${label}: ${error.message || "it gave no answer"}`, {
-      hint: `Check that it starts a program: ${quoteAll(options.argv)} true`,
-      cause: error,
-    });
+    return { remoteSession: await enter(options, "words"), passing: "words" };
+  } catch (first) {
+    if (!(first instanceof ScriptRunnerLost)) throw cannotEnter(options, first);
+    try {
+      return { remoteSession: await enter(options, "text"), passing: "text" };
+    } catch (second) {
+      throw cannotEnter(options, second);
+    }
   }
+}
+
+function enter(options: ViaOptions, passing: Passing, again = false): Promise<RemoteSession> {
+  const { argv, base, cwd, signal } = options;
+  return RemoteSession.open({
+    label: labelOf(options),
+    client: () =>
+      passing === "words"
+        ? base.spawn([...argv, "sh", "-c", LOADER], { isClient: true })
+        : loaderOnStdin(base.spawn([...argv, "sh"], { isClient: true })),
+    cwd: cwd ?? "",
+    again,
+    timeoutMs: OPEN_MS,
+    checkMachine: true,
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+/**
+ * LOADER for a bare `sh`, the one word that survives any number of shells on the way. Some shells read ahead on a pipe:
+ * nothing follows until LOADER has reported that it reads.
+ */
+function loaderOnStdin(shell: Process): Process {
+  const mark = `\u001e${randomBytes(12).toString("hex")}\u001e`;
+  shell.stdin.write(`printf '\\036%s\\036' ${mark.slice(1, -1)}; exec sh -c '${LOADER}'\n`);
+  const waiting: (() => void)[] = [];
+  let ready = false;
+  const whenReady = (act: () => void) => {
+    if (ready) act();
+    else waiting.push(act);
+  };
+  let seen = "";
+  const watched = shell.stdout.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        controller.enqueue(chunk);
+        if (ready) return;
+        seen = (seen + Buffer.from(chunk).toString("latin1")).slice(-MAX_NOISE);
+        if (!seen.includes(mark)) return;
+        ready = true;
+        for (const act of waiting.splice(0)) act();
+      },
+    }),
+  );
+  return {
+    ...shell,
+    stdin: { write: (data) => whenReady(() => shell.stdin.write(data)), end: () => whenReady(() => shell.stdin.end()) },
+    stdout: watched,
+  };
+}
+
+const MAX_NOISE = 64 * 1024;
+
+const SURROUNDINGS = `
+for n in mnt net pid uts ipc user cgroup time; do readlink "/proc/self/ns/$n" 2>/dev/null; done
+ls -di / 2>/dev/null
+:
+`;
+
+async function surroundingsOf(remoteSession: RemoteSession, { signal }: ViaOptions): Promise<string> {
+  const { stdout } = await remoteSession.run(SURROUNDINGS, signal === undefined ? {} : { signal });
+  return createHash("sha256").update(stdout).digest("hex").slice(0, 8);
+}
+
+function cannotEnter(options: ViaOptions, error: unknown): unknown {
+  if (!(error instanceof ScriptRunnerLost) && !(error instanceof NoAnswer)) return error;
+  const said = error.message.trim().split("\n").at(-1);
+  const missing = said !== undefined && /\bsh\b.*(not found|no such file)/i.test(said);
+  return new BuddyError("target", `cannot enter ${labelOf(options)}: ${said || "it gave no answer"}`, {
+    hint: missing
+      ? "It needs a POSIX sh there (busybox is enough)."
+      : `Check that it starts a program: ${quoteAll(options.argv)} true`,
+    cause: error,
+  });
 }

@@ -1,5 +1,6 @@
 /** buddy's tmux sessions on a machine, whichever buddy made them: what is in them, who uses them, and how they end. */
 import { BuddyError } from "../../lib/errors.ts";
+import { tmuxSocket } from "../attach-command.ts";
 import { openTransport } from "../connection/open-transport.ts";
 import type { TargetOptions, Transport } from "../target.ts";
 import { isHeld } from "./owner.ts";
@@ -61,7 +62,7 @@ export async function openSessions(options: TargetOptions): Promise<Sessions> {
   const transport = await openTransport(options);
   const { facts, label } = transport;
   const tmux = facts.programs["tmux"];
-  const args = [tmux ?? "tmux", options.tmuxSocket];
+  const args = [tmux ?? "tmux", tmuxSocket(options, transport)];
   const list = () => (tmux === undefined ? Promise.resolve([]) : listOn(transport, args));
   return {
     label,

@@ -1,0 +1,154 @@
+/** Places behind any command with piped stdio: who and where they are, what passes words on and what joins them. */
+import { afterAll, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { attachCommand } from "../../../src/targets/attach-command.ts";
+import { openTransport } from "../../../src/targets/connection/open-transport.ts";
+import { MachineChanged } from "../../../src/targets/errors.ts";
+import { openTarget } from "../../../src/targets/open.ts";
+import { type Hop, labelOfPath } from "../../../src/targets/place.ts";
+import type { TargetOptions, Transport } from "../../../src/targets/target.ts";
+import { needs } from "../../support/needs.ts";
+import { openTestTarget } from "../../support/tmux.ts";
+import { VIA_NEEDS, viaPlace } from "../../support/via.ts";
+
+const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-via-")));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+function options(path: readonly Hop[], more: Partial<TargetOptions> = {}): TargetOptions {
+  return {
+    place: { name: "x", names: ["x"], path },
+    tmux: "never",
+    agentName: "",
+    tmuxSocket: `buddy-test-via-${process.pid}`,
+    maxSessions: 1,
+    maxPanes: 1,
+    backgroundTimeoutMs: 60_000,
+    secretEnv: [],
+    ...more,
+  };
+}
+
+function script(name: string, text: string): string {
+  const path = join(dir, name);
+  writeFileSync(path, `#!/bin/sh\n${text}\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+async function said(transport: Transport, text: string): Promise<string> {
+  return (await transport.run(text)).stdout.toString().trim();
+}
+
+const via = (...argv: string[]): Hop => ({ kind: "via", argv });
+
+test("any command that starts a program is a place, and places nest", async () => {
+  const path = [via("env", "LEVEL=1"), via("nice", "-n", "3"), via("env", "INNER=a b")];
+  await using transport = await openTransport(options(path, { cwd: "/" }));
+  expect(transport).toMatchObject({ kind: "via", label: "env 'INNER=a b' on nice -n 3 on env LEVEL=1" });
+  expect(labelOfPath(path)).toBe(transport.label);
+  expect(await said(transport, 'echo "$LEVEL $INNER $(nice) $(pwd)"')).toBe("1 a b 3 /");
+});
+
+test("a command that joins its words for a shell, as ssh does, is entered too, however many of them there are", async () => {
+  const joins = script("joins", 'exec sh -c "$*"');
+  await using transport = await openTransport(options([via(joins, joins, "env", "DEEP=yes")]));
+  expect(await said(transport, 'printf "%s\\n" "$DEEP" "two  words"')).toBe("yes\ntwo  words");
+  const child = transport.spawn(["sh", "-c", 'cat; echo "$1"', "sh", "it's $HOME"]);
+  child.stdin.write("in\n");
+  child.stdin.end();
+  expect(await new Response(child.stdout).text()).toBe("in\nit's $HOME\n");
+  expect(await child.exited).toBe(0);
+});
+
+test.each([
+  [["buddy-no-such-program", "x"], /buddy-no-such-program: not found/],
+  [["false"], /no answer/],
+  [["sh", "-c", 'echo "Error from server (NotFound)" >&2; exit 1'], /Error from server \(NotFound\)/],
+])("%j cannot be entered: the error has what it said and how to check", async (argv, why) => {
+  const error = await openTransport(options([via(...argv)])).then(
+    () => undefined,
+    (thrown: { code: string; message: string; hint: string }) => thrown,
+  );
+  expect(error?.code).toBe("target");
+  expect(error?.message).toMatch(why);
+  expect(error?.hint).toContain(argv[0] as string);
+});
+
+test("a directory that is not there is an error, wherever the path ends", async () => {
+  expect(openTransport(options([via("env")], { cwd: "/no/such/directory" }))).rejects.toThrow("/no/such/directory");
+});
+
+test("a client that ends is started again, and what ran is not run twice", async () => {
+  const pids = join(dir, "pids");
+  const client = script("client", `echo $$ >>${pids}; exec "$@"`);
+  await using transport = await openTransport(options([via(client)]));
+  await said(transport, "true");
+  await Bun.$`xargs kill -9 <${pids}`.quiet().nothrow();
+  expect(await said(transport, "echo again")).toBe("again");
+});
+
+test("a pod that was replaced is not worked in", async () => {
+  const host = join(dir, "host");
+  writeFileSync(host, "pod-1");
+  // uname says what the file says; there is no machine-id, as in most pods.
+  const bin = join(dir, "bin");
+  await Bun.$`mkdir -p ${bin}`;
+  script("bin/uname", `[ "$1" = -n ] && exec cat ${host}; exec /bin/uname "$@"`);
+  const pids = join(dir, "pod-pids");
+  const pod = script("pod", `echo $$ >>${pids}; PATH=${bin}:$PATH exec "$@"`);
+  await using transport = await openTransport(options([via(pod)]));
+  expect(transport.facts.host).toBe("pod-1");
+  writeFileSync(host, "pod-2");
+  await Bun.$`xargs kill -9 <${pids}`.quiet().nothrow();
+  expect(transport.run("true")).rejects.toBeInstanceOf(MachineChanged);
+});
+
+test("a deployment of several pods: a client that reaches another one than the first runs nothing there", async () => {
+  const [host, ran] = [join(dir, "first"), join(dir, "ran")];
+  writeFileSync(host, "pod-1");
+  script("bin/uname", `[ "$1" = -n ] && exec cat ${host}; exec /bin/uname "$@"`);
+  await using transport = await openTransport(options([via("env", `PATH=${join(dir, "bin")}:${process.env["PATH"]}`)]));
+  expect(await said(transport, "echo here")).toBe("here");
+  writeFileSync(host, "pod-2");
+  const child = transport.spawn(["touch", ran]);
+  expect(await child.exited).toBe(72);
+  expect(await Bun.file(ran).exists()).toBe(false);
+});
+
+test("the attach command leads through every step that has a form for a terminal, and is left out otherwise", () => {
+  const open = { kind: "via", argv: ["k", "-i"], attach: ["k", "-it", "a b"] } as const;
+  const ssh = { kind: "ssh", destination: "web1" } as const;
+  const at = { kind: "via", surroundings: "0123" } as unknown as Transport;
+  const tmux = `tmux -L buddy-test-via-${process.pid}-0123 attach -t s`;
+  expect(attachCommand(options([open]), "s", at)).toBe(`k -it 'a b' ${tmux}`);
+  expect(attachCommand(options([ssh, open]), "s", at)).toBe(`ssh -t web1 'k -it '\\''a b'\\'' ${tmux}'`);
+  expect(attachCommand(options([ssh, via("k")]), "s", at)).toBeUndefined();
+});
+
+const inNamespaces = await needs(...VIA_NEEDS.nsenter, "tmux");
+
+inNamespaces.test("a tmux server of the machine outside is not taken for one inside", async () => {
+  await using outside = await openTestTarget("local");
+  await using inner = await viaPlace("nsenter");
+  const same = { tmuxSocket: outside.options.tmuxSocket, tmux: "required" } as const;
+  await using target = await openTarget(options([inner.hop], same));
+  expect(target.identity).toMatchObject({ kind: "via", host: inner.host });
+  const { output } = await target.shell.run("uname -n");
+  expect(output.head.trim()).toBe(inner.host as string);
+  expect(target.identity.attach).toContain(`nsenter -t `);
+  await target.transport.run('tmux -L "$1" kill-server', {
+    args: [/-L (\S+)/.exec(target.identity.attach ?? "")?.[1] ?? ""],
+  });
+});
+
+const inPods = await needs(...VIA_NEEDS.kubectl, "sshd");
+
+inPods.test("a pod behind a host: the identity of the innermost, the whole path in the label", async () => {
+  await using pod = await openTestTarget("ssh kubectl", { tmux: "never" }, "busybox");
+  const { identity } = pod.target;
+  expect(identity.label).toMatch(/^\S+kubectl exec -i -n prod \S+ -- on ssh \S+@lab$/);
+  expect(identity).toMatchObject({ kind: "via", user: "root", shellName: "sh" });
+  expect(identity.host).not.toBe((await Bun.$`uname -n`.text()).trim());
+});
