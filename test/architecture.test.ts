@@ -11,6 +11,7 @@ const RULES: Record<string, { values: readonly string[]; types?: readonly string
   targets: { values: ["lib"] },
   config: { values: ["lib"] },
   auth: { values: ["lib"] },
+  changes: { values: ["lib"] },
   demo: { values: ["lib", "model"] },
   tools: { values: ["lib", "targets"], types: ["policy"] },
   agent: { values: ["lib", "model", "tools", "policy"], types: ["targets", "audit"] },

@@ -73,6 +73,17 @@ export type Permission =
   /** `nobody` names what was refused because there was no terminal to ask on. */
   | { readonly kind: "result"; readonly result: ToolResult; readonly nobody?: string };
 
+/** A call that may change something, about to run. */
+export interface PermittedCall {
+  readonly tool: string;
+  readonly intent: Intent;
+  readonly permission: Permission & { readonly kind: "run" };
+  readonly context: ToolContext;
+  target(): Promise<Target>;
+  /** Asks once more, about something that the first question could not say; undefined: go ahead. */
+  askAgain(why: string): Promise<ToolResult | undefined>;
+}
+
 export function refused(decision: Decision, action: string): Permission & { kind: "result" } {
   if (decision.kind !== "denied") throw new Error("only a denial is refused");
   const result = (text: string, display: string): ToolResult => ({

@@ -265,15 +265,21 @@ async function permitWrite(
   const run: Permission = { kind: "run", input, path: resolved.path, diff, output };
   if (!parts.confirm.shell && verdict.kind === "allow") return run;
   const privesc = sudo && target.transport.facts.uid !== 0;
-  const action = `write ${resolved.path}${privesc ? " as root (sudo)" : ""}`;
+  const verb = prepared?.removes === true ? "remove" : "write";
+  const action = `${verb} ${resolved.path}${privesc ? " as root (sudo)" : ""}`;
   const decision = await decide(parts, call, target, {
     action,
-    write: { path: resolved.path, creates: !resolved.exists, ...diffSize(diff) },
+    write: {
+      path: resolved.path,
+      creates: !resolved.exists,
+      ...(prepared?.removes === true ? { removes: true } : {}),
+      ...diffSize(diff),
+    },
     diff,
     risk: judged.kind === "ask" || sudo ? "high" : "medium",
     mutation: true,
     privesc,
-    why: "",
+    why: intent.why ?? "",
     policy: verdict.kind === "allow" ? "" : verdict.why,
     understated: false,
     editable: false,

@@ -7,6 +7,7 @@ import { clip } from "../lib/text.ts";
 import { mapTexts } from "../lib/values.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../model/types.ts";
+import type { Target } from "../targets/target.ts";
 import { boundText, type BudgetKind, outputBudget } from "../tools/bound-output.ts";
 import {
   envelope,
@@ -26,6 +27,7 @@ import type { AgentEventBody } from "./events.ts";
 import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
 import type { Attempt } from "./fleet/run-on-machines.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
+import type { AroundChange } from "./run-permitted.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
@@ -36,6 +38,8 @@ export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly limits: Readonly<Record<BudgetKind, number>>;
   /** Keeps the record of decisions and effects. */
   readonly recorder?: Recorder | undefined;
+  /** What is done before and after a call that may change something. */
+  readonly around?: AroundChange;
 }
 
 export interface BatchContext {
@@ -121,6 +125,19 @@ export class CallRunner {
     return results;
   }
 
+  /** What the operator does with a tool of their own: judged, asked about and reported like a call of the model. */
+  async runForOperator(tool: Tool, input: unknown, batch: BatchContext, machine?: string): Promise<ToolResult> {
+    const call = { id: `operator-${crypto.randomUUID()}`, name: tool.name, arguments: JSON.stringify(input) };
+    const intent = tool.intent(input);
+    // One of several: where the target of the run is not the machine it is about.
+    const one = this.#parts.fleet?.machines.find(
+      ({ opened }) => machine !== undefined && identityOf(opened) === machine,
+    );
+    const ready = { tool, input, intent, ...(one === undefined ? {} : { machines: [one] }) };
+    const plan: Plan = { call, aside: false, args: input, title: intent.title, ready, operator: true };
+    return (await this.#outcome(plan, batch)).outcome;
+  }
+
   /** A call that cannot be planned is a failed one: the others still get their results. */
   async #plan(call: ToolCall): Promise<Plan> {
     try {
@@ -165,6 +182,12 @@ export class CallRunner {
   }
 
   async #perform(plan: Plan, batch: BatchContext): Promise<ToolMessage> {
+    const { outcome, content } = await this.#outcome(plan, batch);
+    const { images } = outcome;
+    return { role: "tool", callId: plan.call.id, name: plan.call.name, content, ...(images && { images }) };
+  }
+
+  async #outcome(plan: Plan, batch: BatchContext): Promise<{ outcome: ToolResult; content: string }> {
     const { call } = plan;
     const machines = plan.ready?.machines?.map(({ name }) => name);
     batch.publish({
@@ -186,7 +209,8 @@ export class CallRunner {
         display: "the model made a call that is not valid",
       };
     else outcome = await this.#execute(plan.ready, call, batch, clock);
-    outcome = this.#masked(this.#remarks(outcome, call), `${call.name}: ${plan.title}`);
+    const remarked = plan.operator === true ? outcome : this.#remarks(outcome, call);
+    outcome = this.#masked(remarked, `${call.name}: ${plan.title}`);
     const how = outcome.exitCode === undefined ? outcome.outcome : `exit code ${outcome.exitCode}`;
     this.#done.push(`${call.name}: ${clip(plan.title.replace(/\s+/g, " "), 100)} (${how})`);
     const content = envelope(outcome.result);
@@ -203,8 +227,7 @@ export class CallRunner {
       ...(outcome.outputId === undefined ? {} : { output_id: outcome.outputId }),
       ...(outcome.machines === undefined ? {} : { machines: outcome.machines }),
     });
-    const { images } = outcome;
-    return { role: "tool", callId: call.id, name: call.name, content, ...(images && { images }) };
+    return { outcome, content };
   }
 
   async #execute(ready: Ready, call: ToolCall, batch: BatchContext, clock: { ms: number }): Promise<ToolResult> {
@@ -309,7 +332,7 @@ export class CallRunner {
         ? cancelled(batch.signal)
         : { ok: false, outcome: "failed", result: `error: ${inWords(error)}` };
     try {
-      const { permit } = await import("./permit.ts");
+      const [{ permit }, { runPermitted }] = await Promise.all([import("./permit.ts"), import("./run-permitted.ts")]);
       const parts = { ...this.#parts, prompts: this.#prompts, ...machine, target };
       const permission = await permit(parts, wanted);
       traceDecision(call, ready.intent.title, permission);
@@ -326,18 +349,18 @@ export class CallRunner {
         if (refused?.nobody !== undefined) this.#refuse(refused.nobody);
         return refused === undefined;
       };
+      const permitted: ToolContext = {
+        ...context,
+        mayVisit,
+        ...(permission.path === undefined ? {} : { onlyAt: permission.path }),
+        ...(permission.unasked === undefined ? {} : { unasked: permission.unasked }),
+        ...(permission.onlyIn === undefined ? {} : { onlyIn: permission.onlyIn }),
+        ...(permission.onlyInto === undefined ? {} : { onlyInto: permission.onlyInto }),
+        ...(permission.shown === undefined ? {} : { shown: permission.shown }),
+      };
       const run = async (began: number): Promise<ToolResult> => {
-        const ran = await orCancelled(
-          tool.run(permission.input, {
-            ...context,
-            mayVisit,
-            ...(permission.path === undefined ? {} : { onlyAt: permission.path }),
-            ...(permission.unasked === undefined ? {} : { unasked: permission.unasked }),
-            ...(permission.onlyIn === undefined ? {} : { onlyIn: permission.onlyIn }),
-            ...(permission.onlyInto === undefined ? {} : { onlyInto: permission.onlyInto }),
-            ...(permission.shown === undefined ? {} : { shown: permission.shown }),
-          }),
-          batch.signal,
+        const ran = await runPermitted(parts, wanted, permission, () =>
+          orCancelled(tool.run(permission.input, permitted), batch.signal),
         );
         clock.ms = performance.now() - began;
         await record.finished(ran, clock.ms);
@@ -503,6 +526,12 @@ interface Plan {
   readonly title: string;
   readonly problem?: string;
   readonly ready?: Ready;
+  /** The model gets no result of it. */
+  readonly operator?: boolean;
+}
+
+function identityOf(target: Target | undefined): string | undefined {
+  return target && (target.identity.machine || target.identity.label);
 }
 
 /** The operator stopped it, or its time was over. */

@@ -49,6 +49,17 @@ export function replHost(parts: ReplHostParts): ReplHost {
     killShell: (id) => killShell(run, id),
     interruptPane: (name) => interruptPane(run, name),
     output: (id, signal) => fullOutput(run, id, signal),
+    async changes() {
+      const { changeListing, storeOf } = await import("./session-changes.ts");
+      return changeListing(await storeOf(run));
+    },
+    async changeDiff(number) {
+      const { changeDiff, storeOf } = await import("./session-changes.ts");
+      return changeDiff(await storeOf(run), number);
+    },
+    async *undo(which, signal) {
+      yield* (await import("./session-changes.ts")).undo(run, which, signal);
+    },
     exportSession: (format) => exportSession(run, format),
     config: () => configRows(loaded),
     onEvent: (listener) => agent.onEvent(listener),

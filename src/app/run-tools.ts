@@ -1,6 +1,7 @@
 /** The tools of a run, and what decides on their calls: policy, approvals and target joined. */
 import type { Recorder } from "../agent/call-record.ts";
 import { CallRunner } from "../agent/tool-calls.ts";
+import type { ChangeStore } from "../changes/change-store.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { formatDuration } from "../lib/durations.ts";
 import type { Approvals } from "../policy/approvals.ts";
@@ -53,10 +54,12 @@ export interface CallRunnerParts {
   readonly dryRun: boolean;
   /** The target is this machine: buddy's own files are on it. */
   readonly local: boolean;
+  /** Where files are kept before they are changed; undefined: nowhere, on purpose. */
+  changes(): Promise<ChangeStore | { readonly none: string } | undefined>;
 }
 
 export function callRunner(parts: CallRunnerParts): CallRunner {
-  const { loaded, registry, target, approvals, privacy, recorder, dryRun, local } = parts;
+  const { loaded, registry, target, approvals, privacy, recorder, dryRun, local, changes } = parts;
   const { config } = loaded;
   const { fetch_confirm: fetch } = config.tools;
   let judgeWrite: WriteJudge | undefined;
@@ -96,6 +99,12 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     shellRoots: config.tools.shell_roots,
     secondLock: config.safety.second_lock,
     dryRun,
+    around: async (call, run) => {
+      const store = await changes();
+      if (store === undefined) return run();
+      const hasSecret = (text: string) => privacy.maskKnown(text) !== text;
+      return (await import("./keep-changes.ts")).keepChanges({ store, hasSecret }, call, run);
+    },
   });
 }
 

@@ -5,6 +5,7 @@ import type { Totals } from "../agent/conversation.ts";
 import { instructionFiles, type OperatorFile } from "../agent/instruction-files.ts";
 import { systemPrompt } from "../agent/system-prompt.ts";
 import type { CallRunner } from "../agent/tool-calls.ts";
+import type { ChangeStore } from "../changes/change-store.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
@@ -120,6 +121,8 @@ export class Run implements AsyncDisposable {
   readonly #problem: (message: string) => void;
   readonly #sessions: RunSessions;
   readonly #resumed: boolean;
+  readonly #record: boolean;
+  #changes: ChangeStore | undefined;
 
   constructor(options: RunOptions, { secrets, sessions, client, resumed, place }: RunParts) {
     const { loaded, globals } = options;
@@ -154,7 +157,9 @@ export class Run implements AsyncDisposable {
     const { target, approvals, recorder } = this;
     const registry = (this.registry = toolRegistry(loaded));
     const { privacy } = secrets;
-    this.calls = callRunner({ loaded, registry, target, approvals, privacy, recorder, dryRun: globals.dryRun, local });
+    this.#record = options.record !== false;
+    const [{ dryRun }, changes] = [globals, () => this.changes()];
+    this.calls = callRunner({ loaded, registry, target, approvals, privacy, recorder, dryRun, local, changes });
     this.agent = new Agent({
       client,
       registry,
@@ -195,6 +200,19 @@ export class Run implements AsyncDisposable {
   /** Resolves when the session log has every event so far. */
   stored(): Promise<void> {
     return this.#sessions.stored();
+  }
+
+  /** Files as they were before they were changed; `none` says why they are not kept, undefined that they need not be. */
+  async changes(): Promise<ChangeStore | { readonly none: string } | undefined> {
+    const state = stateDirectory(this.#loaded.env);
+    if (!this.#record) return undefined;
+    if (state === undefined) return { none: "there is no home directory to keep files in" };
+    const [{ ChangeStore }, { changesDirectory, prepareChanges }] = await Promise.all([
+      import("../changes/change-store.ts"),
+      import("../session/kept-changes.ts"),
+    ]);
+    const directory = () => changesDirectory(state, this.session());
+    return (this.#changes ??= new ChangeStore({ directory, prepare: prepareChanges }));
   }
 
   /** Uses the time while the first request is under way: opens the target, loads the tools. */

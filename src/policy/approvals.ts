@@ -152,6 +152,7 @@ export interface ApprovalRequest {
   readonly write?: {
     readonly path: string;
     readonly creates: boolean;
+    readonly removes?: boolean;
     readonly added: number;
     readonly removed: number;
   };

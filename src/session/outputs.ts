@@ -4,8 +4,8 @@ import { basename, dirname, join } from "node:path";
 import { fileError } from "../lib/files.ts";
 import { isSessionId } from "./ids.ts";
 
-/** Outputs of a session that was not used for so long are removed. */
-const KEPT_MS = 14 * 24 * 3600 * 1000;
+/** Outputs of a session that was not used for so long are removed, and the contents of files that it changed. */
+export const KEPT_MS = 14 * 24 * 3600 * 1000;
 
 /** Not beside the log: the working directory is what commands search, pack and copy. */
 export function outputsDirectory(stateDirectory: string, session: string): string {
@@ -13,9 +13,14 @@ export function outputsDirectory(stateDirectory: string, session: string): strin
 }
 
 export function prepareOutputs(directory: string): void {
+  if (prepareDirectory(directory)) giveUpOld(dirname(directory), basename(directory));
+}
+
+/** Makes it, for its owner alone; true when it is new. */
+export function prepareDirectory(directory: string): boolean {
   const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
   for (const one of [dirname(directory), directory]) if ((statSync(one).mode & 0o077) !== 0) chmodSync(one, 0o700);
-  if (made !== undefined) giveUpOld(dirname(directory), basename(directory));
+  return made !== undefined;
 }
 
 /** The same text under another session's id; says what went wrong. */

@@ -9,6 +9,7 @@ import { newSessionId } from "./ids.ts";
 import { knownDirectories } from "./known-directories.ts";
 import { listSessions, type StoredSession } from "./list.ts";
 import { SessionLog } from "./log.ts";
+import { copyChanges, removeChanges } from "./kept-changes.ts";
 import { copyOutputs, removeOutputs } from "./outputs.ts";
 import { copySecrets, readSecrets, removeSecrets, type StoredSecret } from "./secrets-file.ts";
 import { prepare, sessionDirectory } from "./session-directory.ts";
@@ -137,6 +138,7 @@ export class SessionStore {
     const { stateDirectory } = this.#options;
     const problems = [
       copyOutputs(stateDirectory, original.id, log.id),
+      copyChanges(stateDirectory, original.id, log.id),
       secrets.length === 0 ? undefined : copySecrets(stateDirectory, original.id, log.id),
     ].filter((problem) => problem !== undefined);
     return { log, replay, secrets, notes: [...notes, ...problems] };
@@ -148,6 +150,7 @@ export class SessionStore {
     const hold = await lockSession(directory, session.id);
     try {
       removeOutputs(this.#options.stateDirectory, session.id);
+      removeChanges(this.#options.stateDirectory, session.id);
       removeSecrets(this.#options.stateDirectory, session.id);
       rmSync(session.path);
       removeLock(directory, session.id);

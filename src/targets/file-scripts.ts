@@ -2,7 +2,7 @@
 import { CHECK } from "./file-checks.ts";
 
 /** `full PATH CWD` sets p: absolute, `~` expanded; nothing followed yet. */
-const FULL = `
+export const FULL = `
 full() {
   p=$1
   case $p in
@@ -23,7 +23,7 @@ full() {
  * `walk` follows p component by component into r, as the kernel would, and continues by the text alone where nothing
  * exists. Neither realpath nor readlink -f is everywhere; where even readlink is missing, ls shows where a link leads.
  */
-const WALK = `
+export const WALK = `
 target() {
   if command -v readlink >/dev/null 2>&1; then t=$(readlink "$1"; printf x); t=\${t%"$NL"x}
   else t=$(ls -ld "$1"; printf x); t=\${t%"$NL"x}; t=\${t#*" $1 -> "}; fi
@@ -128,7 +128,7 @@ exit 0
  * `enter DIR` goes into a directory, made where it is missing, step by step and never through a link: another user may
  * exchange a directory for a link between any two commands. `rename` never moves into a directory that a link leads to.
  */
-const ENTER = `
+export const ENTER = `
 is_at() {
   case $1 in "$PWD" | /proc/self/* | /proc/thread-self/*) return 0 ;; esac
   [ "$(uname -s)" = Darwin ] && [ "$(printf %s "$1" | tr A-Z a-z)" = "$(printf %s "$PWD" | tr A-Z a-z)" ]
@@ -156,7 +156,9 @@ rename() {
 
 /**
  * Arguments: path, working directory, bytes that must arrive, name for the temporary file, the only place allowed or
- * "". Data on stdin. Prints 1 when the file is new, where it went, the program that checked it and how, and its words.
+ * "". Data on stdin. Prints 1 when the file is new, where it went, the program that checked it and how, its words, and 1
+ * when the file could not be given its owner. To put an old file back, unchecked: mode in four octal digits and
+ * user:group by number; and 1 when a link that stands at the path is replaced, not followed.
  *
  * The data is complete on the target before the old file is touched. It replaces the old file by a rename, with the
  * same owner, mode, ACL and attributes. In place instead: where those cannot be kept, with further hard links, over a
@@ -171,14 +173,26 @@ LC_ALL=C; export LC_ALL
 ${FULL}${WALK}${DENY}${ENTER}${CHECK}
 full "$1" "$2"
 case $p in */) exit 21 ;; esac
+mode_given=\${6:-} owner_given=\${7:-} n= foreign=0
+if [ "\${8:-}" = 1 ]; then n=/\${p##*/} p=\${p%/*}; fi
 walk || exit 4
+if [ -n "$n" ]; then r=\${r%/}$n; fi
 if [ -n "$5" ] && [ "$5" != "$r" ]; then exit 3; fi
 kind "$r"
+if [ -n "$n" ] && [ -L "$r" ]; then k=missing; fi
 case $k in directory) exit 21 ;; other) exit 22 ;; esac
 dir=\${r%/*}; dir=\${dir:-/}
 enter "$dir"
 full=$r r=./\${r##*/} dir=.
-if [ -L "$r" ]; then exit 3; fi
+if [ -z "$n" ] && [ -L "$r" ]; then exit 3; fi
+given() {
+  if [ -z "$mode_given" ]; then return 0; fi
+  own() { o=$3:$4; }
+  own $(ls -ldn "$1")
+  # Set-id bits are for the owner of before alone.
+  if [ "$o" = "$owner_given" ] || chown "$owner_given" "$1" 2>/dev/null; then chmod "$mode_given" "$1"
+  else foreign=1; chmod "\${mode_given#?}" "$1"; fi
+}
 tmp=./$4 name=$4 old= kept= box= how=rename
 trap 'rm -f \${tmp:+"$tmp"} \${old:+"$old"} \${kept:+"$kept"}; rm -rf \${box:+"$box"}' EXIT
 trap 'exit 1' HUP INT TERM PIPE
@@ -194,13 +208,17 @@ if [ $k = file ]; then
     tmp=\${TMPDIR:-/tmp}/$4 how=place
     create "$tmp" || exit 1
   fi
-elif ! create "$tmp"; then
-  if [ ! -w "$dir" ]; then deny "$dir"; fi
-  exit 1
+else
+  if [ -n "$mode_given" ]; then umask 077; fi
+  if ! create "$tmp"; then
+    if [ ! -w "$dir" ]; then deny "$dir"; fi
+    exit 1
+  fi
 fi
 cat >"$tmp" || exit 1
 if [ $(($(wc -c <"$tmp"))) -ne "$3" ]; then exit 9; fi
-known
+by= kind= said=
+if [ -z "$mode_given" ]; then known; fi
 wrong() { printf '%s' "$said"; exit 30; }
 after=
 if [ -n "$by" ]; then
@@ -216,8 +234,9 @@ if [ -n "$by" ]; then
     kind=same ;;
   esac
 fi
-done_with() { printf '%s\\0' "$1" "$full" "$by" "$kind" "$said"; exit 0; }
+done_with() { printf '%s\\0' "$1" "$full" "$by" "$kind" "$said" $foreign; exit 0; }
 if [ $k = missing ]; then
+  given "$tmp" || exit 1
   rename "$tmp" "$r" || exit 1
   tmp=
   if [ -n "$after" ] && ! quietly "$cmd"; then rm -f "$r"; wrong; fi
@@ -253,7 +272,7 @@ if [ $how = rename ]; then
   if like; then
     case $a in *[.+]) chcon --reference="$r" "$tmp" 2>/dev/null ;; esac
     if [ -n "$after" ]; then kept=$tmp.kept; ln "$r" "$kept" 2>/dev/null || cp -p "$r" "$kept" || exit 1; fi
-    if rename "$tmp" "$r" 2>/dev/null; then
+    if given "$tmp" && rename "$tmp" "$r" 2>/dev/null; then
       tmp=
       if [ -n "$after" ] && ! quietly "$cmd"; then
         if rename "$kept" "$r"; then kept=; wrong; fi
@@ -284,6 +303,7 @@ if [ $how = place ]; then
     lost
   fi
   if [ -n "$after" ] && ! quietly "$cmd"; then put "$old" "$size" 2>/dev/null && wrong; lost; fi
+  given "$r"
 fi
 done_with 0
 `;

@@ -6,6 +6,7 @@ import { wholeCharacters } from "../lib/text.ts";
 import { PermissionDenied } from "./errors.ts";
 import { type RunAsRoot, runAsRoot } from "./as-root.ts";
 import { READ, RESOLVE, WRITE } from "./file-scripts.ts";
+import { LOOK, octal, REMOVE_OR_LINK, SET_ACL, seenFiles } from "./file-states.ts";
 import type {
   FileAccess,
   FileSlice,
@@ -85,6 +86,37 @@ function accessAs(transport: Transport, options: FileOptions, root: RunAsRoot | 
       if (result.code === WRONG) throw wrong(path, result, temporary);
       if (result.code !== 0) throw failure("write", path, result, facts);
       return { bytes: bytes.byteLength, ...written(fields(result, 5)) };
+    },
+
+    async look(places, { cwd = options.cwd(), maxBytes = MAX_BYTES, maxTotal = MAX_BYTES, signal } = {}) {
+      const [first] = places;
+      if (first === undefined) return [];
+      const words = places.flatMap(({ path, inside = "", follow }) => [path, inside, follow ? "1" : "0"]);
+      const request = { args: [cwd, String(maxBytes), String(maxTotal), ...words], ...signalled(signal) };
+      const result = await (root === undefined
+        ? transport.run(LOOK, request)
+        : root(LOOK, { ...request, purpose: `read ${first.path}` }));
+      if (result.code !== 0) throw failure("read", first.path, result, facts);
+      return seenFiles(result.stdout, places.length);
+    },
+
+    async restore(path, state, { signal } = {}) {
+      const temporary = `.buddy-${randomBytes(8).toString("hex")}`;
+      if (state.kind !== "file") {
+        const to = state.kind === "link" ? state.to : "";
+        const verb = state.kind === "link" ? "write" : "remove";
+        const result = await ask(REMOVE_OR_LINK, verb, path, [temporary, to], signalled(signal));
+        if (result.code !== 0) throw failure("write", path, result, facts);
+        return [];
+      }
+      const { bytes, mode, uid, gid, owner, acl } = state;
+      const args = [String(bytes.byteLength), temporary, path, octal(mode), `${uid}:${gid}`, "1"];
+      const result = await ask(WRITE, "write", path, args, { input: bytes, ...signalled(signal) });
+      if (result.code !== 0) throw failure("write", path, result, facts);
+      const notes = fields(result, 6)[5] === "1" ? [`it could not be given back to ${owner}`] : [];
+      if (acl === undefined) return notes;
+      const set = await ask(SET_ACL, "write", path, [], { input: Buffer.from(acl), ...signalled(signal) });
+      return set.code === 0 ? notes : [...notes, "its access control list could not be put back"];
     },
   };
 }

@@ -355,7 +355,59 @@ export interface FileAccess {
    * that a program of the target can check is checked first: what fails is not written.
    */
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<Written>;
+  /** Files as they are now, in one round trip; each where its directories lead. */
+  look(places: readonly FilePlace[], options?: LookOptions): Promise<readonly SeenFile[]>;
+  /** Makes the file at this very place what it was: atomic, no link followed; says what could not be put back. */
+  restore(
+    path: string,
+    state: RestorableState,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<readonly string[]>;
 }
+
+export interface FilePlace {
+  readonly path: string;
+  /** Where `path` is a directory, the file of this name in it is meant. */
+  readonly inside?: string;
+  /** A link at the end of the path stands for the file that it leads to. */
+  readonly follow: boolean;
+}
+
+export interface LookOptions {
+  /** Where relative paths start, when it is not where the shell is. */
+  readonly cwd?: string;
+  /** Of one file, and of all. */
+  readonly maxBytes?: number;
+  readonly maxTotal?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface SeenFile {
+  /** Absolute, without links in its directories. */
+  readonly path: string;
+  readonly state: FileState;
+}
+
+export type FileState =
+  | RestorableState
+  /** Its content was not read. */
+  | { readonly kind: "unread"; readonly why: "directory" | "special" | "large" | "unreadable" };
+
+export type RestorableState =
+  | { readonly kind: "missing" }
+  | { readonly kind: "link"; readonly to: string }
+  | {
+      readonly kind: "file";
+      readonly bytes: Uint8Array;
+      /** Permission, set-id and sticky bits. */
+      readonly mode: number;
+      readonly uid: number;
+      readonly gid: number;
+      /** user:group by name. */
+      readonly owner: string;
+      /** As getfacl prints it, where there is one and the target can tell. */
+      readonly acl?: string;
+    };
 
 /** How a password for sudo is asked for; needed only where sudo wants one. */
 export type AsRootOptions = Pick<RunOptions, "password" | "onWaiting" | "onDelay">;

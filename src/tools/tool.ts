@@ -78,6 +78,9 @@ export type Intent =
       readonly path: string;
       /** As root. */
       readonly sudo?: boolean;
+      /** The operator takes back the change of this number. */
+      readonly undoes?: number;
+      readonly why?: string;
     }
   | {
       readonly kind: "fetch";
@@ -88,7 +91,7 @@ export type Intent =
     };
 
 export type Prepared =
-  | { readonly kind: "ready"; readonly path: ResolvedPath; readonly diff: string }
+  | { readonly kind: "ready"; readonly path: ResolvedPath; readonly diff: string; readonly removes?: boolean }
   /** Cannot work as asked; this is the result. */
   | { readonly kind: "failed"; readonly result: ToolResult };
 

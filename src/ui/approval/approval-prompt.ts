@@ -317,8 +317,10 @@ export class ApprovalPrompt {
   /** What will happen, in plain words. */
   #happening(): string {
     const { tool, write, privesc, action } = this.request;
-    if (write !== undefined)
-      return `${write.creates ? "create" : "write"} ${this.#path()} ${this.#size()}${privesc ? " as root (sudo)" : ""}`;
+    if (write !== undefined) {
+      const verb = write.removes === true ? "remove" : write.creates ? "create" : "write";
+      return `${verb} ${this.#path()} ${this.#size()}${privesc ? " as root (sudo)" : ""}`;
+    }
     if (tool === "run_shell") return `run a command${privesc ? ` as ${privilegedUser(action)}` : ""}`;
     if (tool === "send-keys") return "press keys in the pane";
     return oneLine(tool.replaceAll(/[_-]/g, " "));

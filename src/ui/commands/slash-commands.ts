@@ -9,6 +9,7 @@ import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 import { approve } from "./approve.ts";
 import { attach } from "./attach.ts";
+import { changeCommands } from "./changes.ts";
 import { login, logout } from "./login.ts";
 import { model } from "./model.ts";
 import { privacy } from "./privacy.ts";
@@ -124,6 +125,7 @@ export function isSlashCommand(line: string): boolean {
 export const SLASH_COMMANDS: readonly SlashCommand[] = [
   { name: "status", args: "", summary: "what buddy is connected to and allowed to do", anytime: true, run: status },
   ...workCommands,
+  ...changeCommands,
   approve,
   privacy,
   attach,

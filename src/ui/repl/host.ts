@@ -26,6 +26,12 @@ export interface ReplHost {
   interruptPane(name?: string): Promise<void>;
   /** The full output of an earlier command, or of a background shell. */
   output(id: string, signal: AbortSignal): Promise<string>;
+  /** The files changed in this session, oldest change first. */
+  changes(): Promise<readonly ChangeListing[]>;
+  /** The difference that one change made, or all of them; as lines. */
+  changeDiff(number?: number): Promise<readonly string[]>;
+  /** Takes a change back: a number, "all", or "" for the newest one that still stands. */
+  undo(which: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
   /** The conversation as a document. */
   exportSession(format: "markdown" | "html"): Promise<string>;
   /** Settings in effect that are not defaults, and where they come from. */
@@ -60,6 +66,18 @@ export interface ReplHost {
 export interface WorkInFlight {
   readonly shells: readonly BackgroundRow[];
   readonly panes: readonly PaneRow[];
+}
+
+export interface ChangeListing {
+  readonly number: number;
+  /** ISO 8601. */
+  readonly time: string;
+  readonly where: string;
+  readonly path: string;
+  /** "edited by edit_file", "removed by: rm x". */
+  readonly what: string;
+  /** The change that took it back. */
+  readonly undone?: number;
 }
 
 export interface BackgroundRow {

@@ -9,6 +9,8 @@ import type { Input } from "../wrappers/wrapped.ts";
 export interface Write {
   readonly file: string;
   readonly disk: boolean;
+  /** Directories that the name may count from. */
+  readonly directories: readonly string[];
 }
 
 export interface Redirected {
@@ -64,8 +66,9 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
         if (operator === ">&" && descriptor !== 2) moved = true;
       } else {
         if (descriptor !== 2) moved = true;
+        const directories = by.scope.directories();
         if (node.descriptor?.type === "FileDescriptorVariable" || !isHarmlessSink(item.value))
-          writes.push({ file: item.value, disk: by.scope.directories().some((cwd) => isDisk(item.value, cwd)) });
+          writes.push({ file: item.value, disk: directories.some((cwd) => isDisk(item.value, cwd)), directories });
       }
     }
     if (items.length !== 1) by.uncertain("a redirection to several or no files");

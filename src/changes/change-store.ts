@@ -1,0 +1,211 @@
+/**
+ * What files were before buddy changed them, in a directory of the session: contents by their digest, and a journal
+ * with a line before each change and one after it. A line is on the disk before the change begins.
+ */
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  readSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { BuddyError } from "../lib/errors.ts";
+import { fileError, writeFileAtomic } from "../lib/files.ts";
+import type { Change, KeptState, UnreadState } from "./change.ts";
+
+/** A file as a target gives it. */
+export type GivenState =
+  | Exclude<KeptState, { readonly kind: "file" }>
+  | (Omit<Extract<KeptState, { readonly kind: "file" }>, "digest" | "size"> & { readonly bytes: Uint8Array });
+
+export type NewChange = Omit<Change, "number" | "time" | "before" | "after">;
+
+export const JOURNAL = "journal.jsonl";
+
+export class ChangeStore {
+  readonly #options: ChangeStoreOptions;
+  #loaded: { readonly directory: string; readonly changes: Map<number, Change> } | undefined;
+
+  constructor(options: ChangeStoreOptions) {
+    this.#options = options;
+  }
+
+  /** Oldest first; without those that turned out to change nothing. */
+  list(): readonly Change[] {
+    return [...this.#changes().values()].filter((change) => !changedNothing(change));
+  }
+
+  get(number: number): Change | undefined {
+    return this.list().find((change) => change.number === number);
+  }
+
+  /** Before files are changed; throws when they cannot be kept, and then nothing counts as kept. */
+  keep(change: Omit<NewChange, "path">, files: readonly { path: string; state: GivenState }[]): readonly Change[] {
+    const changes = this.#changes();
+    const { directory } = this.#loaded!;
+    try {
+      this.#options.prepare(directory);
+      const time = new Date().toISOString();
+      const first = Math.max(0, ...changes.keys()) + 1;
+      const kept = files.map(({ path, state }, index): Change => {
+        const before = this.#content(directory, state);
+        return { number: first + index, time, ...change, path, before };
+      });
+      append(
+        join(directory, JOURNAL),
+        kept.map((one) => JSON.stringify({ v: 1, ...one })),
+      );
+      for (const one of kept) changes.set(one.number, one);
+      return kept;
+    } catch (error) {
+      if (error instanceof BuddyError) throw error;
+      throw new BuddyError("session", `cannot keep the file in ${directory}: ${fileError(error)}`, { cause: error });
+    }
+  }
+
+  /**
+   * What came of a change; without its content where that is not to be stored. The change itself has happened: a
+   * failure is returned, and undo asks with less to go by.
+   */
+  settle(number: number, state: GivenState | UnreadState, { content = true } = {}): string | undefined {
+    const change = this.#changes().get(number);
+    if (change === undefined) return undefined;
+    const { directory } = this.#loaded!;
+    try {
+      const after = state.kind === "unread" ? state : content ? this.#content(directory, state) : keptState(state);
+      append(join(directory, JOURNAL), [JSON.stringify({ v: 1, number, after })]);
+      this.#changes().set(number, { ...change, after });
+      return undefined;
+    } catch (error) {
+      return error instanceof BuddyError ? error.message : fileError(error);
+    }
+  }
+
+  /** Undefined when it is not stored, or not any more. */
+  content(state: KeptState): Uint8Array | undefined {
+    if (state.kind !== "file") return new Uint8Array();
+    if (state.size === 0) return new Uint8Array();
+    try {
+      const bytes = readFileSync(join(this.#options.directory(), state.digest));
+      return digestOf(bytes) === state.digest ? bytes : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The same state, as a target takes it. */
+  restorable(state: KeptState): GivenState | undefined {
+    if (state.kind !== "file") return state;
+    const bytes = this.content(state);
+    if (bytes === undefined) return undefined;
+    const { digest: _digest, size: _size, ...rest } = state;
+    return { ...rest, bytes };
+  }
+
+  #changes(): Map<number, Change> {
+    const directory = this.#options.directory();
+    if (this.#loaded?.directory !== directory) this.#loaded = { directory, changes: readJournal(directory) };
+    return this.#loaded.changes;
+  }
+
+  #content(directory: string, state: GivenState): KeptState {
+    const kept = keptState(state);
+    if (kept.kind !== "file" || kept.size === 0) return kept;
+    const path = join(directory, kept.digest);
+    if (statSync(path, { throwIfNoEntry: false })?.size === kept.size) return kept;
+    const used = sizeOf(directory);
+    if (used + kept.size > MOST_BYTES)
+      throw new BuddyError(
+        "session",
+        `this session keeps ${used} bytes of changed files already; ${MOST_BYTES} is the most`,
+        {
+          hint: "Start a new session (/new), or remove old ones: buddy sessions rm ID",
+        },
+      );
+    writeFileAtomic(path, (state as { bytes: Uint8Array }).bytes);
+    return kept;
+  }
+}
+
+export interface ChangeStoreOptions {
+  /** Of the current session: it may change, and need not exist yet. */
+  directory(): string;
+  /** Makes it, for its owner alone. */
+  prepare(directory: string): void;
+}
+
+export function keptState(state: GivenState): KeptState {
+  if (state.kind !== "file") return state;
+  const { bytes, ...rest } = state;
+  return { ...rest, digest: digestOf(bytes), size: bytes.byteLength };
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+}
+
+function changedNothing({ before, after }: Change): boolean {
+  return after !== undefined && JSON.stringify(before) === JSON.stringify(after);
+}
+
+/** A line that a crash cut off is skipped: what it was to announce has not happened. */
+export function readJournal(directory: string): Map<number, Change> {
+  const changes = new Map<number, Change>();
+  let text: string;
+  try {
+    text = readFileSync(join(directory, JOURNAL), "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return changes;
+    throw new BuddyError("session", `cannot read the changes in ${directory}: ${fileError(error)}`, { cause: error });
+  }
+  for (const line of text.split("\n")) {
+    const entry = parsed(line);
+    if (entry === undefined) continue;
+    const { v: _v, ...change } = entry;
+    const known = changes.get(change.number);
+    if (known !== undefined && "after" in change) changes.set(change.number, { ...known, after: change.after! });
+    else if ("before" in change) changes.set(change.number, change);
+  }
+  return changes;
+}
+
+function parsed(line: string): (Change & { readonly v: number }) | undefined {
+  if (line === "") return undefined;
+  try {
+    const value = JSON.parse(line) as Partial<Change & { readonly v: number }> | null;
+    return typeof value?.number === "number" ? (value as Change & { readonly v: number }) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** On the disk when it returns. */
+function append(path: string, lines: readonly string[]): void {
+  const file = openSync(path, "a+", 0o600);
+  try {
+    const { size } = fstatSync(file);
+    const last = Buffer.alloc(1);
+    // After a line that was cut off, a new one begins.
+    const start = size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== 10 ? "\n" : "";
+    const bytes = Buffer.from(start + lines.map((line) => `${line}\n`).join(""));
+    for (let written = 0; written < bytes.length;) written += writeSync(file, bytes, written);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function sizeOf(directory: string): number {
+  return readdirSync(directory).reduce(
+    (sum, name) => sum + (statSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
+}
+
+/** Of one session. */
+const MOST_BYTES = 256 * 1024 * 1024;

@@ -1,0 +1,66 @@
+/** A change of one file: where, by what, and what the file was before and after it. */
+export interface Change {
+  /** Counted from 1 in each session. */
+  readonly number: number;
+  /** ISO 8601. */
+  readonly time: string;
+  /** Identity of the machine: a path means a file only together with it. */
+  readonly machine: string;
+  /** user@host, for people. */
+  readonly where: string;
+  /** Absolute, without links in its directories. */
+  readonly path: string;
+  /** The tool, and the command where there was one. */
+  readonly tool: string;
+  readonly command?: string;
+  /** Made as root, through sudo. */
+  readonly sudo?: boolean;
+  /** The number of the change that this one took back. */
+  readonly undoes?: number;
+  readonly before: KeptState;
+  /** Undefined: what came of it is not known, because it was still running or buddy ended. */
+  readonly after?: KeptState | UnreadState;
+}
+
+/** A file as it was; its content is in the store under its digest. */
+export type KeptState =
+  | { readonly kind: "missing" }
+  | { readonly kind: "link"; readonly to: string }
+  | {
+      readonly kind: "file";
+      /** SHA-256 of the content, in hex. */
+      readonly digest: string;
+      readonly size: number;
+      readonly mode: number;
+      readonly uid: number;
+      readonly gid: number;
+      readonly owner: string;
+      readonly acl?: string;
+    };
+
+/** Too large or not readable by then. */
+export interface UnreadState {
+  readonly kind: "unread";
+}
+
+/** The same content under the same name, mode and owner. */
+export function sameState(a: KeptState | UnreadState, b: KeptState | UnreadState): boolean {
+  if (a.kind === "file" && b.kind === "file")
+    return a.digest === b.digest && a.mode === b.mode && a.uid === b.uid && a.gid === b.gid && a.acl === b.acl;
+  if (a.kind === "link" && b.kind === "link") return a.to === b.to;
+  return a.kind === "missing" && b.kind === "missing";
+}
+
+/** "-rw-r--r-- root:root, 120 bytes", "no file", "a link to …". */
+export function describeState(state: KeptState | UnreadState): string {
+  switch (state.kind) {
+    case "missing":
+      return "no file";
+    case "link":
+      return `a link to ${state.to}`;
+    case "unread":
+      return "a file that could not be read";
+    case "file":
+      return `mode ${state.mode.toString(8).padStart(4, "0")}, owner ${state.owner}, ${state.size} bytes`;
+  }
+}

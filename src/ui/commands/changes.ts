@@ -1,0 +1,78 @@
+/** /changes, /diff, /undo: the files changed in this session, how, and back. */
+import { clip } from "../../lib/text.ts";
+import { showText } from "../../policy/terminal-text.ts";
+import { highlight } from "../markdown/highlight.ts";
+import type { ChangeListing, ReplHost } from "../repl/host.ts";
+import { oneLine } from "../transcript/tool-view.ts";
+import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
+
+export const changeCommands: readonly SlashCommand[] = [
+  { name: "changes", args: "", summary: "files changed in this session", anytime: true, run: list },
+  {
+    name: "diff",
+    args: "[N]",
+    summary: "what the changes of files were; of change N only",
+    anytime: true,
+    run: diff,
+    complete: (host) => numbers(host),
+  },
+  {
+    name: "undo",
+    args: "[N|all]",
+    summary: "take back the last change of a file, change N, or all; asks first",
+    anytime: false,
+    run: undo,
+    complete: async (host) => [
+      ...(await numbers(host)),
+      { value: "all", hint: "every file as it was", complete: true },
+    ],
+  },
+];
+
+async function numbers(host: ReplHost): Promise<ArgumentValues> {
+  const changes = await host.changes();
+  return changes
+    .toReversed()
+    .map(({ number, path }) => ({ value: String(number), hint: oneLine(path), complete: true }));
+}
+
+async function list(screen: CommandScreen): Promise<void> {
+  const changes = await screen.host.changes();
+  if (changes.length === 0) return screen.say(["no file was changed in this session"]);
+  const { style, columns } = screen;
+  const places = new Set(changes.map(({ where }) => where));
+  const row = ({ number, time, where, path, what, undone }: ChangeListing): string => {
+    const place = places.size > 1 ? `${where}:` : "";
+    const state = undone === undefined ? "" : `undone by ${undone}; `;
+    const start = `${String(number).padStart(3)}  ${clock(time)}  ${oneLine(`${place}${path}`)}`;
+    const text = `${undone === undefined ? start : style.grey(start)}  ${style.grey(oneLine(state + what))}`;
+    return clip(text, columns);
+  };
+  screen.say(changes.map(row));
+}
+
+async function diff(screen: CommandScreen, args: string): Promise<void> {
+  const number = changeNumber(screen, args);
+  if (number === "wrong") return;
+  const lines = await screen.host.changeDiff(number);
+  const shown = showText(screen.host.redact(lines.join("\n")), { mode: "command" }).split("\n");
+  await screen.show(shown.map((line) => highlight(line, "diff", "", screen.style).text));
+}
+
+function undo(screen: CommandScreen, args: string): void {
+  if (args !== "all" && changeNumber(screen, args) === "wrong") return;
+  screen.tasks.submit(`/undo ${args}`.trimEnd(), (signal) => screen.host.undo(args, signal));
+}
+
+function changeNumber(screen: CommandScreen, args: string): number | undefined | "wrong" {
+  if (args === "") return undefined;
+  if (/^[1-9]\d{0,8}$/.test(args)) return Number(args);
+  screen.fail(`"${oneLine(args)}" is not the number of a change`, "/changes lists them");
+  return "wrong";
+}
+
+/** The time of day where the operator is. */
+function clock(iso: string): string {
+  const time = new Date(iso);
+  return [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
+}
