@@ -17,7 +17,8 @@ try {
   const buddy = await buddyBinary();
   await oneShot(floor, buddy);
   if (process.env.ONLY !== "oneshot") {
-    for (const shell of ["--no-tmux", "--tmux"] as const) await toolCalls(buddy, shell);
+    for (const kind of ["unasked", "approved"] as const)
+      for (const shell of ["--no-tmux", "--tmux"] as const) await toolCalls(buddy, shell, kind);
     await laterTurns(buddy);
   }
   for (const row of rows) console.log(`${row[0].padEnd(52)} ${row[1].padStart(14)}   ${row[2]}`);
@@ -82,10 +83,15 @@ async function oneShot(floor: string, buddy: string): Promise<void> {
   rows.push(["answer received → exit", `${median(whole, "exitMs").toFixed(1)} ms`, "≤ 15 ms"]);
 }
 
-async function toolCalls(buddy: string, shell: "--tmux" | "--no-tmux"): Promise<void> {
+/** Unasked: a clean child behind both locks. Approved: in the shell itself. */
+async function toolCalls(buddy: string, shell: "--tmux" | "--no-tmux", kind: "unasked" | "approved"): Promise<void> {
+  const command = kind === "unasked" ? "echo" : "cat /dev/null > out.txt; echo";
   const calls = Array.from({ length: CALLS }, (_, n) => ({
     toolCalls: [
-      { name: "run_shell", args: { command: `echo ${n}`, risk: "low", mutation: false, privesc: false, why: "bench" } },
+      {
+        name: "run_shell",
+        args: { command: `${command} ${n}`, risk: "low", mutation: false, privesc: false, why: "bench" },
+      },
     ],
   }));
   const answered: number[] = [];
@@ -95,9 +101,9 @@ async function toolCalls(buddy: string, shell: "--tmux" | "--no-tmux"): Promise<
     server,
   );
   const gaps = server.requests.slice(2).map((request, index) => request.at - answered[index + 1]!);
-  const limit = shell === "--tmux" ? "≤ 5 ms" : "≤ 3 ms";
+  const limit = shell === "--no-tmux" ? "≤ 3 ms" : kind === "unasked" ? "≤ 7 ms" : "≤ 5 ms";
   rows.push([
-    `per tool call ${shell}, ${CALLS} calls`,
+    `per ${kind} call ${shell}, ${CALLS} calls`,
     `${middle(gaps).toFixed(2)} ms`,
     `${limit}; first ${gaps.slice(0, 20).length ? middle(gaps.slice(0, 20)).toFixed(2) : "-"}, last ${middle(gaps.slice(-20)).toFixed(2)} ms; RSS ${sample.mb.toFixed(0)} MB (≤ 90)`,
   ]);
@@ -113,9 +119,9 @@ async function laterTurns(buddy: string): Promise<void> {
     await using server = startScripted(
       timed(
         script([
-          ...Array.from({ length: 10 }, () => call("true")),
+          ...Array.from({ length: 10 }, (_, n) => call(`true ${n}`)),
           call("seq 1 100000"),
-          ...Array.from({ length: 10 }, () => call("true")),
+          ...Array.from({ length: 10 }, (_, n) => call(`true again ${n}`)),
           { text: "done" },
         ]),
         answered,

@@ -2,7 +2,7 @@
  * The one broker of approvals: knows the mode, asks whoever can answer, one question at a time, and remembers what was
  * allowed for the session.
  */
-import { type CommandPrefix, coversPrefix } from "./shell/command-prefix.ts";
+import { words } from "../lib/text.ts";
 import type { RequiredAnswer, ShellJudgement } from "./verdict.ts";
 
 export class Approvals {
@@ -233,4 +233,30 @@ export type Decision =
 function stopped(signal: AbortSignal): Decision {
   const timedOut = signal.reason instanceof Error && signal.reason.name === "TimeoutError";
   return { kind: "denied", by: timedOut ? "timeout" : "cancelled" };
+}
+
+/** What "always" remembers of a command. */
+export interface CommandPrefix {
+  readonly words: readonly string[];
+  /** False: exactly these words; true: these words and any operands that follow. */
+  readonly open: boolean;
+  /** With `open`: the options seen, with their values where these may name a program or a file. */
+  readonly options?: readonly string[];
+}
+
+/**
+ * Options that keep a program from doing what it does otherwise: allowed with one of these, it is not allowed without.
+ */
+const HOLDING_BACK = new Set(words("-n --dry-run --just-print --check --simulate --no-run --list --collect-only --co"));
+
+/** What was allowed covers what is asked: the same program and subcommand, and no option that was not seen then. */
+export function coversPrefix(known: CommandPrefix, wanted: CommandPrefix): boolean {
+  if (known.options?.some((option) => HOLDING_BACK.has(option) && wanted.options?.includes(option) !== true) === true)
+    return false;
+  return (
+    known.open === wanted.open &&
+    known.words.length === wanted.words.length &&
+    known.words.every((word, i) => word === wanted.words[i]) &&
+    (wanted.options ?? []).every((option) => known.options?.includes(option) === true)
+  );
 }

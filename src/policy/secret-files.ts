@@ -2,19 +2,20 @@
  * Files of keys, and buddy's own: to read one is to hand it to the model, so it is asked about although nothing
  * changes.
  */
+import { once } from "../lib/values.ts";
 import { HOME, isFixed, NUMBER, ONE, STAR, UNKNOWN } from "./shell/syntax/field.ts";
 import { type Path, resolved } from "./shell/dangers/protected-paths.ts";
 
 /** Whether the file at this path holds keys. A path of a shell word may contain the characters that stand for globs. */
 export function holdsSecrets(path: string, directory = "."): boolean {
   const place = placeOf(path, directory);
-  return KEYS.some((secret) => isAt(place, secret));
+  return keys().some((secret) => isAt(place, secret));
 }
 
 /** A directory whose every file holds keys, such as `~/.ssh`. */
 export function holdsSecretFiles(path: string, directory = "."): boolean {
   const place = placeOf(path, directory);
-  return KEYS.some(
+  return keys().some(
     ({ parts, absolute }) => parts.at(-1)?.startsWith("*") === true && ends(place, parts.slice(0, -1), absolute),
   );
 }
@@ -27,7 +28,7 @@ export function hasSecretsBelow(path: string, directory = "."): boolean {
 function hasKeysBelow(place: Path): boolean {
   if (place.parts.length === 0) return place.from !== ".";
   if (place.from === "/" && /^(?:home|users|root)(?:\/[^/]+)?$/.test(place.parts.join("/"))) return true;
-  return KEYS.some(({ parts, absolute }) =>
+  return keys().some(({ parts, absolute }) =>
     parts.some((_, count) => count > 0 && ends(place, parts.slice(0, count), absolute)),
   );
 }
@@ -35,7 +36,7 @@ function hasKeysBelow(place: Path): boolean {
 /** buddy's own files: what it keeps of sessions and terminals. */
 export function isBuddysOwn(path: string, directory = "."): boolean {
   const place = placeOf(path, directory);
-  return OWN.some((own) => isAt(place, own) || ends(place, own.parts.slice(0, -1), own.absolute));
+  return own().some((one) => isAt(place, one) || ends(place, one.parts.slice(0, -1), one.absolute));
 }
 
 /** A variable of buddy's, or the beginning of a mark that its terminals write. */
@@ -63,7 +64,8 @@ function table(text: string): readonly Secret[] {
 }
 
 const PUBLIC_SSH = "!*.pub !config !config.d !known_hosts* !authorized_keys* !rc";
-const KEYS = table(`
+const keys = once(() =>
+  table(`
   .config/buddy/auth.json
   .config/buddy/buddy.toml
   buddy/auth.json
@@ -175,17 +177,20 @@ const KEYS = table(`
   /proc/*/task/*/fd/**
   /proc/*/map_files/**
   /proc/kcore
-`);
+`),
+);
 
 /** `#` stands for the number of a user. */
-const OWN = table(`
+const own = once(() =>
+  table(`
   .buddyx/**
   .agentx/**
   buddy-#/**
   /run/user/*/buddy/**
   .cache/buddy/**
   .local/state/buddy/**
-`);
+`),
+);
 
 function placeOf(path: string, directory: string): Path {
   const { from, parts } = resolved(path.replace(/^~(?=\/|$)/, HOME), directory);

@@ -3,15 +3,8 @@ import { words } from "../../lib/text.ts";
 import { readOptions, rowOf } from "./known-options.ts";
 import { outsideCommonGrammar } from "./syntax/common-grammar.ts";
 import { programName } from "./syntax/field.ts";
+import type { CommandPrefix } from "../approvals.ts";
 import type { ShellJudgement } from "../verdict.ts";
-
-export interface CommandPrefix {
-  readonly words: readonly string[];
-  /** False: exactly these words; true: these words and any operands that follow. */
-  readonly open: boolean;
-  /** With `open`: the options seen, with their values where these may name a program or a file. */
-  readonly options?: readonly string[];
-}
 
 /**
  * The prefixes that would have to be allowed for this text to run unasked, or undefined where "always" must not be
@@ -28,23 +21,6 @@ export function prefixesOf(text: string, judgement: ShellJudgement): readonly Co
   if (asking.length === 0 || asking.some((command) => command.verdict === "deny" || command.words.length === 0))
     return undefined;
   return asking.map((command) => prefixOf(command.words));
-}
-
-/**
- * Options that keep a program from doing what it does otherwise: allowed with one of these, it is not allowed without.
- */
-const HOLDING_BACK = new Set(words("-n --dry-run --just-print --check --simulate --no-run --list --collect-only --co"));
-
-/** What was allowed covers what is asked: the same program and subcommand, and no option that was not seen then. */
-export function coversPrefix(known: CommandPrefix, wanted: CommandPrefix): boolean {
-  if (known.options?.some((option) => HOLDING_BACK.has(option) && wanted.options?.includes(option) !== true) === true)
-    return false;
-  return (
-    known.open === wanted.open &&
-    known.words.length === wanted.words.length &&
-    known.words.every((word, i) => word === wanted.words[i]) &&
-    (wanted.options ?? []).every((option) => known.options?.includes(option) === true)
-  );
 }
 
 export function describePrefix({ words, options = [], open }: CommandPrefix): string {
