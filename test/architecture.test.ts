@@ -17,6 +17,7 @@ const RULES: Record<string, { values: readonly string[]; types?: readonly string
   agent: { values: ["lib", "model", "tools", "policy"], types: ["targets", "audit"] },
   audit: { values: ["lib"] },
   session: { values: ["lib", "agent/events.ts"], types: ["agent", "model"] },
+  extend: { values: ["lib", "targets/connection/exit-cleanup.ts"], types: ["config", "tools"] },
   ui: {
     values: ["lib", "agent/events.ts", "policy/terminal-text.ts"],
     types: ["agent", "policy", "model", "tools", "session", "targets"],
@@ -24,7 +25,16 @@ const RULES: Record<string, { values: readonly string[]; types?: readonly string
 };
 
 /** Packages that cost time or memory at start-up: loaded by `import()` where they are used. */
-const HEAVY = ["openai", "zod", "cheerio", "unbash", "@clack/prompts", "citty", "smol-toml"];
+const HEAVY = [
+  "openai",
+  "zod",
+  "cheerio",
+  "unbash",
+  "@clack/prompts",
+  "citty",
+  "smol-toml",
+  "@modelcontextprotocol/client",
+];
 
 function isHeavy(specifier: string): boolean {
   return HEAVY.some((name) => specifier === name || specifier.startsWith(`${name}/`));

@@ -13,6 +13,8 @@ export interface TurnOptions {
   readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** The part of the prompt that the operator wrote; what was attached to it may come from anywhere. */
   readonly ownWords?: string;
+  /** Nothing that this turn does may change anything, whoever approves it. */
+  readonly readOnly?: boolean;
   /** What the operator typed, where the prompt holds more. */
   readonly shown?: string;
   /** Reads what the prompt attaches, as the turn begins. */
@@ -42,7 +44,7 @@ export async function turn(
   const shown = typed === undefined ? undefined : privacy.mask(typed, { from: "prompt" });
   const state: Progress = { iterations: 0, partial: "", askedAgain: undefined, compactedForProvider: false };
   const number = conversation.beginTurn();
-  conversation.options.calls.beginTurn(options.ownWords ?? words);
+  conversation.options.calls.beginTurn(options.ownWords ?? words, options.readOnly);
   conversation.publish({ type: "turn", turn: number, prompt, ...(shown === undefined ? {} : { shown }) });
   const images = attached?.images ?? [];
   conversation.history.add({ role: "user", content: prompt, ...(images.length > 0 && { images }) });

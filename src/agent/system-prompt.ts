@@ -10,14 +10,17 @@ export interface Instructions {
   readonly operator: string;
   /** AGENTS.md files, outermost first. */
   readonly files: readonly OperatorFile[];
+  /** What there is to load with the skill tool; empty without skills. */
+  readonly skills?: string;
   readonly dryRun: boolean;
 }
 
-export function systemPrompt({ facts, tools, operator, files, dryRun }: Instructions): string {
+export function systemPrompt({ facts, tools, operator, files, skills = "", dryRun }: Instructions): string {
   const target = [facts.label, facts.who, facts.system, facts.cwd === undefined ? undefined : `directory ${facts.cwd}`];
   const parts = [
     ...(operator.trim() === "" ? [] : [`Instructions of the operator:\n\n${operator.trim()}`]),
     ...files.map((file) => `Instructions of the operator, from ${file.path}:\n\n${file.text.trim()}`),
+    ...(skills === "" ? [] : [skills]),
   ];
   const values: Readonly<Record<string, string>> = {
     target: target.filter((part) => part !== undefined).join(", "),

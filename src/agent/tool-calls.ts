@@ -28,6 +28,7 @@ import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
 import type { Attempt } from "./fleet/run-on-machines.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
 import type { AroundChange } from "./run-permitted.ts";
+import { readOnlyParts } from "./read-only-parts.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
@@ -54,6 +55,7 @@ export interface BatchContext {
 
 export class CallRunner {
   readonly #parts: CallParts;
+  #readOnly = false;
   /** News from the target the model has not heard yet. */
   readonly #news: string[] = [];
   /** What later reads of an output, or of a pane, will show; by its id or pane. */
@@ -80,8 +82,9 @@ export class CallRunner {
     return this.#done;
   }
 
-  /** `prompt`: the operator's own words, without what was attached. */
-  beginTurn(prompt: string): void {
+  /** `prompt`: the operator's own words, without what was attached. `readOnly`: nothing may be changed until the next. */
+  beginTurn(prompt: string, readOnly = false): void {
+    this.#readOnly = readOnly;
     this.#unapproved = [];
     this.#done = [];
     this.#repeated = { signature: "", times: 0 };
@@ -333,7 +336,8 @@ export class CallRunner {
         : { ok: false, outcome: "failed", result: `error: ${inWords(error)}` };
     try {
       const [{ permit }, { runPermitted }] = await Promise.all([import("./permit.ts"), import("./run-permitted.ts")]);
-      const parts = { ...this.#parts, prompts: this.#prompts, ...machine, target };
+      const given = { ...this.#parts, prompts: this.#prompts, ...machine, target };
+      const parts = this.#readOnly ? readOnlyParts(given) : given;
       const permission = await permit(parts, wanted);
       traceDecision(call, ready.intent.title, permission);
       const unrecorded = await record.permitted(permission);

@@ -21,6 +21,8 @@ import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRo
 import { attachedPaths, attachments, type MaskFile, noImages } from "./attachments.ts";
 import type { Image } from "../lib/images.ts";
 import { fullOutput, interruptPane, killShell, operatorCommand, workInFlight } from "./operator-work.ts";
+import { customCommands, expandCommand } from "../extend/custom-commands.ts";
+import { knownSkills } from "./extensions.ts";
 import type { Run } from "./run.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 
@@ -42,7 +44,30 @@ export function replHost(parts: ReplHostParts): ReplHost {
     historyPath: loaded.config.display.persist_history ? buddyPaths(loaded.env)?.history : undefined,
     facts: () => facts(parts, resumed),
     tasks: (listener) => new Tasks(listener),
-    runTurn: (prompt, signal) => agent.runTurn(prompt, signal, attaching(run, prompt)),
+    runTurn: (prompt, signal, shown) =>
+      agent.runTurn(prompt, signal, { ...attaching(run, prompt), ...(shown === undefined ? {} : { shown }) }),
+    skills: async () => {
+      const [{ skills, notices }, { skillRows }] = await Promise.all([
+        knownSkills(loaded, { ask: false }),
+        import("../extend/skill-rows.ts"),
+      ]);
+      return [...skillRows(skills), ...notices];
+    },
+    runbooks: async () => {
+      const { skills } = await knownSkills(loaded, { ask: false });
+      return skills.flatMap(({ name, description, runbook }) =>
+        runbook === undefined ? [] : [{ name, description, parameters: runbook.parameters }],
+      );
+    },
+    runbook: (words) => replRunbook(parts, words),
+    customCommands: () => {
+      const directory = buddyPaths(loaded.env)?.dir;
+      const { commands, problems } = customCommands(directory === undefined ? undefined : join(directory, "commands"));
+      return {
+        commands: commands.map((command) => ({ ...command, expand: (args: string) => expandCommand(command, args) })),
+        problems,
+      };
+    },
     runCommand: (command, signal) => operatorCommand(run, loaded.config, command, signal),
     compact: (signal, focus) => agent.compact(signal, focus),
     work: () => workInFlight(run),
@@ -155,6 +180,29 @@ export function replHost(parts: ReplHostParts): ReplHost {
       return target === undefined ? [] : await remoteEntries(target, path, cwd, signal);
     },
     listFiles: (signal) => filesBelow(run, signal),
+  };
+}
+
+async function replRunbook({ run, loaded }: ReplHostParts, typed: string) {
+  const { prepareRunbook, targetNames } = await import("./runbooks.ts");
+  const { splitWords } = await import("../extend/runbook.ts");
+  const [name = "", ...words] = splitWords(typed) ?? [];
+  if (name === "") throw new BuddyError("usage", "a quote is not closed", { hint: "usage: /run RUNBOOK KEY=VALUE …" });
+  const runbook = await prepareRunbook(loaded, name, words, false);
+  const names = targetNames(run.place, run.target.opened?.identity.host);
+  runbook.requireTarget(names);
+  const { target } = runbook;
+  if (target !== undefined && !names.includes(target))
+    throw new BuddyError("usage", `the runbook is for ${target}, and the target is ${names[0]}`, {
+      hint: `Start buddy on it: buddy --on ${target}`,
+    });
+  return {
+    run: (signal: AbortSignal) =>
+      run.agent.runTurn(runbook.prompt, signal, {
+        ...runbook.turn,
+        ...attaching(run, runbook.prompt),
+        shown: `/run ${typed}`,
+      }),
   };
 }
 

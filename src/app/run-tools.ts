@@ -7,16 +7,18 @@ import { formatDuration } from "../lib/durations.ts";
 import type { Approvals } from "../policy/approvals.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import { Registry } from "../tools/registry.ts";
+import type { Extensions } from "./extensions.ts";
 import type { WriteJudge } from "./judge-write.ts";
 import type { LazyTarget } from "./lazy-target.ts";
 import type { Config } from "../config/schema.ts";
 import type { ShellRules } from "../policy/verdict.ts";
 
-export function toolRegistry({ config: { tools, network }, env }: LoadedConfig): Registry {
+export function toolRegistry({ config: { tools, network }, env }: LoadedConfig, { source }: Extensions): Registry {
   const shell = { timeoutMs: tools.shell_timeout, slowTimeoutMs: tools.shell_timeout_slow };
   return new Registry({
     enabled: (name) => {
       if (name === "time") return true;
+      if (name === "skill") return source !== undefined;
       if (name === "plan") return tools.shell_enabled || tools.files_enabled;
       if (name === "fetch_url") return tools.fetch_enabled;
       if (name === "web_search") return tools.search_enabled;
@@ -39,6 +41,7 @@ export function toolRegistry({ config: { tools, network }, env }: LoadedConfig):
           timeoutMs: network.fetch_timeout,
           ...(endpoint === undefined ? {} : { endpoint }),
         },
+        skills: source,
       });
     },
   });

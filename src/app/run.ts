@@ -21,6 +21,7 @@ import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
 import { isLocal, type Place } from "../targets/place.ts";
+import { type Extensions, loadExtensions } from "./extensions.ts";
 import { LazyTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
@@ -86,7 +87,10 @@ export async function composeRun(options: RunOptions): Promise<Run> {
   if (warning !== undefined) problem(warning);
   secrets.learn(chosen.secrets);
   if (tracing()) (await import("./tracing.ts")).redactTrace(secrets.redact);
-  const run = new Run({ ...options, globals }, { secrets, sessions, client: chosen.client, resumed, place });
+  let run: Run | undefined;
+  const extensions = await loadExtensions(loaded, () => run?.place ?? place);
+  for (const notice of extensions.notices) problem(notice);
+  run = new Run({ ...options, globals }, { secrets, sessions, client: chosen.client, resumed, place, extensions });
   if (resumed !== undefined) run.notes.push(...chosen.note, ...run.adopt(resumed));
   return run;
 }
@@ -97,6 +101,7 @@ interface RunParts {
   readonly client: ModelClient;
   readonly resumed: ResumedSession | undefined;
   readonly place: Place;
+  readonly extensions: Extensions;
 }
 
 export class Run implements AsyncDisposable {
@@ -110,6 +115,7 @@ export class Run implements AsyncDisposable {
   readonly budget: Budget | undefined;
   /** The record of decisions and effects. */
   readonly recorder: RunRecorder;
+  readonly extensions: Extensions;
   /** AGENTS.md files in the prompt, for /status. */
   readonly operatorFiles: readonly OperatorFile[];
   /** Said of a resumed session: damaged lines, another target or model than before. */
@@ -124,12 +130,13 @@ export class Run implements AsyncDisposable {
   readonly #record: boolean;
   #changes: ChangeStore | undefined;
 
-  constructor(options: RunOptions, { secrets, sessions, client, resumed, place }: RunParts) {
+  constructor(options: RunOptions, { secrets, sessions, client, resumed, place, extensions }: RunParts) {
     const { loaded, globals } = options;
     const { config } = loaded;
     const local = isLocal(place);
     this.place = place;
     this.secrets = secrets;
+    this.extensions = extensions;
     this.globals = globals;
     this.#loaded = loaded;
     this.#problem = options.problem;
@@ -155,7 +162,7 @@ export class Run implements AsyncDisposable {
       problem: options.problem,
     });
     const { target, approvals, recorder } = this;
-    const registry = (this.registry = toolRegistry(loaded));
+    const registry = (this.registry = toolRegistry(loaded, extensions));
     const { privacy } = secrets;
     this.#record = options.record !== false;
     const [{ dryRun }, changes] = [globals, () => this.changes()];
@@ -176,6 +183,7 @@ export class Run implements AsyncDisposable {
           tools: registry.offered(facts),
           // Masked anew for each session: names belong to one.
           operator: privacy.mask(config.agent.system_prompt, { from: "[agent] system_prompt" }),
+          skills: privacy.mask(extensions.instructions, { from: "skills" }),
           files: files.map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) })),
           dryRun: globals.dryRun,
         }),

@@ -7,6 +7,8 @@ import type { GlobalOptions } from "./args/options.ts";
 export type Arg = ArgDef & {
   /** The value is a file name: made absolute against the directory buddy was started in (not that of --cd). */
   readonly path?: boolean;
+  /** The last positional, where it takes every word that is left; with the name of a flag, only when that is given. */
+  readonly rest?: true | string;
   /** The only words a positional may be. */
   readonly choices?: readonly string[];
   /** Throws a usage error when the value is wrong; `flag` is how the user wrote its name. */

@@ -49,6 +49,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "list and end buddy's tmux sessions on a machine",
     load: async () => widen((await import("./commands/targets/command.ts")).command),
   },
+  skills: {
+    summary: "list skills and runbooks, or check a folder",
+    load: async () => widen((await import("./commands/skills/command.ts")).command),
+  },
   demo: {
     summary: "a short guided run: no key, no network",
     load: async () => widen((await import("./commands/demo/command.ts")).command),

@@ -120,7 +120,7 @@ function has(tokens: readonly Token[], name: string): boolean {
 /** In citty's shape. Its own parser would only read again what was parsed already, and costs a start one millisecond. */
 function argumentsFor({ args }: Command, { own, positionals }: ParsedArguments): Call["args"] {
   const slots = Object.keys(args).filter((name) => args[name]?.type === "positional");
-  const named = positionals.map((word, i) => [slots[i] ?? "", word] as const);
+  const named = positionals.slice(0, slots.length).map((word, i) => [slots[i] ?? "", word] as const);
   return { _: [...positionals], ...Object.fromEntries([...named, ...own]) } as Call["args"];
 }
 

@@ -92,16 +92,27 @@ export function dropSettings(settings: FileSettings, weak: readonly WeakSetting[
 
 /** The remembered answer for exactly this content at this place. */
 export function rememberedAnswer(file: ConfigFile, place: Place): boolean | undefined {
-  const answer = readAnswers(place)[file.path];
-  return answer?.sha256 === fingerprint(file) ? answer.trusted : undefined;
+  return rememberedTrust(file.path, fingerprint(file), place);
 }
 
 /** Returns why it could not be remembered, if so: then the question comes again next time. */
 export function rememberAnswer(file: ConfigFile, trusted: boolean, place: Place): unknown {
+  return rememberTrust(file.path, fingerprint(file), trusted, place);
+}
+
+/** The answer for a file or folder with this hash. */
+export function rememberedTrust(path: string, sha256: string, place: Place): boolean | undefined {
+  const answers = readAnswers(place);
+  const answer = Object.hasOwn(answers, path) ? answers[path] : undefined;
+  return answer?.sha256 === sha256 ? answer.trusted : undefined;
+}
+
+/** Returns why it could not be remembered, if so. */
+export function rememberTrust(name: string, sha256: string, trusted: boolean, place: Place): unknown {
   const path = buddyPaths(place.env)?.trust;
   if (path === undefined) return new Error("HOME is not set");
   try {
-    const answers = { ...readAnswers(place), [file.path]: { sha256: fingerprint(file), trusted } };
+    const answers = { ...readAnswers(place), [name]: { sha256, trusted } };
     writeFileAtomic(path, `${JSON.stringify({ version: 1, files: answers }, null, 2)}\n`);
     return undefined;
   } catch (error) {

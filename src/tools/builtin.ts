@@ -6,6 +6,7 @@ import { type FetchSettings, fetchUrlTool } from "./fetch-url.ts";
 import { planTool } from "./plan.ts";
 import { readFileTool } from "./read-file.ts";
 import { runShellTool, type ShellSettings } from "./run-shell.ts";
+import { type SkillSource, skillTool } from "./skill.ts";
 import { timeTool } from "./time.ts";
 import { tmuxObjectTools } from "./tmux-objects.ts";
 import type { Tool } from "./tool.ts";
@@ -16,9 +17,10 @@ export interface BuiltinSettings {
   readonly shell: ShellSettings;
   readonly fetch: FetchSettings;
   readonly search: SearchSettings;
+  readonly skills?: SkillSource | undefined;
 }
 
-export function builtinTools({ shell, fetch, search }: BuiltinSettings): readonly Tool[] {
+export function builtinTools({ shell, fetch, search, skills }: BuiltinSettings): readonly Tool[] {
   return [
     runShellTool(shell),
     shellOutputTool,
@@ -34,5 +36,6 @@ export function builtinTools({ shell, fetch, search }: BuiltinSettings): readonl
     ...tmuxObjectTools,
     timeTool,
     planTool,
+    skillTool(skills),
   ] as readonly Tool[];
 }

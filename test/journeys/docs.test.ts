@@ -5,6 +5,8 @@ import packageJson from "../../package.json";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { GLOBAL_ARGS } from "../../src/cli/args/options.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { customCommands } from "../../src/extend/custom-commands.ts";
+import { parseSkill } from "../../src/extend/skill.ts";
 import { builtinSchemas } from "../../src/tools/schemas.ts";
 import { findCommands } from "../../src/ui/commands/slash-commands.ts";
 import { sandbox } from "../support/buddy.ts";
@@ -221,6 +223,16 @@ describe("every example of", () => {
     writeFileSync(config, text, { mode: 0o600 });
     const { warnings } = await loadConfig({ flags: { config }, env: { HOME: box.home }, cwd: box.cwd });
     expect(warnings).toEqual([]);
+  });
+
+  test.each(ofLanguage("markdown"))("a skill is valid, and a command of one's own is read: %s", (place, text) => {
+    const { name } = Bun.YAML.parse(text.split("---")[1] ?? "") as { name?: string };
+    if (name !== undefined) expect([place, ...parseSkill(text, name).problems]).toEqual([place]);
+    else {
+      using box = sandbox();
+      box.write("cwd/example.md", text);
+      expect(customCommands(box.cwd)).toMatchObject({ commands: [{ name: "example" }], problems: [] });
+    }
   });
 
   test.each(ofLanguage("json"))("JSON is JSON: %s", (_, text) => {

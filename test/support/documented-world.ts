@@ -61,6 +61,10 @@ export async function documentedWorld(): Promise<World> {
       box.write("cwd/report.json", '{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}');
       box.write("cwd/app.log", "Segmentation fault\n");
       box.write("cwd/t.jsonl", '{"v":1,"ts":"2026-01-05T10:00:00.000Z","ms":1,"run":"1","kind":"start"}\n');
+      box.write(
+        "cwd/.agents/skills/deploy/SKILL.md",
+        "---\nname: deploy\ndescription: how we deploy\n---\nCarefully.\n",
+      );
       box.write("cwd/task.txt", "how full are the disks?\n");
       box.write(`cwd/.buddyx/sessions/${SESSION}.jsonl`, stored.log, 0o600);
       box.write("home/.local/state/buddy/session.key", stored.key, 0o600);

@@ -45,6 +45,8 @@ interface Line {
   readonly literal: boolean;
   /** --ssh was given. */
   readonly elsewhere: boolean;
+  /** The value of --run. */
+  readonly runbook: string | undefined;
 }
 
 async function readLine(words: readonly string[]): Promise<Line> {
@@ -52,8 +54,10 @@ async function readLine(words: readonly string[]): Promise<Line> {
   let args: Args = GLOBAL_ARGS;
   let pending: string | undefined;
   let literal = false;
+  let runbook: string | undefined;
   const positionals: string[] = [];
   for (const word of words) {
+    if (pending === "run") runbook = word;
     if (pending !== undefined) pending = undefined;
     else if (literal) positionals.push(word);
     else if (word === "--") literal = true;
@@ -61,6 +65,7 @@ async function readLine(words: readonly string[]): Promise<Line> {
       const [name, def] = flagOf(word, args) ?? [];
       if (def !== undefined && def.type !== "boolean" && def.optionalValue !== true && !word.includes("="))
         pending = name;
+      if (word.startsWith("--run=")) runbook = word.slice("--run=".length);
     } else if (command === undefined && Object.hasOwn(COMMANDS, word)) {
       command = word;
       args = { ...GLOBAL_ARGS, ...(await COMMANDS[word]?.load())?.args };
@@ -68,7 +73,7 @@ async function readLine(words: readonly string[]): Promise<Line> {
   }
   if (command === undefined) args = { ...args, ...(await loadRepl()).args };
   const elsewhere = words.some((word) => word === "--ssh" || word.startsWith("--ssh="));
-  return { command, args, positionals, pending, literal, elsewhere };
+  return { command, args, positionals, pending, literal, elsewhere, runbook };
 }
 
 function flagOf(word: string, args: Args): [string, Arg] | undefined {
@@ -90,6 +95,7 @@ const FLAG_SOURCES: Readonly<Record<string, Source>> = {
   container: "containers",
   approve: "approvals",
   resume: "sessions",
+  run: "runbooks",
   cd: "directories",
   config: "files",
   "output-schema": "files",
@@ -105,8 +111,9 @@ async function ofFlag(name: string, line: Line, typed: string): Promise<string[]
   return user === "" ? found : found.map((host) => `${user}${host}`);
 }
 
-async function ofPositional({ command, positionals }: Line): Promise<string[]> {
+async function ofPositional({ command, positionals, runbook }: Line): Promise<string[]> {
   const at = positionals.length;
+  if (command === "exec" && runbook !== undefined) return runbookParameters(runbook, positionals);
   if (command === undefined || command === "help")
     return at === 0 ? Object.entries(COMMANDS).map(([name, { summary }]) => `${name}\t${summary}`) : [];
   const def = Object.values((await COMMANDS[command]?.load())?.args ?? {}).filter((arg) => arg.type === "positional")[
@@ -117,6 +124,7 @@ async function ofPositional({ command, positionals }: Line): Promise<string[]> {
     return candidatesFor("sessions");
   if (command === "login" && at === 0) return candidatesFor("profiles");
   if (command === "policy" && positionals[0] === "path") return [":files"];
+  if (command === "skills" && positionals[0] === "check") return [":directories"];
   return [];
 }
 
@@ -127,10 +135,12 @@ function fitting(lines: readonly string[], typed: string): string[] {
 // What completion offers from outside the command line: profiles, hosts, containers, sessions.
 
 export type Source =
-  "profiles" | "hosts" | "places" | "containers" | "sessions" | "approvals" | "files" | "directories";
+  "runbooks" | "profiles" | "hosts" | "places" | "containers" | "sessions" | "approvals" | "files" | "directories";
 
 export async function candidatesFor(source: Source): Promise<string[]> {
   switch (source) {
+    case "runbooks":
+      return (await runbooks()).map(({ name, description }) => `${name}\t${plain(description)}`);
     case "profiles":
       return profiles();
     case "hosts":
@@ -152,6 +162,29 @@ export async function candidatesFor(source: Source): Promise<string[]> {
     case "directories":
       return [`:${source}`];
   }
+}
+
+/** Those that may be used already: completion asks no questions. */
+async function runbooks() {
+  const { loadConfig } = await import("../../config/load.ts");
+  const { knownSkills } = await import("../../app/extensions.ts");
+  const loaded = await loadConfig({ env: process.env, cwd: process.cwd(), create: false });
+  const { skills } = await knownSkills(loaded, { ask: false });
+  return skills.filter(({ runbook }) => runbook !== undefined);
+}
+
+async function runbookParameters(name: string, given: readonly string[]): Promise<string[]> {
+  const chosen = (await runbooks()).find((one) => one.name === name);
+  const known = new Set(given.map((word) => word.split("=", 1)[0]));
+  return (chosen?.runbook?.parameters ?? [])
+    .filter((parameter) => !known.has(parameter.name))
+    .flatMap(({ name: key, description, choices }) =>
+      (choices.length === 0 ? [""] : choices).map((value) => `${key}=${value}\t${plain(description)}`),
+    );
+}
+
+function plain(text: string): string {
+  return text.replace(/[^\P{C}]/gu, " ").slice(0, 60);
 }
 
 async function profiles(): Promise<string[]> {
@@ -180,9 +213,7 @@ async function sessions(): Promise<string[]> {
     redact: (text: string) => text,
     problem: () => {},
   };
-  return new SessionStore(options)
-    .list()
-    .map(({ id, title }) => `${id}\t${title.replace(/[^\P{C}]/gu, " ").slice(0, 60)}`);
+  return new SessionStore(options).list().map(({ id, title }) => `${id}\t${plain(title)}`);
 }
 
 function containers(): string[] {

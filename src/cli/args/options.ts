@@ -222,6 +222,12 @@ function requireSshTarget(target: string): void {
   });
 }
 
+/** The same on another host, whose name is checked as that of --ssh. */
+export function withSsh(globals: GlobalOptions, host: string): GlobalOptions {
+  requireSshTarget(host);
+  return { ...globals, ssh: host };
+}
+
 function requireContainerName(name: string): void {
   if (/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) return;
   throw new BuddyError("usage", `--container: "${name}" cannot be the name or id of a container`);

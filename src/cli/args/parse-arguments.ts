@@ -78,7 +78,8 @@ export function takeCommand(
 export function judgeTokens(tokens: readonly Token[], command: string, args: Args, startDir: string): ParsedArguments {
   const globals = new Map<string, string | true>();
   const own = new Map<string, string | true>();
-  const slots = Object.entries(args).filter(([, def]) => def.type === "positional");
+  const positionals = Object.entries(args).filter(([, def]) => def.type === "positional");
+  const slots = positionals.filter(([, def]) => def.rest === undefined);
   const settled = settleSession(tokens, slots.length);
   const words: string[] = [];
   for (const token of settled) {
@@ -99,7 +100,9 @@ export function judgeTokens(tokens: readonly Token[], command: string, args: Arg
       def?.path === true && typeof token.value === "string" ? resolve(startDir, token.value) : token.value,
     );
   }
-  return { globals, own, positionals: requirePositionals(words, slots, command) };
+  const rest = positionals.at(-1)?.[1].rest;
+  const more = rest === true || (rest !== undefined && own.has(rest));
+  return { globals, own, positionals: requirePositionals(words, slots, command, more) };
 }
 
 /** A bare --tmux takes the word after it only when the command has no use for that word: see `buddy --help`. */
@@ -119,9 +122,15 @@ function giveToTmux(tokens: Token[], session: string): void {
   if (flag?.kind === "flag") tokens.push({ ...flag, value: session });
 }
 
-function requirePositionals(words: readonly string[], slots: readonly [string, Args[string]][], command: string) {
+/** `more`: another positional takes the words that are left. */
+function requirePositionals(
+  words: readonly string[],
+  slots: readonly [string, Args[string]][],
+  command: string,
+  more: boolean,
+) {
   const extra = words[slots.length];
-  if (extra !== undefined) {
+  if (extra !== undefined && !more) {
     const hint = slots.length > 0 ? "put text with spaces in quotes" : `buddy ${command} takes no arguments`;
     throw new BuddyError("usage", `too many arguments: "${extra}"`, { hint });
   }

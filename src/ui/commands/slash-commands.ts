@@ -1,5 +1,5 @@
 /** The commands that begin with a slash: one table for running, gating, help and completion. */
-import type { Task, Tasks } from "../../agent/tasks.ts";
+import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { closestMatch } from "../../lib/text.ts";
 import type { Suggestion } from "../editor/completion.ts";
 import { labelled } from "../labelled.ts";
@@ -10,6 +10,7 @@ import { oneLine } from "../transcript/tool-view.ts";
 import { approve } from "./approve.ts";
 import { attach } from "./attach.ts";
 import { changeCommands } from "./changes.ts";
+import { extendCommands } from "./extend.ts";
 import { login, logout } from "./login.ts";
 import { model } from "./model.ts";
 import { privacy } from "./privacy.ts";
@@ -37,6 +38,8 @@ export interface CommandScreen {
   copy(text: string): boolean;
   /** As if it had been typed. */
   submit(text: string): void;
+  /** Runs work as a task; `shown` stands for it on the screen. */
+  task(shown: string, work: TaskWork): void;
   /** The last prompt of this run. */
   readonly lastPrompt: string | undefined;
   /** A result that was shown in part, by its number; the newest without one. */
@@ -80,7 +83,7 @@ export type ArgumentValues = readonly Omit<Suggestion, "label">[];
 export async function runSlashCommand(line: string, screen: CommandScreen): Promise<void> {
   const [, word = "", text = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(line.trim())!;
   const args = text.trim();
-  const found = findCommands(word);
+  const found = findCommands(word, customCommands(screen.host));
   const [command] = found;
   if (command === undefined || found.length > 1) {
     screen.fail(unknownWords(word, found), "/help lists the commands; to send text starting with /, put a space first");
@@ -98,7 +101,37 @@ export async function runSlashCommand(line: string, screen: CommandScreen): Prom
     screen.fail(most === 0 ? `/${command.name} takes no arguments` : `too many arguments: "${oneLine(args)}"`, usage);
     return;
   }
+  if (isBuiltIn(word) && screen.host.customCommands().commands.some(({ name }) => name === word))
+    screen.say([screen.style.grey(shadowed(word))]);
   await command.run(screen, args);
+}
+
+/** Commands of the operator's own; a built-in name or alias wins. */
+export function customCommands(host: ReplHost): SlashCommand[] {
+  return host
+    .customCommands()
+    .commands.filter(({ name }) => !isBuiltIn(name))
+    .map(({ name, args, summary, expand }) => ({
+      name,
+      args: oneLine(args),
+      summary: oneLine(summary),
+      anytime: true,
+      words: Infinity,
+      run: (screen, typed) => {
+        const prompt = expand(typed);
+        screen.task(`/${name} ${typed}`.trim(), (signal) =>
+          screen.host.runTurn(prompt, signal, `/${name} ${typed}`.trim()),
+        );
+      },
+    }));
+}
+
+function shadowed(name: string): string {
+  return `· /${name} is built in; your commands/${name}.md is not used`;
+}
+
+function isBuiltIn(word: string): boolean {
+  return SLASH_COMMANDS.some(({ name, aliases = [] }) => name === word || aliases.includes(word));
 }
 
 function unknownWords(word: string, found: readonly SlashCommand[]): string {
@@ -110,15 +143,16 @@ function unknownWords(word: string, found: readonly SlashCommand[]): string {
 }
 
 /** The command of that name or alias, or all that begin like that. */
-export function findCommands(word: string): readonly SlashCommand[] {
-  const exact = SLASH_COMMANDS.find(({ name, aliases = [] }) => name === word || aliases.includes(word));
+export function findCommands(word: string, own: readonly SlashCommand[] = []): readonly SlashCommand[] {
+  const all = [...SLASH_COMMANDS, ...own];
+  const exact = all.find(({ name, aliases = [] }) => name === word || aliases.includes(word));
   if (exact !== undefined) return [exact];
-  return word === "" ? [] : SLASH_COMMANDS.filter(({ name }) => name.startsWith(word));
+  return word === "" ? [] : all.filter(({ name }) => name.startsWith(word));
 }
 
 export function isSlashCommand(line: string): boolean {
   // A path at the start of a prompt (/etc/hosts is …) is not a command.
-  return /^\/[a-zA-Z?]*(\s|$)/.test(line) || line === "/";
+  return /^\/(?:\?|[a-zA-Z][\w-]*)?(\s|$)/.test(line) || line === "/";
 }
 
 /** In the order of /help. */
@@ -126,6 +160,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   { name: "status", args: "", summary: "what buddy is connected to and allowed to do", anytime: true, run: status },
   ...workCommands,
   ...changeCommands,
+  ...extendCommands,
   approve,
   privacy,
   attach,
@@ -167,12 +202,23 @@ function help(screen: CommandScreen): void {
     const also = aliases.length === 0 ? "" : ` (also ${aliases.map((alias) => `/${alias}`).join(" ")})`;
     return { label: `/${name} ${args}`.trimEnd(), value: style.grey(summary + also) };
   });
+  const { problems, commands: files } = screen.host.customCommands();
+  const own = customCommands(screen.host).map(({ name, args, summary }) => ({
+    label: `/${name} ${args}`.trimEnd(),
+    value: style.grey(summary),
+  }));
+  const notes = [
+    ...files.filter(({ name }) => isBuiltIn(name)).map(({ name }) => shadowed(name)),
+    ...problems.map((problem) => `· ${problem}`),
+  ];
   const keys = KEYS.map(([label, value]) => ({ label, value: style.grey(value) }));
   screen.say([
     style.bold("Type what you want done and press Enter. !COMMAND runs a command yourself, @path attaches a file."),
     "",
     style.bold("Commands:"),
     ...labelled(commands, columns, plain),
+    ...(own.length === 0 ? [] : ["", style.bold("Your own commands:"), ...labelled(own, columns, plain)]),
+    ...notes.map((note) => style.grey(oneLine(note))),
     "",
     style.bold("Keys:"),
     ...labelled(keys, columns, plain),

@@ -3,31 +3,31 @@ import type { Tasks } from "../../agent/tasks.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import type { Completer, Offer, Suggestion } from "../editor/completion.ts";
 import type { ReplHost } from "./host.ts";
-import { type ArgumentValues, findCommands, SLASH_COMMANDS } from "../commands/slash-commands.ts";
+import { type ArgumentValues, customCommands, findCommands, SLASH_COMMANDS } from "../commands/slash-commands.ts";
 
 export function completer(host: ReplHost, tasks: Tasks): Completer {
   return (before, signal) => {
     if (before.length > LONGEST) return undefined;
-    if (/^\/[a-zA-Z]*$/.test(before)) return commands(before.slice(1), tasks.running !== undefined);
-    const slash = /^\/([a-zA-Z]+)\s+(.*)$/.exec(before);
-    if (slash !== null) return commandArguments(slash[1]!, slash[2]!, host, tasks);
+    if (/^\/(?:[a-zA-Z][\w-]*)?$/.test(before)) return commands(before.slice(1), host, tasks.running !== undefined);
+    const slash = /^\/([a-zA-Z][\w-]*)\s+(.*)$/.exec(before);
+    if (slash !== null) return commandArguments(slash[1]!, slash[2]!, host, tasks, signal);
     const path = /(?:^|\s)@((?:\\.|[^\s\\])*)$/.exec(before);
     return path === null ? undefined : paths(path[1]!, host, signal);
   };
 }
 
-function commands(begun: string, busy: boolean): Offer {
-  const items = SLASH_COMMANDS.filter(({ name, aliases = [] }) =>
-    [name, ...aliases].some((word) => word.startsWith(begun)),
-  ).map(({ name, args, summary, anytime }): Suggestion => {
-    const wait = busy && !anytime ? "not while a task runs · " : "";
-    return {
-      value: `/${name}${args === "" ? "" : " "}`,
-      label: `/${name}${args === "" ? "" : ` ${args}`}`,
-      hint: wait + summary,
-      complete: args === "" || args.startsWith("["),
-    };
-  });
+function commands(begun: string, host: ReplHost, busy: boolean): Offer {
+  const items = [...SLASH_COMMANDS, ...customCommands(host)]
+    .filter(({ name, aliases = [] }) => [name, ...aliases].some((word) => word.startsWith(begun)))
+    .map(({ name, args, summary, anytime }): Suggestion => {
+      const wait = busy && !anytime ? "not while a task runs · " : "";
+      return {
+        value: `/${name}${args === "" ? "" : " "}`,
+        label: `/${name}${args === "" ? "" : ` ${args}`}`,
+        hint: wait + summary,
+        complete: args === "" || args.startsWith("["),
+      };
+    });
   return { replaces: begun.length + 1, items };
 }
 
@@ -36,11 +36,14 @@ function commandArguments(
   text: string,
   host: ReplHost,
   tasks: Tasks,
+  signal: AbortSignal,
 ): Offer | undefined | Promise<Offer | undefined> {
   const words = text.split(/\s+/);
   const begun = words.at(-1) ?? "";
-  const found = findCommands(word);
+  const found = findCommands(word, customCommands(host));
   const values = found.length === 1 ? found[0]!.complete?.(host, tasks, words) : undefined;
+  // A command of the operator's own takes any words, @paths among them.
+  if (values === undefined && found.length === 1 && begun.startsWith("@")) return paths(begun.slice(1), host, signal);
   if (values === undefined) return undefined;
   const offer = (found: ArgumentValues): Offer | undefined => {
     const items = found

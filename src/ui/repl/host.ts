@@ -13,7 +13,8 @@ export interface ReplHost {
   facts(): ReplFacts;
   /** The tasks of this REPL; the listener gets their events. */
   tasks(listener: TaskListener): Tasks;
-  runTurn(prompt: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
+  /** `shown`: what the operator typed, where the prompt holds more. */
+  runTurn(prompt: string, signal: AbortSignal, shown?: string): AsyncIterable<AgentEvent>;
   /** `!command`: in the shared pane, as the operator; its output joins the conversation. */
   runCommand(command: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
   /** `focus`: what the summary should keep. */
@@ -32,6 +33,13 @@ export interface ReplHost {
   changeDiff(number?: number): Promise<readonly string[]>;
   /** Takes a change back: a number, "all", or "" for the newest one that still stands. */
   undo(which: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
+  /** Skills and runbooks, as lines. */
+  skills(): Promise<readonly string[]>;
+  runbooks(): Promise<readonly RunbookRow[]>;
+  /** Name and parameters as typed; throws what is wrong with them. */
+  runbook(words: string): Promise<{ run(signal: AbortSignal): AsyncIterable<AgentEvent> }>;
+  /** Commands of the operator's own, as they are now. */
+  customCommands(): CustomCommandRows;
   /** The conversation as a document. */
   exportSession(format: "markdown" | "html"): Promise<string>;
   /** Settings in effect that are not defaults, and where they come from. */
@@ -61,6 +69,29 @@ export interface ReplHost {
   listDirectory(path: string, signal: AbortSignal): Promise<readonly DirectoryEntry[]>;
   /** Files below the working directory of the target, relative to it; a bounded number. */
   listFiles(signal: AbortSignal): Promise<readonly string[]>;
+}
+
+export interface RunbookRow {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly description: string;
+    readonly required: boolean;
+    readonly choices: readonly string[];
+  }[];
+}
+
+export interface CustomCommandRows {
+  readonly commands: readonly {
+    readonly name: string;
+    readonly args: string;
+    readonly summary: string;
+    /** The prompt, given what was typed behind the name. */
+    expand(args: string): string;
+  }[];
+  /** Files that cannot be used, and why. */
+  readonly problems: readonly string[];
 }
 
 export interface WorkInFlight {

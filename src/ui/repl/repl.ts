@@ -1,6 +1,6 @@
 /** The REPL: prompts, commands, tasks and news, on whichever screen there is. */
 import type { AgentEvent, ToolFinishedEvent } from "../../agent/events.ts";
-import type { Task, Tasks } from "../../agent/tasks.ts";
+import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
 import { busyPanes, runningShells, workLines } from "../commands/work.ts";
@@ -148,6 +148,11 @@ export class Repl implements CommandScreen {
       );
     }
     return task;
+  }
+
+  task(shown: string, work: TaskWork): void {
+    this.lastPrompt = shown;
+    this.view.run(shown, work);
   }
 
   async command(text: string): Promise<void> {

@@ -11,6 +11,17 @@ export const command = defineCommand({
       required: false,
       description: "what to do; without it, or with -, read from stdin. Piped text is attached to the prompt",
     },
+    parameters: {
+      type: "positional",
+      required: false,
+      rest: "run",
+      description: "with --run: the parameters of the runbook, key=value",
+    },
+    run: {
+      type: "string",
+      valueHint: "RUNBOOK",
+      description: "carry out this runbook instead of a prompt (buddy skills lists them)",
+    },
     json: { type: "boolean", description: "print events, one JSON object a line (docs/events.md)" },
     "output-schema": {
       type: "string",
@@ -38,6 +49,7 @@ export const command = defineCommand({
   examples: [
     ['buddy exec "what listens on port 80?"', "one answer"],
     ["buddy exec --ssh web1 --approve 10m - < task.txt", "a longer task"],
+    ["buddy exec --run disk-full path=/var", "a runbook with a parameter"],
     ["cat app.log | buddy exec 'why does it crash?' | head -1", "in a pipeline"],
   ],
   notes: `
@@ -55,6 +67,7 @@ Exit codes:
     const code = await exec(
       {
         prompt: args.prompt,
+        run: args.run === undefined ? undefined : { name: args.run, words: args._ },
         json: args.json === true,
         outputSchema: args["output-schema"],
         lastMessage: args["last-message"],

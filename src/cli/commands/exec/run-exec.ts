@@ -14,12 +14,14 @@ import type { Printer, RowStream } from "../../../ui/exec-output/print.ts";
 import { composeRun, type Run } from "../../../app/run.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { execInput, processStdin, type Stdin, withAttachment } from "./exec-input.ts";
-import type { GlobalOptions } from "../../args/options.ts";
+import { type GlobalOptions, withSsh } from "../../args/options.ts";
 import type { OutputSchema } from "./output-schema.ts";
 import { watchSignals } from "../../signals.ts";
 
 export interface ExecOptions {
   readonly prompt?: string | undefined;
+  /** A runbook in place of a prompt. */
+  readonly run?: { readonly name: string; readonly words: readonly string[] } | undefined;
   readonly json: boolean;
   readonly outputSchema?: string | undefined;
   readonly lastMessage?: string | undefined;
@@ -80,7 +82,7 @@ interface Surroundings extends Streams {
   interrupt(): void;
 }
 
-async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around: Surroundings): Promise<ExitCode> {
+async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: Surroundings): Promise<ExitCode> {
   const { signal, out, err } = around;
   if (options.lastMessage !== undefined) checkLastMessage(options.lastMessage);
   const schema =
@@ -88,8 +90,14 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
       ? undefined
       : await (await import("./output-schema.ts")).loadOutputSchema(options.outputSchema);
   const image = options.image === undefined ? undefined : await imageFrom(options.image);
-  const input = await execInput(options.prompt, around.stdin, signal);
-  const loaded = await loadConfiguration(globals);
+  const input = await execInput(
+    options.run === undefined ? options.prompt : `/run ${[options.run.name, ...options.run.words].join(" ")}`,
+    around.stdin,
+    signal,
+  );
+  const loaded = await loadConfiguration(given);
+  const runbook = options.run === undefined ? undefined : await runbookFor(options.run, given, loaded);
+  const globals = runbook?.globals ?? given;
   const { display } = loaded.config;
   const errColor = colorOf(globals, err, display.color);
   const problems: string[] = [];
@@ -157,7 +165,8 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     input.attached === undefined
       ? undefined
       : boundText(input.attached, attachmentRoom(limit), () => "left out of the attached text");
-  const prompt = attached === undefined ? input.prompt : withAttachment(input.prompt, attached);
+  const words = runbook?.prompt ?? input.prompt;
+  const prompt = attached === undefined ? words : withAttachment(words, attached);
   const show = async (event: AgentEvent) => {
     // A reader may end us with the first line it gets: the log must have that event by then.
     if (lines !== undefined) await run.stored();
@@ -170,16 +179,48 @@ async function answerPrompt(options: ExecOptions, globals: GlobalOptions, around
     const { noImages } = await import("../../../app/attachments.ts");
     throw new BuddyError("usage", `the image cannot be sent: ${noImages(profile.model, profile.name)}`);
   }
-  const attach = image === undefined ? {} : { attach: async () => ({ text: "", warnings: [], images: [image] }) };
+  const attach = {
+    ...runbook?.turn,
+    ...(image === undefined ? {} : { attach: async () => ({ text: "", warnings: [], images: [image] }) }),
+  };
   const outcome =
     schema === undefined
       ? await oneTurn(run, prompt, signal, show, {
           ...attach,
-          ownWords: input.prompt,
-          ...(attached === undefined ? {} : { shown: input.prompt }),
+          ownWords: words,
+          ...(prompt === input.prompt ? {} : { shown: input.prompt }),
         })
-      : await validTurn(run, prompt, signal, show, schema, input.prompt);
+      : await validTurn(run, prompt, signal, show, schema, { ...attach, ownWords: words, shown: input.prompt });
   return await conclude(outcome, options, run, await printer(), signal);
+}
+
+/** The runbook as a prompt, on the machine that its parameters name. */
+async function runbookFor(
+  { name, words }: NonNullable<ExecOptions["run"]>,
+  given: GlobalOptions,
+  loaded: Awaited<ReturnType<typeof loadConfiguration>>,
+) {
+  const [{ prepareRunbook, targetNames }, { chosenPlaces }] = await Promise.all([
+    import("../../../app/runbooks.ts"),
+    import("../../../app/places.ts"),
+  ]);
+  const { prompt, turn, target, requireTarget } = await prepareRunbook(loaded, name, words, true);
+  const chosen = [given.on, given.ssh, given.container].some((one) => one !== undefined);
+  let globals = target === undefined || chosen ? given : { ...given, on: target };
+  const places = await chosenPlaces(globals, loaded).catch((error: unknown) => {
+    // Not a name that buddy knows: a host, then.
+    if (globals === given || target === undefined || !/^[\w.@:-]+$/.test(target)) throw error;
+    return chosenPlaces((globals = withSsh(given, target)), loaded);
+  });
+  for (const place of places) {
+    const names = targetNames(place);
+    if (target !== undefined && chosen && !names.includes(target))
+      throw new BuddyError("usage", `the parameters name the machine ${target}, and the target is ${place.name}`, {
+        hint: "Leave out one of them.",
+      });
+    requireTarget(names);
+  }
+  return { prompt, turn, globals };
 }
 
 /** Read before anything is sent: a wrong name is an error at once. */
@@ -245,7 +286,7 @@ async function validTurn(
   signal: AbortSignal,
   show: Show,
   schema: OutputSchema,
-  ownWords: string,
+  first: TurnOptions,
 ): Promise<Outcome> {
   let question = `${prompt}\n\n${schema.instruction}`;
   for (let round = 0; ; round++) {
@@ -261,7 +302,8 @@ async function validTurn(
       await show({ type: "error", code, message, ...(hint !== undefined && { hint }), v, ts, session, target });
       return show({ ...event, status: "failed" });
     };
-    const own = round === 0 ? { ownWords, shown: ownWords } : { ownWords };
+    const { shown: _, attach: __, ...again } = first;
+    const own = round === 0 ? first : again;
     const outcome = await oneTurn(run, question, signal, judge, { outputSchema: schema.schema, ...own });
     const { judged, misfit } = found;
     if (judged === undefined) return outcome;

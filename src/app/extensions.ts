@@ -1,0 +1,72 @@
+/** What extends a run: skills and MCP servers, loaded only where there are some. */
+import type { LoadedConfig } from "../config/load.ts";
+import { buddyPaths } from "../config/paths.ts";
+import type { Skill, SkillQuestion } from "../extend/find-skills.ts";
+import { skillPlaces } from "../extend/skill-places.ts";
+import { isTerminal } from "../lib/terminal.ts";
+import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
+import type { SkillSource } from "../tools/skill.ts";
+
+export interface Extensions {
+  /** Without the built-in ones: these are for people, and cost no prompt. */
+  readonly skills: readonly Skill[];
+  /** For the system prompt; empty without skills. */
+  readonly instructions: string;
+  readonly source?: SkillSource;
+  readonly notices: readonly string[];
+}
+
+const NONE: Extensions = { skills: [], instructions: "", notices: [] };
+
+/** `place`: where commands run at the moment. */
+export async function loadExtensions(loaded: LoadedConfig, place: () => Place): Promise<Extensions> {
+  const { tools } = loaded.config;
+  // Without a tool that does something there is no use for instructions on how to do it.
+  if (!tools.shell_enabled && !tools.files_enabled) return NONE;
+  if (skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd).length === 0) return NONE;
+  const { skills, notices } = await knownSkills(loaded, { builtIn: false });
+  if (skills.length === 0) return { ...NONE, notices };
+  const { skillInstructions, skillSource } = await import("../extend/skill-source.ts");
+  const label = () => (isLocal(place()) ? undefined : labelOfPath(place().path));
+  return { skills, notices, instructions: skillInstructions(skills), source: skillSource(skills, label) };
+}
+
+/** Every skill that may be used, after the questions of trust. */
+export async function knownSkills(
+  loaded: LoadedConfig,
+  { builtIn = true, ask = true }: { readonly builtIn?: boolean; readonly ask?: boolean } = {},
+) {
+  const [{ findSkills }, { rememberedTrust, rememberTrust }, shipped] = await Promise.all([
+    import("../extend/find-skills.ts"),
+    import("../config/trust.ts"),
+    builtIn ? import("../extend/built-in-runbooks.ts").then(({ builtInRunbooks }) => builtInRunbooks()) : [],
+  ]);
+  const problems: string[] = [];
+  const found = await findSkills(skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd), shipped, {
+    remembered: (folder, hash) => rememberedTrust(folder, hash, loaded),
+    remember: (folder, hash, trusted) => {
+      const failure = rememberTrust(folder, hash, trusted, loaded);
+      if (failure !== undefined && problems.length === 0)
+        problems.push(
+          `the answer cannot be remembered: ${failure instanceof Error ? failure.message : String(failure)}`,
+        );
+    },
+    ...(ask && isTerminal(2) ? { ask: askOnTerminal } : {}),
+  });
+  return { skills: found.skills, notices: [...found.notices, ...problems] };
+}
+
+async function askOnTerminal({ repository, skills }: SkillQuestion): Promise<boolean | undefined> {
+  const [{ yesOnTerminal }, { showText }] = await Promise.all([
+    import("./confirm-on-terminal.ts"),
+    import("../policy/terminal-text.ts"),
+  ]);
+  const lines = skills.map(({ skill: { name, description, runbook }, folder, files }) => {
+    const what = runbook === undefined ? "skill" : "runbook";
+    return `  ${name} (${what}, ${files} file${files === 1 ? "" : "s"}, ${folder}): ${description.slice(0, 200)}`;
+  });
+  const text = [`The repository ${repository} brings skills. The model takes them for your instructions:`, ...lines];
+  return yesOnTerminal(
+    `${text.map((line) => showText(line, { mode: "line" })).join("\n")}\nTrust ${skills.length === 1 ? "it" : "them"}? You will be asked again if they change. [y/N] `,
+  );
+}

@@ -1,0 +1,77 @@
+/** `buddy skills`: what there is to load and to run, and whether a folder is a valid skill. */
+import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
+import { print } from "../../../lib/output.ts";
+import { stderrLine } from "../../../lib/terminal.ts";
+import { defineCommand } from "../../command.ts";
+
+export const command = defineCommand({
+  name: "skills",
+  args: {
+    action: {
+      type: "positional",
+      required: false,
+      choices: ["list", "check"],
+      description: "list (default), or check a folder",
+    },
+    dir: { type: "positional", required: false, description: "with check: the folder that holds SKILL.md" },
+    json: { type: "boolean", description: "as JSON" },
+  },
+  examples: [
+    ["buddy skills", "skills and runbooks, and where they come from"],
+    ["buddy skills check .agents/skills/deploy", "is it a valid skill?"],
+  ],
+  async run({ args: { action = "list", dir, json }, globals }) {
+    if (action === "check") {
+      if (dir === undefined)
+        throw new BuddyError("usage", "buddy skills check needs a folder", { hint: "buddy skills check DIR" });
+      return check(dir, json === true);
+    }
+    if (dir !== undefined) throw new BuddyError("usage", `too many arguments: "${dir}"`);
+    const { loadConfiguration } = await import("../../../app/configuration.ts");
+    const { knownSkills } = await import("../../../app/extensions.ts");
+    const { skills, notices } = await knownSkills(await loadConfiguration(globals, { create: false }));
+    const { showText } = await import("../../../policy/terminal-text.ts");
+    for (const notice of notices) stderrLine(`buddy: ${showText(notice, { mode: "line" })}`);
+    if (json === true) {
+      const rows = skills.map(({ name, description, from, folder, runbook }) => ({
+        name,
+        description,
+        from,
+        folder: folder ?? null,
+        runbook: runbook ?? null,
+      }));
+      await print([`${JSON.stringify(rows, null, 2)}\n`]);
+      return EXIT.ok;
+    }
+    const { skillRows } = await import("../../../extend/skill-rows.ts");
+    await print([
+      `${skillRows(skills)
+        .map((line) => showText(line, { mode: "line" }))
+        .join("\n")}\n`,
+    ]);
+    return EXIT.ok;
+  },
+});
+
+async function check(dir: string, json: boolean): Promise<ExitCode> {
+  const [{ checkSkill }, { showText }] = await Promise.all([
+    import("../../../extend/check-skill.ts"),
+    import("../../../policy/terminal-text.ts"),
+  ]);
+  const { name, problems, warnings, files } = checkSkill(dir);
+  if (json)
+    await print([
+      `${JSON.stringify({ valid: problems.length === 0, name: name ?? null, problems, warnings, files }, null, 2)}\n`,
+    ]);
+  else {
+    const lines = [
+      ...problems.map((text) => `problem: ${text}`),
+      ...warnings.map((text) => `warning: ${text}`),
+      problems.length === 0
+        ? `${name ?? dir} is a valid skill (${files} file${files === 1 ? "" : "s"})`
+        : `${dir} is not a valid skill`,
+    ];
+    await print([`${lines.map((line) => showText(line, { mode: "line" })).join("\n")}\n`]);
+  }
+  return problems.length === 0 ? EXIT.ok : EXIT.failure;
+}

@@ -1,0 +1,118 @@
+/** Running a runbook: its parameters from `key=value` words, the targets it may run on, and the prompt it becomes. */
+import { BuddyError } from "../lib/errors.ts";
+import { matchesGlob } from "../lib/glob.ts";
+import { closestMatch } from "../lib/text.ts";
+import type { Parameter, Runbook, SkillText } from "./skill.ts";
+import { PLACEHOLDER } from "./skill.ts";
+
+export type RunbookValues = ReadonlyMap<string, string>;
+
+/** Checked values, defaults included; throws what is wrong with the words, and how to write them. */
+export function runbookValues({ name, runbook }: SkillText, words: readonly string[]): RunbookValues {
+  const parameters = runbook?.parameters ?? [];
+  const usage = { hint: `usage: ${runbookUsage(name, parameters)}` };
+  const values = new Map<string, string>();
+  for (const word of words) {
+    const [, key = "", value = ""] = /^([^=\s]+)=([\s\S]*)$/.exec(word) ?? [];
+    if (key === "") throw new BuddyError("usage", `"${word.slice(0, 100)}" is not a parameter; write key=value`, usage);
+    const parameter = parameters.find((one) => one.name === key);
+    if (parameter === undefined) {
+      const known = parameters.map((one) => one.name);
+      const meant = closestMatch(key, known);
+      const also =
+        known.length === 0
+          ? "it takes none"
+          : meant === undefined
+            ? `it takes ${known.join(", ")}`
+            : `did you mean ${meant}?`;
+      throw new BuddyError("usage", `runbook ${name} has no parameter "${key.slice(0, 100)}"; ${also}`, usage);
+    }
+    if (values.has(key)) throw new BuddyError("usage", `parameter ${key} is given twice`, usage);
+    checkValue(parameter, value);
+    values.set(key, value);
+  }
+  const missing = parameters.filter((one) => one.required && one.fallback === undefined && !values.get(one.name));
+  if (missing.length > 0) {
+    const names = missing.map((one) => one.name).join(", ");
+    throw new BuddyError("usage", `runbook ${name} needs ${names}`, usage);
+  }
+  for (const { name: key, fallback } of parameters) if (!values.has(key)) values.set(key, fallback ?? "");
+  return values;
+}
+
+function checkValue({ name, choices }: Parameter, value: string): void {
+  if (CONTROL.test(value)) throw new BuddyError("usage", `the value of ${name} has control characters in it`);
+  if (value.length > MOST_VALUE)
+    throw new BuddyError("usage", `the value of ${name} has more than ${MOST_VALUE} characters`);
+  if (choices.length > 0 && !choices.includes(value))
+    throw new BuddyError("usage", `${name} must be one of ${choices.join(", ")}, not "${value.slice(0, 100)}"`);
+}
+
+/** `disk-full [path=/] host=…`: what may be left out is in brackets. */
+export function runbookUsage(name: string, parameters: readonly Parameter[]): string {
+  const words = parameters.map(({ name: key, required, fallback }) =>
+    required && fallback === undefined ? `${key}=…` : `[${key}=${fallback ?? "…"}]`,
+  );
+  return [name, ...words].join(" ");
+}
+
+/** The words of a command line, with quotes as a shell has them; undefined where one is not closed. */
+export function splitWords(text: string): string[] | undefined {
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote = "";
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] ?? "";
+    if (quote !== "") {
+      if (char === quote) quote = "";
+      else if (char === "\\" && quote === '"' && /["\\]/.test(text[at + 1] ?? "")) word += text[++at] ?? "";
+      else word += char;
+    } else if (char === '"' || char === "'") {
+      quote = char;
+      word ??= "";
+    } else if (/\s/.test(char)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? "") + (char === "\\" && at + 1 < text.length ? (text[++at] ?? "") : char);
+  }
+  if (quote !== "") return undefined;
+  return word === undefined ? words : [...words, word];
+}
+
+/** Whether it may run on a target that is known by these names. */
+export function runsOn({ on }: Runbook, names: readonly string[]): boolean {
+  return on.length === 0 || on.some((pattern) => names.some((name) => matchesGlob(pattern, name)));
+}
+
+export function requireTarget({ name, runbook }: SkillText, names: readonly string[]): void {
+  if (runbook === undefined || runsOn(runbook, names)) return;
+  throw new BuddyError(
+    "usage",
+    `runbook ${name} runs only on ${runbook.on.join(", ")}, and the target is ${names[0] ?? "unknown"}`,
+    {
+      hint: "Choose another target with --on, --ssh or --container.",
+    },
+  );
+}
+
+/** The machine that a parameter names; undefined where none does. */
+export function namedTarget({ runbook }: SkillText, values: RunbookValues): string | undefined {
+  const parameter = runbook?.parameters.find(({ target }) => target);
+  return parameter === undefined ? undefined : values.get(parameter.name) || undefined;
+}
+
+/** What the model gets as the operator's prompt. */
+export function runbookPrompt({ name, body, runbook }: SkillText, values: RunbookValues): string {
+  const given = [...values].filter(([, value]) => value !== "").map(([key, value]) => `${key}=${value}`);
+  const head = [
+    `Carry out the runbook "${name}". Its text below is instructions of the operator.`,
+    ...(given.length === 0 ? [] : [`Parameters: ${given.join(", ")}`]),
+    ...(runbook?.readOnly === true
+      ? ["This runbook is read-only: change nothing. Put changes that you advise into your answer, as commands."]
+      : []),
+  ];
+  return `${head.join("\n")}\n\n${body.replaceAll(PLACEHOLDER, (_, key: string) => values.get(key) ?? "")}`;
+}
+
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
+const MOST_VALUE = 4_000;

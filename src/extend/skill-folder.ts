@@ -1,0 +1,115 @@
+/** The files of a skill's folder: listed, read and hashed without ever leaving it. */
+import { closeSync, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync, realpathSync } from "node:fs";
+import { join, relative, sep } from "node:path";
+
+export const SKILL_FILE = "SKILL.md";
+
+export interface FolderFile {
+  /** Relative to the folder, with /. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export type Listing =
+  | { readonly kind: "files"; readonly files: readonly FolderFile[] }
+  | { readonly kind: "refused"; readonly why: string };
+
+/** Every file below the folder, in one order everywhere; a link out of it, or too much in it, refuses the whole. */
+export function listFolder(folder: string): Listing {
+  const root = realpathSync(folder);
+  const files: FolderFile[] = [];
+  let bytes = 0;
+  const walk = (directory: string, depth: number): string | undefined => {
+    if (depth > MOST_DEPTH) return "its directories are nested too deep";
+    for (const name of readdirSync(directory).toSorted(byBytes)) {
+      const path = join(directory, name);
+      const shown = relative(root, path);
+      const stat = lstatSync(path);
+      if (stat.isSymbolicLink()) {
+        if (!inside(path, root)) return `${shown} is a link out of it`;
+        if (lstatSync(realpathSync(path)).isDirectory()) return `${shown} is a link to a directory`;
+      }
+      if (stat.isDirectory()) {
+        const why = walk(path, depth + 1);
+        if (why !== undefined) return why;
+        continue;
+      }
+      const real = lstatSync(realpathSync(path));
+      if (!real.isFile()) return `${shown} is not a regular file`;
+      bytes += real.size;
+      files.push({ path: shown.split(sep).join("/"), bytes: real.size });
+      if (files.length > MOST_FILES) return `it has more than ${MOST_FILES} files`;
+      if (bytes > MOST_BYTES) return `it has more than ${MOST_BYTES / 1_000_000} MB`;
+    }
+    return undefined;
+  };
+  try {
+    const why = walk(root, 0);
+    return why === undefined ? { kind: "files", files } : { kind: "refused", why };
+  } catch (error) {
+    return { kind: "refused", why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** One hash of all names, modes and contents; undefined when the folder cannot be listed. */
+export function hashFolder(folder: string): string | undefined {
+  const listing = listFolder(folder);
+  if (listing.kind === "refused") return undefined;
+  const hash = new Bun.CryptoHasher("sha256");
+  try {
+    for (const { path } of listing.files) {
+      const full = join(folder, path);
+      const content = readFileSync(full);
+      const runs = (lstatSync(realpathSync(full)).mode & 0o111) !== 0;
+      hash
+        .update(`${JSON.stringify(path)} ${runs ? "x" : "-"} ${content.length}\n`)
+        .update(content)
+        .update("\n");
+    }
+  } catch {
+    return undefined;
+  }
+  return hash.digest("hex");
+}
+
+export type FileRead =
+  { readonly kind: "text"; readonly text: string } | { readonly kind: "refused"; readonly why: string };
+
+/** A text file of the folder, by its path relative to it. */
+export function readInFolder(folder: string, path: string): FileRead {
+  const listing = listFolder(folder);
+  if (listing.kind === "refused") return listing;
+  const wanted = path.replace(/^(?:\.\/)+/, "");
+  if (!listing.files.some((file) => file.path === wanted))
+    return { kind: "refused", why: `it has no file "${path.slice(0, 200)}"` };
+  const file = openSync(join(folder, wanted), "r");
+  try {
+    const bytes = Buffer.alloc(Math.min(fstatSync(file).size, MOST_TEXT + 1));
+    const length = readSync(file, bytes, 0, bytes.length, 0);
+    if (length > MOST_TEXT) return { kind: "refused", why: `${wanted} has more than ${MOST_TEXT} bytes` };
+    const text = bytes.subarray(0, length).toString("utf8");
+    return text.includes("\0") ? { kind: "refused", why: `${wanted} is not a text file` } : { kind: "text", text };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Whether the real place of a path is the root or below it. */
+export function inside(path: string, root: string): boolean {
+  try {
+    const real = realpathSync(path);
+    return real === root || real.startsWith(root.endsWith(sep) ? root : root + sep);
+  } catch {
+    return false;
+  }
+}
+
+function byBytes(a: string, b: string): number {
+  return a < b ? -1 : 1;
+}
+
+const MOST_FILES = 500;
+const MOST_BYTES = 10_000_000;
+const MOST_DEPTH = 8;
+/** Of one file that is read as text. */
+const MOST_TEXT = 1_000_000;

@@ -1,0 +1,193 @@
+/** A skill as its SKILL.md describes it: the open Agent Skills format, and what makes one a runbook. */
+import { words } from "../lib/text.ts";
+import { isRecord } from "../lib/values.ts";
+import { readFrontMatter } from "./front-matter.ts";
+
+export interface SkillText {
+  readonly name: string;
+  /** One line. */
+  readonly description: string;
+  readonly body: string;
+  /** Undefined for a skill that only the model loads. */
+  readonly runbook?: Runbook;
+}
+
+/** What a person can run by name. */
+export interface Runbook {
+  readonly parameters: readonly Parameter[];
+  /** Patterns of the targets it may run on; empty: any. */
+  readonly on: readonly string[];
+  /** `mode: read-only`: nothing it does may change anything. */
+  readonly readOnly: boolean;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly description: string;
+  readonly required: boolean;
+  readonly fallback?: string;
+  /** The only values it takes; empty: any. */
+  readonly choices: readonly string[];
+  /** Its value names the machine to run on. */
+  readonly target: boolean;
+}
+
+export interface ParsedSkill {
+  /** Undefined when `problems` make it unusable. */
+  readonly skill?: SkillText;
+  readonly problems: readonly string[];
+  /** What can be used all the same. */
+  readonly warnings: readonly string[];
+}
+
+/** `folder` is the name of the directory that holds it, which must be its name. */
+export function parseSkill(text: string, folder: string): ParsedSkill {
+  const matter = readFrontMatter(text);
+  if (matter.kind === "damaged") return { problems: [matter.problem], warnings: [] };
+  const reader = new Reader(matter.data);
+  const name = reader.text("name", MOST_NAME, true);
+  if (name !== "" && !NAME.test(name))
+    reader.problems.push(`name "${shown(name)}" must be lower-case letters, digits and single hyphens`);
+  else if (name !== "" && name !== folder)
+    reader.problems.push(`name "${name}" must equal the name of its folder, "${shown(folder)}"`);
+  const description = reader.text("description", MOST_DESCRIPTION, true).replaceAll(/\s+/g, " ").trim();
+  reader.text("license", MOST_DESCRIPTION, false);
+  reader.text("compatibility", MOST_COMPATIBILITY, false);
+  const runbook = reader.runbook();
+  reader.warnUnknown();
+  if (matter.body === "") reader.problems.push("there are no instructions below the front matter");
+  const unknown = undeclared(matter.body, runbook?.parameters ?? []);
+  if (runbook !== undefined && unknown.length > 0)
+    reader.problems.push(
+      `the text uses ${unknown.map((one) => `{{${one}}}`).join(", ")}, which parameters does not name`,
+    );
+  const { problems, warnings } = reader;
+  if (problems.length > 0) return { problems, warnings };
+  return {
+    skill: { name, description, body: matter.body, ...(runbook === undefined ? {} : { runbook }) },
+    problems,
+    warnings,
+  };
+}
+
+/** Names in {{…}} that no parameter has. */
+function undeclared(body: string, parameters: readonly Parameter[]): string[] {
+  const used = new Set([...body.matchAll(PLACEHOLDER)].map(([, name = ""]) => name));
+  return [...used].filter((name) => !parameters.some((parameter) => parameter.name === name));
+}
+
+/** In the body of a runbook. */
+export const PLACEHOLDER = /\{\{\s*([a-z][a-z0-9_-]*)\s*\}\}/g;
+
+class Reader {
+  readonly problems: string[] = [];
+  readonly warnings: string[] = [];
+  readonly #data: Readonly<Record<string, unknown>>;
+
+  constructor(data: Readonly<Record<string, unknown>>) {
+    this.#data = data;
+  }
+
+  text(key: string, most: number, required: boolean): string {
+    const value = this.#data[key];
+    if (value === undefined || value === null || value === "") {
+      if (required) this.problems.push(`${key} is missing`);
+      return "";
+    }
+    if (typeof value !== "string") {
+      this.problems.push(`${key} must be a text`);
+      return "";
+    }
+    if (value.trim().length > most)
+      this.problems.push(`${key} has ${value.trim().length} characters, at most ${most} are allowed`);
+    if (UNPRINTABLE.test(value)) this.problems.push(`${key} has control characters in it`);
+    return value.trim();
+  }
+
+  runbook(): Runbook | undefined {
+    const { parameters, on, mode } = this.#data;
+    if (parameters === undefined && on === undefined && mode === undefined) return undefined;
+    if (mode !== undefined && mode !== "read-only") this.problems.push("mode must be read-only, or left out");
+    return { parameters: this.#parameters(parameters), on: this.#texts("on", on), readOnly: mode === "read-only" };
+  }
+
+  warnUnknown(): void {
+    const unknown = Object.keys(this.#data).filter((key) => !KNOWN.has(key));
+    if (unknown.length > 0)
+      this.warnings.push(`unknown keys are ignored: ${unknown.map(shown).slice(0, 10).join(", ")}`);
+    if (this.#data["allowed-tools"] !== undefined)
+      this.warnings.push("allowed-tools has no effect: every call is judged and asked about as always");
+  }
+
+  /** A map from name to description or details, or a list of details. */
+  #parameters(value: unknown): Parameter[] {
+    if (value === undefined || value === null) return [];
+    const entries: [unknown, unknown][] = isRecord(value)
+      ? Object.entries(value)
+      : Array.isArray(value)
+        ? value.map((one: unknown) => (isRecord(one) ? [one["name"], one] : [one, ""]))
+        : [];
+    if (entries.length === 0 && !isRecord(value) && !Array.isArray(value)) {
+      this.problems.push("parameters must be a map from names to descriptions, or a list");
+      return [];
+    }
+    if (entries.length > MOST_PARAMETERS) this.problems.push(`more than ${MOST_PARAMETERS} parameters`);
+    const found = entries.slice(0, MOST_PARAMETERS).flatMap(([name, details]) => this.#parameter(name, details) ?? []);
+    const twice = found.find(({ name }, at) => found.findIndex((other) => other.name === name) !== at);
+    if (twice !== undefined) this.problems.push(`parameter ${twice.name} is given twice`);
+    if (found.filter(({ target }) => target).length > 1) this.problems.push("only one parameter can name the target");
+    return found;
+  }
+
+  #parameter(name: unknown, details: unknown): Parameter | undefined {
+    if (typeof name !== "string" || !PARAMETER.test(name)) {
+      this.problems.push(`"${shown(String(name))}" is not a valid parameter name: lower-case letters, digits, - and _`);
+      return undefined;
+    }
+    const given = isRecord(details) ? details : { description: details ?? "" };
+    const { description = "", default: fallback, required, choices, target = false } = given;
+    const scalar = fallback === undefined || ["string", "number", "boolean"].includes(typeof fallback);
+    if (
+      typeof description !== "string" ||
+      !scalar ||
+      ![undefined, true, false].includes(required as boolean) ||
+      typeof target !== "boolean"
+    ) {
+      this.problems.push(`parameter ${name}: description and default must be texts, required and target true or false`);
+      return undefined;
+    }
+    const values = this.#texts(`choices of parameter ${name}`, choices);
+    if (fallback !== undefined && values.length > 0 && !values.includes(String(fallback)))
+      this.problems.push(`parameter ${name}: the default is not one of its choices`);
+    return {
+      name,
+      description: description.replaceAll(/\s+/g, " ").trim(),
+      required: (required as boolean | undefined) ?? fallback === undefined,
+      ...(fallback === undefined ? {} : { fallback: String(fallback) }),
+      choices: values,
+      target,
+    };
+  }
+
+  #texts(key: string, value: unknown): string[] {
+    if (value === undefined || value === null) return [];
+    const list = (Array.isArray(value) ? value : [value]) as readonly unknown[];
+    if (list.every((one) => typeof one === "string" && one.trim() !== "" && !UNPRINTABLE.test(one)))
+      return (list as string[]).map((one) => one.trim());
+    this.problems.push(`${key} must be a text or a list of texts`);
+    return [];
+  }
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 80)).slice(1, -1);
+}
+
+const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+const PARAMETER = /^[a-z][a-z0-9_-]{0,31}$/;
+const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+const KNOWN = new Set(words("name description license compatibility metadata allowed-tools parameters on mode"));
+const MOST_NAME = 64;
+const MOST_DESCRIPTION = 1024;
+const MOST_COMPATIBILITY = 500;
+const MOST_PARAMETERS = 32;

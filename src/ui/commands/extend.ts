@@ -1,0 +1,58 @@
+/** /skills and /run: what there is to load and to run, and running it. */
+import { BuddyError } from "../../lib/errors.ts";
+import { showText } from "../../policy/terminal-text.ts";
+import type { ReplHost } from "../repl/host.ts";
+import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
+
+export const extendCommands: readonly SlashCommand[] = [
+  {
+    name: "run",
+    args: "RUNBOOK [KEY=VALUE]…",
+    summary: "carry out a runbook; /skills lists them",
+    anytime: true,
+    words: Infinity,
+    run,
+    complete: runWords,
+  },
+  { name: "skills", args: "", summary: "skills and runbooks, and where they come from", anytime: true, run: skills },
+];
+
+async function skills(screen: CommandScreen): Promise<void> {
+  const lines = await screen.host.skills();
+  screen.say(lines.map((line) => showText(line, { mode: "line" })));
+}
+
+async function run(screen: CommandScreen, args: string): Promise<void> {
+  if (args === "") {
+    await skills(screen);
+    return;
+  }
+  try {
+    const runbook = await screen.host.runbook(args);
+    screen.task(`/run ${args}`, (signal) => runbook.run(signal));
+  } catch (error) {
+    if (!(error instanceof BuddyError)) throw error;
+    screen.fail(error.message, error.hint);
+  }
+}
+
+async function runWords(host: ReplHost, _tasks: unknown, words: readonly string[]): Promise<ArgumentValues> {
+  const runbooks = await host.runbooks();
+  if (words.length < 2)
+    return runbooks.map(({ name, description, parameters }) => ({
+      value: parameters.length === 0 ? name : `${name} `,
+      hint: showText(description, { mode: "line" }),
+      complete: parameters.every(({ required }) => !required),
+    }));
+  const chosen = runbooks.find(({ name }) => name === words[0]);
+  const given = new Set(words.slice(1, -1).map((word) => word.split("=", 1)[0]));
+  return (chosen?.parameters ?? [])
+    .filter(({ name }) => !given.has(name))
+    .flatMap(({ name, description, choices }) =>
+      (choices.length === 0 ? [""] : choices).map((value) => ({
+        value: `${name}=${value}`,
+        hint: showText(description, { mode: "line" }),
+        complete: value !== "",
+      })),
+    );
+}
