@@ -46,7 +46,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => widen((await import("./commands/doctor/command.ts")).command),
   },
   targets: {
-    summary: "list and end buddy's tmux sessions on a machine",
+    summary: "machines by name: list, check, sessions of buddy there",
     load: async () => widen((await import("./commands/targets/command.ts")).command),
   },
   skills: {

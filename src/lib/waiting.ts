@@ -71,3 +71,15 @@ export class Condition {
     this.#waiters.delete(look);
   }
 }
+
+// Works on many things side by side, a few at a time; the results in the order of the things.
+
+export async function atMost<T, R>(limit: number, things: readonly T[], work: (thing: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let at = next++; at < things.length; at = next++) results[at] = await work(things[at] as T);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, things.length) }, worker));
+  return results;
+}

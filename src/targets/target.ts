@@ -527,6 +527,8 @@ export interface TargetOptions {
   readonly secretEnv: readonly string[];
   /** Where the full output of commands outlives this process; without it, it ends with the target. */
   readonly outputs?: OutputDirectory;
+  /** False: nothing is asked on the terminal while it is opened. */
+  readonly interactive?: boolean;
   readonly signal?: AbortSignal;
   readonly onNotice?: (notice: TargetNotice) => void;
 }

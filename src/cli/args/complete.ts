@@ -123,6 +123,7 @@ async function ofPositional({ command, positionals, runbook }: Line): Promise<st
   if ((command === "resume" && at === 0) || (command === "sessions" && at === 1 && positionals[0] !== "list"))
     return candidatesFor("sessions");
   if (command === "login" && at === 0) return candidatesFor("profiles");
+  if (command === "targets" && at === 0) return candidatesFor("places");
   if (command === "policy" && positionals[0] === "path") return [":files"];
   if (command === "skills" && positionals[0] === "check") return [":directories"];
   return [];

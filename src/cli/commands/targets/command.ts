@@ -1,106 +1,68 @@
-/** `buddy targets`: what buddy keeps on the machines it works on; with --sessions its tmux sessions. */
+/** `buddy targets`: machines by name, what the names lead to, and whether they can be worked on. */
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
-import { formatDuration } from "../../../lib/durations.ts";
-import { print } from "../../../lib/output.ts";
-import { printable } from "../../../lib/text.ts";
-import { stderrLine } from "../../../lib/terminal.ts";
-import type { ListedSession } from "../../../targets/tmux/list-sessions.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
   name: "targets",
   args: {
+    what: {
+      type: "positional",
+      required: false,
+      description: "names, groups, globs, web[01-12], lists, @FILE, - for stdin; otherwise all",
+    },
+    check: { type: "boolean", description: "open them all and report what works and what does not" },
     sessions: { type: "boolean", description: "list buddy's tmux sessions on the machine" },
-    end: { type: "boolean", description: "end those that are not in use, after a question" },
+    end: { type: "boolean", description: "with --sessions: end those that are not in use, after a question" },
     yes: { type: "boolean", description: "with --end: do not ask" },
-    json: { type: "boolean", description: "list as JSON" },
+    json: { type: "boolean", description: "print as JSON" },
   },
   examples: [
-    ["buddy targets --sessions", "on this machine; with --ssh or --container on another"],
+    ["buddy targets", "the names of [targets] and ~/.ssh/config"],
+    ["buddy targets prod", "the machines of a group, and where they are"],
+    ["buddy targets 'web*' --check", "exit code 1 if something is wrong with one"],
+    ["buddy targets --sessions", "on this machine; with --ssh, --container or a name on another"],
     ["buddy targets --sessions --end", "end those that no buddy, client or program uses"],
   ],
   async run({ args, globals }) {
-    if (args.sessions !== true) {
-      throw new BuddyError("usage", "buddy targets needs --sessions", {
-        hint: "List buddy's tmux sessions with: buddy targets --sessions",
-      });
-    }
-    const [{ loadConfig }, { secretVariables }, { openSessions }] = await Promise.all([
-      import("../../../config/load.ts"),
-      import("../../../config/profiles.ts"),
-      import("../../../targets/tmux/list-sessions.ts"),
-    ]);
-    const loaded = await loadConfig({ flags: globals, env: process.env, cwd: process.cwd(), create: false });
-    const { chosenPlace } = await import("../../../app/places.ts");
-    await using sessions = await openSessions({
-      place: await chosenPlace(globals, loaded),
-      tmux: "auto",
-      agentName: "",
-      tmuxSocket: loaded.config.tmux.socket,
-      maxSessions: 1,
-      maxPanes: 1,
-      backgroundTimeoutMs: 0,
-      secretEnv: secretVariables(loaded),
-    });
-    const list = await sessions.list();
-    const unused = list.filter(({ inUse }) => inUse === undefined);
-    const ending = args.end === true && unused.length > 0;
-    if (args.json !== true || !ending) await print([args.json === true ? json(list) : table(list, sessions.label)]);
-    if (args.end !== true) return EXIT.ok;
-    if (!ending) {
-      stderrLine("no session to end");
-      return EXIT.ok;
-    }
-    if (args.yes !== true) {
-      const { yesOnTerminal } = await import("../../../app/confirm-on-terminal.ts");
-      const count = `${unused.length} session${unused.length === 1 ? "" : "s"}`;
-      const answer = await yesOnTerminal(`End ${count} not in use on ${printable(sessions.label)}? [y/N] `);
-      if (answer === undefined) {
-        throw new BuddyError("approval", "ending sessions needs an answer, and there is no terminal to ask on", {
-          hint: "Add --yes to end them without a question.",
+    for (const [flag, needs] of [
+      ["end", "sessions"],
+      ["yes", "end"],
+    ] as const)
+      if (args[flag] === true && args[needs] !== true)
+        throw new BuddyError("usage", `--${flag} goes with --${needs}`, {
+          hint: "buddy targets --sessions --end --yes ends the sessions that are not in use",
         });
-      }
-      if (!answer) return EXIT.ok;
+    if (args.check === true && args.sessions === true)
+      throw new BuddyError("usage", "--check and --sessions cannot be combined", { hint: "give one of them" });
+    const [{ loadConfiguration }, { chosenPlace, chosenPlaces, placeSources }] = await Promise.all([
+      import("../../../app/configuration.ts"),
+      import("../../../app/places.ts"),
+    ]);
+    const { what } = args;
+    const named = what !== undefined && (globals.on ?? globals.ssh ?? globals.container) !== undefined;
+    if (named)
+      throw new BuddyError("usage", "the machines are named twice", { hint: "give WHAT, or --on, --ssh, --container" });
+    const chosen = what === undefined ? globals : { ...globals, on: what };
+    const loaded = await loadConfiguration(globals, { create: false });
+    const stdin = () => Bun.stdin.text();
+    if (args.sessions === true) {
+      const { targetSessions } = await import("./sessions.ts");
+      return targetSessions(await chosenPlace(chosen, loaded, { stdin }), loaded, args);
     }
-    const ended = await sessions.end(unused);
-    if (args.json === true) await print([`${JSON.stringify({ ended }, null, 2)}\n`]);
-    else stderrLine(`ended: ${ended.length === 0 ? "none" : ended.map(printable).join(", ")}`);
+    const anyChosen = (chosen.on ?? chosen.ssh ?? chosen.container) !== undefined;
+    if (args.check === true) {
+      const { checkPlaces } = await import("./check-places.ts");
+      const all = Object.keys(loaded.config.targets).join(",") || "local";
+      return checkPlaces(
+        await chosenPlaces(anyChosen ? chosen : { on: all }, loaded, { stdin }),
+        loaded,
+        globals,
+        args,
+      );
+    }
+    const { listNames, listPlaces } = await import("./list-places.ts");
+    if (!anyChosen) return listNames(placeSources(loaded), loaded, args);
+    await listPlaces(await chosenPlaces(chosen, loaded, { stdin }), loaded, args);
     return EXIT.ok;
   },
 });
-
-const STATES = { buddy: "a buddy works in it", attached: "a client is attached", program: "" } as const;
-
-function table(sessions: readonly ListedSession[], label: string): string {
-  if (sessions.length === 0) return `no sessions of buddy on ${printable(label)}\n`;
-  const now = Date.now() / 1000;
-  const rows = sessions.map((session) => {
-    const programs = session.programs.length === 0 ? "background jobs" : session.programs.join(", ");
-    const idle = formatDuration(Math.max(60, Math.floor((now - session.lastUsed) / 60) * 60) * 1000);
-    const state =
-      session.inUse === undefined
-        ? `not in use (last ${idle} ago)`
-        : session.inUse === "program"
-          ? `runs ${programs}`
-          : STATES[session.inUse];
-    return [session.name, state, session.directory].map(printable);
-  });
-  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
-  const [name, state] = [width(0), width(1)];
-  return rows
-    .map(([first = "", second = "", third = ""]) => `${first.padEnd(name)}  ${second.padEnd(state)}  ${third}\n`)
-    .join("");
-}
-
-function json(sessions: readonly ListedSession[]): string {
-  const iso = (seconds: number) => new Date(seconds * 1000).toISOString();
-  const rows = sessions.map(({ name, directory, created, lastUsed, inUse, programs }) => ({
-    name,
-    directory,
-    created: iso(created),
-    last_used: iso(lastUsed),
-    in_use: inUse ?? null,
-    programs,
-  }));
-  return `${JSON.stringify(rows, null, 2)}\n`;
-}

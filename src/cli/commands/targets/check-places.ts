@@ -1,0 +1,178 @@
+/** `buddy targets --check`: opens machines side by side and reports what works and what does not. */
+import { isatty } from "node:tty";
+import type { LoadedConfig } from "../../../config/load.ts";
+import { secretVariables } from "../../../config/profiles.ts";
+import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
+import { Output, print } from "../../../lib/output.ts";
+import { printable } from "../../../lib/text.ts";
+import { wantsColor } from "../../../lib/terminal.ts";
+import { atMost } from "../../../lib/waiting.ts";
+import { openTransport } from "../../../targets/connection/open-transport.ts";
+import { machineReport, type MachineReport } from "../../../targets/machine-report.ts";
+import { labelOfPath, type Place } from "../../../targets/place.ts";
+import type { TargetOptions } from "../../../targets/target.ts";
+import type { GlobalOptions } from "../../args/options.ts";
+import { checkLocks } from "../doctor/locks.ts";
+import { clockWords, isFull, isOff } from "../doctor/target.ts";
+
+/** A machine that does not answer is given up after this. */
+const LONGEST_MS = 25_000;
+
+export interface CheckOptions {
+  readonly json?: boolean | undefined;
+}
+
+interface Checked {
+  readonly name: string;
+  readonly place: string;
+  readonly ok: boolean;
+  readonly user?: string;
+  readonly host?: string;
+  readonly machine?: string;
+  readonly os?: string;
+  readonly shell?: string;
+  readonly tmux?: string;
+  readonly sudo?: MachineReport["sudo"];
+  readonly latency_ms?: number;
+  /** What runs without a question, and the lock on it. */
+  readonly unasked?: string;
+  /** Why it cannot be worked on. */
+  readonly problems: readonly string[];
+  /** What an operator should know all the same. */
+  readonly warnings: readonly string[];
+}
+
+export async function checkPlaces(
+  places: readonly Place[],
+  loaded: LoadedConfig,
+  globals: GlobalOptions,
+  args: CheckOptions,
+): Promise<ExitCode> {
+  const out = new Output(1);
+  const width = Math.min(24, Math.max(...places.map(({ name }) => name.length)));
+  const color = wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1) });
+  const checked = await atMost(loaded.config.fleet.parallel, places, async (place) => {
+    const result = await check(place, optionsFor(place, loaded, globals));
+    // As they come: one that hangs does not hold up what is known of the others.
+    if (args.json !== true) await out.write(rows(result, width, color));
+    return result;
+  });
+  const bad = checked.filter(({ ok }) => !ok).length;
+  if (args.json === true) await print([`${JSON.stringify({ ok: bad === 0, machines: checked }, null, 2)}\n`]);
+  else if (checked.length > 1)
+    await out.write(`\n${checked.length - bad} of ${checked.length} machines can be worked on\n`);
+  await out.flush();
+  return bad === 0 ? EXIT.ok : EXIT.failure;
+}
+
+function optionsFor(place: Place, loaded: LoadedConfig, globals: GlobalOptions): TargetOptions {
+  const cwd = globals.cd ?? place.cd;
+  return {
+    place,
+    tmux: globals.tmux === "auto" ? (place.tmux?.mode ?? "auto") : globals.tmux,
+    agentName: "",
+    tmuxSocket: loaded.config.tmux.socket,
+    maxSessions: 1,
+    maxPanes: 1,
+    backgroundTimeoutMs: 0,
+    ...(cwd === undefined ? {} : { cwd }),
+    secondLock: loaded.config.safety.second_lock,
+    secretEnv: secretVariables(loaded),
+    // Many at once cannot ask for passwords on one terminal.
+    interactive: false,
+  };
+}
+
+async function check(place: Place, options: TargetOptions): Promise<Checked> {
+  const base = { name: place.name, place: labelOfPath(place.path) };
+  const late = AbortSignal.timeout(LONGEST_MS);
+  const work = examine(base, { ...options, signal: late });
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  late.addEventListener("abort", () =>
+    reject(
+      new BuddyError("target", `no answer within ${LONGEST_MS / 1000} s`, {
+        hint: "Is it up, and reachable from this machine?",
+      }),
+    ),
+  );
+  try {
+    return await Promise.race([work, stopped]);
+  } catch (error) {
+    work.catch(() => undefined);
+    const cause = late.aborted ? await stopped.catch((why: unknown) => why) : error;
+    if (!(cause instanceof BuddyError)) throw cause;
+    const problem = cause.hint === undefined ? cause.message : `${cause.message}\n${cause.hint}`;
+    return { ...base, ok: false, problems: [problem], warnings: [] };
+  }
+}
+
+async function examine(base: Pick<Checked, "name" | "place">, options: TargetOptions): Promise<Checked> {
+  await using transport = await openTransport(options);
+  const report = await machineReport(transport);
+  const locks = await checkLocks(transport, options.secondLock);
+  const latency = await latencyOf(transport);
+  const { user, host, machine, os, loginShell, tmuxVersion } = transport.facts;
+  const problems =
+    options.tmux === "required" && report.tmux === "" ? ["tmux is required there, and not installed"] : [];
+  const warnings = [
+    ...(report.disk !== undefined && isFull(report.disk) ? [`the disk is ${report.disk.used} full`] : []),
+    ...(isOff(report.clockOffMs) ? [`the clock is ${clockWords(report.clockOffMs)}`] : []),
+    ...(locks.status === "warning" ? [locks.text] : []),
+  ];
+  return {
+    ...base,
+    ok: problems.length === 0,
+    user,
+    host,
+    machine,
+    os,
+    shell: loginShell.split("/").at(-1) || (report.hasBash ? "bash" : "sh"),
+    ...(tmuxVersion === undefined ? {} : { tmux: tmuxVersion }),
+    sudo: report.sudo,
+    latency_ms: latency,
+    unasked: locks.text,
+    problems,
+    warnings,
+  };
+}
+
+const ROUNDS = 3;
+
+/** The best of a few round trips. */
+async function latencyOf(transport: Awaited<ReturnType<typeof openTransport>>): Promise<number> {
+  let best = Infinity;
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = performance.now();
+    await transport.run(":");
+    best = Math.min(best, performance.now() - before);
+  }
+  return Math.round(best * 10) / 10;
+}
+
+const SUDO: Readonly<Record<MachineReport["sudo"], string>> = {
+  root: "root",
+  none: "no sudo",
+  free: "sudo without a password",
+  password: "sudo with a password",
+  unknown: "sudo unknown",
+};
+
+function rows(one: Checked, width: number, color: boolean): string {
+  const indent = " ".repeat(width + 6);
+  const columns = isatty(1) ? Math.max(process.stdout.columns || 80, 40) : Infinity;
+  const mark = one.ok ? (one.warnings.length > 0 ? "! " : "ok") : "NO";
+  const code = one.ok ? (one.warnings.length > 0 ? "33;1" : "32") : "31;1";
+  const facts = one.user === undefined ? [] : [identity(one), `unasked: ${one.unasked ?? ""}`];
+  const lines = [...one.problems, ...facts, ...one.warnings].flatMap((text) => text.split("\n"));
+  const wrapped = lines.flatMap((line) =>
+    Bun.wrapAnsi(printable(line), columns - indent.length, { trim: false }).split("\n"),
+  );
+  const head = `${color ? `\u001b[${code}m${mark}\u001b[0m` : mark}  ${printable(one.name).padEnd(width)}  `;
+  return `${head}${wrapped.join(`\n${indent}`)}\n`;
+}
+
+function identity({ user, host, os = "", shell, tmux, sudo = "unknown", latency_ms }: Checked): string {
+  const system = os.split(", ")[0] ?? os;
+  const pane = tmux === undefined ? "no tmux" : `tmux ${tmux}`;
+  return `${user}@${host}, ${system}, ${shell}, ${pane}, ${SUDO[sudo]}, ${latency_ms} ms`;
+}

@@ -1,0 +1,122 @@
+/** The names that can be used with --on, and the machines behind them. */
+import type { LoadedConfig } from "../../../config/load.ts";
+import { shownPath } from "../../../config/origin.ts";
+import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
+import { foldNames } from "../../../lib/fold-names.ts";
+import { print } from "../../../lib/output.ts";
+import { printable } from "../../../lib/text.ts";
+import { atMost } from "../../../lib/waiting.ts";
+import { type PlaceSources, resolvePlaces } from "../../../targets/names/resolve-places.ts";
+import { type ResolvedSsh, resolvedSsh, sshHosts } from "../../../targets/names/ssh-config.ts";
+import { labelOfPath, namesOfPath, type Place } from "../../../targets/place.ts";
+
+export interface ListOptions {
+  readonly json?: boolean | undefined;
+}
+
+interface NamedRow {
+  readonly name: string;
+  readonly kind: "machine" | "group";
+  readonly places: readonly Place[];
+  readonly problem?: BuddyError;
+}
+
+/** All names: those of the configuration with what they lead to, then the hosts of ~/.ssh/config. */
+export async function listNames(sources: PlaceSources, loaded: LoadedConfig, args: ListOptions): Promise<ExitCode> {
+  const rows = await Promise.all(
+    Object.entries(sources.targets).map(async ([name, { include }]): Promise<NamedRow> => {
+      try {
+        const places = await resolvePlaces(name, sources);
+        return { name, kind: include === undefined && places.length === 1 ? "machine" : "group", places };
+      } catch (error) {
+        if (!(error instanceof BuddyError)) throw error;
+        return { name, kind: include === undefined ? "machine" : "group", places: [], problem: error };
+      }
+    }),
+  );
+  const hosts = sshHosts(sources.home).names.filter((host) => !Object.hasOwn(sources.targets, host));
+  const code = rows.some(({ problem }) => problem !== undefined) ? EXIT.failure : EXIT.ok;
+  if (args.json === true) {
+    const listed = rows.map(({ name, kind, places, problem }) => ({
+      name,
+      kind,
+      machines: places.map((place) => ({ name: place.name, place: labelOfPath(place.path) })),
+      ...(problem === undefined ? {} : { problem: problem.message }),
+    }));
+    await print([`${JSON.stringify({ targets: listed, ssh_hosts: hosts }, null, 2)}\n`]);
+    return code;
+  }
+  const lines = columns(rows.map(({ name, places, problem }) => [name, problem?.message ?? meaning(places)]));
+  const own = shownPath(loaded.files[0] ?? "~/.config/buddy/buddy.toml", loaded);
+  if (rows.length === 0) lines.push(`no [targets.NAME] in ${own}: name your machines there (buddy targets --help)`);
+  if (hosts.length > 0) lines.push("", `hosts of ~/.ssh/config: ${foldNames(hosts).replaceAll(/,(?![^[]*\])/g, ", ")}`);
+  if (sources.inventory !== undefined)
+    lines.push("", `and what the inventory has: ${shownPath(sources.inventory, loaded)}`);
+  await print([`${printable(lines.join("\n"))}\n`]);
+  return code;
+}
+
+function meaning(places: readonly Place[]): string {
+  const [first] = places;
+  if (first !== undefined && places.length === 1) return detail(first);
+  return `${places.length} machines: ${foldNames(places.map(({ name }) => name)).replaceAll(/,(?![^[]*\])/g, ", ")}`;
+}
+
+function detail({ path, cd }: Place): string {
+  return `${path.length === 0 ? "this machine" : labelOfPath(path)}${cd === undefined ? "" : `, in ${cd}`}`;
+}
+
+const MOST_AT_ONCE = 8;
+
+/** The machines themselves, with what ssh makes of their destinations. */
+export async function listPlaces(places: readonly Place[], _loaded: LoadedConfig, args: ListOptions): Promise<void> {
+  const rows = await atMost(MOST_AT_ONCE, places, async (place) => ({ place, ssh: await ofSsh(place) }));
+  if (args.json === true) {
+    const listed = rows.map(({ place: { name, names, path, cd, tmux }, ssh }) => ({
+      name,
+      names,
+      place: labelOfPath(path),
+      path,
+      ...(ssh === undefined ? {} : { ssh }),
+      ...(cd === undefined ? {} : { cd }),
+      ...(tmux === undefined ? {} : { tmux }),
+    }));
+    return print([`${JSON.stringify(listed, null, 2)}\n`]);
+  }
+  const lines = columns(
+    rows.map(({ place, ssh }) => {
+      const own = new Set([place.name, ...namesOfPath(place.path)]);
+      const groups = place.names.filter((name) => !own.has(name));
+      return [
+        place.name,
+        [
+          detail(place),
+          ...(ssh === undefined ? [] : [resolvedWords(ssh)]),
+          ...(groups.length === 0 ? [] : [`also: ${groups.join(", ")}`]),
+        ].join("; "),
+      ];
+    }),
+  );
+  if (places.length > 1) lines.push("", `${places.length} machines`);
+  return print([`${printable(lines.join("\n"))}\n`]);
+}
+
+async function ofSsh({ path: [first] }: Place): Promise<ResolvedSsh | { readonly problem: string } | undefined> {
+  if (first?.kind !== "ssh") return undefined;
+  return resolvedSsh(first.destination).catch((error: unknown) => {
+    if (!(error instanceof BuddyError)) throw error;
+    return { problem: error.message };
+  });
+}
+
+function resolvedWords(ssh: ResolvedSsh | { readonly problem: string }): string {
+  if ("problem" in ssh) return ssh.problem;
+  const { user, host, port, jump } = ssh;
+  return `${user}@${host}${port === 22 ? "" : `:${port}`}${jump === undefined ? "" : ` through ${jump}`}`;
+}
+
+/** Name left, the rest right. */
+function columns(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.min(24, Math.max(0, ...rows.map(([name]) => name.length)));
+  return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`);
+}

@@ -1,0 +1,62 @@
+/** What an operator wants to know of a machine before working on it, asked in one round trip. */
+import type { Transport } from "./target.ts";
+
+export interface MachineReport {
+  /** "deploy@web1, Linux x86_64". */
+  readonly who: string;
+  /** "tmux 3.3a"; "" without tmux. */
+  readonly tmux: string;
+  readonly shell: string;
+  readonly hasBash: boolean;
+  /** Of the working directory; undefined where it is not known. */
+  readonly disk?: { readonly freeKiB: number; readonly used: string };
+  readonly sudo: "root" | "none" | "free" | "password" | "unknown";
+  /** How far its clock is from this machine's; 0 when the time the answer took explains it. */
+  readonly clockOffMs: number;
+}
+
+/** One round trip; `key=value` lines. */
+const SCRIPT = `
+echo "who=$(id -un 2>/dev/null || id -u)@$(uname -n), $(uname -sm)"
+echo "clock=$(date +%s)"
+echo "tmux=$(tmux -V 2>/dev/null)"
+echo "shell=\${SHELL:-sh}"
+echo "bash=$(command -v bash)"
+echo "disk=$(df -Pk . 2>/dev/null | tail -n 1 | awk '{ print $4, $5 }')"
+if [ "$(id -u)" = 0 ]; then echo "sudo=root"
+elif ! command -v sudo >/dev/null 2>&1; then echo "sudo=none"
+elif sudo -n true 2>/dev/null; then echo "sudo=free"
+else echo "sudo=password"; fi
+`;
+
+export async function machineReport(transport: Transport): Promise<MachineReport> {
+  const before = Date.now();
+  const child = transport.spawn(["sh", "-c", SCRIPT]);
+  child.stdin.end();
+  const text = await new Response(child.stdout).text();
+  await child.exited;
+  const after = Date.now();
+  const facts = new Map(
+    text.split("\n").map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
+  );
+  const get = (name: string) => facts.get(name) ?? "";
+  const [free = "", used = ""] = get("disk").split(" ");
+  return {
+    who: get("who"),
+    tmux: get("tmux"),
+    shell: get("shell"),
+    hasBash: get("bash") !== "",
+    ...(used === "" ? {} : { disk: { freeKiB: Number(free), used } }),
+    sudo: SUDO.find((mode) => mode === get("sudo")) ?? "unknown",
+    clockOffMs: clockOff(Number(get("clock")), before, after),
+  };
+}
+
+const SUDO = ["root", "none", "free", "password"] as const;
+
+/** Whole seconds, and the answer took a while: only what cannot be explained by that counts. */
+function clockOff(seconds: number, before: number, after: number): number {
+  if (!Number.isFinite(seconds) || seconds === 0) return 0;
+  const there = seconds * 1000;
+  return there < before - 1000 ? there - before : there > after + 1000 ? there - after : 0;
+}
