@@ -23,6 +23,7 @@ export class CallRecord {
   readonly #target: () => Promise<Target>;
   /** The last question about it was answered like this. */
   #answer: Decision | undefined;
+  #byHook = false;
   #action: string;
   #cwd: string | undefined;
   #pending: Promise<void> = Promise.resolve();
@@ -58,8 +59,14 @@ export class CallRecord {
     });
   }
 
+  /** The command as the operator changed it. */
+  get edited(): string | undefined {
+    return this.#answer?.kind === "edited" ? this.#answer.command : undefined;
+  }
+
   /** A hook denied it. */
   async deniedByHook(reason: string): Promise<void> {
+    this.#byHook = true;
     this.#decision({ verdict: "block", decision: "denied", by: "hook", reason });
     await this.#pending.catch(() => undefined);
   }
@@ -69,7 +76,7 @@ export class CallRecord {
    * the record is required.
    */
   async permitted(permission: Permission): Promise<string | undefined> {
-    if (this.#answer === undefined) this.#settled(permission);
+    if (this.#answer === undefined && !this.#byHook) this.#settled(permission);
     try {
       await this.#pending;
       return undefined;
@@ -114,7 +121,7 @@ export class CallRecord {
     if (recorder === undefined) return;
     const before = this.#pending;
     this.#pending = (async () => {
-      const target = ON_TARGET.has(this.#intent.kind) ? await this.#target().catch(() => undefined) : undefined;
+      const target = isOnTarget(this.#intent) ? await this.#target().catch(() => undefined) : undefined;
       // Where the shell was when it was decided, also once the command has changed that.
       if (this.#intent.kind === "shell") this.#cwd ??= target?.shell.cwd;
       const where = this.#cwd === undefined ? {} : { cwd: this.#cwd };
@@ -122,6 +129,11 @@ export class CallRecord {
     })();
     this.#pending.catch(() => undefined);
   }
+}
+
+/** Whether a call is about the target, and not about this machine or a server. */
+export function isOnTarget({ kind }: Pick<Intent, "kind">): boolean {
+  return ON_TARGET.has(kind);
 }
 
 const ON_TARGET: ReadonlySet<string> = new Set(["read", "own", "shell", "keys", "control", "write"]);

@@ -21,6 +21,7 @@ import {
 import type { MachineResult } from "../tools/group-results.ts";
 import { parseArguments, type Registry, takeOn } from "../tools/registry.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
+import type { CallHooks } from "./call-hooks.ts";
 import { CallRecord, type Recorder } from "./call-record.ts";
 import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
 import type { AgentEventBody } from "./events.ts";
@@ -37,6 +38,8 @@ export interface CallParts extends Omit<PermitParts, "prompts"> {
   facts(): TargetFacts;
   /** [limits]; 0 = scale with the model's context. */
   readonly limits: Readonly<Record<BudgetKind, number>>;
+  /** Programs of the operator's that may object. */
+  readonly hooks?: CallHooks | undefined;
   /** Keeps the record of decisions and effects. */
   readonly recorder?: Recorder | undefined;
   /** What is done before and after a call that may change something. */
@@ -338,7 +341,11 @@ export class CallRunner {
       const [{ permit }, { runPermitted }] = await Promise.all([import("./permit.ts"), import("./run-permitted.ts")]);
       const given = { ...this.#parts, prompts: this.#prompts, ...machine, target };
       const parts = this.#readOnly ? readOnlyParts(given) : given;
-      const permission = await permit(parts, wanted);
+      const { hooks } = this.#parts;
+      const permission =
+        hooks === undefined
+          ? await permit(parts, wanted)
+          : await (await import("./call-hooks.ts")).permitWithHooks(hooks, parts, wanted, record);
       traceDecision(call, ready.intent.title, permission);
       const unrecorded = await record.permitted(permission);
       if (unrecorded !== undefined) return result(refusedWithoutRecord(unrecorded));

@@ -1,4 +1,5 @@
 /** The tools of a run, and what decides on their calls: policy, approvals and target joined. */
+import type { CallHooks } from "../agent/call-hooks.ts";
 import type { Recorder } from "../agent/call-record.ts";
 import { CallRunner } from "../agent/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
@@ -54,6 +55,7 @@ export interface CallRunnerParts {
   readonly approvals: Approvals;
   readonly privacy: Privacy;
   readonly recorder: Recorder;
+  readonly hooks: CallHooks | undefined;
   readonly dryRun: boolean;
   /** The target is this machine: buddy's own files are on it. */
   readonly local: boolean;
@@ -62,7 +64,7 @@ export interface CallRunnerParts {
 }
 
 export function callRunner(parts: CallRunnerParts): CallRunner {
-  const { loaded, registry, target, approvals, privacy, recorder, dryRun, local, changes } = parts;
+  const { loaded, registry, target, approvals, privacy, recorder, hooks, dryRun, local, changes } = parts;
   const { config } = loaded;
   const { fetch_confirm: fetch } = config.tools;
   let judgeWrite: WriteJudge | undefined;
@@ -72,6 +74,7 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     limits: config.limits,
     approvals,
     recorder,
+    hooks,
     target: () => target.get(),
     judgeShell: async (command, cwd) => {
       const { judgeShell } = await import("../policy/shell/judge.ts");

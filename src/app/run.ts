@@ -26,6 +26,7 @@ import { LazyTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
 import { chosenPlace } from "./places.ts";
+import { type RunHooks, runHooks } from "./run-hooks.ts";
 import { RunRecorder } from "./recorder.ts";
 import { RunSessions } from "./run-sessions.ts";
 import { callRunner, toolRegistry } from "./run-tools.ts";
@@ -116,6 +117,8 @@ export class Run implements AsyncDisposable {
   /** The record of decisions and effects. */
   readonly recorder: RunRecorder;
   readonly extensions: Extensions;
+  /** Undefined without hooks. */
+  readonly hooks: RunHooks | undefined;
   /** AGENTS.md files in the prompt, for /status. */
   readonly operatorFiles: readonly OperatorFile[];
   /** Said of a resumed session: damaged lines, another target or model than before. */
@@ -161,12 +164,21 @@ export class Run implements AsyncDisposable {
       redact: secrets.redact,
       problem: options.problem,
     });
-    const { target, approvals, recorder } = this;
+    this.hooks = runHooks({
+      loaded,
+      session: () => sessions.id,
+      machine: () => ({ names: place.names }),
+      opened: () => this.target.opened,
+      redact: secrets.redact,
+      publish: (body) => this.agent.publish(body),
+    });
+    const { target, approvals, recorder, hooks } = this;
     const registry = (this.registry = toolRegistry(loaded, extensions));
     const { privacy } = secrets;
     this.#record = options.record !== false;
     const [{ dryRun }, changes] = [globals, () => this.changes()];
-    this.calls = callRunner({ loaded, registry, target, approvals, privacy, recorder, dryRun, local, changes });
+    const decided = { approvals, privacy, recorder, hooks };
+    this.calls = callRunner({ loaded, registry, target, ...decided, dryRun, local, changes });
     this.agent = new Agent({
       client,
       registry,
@@ -194,6 +206,7 @@ export class Run implements AsyncDisposable {
       // Pieces of text could hold half a secret; the whole answer is in the trace of its request.
       if (!PIECES.has(event.type)) trace("event", () => ({ event }));
     });
+    if (hooks !== undefined) this.agent.onEvent((event) => hooks.onEvent(event));
   }
 
   /** Id of the current session. */
@@ -283,6 +296,7 @@ export class Run implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.hooks?.close();
     await this.recorder.close();
     await Promise.all([this.target[Symbol.asyncDispose](), this.#sessions.close(), this.secrets.settled()]);
     const { client } = this.agent;

@@ -1,0 +1,138 @@
+/** The operator's hooks: which of them an event starts, and what their answers mean. */
+import { basename } from "node:path";
+import type { HookSettings } from "../../config/schema.ts";
+import { clip, printable } from "../../lib/text.ts";
+import { type HookOutcome, runHook } from "./run-hook.ts";
+
+/** What a hook gets on its stdin; see docs/extending.md. */
+export interface HookEvent {
+  readonly event: HookSettings["on"];
+  readonly v: 1;
+  readonly ts: string;
+  readonly session: string;
+  readonly machine: HookMachine;
+  readonly [field: string]: unknown;
+}
+
+export interface HookMachine {
+  /** "local", "ssh deploy@web1", … */
+  readonly target: string;
+  /** Everything it is known by. */
+  readonly names: readonly string[];
+  readonly user?: string;
+  readonly host?: string;
+  readonly id?: string;
+  readonly label?: string;
+}
+
+export type Objection =
+  | { readonly kind: "deny"; readonly reason: string }
+  /** A person must be asked, whatever else says yes. */
+  | { readonly kind: "ask"; readonly reason: string };
+
+export interface HooksOptions {
+  readonly hooks: readonly HookSettings[];
+  readonly cwd: string;
+  readonly home?: string | undefined;
+  /** Gets what goes wrong with a hook. */
+  readonly problem: (message: string) => void;
+}
+
+export class Hooks {
+  readonly #options: HooksOptions;
+
+  constructor(options: HooksOptions) {
+    this.#options = options;
+  }
+
+  /** Before a tool runs, in the order of the file. The first no counts; a hook that fails is a no. */
+  async before(event: HookEvent & { readonly tool: string }, signal: AbortSignal): Promise<Objection | undefined> {
+    const questions: string[] = [];
+    for (const hook of this.#matching(event)) {
+      const answer = objectionOf(hook, await this.#run(hook, event, signal));
+      if (answer?.kind === "deny") {
+        if (answer.failed) this.#options.problem(answer.reason);
+        return { kind: "deny", reason: answer.reason };
+      }
+      if (answer !== undefined) questions.push(answer.reason);
+    }
+    return questions.length === 0 ? undefined : { kind: "ask", reason: questions.join("; ") };
+  }
+
+  /** Tells them; a failure is reported. */
+  async tell(event: HookEvent, signal?: AbortSignal): Promise<void> {
+    await Promise.all(
+      this.#matching(event).map(async (hook) => {
+        const failure = failureOf(await this.#run(hook, event, signal));
+        if (failure !== undefined) this.#options.problem(`the ${event.event} hook ${nameOf(hook)} ${failure}`);
+      }),
+    );
+  }
+
+  #matching({ event, tool, machine }: HookEvent): readonly HookSettings[] {
+    const { target, names, host, id, label } = machine;
+    const known = [target, ...names, host, id, label, ...(label?.split(/\s+/) ?? [])];
+    return this.#options.hooks.filter(
+      (hook) =>
+        hook.on === event &&
+        (tool === undefined || matches(hook.match, [tool as string])) &&
+        matches(hook.machine, known),
+    );
+  }
+
+  #run({ command, timeout }: HookSettings, event: HookEvent, signal?: AbortSignal): Promise<HookOutcome> {
+    const { cwd, home } = this.#options;
+    return runHook({ command, timeoutMs: timeout, cwd, home }, event, signal);
+  }
+}
+
+/** Case does not count, and `*` stands for any characters: host names have no directories. */
+function matches(patterns: readonly string[] | undefined, names: readonly (string | undefined)[]): boolean {
+  if (patterns === undefined || patterns.length === 0) return true;
+  const known = names.flatMap((name) => (name === undefined ? [] : [flat(name)]));
+  return patterns.some((pattern) => {
+    const glob = new Bun.Glob(flat(pattern));
+    return known.some((name) => glob.match(name));
+  });
+}
+
+function flat(text: string): string {
+  return text.toLowerCase().replaceAll("/", "\u0001");
+}
+
+/** Exit code 0: no objection. 2: no. 3: a person must be asked. Anything else: it failed, and that is a no. */
+function objectionOf(hook: HookSettings, outcome: HookOutcome): (Objection & { readonly failed: boolean }) | undefined {
+  const name = nameOf(hook);
+  if (outcome.kind === "ended" && outcome.code === 0) return undefined;
+  if (outcome.kind === "ended" && (outcome.code === DENY || outcome.code === ASK)) {
+    const kind = outcome.code === DENY ? "deny" : "ask";
+    const words = wordsOf(outcome.said);
+    return { kind, failed: false, reason: `the hook ${name} ${kind === "deny" ? "denies it" : "asks"}${words}` };
+  }
+  const why = failureOf(outcome) ?? "was stopped";
+  return { kind: "deny", failed: outcome.kind !== "cancelled", reason: `the hook ${name} ${why}; the call is denied` };
+}
+
+function failureOf(outcome: HookOutcome): string | undefined {
+  switch (outcome.kind) {
+    case "cancelled":
+      return undefined;
+    case "failed":
+      return outcome.why;
+    case "ended":
+      return outcome.code === 0 ? undefined : `failed with exit code ${outcome.code}${wordsOf(outcome.said)}`;
+  }
+}
+
+function wordsOf(said: string): string {
+  const line = printable(said.replace(/\s+/g, " ")).trim();
+  return line === "" ? "" : `: ${clip(line, MOST_WORDS)}`;
+}
+
+function nameOf({ command }: HookSettings): string {
+  return basename(command[0] ?? "");
+}
+
+const DENY = 2;
+const ASK = 3;
+const MOST_WORDS = 500;
