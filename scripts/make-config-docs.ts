@@ -122,7 +122,7 @@ ${rows(RULE_SETTINGS).join("\n")}
 
 ### \`[[hooks]]\`
 
-Programs of yours that hear of what happens, and may object before a tool runs.
+Programs of yours that hear of what happens, and may object before a tool runs ([how they work](extending.md#hooks)).
 
 ${rows(HOOK_SETTINGS).join("\n")}
 

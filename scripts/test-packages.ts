@@ -12,6 +12,7 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "git", apt: "git", brew: "git" },
   { program: "jq", apt: "jq", brew: "jq" },
   { program: "patch", apt: "patch" },
+  { program: "asciinema", apt: "asciinema", brew: "asciinema" },
   { program: "ssh", apt: "openssh-client", brew: "openssh" },
   { program: "sshd", apt: "openssh-server", brew: "openssh" },
   { program: "podman", apt: "podman" },

@@ -6,8 +6,12 @@ import { readRecord } from "../../src/audit/read-record.ts";
 import { isAlive } from "../../src/lib/is-alive.ts";
 import { ofType } from "../support/agent.ts";
 import { call, shell } from "../support/calls.ts";
+import { blocks } from "../support/documentation.ts";
 import { Here } from "../support/in-process.ts";
+import { needs } from "../support/needs.ts";
 import { until } from "../support/until.ts";
+
+const needed = await needs("jq", "curl");
 
 const CHANGE = { risk: "medium", mutation: true };
 const YES = { answer: () => ({ kind: "yes" }) as const };
@@ -219,5 +223,64 @@ describe("[[hooks]] of a file in the working directory", () => {
     const { events } = await here.turn();
     expect(outcomes(events)).toEqual(["exited"]);
     expect(existsSync(join(here.dir, "ran"))).toBe(false);
+  });
+});
+
+describe("the examples of docs/extending.md", () => {
+  /** Written out as the page has them, and named in the configuration. */
+  function examples(on: string, name: string, more = ""): { config: string; put(here: Here): void } {
+    const found = blocks("docs/extending.md").find((block) => block.info === `sh hook=${name}`);
+    return {
+      config: `[[hooks]]\non = "${on}"\ncommand = ["~/${name}"]\n${more}\n`,
+      put: (here) => void here.write(`home/${name}`, found?.text ?? "", 0o755),
+    };
+  }
+
+  needed.test("notify-chat posts the question", async () => {
+    const posted: unknown[] = [];
+    await using server = {
+      http: Bun.serve({ port: 0, fetch: async (request) => (posted.push(await request.json()), new Response("ok")) }),
+      [Symbol.asyncDispose]: () => server.http.stop(true),
+    };
+    const { config, put } = examples("approval", "notify-chat");
+    await using here = new Here([shell("touch a", CHANGE), DONE], { ...YES, config });
+    put(here);
+    process.env.CHAT_WEBHOOK = `http://127.0.0.1:${server.http.port}/hook`;
+    const { run, events } = await here.turn();
+    await run.hooks?.close();
+    expect(ofType(events, "warning")).toEqual([]);
+    expect(posted).toEqual([{ text: expect.stringContaining("touch a") }]);
+  });
+
+  needed.test(
+    "require-ticket denies a change without one, lets reading and one with a ticket through, and asks",
+    async () => {
+      const { config, put } = examples("before-tool", "require-ticket");
+      const turns = [
+        shell("touch a", CHANGE),
+        shell("touch b", { ...CHANGE, why: "OPS-42 wants it" }),
+        shell("pwd"),
+        call("write_file", { path: "c", content: "x" }),
+        DONE,
+      ];
+      await using here = new Here(turns, { ...YES, config });
+      put(here);
+      const { events } = await here.turn();
+      expect(outcomes(events).map((outcome) => outcome === "denied")).toEqual([true, false, false, false]);
+      expect(here.asked.map(({ action, answer }) => [action, answer])).toEqual([
+        ["touch b", undefined],
+        [`write ${here.cwd}/c`, "in-person"],
+      ]);
+    },
+  );
+
+  needed.test("ship-record writes a line for each call", async () => {
+    const { config, put } = examples("after-tool", "ship-record");
+    await using here = new Here([shell("pwd"), DONE], { config });
+    put(here);
+    process.env.AUDIT_FILE = join(here.dir, "shipped");
+    const { run } = await here.turn();
+    await run.hooks?.close();
+    expect(events(here, "shipped")).toMatchObject([{ tool: "run_shell", title: "pwd", exit_code: 0 }]);
   });
 });

@@ -21,6 +21,8 @@ export interface Found {
 
 export interface Block extends Found {
   readonly language: string;
+  /** All that stands behind the fence: `sh hook=notify-chat`. */
+  readonly info: string;
 }
 
 export function page(name: string): string {
@@ -30,13 +32,20 @@ export function page(name: string): string {
 /** Fenced blocks; the place is that of the first line inside. */
 export function blocks(name: string): Block[] {
   const found: Block[] = [];
-  let open: { language: string; line: number; lines: string[] } | undefined;
+  let open: { language: string; info: string; line: number; lines: string[] } | undefined;
   for (const [index, line] of page(name).split("\n").entries()) {
-    const fence = /^\s*```(\S*)/.exec(line);
+    const fence = /^\s*```(\S*)(.*)/.exec(line);
     if (fence === null) open?.lines.push(line);
-    else if (open === undefined) open = { language: fence[1] ?? "", line: index + 2, lines: [] };
-    else {
-      found.push({ place: `${name}:${open.line}`, language: open.language, text: open.lines.join("\n") });
+    else if (open === undefined) {
+      const [, language = "", more = ""] = fence;
+      open = { language, info: `${language}${more}`.trim(), line: index + 2, lines: [] };
+    } else {
+      found.push({
+        place: `${name}:${open.line}`,
+        language: open.language,
+        info: open.info,
+        text: open.lines.join("\n"),
+      });
       open = undefined;
     }
   }
@@ -64,8 +73,9 @@ export function links(name: string): Found[] {
 /** The lines of `sh` and `console` blocks, without comments; of `console`, those after a `$ ` prompt. */
 export function blockCommands(name: string): Found[] {
   const commands: Found[] = [];
-  for (const { place, language, text } of blocks(name)) {
-    if (language !== "sh" && language !== "console") continue;
+  for (const { place, language, info, text } of blocks(name)) {
+    // A whole program with a name of its own is run by the test of what starts it.
+    if ((language !== "sh" && language !== "console") || info !== language) continue;
     const first = Number(place.split(":")[1]);
     let joined = "";
     for (const [index, line] of text.split("\n").entries()) {

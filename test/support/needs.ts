@@ -121,6 +121,8 @@ const TRIES = {
   },
   cc: async () => works(["cc", "--version"]),
   jq: async () => works(["jq", "-n", "1"]),
+  curl: async () => works(["curl", "--version"]),
+  asciinema: async () => works(["asciinema", "--version"]),
   ip: async () => works(["ip", "-V"]),
   patch: async () => works(["patch", "--version"]),
   strace: async () => works(["strace", "-o", "/dev/null", "true"]),
