@@ -16,7 +16,6 @@ const RULES: Record<string, { values: readonly string[]; types?: readonly string
   tools: { values: ["lib", "targets"], types: ["policy"] },
   agent: { values: ["lib", "model", "tools", "policy"], types: ["targets", "audit"] },
   audit: { values: ["lib"] },
-  extend: { values: ["lib"], types: ["config"] },
   session: { values: ["lib", "agent/events.ts"], types: ["agent", "model"] },
   extend: { values: ["lib", "targets/connection/exit-cleanup.ts"], types: ["config", "tools"] },
   ui: {
