@@ -13,10 +13,11 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError, writeFileAtomic } from "../lib/files.ts";
 import type { Change, KeptState, UnreadState } from "./change.ts";
+import { contentKey, readKey, seal, SEAL, unseal } from "./sealed-content.ts";
 
 /** A file as a target gives it. */
 export type GivenState =
@@ -91,8 +92,10 @@ export class ChangeStore {
     if (state.kind !== "file") return new Uint8Array();
     if (state.size === 0) return new Uint8Array();
     try {
-      const bytes = readFileSync(join(this.#options.directory(), state.digest));
-      return digestOf(bytes) === state.digest ? bytes : undefined;
+      const directory = this.#options.directory();
+      const key = readKey(join(dirname(directory), "key"));
+      const bytes = key && unseal(readFileSync(join(directory, state.digest)), key);
+      return bytes !== undefined && digestOf(bytes) === state.digest ? bytes : undefined;
     } catch {
       return undefined;
     }
@@ -117,7 +120,7 @@ export class ChangeStore {
     const kept = keptState(state);
     if (kept.kind !== "file" || kept.size === 0) return kept;
     const path = join(directory, kept.digest);
-    if (statSync(path, { throwIfNoEntry: false })?.size === kept.size) return kept;
+    if (statSync(path, { throwIfNoEntry: false })?.size === kept.size + SEAL) return kept;
     const used = sizeOf(directory);
     if (used + kept.size > MOST_BYTES)
       throw new BuddyError(
@@ -127,7 +130,7 @@ export class ChangeStore {
           hint: "Start a new session (/new), or remove old ones: buddy sessions rm ID",
         },
       );
-    writeFileAtomic(path, (state as { bytes: Uint8Array }).bytes);
+    writeFileAtomic(path, seal((state as { bytes: Uint8Array }).bytes, contentKey(dirname(directory))));
     return kept;
   }
 }

@@ -1,6 +1,15 @@
 /** The journal of changes: written before the change, whole after a crash, bounded, private. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ChangeStore, type GivenState, JOURNAL } from "../../src/changes/change-store.ts";
@@ -62,6 +71,12 @@ test("directories and files are for their owner alone", () => {
   const directory = changesDirectory(state, SESSION);
   for (const path of [join(state, "changes"), directory]) expect(statSync(path).mode & 0o777).toBe(0o700);
   for (const name of readdirSync(directory)) expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
+});
+
+test("contents are sealed: no search for their text finds it", () => {
+  storeIn().keep(MADE, [{ path: "/a", state: file("password=hunter2 ".repeat(50)) }]);
+  for (const path of new Bun.Glob("**").scanSync(state))
+    expect(readFileSync(join(state, path), "latin1")).not.toContain("hunter2");
 });
 
 test("a content that was tampered with, or is gone, is not given out", () => {
