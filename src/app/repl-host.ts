@@ -75,15 +75,15 @@ export function replHost(parts: ReplHostParts): ReplHost {
     interruptPane: (name) => interruptPane(run, name),
     output: (id, signal) => fullOutput(run, id, signal),
     async changes() {
-      const { changeListing, storeOf } = await import("./session-changes.ts");
+      const [{ changeListing }, { storeOf }] = await Promise.all([import("./list-changes.ts"), import("./undo.ts")]);
       return changeListing(await storeOf(run));
     },
     async changeDiff(number) {
-      const { changeDiff, storeOf } = await import("./session-changes.ts");
+      const [{ changeDiff }, { storeOf }] = await Promise.all([import("./list-changes.ts"), import("./undo.ts")]);
       return changeDiff(await storeOf(run), number);
     },
     async *undo(which, signal) {
-      yield* (await import("./session-changes.ts")).undo(run, which, signal);
+      yield* (await import("./undo.ts")).undo(run, which, signal);
     },
     exportSession: (format) => exportSession(run, format),
     config: () => configRows(loaded),

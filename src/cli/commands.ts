@@ -25,6 +25,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "the record of decisions and effects, and whether it is whole",
     load: async () => widen((await import("./commands/audit/command.ts")).command),
   },
+  changes: {
+    summary: "list the files that a session changed",
+    load: async () => widen((await import("./commands/changes/command.ts")).command),
+  },
   login: {
     summary: 'sign in, for profiles with auth = "login"',
     load: async () => widen((await import("./commands/login/command.ts")).command),

@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { changeDiff, changeListing, storeOf, undo } from "../../src/app/session-changes.ts";
+import { changeDiff, changeListing } from "../../src/app/list-changes.ts";
+import { storeOf, undo } from "../../src/app/undo.ts";
 import type { Run } from "../../src/app/run.ts";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import type { Turn } from "../../src/demo/playbook.ts";

@@ -120,7 +120,10 @@ async function ofPositional({ command, positionals, runbook }: Line): Promise<st
     at
   ];
   if (def?.choices !== undefined) return [...def.choices];
-  if ((command === "resume" && at === 0) || (command === "sessions" && at === 1 && positionals[0] !== "list"))
+  if (
+    ((command === "resume" || command === "changes") && at === 0) ||
+    (command === "sessions" && at === 1 && positionals[0] !== "list")
+  )
     return candidatesFor("sessions");
   if (command === "login" && at === 0) return candidatesFor("profiles");
   if (command === "targets" && at === 0) return candidatesFor("places");

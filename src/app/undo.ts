@@ -1,0 +1,59 @@
+/** /undo: takes changes of the session back, one by one, each after a question. */
+import type { AgentEvent } from "../agent/events.ts";
+import { sameState } from "../changes/change.ts";
+import type { ChangeStore } from "../changes/change-store.ts";
+import { BuddyError } from "../lib/errors.ts";
+import type { ToolResult } from "../tools/tool.ts";
+import { byFile, type Net, noChanges, undoneBy, wantedChange } from "./list-changes.ts";
+import type { Run } from "./run.ts";
+import { undoTool } from "./undo-change.ts";
+
+/** `which`: a number, "all", or "" for the newest change that still stands. */
+export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterable<AgentEvent> {
+  return run.agent.operatorTurn(`/undo ${which}`.trimEnd(), signal, async (publish, inner) => {
+    const store = await storeOf(run);
+    const done: string[] = [];
+    for (const { first, last } of chosen(store, which)) {
+      const { contextLimit } = run.agent;
+      const batch = { signal: inner, contextLimit, seesImages: false, publish };
+      const result: ToolResult = await run.calls.runForOperator(
+        undoTool(store, last, first),
+        { number: last.number },
+        batch,
+        last.machine,
+      );
+      if (result.ok) done.push(String(result.result));
+      // The next ones would be asked about without the operator who just said no.
+      if (inner.aborted || result.outcome === "denied") break;
+    }
+    if (done.length === 0) return undefined;
+    return `I took changes of files back myself; nothing is asked of you yet.\n\n${done.join("\n")}`;
+  });
+}
+
+export async function storeOf(run: Run): Promise<ChangeStore> {
+  const changes = await run.changes();
+  if (changes === undefined || "none" in changes)
+    throw new BuddyError("usage", changes?.none ?? "changes are not kept in this run");
+  return changes;
+}
+
+function chosen(store: ChangeStore, which: string): readonly Net[] {
+  const changes = store.list();
+  if (changes.length === 0) throw noChanges();
+  if (which === "all") {
+    const files = [...byFile(changes).values()].toReversed();
+    return files.filter(({ first, last }) => last.after === undefined || !sameState(first.before, last.after));
+  }
+  if (which !== "") {
+    const change = wantedChange(store, Number(which));
+    return [{ first: change, last: change }];
+  }
+  const undone = undoneBy(changes);
+  const last = changes.findLast(({ number, undoes }) => !undone.has(number) && undoes === undefined);
+  if (last === undefined)
+    throw new BuddyError("usage", "every change of this session is undone already", {
+      hint: "/changes lists them; /undo N takes back an undo, too",
+    });
+  return [{ first: last, last }];
+}

@@ -1,0 +1,81 @@
+/** `buddy changes`: the files that a session changed, and how; `/undo` in that session takes them back. */
+import { BuddyError, EXIT } from "../../../lib/errors.ts";
+import { print } from "../../../lib/output.ts";
+import { isTerminal, stderrLine } from "../../../lib/terminal.ts";
+import { stateDirectory } from "../../../lib/user-directories.ts";
+import { defineCommand } from "../../command.ts";
+
+export const command = defineCommand({
+  name: "changes",
+  args: {
+    id: {
+      type: "positional",
+      required: false,
+      description: "the session's id, the beginning of it, or last (default)",
+    },
+    diff: { type: "boolean", description: "show the differences" },
+    json: { type: "boolean", description: "list as JSON" },
+  },
+  examples: [
+    ["buddy changes", "files that the last session here changed"],
+    ["buddy changes 7b2f --diff", "and how"],
+  ],
+  notes: "To take changes back, continue the session (buddy resume ID) and use /undo.",
+  async run({ args: { id = "last", diff, json } }) {
+    if (diff && json)
+      throw new BuddyError("usage", "--diff and --json cannot be combined", { hint: "give one of them" });
+    const [{ SessionStore }, { ChangeStore }, { changesDirectory }, { changeDiff, changeListing }] = await Promise.all([
+      import("../../../session/store.ts"),
+      import("../../../changes/change-store.ts"),
+      import("../../../session/kept-changes.ts"),
+      import("../../../app/list-changes.ts"),
+    ]);
+    const state = stateDirectory();
+    const sessions = new SessionStore({
+      cwd: process.cwd(),
+      stateDirectory: state,
+      redact: (text) => text,
+      problem: (message) => stderrLine(`buddy: ${message}`),
+    });
+    const session = sessions.find(id);
+    if (state === undefined) throw new BuddyError("usage", "there is no home directory, so no changes are kept");
+    const store = new ChangeStore({ directory: () => changesDirectory(state, session.id), prepare: () => {} });
+    const rows = changeListing(store);
+    if (json) {
+      const all = store.list().map(({ before, after, ...change }, index) => {
+        const undone = rows[index]?.undone;
+        return Object.assign(change, { before, after: after ?? null, undone: undone ?? null });
+      });
+      await print([`${JSON.stringify(all, null, 2)}\n`]);
+      return EXIT.ok;
+    }
+    const { showText } = await import("../../../policy/terminal-text.ts");
+    if (rows.length === 0) {
+      await print([`session ${session.id} changed no file\n`]);
+      return EXIT.ok;
+    }
+    if (diff) {
+      const { redactor } = await import("../../../lib/redact.ts");
+      const text = redactor([])(changeDiff(store).join("\n"));
+      await print([`${showText(text, { mode: "command" }).trimEnd()}\n`]);
+      return EXIT.ok;
+    }
+    const { clip } = await import("../../../lib/text.ts");
+    // In a pipe nothing is left out.
+    const columns = isTerminal(1) ? (process.stdout.columns ?? 80) : Infinity;
+    const lines = rows.map(({ number, time, where, path, what, undone }) => {
+      const state = undone === undefined ? "" : `undone by ${undone}; `;
+      const text = `${String(number).padStart(3)}  ${minute(time)}  ${where}:${path}  ${state}${what}`;
+      const shown = showText(text, { mode: "line" });
+      return `${columns === Infinity ? shown : clip(shown, columns)}\n`;
+    });
+    await print(lines);
+    return EXIT.ok;
+  },
+});
+
+/** As the clock on the wall shows it. */
+function minute(iso: string): string {
+  const time = new Date(iso);
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16).replace("T", " ");
+}
