@@ -58,11 +58,11 @@ try {
   const buddy = buildHost();
   const hello = join(dir, "hello");
   writeFileSync(join(dir, "hello.ts"), 'console.log("hello");\n');
-  compile(hostTarget(), process.execPath, hello, join(dir, "hello.ts"));
+  compile(hostTarget(), process.execPath, hello, { entry: join(dir, "hello.ts") });
   // No command only loads the configuration, so a program that does just that stands for it.
   const loading = join(dir, "loading");
   writeFileSync(join(dir, "loading.ts"), LOADING);
-  compile(hostTarget(), process.execPath, loading, join(dir, "loading.ts"));
+  compile(hostTarget(), process.execPath, loading, { entry: join(dir, "loading.ts") });
   const config = join(dir, "full.toml");
   writeFileSync(config, fullConfig(), { mode: 0o600 });
   mkdirSync(join(dir, "home"));

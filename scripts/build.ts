@@ -47,8 +47,19 @@ const FLAGS = [
   "--no-compile-autoload-package-json",
 ];
 
+export interface CompileOptions {
+  readonly entry?: string;
+  /** Where `buddy update` finds releases; a build without it is one from a checkout. */
+  readonly releases?: string;
+}
+
 /** Compiles src/main.ts (or another entry) for a target; the file appears whole or not at all. */
-export function compile(target: BuildTarget, runtime: string, outfile: string, entry = "src/main.ts"): void {
+export function compile(
+  target: BuildTarget,
+  runtime: string,
+  outfile: string,
+  { entry = "src/main.ts", releases }: CompileOptions = {},
+): void {
   const work = join(DIST, ".work", `${target}-${process.pid}`);
   mkdirSync(work, { recursive: true });
   try {
@@ -61,6 +72,7 @@ export function compile(target: BuildTarget, runtime: string, outfile: string, e
       `--target=bun-${target}`,
       `--compile-executable-path=${runtime}`,
       ...FLAGS,
+      ...(releases === undefined ? [] : ["--define", `BUDDY_RELEASES=${JSON.stringify(releases)}`]),
       entry,
       "--outfile",
       built,

@@ -39,6 +39,10 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "chromium", apt: "chromium" },
   { program: "curl", apt: "curl", brew: "curl" },
   { program: "wget", apt: "wget", brew: "wget" },
+  { program: "zstd", apt: "zstd", brew: "zstd" },
+  { program: "openssl", apt: "openssl", brew: "openssl" },
+  { program: "rpm", apt: "rpm" },
+  { program: "ruby", apt: "ruby" },
   { program: "man", apt: "man-db" },
   { program: "shellcheck", apt: "shellcheck", brew: "shellcheck" },
 ];

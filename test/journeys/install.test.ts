@@ -13,12 +13,18 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { archives, contents, installScript } from "../../scripts/release.ts";
+import { available, needs } from "../support/needs.ts";
+import { Pty } from "../support/pty.ts";
 import { until } from "../support/until.ts";
 
 const SCRIPT = join(import.meta.dir, "../../install.sh");
-const SHELLS = { dash: ["dash"], ash: ["busybox", "ash"], bash: ["bash", "--posix"] } as const;
-const asset = `buddy-${process.platform}-${process.arch}`;
+const x64 = await needs("linux-x64");
+const tls = await needs("openssl");
+const SHELLS = { dash: ["dash"], busybox: ["busybox", "ash"], bash: ["bash", "--posix"], zsh: ["zsh", "-f"] } as const;
+const target = `${process.platform}-${process.arch}`;
+const asset = `buddy-${target}`;
 
 /** A small program in place of the real binary: what is under test is how it gets here. */
 const program = (version: string) =>
@@ -54,17 +60,29 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-function release(version: string, { gzip = true }: { gzip?: boolean } = {}): void {
+/** The files of a release, made as scripts/release.ts makes them. */
+function release(version: string, { kinds = ["gz", "zst"] }: { kinds?: readonly string[] } = {}): void {
   const binary = program(version);
-  const packed = Bun.gzipSync(binary);
-  files = new Map([[asset, binary]]);
-  const sums = [`${sum(binary)}  ${asset}`];
-  if (gzip) {
-    files.set(`${asset}.gz`, packed);
-    sums.push(`${sum(packed)}  ${asset}.gz`);
-  }
-  files.set("SHA256SUMS", Buffer.from(`${sums.join("\n")}\n`));
+  const facts = { version, homepage: "https://example.com", mtime: 0 };
+  const packed = archives(target, { ...PARTS, binary }, facts, { gzip: 1, zstd: 1 });
+  files = new Map([
+    [asset, binary],
+    ...packed
+      .filter(([name]) => kinds.some((kind) => name.endsWith(`.${kind}`)))
+      .map(([name, data]) => [name, Buffer.from(data)] as const),
+  ]);
+  seal();
 }
+
+const PARTS = contents(new Uint8Array());
+
+/** SHA256SUMS of what is there. */
+function seal(): void {
+  files.delete("SHA256SUMS");
+  files.set("SHA256SUMS", Buffer.from([...files].map(([name, data]) => `${sum(data)}  ${name}\n`).join("")));
+}
+
+const archive = (kind: "gz" | "zst", version = "1.2.3") => `buddy-${version}-${target}.tar.${kind}`;
 
 const environment = (port: number | undefined) => ({
   HOME: home,
@@ -73,8 +91,12 @@ const environment = (port: number | undefined) => ({
   BUDDY_INSTALL_BASE_URL: `http://127.0.0.1:${port}`,
 });
 
-async function install(env: Record<string, string> = {}, shell: readonly string[] = SHELLS.dash) {
-  const child = Bun.spawn([...shell, SCRIPT], {
+async function install(
+  env: Record<string, string> = {},
+  shell: readonly string[] = SHELLS.dash,
+  args: readonly string[] = [],
+) {
+  const child = Bun.spawn([...shell, SCRIPT, ...args], {
     env: { ...environment(server.port), ...env },
     stdin: "ignore",
     stdout: "pipe",
@@ -103,9 +125,11 @@ function only(...names: string[]): Record<string, string> {
   for (const name of names) symlinkSync(Bun.which(name) ?? `/bin/${name}`, join(directory, name));
   return { PATH: directory };
 }
-const BASICS = "sh uname mkdir mktemp rm mv chmod cut awk head grep sha256sum gzip cat".split(" ");
+const BASICS = "sh uname mkdir mktemp rm rmdir mv cp chmod cut awk head tail grep sha256sum gzip tar cat".split(" ");
+const MAN = ".local/share/man/man1/buddy.1";
 
-describe.each(Object.entries(SHELLS))("install.sh in %s", (_, shell) => {
+describe.each(await available("dash", "busybox", "bash", "zsh"))("install.sh in %s", (name) => {
+  const shell = SHELLS[name];
   test("puts the checked binary in place and says what to add to PATH", async () => {
     const { stderr, stdout, code } = await install({}, shell);
     expect(stderr).toContain("installed buddy 1.2.3");
@@ -128,8 +152,9 @@ describe.each(Object.entries(SHELLS))("install.sh in %s", (_, shell) => {
 
   test("a wrong checksum installs nothing and keeps the old one", async () => {
     await install({}, shell);
-    files.set(asset, program("6.6.6"));
-    files.set("SHA256SUMS", Buffer.from(`${"0".repeat(64)}  ${asset}\n`));
+    release("6.6.6");
+    files.set(archive("zst", "6.6.6"), files.get(asset) ?? Buffer.alloc(0));
+    files.set(archive("gz", "6.6.6"), files.get(asset) ?? Buffer.alloc(0));
     const { stderr, code } = await install({}, shell);
     expect(code).toBe(1);
     expect(stderr).toContain("checksum");
@@ -148,13 +173,91 @@ describe.each(Object.entries(SHELLS))("install.sh in %s", (_, shell) => {
 });
 
 describe("install.sh", () => {
-  test("works with an uncompressed release and without gzip", async () => {
-    release("1.2.3", { gzip: false });
+  test("takes zstd where it can be unpacked, else gzip, else the bare binary", async () => {
     expect((await install()).code).toBe(0);
-    expect(asked).toEqual(["SHA256SUMS", asset]);
+    expect(asked).toEqual(["SHA256SUMS", archive("zst")]);
+    asked = [];
     release("1.2.4");
-    const tools = only(...BASICS.filter((name) => name !== "gzip"), "curl");
-    expect((await install(tools, ["/bin/sh"])).stderr).toContain("installed buddy 1.2.4");
+    expect((await install(only(...BASICS, "curl"), ["/bin/sh"])).stderr).toContain("installed buddy 1.2.4");
+    expect(asked).toEqual(["SHA256SUMS", archive("gz", "1.2.4")]);
+    asked = [];
+    release("1.2.5");
+    const bare = only(...BASICS.filter((name) => name !== "tar"), "curl");
+    expect((await install(bare, ["/bin/sh"])).stderr).toContain("installed buddy 1.2.5");
+    expect(asked).toEqual(["SHA256SUMS", asset]);
+    release("1.2.6", { kinds: [] });
+    expect((await install()).stderr).toContain("installed buddy 1.2.6");
+  });
+
+  test("puts the man page and the completions where shells look for those of a user", async () => {
+    await install();
+    const share = join(home, ".local/share");
+    expect(readFileSync(join(home, MAN), "utf8")).toStartWith(".TH BUDDY 1");
+    expect(existsSync(join(share, "bash-completion/completions/buddy"))).toBe(true);
+    expect(existsSync(join(share, "zsh/site-functions/_buddy"))).toBe(true);
+    expect(existsSync(join(share, "fish/vendor_completions.d/buddy.fish"))).toBe(true);
+    const elsewhere = join(home, "opt/bin");
+    await install({ BUDDY_INSTALL_DIR: elsewhere });
+    expect(existsSync(join(home, "opt/share/man/man1/buddy.1"))).toBe(true);
+  });
+
+  test("brings back a man page that is missing although the binary is up to date", async () => {
+    await install();
+    rmSync(join(home, MAN));
+    expect((await install()).stderr).toContain("up to date");
+    expect(existsSync(join(home, MAN))).toBe(true);
+  });
+
+  test("a binary of the right sum but of another version than asked is not up to date", async () => {
+    await install();
+    const { code, stderr } = await install({ BUDDY_VERSION: "9.9.9" });
+    expect(code).toBe(1);
+    expect(stderr).toContain("holds buddy 1.2.3, not 9.9.9");
+  });
+
+  test("--uninstall removes what was installed, and nothing else", async () => {
+    await install();
+    writeFileSync(join(bin(), "other"), "");
+    const { code, stderr } = await install({}, SHELLS.dash, ["--uninstall"]);
+    expect(code).toBe(0);
+    expect(readdirSync(bin())).toEqual(["other"]);
+    expect(existsSync(join(home, MAN))).toBe(false);
+    expect(stderr).toContain("~/.config/buddy");
+    expect((await install({}, SHELLS.dash, ["--uninstall"])).code).toBe(1);
+    expect((await install({}, SHELLS.dash, ["--unknown"])).code).toBe(1);
+  });
+
+  test("a failure leaves no directory that was made for it", async () => {
+    files.clear();
+    expect((await install()).code).toBe(1);
+    expect(readdirSync(home)).toEqual(["tmp"]);
+    expect((await install({ BUDDY_INSTALL_DIR: join(home, "a/b/c") })).code).toBe(1);
+    expect(readdirSync(home)).toEqual(["tmp"]);
+  });
+
+  test.each([
+    ["/usr/bin/zsh", "~/.zshrc"],
+    ["/bin/bash", process.platform === "darwin" ? "~/.bash_profile" : "~/.bashrc"],
+    ["/bin/dash", "~/.profile"],
+    ["/usr/bin/fish", "fish_add_path"],
+  ])("for %s it names %s", async (shell, words) => {
+    expect((await install({ SHELL: shell })).stderr).toContain(words);
+  });
+
+  test("the copy in a checkout names no address; that of a release does", async () => {
+    const { code, stderr } = await install({ BUDDY_INSTALL_BASE_URL: "" });
+    expect(code).toBe(1);
+    expect(stderr).toContain("checkout");
+    const text = readFileSync(SCRIPT, "utf8");
+    expect(text).not.toContain("https://");
+    expect(installScript(text, "https://example.com/r")).toContain("RELEASES='https://example.com/r'");
+    expect(() => installScript("#!/bin/sh\n", "https://example.com/r")).toThrow();
+  });
+
+  test("shows progress on a terminal", async () => {
+    await using pty = new Pty(["dash", SCRIPT], { cols: 80, rows: 24, cwd: home, env: environment(server.port) });
+    expect(await pty.exited).toBe(0);
+    await pty.until((screen) => /100[.,]0%/.test(screen));
   });
 
   test("uses wget where there is no curl, and says so where there is neither", async () => {
@@ -162,6 +265,7 @@ describe("install.sh", () => {
     expect(withWget.stderr).toContain("installed buddy 1.2.3");
     const without = await install({ ...only(...BASICS), BUDDY_INSTALL_DIR: join(home, "elsewhere") }, ["/bin/sh"]);
     expect(without.stderr).toContain("neither curl nor wget");
+    nothingLeft();
     expect(without.code).toBe(1);
   });
 
@@ -265,13 +369,17 @@ describe("install.sh", () => {
     expect(installed()).toBeUndefined();
   });
 
-  test("on musl without libstdc++ it says what to install", async () => {
+  /** A root directory with busybox alone, in which the script runs. */
+  async function inBareRoot(extra: Readonly<Record<string, string>>): Promise<{ stderr: string; code: number }> {
     const root = join(home, "root");
     for (const directory of ["bin", "lib", "tmp", "root"]) mkdirSync(join(root, directory), { recursive: true });
     copyFileSync(Bun.which("busybox") ?? "/bin/busybox", join(root, "bin/busybox"));
     for (const applet of [...BASICS, "wget"]) symlinkSync("busybox", join(root, "bin", applet));
     copyFileSync(SCRIPT, join(root, "install.sh"));
-    writeFileSync(join(root, "lib/ld-musl-x86_64.so.1"), "");
+    for (const [path, text] of Object.entries(extra)) {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), text);
+    }
     // chroot(2) needs root or a user namespace of one's own.
     const chroot = Bun.which("chroot", { PATH: `${process.env.PATH}:/usr/sbin:/sbin` }) ?? "chroot";
     const enter = process.getuid?.() === 0 ? [chroot] : [Bun.which("unshare") ?? "unshare", "-r", chroot];
@@ -280,7 +388,59 @@ describe("install.sh", () => {
       stdout: "ignore",
       stderr: "pipe",
     });
-    expect(await new Response(child.stderr).text()).toContain("apk add libstdc++");
-    expect(await child.exited).toBe(1);
+    return { stderr: await child.stderr.text(), code: await child.exited };
+  }
+
+  test("on musl without libstdc++ it says what to install", async () => {
+    const { stderr, code } = await inBareRoot({ "lib/ld-musl-x86_64.so.1": "" });
+    expect(stderr).toContain("apk add libstdc++");
+    expect(code).toBe(1);
+  });
+
+  x64.test("names the features that an old processor lacks", async () => {
+    const { stderr, code } = await inBareRoot({ "proc/cpuinfo": "flags\t\t: fpu sse sse2 ssse3 cx16 sse4_1\n" });
+    expect(stderr).toContain("buddy needs: popcnt sse4_2");
+    expect(code).toBe(1);
+  });
+});
+
+tls.describe("an https address", () => {
+  let secure: ReturnType<typeof Bun.serve>;
+  let directory: string;
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), "buddy-install-tls-"));
+    const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"];
+    const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+    const made = Bun.spawnSync(["openssl", "req", "-x509", ...key, "-keyout", "k.pem", "-out", "c.pem", ...subject], {
+      cwd: directory,
+      stderr: "ignore",
+    });
+    expect(made.exitCode).toBe(0);
+    secure = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      tls: { key: Bun.file(join(directory, "k.pem")), cert: Bun.file(join(directory, "c.pem")) },
+      fetch: (request) => Response.redirect(`http://127.0.0.1:${server.port}${new URL(request.url).pathname}`),
+    });
+    writeFileSync(join(directory, "wgetrc"), `ca_certificate = ${directory}/c.pem\n`);
+  });
+  afterAll(async () => {
+    await secure.stop(true);
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  test.each(["curl", "wget"])("is not left for http by a redirect (%s)", async (program) => {
+    const { code } = await install(
+      {
+        ...only(...BASICS, program),
+        BUDDY_INSTALL_BASE_URL: `https://127.0.0.1:${secure.port}`,
+        CURL_CA_BUNDLE: join(directory, "c.pem"),
+        WGETRC: join(directory, "wgetrc"),
+      },
+      ["/bin/sh"],
+    );
+    expect(code).toBe(1);
+    expect(installed()).toBeUndefined();
+    nothingLeft();
   });
 });

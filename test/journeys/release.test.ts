@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json";
-import { type BuildTarget, compile, downloadedRuntime, TARGETS } from "../../scripts/build.ts";
-import { formula, releaseNotes } from "../../scripts/release.ts";
+import { type BuildTarget, compile, downloadedRuntime } from "../../scripts/build.ts";
 import { muslLibraries } from "../support/musl.ts";
 import { needs } from "../support/needs.ts";
 
@@ -63,20 +62,4 @@ describe("a release", () => {
     },
     60_000,
   );
-
-  test("has a Homebrew formula with the sums of its files", () => {
-    const sums = new Map(Object.keys(TARGETS).map((target, i) => [`buddy-${target}.gz`, String(i).repeat(64)]));
-    const text = formula(sums);
-    expect(text).not.toContain("@");
-    expect(text).toContain(`version "${version}"`);
-    expect(text).toContain(`buddy-darwin-arm64.gz"\n      sha256 "${"5".repeat(64)}"`);
-    expect(() => formula(new Map())).toThrow(/was not built/);
-  });
-
-  test("has the notes of its version", () => {
-    const changelog = "# Changelog\n\n## [Unreleased]\n\n- new\n\n## [1.0.0] - 2026-01-01\n\n- first\n";
-    expect(releaseNotes(changelog, "1.0.0")).toBe("- first\n");
-    expect(releaseNotes(changelog, "2.0.0")).toBe("- new\n");
-    expect(() => releaseNotes("", "1.0.0")).toThrow(/no section/);
-  });
 });

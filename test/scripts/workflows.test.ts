@@ -7,9 +7,16 @@ const ROOT = join(import.meta.dir, "../..");
 
 interface Workflow {
   readonly on: Record<string, unknown>;
+  readonly permissions?: Record<string, string>;
   readonly jobs: Record<
     string,
-    { needs?: string; permissions?: object; "timeout-minutes"?: number; steps: { run?: string; uses?: string }[] }
+    {
+      needs?: string | string[];
+      strategy?: object;
+      permissions?: Record<string, string>;
+      "timeout-minutes"?: number;
+      steps: { run?: string; uses?: string; with?: Record<string, unknown> }[];
+    }
   >;
 }
 
@@ -33,7 +40,7 @@ describe("the workflows", () => {
   test.each(["ci", "release"])("%s names only scripts and a Bun that are there", (name) => {
     const text = runs(name);
     for (const [, path = ""] of text.matchAll(/\bbun (scripts\/\S+)/g)) expect(existsSync(join(ROOT, path))).toBe(true);
-    for (const [, script = ""] of text.matchAll(/\bnpm (?:run )?(\w+)/g))
+    for (const [, script = ""] of text.matchAll(/\bnpm (?:run )?(?!version|publish)(\w+)/g))
       expect(Object.keys(scripts)).toContain(script);
     for (const [, version = ""] of text.matchAll(/\bbun@([\d.]+)/g)) expect(version).toBe(devDependencies.bun);
   });
@@ -46,9 +53,47 @@ describe("the workflows", () => {
     const { on, jobs } = workflow("release");
     expect(on).toEqual({ push: { tags: ["v*"] } });
     expect(runs("release", "build")).toContain("bun scripts/release.ts");
-    expect(runs("release", "build")).toContain('"$GITHUB_REF_NAME"');
-    expect([jobs["smoke"]?.needs, jobs["publish"]?.needs]).toEqual(["build", "smoke"]);
+    expect(runs("release", "test")).toContain('"$GITHUB_REF_NAME"');
+    expect(["compare", "smoke", "publish"].map((name) => jobs[name]?.needs)).toEqual([
+      "build",
+      "compare",
+      ["test", "smoke"],
+    ]);
     expect(runs("release", "publish")).toContain("--notes-file NOTES.md release/*");
-    expect(Object.entries(jobs).flatMap(([name, { permissions }]) => (permissions ? [name] : []))).toEqual(["publish"]);
+    expect(runs("release", "publish")).toContain("--prerelease");
+  });
+
+  test("a release is built twice and compared before anything else happens to it", () => {
+    expect(workflow("release").jobs["build"]?.strategy).toEqual({ matrix: { machine: ["one", "two"] } });
+    expect(runs("release", "compare")).toContain("diff --recursive");
+  });
+
+  test.each(["ci", "release"])("%s pins every action by commit, and says which version that is", (name) => {
+    const lines = readFileSync(join(ROOT, `.github/workflows/${name}.yml`), "utf8").split("\n");
+    const uses = lines.filter((line) => /\buses:/.test(line));
+    expect(uses.filter((line) => !/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+(\.\d+)*$/.test(line))).toEqual([]);
+  });
+
+  test("only what publishes may write, and only what it writes", () => {
+    const { jobs, permissions } = workflow("release");
+    expect(permissions).toEqual({});
+    const writing = Object.entries(jobs).map(([name, job]) => [
+      name,
+      Object.entries(job.permissions ?? {}).flatMap(([scope, level]) => (level === "write" ? [scope] : [])),
+    ]);
+    expect(Object.fromEntries(writing)).toEqual({
+      test: [],
+      build: [],
+      compare: [],
+      smoke: [],
+      publish: ["contents", "id-token", "attestations"],
+      distribute: ["id-token"],
+    });
+  });
+
+  test.each(["ci", "release"])("a checkout of %s does not leave its token to what runs after it", (name) => {
+    const steps = Object.values(workflow(name).jobs).flatMap((job) => job.steps);
+    const checkouts = steps.filter(({ uses = "" }) => uses.startsWith("actions/checkout@"));
+    expect(checkouts.filter((step) => step.with?.["persist-credentials"] !== false)).toEqual([]);
   });
 });

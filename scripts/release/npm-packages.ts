@@ -1,0 +1,108 @@
+/** npm packages: `buddy` with a launcher, and one package a platform with the binary, of which npm installs the fitting one. */
+import { type BuildTarget, TARGETS } from "../build.ts";
+import { file, gzip, tar } from "./archives.ts";
+import type { PackageContents, PackageFacts } from "./linux-packages.ts";
+
+/** File name of the tarball → bytes: what `npm publish FILE` takes. */
+export function platformPackage(
+  target: BuildTarget,
+  { binary, license, notices }: PackageContents,
+  { version, homepage, mtime }: PackageFacts,
+): readonly [name: string, bytes: Buffer] {
+  const [os, cpu, libc] = target.split("-");
+  const manifest = {
+    name: `buddy-${target}`,
+    version,
+    description: `The binary of buddy for ${target}`,
+    license: "MIT",
+    homepage,
+    os: [os],
+    cpu: [cpu],
+    ...(os === "linux" && { libc: [libc ?? "glibc"] }),
+    files: ["bin/buddy", "THIRD-PARTY-NOTICES"],
+  };
+  return [
+    `npm-buddy-${target}-${version}.tgz`,
+    tarball(mtime, [
+      file("package/package.json", json(manifest)),
+      file("package/LICENSE", license),
+      file("package/THIRD-PARTY-NOTICES", notices),
+      file("package/bin/buddy", binary, 0o755),
+    ]),
+  ];
+}
+
+export function mainPackage(
+  { man, license, completions }: Omit<PackageContents, "binary">,
+  { version, homepage, mtime }: PackageFacts,
+  readme: string,
+): readonly [name: string, bytes: Buffer] {
+  const manifest = {
+    name: "buddy",
+    version,
+    description: "A terminal agent for people who run machines",
+    license: "MIT",
+    homepage,
+    bin: { buddy: "bin/buddy.cjs" },
+    man: ["man/buddy.1"],
+    engines: { node: ">=18" },
+    // Of these npm installs the one whose os, cpu and libc fit.
+    optionalDependencies: Object.fromEntries(Object.keys(TARGETS).map((target) => [`buddy-${target}`, version])),
+  };
+  return [
+    `npm-buddy-${version}.tgz`,
+    tarball(mtime, [
+      file("package/package.json", json(manifest)),
+      file("package/README.md", readme),
+      file("package/LICENSE", license),
+      file("package/man/buddy.1", man),
+      ...Object.entries(completions).map(([shell, text]) => file(`package/completions/buddy.${shell}`, text)),
+      file("package/bin/buddy.cjs", LAUNCHER, 0o755),
+    ]),
+  ];
+}
+
+/** Works with --ignore-scripts, too. Where Node can replace itself it does; elsewhere it waits, and passes signals on. */
+const LAUNCHER = `#!/usr/bin/env node
+"use strict";
+const targets = [process.platform + "-" + process.arch];
+if (process.platform === "linux") targets.push(targets[0] + "-musl");
+const found = targets.map((target) => {
+  try {
+    return require.resolve("buddy-" + target + "/bin/buddy");
+  } catch {
+    return undefined;
+  }
+}).find((path) => path !== undefined);
+if (found === undefined) {
+  console.error("buddy: the package for " + targets[0] + " is not installed");
+  console.error("  install again without --omit=optional (--no-optional); builds exist for Linux and macOS on x64 and arm64");
+  process.exit(1);
+}
+const args = process.argv.slice(2);
+const noWarning = process.emitWarning;
+process.emitWarning = () => {};
+try {
+  if (typeof process.execve === "function") process.execve(found, [found, ...args], process.env);
+} catch {}
+process.emitWarning = noWarning;
+const child = require("node:child_process").spawn(found, args, { stdio: "inherit" });
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+child.on("error", (error) => {
+  console.error("buddy: " + found + " cannot be started: " + error.message);
+  process.exit(1);
+});
+child.on("exit", (code, signal) => {
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.removeAllListeners(name);
+  if (signal !== null) process.kill(process.pid, signal);
+  else process.exit(code ?? 1);
+});
+`;
+
+function tarball(mtime: number, files: Parameters<typeof tar>[0]): Buffer {
+  return gzip(tar(files, mtime));
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
