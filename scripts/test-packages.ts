@@ -27,6 +27,7 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "setfacl", apt: "acl" },
   { program: "chattr", apt: "e2fsprogs" },
   { program: "sudo", apt: "sudo" },
+  { program: "ansible-inventory", apt: "ansible-core" },
   { program: "nginx", apt: "nginx-light" },
   { program: "ps", apt: "procps" },
   { program: "gawk", apt: "gawk", brew: "gawk" },

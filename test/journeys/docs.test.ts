@@ -45,7 +45,13 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 const DEVELOPMENT = /^(?:npx --yes bun@\S+ |npm |bun |\.\/dist\/buddy\b)/;
 
 /** Words in capitals that stand for a value. */
-const PLACEHOLDERS: Readonly<Record<string, string>> = { ID: "7b2f", PROFILE: "demo", VALUE: "uptime", CMD: "uptime" };
+const PLACEHOLDERS: Readonly<Record<string, string>> = {
+  ID: "7b2f",
+  PROFILE: "demo",
+  VALUE: "uptime",
+  CMD: "uptime",
+  WHAT: "prod",
+};
 
 /** The changelog tells of the past, too. */
 const MANUALS = PAGES.filter((name) => name !== "CHANGELOG.md");
@@ -73,7 +79,8 @@ needed.describe("every command of the documentation", () => {
     async (line) => {
       await using place = world.place({ configured: !/^buddy (?:init|login|logout)\b/.test(line) });
       if (line === "buddy login --check") await place.run("buddy login");
-      if (/^buddy(?: --(?:ssh|container) \S+)*(?: resume\b.*| "[^"]*")?$/.test(line)) await openAndLeave(place, line);
+      if (/^buddy(?: --(?:ssh|container|on) \S+)*(?: resume\b.*| "[^"]*")?$/.test(line))
+        await openAndLeave(place, line);
       else {
         const shell = /completion (zsh|fish)/.exec(line)?.[1];
         const { code, output } = await place.run(

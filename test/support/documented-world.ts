@@ -34,6 +34,15 @@ const MODEL: Playbook = {
   },
 };
 
+const TARGETS = `[targets.web]
+ssh = ["web1"]
+[targets.pg]
+ssh = "web1"
+container = "api"
+[targets.prod]
+include = ["web", "pg"]
+`;
+
 /** The session of the documentation is a real one, filed under an id that starts as it is written there. */
 const SESSION = "7b2f-0c51-9d3e-4a10";
 
@@ -52,7 +61,7 @@ export async function documentedWorld(): Promise<World> {
   const podman = renamed("api", container.name, find("podman", container.env["PATH"]));
   for (const directory of [bin, server.remoteBin]) program(join(directory, "podman"), podman);
   program(join(bin, "journalctl"), `echo 'Jan 05 10:00:00 web1 nginx[812]: bind() to 0.0.0.0:80 failed'`);
-  const config = `[agent]\nmodel = "lab"\n[models.lab]\napi_base_url = "${model.url}"\nmodel = "scripted"\napi_key = "k"\ncontext_limit = 100000\n[[model_rules]]\nexact = "scripted"\nprice_in = 1\nprice_out = 1\n`;
+  const config = `[agent]\nmodel = "lab"\n[models.lab]\napi_base_url = "${model.url}"\nmodel = "scripted"\napi_key = "k"\ncontext_limit = 100000\n[[model_rules]]\nexact = "scripted"\nprice_in = 1\nprice_out = 1\n${TARGETS}`;
   const stored = await storedSession(config);
   return {
     place({ configured = true } = {}) {

@@ -134,6 +134,7 @@ const TRIES = {
   strace: async () => works(["strace", "-o", "/dev/null", "true"]),
   acl: async () => works(["getfacl", "--version"]),
   nginx: async () => works(["nginx", "-v"]),
+  ansible: async () => works(["ansible-inventory", "--version"]),
   sudo: async () => works(["sudo", "-n", "true"]),
 } satisfies Record<string, () => Promise<string | undefined>>;
 

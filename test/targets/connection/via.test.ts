@@ -77,7 +77,9 @@ test.each([
 });
 
 test("a directory that is not there is an error, wherever the path ends", async () => {
-  expect(openTransport(options([via("env")], { cwd: "/no/such/directory" }))).rejects.toThrow("/no/such/directory");
+  await expect(openTransport(options([via("env")], { cwd: "/no/such/directory" }))).rejects.toThrow(
+    "/no/such/directory",
+  );
 });
 
 test("a client that ends is started again, and what ran is not run twice", async () => {
@@ -102,7 +104,7 @@ test("a pod that was replaced is not worked in", async () => {
   expect(transport.facts.host).toBe("pod-1");
   writeFileSync(host, "pod-2");
   await Bun.$`xargs kill -9 <${pids}`.quiet().nothrow();
-  expect(transport.run("true")).rejects.toBeInstanceOf(MachineChanged);
+  await expect(transport.run("true")).rejects.toBeInstanceOf(MachineChanged);
 });
 
 test("a deployment of several pods: a client that reaches another one than the first runs nothing there", async () => {
