@@ -69,6 +69,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "summarise a file written with --trace",
     load: async () => widen((await import("./commands/trace/command.ts")).command),
   },
+  update: {
+    summary: "install the newest version, or go back to the last one",
+    load: async () => widen((await import("./commands/update/command.ts")).command),
+  },
   completion: {
     summary: "print a completion script for bash, zsh or fish",
     load: async () => widen((await import("./commands/completion/command.ts")).command),

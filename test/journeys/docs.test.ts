@@ -36,6 +36,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     "writes to a home; the build and the man page have tests of their own",
   "scp ~/.local/bin/buddy jump: && ssh -t jump ./buddy":
     "writes to a home; test/journeys/jump-host.test.ts does the same",
+  "buddy update": "replaces the binary; test/cli/commands/update.test.ts does that to another one",
+  "buddy update --check": "needs a release",
+  "buddy update --rollback": "needs an earlier version",
   "buddy demo --yes --no-tmux": "writes to /tmp; test/journeys/demo.test.ts runs it and cleans up",
   "tmux -L buddy attach -t buddy-3f9a17c20b5e":
     "the name of one machine's session; test/journeys/demo.test.ts attaches",

@@ -1,0 +1,62 @@
+/** `buddy update`: replaces this binary by the newest release, checked as install.sh checks it. */
+import { BuddyError, EXIT } from "../../../lib/errors.ts";
+import { print } from "../../../lib/output.ts";
+import { isTerminal, stderrLine } from "../../../lib/terminal.ts";
+import { VERSION } from "../../../lib/version.ts";
+import { defineCommand } from "../../command.ts";
+import { watchSignals } from "../../signals.ts";
+
+export const command = defineCommand({
+  name: "update",
+  args: {
+    version: { type: "positional", required: false, description: "this version instead of the newest" },
+    check: { type: "boolean", description: "only say whether there is a newer version" },
+    rollback: { type: "boolean", description: "go back to the version before the last update" },
+    json: { type: "boolean", description: "with --check: as JSON" },
+  },
+  examples: [
+    ["buddy update --check", "is there a newer one?"],
+    ["buddy update", "install it; the old binary is kept"],
+    ["buddy update --rollback", "go back to the old one"],
+  ],
+  notes:
+    "Checksum and version are checked before anything is replaced, in one step. Where a\n" +
+    "package manager installed buddy, use that. buddy never looks for updates by itself.\n" +
+    "BUDDY_INSTALL_BASE_URL names a mirror.",
+  async run({ args: { version, check, rollback, json }, globals }) {
+    if (check && rollback) throw new BuddyError("usage", "--check and --rollback cannot be combined");
+    if (json && !check) throw new BuddyError("usage", "--json needs --check");
+    if (rollback && version !== undefined) throw new BuddyError("usage", `too many arguments: "${version}"`);
+    const { Update, ownExecutable } = await import("./update.ts");
+    using signals = watchSignals();
+    const update = new Update({
+      executable: ownExecutable(),
+      current: VERSION,
+      env: process.env,
+      signal: signals.signal,
+      say: globals.quiet ? () => {} : stderrLine,
+      ...(isTerminal(2) && !globals.quiet ? { progress: showProgress } : {}),
+    });
+    if (rollback) {
+      stderrLine(`this is ${await update.rollback()} again`);
+      return EXIT.ok;
+    }
+    const found = await update.look(version?.replace(/^v/, ""));
+    if (check) {
+      const { newest, state } = found;
+      if (json) await print([`${JSON.stringify({ current: VERSION, newest, update: state === "newer" })}\n`]);
+      else await print([`${found.words}\n`]);
+      return EXIT.ok;
+    }
+    if (found.state === "newer" || found.state === "differs") stderrLine(await update.install(found));
+    else stderrLine(found.words);
+    return EXIT.ok;
+  },
+});
+
+/** One line that changes; the last call takes it away. */
+function showProgress(done: number, of: number | undefined): void {
+  const mb = (bytes: number) => (bytes / 1e6).toFixed(1);
+  const text = of === done ? "" : `downloading ${mb(done)}${of === undefined ? "" : ` of ${mb(of)}`} MB`;
+  void Bun.stderr.write(`\r\u001b[K${text}`);
+}

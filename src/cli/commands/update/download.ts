@@ -1,0 +1,77 @@
+/** One file of a release into memory: through the proxy, bounded, and never from https to http. */
+import { BuddyError } from "../../../lib/errors.ts";
+import { proxyFor } from "../../../lib/proxy.ts";
+
+export interface DownloadOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  readonly most: number;
+  readonly progress?: ((done: number, of: number | undefined) => void) | undefined;
+}
+
+const MOST_REDIRECTS = 8;
+const SILENT_MS = 60_000;
+
+export async function download(address: string, { env, signal, most, progress }: DownloadOptions): Promise<Uint8Array> {
+  const silent = new AbortController();
+  let timer = setTimeout(() => silent.abort(), SILENT_MS);
+  const alive = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silent.abort(), SILENT_MS);
+  };
+  const fail = (why: string, cause?: unknown) =>
+    new BuddyError("tool", `cannot download ${address}: ${why}`, {
+      hint: "Check the network, the proxy (HTTPS_PROXY) and the address.",
+      cause,
+    });
+  try {
+    const response = await follow(address, env, AbortSignal.any([signal, silent.signal]));
+    if (!response.ok) throw fail(`the server answers ${response.status}`);
+    const length = Number(response.headers.get("content-length"));
+    const of = length > 0 ? length : undefined;
+    const pieces: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const piece of response.body ?? []) {
+      alive();
+      bytes += piece.byteLength;
+      if (bytes > most) throw fail(`it is larger than ${most >> 20} MB`);
+      pieces.push(piece);
+      progress?.(bytes, of);
+    }
+    if (of !== undefined && bytes < of) throw fail("the connection ended early");
+    return new Uint8Array(await new Blob(pieces as Uint8Array<ArrayBuffer>[]).arrayBuffer());
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof BuddyError) throw error;
+    throw fail(silent.signal.aborted ? `no answer for ${SILENT_MS / 1000} s` : wordsOf(error), error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof Redirected) return error.message;
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code ?? message;
+}
+
+class Redirected extends Error {}
+
+async function follow(address: string, env: DownloadOptions["env"], signal: AbortSignal): Promise<Response> {
+  let url = new URL(address);
+  for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
+    const response = await fetch(url, {
+      signal,
+      redirect: "manual",
+      proxy: proxyFor(url, env) ?? false,
+      headers: { "user-agent": "buddy" },
+    } as BunFetchRequestInit);
+    const location = response.headers.get("location");
+    if (response.status < 300 || response.status >= 400 || location === null) return response;
+    const next = new URL(location, url);
+    if (url.protocol === "https:" && next.protocol !== "https:")
+      throw new Redirected("the server leads from https to another protocol");
+    url = next;
+  }
+  throw new Redirected("too many redirects");
+}

@@ -1,0 +1,307 @@
+/**
+ * Finds a release, checks it and puts it in the place of a binary: the sum of the archive, the sum of the binary, the version
+ * it says of itself, then one rename. The old binary stays beside it for a rollback.
+ */
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { BuddyError } from "../../../lib/errors.ts";
+import { fileError } from "../../../lib/files.ts";
+import { printable } from "../../../lib/text.ts";
+import { askProgram } from "../../../lib/start-child.ts";
+import { download } from "./download.ts";
+import { packageOwner } from "./package-owner.ts";
+
+/** Set in the binaries of a release (scripts/build.ts). */
+declare const BUDDY_RELEASES: string | undefined;
+
+export interface UpdateOptions {
+  /** The file to replace. */
+  readonly executable: string;
+  readonly current: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  readonly say: (line: string) => void;
+  readonly progress?: (done: number, of: number | undefined) => void;
+}
+
+export interface FoundRelease {
+  readonly state: "newest" | "newer" | "older" | "differs";
+  readonly newest: string;
+  readonly words: string;
+  readonly base: string;
+  /** Name of the archive without its ending. */
+  readonly archive: string;
+  readonly sums: ReadonlyMap<string, string>;
+  /** Of the binary itself. */
+  readonly expected: string;
+}
+
+/** The running binary; refuses where there is none to replace. */
+export function ownExecutable(): string {
+  if (Bun.main.startsWith("/$bunfs/")) return realpathSync(process.execPath);
+  throw new BuddyError("usage", "this buddy runs from source", { hint: "update the checkout instead: git pull" });
+}
+
+export class Update {
+  readonly #options: UpdateOptions;
+
+  constructor(options: UpdateOptions) {
+    this.#options = options;
+  }
+
+  /** Refuses first where a package manager owns the file: there the answer would help no one. */
+  async look(version?: string): Promise<FoundRelease> {
+    const { executable, current } = this.#options;
+    const owner = packageOwner(executable);
+    if (owner !== undefined)
+      throw new BuddyError("usage", `${executable} belongs to ${owner.manager}`, {
+        hint: `Update it there: ${owner.how}`,
+      });
+    const { base, sums } = await this.#sums(version);
+    const target = buildTarget();
+    const expected = sums.get(`buddy-${target}`);
+    const archive = [...sums.keys()]
+      .map((name) => /^(buddy-(.+?)-(?:linux|darwin)-.+)\.tar\.zst$/.exec(name))
+      .find((match) => match?.[1]?.endsWith(`-${target}`));
+    const [, name, newest] = archive ?? [];
+    if (expected === undefined || name === undefined || newest === undefined)
+      throw new BuddyError("tool", `${base} has no build for ${target}`);
+    if (version !== undefined && newest !== version)
+      throw new BuddyError("tool", `${base} holds buddy ${newest}, not ${version}`);
+    const found = { newest, base, archive: name, sums, expected };
+    if (sha256(readFileSync(executable)) === expected)
+      return {
+        ...found,
+        state: "newest",
+        words: `buddy ${current} is ${version === undefined ? "the newest version" : "installed"}`,
+      };
+    const order = compareVersions(newest, current);
+    if (order === 0)
+      return {
+        ...found,
+        state: "differs",
+        words: `this binary is not the buddy ${newest} of the release; buddy update replaces it`,
+      };
+    if (order < 0 && version === undefined)
+      return { ...found, state: "older", words: `buddy ${current} is newer than the newest release, ${newest}` };
+    return { ...found, state: "newer", words: `buddy ${newest} is available, this is ${current}: buddy update` };
+  }
+
+  /** Returns what to say. */
+  async install({ base, archive, sums, expected, newest }: FoundRelease): Promise<string> {
+    const { executable, signal, say, progress } = this.#options;
+    const directory = dirname(executable);
+    const staged = join(directory, `.buddy-update.${process.pid}`);
+    try {
+      // Before the download: a directory that cannot be written is known now.
+      this.#write(staged, new Uint8Array());
+      const name = `${archive}.tar.zst`;
+      say(`downloading ${base}/${name}`);
+      const packed = await download(`${base}/${name}`, { env: this.#options.env, signal, most: MOST_BYTES, progress });
+      this.#verify(name, packed, sums.get(name));
+      const files = readTar(await Bun.zstdDecompress(packed), `${archive}/`);
+      const binary = files.get("buddy");
+      if (binary === undefined) throw new BuddyError("tool", `${name} holds no buddy; nothing was changed`);
+      this.#verify(`buddy in ${name}`, binary, expected);
+      this.#write(staged, binary);
+      chmodSync(staged, 0o755);
+      const said = askProgram([staged, "--version"], { timeoutMs: 30_000 });
+      if (said.code !== 0 || said.stdout.trim() !== `buddy ${newest}`)
+        throw new BuddyError("tool", `the new binary does not run on this machine; nothing was changed`, {
+          hint: printable((said.stderr || said.stdout).trim().split("\n")[0] ?? ""),
+        });
+      keepPrevious(executable, directory);
+      renameSync(staged, executable);
+      this.#updateShared(directory, files);
+      return `installed buddy ${newest} as ${executable}; buddy update --rollback goes back to ${this.#options.current}`;
+    } catch (error) {
+      throw this.#explained(error, directory);
+    } finally {
+      rmSync(staged, { force: true });
+    }
+  }
+
+  /** The version that is in place now. The two change places, so that a second rollback undoes the first. */
+  async rollback(): Promise<string> {
+    const { executable } = this.#options;
+    const directory = dirname(executable);
+    const previous = join(directory, PREVIOUS);
+    if (!existsSync(previous))
+      throw new BuddyError("usage", "there is no earlier version to go back to", {
+        hint: "buddy update keeps the one it replaces; buddy update VERSION installs another",
+      });
+    const said = askProgram([previous, "--version"], { timeoutMs: 30_000 });
+    if (said.code !== 0) throw new BuddyError("tool", `${previous} does not run; nothing was changed`);
+    try {
+      const aside = join(directory, `.buddy-update.${process.pid}`);
+      linkOrCopy(executable, aside);
+      renameSync(previous, executable);
+      renameSync(aside, previous);
+    } catch (error) {
+      throw this.#explained(error, directory);
+    }
+    return said.stdout.trim();
+  }
+
+  async #sums(version: string | undefined): Promise<{ base: string; sums: ReadonlyMap<string, string> }> {
+    const { env, signal } = this.#options;
+    const mirror = env["BUDDY_INSTALL_BASE_URL"]?.replace(/\/$/, "");
+    const releases = typeof BUDDY_RELEASES === "string" ? BUDDY_RELEASES : undefined;
+    if (!mirror && releases === undefined)
+      throw new BuddyError("usage", "this buddy was built from a checkout and knows no releases", {
+        hint: "Update the checkout and build again, or name a mirror with BUDDY_INSTALL_BASE_URL.",
+      });
+    const latest = version === undefined ? `${releases}/latest/download` : `${releases}/download/v${version}`;
+    const places = mirror ? [...(version === undefined ? [] : [`${mirror}/v${version}`]), mirror] : [latest];
+    let problem: unknown;
+    for (const base of places) {
+      try {
+        const bytes = await download(`${base}/SHA256SUMS`, { env, signal, most: 1 << 20 });
+        return { base, sums: readSums(new TextDecoder().decode(bytes)) };
+      } catch (error) {
+        if (signal.aborted) throw error;
+        problem ??= error;
+      }
+    }
+    throw problem;
+  }
+
+  #verify(what: string, bytes: Uint8Array, expected: string | undefined): void {
+    const got = sha256(bytes);
+    if (got === expected) return;
+    throw new BuddyError("tool", `the checksum of ${what} is wrong; nothing was changed`, {
+      hint: `expected ${expected ?? "one in SHA256SUMS"}\ngot      ${got}\nThe download was cut off or changed on its way; try again.`,
+    });
+  }
+
+  #write(path: string, bytes: Uint8Array): void {
+    writeFileSync(path, bytes, { mode: 0o700 });
+  }
+
+  /** Man page and completions that install.sh put beside the binary; where they are not, none are made. */
+  #updateShared(directory: string, files: ReadonlyMap<string, Uint8Array>): void {
+    const { env, say } = this.#options;
+    const shares = [
+      join(dirname(directory), "share"),
+      env["XDG_DATA_HOME"],
+      env["HOME"] && join(env["HOME"], ".local/share"),
+    ];
+    for (const [from, to] of SHARED) {
+      const data = files.get(from);
+      const path = shares.map((share) => (share ? join(share, to) : "")).find((one) => one !== "" && existsSync(one));
+      if (data === undefined || path === undefined) continue;
+      try {
+        writeFileSync(path, data);
+      } catch (error) {
+        say(`could not write ${path}: ${fileError(error)}`);
+      }
+    }
+  }
+
+  #explained(error: unknown, directory: string): unknown {
+    const { signal } = this.#options;
+    if (signal.aborted) return signal.reason;
+    if (error instanceof BuddyError || !(error as NodeJS.ErrnoException).code) return error;
+    return new BuddyError("tool", `cannot write to ${directory}: ${fileError(error)}; nothing was changed`, {
+      hint: "Run it as the user who installed buddy, for example with sudo.",
+      cause: error,
+    });
+  }
+}
+
+const PREVIOUS = ".buddy-previous";
+const MOST_BYTES = 512 * 1024 * 1024;
+
+/** As in install.sh. */
+const SHARED: readonly (readonly [from: string, to: string])[] = [
+  ["buddy.1", "man/man1/buddy.1"],
+  ["completions/buddy.bash", "bash-completion/completions/buddy"],
+  ["completions/_buddy", "zsh/site-functions/_buddy"],
+  ["completions/buddy.fish", "fish/vendor_completions.d/buddy.fish"],
+];
+
+/** The file itself stays where it is: a rename over it comes later. */
+function keepPrevious(executable: string, directory: string): void {
+  const aside = join(directory, `.buddy-update-old.${process.pid}`);
+  try {
+    linkOrCopy(executable, aside);
+    renameSync(aside, join(directory, PREVIOUS));
+  } finally {
+    rmSync(aside, { force: true });
+  }
+}
+
+function linkOrCopy(from: string, to: string): void {
+  rmSync(to, { force: true });
+  try {
+    linkSync(from, to);
+  } catch {
+    // Some file systems have no links.
+    copyFileSync(from, to);
+  }
+}
+
+function readSums(text: string): ReadonlyMap<string, string> {
+  const lines = [...text.matchAll(/^([0-9a-f]{64}) [ *](\S+)$/gm)];
+  return new Map(lines.map(([, sum = "", name = ""]) => [name, sum]));
+}
+
+/** Regular files of a ustar archive below `prefix`, by their names without it. */
+export function readTar(bytes: Uint8Array, prefix: string): ReadonlyMap<string, Uint8Array> {
+  const files = new Map<string, Uint8Array>();
+  const text = (from: number, length: number) =>
+    new TextDecoder().decode(bytes.subarray(from, from + length)).replace(/\0.*$/s, "");
+  for (let at = 0; at + 512 <= bytes.length && bytes[at] !== 0;) {
+    const size = Number.parseInt(text(at + 124, 12), 8);
+    const name = [text(at + 345, 155), text(at, 100)].filter(Boolean).join("/");
+    const type = text(at + 156, 1);
+    if (!Number.isInteger(size) || at + 512 + size > bytes.length)
+      throw new BuddyError("tool", "the archive is damaged");
+    if ((type === "0" || type === "") && name.startsWith(prefix))
+      files.set(name.slice(prefix.length), bytes.subarray(at + 512, at + 512 + size));
+    at += 512 + Math.ceil(size / 512) * 512;
+  }
+  return files;
+}
+
+/** By the loader on disk, as install.sh does. */
+function buildTarget(): string {
+  const name = `${process.platform}-${process.arch}`;
+  if (process.platform !== "linux") return name;
+  const has = (directory: string, pattern: RegExp) =>
+    existsSync(directory) && readdirSync(directory).some((file) => pattern.test(file));
+  const glibc = ["/lib", "/lib64"].some((directory) => has(directory, /^ld-linux-.*\.so\./));
+  return !glibc && has("/lib", /^ld-musl-.*\.so\.1$/) ? `${name}-musl` : name;
+}
+
+/** Positive when `a` is newer; a candidate (1.0.0-rc.1) comes before its release. */
+export function compareVersions(a: string, b: string): number {
+  const parts = (version: string) => {
+    const [numbers = "", candidate] = version.split("-");
+    return { numbers: numbers.split(".").map(Number), candidate };
+  };
+  const [one, other] = [parts(a), parts(b)];
+  for (let i = 0; i < 3; i++) {
+    const difference = (one.numbers[i] ?? 0) - (other.numbers[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  if (one.candidate === other.candidate) return 0;
+  if (one.candidate === undefined) return 1;
+  if (other.candidate === undefined) return -1;
+  return one.candidate.localeCompare(other.candidate, "en", { numeric: true });
+}
+
+function sha256(bytes: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+}

@@ -1,0 +1,248 @@
+/** `buddy update` on a small program in the place of the binary, with a real server for its releases. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { hostTarget } from "../../../scripts/build.ts";
+import { archives, contents } from "../../../scripts/release.ts";
+import { packageOwner } from "../../../src/cli/commands/update/package-owner.ts";
+import { compareVersions, Update, type UpdateOptions } from "../../../src/cli/commands/update/update.ts";
+import { buddyBinary } from "../../support/buddy.ts";
+import { needs } from "../../support/needs.ts";
+import { runHere } from "../../support/stdout.ts";
+
+const program = (version: string) => Buffer.from(`#!/bin/sh\necho "buddy ${version}"\n`);
+const PARTS = contents(new Uint8Array());
+const target = hostTarget();
+
+let files: Map<string, Uint8Array>;
+let redirect: ((path: string) => string | undefined) | undefined;
+let server: ReturnType<typeof Bun.serve>;
+beforeAll(() => {
+  server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      const path = new URL(request.url).pathname.slice(1);
+      const to = redirect?.(path);
+      if (to !== undefined) return Response.redirect(to);
+      const bytes = files.get(path);
+      return bytes === undefined ? new Response("", { status: 404 }) : new Response(bytes as Uint8Array<ArrayBuffer>);
+    },
+  });
+});
+afterAll(() => server.stop(true));
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "buddy-update-"));
+  mkdirSync(join(home, "bin"));
+  redirect = undefined;
+  put("1.0.0");
+  release("1.1.0");
+});
+afterEach(() => {
+  chmodSync(join(home, "bin"), 0o755);
+  rmSync(home, { recursive: true, force: true });
+});
+
+const executable = () => join(home, "bin/buddy");
+
+function put(version: string): void {
+  writeFileSync(executable(), program(version), { mode: 0o755 });
+}
+
+function release(version: string, binary = program(version)): void {
+  const facts = { version, homepage: "https://example.com", mtime: 0 };
+  files = new Map<string, Uint8Array>([
+    [`buddy-${target}`, binary],
+    ...archives(target, { ...PARTS, binary }, facts, { gzip: 1, zstd: 1 }),
+  ]);
+  seal();
+}
+
+function seal(): void {
+  const sum = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+  files.delete("SHA256SUMS");
+  files.set("SHA256SUMS", Buffer.from([...files].map(([name, data]) => `${sum(data)}  ${name}\n`).join("")));
+}
+
+function update(options: Partial<UpdateOptions> = {}): Update {
+  return new Update({
+    executable: executable(),
+    current: "1.0.0",
+    env: { BUDDY_INSTALL_BASE_URL: `http://127.0.0.1:${server.port}`, HOME: home },
+    signal: new AbortController().signal,
+    say: () => {},
+    ...options,
+  });
+}
+
+const inPlace = () => readFileSync(executable(), "utf8");
+const leftovers = () => readdirSync(join(home, "bin")).filter((name) => !["buddy", ".buddy-previous"].includes(name));
+
+describe("buddy update", () => {
+  test("replaces the binary by the newest, keeps the old one, and goes back", async () => {
+    const found = await update().look();
+    expect(found).toMatchObject({ state: "newer", newest: "1.1.0" });
+    await update().install(found);
+    expect(inPlace()).toContain("1.1.0");
+    expect(readFileSync(join(home, "bin/.buddy-previous"), "utf8")).toContain("1.0.0");
+    expect(await update().rollback()).toBe("buddy 1.0.0");
+    expect(inPlace()).toContain("1.0.0");
+    expect(await update().rollback()).toBe("buddy 1.1.0");
+    expect(leftovers()).toEqual([]);
+  });
+
+  test("says what is newest, older, the same version of another build", async () => {
+    release("1.0.0");
+    expect(await update().look()).toMatchObject({ state: "newest" });
+    release("0.9.0");
+    expect(await update().look()).toMatchObject({ state: "older" });
+    release("1.0.0", Buffer.from('#!/bin/sh\n# another build\necho "buddy 1.0.0"\n'));
+    expect(await update().look()).toMatchObject({ state: "differs" });
+  });
+
+  test("installs an older version when it is asked for, from its directory of the mirror", async () => {
+    release("0.9.0");
+    files = new Map([...files].map(([name, data]) => [`v0.9.0/${name}`, data]));
+    const found = await update().look("0.9.0");
+    expect(found.base).toEndWith("/v0.9.0");
+    await update().install(found);
+    expect(inPlace()).toContain("0.9.0");
+    await expect(update().look("7.7.7")).rejects.toThrow("404");
+  });
+
+  test("a mirror that holds another version than asked is refused", async () => {
+    await expect(update().look("9.9.9")).rejects.toThrow("holds buddy 1.1.0, not 9.9.9");
+  });
+
+  test.each([
+    ["the archive was changed on its way", () => files.set(zst(), program("6.6.6"))],
+    [
+      "the binary in the archive is not the one that the sums name",
+      () => {
+        const honest = files.get(`buddy-${target}`) as Uint8Array;
+        release("1.1.0", program("6.6.6"));
+        files.set(`buddy-${target}`, honest);
+        seal();
+      },
+    ],
+    ["the new binary says another version", () => release("1.1.0", program("6.6.6"))],
+    ["the new binary does not run", () => release("1.1.0", Buffer.from("#!/bin/sh\nexit 3\n"))],
+  ])("%s: nothing changes", async (_, spoil) => {
+    spoil();
+    await expect(update().install(await update().look())).rejects.toThrow("nothing was changed");
+    expect(inPlace()).toContain("1.0.0");
+    expect(existsSync(join(home, "bin/.buddy-previous"))).toBe(false);
+    expect(leftovers()).toEqual([]);
+  });
+
+  test("brings man page and completions along where install.sh put them, and makes none", async () => {
+    mkdirSync(join(home, "share/man/man1"), { recursive: true });
+    writeFileSync(join(home, "share/man/man1/buddy.1"), "old");
+    await update().install(await update().look());
+    expect(readFileSync(join(home, "share/man/man1/buddy.1"), "utf8")).toStartWith(".TH BUDDY");
+    expect(existsSync(join(home, "share/bash-completion"))).toBe(false);
+  });
+
+  test("interrupted, it leaves nothing behind", async () => {
+    const found = await update().look();
+    const stop = new AbortController();
+    const slow = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch() {
+        stop.abort(new Error("stopped"));
+        return new Promise<Response>(() => {});
+      },
+    });
+    const base = `http://127.0.0.1:${slow.port}`;
+    await expect(update({ signal: stop.signal }).install({ ...found, base })).rejects.toThrow("stopped");
+    await slow.stop(true);
+    expect(inPlace()).toContain("1.0.0");
+    expect(leftovers()).toEqual([]);
+  });
+
+  test("redirects are followed, and a download that ends early is an error", async () => {
+    redirect = (path) => (path.startsWith("new/") ? undefined : `http://127.0.0.1:${server.port}/new/${path}`);
+    files = new Map([...files].map(([name, data]) => [`new/${name}`, data]));
+    expect(await update().look()).toMatchObject({ newest: "1.1.0" });
+    redirect = (path) => `http://127.0.0.1:${server.port}/again/${path}`;
+    await expect(update().look()).rejects.toThrow("too many redirects");
+  });
+
+  test("without an earlier version there is nothing to go back to", async () => {
+    await expect(update().rollback()).rejects.toThrow("no earlier version");
+  });
+
+  test("a build from a checkout knows no releases, and one that runs from source is no file to replace", async () => {
+    await expect(update({ env: {} }).look()).rejects.toThrow("built from a checkout");
+    expect(await runHere("update", "--check")).toMatchObject({ code: 2 });
+    expect(await runHere("update", "--check", "--rollback")).toMatchObject({ code: 2 });
+    expect(await runHere("update", "--json")).toMatchObject({ code: 2 });
+  });
+
+  test("the compiled binary looks at a release and leaves itself alone with --check", async () => {
+    const child = Bun.spawn([await buddyBinary(), "update", "--check", "--json"], {
+      cwd: home,
+      env: { HOME: home, PATH: process.env["PATH"] ?? "", BUDDY_INSTALL_BASE_URL: `http://127.0.0.1:${server.port}` },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(JSON.parse(out)).toMatchObject({ newest: "1.1.0", update: true });
+  });
+});
+
+const zst = () => `buddy-1.1.0-${target}.tar.zst`;
+
+const user = await needs("linux");
+user.test("a directory that cannot be written is named before anything is downloaded", async () => {
+  const found = await update().look();
+  files.clear();
+  const nowhere = update({ executable: "/proc/self/buddy" });
+  await expect(nowhere.install(found)).rejects.toThrow("cannot write to /proc/self");
+});
+
+describe("what a package manager owns is its to replace", () => {
+  test.each([
+    ["/opt/homebrew/Cellar/buddy/1.0.0/bin/buddy", "Homebrew"],
+    ["/home/linuxbrew/.linuxbrew/Cellar/buddy/1.0.0/bin/buddy", "Homebrew"],
+    ["/usr/lib/node_modules/buddy/node_modules/buddy-linux-x64/bin/buddy", "npm"],
+    ["/nix/store/abc-buddy/bin/buddy", "Nix"],
+  ])("%s: %s", async (path, manager) => {
+    expect(packageOwner(path)?.manager).toBe(manager);
+    await expect(update({ executable: path }).look()).rejects.toThrow(`belongs to ${manager}`);
+  });
+
+  test("a file of one's own belongs to none", () => {
+    expect(packageOwner(executable())).toBeUndefined();
+  });
+});
+
+const debian = await needs("linux", "dpkg");
+debian.test("a file of dpkg is found in its database", () => {
+  const known = Bun.spawnSync(["dpkg", "-S", "/usr/bin/dpkg"]).exitCode === 0;
+  expect(packageOwner("/usr/bin/dpkg")?.manager).toBe(known ? "dpkg" : undefined);
+});
+
+test.each([
+  ["1.2.0", "1.1.9", 1],
+  ["1.10.0", "1.9.0", 1],
+  ["1.0.0-rc.1", "1.0.0", -1],
+  ["1.0.0-rc.10", "1.0.0-rc.9", 1],
+  ["1.0.0", "1.0.0", 0],
+])("%s against %s: %d", (a, b, sign) => {
+  expect(Math.sign(compareVersions(a, b))).toBe(sign);
+});
