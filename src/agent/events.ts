@@ -1,5 +1,6 @@
 /** Everything that happens in a run, as the REPL, `exec`, `exec --json` and the session log see it. */
 import type { AssistantMessage, UserMessage } from "../model/types.ts";
+import type { Hop } from "../targets/place.ts";
 
 /** Version of the public event format (docs/events.md). */
 export const EVENT_VERSION = 1;
@@ -50,6 +51,8 @@ export interface SessionEvent {
   readonly host?: string;
   readonly machine?: string;
   readonly attach?: string;
+  /** The machines by name and by what leads to them, from this one inwards; absent on this machine. */
+  readonly places?: readonly StoredPlace[];
   readonly resumed?: boolean;
   /** Id of the session this one is a copy of. */
   readonly forked_from?: string;
@@ -69,6 +72,11 @@ export interface MachineEvent {
   readonly attach?: string;
   /** Why it cannot be reached. */
   readonly message?: string;
+}
+
+export interface StoredPlace {
+  readonly name: string;
+  readonly path: readonly Hop[];
 }
 
 export interface TurnEvent {

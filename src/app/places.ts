@@ -1,30 +1,56 @@
 /** The machines a command line names: with --on by name, with --ssh and --container as they are written. */
 import { dirname, resolve } from "node:path";
+import type { StoredPlace } from "../agent/events.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { expandHome } from "../config/paths.ts";
 import type { TargetSettings } from "../config/schema.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { NamedTarget, PlaceSources } from "../targets/names/resolve-places.ts";
-import { type Hop, type Place, placeOf } from "../targets/place.ts";
+import { type Hop, labelOfPath, namesOfPath, pathKey, type Place, placeOf } from "../targets/place.ts";
 
 export interface ChoiceOptions {
   /** What `--on -` reads, where standard input is free for it. */
   readonly stdin?: (() => Promise<string>) | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Where a resumed session worked: for a command line that names no machine. */
+  readonly stored?: readonly StoredPlace[] | undefined;
 }
 
 /** At least one. Without --on this costs nothing, unless targets are configured: then their names count for rules. */
 export async function chosenPlaces(
   { on, ssh, container }: Pick<GlobalOptions, "on" | "ssh" | "container">,
   loaded: LoadedConfig,
-  options: ChoiceOptions = {},
+  { stored = [], ...options }: ChoiceOptions = {},
 ): Promise<readonly Place[]> {
+  if (stored.length > 0 && (on ?? ssh ?? container) === undefined) return storedPlaces(stored, loaded);
   const hasTargets = Object.keys(loaded.config.targets).length > 0;
   if (on === undefined && !hasTargets) return [placeOf({ ssh, container })];
   const { resolvePlaces, withKnownNames } = await import("../targets/names/resolve-places.ts");
   const sources = { ...placeSources(loaded), ...options };
   return on === undefined ? [await withKnownNames(placeOf({ ssh, container }), sources)] : resolvePlaces(on, sources);
+}
+
+/**
+ * A session continues where it worked, whatever its name means by now. A command is run only when the configuration
+ * still has it.
+ */
+async function storedPlaces(stored: readonly StoredPlace[], loaded: LoadedConfig): Promise<Place[]> {
+  const { resolvePlaces, withKnownNames } = await import("../targets/names/resolve-places.ts");
+  const sources = placeSources(loaded);
+  return Promise.all(
+    stored.map(async ({ name, path }) => {
+      const now = await resolvePlaces(name, sources).catch(() => []);
+      const same = now.find((place) => pathKey(place.path) === pathKey(path));
+      if (same !== undefined) return { ...same, name };
+      if (path.some(({ kind }) => kind === "via")) {
+        throw new BuddyError("usage", `this session worked on ${name}, which is no longer configured as it was`, {
+          hint: `It was: ${labelOfPath(path)}\nName the machine to continue on with --on NAME, or --on local.`,
+        });
+      }
+      return withKnownNames({ name, path, names: [...new Set([name, ...namesOfPath(path)])] }, sources);
+    }),
+  );
 }
 
 /** For what can work on one machine only. */

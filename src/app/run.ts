@@ -79,7 +79,7 @@ export async function composeRun(options: RunOptions): Promise<Run> {
   const resumed =
     options.resume === undefined ? undefined : await sessions.resume(options.resume, options.fork === true);
   const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);
-  const place = await chosenPlace(globals, loaded, { stdin: options.stdin });
+  const place = await chosenPlace(globals, loaded, { stdin: options.stdin, stored: resumed?.replay.places });
   const chosen =
     options.client === undefined
       ? await clientFor(loaded, options.globals, resumed)
@@ -324,7 +324,9 @@ export class Run implements AsyncDisposable {
   #describe() {
     const identity = this.target.opened?.identity;
     const cwd = this.target.facts().cwd ?? "";
-    const resume = this.#resumed ? { resumed: true } : {};
+    const { name, path } = this.place;
+    const places = isLocal(this.place) ? {} : { places: [{ name, path }] };
+    const resume = { ...places, ...(this.#resumed ? { resumed: true } : {}) };
     if (identity === undefined) return { buddy: VERSION, cwd, ...resume };
     const { user, host, machine, attach } = identity;
     return { buddy: VERSION, cwd, user, host, machine, ...(attach === undefined ? {} : { attach }), ...resume };

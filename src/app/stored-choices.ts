@@ -8,8 +8,10 @@ import type { Replay } from "../session/replay.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 
 /** The target of the session, unless the command line names one. */
-export function withStoredTarget(globals: GlobalOptions, { target, cwd }: Replay): GlobalOptions {
+export function withStoredTarget(globals: GlobalOptions, { target, cwd, places }: Replay): GlobalOptions {
   if (globals.ssh !== undefined || globals.container !== undefined || globals.on !== undefined) return globals;
+  if (places.length > 0)
+    return globals.cd === undefined && cwd !== "" && places.length === 1 ? { ...globals, cd: cwd } : globals;
   const { ssh, container } = readLabel(target);
   if (ssh === undefined && container === undefined) return globals;
   return {

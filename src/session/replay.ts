@@ -1,5 +1,5 @@
 /** Rebuilds the state of a session from its events: the messages as the model saw them, and where and how it ran. */
-import { type AgentEvent, summaryMessage } from "../agent/events.ts";
+import { type AgentEvent, type StoredPlace, summaryMessage } from "../agent/events.ts";
 import type { AssistantMessage, Message } from "../model/types.ts";
 
 export class Replay {
@@ -8,6 +8,8 @@ export class Replay {
   model = "";
   target = "";
   cwd = "";
+  /** Empty for this machine, and in logs of older versions. */
+  places: readonly StoredPlace[] = [];
   host = "";
   machine = "";
   firstPrompt = "";
@@ -25,6 +27,7 @@ export class Replay {
         this.model = event.model;
         this.target = event.target;
         this.cwd = event.cwd;
+        this.places = event.places ?? [];
         this.host = event.host ?? this.host;
         this.machine = event.machine ?? this.machine;
         break;
@@ -70,6 +73,7 @@ export class Replay {
   /** Of a foreign session: it chooses neither the machine nor the model. */
   forgetChoices(): void {
     this.profile = this.model = this.target = this.cwd = this.host = this.machine = "";
+    this.places = [];
   }
 
   #settle(): void {

@@ -1,10 +1,13 @@
 /** What a stored session brings along, and what the command line keeps. */
 import { expect, test } from "bun:test";
+import { chosenPlaces } from "../../src/app/places.ts";
 import { samePlace, storedModel, withStoredTarget } from "../../src/app/stored-choices.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import type { Replay } from "../../src/session/replay.ts";
 import { Here } from "../support/in-process.ts";
 
-const stored = (fields: Partial<Replay>) => ({ target: "local", cwd: "", profile: "", model: "", ...fields }) as Replay;
+const stored = (fields: Partial<Replay>) =>
+  ({ target: "local", cwd: "", places: [], profile: "", model: "", ...fields }) as Replay;
 
 test("the target of the session, unless the command line names one", async () => {
   await using here = new Here();
@@ -21,6 +24,19 @@ test("the target of the session, unless the command line names one", async () =>
   expect(both).toMatchObject({ ssh: "web1", container: "api", cd: "/opt" });
   expect(withStoredTarget(here.globals({ ssh: "web2" }), stored({ target: "ssh web1" })).ssh).toBe("web2");
   expect(withStoredTarget(here.globals({ container: "x" }), stored({ target: "ssh web1" })).ssh).toBeUndefined();
+});
+
+test("a session continues where it worked, whatever its name means by now; a command only when it is still configured", async () => {
+  const box = { name: "box", path: [{ kind: "via", argv: ["env", "X=1"] }] } as const;
+  const web = { name: "web", path: [{ kind: "ssh", destination: "deploy@web1" }] } as const;
+  await using here = new Here([], { config: '[targets.box]\nvia = ["env", "X=1"]\n[targets.web]\nssh = "web2"\n' });
+  const loaded = await loadConfig({ env: process.env, cwd: here.cwd, create: false });
+  const [first, second] = await chosenPlaces({}, loaded, { stored: [box, web] });
+  expect(first).toMatchObject(box);
+  expect(second).toMatchObject({ ...web, names: expect.arrayContaining(["web", "web1"]) });
+  const other = { name: "box", path: [{ kind: "via", argv: ["env", "X=2"] }] } as const;
+  await expect(chosenPlaces({}, loaded, { stored: [other] })).rejects.toMatchObject({ code: "usage" });
+  expect(await chosenPlaces({ on: "local" }, loaded, { stored: [other] })).toHaveLength(1);
 });
 
 test("the model of the session, unless something else chose one", async () => {
