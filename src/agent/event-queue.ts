@@ -45,6 +45,7 @@ export class EventQueue {
     this.#liveBytes += event.text.length;
     const last = this.#events.at(-1);
     if (last?.type !== "tool_output" || last.call !== event.call || last.stream !== event.stream) return true;
+    if (last.machine !== event.machine) return true;
     if (last.text.length + event.text.length > MOST_JOINED) return true;
     this.#events[this.#events.length - 1] = { ...last, text: last.text + event.text };
     return false;

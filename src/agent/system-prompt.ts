@@ -32,6 +32,12 @@ export function systemPrompt({ facts, tools, operator, files, skills = "", dryRu
 }
 
 function shellSentence(facts: TargetFacts): string {
+  if (facts.machines !== undefined)
+    return (
+      "There are several machines. Tools that work on a machine run on all of them at once, or on those that `on` names; " +
+      "each machine keeps its own directory and state. Results are grouped: equal ones are shown once.\n" +
+      "Commands run in a persistent shell on each, in a tmux pane where there is tmux."
+    );
   switch (facts.tmux) {
     case true:
       return "Commands run in a tmux pane that the operator can watch and type into.";

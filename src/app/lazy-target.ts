@@ -11,7 +11,18 @@ export interface LazyTargetOptions {
   readonly onOpen: (target: Target) => void;
 }
 
-export class LazyTarget implements AsyncDisposable {
+/** What a run works on: one machine, or several. */
+export interface RunTarget extends AsyncDisposable {
+  /** Why it could not be opened, if a tool wanted it. */
+  readonly error: unknown;
+  readonly opened: Target | undefined;
+  start(): void;
+  get(): Promise<Target>;
+  facts(): TargetFacts;
+  leaveIfSilent(): Promise<void>;
+}
+
+export class LazyTarget implements RunTarget {
   readonly #options: LazyTargetOptions;
   readonly #leave = new AbortController();
   #opening: Promise<Target> | undefined;
@@ -27,7 +38,6 @@ export class LazyTarget implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Why it could not be opened, if a tool wanted it. */
   get error(): unknown {
     return this.#asked ? this.#error : undefined;
   }

@@ -278,16 +278,12 @@ async function filesBelow(run: Run, signal: AbortSignal): Promise<readonly strin
 const MOST_FILES = 20_000;
 
 function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplFacts {
-  const { agent, target } = run;
-  const { profile } = agent.client;
-  const opened = target.opened;
+  const { target } = run;
+  const { opened } = target;
+  if (run.fleet !== undefined) return { ...fleetFacts(run.fleet), ...conversationFacts(run, globals, resumed) };
   const kind = run.place.path.at(-1)?.kind ?? "local";
   const who = opened === undefined ? localWho(kind) : { user: opened.identity.user, host: opened.identity.host };
   const attach = opened?.identity.attach;
-  const last = agent.history.messages.findLast(({ role }) => role === "user")?.content ?? undefined;
-  const answer = agent.history.messages.findLast(
-    ({ role, content }) => role === "assistant" && Boolean(content?.trim()),
-  );
   return {
     target: {
       kind,
@@ -297,6 +293,18 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
       ...(attach === undefined ? {} : { attach }),
       state: opened === undefined ? (target.error === undefined ? "opening" : "failed") : "open",
     },
+    ...conversationFacts(run, globals, resumed),
+  };
+}
+
+function conversationFacts(run: Run, globals: GlobalOptions, resumed: boolean): Omit<ReplFacts, "target"> {
+  const { agent } = run;
+  const { profile } = agent.client;
+  const last = agent.history.messages.findLast(({ role }) => role === "user")?.content ?? undefined;
+  const answer = agent.history.messages.findLast(
+    ({ role, content }) => role === "assistant" && Boolean(content?.trim()),
+  );
+  return {
     profile: profile.name,
     model: profile.model,
     session: run.session(),
@@ -307,6 +315,14 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
     contextLimit: agent.contextLimit,
     dryRun: globals.dryRun,
   };
+}
+
+/** Several machines: none of them is the one that the prompt could show. */
+function fleetFacts(fleet: NonNullable<Run["fleet"]>): Pick<ReplFacts, "target"> {
+  const { label } = fleet.facts();
+  const open = fleet.machines.some(({ opened }) => opened !== undefined);
+  const failed = fleet.machines.every(({ target }) => target.error !== undefined);
+  return { target: { kind: "fleet", name: label, cwd: "", state: open ? "open" : failed ? "failed" : "opening" } };
 }
 
 /** What the prompt shows: the name given with --on, or the container or destination as written. */

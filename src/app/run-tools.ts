@@ -1,7 +1,8 @@
 /** The tools of a run, and what decides on their calls: policy, approvals and target joined. */
 import type { CallHooks } from "../agent/call-hooks.ts";
 import type { Recorder } from "../agent/call-record.ts";
-import { CallRunner } from "../agent/tool-calls.ts";
+import type { FleetParts } from "../agent/fleet/fleet-parts.ts";
+import { type CallParts, CallRunner } from "../agent/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { formatDuration } from "../lib/durations.ts";
@@ -10,7 +11,7 @@ import type { Privacy } from "../policy/privacy.ts";
 import { Registry } from "../tools/registry.ts";
 import type { Extensions } from "./extensions.ts";
 import type { WriteJudge } from "./judge-write.ts";
-import type { LazyTarget } from "./lazy-target.ts";
+import type { RunTarget } from "./lazy-target.ts";
 import type { Config } from "../config/schema.ts";
 import type { ShellRules } from "../policy/verdict.ts";
 
@@ -51,7 +52,9 @@ export function toolRegistry({ config: { tools, network }, env }: LoadedConfig, 
 export interface CallRunnerParts {
   readonly loaded: LoadedConfig;
   readonly registry: Registry;
-  readonly target: LazyTarget;
+  readonly target: RunTarget;
+  /** Where the run has several machines. */
+  readonly fleet?: FleetParts | undefined;
   readonly approvals: Approvals;
   readonly privacy: Privacy;
   readonly recorder: Recorder;
@@ -67,7 +70,6 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
   const { loaded, registry, target, approvals, privacy, recorder, hooks, dryRun, local, changes } = parts;
   const { config } = loaded;
   const { fetch_confirm: fetch } = config.tools;
-  let judgeWrite: WriteJudge | undefined;
   return new CallRunner({
     registry,
     facts: () => target.facts(),
@@ -75,6 +77,36 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     approvals,
     recorder,
     hooks,
+    fleet: parts.fleet,
+    ...machineParts({ loaded, target, local }),
+    confirm: {
+      shell: config.tools.shell_confirm,
+      fetch: fetch === "new-domain" ? fetch : fetch ? "always" : "never",
+    },
+    privacy,
+    maskOutput: config.privacy.mask_output,
+    urlRules: { allow: config.tools.fetch_allowed_domains, deny: config.tools.fetch_blocked_domains },
+    shellRoots: config.tools.shell_roots,
+    secondLock: config.safety.second_lock,
+    dryRun,
+    around: async (call, run) => {
+      const store = await changes();
+      if (store === undefined) return run();
+      const hasSecret = (text: string) => privacy.maskKnown(text) !== text;
+      return (await import("./keep-changes.ts")).keepChanges({ store, hasSecret }, call, run);
+    },
+  });
+}
+
+/** What decides on calls for one machine. */
+export function machineParts({
+  loaded,
+  target,
+  local,
+}: Pick<CallRunnerParts, "loaded" | "target" | "local">): Pick<CallParts, "target" | "judgeShell" | "judgeWrite"> {
+  const { config } = loaded;
+  let judgeWrite: WriteJudge | undefined;
+  return {
     target: () => target.get(),
     judgeShell: async (command, cwd) => {
       const { judgeShell } = await import("../policy/shell/judge.ts");
@@ -95,23 +127,7 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
       );
       return judgeWrite(path, asked, sudo);
     },
-    confirm: {
-      shell: config.tools.shell_confirm,
-      fetch: fetch === "new-domain" ? fetch : fetch ? "always" : "never",
-    },
-    privacy,
-    maskOutput: config.privacy.mask_output,
-    urlRules: { allow: config.tools.fetch_allowed_domains, deny: config.tools.fetch_blocked_domains },
-    shellRoots: config.tools.shell_roots,
-    secondLock: config.safety.second_lock,
-    dryRun,
-    around: async (call, run) => {
-      const store = await changes();
-      if (store === undefined) return run();
-      const hasSecret = (text: string) => privacy.maskKnown(text) !== text;
-      return (await import("./keep-changes.ts")).keepChanges({ store, hasSecret }, call, run);
-    },
-  });
+  };
 }
 
 // The settings the shell judge needs, taken from the configuration.

@@ -11,6 +11,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
 import { secretVariables } from "../config/profiles.ts";
 import type { ApproveMode } from "../lib/approve-mode.ts";
+import { BuddyError } from "../lib/errors.ts";
 import { trace, tracing } from "../lib/trace.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
@@ -22,10 +23,11 @@ import type { TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
 import { isLocal, type Place } from "../targets/place.ts";
 import { type Extensions, loadExtensions } from "./extensions.ts";
-import { LazyTarget } from "./lazy-target.ts";
+import type { FleetLimits, LazyFleet } from "./lazy-fleet.ts";
+import { LazyTarget, type RunTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
-import { chosenPlace } from "./places.ts";
+import { chosenPlaces } from "./places.ts";
 import { type RunHooks, runHooks } from "./run-hooks.ts";
 import { RunRecorder } from "./recorder.ts";
 import { RunSessions } from "./run-sessions.ts";
@@ -53,6 +55,10 @@ export interface RunOptions {
   readonly client?: ModelClient | undefined;
   /** False: nothing is written to a session log. */
   readonly record?: boolean;
+  /** --parallel, --canary, --max-fail. */
+  readonly fleet?: Partial<FleetLimits> | undefined;
+  /** The record of decisions and effects is kept, also without a session log. */
+  readonly audit?: boolean;
   /** For tests: instead of opening what the options say. */
   readonly open?: (options: TargetOptions) => ReturnType<typeof import("../targets/open.ts").openTarget>;
 }
@@ -79,7 +85,13 @@ export async function composeRun(options: RunOptions): Promise<Run> {
   const resumed =
     options.resume === undefined ? undefined : await sessions.resume(options.resume, options.fork === true);
   const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);
-  const place = await chosenPlace(globals, loaded, { stdin: options.stdin, stored: resumed?.replay.places });
+  const [place, ...others] = await chosenPlaces(globals, loaded, {
+    stdin: options.stdin,
+    stored: resumed?.replay.places,
+  });
+  if (place === undefined) throw new BuddyError("internal", "no machine was chosen");
+  const several = others.length > 0 || options.fleet?.always === true;
+  const fleet = !several ? undefined : (await import("./run-fleet.ts")).runFleet;
   const chosen =
     options.client === undefined
       ? await clientFor(loaded, options.globals, resumed)
@@ -88,10 +100,12 @@ export async function composeRun(options: RunOptions): Promise<Run> {
   if (warning !== undefined) problem(warning);
   secrets.learn(chosen.secrets);
   if (tracing()) (await import("./tracing.ts")).redactTrace(secrets.redact);
+  const places: Run["places"] = [place, ...others];
   let run: Run | undefined;
   const extensions = await loadExtensions(loaded, () => run?.place ?? place);
   for (const notice of extensions.notices) problem(notice);
-  run = new Run({ ...options, globals }, { secrets, sessions, client: chosen.client, resumed, place, extensions });
+  const parts = { secrets, sessions, client: chosen.client, resumed, places, fleet, extensions };
+  run = new Run({ ...options, globals }, parts);
   if (resumed !== undefined) run.notes.push(...chosen.note, ...run.adopt(resumed));
   return run;
 }
@@ -101,7 +115,9 @@ interface RunParts {
   readonly sessions: RunSessions;
   readonly client: ModelClient;
   readonly resumed: ResumedSession | undefined;
-  readonly place: Place;
+  readonly places: Run["places"];
+  /** Makes the target of a run that has several machines. */
+  readonly fleet: ((run: Run, options: RunOptions) => LazyFleet) | undefined;
   readonly extensions: Extensions;
 }
 
@@ -109,7 +125,9 @@ export class Run implements AsyncDisposable {
   readonly agent: Agent;
   readonly approvals: Approvals;
   readonly registry: Registry;
-  readonly target: LazyTarget;
+  readonly target: RunTarget;
+  /** Where the run has several machines: the same as `target`. */
+  readonly fleet: LazyFleet | undefined;
   readonly calls: CallRunner;
   readonly secrets: Secrets;
   /** Undefined without a limit. */
@@ -125,7 +143,8 @@ export class Run implements AsyncDisposable {
   readonly notes: string[] = [];
   /** The options in effect: those of the command line, and the target of a resumed session. */
   readonly globals: GlobalOptions;
-  readonly place: Place;
+  /** Where it works: on one machine, or several. */
+  readonly places: readonly [Place, ...Place[]];
   readonly #loaded: LoadedConfig;
   readonly #problem: (message: string) => void;
   readonly #sessions: RunSessions;
@@ -133,11 +152,12 @@ export class Run implements AsyncDisposable {
   readonly #record: boolean;
   #changes: ChangeStore | undefined;
 
-  constructor(options: RunOptions, { secrets, sessions, client, resumed, place, extensions }: RunParts) {
+  constructor(options: RunOptions, { secrets, sessions, client, resumed, places, fleet, extensions }: RunParts) {
     const { loaded, globals } = options;
     const { config } = loaded;
-    const local = isLocal(place);
-    this.place = place;
+    const [place] = places;
+    const local = places.every(isLocal);
+    this.places = places;
     this.secrets = secrets;
     this.extensions = extensions;
     this.globals = globals;
@@ -150,20 +170,23 @@ export class Run implements AsyncDisposable {
     const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
     for (const notice of notices) options.problem(notice);
     this.operatorFiles = files;
-    this.target = new LazyTarget({
-      open: options.open ?? (async (wanted) => (await import("../targets/open.ts")).openTarget(wanted)),
-      target: { ...targetOptions(loaded, globals, place), ...this.#outputs(options) },
-      onNotice: (notice) => this.#onNotice(notice),
-      onOpen: () => this.agent.introduce(),
-    });
     this.recorder = new RunRecorder({
       settings: config.audit,
-      record: options.record !== false,
+      record: options.record !== false || options.audit === true,
       stateDirectory: stateDirectory(loaded.env),
       session: () => sessions.id,
       redact: secrets.redact,
       problem: options.problem,
     });
+    this.fleet = fleet?.(this, options);
+    this.target =
+      this.fleet ??
+      new LazyTarget({
+        open: options.open ?? openTarget,
+        target: { ...targetOptions(loaded, globals, place), ...this.outputs(options) },
+        onNotice: (notice) => this.onNotice(notice),
+        onOpen: () => this.agent.introduce(),
+      });
     this.hooks = runHooks({
       loaded,
       session: () => sessions.id,
@@ -178,7 +201,16 @@ export class Run implements AsyncDisposable {
     this.#record = options.record !== false;
     const [{ dryRun }, changes] = [globals, () => this.changes()];
     const decided = { approvals, privacy, recorder, hooks };
-    this.calls = callRunner({ loaded, registry, target, ...decided, dryRun, local, changes });
+    this.calls = callRunner({
+      loaded,
+      registry,
+      target,
+      fleet: this.fleet?.parts,
+      ...decided,
+      dryRun,
+      local,
+      changes,
+    });
     this.agent = new Agent({
       client,
       registry,
@@ -207,6 +239,11 @@ export class Run implements AsyncDisposable {
       if (!PIECES.has(event.type)) trace("event", () => ({ event }));
     });
     if (hooks !== undefined) this.agent.onEvent((event) => hooks.onEvent(event));
+  }
+
+  /** The machine; the first of several. */
+  get place(): Place {
+    return this.places[0];
   }
 
   /** Id of the current session. */
@@ -303,13 +340,14 @@ export class Run implements AsyncDisposable {
     if (Symbol.asyncDispose in client) await (client as unknown as AsyncDisposable)[Symbol.asyncDispose]();
   }
 
-  #onNotice({ kind, text }: TargetNotice): void {
-    this.agent.publish({ type: "notice", kind, message: text });
-    if (kind !== "info") this.calls.tell(text);
+  /** `machine`: which, where there are several. */
+  onNotice({ kind, text }: TargetNotice, machine?: string): void {
+    this.agent.publish({ type: "notice", kind, message: text, ...(machine === undefined ? {} : { machine }) });
+    if (kind !== "info") this.calls.tell(machine === undefined ? text : `${machine}: ${text}`);
   }
 
   /** Where the full outputs of commands are kept. */
-  #outputs({ loaded, record }: RunOptions): Pick<TargetOptions, "outputs"> {
+  outputs({ loaded, record }: RunOptions): Pick<TargetOptions, "outputs"> {
     const state = stateDirectory(loaded.env);
     if (state === undefined || record === false) return {};
     return {
@@ -324,14 +362,16 @@ export class Run implements AsyncDisposable {
   #describe() {
     const identity = this.target.opened?.identity;
     const cwd = this.target.facts().cwd ?? "";
-    const { name, path } = this.place;
-    const places = isLocal(this.place) ? {} : { places: [{ name, path }] };
+    const places = this.places.every(isLocal) ? {} : { places: this.places.map(({ name, path }) => ({ name, path })) };
     const resume = { ...places, ...(this.#resumed ? { resumed: true } : {}) };
     if (identity === undefined) return { buddy: VERSION, cwd, ...resume };
     const { user, host, machine, attach } = identity;
     return { buddy: VERSION, cwd, user, host, machine, ...(attach === undefined ? {} : { attach }), ...resume };
   }
 }
+
+export const openTarget: NonNullable<RunOptions["open"]> = async (wanted) =>
+  (await import("../targets/open.ts")).openTarget(wanted);
 
 const PIECES: ReadonlySet<string> = new Set(["text", "reasoning", "tool_output", "message", "discard"]);
 

@@ -17,6 +17,8 @@ export type Arg = ArgDef & {
   readonly twice?: string;
   /** The value may be left out: `--tmux`, `--tmux=NAME`. */
   readonly optionalValue?: boolean;
+  /** With `rest: true`: from its first word on everything belongs to it, also what looks like an option. */
+  readonly verbatim?: true;
 };
 export type Args = Record<string, Arg>;
 
@@ -34,6 +36,8 @@ export interface Command<T extends Args = Args> {
 export interface Call<T extends Args = Args> {
   readonly args: ParsedArgs<T>;
   readonly globals: GlobalOptions;
+  /** How many of the words, counted from the last, stood after --. */
+  readonly literal: number;
 }
 
 /** Keeps the literal types of `args`, so that `call.args` is typed. */

@@ -13,6 +13,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "answer one prompt: the answer on stdout, the rest on stderr",
     load: async () => widen((await import("./commands/exec/command.ts")).command),
   },
+  run: {
+    summary: "run one command on a machine or many, without a model",
+    load: async () => widen((await import("./commands/run/command.ts")).command),
+  },
   resume: {
     summary: "continue a saved session in the REPL",
     load: async () => widen((await import("./commands/resume/command.ts")).command),

@@ -45,7 +45,9 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   const entry = name === undefined || !isCommand(name) ? undefined : COMMANDS[name];
   if (name !== undefined && entry === undefined) refuseMistyped(name);
   const command = entry === undefined ? await loadRepl() : await entry.load();
-  const all = tokenize(argv, { ...GLOBAL_ARGS, ...command.args });
+  // The name of the command and the first word of what it takes.
+  const restFrom = Object.values(command.args).some((arg) => arg.verbatim === true) ? 2 : undefined;
+  const all = tokenize(argv, { ...GLOBAL_ARGS, ...command.args }, restFrom);
   const tokens = entry === undefined ? all : takeCommand(all, isCommand).rest;
   if (has(tokens, "version")) return print(has(tokens, "verbose") ? versionDetails() : `buddy ${VERSION}`);
   if (has(tokens, "help")) {
@@ -58,7 +60,7 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   requireReadableDirectory();
   checkLimits();
   if (globals.trace !== undefined || globals.debug === true) await startTrace(globals, argv);
-  return await command.run({ args: argumentsFor(command, parsed), globals });
+  return await command.run({ args: argumentsFor(command, parsed), globals, literal: parsed.literal });
 }
 
 async function startTrace({ trace: file, debug, apiKey }: GlobalOptions, argv: readonly string[]): Promise<void> {

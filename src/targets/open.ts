@@ -102,7 +102,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
     });
   } catch (error) {
     await panes.close();
-    outputStore[Symbol.dispose]();
+    closeOutputStore(outputStore, options);
     throw error;
   }
 }
@@ -147,8 +147,13 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
   });
 }
 
-function openOutputStore({ outputs }: TargetOptions, notices: Notices): OutputStore {
+function openOutputStore({ outputs, outputStore }: TargetOptions, notices: Notices): OutputStore {
+  if (outputStore !== undefined) return outputStore;
   return new OutputStore({ store: outputs, tell: (text) => notices.tell({ kind: "warning", text }) });
+}
+
+function closeOutputStore(store: OutputStore, { outputStore }: TargetOptions): void {
+  if (store !== outputStore) store[Symbol.dispose]();
 }
 
 interface Parts {
@@ -176,7 +181,7 @@ function assemble(parts: Parts): Target {
     });
   const closeAll = async () => {
     await Promise.all([close(), clean.end()]);
-    outputStore[Symbol.dispose]();
+    closeOutputStore(outputStore, options);
     await transport[Symbol.asyncDispose]();
   };
   return {

@@ -1,6 +1,7 @@
 /**
  * The contracts of execution: WHERE a process starts (Transport) × HOW commands run there (Shell), joined in a Target.
  */
+import type { OutputStore } from "./output/output-store.ts";
 import type { LineEnds, TextEncodingName } from "../lib/text-encoding.ts";
 import type { Place } from "./place.ts";
 
@@ -527,6 +528,8 @@ export interface TargetOptions {
   readonly secretEnv: readonly string[];
   /** Where the full output of commands outlives this process; without it, it ends with the target. */
   readonly outputs?: OutputDirectory;
+  /** Shared by several targets: an id is unique among them all. It is not closed with the target. */
+  readonly outputStore?: OutputStore;
   /** False: nothing is asked on the terminal while it is opened. */
   readonly interactive?: boolean;
   readonly signal?: AbortSignal;

@@ -93,7 +93,10 @@ export function groupedText(results: readonly MachineResult[], options: GroupedO
     room -= text.length + 2;
     shown.push(text);
   }
-  return [summary, ...shown].join("\n\n");
+  return shown.reduce((all, text, at) => {
+    const short = !text.includes("\n") && !(shown[at - 1] ?? summary).includes("\n");
+    return `${all}${short && at > 0 ? "\n" : "\n\n"}${text}`;
+  }, summary);
 }
 
 /** `12 machines: 9 ok, 2 failed, 1 unreachable (web05)`. */

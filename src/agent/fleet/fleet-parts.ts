@@ -27,6 +27,8 @@ export interface FleetParts {
   readonly maxFail?: number | undefined;
   /** Machines and commands that take much longer than the others are waited for, too. */
   readonly patient?: boolean;
+  /** How long one is waited for alone: while it connects, and while it runs (milliseconds). */
+  readonly patience?: { readonly connect: number; readonly run: number };
   /** Which machine a background shell runs on. */
   readonly shells: Map<string, string>;
 }

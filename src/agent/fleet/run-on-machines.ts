@@ -283,8 +283,11 @@ class MachineCalls {
       if (bad.length > 0) return notRun(`the canary failed: ${foldNames(bad)}`);
     }
     while (this.#running >= parallel) await new Promise<void>((resolve) => this.#queue.push(resolve));
+    const enough = maxFail !== undefined && this.#failed >= maxFail;
+    // The place it was called for goes to the next one.
+    if (enough || this.#call.signal.aborted) this.#queue.shift()?.();
     this.#call.signal.throwIfAborted();
-    if (maxFail !== undefined && this.#failed >= maxFail)
+    if (enough)
       return notRun(`${this.#failed} machine${this.#failed === 1 ? " has" : "s have"} failed (--max-fail ${maxFail})`);
     this.#running++;
     void one.over.promise.then(() => {
@@ -368,12 +371,13 @@ class MachineCalls {
 
   /** Until then a machine is waited for when all others are done. */
   #limit(one: Progress): number {
+    const { connect, run } = this.#fleet.patience ?? { connect: CONNECT_MS, run: RUN_MS };
     if (one.state === "connecting") {
       const slowest = Math.max(0, ...this.#all.map(({ machine }) => machine.openingMs ?? 0));
-      return (one.machine.openingSince ?? one.since) + Math.max(CONNECT_MS, CONNECT_FACTOR * slowest);
+      return (one.machine.openingSince ?? one.since) + Math.max(connect, CONNECT_FACTOR * slowest);
     }
     const others = Math.max(0, ...this.#all.map(({ result }) => result?.ms ?? 0));
-    return one.since + Math.max(RUN_MS, RUN_FACTOR * others);
+    return one.since + Math.max(run, RUN_FACTOR * others);
   }
 
   #leaveOut(one: Progress, result: ToolResult): void {

@@ -15,6 +15,8 @@ export interface MachineRequest {
 export function setQuestion(asking: readonly MachineRequest[], heading = ""): ApprovalRequest {
   const [first] = asking;
   if (first === undefined) throw new Error("a question needs a machine");
+  if (asking.length === 1)
+    return { ...first.request, policy: [heading, first.request.policy].filter(Boolean).join("; ") };
   const requests = asking.map(({ request }) => request);
   const strictest = requests.reduce<Stated>((all, one) => stricter(all, one), first.request);
   const understated = requests.find((one) => one.understated);

@@ -85,7 +85,8 @@ function flagRows(flags: Args): (readonly [string, string])[] {
 }
 
 function positionalWord(name: string, def: Arg): string {
-  return def.choices?.join("|") ?? name.toUpperCase();
+  const word = def.choices?.join("|") ?? name.toUpperCase();
+  return def.verbatim === true ? `${word}…` : word;
 }
 
 function examples(rows: readonly (readonly [line: string, text: string])[]): string[] {

@@ -12,30 +12,38 @@ export type Token =
   | { readonly kind: "flag"; readonly name: string; readonly shown: string; readonly value: string | true }
   | { readonly kind: "unknown"; readonly shown: string }
   /** `maybeSession`: it follows a bare --tmux and could be its value. */
-  | { readonly kind: "word"; readonly text: string; readonly maybeSession: boolean };
+  | { readonly kind: "word"; readonly text: string; readonly maybeSession: boolean; readonly literal?: true };
 
 export interface ParsedArguments {
   readonly globals: FlagValues;
   readonly own: FlagValues;
   readonly positionals: readonly string[];
+  /** How many of the positionals, counted from the last, stood after --. */
+  readonly literal: number;
 }
 
-/** Splits argv by a table of flags; nothing is judged yet except a value that is missing or not wanted. */
-export function tokenize(argv: readonly string[], table: Args): Token[] {
+/**
+ * Splits argv by a table of flags; nothing is judged yet except a value that is missing or not wanted. After the word
+ * number `restFrom` everything is a word.
+ */
+export function tokenize(argv: readonly string[], table: Args, restFrom = Number.POSITIVE_INFINITY): Token[] {
   const tokens: Token[] = [];
   const shorts = shortNames(table);
   let afterTmux = false;
+  let words = 0;
   for (let i = 0; i < argv.length; i++) {
     const arg = argv[i] ?? "";
     const next = argv[i + 1];
     if (arg === "--") {
-      for (const text of argv.slice(i + 1)) tokens.push({ kind: "word", text, maybeSession: false });
+      for (const text of argv.slice(i + 1)) tokens.push({ kind: "word", text, maybeSession: false, literal: true });
       break;
     }
     if (!arg.startsWith("-") || arg === "-") {
       tokens.push({ kind: "word", text: arg, maybeSession: afterTmux && SESSION_NAME.test(arg) });
       afterTmux = false;
-      continue;
+      if (++words < restFrom) continue;
+      for (const text of argv.slice(i + 1)) tokens.push({ kind: "word", text, maybeSession: false });
+      break;
     }
     afterTmux = false;
     if (!arg.startsWith("--")) {
@@ -80,7 +88,10 @@ export function judgeTokens(tokens: readonly Token[], command: string, args: Arg
   const own = new Map<string, string | true>();
   const positionals = Object.entries(args).filter(([, def]) => def.type === "positional");
   const slots = positionals.filter(([, def]) => def.rest === undefined);
-  const settled = settleSession(tokens, slots.length);
+  const settled = settleSession(
+    tokens,
+    positionals.some(([, def]) => def.verbatim === true) ? Number.POSITIVE_INFINITY : slots.length,
+  );
   const words: string[] = [];
   for (const token of settled) {
     if (token.kind === "unknown") throw unknownOption(token.shown, command, args);
@@ -102,7 +113,8 @@ export function judgeTokens(tokens: readonly Token[], command: string, args: Arg
   }
   const rest = positionals.at(-1)?.[1].rest;
   const more = rest === true || (rest !== undefined && own.has(rest));
-  return { globals, own, positionals: requirePositionals(words, slots, command, more) };
+  const literal = settled.filter((token) => token.kind === "word" && token.literal === true).length;
+  return { globals, own, positionals: requirePositionals(words, slots, command, more), literal };
 }
 
 /** A bare --tmux takes the word after it only when the command has no use for that word: see `buddy --help`. */

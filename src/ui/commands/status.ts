@@ -103,6 +103,7 @@ export function targetWords(facts: ReplFacts): string {
   const { target } = facts;
   const who =
     target.host === undefined ? target.name : target.user === undefined ? target.host : `${target.user}@${target.host}`;
+  if (target.kind === "fleet") return target.state === "open" ? target.name : `${target.name}, connecting`;
   const where =
     target.kind === "local"
       ? `${who} (this machine)`

@@ -150,7 +150,7 @@ export interface ResumeQuestions {
 
 export interface ReplFacts {
   readonly target: {
-    readonly kind: "local" | "ssh" | "container" | "via";
+    readonly kind: "local" | "ssh" | "container" | "via" | "fleet";
     /** As the user named it: "deploy@web1", "api". */
     readonly name: string;
     readonly user?: string;

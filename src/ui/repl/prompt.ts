@@ -34,7 +34,7 @@ export function approvalBadge(mode: ApprovalMode, now: number): string {
 function place({ target }: ReplFacts): string {
   if (target.kind === "local") return "";
   if (target.kind === "container") return `(container ${showText(target.name, { mode: "line" })})`;
-  if (target.kind === "via") return `(${showText(target.name, { mode: "line" })})`;
+  if (target.kind === "via" || target.kind === "fleet") return `(${showText(target.name, { mode: "line" })})`;
   const who =
     target.user === undefined || target.host === undefined || target.name.includes("@")
       ? target.name

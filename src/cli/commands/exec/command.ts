@@ -2,6 +2,7 @@
 import { BuddyError } from "../../../lib/errors.ts";
 import { defineCommand } from "../../command.ts";
 import { readCount, readDuration } from "../../args/flag-values.ts";
+import { FLEET_ARGS, fleetLimits } from "../../args/fleet-args.ts";
 
 export const command = defineCommand({
   name: "exec",
@@ -39,6 +40,7 @@ export const command = defineCommand({
       check: readCount,
       description: "at most N model turns (default: agent.max_iterations, 50)",
     },
+    ...FLEET_ARGS,
     timeout: {
       type: "string",
       valueHint: "DURATION",
@@ -50,6 +52,7 @@ export const command = defineCommand({
     ['buddy exec "what listens on port 80?"', "one answer"],
     ["buddy exec --ssh web1 --approve 10m - < task.txt", "a longer task"],
     ["buddy exec --run disk-full path=/var", "a runbook with a parameter"],
+    ['buddy exec --on web --canary 1 "reload nginx"', "on many machines, on one of them first"],
     ["cat app.log | buddy exec 'why does it crash?' | head -1", "in a pipeline"],
   ],
   notes: `
@@ -76,6 +79,7 @@ Exit codes:
         fork: args.fork === true,
         maxIterations:
           args["max-iterations"] === undefined ? undefined : readCount(args["max-iterations"], "--max-iterations"),
+        fleet: fleetLimits(args),
         timeoutMs: args.timeout === undefined ? undefined : readDuration(args.timeout, "--timeout"),
       },
       globals,

@@ -11,7 +11,7 @@ import { Output } from "../../../lib/output.ts";
 import { boundText } from "../../../tools/bound-output.ts";
 import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
 import type { Printer, RowStream } from "../../../ui/exec-output/print.ts";
-import { composeRun, type Run } from "../../../app/run.ts";
+import { composeRun, type Run, type RunOptions } from "../../../app/run.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { execInput, processStdin, type Stdin, withAttachment } from "./exec-input.ts";
 import { type GlobalOptions, withSsh } from "../../args/options.ts";
@@ -31,6 +31,8 @@ export interface ExecOptions {
   readonly fork?: boolean;
   readonly maxIterations?: number | undefined;
   readonly timeoutMs?: number | undefined;
+  /** --parallel, --canary, --max-fail. */
+  readonly fleet?: RunOptions["fleet"];
 }
 
 export async function exec(
@@ -129,6 +131,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     maxIterations: options.maxIterations,
     resume: options.resume,
     fork: options.fork,
+    fleet: options.fleet,
     problem: (message) => problem(message),
   });
   signal.addEventListener("abort", () => void run.target.leaveIfSilent());

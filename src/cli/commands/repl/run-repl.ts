@@ -48,7 +48,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
   });
   await requireSignIn(loaded, run);
   // ssh may ask for a password or about a host key: it needs the terminal before the REPL takes it.
-  if (run.place.path[0]?.kind === "ssh") await openFirst(run);
+  if (run.fleet === undefined && run.place.path[0]?.kind === "ssh") await openFirst(run);
   const { display } = loaded.config;
   const screen: Display = {
     color: wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1), setting: display.color }),
@@ -126,6 +126,8 @@ type Ui = Awaited<ReturnType<typeof openUi>>;
 
 /** A machine that cannot be reached ends the REPL: nothing may happen elsewhere instead. */
 async function openTarget(run: Run, ui: Ui): Promise<void> {
+  // One of several that cannot be reached is named where it matters.
+  if (run.fleet !== undefined) return run.fleet.start();
   try {
     await run.target.get();
     ui.targetOpened();

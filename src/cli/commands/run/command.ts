@@ -1,0 +1,62 @@
+/** `buddy run`: one command on one machine or many, without a model. */
+import { BuddyError } from "../../../lib/errors.ts";
+import { readDuration } from "../../args/flag-values.ts";
+import { FLEET_ARGS, fleetLimits } from "../../args/fleet-args.ts";
+import { defineCommand } from "../../command.ts";
+
+export const command = defineCommand({
+  name: "run",
+  args: {
+    command: {
+      type: "positional",
+      rest: true,
+      verbatim: true,
+      description: "the command; everything after its first word belongs to it",
+    },
+    json: { type: "boolean", description: "print events, one JSON object a line (docs/events.md)" },
+    diff: { type: "boolean", description: "show other answers as a difference to the most frequent one" },
+    ...FLEET_ARGS,
+    timeout: {
+      type: "string",
+      valueHint: "DURATION",
+      check: readDuration,
+      description: "give up after this long, with exit code 124",
+    },
+  },
+  examples: [
+    ["buddy run --on web uptime", "on all machines called web, grouped"],
+    ["buddy run --on 'web[01-12]' 'df -h / | tail -1'", "a pipeline is one quoted word"],
+    ["buddy run --on prod --canary 1 systemctl reload nginx", "on one machine first"],
+    ["buddy run --ssh web1 -- grep 'a b' /etc/hosts", "after --, words stay as they are"],
+  ],
+  notes: `
+Several words are joined with blanks, as ssh does, and the shell of the machine
+reads the result; after -- each word reaches the command as it is. What only
+reads runs at once; anything else asks, as it does for the model: without a
+terminal it is refused with exit code 3, unless --approve allows it.
+
+One machine: its output as it comes. Several: machines with the same output
+and exit code are printed once, under their names.
+
+Exit codes: the highest of all machines; 255 for one that was not reached;
+2 usage or configuration; 3 approval required, but there was no terminal to ask
+on; 124 --timeout; 130 interrupted.`,
+  async run({ args, globals, literal }) {
+    const words = args._;
+    if (words.every((word) => word.trim() === ""))
+      throw new BuddyError("usage", "buddy run needs a command", { hint: "for example: buddy run --on web uptime" });
+    const { runCommand } = await import("./run-command.ts");
+    const code = await runCommand(
+      {
+        words,
+        literal: literal === words.length,
+        json: args.json === true,
+        diff: args.diff === true,
+        fleet: fleetLimits(args),
+        timeoutMs: args.timeout === undefined ? undefined : readDuration(args.timeout, "--timeout"),
+      },
+      globals,
+    );
+    process.exit(code);
+  },
+});

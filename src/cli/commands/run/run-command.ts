@@ -1,0 +1,182 @@
+/** Runs one command on the machines of `--on`, asks where the policy asks, and prints what they answered. */
+import type { AgentEvent } from "../../../agent/events.ts";
+import { loadConfiguration } from "../../../app/configuration.ts";
+import { composeRun, type Run, type RunOptions } from "../../../app/run.ts";
+import type { LoadedConfig } from "../../../config/load.ts";
+import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
+import { Output } from "../../../lib/output.ts";
+import { isTerminal, wantsColor } from "../../../lib/terminal.ts";
+import type { ModelClient } from "../../../model/types.ts";
+import { quoteAll } from "../../../targets/quote.ts";
+import type { MachineResult } from "../../../tools/group-results.ts";
+import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
+import type { GlobalOptions } from "../../args/options.ts";
+import { watchSignals } from "../../signals.ts";
+import { RunPrinter } from "./run-printer.ts";
+
+export interface RunCommandOptions {
+  readonly words: readonly string[];
+  /** They stood after --: each reaches the command as it is. */
+  readonly literal: boolean;
+  readonly json: boolean;
+  readonly diff: boolean;
+  readonly fleet: RunOptions["fleet"];
+  readonly timeoutMs: number | undefined;
+}
+
+export async function runCommand(options: RunCommandOptions, globals: GlobalOptions): Promise<ExitCode> {
+  using signals = watchSignals();
+  const [out, err] = [new Output(1), new Output(2)];
+  const ending = new AbortController();
+  const limits = [signals.signal, ending.signal];
+  if (options.timeoutMs !== undefined) limits.push(AbortSignal.timeout(options.timeoutMs));
+  const signal = AbortSignal.any(limits);
+  out.onBroken(() => ending.abort(new Error("the reader is gone")));
+  signal.addEventListener("abort", () => setTimeout(() => [out, err].forEach((one) => one.giveUp()), LAST_WORDS_MS));
+  try {
+    const code = await onMachines(options, globals, { signal, out, err, interrupt: () => signals.interrupt() });
+    await out.flush();
+    if (out.failure !== undefined) throw out.failure;
+    return code;
+  } catch (error) {
+    if (out.broken && out.failure === undefined) return EXIT.ok;
+    const { describeError } = await import("../../report-error.ts");
+    const cause = out.failure ?? (signal.aborted ? stopped(signal.reason, options) : error);
+    const color = wantsColor({ flag: globals.color, env: process.env, isTty: isTerminal(2), setting: "auto" });
+    await err.write(`${describeError(cause, { verbose: globals.verbose, color })}\n`);
+    return exitCodeOf(cause);
+  } finally {
+    await Promise.all([out.flush(), err.flush()]);
+  }
+}
+
+interface Around {
+  readonly signal: AbortSignal;
+  readonly out: Output;
+  readonly err: Output;
+  interrupt(): void;
+}
+
+async function onMachines(options: RunCommandOptions, globals: GlobalOptions, around: Around): Promise<ExitCode> {
+  const { signal, out, err } = around;
+  const loaded = withoutMasking(await loadConfiguration(globals, { create: false }));
+  const color = wantsColor({
+    flag: globals.color,
+    env: process.env,
+    isTty: isTerminal(2),
+    setting: loaded.config.display.color,
+  });
+  const printer = new RunPrinter({ out, err, quiet: globals.quiet, json: options.json, diff: options.diff });
+  await using run = await composeRun({
+    globals,
+    loaded,
+    client: NO_MODEL,
+    record: false,
+    audit: true,
+    // An operator sees who is still waited for, and can stop.
+    fleet: { patient: true, always: true, ...options.fleet },
+    asker: {
+      async ask(request, until, behind) {
+        printer.pause();
+        const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
+        // Nothing was declared: there is no model that could have.
+        const asked = { ...request, understated: false, why: "" };
+        return askOnTerminal(asked, until, { color, behind, env: process.env, interrupt: around.interrupt });
+      },
+    },
+    problem: (message) => printer.warn(message),
+  });
+  signal.addEventListener("abort", () => void run.target.leaveIfSilent());
+  const lines = options.json ? new JsonLines(out, run.secrets.redact, run.secrets.redactedStream) : undefined;
+  const show = (event: AgentEvent): void => {
+    if (lines !== undefined) void lines.show(event);
+    printer.show(event);
+  };
+  const stop = run.agent.onEvent(show);
+  const { results, refused } = await perform(run, commandText(options), signal);
+  stop();
+  printer.pause();
+  if (signal.aborted && results.length === 0) throw stopped(signal.reason, options);
+  await printer.results(results, (id) => fullText(run, id));
+  if (signal.aborted) throw stopped(signal.reason, options);
+  if (refused.length > 0)
+    throw new BuddyError("approval", `approval required, but there is no terminal to ask on: ${refused.join("; ")}`, {
+      hint: "Run it from a terminal, or allow it: --approve all, --approve 10m, or shell_allow in [tools].",
+    });
+  return worst(results);
+}
+
+async function perform(
+  run: Run,
+  command: string,
+  signal: AbortSignal,
+): Promise<{ results: readonly MachineResult[]; refused: readonly string[] }> {
+  let results: readonly MachineResult[] = [];
+  const declared = { risk: "low", mutation: false, privesc: false, why: "the operator runs it" };
+  const call = { id: "run-1", name: "run_shell", arguments: JSON.stringify({ command, wait: "24h", ...declared }) };
+  run.calls.beginTurn(command);
+  const turn = run.agent.operatorTurn(command, signal, async (publish, inner) => {
+    await run.calls.run([call], {
+      signal: inner,
+      contextLimit: NO_MODEL.info.contextLimit,
+      seesImages: false,
+      publish,
+      onMachines: (all) => (results = all),
+    });
+    return undefined;
+  });
+  for await (const _ of turn);
+  return { results, refused: run.calls.unapproved };
+}
+
+/** As ssh joins them; after -- as they are. */
+function commandText({ words, literal }: RunCommandOptions): string {
+  return literal && words.length > 1 ? quoteAll(words) : words.join(" ");
+}
+
+/** The operator reads what the machines print: names in the place of secrets are for a model. */
+function withoutMasking(loaded: LoadedConfig): LoadedConfig {
+  const { config } = loaded;
+  return { ...loaded, config: { ...config, privacy: { ...config.privacy, to_model: "off" } } };
+}
+
+async function fullText(run: Run, id: string): Promise<string> {
+  const shell = run.fleet?.machines.find(({ opened }) => opened !== undefined)?.opened?.shell;
+  if (shell === undefined) return "";
+  let text = "";
+  for (let offset = 0; ;) {
+    const page = await shell.readOutput(id, { offset, limit: PAGE });
+    text += page.text;
+    if (page.done || page.nextOffset <= offset) break;
+    offset = page.nextOffset;
+  }
+  return text;
+}
+
+/** The highest exit code; a machine that gave none counts as 255, as ssh does it. */
+function worst(results: readonly MachineResult[]): ExitCode {
+  const codes = results.map(({ result }) => {
+    if (result.exitCode !== undefined) return result.exitCode;
+    if (result.ok) return EXIT.ok;
+    return result.outcome === "denied" || result.outcome === "invalid" ? EXIT.failure : UNREACHED;
+  });
+  return Math.max(0, ...codes) as ExitCode;
+}
+
+function stopped(reason: unknown, { timeoutMs }: RunCommandOptions): unknown {
+  if (!(reason instanceof Error) || reason.name !== "TimeoutError") return reason;
+  return new BuddyError("timeout", `stopped after ${timeoutMs} ms (--timeout)`, { hint: "Raise --timeout." });
+}
+
+const NO_MODEL: ModelClient = {
+  profile: { name: "none", model: "none", api: "completions", auth: "api-key", baseUrl: "" },
+  info: { contextLimit: 1_000_000, known: true },
+  // oxlint-disable-next-line require-yield
+  async *stream() {
+    throw new BuddyError("internal", "buddy run has no model");
+  },
+};
+
+const UNREACHED = 255;
+const PAGE = 1024 * 1024;
+const LAST_WORDS_MS = 300;

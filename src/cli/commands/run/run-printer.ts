@@ -1,0 +1,159 @@
+/** What `buddy run` prints: one machine's output as it comes, of several the groups when all are done. */
+import type { AgentEvent } from "../../../agent/events.ts";
+import { foldNames } from "../../../lib/fold-names.ts";
+import type { Output } from "../../../lib/output.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
+import { showText, TerminalText } from "../../../policy/terminal-text.ts";
+import { unifiedDiff } from "../../../tools/diff.ts";
+import { answered, groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
+import { LiveLine } from "../../../ui/exec-output/print.ts";
+import { oneLine, progressWords } from "../../../ui/transcript/tool-view.ts";
+
+export interface RunPrinterOptions {
+  readonly out: Output;
+  readonly err: Output;
+  readonly quiet: boolean;
+  readonly json: boolean;
+  readonly diff: boolean;
+}
+
+export class RunPrinter {
+  readonly #options: RunPrinterOptions;
+  readonly #live: LiveLine | undefined;
+  readonly #safe: { readonly stdout: (text: string) => string; readonly stderr: (text: string) => string };
+  #alone = true;
+  #streamed = false;
+
+  constructor(options: RunPrinterOptions) {
+    this.#options = options;
+    const { out, err, quiet } = options;
+    if (isTerminal(err.fd) && !quiet) this.#live = new LiveLine((text) => void err.write(text));
+    this.#safe = { stdout: filterFor(out.fd), stderr: filterFor(err.fd) };
+  }
+
+  show(event: AgentEvent): void {
+    switch (event.type) {
+      case "tool_started":
+        this.#alone = (event.machines?.length ?? 1) === 1;
+        this.#live?.wait(oneLine(event.title).slice(0, LIVE_COLUMNS));
+        return;
+      case "tool_output":
+        if (event.stream === "info") return this.warn(`${event.machine ?? ""}: ${event.text.trimEnd()}`);
+        if (this.#alone && !this.#options.json) this.#stream(event.stream, event.text);
+        return;
+      case "machine_finished":
+        return this.#live?.relabel(progressWords(event).slice(0, LIVE_COLUMNS));
+      case "machine":
+        if (event.state === "unreachable") this.warn(`${event.machine}: ${event.message ?? "unreachable"}`);
+        return;
+      case "notice":
+        if (event.kind !== "info")
+          this.warn(`${event.machine === undefined ? "" : `${event.machine}: `}${event.message}`);
+        return;
+      case "warning":
+        return this.warn(event.message);
+      default:
+        return;
+    }
+  }
+
+  warn(message: string): void {
+    this.#live?.clear();
+    void this.#options.err.write(`buddy: ${showText(message).trimEnd()}\n`);
+  }
+
+  /** A question, or the end. */
+  pause(): void {
+    this.#live?.stop();
+  }
+
+  async results(results: readonly MachineResult[], textOf: (id: string) => Promise<string>): Promise<void> {
+    const [only] = results;
+    if (this.#options.json || only === undefined) return;
+    if (results.length === 1) return this.#one(only);
+    const texts = new Map<string, Texts>();
+    for (const one of results) texts.set(one.machine, await readTexts(one, textOf));
+    const stdoutOf = (one: MachineResult): string => texts.get(one.machine)?.stdout ?? "";
+    const groups = groupResults(results.filter(answered), stdoutOf);
+    for (const group of groups) await this.#group(group, groups[0]!);
+    const errors = results.filter((one) => texts.get(one.machine)?.stderr !== "");
+    for (const group of groupResults(errors, (one) => texts.get(one.machine)?.stderr ?? ""))
+      await this.#write("err", section(group, group.text, "stderr"));
+    for (const group of groupResults(results.filter((one) => !answered(one))))
+      await this.#write("err", section(group, group.sample.result.display ?? group.text, group.sample.result.outcome));
+    if (!this.#options.quiet) await this.#write("err", `${summary(results)}\n`);
+  }
+
+  async #one({ result }: MachineResult): Promise<void> {
+    if (result.outcome === "exited") return;
+    const text = result.display ?? (typeof result.result === "string" ? result.result : "");
+    // What was printed is on the screen already.
+    const [first = ""] = text.split("\n");
+    await this.#write("err", `buddy: ${this.#streamed ? first : text}\n`);
+  }
+
+  async #group(group: ResultGroup, first: ResultGroup): Promise<void> {
+    const diff =
+      this.#options.diff && group !== first ? unifiedDiff(withEnd(first.text), withEnd(group.text)) : undefined;
+    const what = diff === undefined ? undefined : `difference to ${foldNames(first.machines)}`;
+    await this.#write("out", section(group, diff ?? group.text, what));
+  }
+
+  #stream(stream: "stdout" | "stderr", text: string): void {
+    this.#streamed = true;
+    this.#live?.stop();
+    void this.#options[stream === "stdout" ? "out" : "err"].write(this.#safe[stream](text));
+  }
+
+  #write(to: "out" | "err", text: string): Promise<void> {
+    const output = this.#options[to];
+    return output.write(isTerminal(output.fd) ? showText(text, { color: true }) : text);
+  }
+}
+
+interface Texts {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function readTexts({ result }: MachineResult, textOf: (id: string) => Promise<string>): Promise<Texts> {
+  if (result.outcome !== "exited")
+    return { stdout: result.display ?? (typeof result.result === "string" ? result.result : ""), stderr: "" };
+  const { outputs = [] } = result;
+  const read = async (prefix: string): Promise<string> => {
+    const id = outputs.find((one) => one.startsWith(prefix));
+    return id === undefined ? "" : await textOf(id);
+  };
+  return { stdout: await read("out-"), stderr: await read("err-") };
+}
+
+/** `web[01-09] (9): text`, or a heading and the text below it. */
+function section({ machines, sample: { result } }: ResultGroup, text: string, what: string | undefined): string {
+  const facts = [
+    ...(machines.length > 1 ? [`${machines.length}`] : []),
+    ...(result.exitCode === undefined || result.exitCode === 0 ? [] : [`exit ${result.exitCode}`]),
+    ...(what === undefined ? [] : [what]),
+  ];
+  const head = facts.length === 0 ? foldNames(machines) : `${foldNames(machines)} (${facts.join(", ")})`;
+  const body = text.replace(/\n$/, "");
+  if (body === "") return `${head}:\n`;
+  return body.includes("\n") ? `${head}:\n${body}\n\n` : `${head}: ${body}\n`;
+}
+
+function summary(results: readonly MachineResult[]): string {
+  const failed = results.filter(({ result }) => !result.ok).map(({ machine }) => machine);
+  const of = `${results.length} machine${results.length === 1 ? "" : "s"}`;
+  return failed.length === 0 ? `buddy: ${of}: all ok` : `buddy: ${of}: ${failed.length} not ok: ${foldNames(failed)}`;
+}
+
+function filterFor(fd: number): (text: string) => string {
+  if (!isTerminal(fd)) return (text) => text;
+  const filter = new TerminalText({ color: true });
+  return (text) => filter.push(text);
+}
+
+function withEnd(text: string): string {
+  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
+}
+
+const LIVE_COLUMNS = 60;

@@ -1,0 +1,323 @@
+/** One call on several machines: one question, who runs when, and that no machine holds up another. */
+import { describe, expect, test } from "bun:test";
+import type { AgentEventBody } from "../../../src/agent/events.ts";
+import type { FleetMachine, FleetParts } from "../../../src/agent/fleet/fleet-parts.ts";
+import { type Attempt, runOnMachines, type SetCall } from "../../../src/agent/fleet/run-on-machines.ts";
+import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../../src/policy/approvals.ts";
+import type { Target } from "../../../src/targets/target.ts";
+import type { ToolResult } from "../../../src/tools/tool.ts";
+
+const NAMES = ["web01", "web02", "web03", "web04"];
+const TARGET = { shell: {} } as unknown as Target;
+const done = (text = "done", more: Partial<ToolResult> = {}): ToolResult => ({
+  ok: true,
+  outcome: "exited",
+  exitCode: 0,
+  result: text,
+  printed: text,
+  ...more,
+});
+const FAILED = done("no", { ok: false, exitCode: 1 });
+
+interface Rig {
+  readonly fleet?: Partial<FleetParts>;
+  readonly answers?: readonly ApprovalAnswer[];
+  readonly mode?: "ask" | "all" | "none";
+  /** Machines that need no question; the others ask. */
+  readonly allowed?: readonly string[];
+  readonly reads?: boolean;
+  readonly request?: (name: string) => Partial<ApprovalRequest>;
+  readonly target?: (name: string) => Promise<Target>;
+  readonly run?: (name: string, signal: AbortSignal) => Promise<ToolResult> | ToolResult;
+  readonly signal?: AbortSignal;
+}
+
+/** Everything real but the machines: what they do is the test's choice. */
+function rig(options: Rig) {
+  const asked: ApprovalRequest[] = [];
+  const events: AgentEventBody[] = [];
+  const ran: string[] = [];
+  const answers = [...(options.answers ?? [])];
+  const approvals = new Approvals({
+    mode: { kind: options.mode ?? "ask" },
+    asker: {
+      ask: (request) => {
+        asked.push(request);
+        return Promise.resolve(answers.shift() ?? { kind: "nobody" });
+      },
+    },
+  });
+  const machines = NAMES.map((name): FleetMachine => ({
+    name,
+    names: [name],
+    permit: { target: () => options.target?.(name) ?? Promise.resolve(TARGET) },
+    opened: undefined,
+    openingSince: performance.now(),
+    openingMs: undefined,
+  }));
+  const fleet: FleetParts = { machines, approvals, parallel: 32, shells: new Map(), ...options.fleet };
+  const begin: SetCall["begin"] = async ({ name }, { approvals: broker, signal, atLeastAsk }): Promise<Attempt> => {
+    const free = options.reads === true || (options.allowed?.includes(name) === true && atLeastAsk === undefined);
+    if (!free) {
+      const request: ApprovalRequest = {
+        id: name,
+        call: "1",
+        tool: "run_shell",
+        where: `deploy@${name}`,
+        machine: `id-${name}`,
+        action: "reload",
+        risk: "medium",
+        mutation: true,
+        privesc: false,
+        why: "",
+        policy: "it changes something",
+        understated: false,
+        editable: true,
+        ...options.request?.(name),
+      };
+      const decision = await broker.decide(request, signal);
+      if (decision.kind === "denied")
+        return { kind: "result", result: { ok: false, outcome: "denied", result: `denied by ${decision.by}` } };
+    }
+    return {
+      kind: "run",
+      reads: options.reads === true,
+      run: async () => {
+        ran.push(name);
+        return (await options.run?.(name, signal)) ?? done(name);
+      },
+    };
+  };
+  const call: SetCall = {
+    call: "1",
+    machines,
+    signal: options.signal ?? new AbortController().signal,
+    patient: false,
+    begin,
+    publish: (body) => void events.push(body),
+  };
+  const results = runOnMachines(fleet, call);
+  return { results, asked, ran, events };
+}
+
+async function outcomes(work: Promise<readonly { machine: string; result: ToolResult }[]>) {
+  return Object.fromEntries((await work).map(({ machine, result }) => [machine, result.outcome]));
+}
+
+const hang = () => new Promise<never>(() => {});
+
+describe("the question", () => {
+  test("is one for all, with the machines folded into a range and their number", async () => {
+    const { results, asked, ran } = rig({ answers: [{ kind: "yes" }] });
+    await results;
+    expect(asked.map(({ where }) => where)).toEqual(["deploy@web[01-04] (4)"]);
+    expect(ran.toSorted()).toEqual(NAMES);
+  });
+
+  test("covers machines that would not need one, because another does", async () => {
+    const { results, asked } = rig({ allowed: ["web02", "web03"], answers: [{ kind: "yes" }] });
+    await results;
+    expect(asked[0]?.machines?.map(({ name }) => name)).toEqual(NAMES);
+  });
+
+  test("takes the strictest of all, and says which machine is why", async () => {
+    const { results, asked } = rig({
+      answers: [{ kind: "yes" }],
+      request: (name) => (name === "web03" ? { risk: "high", privesc: true, policy: "as root" } : {}),
+    });
+    await results;
+    expect(asked[0]).toMatchObject({ risk: "high", privesc: true });
+    expect(asked[0]?.policy).toContain("as root (web03)");
+  });
+
+  test("no runs nowhere", async () => {
+    const { results, ran } = rig({ answers: [{ kind: "no" }] });
+    expect(new Set(Object.values(await outcomes(results)))).toEqual(new Set(["denied"]));
+    expect(ran).toEqual([]);
+  });
+
+  test("s runs on the chosen machines only, and names the others", async () => {
+    const { results, ran } = rig({ answers: [{ kind: "choose", only: ["web02", "web04"] }] });
+    expect(await outcomes(results)).toEqual({
+      web01: "left-out",
+      web02: "exited",
+      web03: "left-out",
+      web04: "exited",
+    });
+    expect(ran.toSorted()).toEqual(["web02", "web04"]);
+  });
+
+  test("c runs on one machine, shows its result, then asks for the others", async () => {
+    const { results, asked, ran, events } = rig({ answers: [{ kind: "canary" }, { kind: "no" }] });
+    expect(await outcomes(results)).toMatchObject({ web01: "exited", web02: "denied", web04: "denied" });
+    expect(ran).toEqual(["web01"]);
+    expect(asked.map(({ machines }) => machines?.length)).toEqual([4, 3]);
+    expect(asked[1]?.policy).toContain("canary web01: exit code 0");
+    expect(events).toContainEqual(expect.objectContaining({ type: "tool_output", stream: "info", machine: "web01" }));
+  });
+
+  test("a name that has to be typed for one machine has to be typed for the set", async () => {
+    const typed = (name: string) => (name === "web03" ? { answer: "typed" as const, typed: "web03" } : {});
+    const without = rig({ answers: [{ kind: "yes" }], request: typed });
+    expect(Object.values(await outcomes(without.results))).not.toContain("exited");
+    const canary = rig({ answers: [{ kind: "canary" }], request: typed });
+    expect(Object.values(await outcomes(canary.results))).not.toContain("exited");
+    const right = rig({ answers: [{ kind: "yes", typed: "web03" }], request: typed });
+    expect(new Set(Object.values(await outcomes(right.results)))).toEqual(new Set(["exited"]));
+  });
+
+  test("choosing machines does not get around a name that has to be typed", async () => {
+    const typed = (name: string) => ({ answer: "typed" as const, typed: name });
+    const { results, asked, ran } = rig({
+      answers: [{ kind: "choose", only: ["web02"] }, { kind: "yes" }],
+      request: typed,
+    });
+    await results;
+    expect(asked).toHaveLength(2);
+    expect(ran).toEqual([]);
+  });
+
+  test("--approve all does not cover the machine that only a person approves, and it holds up no other", async () => {
+    const { results, ran } = rig({
+      mode: "all",
+      request: (name) => (name === "web03" ? { answer: "typed" as const, typed: "web03" } : {}),
+    });
+    expect(await outcomes(results)).toMatchObject({ web01: "exited", web03: "denied" });
+    expect(ran.toSorted()).toEqual(["web01", "web02", "web04"]);
+  });
+
+  test("a machine that cannot be reached is left out of it by name", async () => {
+    const { results, asked } = rig({
+      answers: [{ kind: "yes" }],
+      target: (name) => (name === "web02" ? Promise.reject(new Error("refused")) : Promise.resolve(TARGET)),
+    });
+    expect(await outcomes(results)).toMatchObject({ web02: "unreachable", web01: "exited" });
+    expect(asked[0]?.where).toBe("deploy@web[01,03-04] (3)");
+    expect(asked[0]?.policy).toContain("left out: web02");
+  });
+
+  test("does not wait for ever for a machine that is still connecting", async () => {
+    const { results, asked } = rig({
+      answers: [{ kind: "yes" }],
+      fleet: { patience: { connect: 20, run: 20 } },
+      target: (name) => (name === "web02" ? hang() : Promise.resolve(TARGET)),
+    });
+    expect(await outcomes(results)).toMatchObject({ web02: "unreachable", web01: "exited" });
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe("who runs when", () => {
+  test("--canary runs on the first, and nowhere else after a failure", async () => {
+    const { results, ran } = rig({ mode: "all", fleet: { canary: 1 }, run: () => FAILED });
+    expect(await outcomes(results)).toEqual({ web01: "exited", web02: "not-run", web03: "not-run", web04: "not-run" });
+    expect(ran).toEqual(["web01"]);
+  });
+
+  test("--canary continues where it went well, and does not hold up what only reads", async () => {
+    const well = rig({ mode: "all", fleet: { canary: 2 } });
+    expect(new Set(Object.values(await outcomes(well.results)))).toEqual(new Set(["exited"]));
+    const reading = rig({ reads: true, fleet: { canary: 1 }, run: () => FAILED });
+    await reading.results;
+    expect(reading.ran.toSorted()).toEqual(NAMES);
+  });
+
+  test("--max-fail begins on no further machine", async () => {
+    const { results, ran } = rig({ mode: "all", fleet: { parallel: 1, maxFail: 2 }, run: () => FAILED });
+    expect(Object.values(await outcomes(results)).filter((one) => one === "not-run")).toHaveLength(2);
+    expect(ran).toHaveLength(2);
+  });
+
+  test("--parallel bounds how many work at the same time", async () => {
+    let now = 0;
+    let most = 0;
+    const { results } = rig({
+      mode: "all",
+      fleet: { parallel: 2 },
+      run: async () => {
+        most = Math.max(most, ++now);
+        await Promise.resolve();
+        now--;
+        return done();
+      },
+    });
+    await results;
+    expect(most).toBe(2);
+  });
+});
+
+describe("one machine never holds up another", () => {
+  test("what only reads runs at once, while another machine is still being connected to", async () => {
+    const opened = Promise.withResolvers<Target>();
+    const { results, ran, events } = rig({
+      reads: true,
+      target: (name) => (name === "web02" ? opened.promise : Promise.resolve(TARGET)),
+    });
+    while (events.filter(({ type }) => type === "machine_finished").length < 3) await Promise.resolve();
+    expect(ran.toSorted()).toEqual(["web01", "web03", "web04"]);
+    opened.resolve(TARGET);
+    expect(await outcomes(results)).toMatchObject({ web02: "exited" });
+  });
+
+  test("a command that hangs on one is named as still running, and is left running", async () => {
+    let stopped = false;
+    const { results } = rig({
+      reads: true,
+      fleet: { patience: { connect: 20, run: 20 } },
+      run: (name, signal) => {
+        if (name !== "web03") return done();
+        signal.addEventListener("abort", () => (stopped = true));
+        return hang();
+      },
+    });
+    expect(await outcomes(results)).toEqual({
+      web01: "exited",
+      web02: "exited",
+      web03: "still-running",
+      web04: "exited",
+    });
+    expect(stopped).toBe(false);
+  });
+
+  test("a machine that throws fails alone", async () => {
+    const { results } = rig({
+      reads: true,
+      run: (name) => (name === "web01" ? Promise.reject(new Error("dropped")) : done()),
+    });
+    expect(await outcomes(results)).toMatchObject({ web01: "failed", web02: "exited", web04: "exited" });
+  });
+
+  test("cancelling reaches all of them", async () => {
+    const stop = new AbortController();
+    const heard: string[] = [];
+    const { results, ran } = rig({
+      reads: true,
+      signal: stop.signal,
+      run: (name, signal) =>
+        new Promise((resolve) => {
+          signal.addEventListener("abort", () => {
+            heard.push(name);
+            resolve({ ok: false, outcome: "cancelled", result: "stopped" });
+          });
+        }),
+    });
+    while (ran.length < NAMES.length) await Promise.resolve();
+    stop.abort();
+    expect(new Set(Object.values(await outcomes(results)))).toEqual(new Set(["cancelled"]));
+    expect(heard.toSorted()).toEqual(NAMES);
+  });
+
+  test("progress counts to the end and names who is waited for", async () => {
+    const { results, events } = rig({ reads: true });
+    await results;
+    const progress = events.flatMap((event) => (event.type === "machine_finished" ? [event] : []));
+    expect(progress.map(({ done: count, of }) => [count, of])).toEqual([
+      [1, 4],
+      [2, 4],
+      [3, 4],
+      [4, 4],
+    ]);
+    expect(progress[0]?.waiting.length).toBe(3);
+    expect(progress.at(-1)?.waiting).toEqual([]);
+  });
+});

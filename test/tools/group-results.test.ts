@@ -1,0 +1,112 @@
+/** One result of many machines: who is grouped, what is shown of the others, and that a budget holds for the whole. */
+import { describe, expect, test } from "bun:test";
+import { groupedResult, groupResults, type MachineResult } from "../../src/tools/group-results.ts";
+import type { ToolResult } from "../../src/tools/tool.ts";
+
+function exited(machine: string, text: string, more: Partial<ToolResult> = {}): MachineResult {
+  const exitCode = more.exitCode ?? 0;
+  const result = { ok: exitCode === 0, outcome: "exited", exitCode, result: text, printed: text, ...more };
+  return { machine, ms: 1, result };
+}
+
+const many = (count: number, text: (at: number) => string): MachineResult[] =>
+  Array.from({ length: count }, (_, at) => exited(`web${String(at + 1).padStart(2, "0")}`, text(at + 1)));
+
+const unreachable = (machine: string): MachineResult => ({
+  machine,
+  ms: 1,
+  result: { ok: false, outcome: "unreachable", result: `${machine} refused the connection` },
+});
+
+describe("groups", () => {
+  test("the same text with another exit code is another answer", () => {
+    const groups = groupResults([exited("a", "x"), exited("b", "x", { exitCode: 1 }), exited("c", "x")]);
+    expect(groups.map(({ machines }) => machines)).toEqual([["a", "c"], ["b"]]);
+  });
+
+  test("ids of stored outputs are no difference", () => {
+    const cut = (machine: string, id: string) =>
+      exited(machine, `head\n[9 bytes left out; output_id="${id}"]\ntail`, { outputs: [id], outputId: id });
+    expect(groupResults([cut("a", "out-1"), cut("b", "out-2")])).toHaveLength(1);
+  });
+
+  test("outputs that differ only in the part that was left out are not one group", () => {
+    const one = { ...exited("a", "head…tail"), digest: "1" };
+    expect(groupResults([one, { ...exited("b", "head…tail"), digest: "2" }])).toHaveLength(2);
+  });
+
+  test("a machine's name in the reason why it is unreachable is no difference; in an output it is", () => {
+    expect(groupResults([unreachable("web01"), unreachable("web02")])).toHaveLength(1);
+    expect(groupResults([exited("web01", "web01"), exited("web02", "web02")])).toHaveLength(2);
+  });
+
+  test("machines without an answer come last, however many they are", () => {
+    const groups = groupResults([unreachable("a"), unreachable("b"), exited("c", "x")]);
+    expect(groups.map(({ machines }) => machines)).toEqual([["c"], ["a", "b"]]);
+  });
+});
+
+describe("the result", () => {
+  test("eighteen equal answers are shown once, with their names as a range", () => {
+    const { ok, result, exitCode } = groupedResult(
+      many(18, () => "nginx is running"),
+      4_000,
+    );
+    expect({ ok, exitCode }).toEqual({ ok: true, exitCode: 0 });
+    expect(String(result).match(/nginx is running/g)).toHaveLength(1);
+    expect(result).toContain("web[01-18]");
+  });
+
+  test("a small difference in a long text is shown as a difference", () => {
+    const lines = Array.from({ length: 60 }, (_, at) => `setting_${at} = ${at}`);
+    const odd = lines.with(30, "setting_30 = 99");
+    const { result } = groupedResult(
+      many(12, (at) => (at === 7 ? odd : lines).join("\n")),
+      8_000,
+    );
+    expect(String(result).match(/setting_0 = 0/g)).toHaveLength(1);
+    expect(result).toContain("-setting_30 = 30\n+setting_30 = 99");
+  });
+
+  test("who failed, who was not reached and who still runs is named", () => {
+    const running: MachineResult = {
+      machine: "web09",
+      ms: 1,
+      result: { ok: false, outcome: "still-running", result: "still running after 10s" },
+    };
+    const all = [
+      ...many(7, () => "ok"),
+      exited("web08", "no such unit", { exitCode: 5 }),
+      running,
+      unreachable("web10"),
+    ];
+    const { ok, outcome, result } = groupedResult(all, 4_000);
+    expect({ ok, outcome }).toEqual({ ok: false, outcome: "mixed" });
+    const [summary = ""] = String(result).split("\n");
+    for (const name of ["web08", "web09", "web10"]) expect(summary).toContain(name);
+    expect(result).toContain("exit code 5");
+  });
+
+  test.each([200, 1_000, 4_000])(
+    "two hundred different answers stay within %i characters and their notices",
+    (budget) => {
+      const all = many(200, (at) => Array.from({ length: 50 }, (_, line) => `${at} ${line}`).join("\n"));
+      const { result, display } = groupedResult(all, budget);
+      expect(String(result).length).toBeLessThan(budget + 4_000);
+      expect(display!.length).toBeLessThan(8_000 + 4_000);
+      expect(result).toContain("200 machines");
+    },
+  );
+
+  test("a fifty times repeated one-line answer takes one line each", () => {
+    const { result } = groupedResult(
+      many(50, (at) => `host-${at}`),
+      4_000,
+    );
+    expect(
+      String(result)
+        .split("\n")
+        .filter((line) => /^web\d+: host-\d+$/.test(line)),
+    ).toHaveLength(50);
+  });
+});
