@@ -5,6 +5,7 @@
  */
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { pieces } from "./text.ts";
 
 export class LineSigner {
   readonly #key: Uint8Array;
@@ -28,7 +29,9 @@ export class LineSigner {
   }
 
   #mac(json: string): string {
-    return new Bun.CryptoHasher("sha256", this.#key).update(json).digest("hex").slice(0, MAC_LENGTH);
+    const hasher = new Bun.CryptoHasher("sha256", this.#key);
+    for (const piece of pieces(json)) hasher.update(piece);
+    return hasher.digest("hex").slice(0, MAC_LENGTH);
   }
 }
 

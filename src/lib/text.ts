@@ -94,3 +94,15 @@ function editDistance(a: string, b: string, limit: number): number {
   }
   return last[b.length] ?? limit;
 }
+
+/** A text of megabytes in parts that are cheap to encode; no character is cut in two. */
+export function* pieces(text: string, length = 1 << 20): Generator<string> {
+  if (text.length <= length) return yield text;
+  for (let at = 0; at < text.length;) {
+    let end = Math.min(at + length, text.length);
+    const last = text.charCodeAt(end - 1);
+    if (last >= 0xd800 && last < 0xdc00 && end < text.length) end++;
+    yield text.slice(at, end);
+    at = end;
+  }
+}

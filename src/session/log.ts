@@ -15,6 +15,7 @@ import {
 import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
 import { fileError } from "../lib/files.ts";
+import { pieces } from "../lib/text.ts";
 import type { SessionLock } from "./session-lock.ts";
 import { prepare } from "./session-directory.ts";
 import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
@@ -50,7 +51,11 @@ export class SessionLog {
   append(event: AgentEvent): void {
     if (!DURABLE.has(event.type)) return;
     // This order lets a reader find the start of a line that was glued to a torn one.
-    const { v, ts, session, target, type, ...rest } = event;
+    // The answer is in the log already, as a message.
+    const { v, ts, session, target, type, ...rest } = event.type === "done" ? { ...event, text: "" } : event;
+    // What a text of megabytes left behind on its way goes first, and its copies before the next event.
+    const isLarge = event.type === "message" && (event.message.content?.length ?? 0) > LARGE;
+    if (isLarge) Bun.gc(true);
     const json = this.#redact(JSON.stringify({ v, ts, session, target, type, ...rest }));
     if (this.#signer === "unknown") this.#signer = lineSigner(this.#stateDirectory);
     const line = `${this.#signer?.sign(json) ?? json}\n`;
@@ -59,8 +64,7 @@ export class SessionLog {
     while (this.#waitingBytes > WAITING_LIMIT && this.#waiting.length > 1)
       this.#waitingBytes -= (this.#waiting.shift() as string).length;
     this.#flush(event.type === "done");
-    // A text of megabytes is in memory five times by now, and the next event may hold it again.
-    if (json.length > LARGE) Bun.gc(true);
+    if (isLarge || json.length > LARGE) Bun.gc(true);
   }
 
   /** From now on others are kept out, and the end of a turn waits for the disk. */
@@ -82,7 +86,7 @@ export class SessionLog {
     try {
       while (this.#waiting.length > 0) {
         const line = this.#waiting[0] as string;
-        writeWhole((this.#file ??= this.#open()), Buffer.from(line));
+        writeWhole((this.#file ??= this.#open()), line);
         this.#waiting.shift();
         this.#waitingBytes -= line.length;
       }
@@ -130,7 +134,7 @@ export class SessionLog {
     try {
       const chunk = Buffer.alloc(1 << 20);
       for (let offset = 0, count = 0; (count = readSync(old, chunk, 0, chunk.length, offset)) > 0; offset += count)
-        writeWhole(fresh, chunk.subarray(0, count));
+        if (writeSync(fresh, chunk, 0, count) !== count) throw new Error("no space left on the device");
     } catch (error) {
       closeSync(fresh);
       unlinkSync(this.path);
@@ -175,11 +179,14 @@ const NEWLINE = 10;
 const LARGE = 4 << 20;
 const WAITING_LIMIT = 32 << 20;
 
-/** All or nothing: what a full disk left of a line is taken back. */
-function writeWhole(file: number, bytes: Uint8Array): void {
+/** All or nothing: what a full disk left of a line is taken back. One write a line, unless it is one of megabytes. */
+function writeWhole(file: number, line: string): void {
   const { size } = fstatSync(file);
   try {
-    if (writeSync(file, bytes) !== bytes.length) throw new Error("no space left on the device");
+    for (const piece of pieces(line)) {
+      const bytes = Buffer.from(piece);
+      if (writeSync(file, bytes) !== bytes.length) throw new Error("no space left on the device");
+    }
   } catch (error) {
     ftruncateSync(file, size);
     throw error;
