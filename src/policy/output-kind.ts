@@ -21,6 +21,7 @@ export function outputKind(commands: readonly (readonly string[])[], extra: read
     const [program = "", ...rest] = command;
     const name = nameOf(program);
     if (listsVariables(name, rest)) raise("variables");
+    if (INTERPRETERS.test(name) && rest.some((word) => READS_VARIABLES.test(word))) raise("variables");
     if ([...PRINTS_SECRETS, ...extra].some((entry) => matches(entry, name, rest))) raise("secrets");
     if (PRINTS_SETTINGS.some((entry) => matches(entry, name, rest))) raise("settings");
     // The files that find finds are read by another command, or by its own -exec.
@@ -40,6 +41,9 @@ function nameOf(program: string): string {
 /** Programs that run what an argument says: the paths in it count. */
 const INTERPRETERS = /^(?:python[\d.]*|perl|ruby|node|bun|deno|php|lua|[gmn]?awk|sed|jq|yq|bash|sh|zsh)$/;
 
+/** `env.X` and `$ENV` of jq, `env(X)` of yq, ENVIRON, %ENV, os.environ, process.env. */
+const READS_VARIABLES = /(?:^|[^\w/.-])env(?:$|[^\w/-])|strenv|\bENV\b|environ\b|getenv|process\.env/i;
+
 function pathsIn(word: string): readonly string[] {
   return word.match(/[\w.~/*?-]+/g) ?? [];
 }
@@ -56,7 +60,7 @@ function changesText(name: string, rest: readonly string[]): boolean {
 
 const CHANGES: ReadonlySet<string> = new Set(
   words(`rev base64 base32 basenc xxd od hexdump hd tr cut fold sed awk gawk mawk perl python python3 ruby node php lua openssl
-    gpg gzip bzip2 xz zstd uuencode paste column fmt expand split dd jq iconv`),
+    gpg gzip bzip2 xz zstd uuencode paste column fmt expand split dd jq yq iconv`),
 );
 
 /** What is in a file of that name. */

@@ -233,7 +233,7 @@ class Resolver {
   }
 }
 
-const LISTED = "List the names with: buddy targets";
+const LISTED = "`buddy targets` lists the names.";
 
 function place(path: readonly Hop[]): Place {
   return { name: nameOfPath(path), path, names: namesOfPath(path) };

@@ -80,7 +80,9 @@ async function verify(directory: string, json: boolean): Promise<ExitCode> {
   else {
     const { printable } = await import("../../../lib/text.ts");
     const span =
-      lines === 0 ? "the record is empty" : `${lines} lines in ${files} files, ${from ?? "?"} to ${to ?? "?"}`;
+      lines === 0
+        ? "the record is empty"
+        : `${lines} line${lines === 1 ? "" : "s"} in ${files} file${files === 1 ? "" : "s"}, ${from ?? "?"} to ${to ?? "?"}`;
     const rows = findings
       .slice(0, MOST_FINDINGS)
       .map(({ file, line, text }) => `${file}${line === undefined ? "" : ` line ${line}`}: ${text}`);
