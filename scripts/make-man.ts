@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { version } from "../package.json";
 import type { Args, Command } from "../src/cli/command.ts";
+import { TOPICS } from "../src/cli/commands/help/command.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
 import { GLOBAL_ARGS } from "../src/cli/args/options.ts";
 import { EXIT } from "../src/lib/errors.ts";
@@ -47,7 +48,7 @@ export async function manPage(): Promise<string> {
     ".BR tmux (1),",
     ".BR ssh (1)",
     ".PP",
-    plain("buddy help keys, config, policy, targets, events, providers and security print more, without a network."),
+    plain(`buddy help TOPIC prints more, without a network: ${Object.keys(TOPICS).join(", ")}.`),
   ].join("\n")}\n`;
 }
 

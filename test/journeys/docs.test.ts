@@ -193,6 +193,20 @@ describe("what the documentation names is there", () => {
     expect(unnamed).toEqual([]);
   });
 
+  test("messages of the troubleshooting index", () => {
+    const sources = [...new Bun.Glob("src/**/*.ts").scanSync(ROOT)].map((file) => page(file)).join("\n");
+    const rows =
+      page("docs/troubleshooting.md")
+        .split("## Where")[0]
+        ?.matchAll(/^\| (`[^|]*`) \|/gm) ?? [];
+    const messages = [...rows].flatMap(([, cell = ""]) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, text = ""]) => text),
+    );
+    expect(messages.length).toBeGreaterThan(15);
+    const unknown = messages.filter((text) => !text.split(/\s*…,?\s*/).every((part) => sources.includes(part)));
+    expect(unknown).toEqual([]);
+  });
+
   test("flags", async () => {
     const known = new Set(["--help", "--version", "--", ...Object.keys(GLOBAL_ARGS).map((name) => `--${name}`)]);
     for (const { load } of Object.values(COMMANDS))

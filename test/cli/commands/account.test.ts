@@ -131,4 +131,16 @@ describe("buddy sessions", () => {
     expect(await runHere("sessions", "rm", id)).toMatchObject({ code: 2 });
     expect((await runHere("sessions")).stdout).toBe("no saved sessions in this directory\n");
   });
+
+  test("output prints what a command printed, in full, and lists the ids", async () => {
+    const declared = { risk: "low", mutation: false, privesc: false, why: "to see" };
+    const call = { name: "run_shell", args: { command: "seq 1 20000", ...declared } };
+    await using here = new Here([{ toolCalls: [call] }, { text: "done" }]);
+    await here.exec({ prompt: "count" });
+    expect(await runHere("sessions", "output", "last")).toMatchObject({ code: 0, stdout: "out-1\n" });
+    const { stdout } = await runHere("sessions", "output", "last", "out-1");
+    expect(stdout).toBe(Array.from({ length: 20_000 }, (_, i) => `${i + 1}\n`).join(""));
+    expect(await runHere("sessions", "output", "last", "out-9")).toMatchObject({ code: 2 });
+    expect(await runHere("sessions", "export", "last", "out-1")).toMatchObject({ code: 2 });
+  });
 });

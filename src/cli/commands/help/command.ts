@@ -13,7 +13,9 @@ export const TOPICS = {
   policy: "what may run, be written, be fetched, be shown",
   targets: "local, ssh, containers; the shared pane",
   events: "the JSON events of exec --json",
-  providers: "how to connect each endpoint",
+  connect: "connect your model, provider by provider",
+  providers: "how to write down each endpoint",
+  troubleshooting: "messages and what to do; where files are; bug reports",
   security: "boundaries and guardrails",
 } as const;
 export type Topic = keyof typeof TOPICS;
@@ -28,7 +30,7 @@ export const command = defineCommand({
     ["buddy help keys", "a page of the documentation; no network is needed"],
   ],
   notes: `Topics:\n${Object.entries(TOPICS)
-    .map(([name, about]) => `  ${name.padEnd(10)}  ${about}`)
+    .map(([name, about]) => `  ${name.padEnd(15)}  ${about}`)
     .join("\n")}`,
   async run({ args, globals }) {
     const name = args.command;

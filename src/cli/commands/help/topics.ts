@@ -1,11 +1,13 @@
 /** The pages of the documentation that the binary carries: `buddy help TOPIC` works without a network. */
 import configuration from "../../../../docs/configuration.md" with { type: "text" };
+import connect from "../../../../docs/connect.md" with { type: "text" };
 import events from "../../../../docs/events.md" with { type: "text" };
 import policy from "../../../../docs/policy.md" with { type: "text" };
 import providers from "../../../../docs/providers.md" with { type: "text" };
 import repl from "../../../../docs/repl.md" with { type: "text" };
 import security from "../../../../docs/security.md" with { type: "text" };
 import targets from "../../../../docs/targets.md" with { type: "text" };
+import troubleshooting from "../../../../docs/troubleshooting.md" with { type: "text" };
 import { isTerminal, wantsColor } from "../../../lib/terminal.ts";
 import type { Topic } from "./command.ts";
 
@@ -15,7 +17,9 @@ const PAGES: Readonly<Record<Topic, string>> = {
   policy,
   targets,
   events,
+  connect,
   providers,
+  troubleshooting,
   security,
 };
 

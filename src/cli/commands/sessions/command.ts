@@ -12,10 +12,15 @@ export const command = defineCommand({
     action: {
       type: "positional",
       required: false,
-      choices: ["list", "export", "rm"],
-      description: "list (default), export as Markdown, HTML or JSON, or remove",
+      choices: ["list", "export", "output", "rm"],
+      description: "list (default), export as Markdown, HTML or JSON, print a command's full output, or remove",
     },
     id: { type: "positional", required: false, description: "the session's id, the beginning of it, or last" },
+    output: {
+      type: "positional",
+      required: false,
+      description: "for output: its id, such as out-7; all ids without it",
+    },
     all: { type: "boolean", description: "list those of all directories" },
     json: { type: "boolean", description: "list or export as JSON" },
     html: { type: "boolean", description: "export one self-contained HTML page instead of Markdown" },
@@ -24,14 +29,17 @@ export const command = defineCommand({
     ["buddy sessions", "id, last used, target, model, first words"],
     ["buddy sessions --all", "of all directories"],
     ["buddy sessions export 7b2f > run.md", "a readable transcript"],
+    ["buddy sessions output 7b2f", "the ids of what its commands printed"],
     ["buddy sessions rm 7b2f", "remove one"],
   ],
-  async run({ args: { action = "list", id, all, json, html } }) {
+  async run({ args: { action = "list", id, output, all, json, html } }) {
     if (json && html)
       throw new BuddyError("usage", "--json and --html cannot be combined", { hint: "give one of them" });
     if (all && action !== "list") throw new BuddyError("usage", `--all cannot be combined with ${action}`);
     if (html && action !== "export") throw new BuddyError("usage", `--html cannot be combined with ${action}`);
-    if (json && action === "rm") throw new BuddyError("usage", "--json cannot be combined with rm");
+    if (json && (action === "rm" || action === "output"))
+      throw new BuddyError("usage", `--json cannot be combined with ${action}`);
+    if (output !== undefined && action !== "output") throw new BuddyError("usage", `too many arguments: "${output}"`);
     const { SessionStore } = await import("../../../session/store.ts");
     const store = new SessionStore({
       cwd: process.cwd(),
@@ -53,6 +61,11 @@ export const command = defineCommand({
       return EXIT.ok;
     }
     const session = store.readable(id);
+    if (action === "output") {
+      const { storedOutputs } = await import("./stored-outputs.ts");
+      await print(storedOutputs(stateDirectory(), session.id, output));
+      return EXIT.ok;
+    }
     const { readTranscript } = await import("../../../session/transcript.ts");
     const transcript = readTranscript(session.path, session.id);
     if (json) {

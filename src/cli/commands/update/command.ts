@@ -20,9 +20,9 @@ export const command = defineCommand({
     ["buddy update --rollback", "go back to the old one"],
   ],
   notes:
-    "Checksum and version are checked before anything is replaced, in one step. Where a\n" +
-    "package manager installed buddy, use that. buddy never looks for updates by itself.\n" +
-    "BUDDY_INSTALL_BASE_URL names a mirror.",
+    "Checksum and version are checked before anything is replaced, in one step.\n" +
+    "Where a package manager installed buddy, use that. buddy never looks for updates\n" +
+    "by itself. BUDDY_INSTALL_BASE_URL names a mirror.",
   async run({ args: { version, check, rollback, json }, globals }) {
     if (check && rollback) throw new BuddyError("usage", "--check and --rollback cannot be combined");
     if (json && !check) throw new BuddyError("usage", "--json needs --check");

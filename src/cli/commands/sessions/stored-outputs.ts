@@ -1,0 +1,52 @@
+/** `buddy sessions output`: what the commands of a saved session printed, in full. */
+import { readdirSync } from "node:fs";
+import { BuddyError } from "../../../lib/errors.ts";
+import { outputsDirectory } from "../../../session/outputs.ts";
+import { parseName } from "../../../targets/output/output-piece.ts";
+import { SessionOutputs } from "../../../targets/output/session-outputs.ts";
+
+/** Without an id: the ids there are, one a line. */
+export function* storedOutputs(state: string | undefined, session: string, output?: string): Generator<string> {
+  const directory = state === undefined ? undefined : outputsDirectory(state, session);
+  const ids = directory === undefined ? [] : idsIn(directory);
+  if (output === undefined) {
+    if (ids.length === 0) yield "no outputs are kept of this session\n";
+    for (const id of ids) yield `${id}\n`;
+    return;
+  }
+  if (directory === undefined || !ids.includes(output))
+    throw new BuddyError("usage", `session ${session} has no output "${output}"`, {
+      hint: ids.length === 0 ? "none are kept of it" : `buddy sessions output ${session} lists them`,
+    });
+  const outputs = new SessionOutputs({
+    directory,
+    prepare: () => {},
+    temporary: () => directory,
+    hide: (text) => text,
+    failed: () => {},
+    segmentBytes: 1 << 30,
+    maxBytes: Number.POSITIVE_INFINITY,
+  });
+  try {
+    for (let offset = 0; ;) {
+      const page = outputs.find(output)?.read({ offset });
+      if (page === undefined) return;
+      yield page.text;
+      if (page.done || page.nextOffset <= offset) return;
+      offset = page.nextOffset;
+    }
+  } finally {
+    outputs.close();
+  }
+}
+
+function idsIn(directory: string): string[] {
+  try {
+    const found = readdirSync(directory).flatMap((name) => parseName(name) ?? []);
+    const ordered = found.toSorted((a, b) => a.number - b.number).map(({ id }) => id);
+    return [...new Set(ordered)];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
