@@ -24,6 +24,7 @@ import { needs } from "../support/needs.ts";
 
 const ssh = await needs("sshd");
 const container = await needs("podman");
+const asRoot = await needs("root");
 
 async function sh(transport: Transport, script: string, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await transport.run(script, { args });
@@ -378,7 +379,7 @@ describe("on this machine", () => {
     expect(await sh(transport, "cat listed; getfacl -cp listed | grep daemon")).toBe("newuser:daemon:rw-\n");
   });
 
-  test.each([
+  asRoot.test.each([
     ["i", "immutable"],
     ["a", "append-only"],
   ])("chattr +%s: the file is left alone and called %s", async (flag, name) => {
