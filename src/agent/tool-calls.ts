@@ -27,6 +27,7 @@ import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets,
 import type { AgentEventBody } from "./events.ts";
 import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
 import type { Attempt } from "./fleet/run-on-machines.ts";
+import type { Passwords } from "./passwords.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
 import type { AroundChange } from "./run-permitted.ts";
 import { readOnlyParts } from "./read-only-parts.ts";
@@ -35,6 +36,8 @@ export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
   /** Where the run has several machines. */
   readonly fleet?: FleetParts | undefined;
+  /** Who gives passwords to programs on the target. */
+  readonly passwords?: Passwords;
   facts(): TargetFacts;
   /** [limits]; 0 = scale with the model's context. */
   readonly limits: Readonly<Record<BudgetKind, number>>;
@@ -320,6 +323,7 @@ export class CallRunner {
       budget,
       dryRun: this.#parts.dryRun,
       seesImages: batch.seesImages,
+      ...askingPasswords(this.#parts.passwords, target),
     };
     const { intent } = ready;
     const record = new CallRecord(this.#parts.recorder, { tool: tool.name, call: call.id, intent }, target);
@@ -469,6 +473,14 @@ function traceDecision(call: ToolCall, title: string, permission: Permission): v
       ? { decision: "run", ...(permission.unasked === undefined ? {} : { why: "proven to only read" }) }
       : { decision: permission.result.outcome, why: permission.result.display ?? permission.result.result }),
   }));
+}
+
+function askingPasswords(
+  passwords: Passwords | undefined,
+  target: ToolContext["target"],
+): Pick<ToolContext, "password"> {
+  const password = passwords?.for(target);
+  return password === undefined ? {} : { password };
 }
 
 /** Resolves once the tool has ended, or shortly after cancellation even if the tool does not. */

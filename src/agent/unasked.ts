@@ -22,7 +22,7 @@ export async function unaskedRun(
   cwd: string,
   lock: SecondLock,
 ): Promise<UnaskedRun> {
-  const doubt = await conditionDoubt(target.transport, judged.conditions, cwd);
+  const doubt = (await sudoDoubt(target, judged)) ?? (await conditionDoubt(target.transport, judged.conditions, cwd));
   if (doubt !== undefined) return { ask: doubt };
   const required = lock === "required";
   const room = await (required ? target.locks.settled : settledSoon(target.locks));
@@ -39,6 +39,17 @@ async function settledSoon(locks: Locks): Promise<RoomState> {
 }
 
 const ROOM_MS = 3_000;
+
+/**
+ * A ticket that the operator got for something else is not for what runs unasked: sudo has to work without one. The
+ * script runner has no terminal, and so no ticket.
+ */
+async function sudoDoubt(target: Target, judged: ShellJudgement): Promise<string | undefined> {
+  if (target.transport.facts.uid === 0 || !judged.commands.some(({ words }) => /(?:^|\/)sudo$/.test(words[0] ?? "")))
+    return undefined;
+  const { code } = await target.transport.run("sudo -n -k true >/dev/null 2>&1", { timeoutMs: 10_000 });
+  return code === 0 ? undefined : "sudo needs a password, and what runs without a question uses no sudo ticket";
+}
 
 interface Known {
   readonly doubt: string | undefined;

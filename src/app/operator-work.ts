@@ -98,8 +98,10 @@ export function operatorCommand(
     publish({ type: "tool_started", call, tool: "you", title: command, args: {} });
     const budget = outputBudget("shell", run.agent.contextLimit, 0);
     const started = performance.now();
+    const password = run.passwords.for(() => Promise.resolve(target));
     const result = await target.shell.run(command, {
       signal: inner,
+      ...(password === undefined ? {} : { password }),
       keep: budget,
       onOutput: ({ stream, text }) => publish({ type: "tool_output", call, stream, text }),
     });

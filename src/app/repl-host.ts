@@ -96,6 +96,9 @@ export function replHost(parts: ReplHostParts): ReplHost {
       setAsker: (asker) => approvals.setAsker(asker),
       remembered: () => approvals.remembered(run.target.opened?.identity.machine ?? "").map(describePrefix),
     },
+    setPasswordAsker: (asker) => run.passwords.setAsker(asker),
+    sudoState: async () => (await import("./sudo-ticket.ts")).sudoState(await run.target.get()),
+    dropSudo: async () => (await import("./sudo-ticket.ts")).dropSudo(await run.target.get()),
     privacy: {
       enabled: run.secrets.privacy.enabled,
       list: () =>

@@ -2,6 +2,7 @@
 import type { CallHooks } from "../agent/call-hooks.ts";
 import type { Recorder } from "../agent/call-record.ts";
 import type { FleetParts } from "../agent/fleet/fleet-parts.ts";
+import type { Passwords } from "../agent/passwords.ts";
 import { type CallParts, CallRunner } from "../agent/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -59,6 +60,7 @@ export interface CallRunnerParts {
   readonly privacy: Privacy;
   readonly recorder: Recorder;
   readonly hooks: CallHooks | undefined;
+  readonly passwords: Passwords;
   readonly dryRun: boolean;
   /** The target is this machine: buddy's own files are on it. */
   readonly local: boolean;
@@ -77,6 +79,7 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     approvals,
     recorder,
     hooks,
+    passwords: parts.passwords,
     fleet: parts.fleet,
     ...machineParts({ loaded, target, local }),
     confirm: {

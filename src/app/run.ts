@@ -2,6 +2,7 @@
 import { Agent } from "../agent/agent.ts";
 import type { Budget } from "../agent/budget.ts";
 import type { Totals } from "../agent/conversation.ts";
+import { Passwords } from "../agent/passwords.ts";
 import { instructionFiles, type OperatorFile } from "../agent/instruction-files.ts";
 import { systemPrompt } from "../agent/system-prompt.ts";
 import type { CallRunner } from "../agent/tool-calls.ts";
@@ -124,6 +125,7 @@ interface RunParts {
 export class Run implements AsyncDisposable {
   readonly agent: Agent;
   readonly approvals: Approvals;
+  readonly passwords = new Passwords();
   readonly registry: Registry;
   readonly target: RunTarget;
   /** Where the run has several machines: the same as `target`. */
@@ -200,7 +202,7 @@ export class Run implements AsyncDisposable {
     const { privacy } = secrets;
     this.#record = options.record !== false;
     const [{ dryRun }, changes] = [globals, () => this.changes()];
-    const decided = { approvals, privacy, recorder, hooks };
+    const decided = { approvals, privacy, recorder, hooks, passwords: this.passwords };
     this.calls = callRunner({
       loaded,
       registry,

@@ -63,8 +63,11 @@ type Refusal = "missing" | "password" | "forbidden" | "wrong-password" | "other"
 
 /** sudo has no exit codes of its own: what it says in the C locale is all there is. */
 const SAID: readonly (readonly [RegExp, Refusal])[] = [
-  [/incorrect password attempt|authentication failure|no password was provided/i, "wrong-password"],
-  [/password is required|terminal is required|must have a tty|no askpass program/i, "password"],
+  [/incorrect password attempt|authentication failure/i, "wrong-password"],
+  [
+    /password is required|terminal is required|must have a tty|no askpass program|no password was provided/i,
+    "password",
+  ],
   [/not allowed to|not in the sudoers|may not run sudo|not allowed to run sudo|is not permitted/i, "forbidden"],
 ];
 
@@ -91,8 +94,8 @@ function refused(why: Refusal, stderr: string, { facts }: Transport, purpose: st
         hint: "Nothing was changed. Ask the operator before you try again.",
       });
     case "password":
-      return new BuddyError("target", `${nothing}: sudo needs a password, and there is no terminal to ask on`, {
-        hint: "Use buddy on a terminal, let the operator type it in the pane, or allow this without a password (NOPASSWD).",
+      return new BuddyError("target", `${nothing}: sudo needs a password, and none was given`, {
+        hint: "The operator gives it on buddy's terminal or in the pane; or sudoers allows this without one (NOPASSWD).",
       });
     case "other":
       return new BuddyError("target", `${nothing}: sudo did not start${said === "" ? "" : `: ${said}`}`, {

@@ -65,11 +65,12 @@ function following(target: Target, context: ToolContext): Omit<RunOptions, "wait
     keep: context.budget,
     ...(context.shown === undefined ? {} : { shown: context.shown }),
     onOutput: ({ stream, text }) => context.emit({ stream, text }),
+    ...(context.password === undefined ? {} : { password: context.password }),
     onDelay: (text) => context.emit({ stream: "info", text }),
     onWaiting: (what) => {
       if (what.for !== "password") return;
       const how = target.identity.attach === undefined ? "" : ` Attach with: ${target.identity.attach}`;
-      context.emit({ stream: "info", text: `${what.program} asks for a password: type it in the pane.${how}` });
+      context.emit({ stream: "info", text: `${what.program} asks for a password in the pane.${how}` });
     },
   };
 }

@@ -181,6 +181,9 @@ export class ReplRig implements AsyncDisposable {
         this.#news.add(listener);
         return () => this.#news.delete(listener);
       },
+      setPasswordAsker: () => {},
+      sudoState: () => Promise.resolve({ kind: "none" }),
+      dropSudo: () => Promise.resolve(),
       privacy: { enabled: true, list: () => [], value: () => undefined, drop: () => false },
       approvals: {
         get mode() {

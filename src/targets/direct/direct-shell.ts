@@ -19,6 +19,7 @@ import type {
 } from "../target.ts";
 import { changesEnvironment, cleanRequest, DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
 import type { CleanScript } from "../unasked/clean-script.ts";
+import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { Turns } from "../turns.ts";
@@ -162,9 +163,11 @@ export class DirectShell implements Shell, AsyncDisposable {
     this.#used = true;
     const { unasked } = options;
     const text = unasked === undefined ? command : cleanRequest((to) => this.#options.clean(command, unasked, to));
-    live.process.stdin.write(request(text, tag));
+    const asked = new Pauses();
+    await using askpass = await this.#askpass(command, options, asked);
+    live.process.stdin.write(request((askpass?.prelude ?? "") + text, tag));
     const ended = live.finished;
-    const how = await waitFor(ended, options);
+    const how = await waitFor(ended, options, asked);
     if (how !== "ended") {
       const tree = this.#endTree(live).then(
         () => true,
@@ -202,6 +205,16 @@ export class DirectShell implements Shell, AsyncDisposable {
       return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
     notes.push(RESTARTED);
     return { kind: "shell-ended", code: end.code };
+  }
+
+  /** Where the command may ask the operator for a password: what sudo asks with. */
+  #askpass(command: string, options: RunOptions, asked: Pauses): Promise<Askpass | undefined> {
+    const { password, unasked } = options;
+    const { transport } = this.#options;
+    if (password === undefined || unasked !== undefined || transport.facts.uid === 0 || !mentionsSudo(command))
+      return Promise.resolve(undefined);
+    const ask = askForSudo(password);
+    return Askpass.start(transport, this.#directory, (prompt, signal) => asked.during(ask(prompt, signal)));
   }
 
   #start(): LiveShell {
@@ -253,9 +266,40 @@ interface Recordings {
 
 type End = { kind: "exited"; code: number; cwd: string } | { kind: "gone"; code: number; cwd: string; lost: boolean };
 
-async function waitFor(ended: Promise<unknown>, options: RunOptions): Promise<"ended" | "aborted" | "deadline"> {
+/** Time in which a command waits for the operator, which is not its own. */
+class Pauses {
+  #open = 0;
+  #since = 0;
+  #before = 0;
+
+  get ms(): number {
+    return this.#before + (this.#open > 0 ? performance.now() - this.#since : 0);
+  }
+
+  async during<T>(work: Promise<T>): Promise<T> {
+    if (this.#open++ === 0) this.#since = performance.now();
+    try {
+      return await work;
+    } finally {
+      if (--this.#open === 0) this.#before += performance.now() - this.#since;
+    }
+  }
+}
+
+async function waitFor(
+  ended: Promise<unknown>,
+  options: RunOptions,
+  pauses: Pauses,
+): Promise<"ended" | "aborted" | "deadline"> {
   const { promise, resolve } = Promise.withResolvers<"ended" | "aborted" | "deadline">();
-  const timer = options.waitMs === undefined ? undefined : setTimeout(() => resolve("deadline"), options.waitMs);
+  const started = performance.now();
+  const { waitMs } = options;
+  const check = (): void => {
+    const left = (waitMs ?? 0) + pauses.ms - (performance.now() - started);
+    if (left <= 0) resolve("deadline");
+    else timer = setTimeout(check, Math.max(left, 20));
+  };
+  let timer = waitMs === undefined ? undefined : setTimeout(check, waitMs);
   const abort = () => resolve("aborted");
   options.signal?.addEventListener("abort", abort, { once: true });
   void ended.then(() => resolve("ended"));

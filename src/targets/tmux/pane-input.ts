@@ -112,6 +112,13 @@ export class PaneInput {
     await this.#session.send([`copy-mode -q -t ${id}`, `send-keys -t ${id} C-c`]);
   }
 
+  /** A password, which is in no record: at a prompt that does not show what is typed. */
+  async typeSecret(bytes: Uint8Array): Promise<void> {
+    const { id } = this.#state;
+    const keys = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(" ");
+    await this.#session.send([`copy-mode -q -t ${id}`, `send-keys -t ${id} -H ${keys} 0d`]);
+  }
+
   /** A Ctrl-C between two reads of the shell can get lost: it is pressed again until the prompt is back. */
   async breakLine(): Promise<void> {
     const state = this.#state;

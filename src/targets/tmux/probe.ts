@@ -10,6 +10,8 @@ export interface ForegroundState {
   readonly cpu: number;
   /** The pane's own shell is in the foreground, not a program started from it. */
   readonly shellItself: boolean;
+  /** The terminal does not show what is typed. */
+  readonly silent: boolean;
 }
 
 /** $1 process id of the pane's supervisor, $2 its terminal. One line of terminal flags, then one for each process in the foreground. */
@@ -72,9 +74,11 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
   const cpu = processes.reduce((sum, one) => sum + one.cpu, 0);
   const shellItself = subject !== undefined && subject.parent === String(supervisor);
   const unreadable = processes.length > 0 && processes.every((one) => one.reads && /^[?0]$/.test(one.wchan));
-  if (mode === "raw") return { doing: "raw", program, cpu, shellItself };
-  if (echo === "off" && (reading !== undefined || unreadable)) return { doing: "password", program, cpu, shellItself };
-  return { doing: reading === undefined ? "working" : "line", program, cpu, shellItself };
+  const silent = echo === "off";
+  const seen = { program, cpu, shellItself, silent };
+  if (mode === "raw") return { doing: "raw", ...seen };
+  if (silent && (reading !== undefined || unreadable)) return { doing: "password", ...seen };
+  return { doing: reading === undefined ? "working" : "line", ...seen };
 }
 
 /** Numbers of write, pwrite and writev on x86-64, arm64, and 32-bit systems; none of them is a read on another one. */

@@ -1,6 +1,7 @@
 /** Waits for a command: its end, a question it asks, the time allowed, or the wish to stop it. */
 import { unlessAborted, within } from "../../lib/waiting.ts";
 import type { RunOptions, RunOutcome } from "../target.ts";
+import { PasswordPrompt } from "./password-prompt.ts";
 import type { PaneInput } from "./pane-input.ts";
 import { clip } from "./pane-state.ts";
 import type { ForegroundState } from "./probe.ts";
@@ -28,6 +29,20 @@ const ROUNDS = 12;
 const REACH_MS = 1000;
 
 export async function watchCommand(command: RunningCommand, options: RunOptions, pane: PaneInput): Promise<RunOutcome> {
+  const prompt = new PasswordPrompt(command, pane, options.password);
+  try {
+    return await watched(command, options, pane, prompt);
+  } finally {
+    prompt.gone();
+  }
+}
+
+async function watched(
+  command: RunningCommand,
+  options: RunOptions,
+  pane: PaneInput,
+  prompt: PasswordPrompt,
+): Promise<RunOutcome> {
   const deadline = options.waitMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.waitMs;
   let pause = QUIET_MS;
   let looked = 0;
@@ -78,6 +93,7 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
     before = seen;
     looked = performance.now();
     if (waiting === undefined) {
+      if (seen !== undefined) prompt.gone();
       const doubtful = first && (seen?.doing === "line" || seen?.doing === "raw");
       pause = doubtful ? AGAIN_MS : Math.min(Math.max(pause, QUIET_MS) * 1.5, MAX_QUIET_MS);
       if (seen?.doing === "working") told = undefined;
@@ -87,7 +103,8 @@ export async function watchCommand(command: RunningCommand, options: RunOptions,
       options.onWaiting?.(waiting);
       return waiting;
     }
-    // Nothing is typed and nothing is read: the operator answers in the pane, and the command continues.
+    // Nothing is typed but what the operator gives for this, and nothing is read; in the pane they can answer, too.
+    prompt.stands(waiting.program);
     if (told !== waiting.program) options.onWaiting?.(waiting);
     told = waiting.program;
     pause = MAX_QUIET_MS;

@@ -17,6 +17,7 @@ import { privacy } from "./privacy.ts";
 import { reconnect } from "./reconnect.ts";
 import { sessionCommands } from "./session.ts";
 import { config, context, cost, status, tools } from "./status.ts";
+import { sudo } from "./sudo.ts";
 import { themeCommand } from "./theme.ts";
 import { workCommands } from "./work.ts";
 
@@ -165,6 +166,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   privacy,
   attach,
   reconnect,
+  sudo,
   model,
   login,
   logout,

@@ -1,5 +1,6 @@
 /** What the REPL needs from the rest of the program; the command line puts it together. */
 import type { AgentEvent } from "../../agent/events.ts";
+import type { PasswordAsker } from "../../agent/passwords.ts";
 import type { TaskListener, Tasks } from "../../agent/tasks.ts";
 import type { ApprovalMode, Asker } from "../../policy/approvals.ts";
 import type { ThemeName } from "../theme.ts";
@@ -47,6 +48,10 @@ export interface ReplHost {
   /** News that belong to no task: the connection dropped, the operator ran something in the pane. */
   onEvent(listener: (event: AgentEvent) => void): () => void;
   readonly approvals: ApprovalsView;
+  /** Who is asked when a program on the target wants a password. */
+  setPasswordAsker(asker: PasswordAsker | undefined): void;
+  sudoState(): Promise<SudoState>;
+  dropSudo(): Promise<void>;
   readonly privacy: PrivacyView;
   /** Labels and values of /status that only the command line knows. */
   status(): readonly StatusRow[];
@@ -93,6 +98,17 @@ export interface CustomCommandRows {
   /** Files that cannot be used, and why. */
   readonly problems: readonly string[];
 }
+
+/** What sudo in the target's shell would do now. */
+export type SudoState =
+  | { readonly kind: "root" | "missing" | "free" | "none" }
+  | {
+      readonly kind: "alive";
+      /** Undefined: not known, or without end. */
+      readonly leftMs?: number;
+      /** Looking has renewed it. */
+      readonly renews: boolean;
+    };
 
 export interface WorkInFlight {
   readonly shells: readonly BackgroundRow[];

@@ -127,6 +127,11 @@ export class LineScreen implements ReplScreen {
     return answer;
   }
 
+  /** What is typed here can be seen: it is typed in the pane instead. */
+  password(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   release(): void {
     for (const question of this.#questions.splice(0)) question.take("");
   }

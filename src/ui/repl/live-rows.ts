@@ -4,6 +4,7 @@ import { clip, textWidth } from "../../lib/text.ts";
 import type { ApprovalQueue } from "../approval/approval-queue.ts";
 import type { Editor } from "../editor/editor.ts";
 import { layout } from "../editor/layout.ts";
+import type { PasswordLine } from "../password-line.ts";
 import type { Picker } from "../picker.ts";
 import type { CursorPosition } from "../terminal/live-area.ts";
 import type { Theme } from "../theme.ts";
@@ -14,6 +15,7 @@ export interface LiveRows {
   readonly editor: Editor;
   readonly queue: ApprovalQueue;
   readonly picker: Picker | undefined;
+  readonly password: PasswordLine | undefined;
   /** Stands before the prompt while approvals are not asked for as usual. */
   readonly badge: string;
   readonly prompt: string;
@@ -49,7 +51,13 @@ export function liveRows(view: LiveRows, columns: number, rows: number): { rows:
 }
 
 function bottomRows(view: LiveRows, columns: number, height: number): { rows: string[]; cursor: CursorPosition } {
-  const { queue, picker } = view;
+  const { queue, picker, password } = view;
+  if (password !== undefined) {
+    const { rows, cursor } = password.view(columns, view.style);
+    // On a small screen the line itself stays.
+    const cut = Math.min(cursor.row, Math.max(0, rows.length - height));
+    return { rows: rows.slice(cut, cut + height), cursor: { ...cursor, row: cursor.row - cut } };
+  }
   if (queue.current !== undefined && queue.asks) {
     const { rows, cursor } = queue.current.view(columns, height, queue.behind);
     const cut = Math.max(0, rows.length - height);

@@ -102,6 +102,7 @@ export class Repl implements CommandScreen {
     const { host } = this;
     const stopListening = host.onEvent((event) => this.#news(event));
     host.approvals.setAsker(this.#screen);
+    host.setPasswordAsker(this.#screen);
     const ignoreSignals = onSignals({
       SIGTERM: () => this.leave(EXIT.terminated),
       SIGHUP: () => this.leave(EXIT.hangup),
@@ -122,6 +123,7 @@ export class Repl implements CommandScreen {
       await this.history.settled();
       stopListening();
       host.approvals.setAsker(undefined);
+      host.setPasswordAsker(undefined);
       ignoreSignals();
     }
   }

@@ -1,10 +1,11 @@
 /** What the REPL needs of a screen: one that repaints a terminal, or one that prints line by line. */
+import type { PasswordAsker } from "../../agent/passwords.ts";
 import type { Task } from "../../agent/tasks.ts";
 import type { Asker } from "../../policy/approvals.ts";
 import type { Choice } from "../picker.ts";
 import type { Repl } from "./repl.ts";
 
-export interface ReplScreen extends Asker {
+export interface ReplScreen extends Asker, PasswordAsker {
   /** Columns a row may use. */
   readonly columns: number;
   /** The terminal opens OSC 8 links. */

@@ -1,5 +1,6 @@
 /** The REPL on a terminal: the input line stays usable below what is printed, questions take its place. */
 import { paintsOnTerminal } from "../../lib/lend-terminal.ts";
+import type { PasswordQuestion } from "../../agent/passwords.ts";
 import type { Task } from "../../agent/tasks.ts";
 import { EXIT } from "../../lib/errors.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
@@ -8,6 +9,7 @@ import type { ApprovalPrompt } from "../approval/approval-prompt.ts";
 import { answeredLine } from "../approval/question-text.ts";
 import { Editor } from "../editor/editor.ts";
 import type { Cell } from "../editor/line-buffer.ts";
+import { PasswordLine } from "../password-line.ts";
 import { type Choice, Picker } from "../picker.ts";
 import { SPINNER_MS } from "../spinner.ts";
 import type { KeyInput, TerminalInput } from "../terminal/keys.ts";
@@ -34,6 +36,8 @@ export class TerminalScreen implements ReplScreen {
   readonly #painter: Painter;
   #parts: Parts | undefined;
   #picker: Picker | undefined;
+  #password: PasswordLine | undefined;
+  #lastKey = 0;
   #scroll: { input(inputs: readonly TerminalInput[]): void; close(): void } | undefined;
   #halfTyped: readonly Cell[] = [];
   #awaited: string | undefined;
@@ -100,6 +104,25 @@ export class TerminalScreen implements ReplScreen {
 
   ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer> {
     return this.#started.queue.ask(request, signal, behind);
+  }
+
+  /** Keys that were meant for the line do not go into a password: it waits until they rest. */
+  async password(question: PasswordQuestion, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    while (!signal.aborted && Date.now() - this.#lastKey < KEYS_REST_MS) await Bun.sleep(KEYS_REST_MS / 4);
+    if (signal.aborted || this.#started.repl.leaving) return undefined;
+    const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>();
+    const line = (this.#password = new PasswordLine(question, resolve));
+    const close = (): void => line.close();
+    signal.addEventListener("abort", close, { once: true });
+    this.#started.notifier.approvalWaits(`${question.program} asks for a password on ${question.where}`);
+    this.#painter.draw();
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", close);
+      this.#password = undefined;
+      if (!this.#started.repl.leaving) this.#painter.draw();
+    }
   }
 
   async view(lines: readonly string[]): Promise<void> {
@@ -185,6 +208,7 @@ export class TerminalScreen implements ReplScreen {
     clearTimeout(this.#hintTimer);
     this.#scroll?.close();
     this.#parts?.queue.close();
+    this.#password?.close();
     this.#painter.release();
   }
 
@@ -208,13 +232,15 @@ export class TerminalScreen implements ReplScreen {
       return;
     }
     if (inputs.some((input) => input.kind === "key" || input.kind === "paste")) {
+      this.#lastKey = Date.now();
       notifier.key();
       this.#setHint("");
     }
-    for (const input of queue.take(inputs)) {
+    for (const input of this.#password === undefined ? queue.take(inputs) : inputs) {
       if (input.kind === "focus") notifier.focus(input.focused);
       else if (input.kind === "background") this.#background(input.light);
       else if (input.kind === "cursor") this.#painter.cursorAnswered(input.col - 1);
+      else if (this.#password !== undefined) this.#password.handle(input);
       else if (this.#picker !== undefined) this.#picker.handle(input);
       else this.#edit(input);
     }
@@ -321,6 +347,7 @@ export class TerminalScreen implements ReplScreen {
       editor,
       queue,
       picker: this.#picker,
+      password: this.#password,
       badge: approvalBadge(repl.host.approvals.mode, Date.now()),
       prompt: repl.prompt(),
       queued,
@@ -341,6 +368,8 @@ export class TerminalScreen implements ReplScreen {
   }
 }
 
+/** A pause in typing. */
+const KEYS_REST_MS = 600;
 const ASK_BACKGROUND = "\x1b]11;?\x1b\\";
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -134,6 +134,16 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     fleet: options.fleet,
     problem: (message) => problem(message),
   });
+  run.passwords.setAsker({
+    password: async (question, until) => {
+      const [{ passwordOnTerminal }, { lendTerminal }] = await Promise.all([
+        import("../../../ui/approval/tty-password.ts"),
+        import("../../../lib/lend-terminal.ts"),
+      ]);
+      const given = AbortSignal.any([until, signal]);
+      return lendTerminal(() => passwordOnTerminal(question, given, { color: errColor }));
+    },
+  });
   signal.addEventListener("abort", () => void run.target.leaveIfSilent());
   // Made for the first event: by then the request has left, and this fills the time until its answer.
   const printer = once(async () => {

@@ -1,0 +1,41 @@
+/** Passwords that programs on a target want: whoever sits at the terminal is asked, one at a time, and no one else. */
+import type { AskPassword, Target } from "../targets/target.ts";
+
+export class Passwords {
+  #asker: PasswordAsker | undefined;
+  #line: Promise<unknown> = Promise.resolve();
+
+  /** Who is asked; undefined: there is no terminal. */
+  setAsker(asker: PasswordAsker | undefined): void {
+    this.#asker = asker;
+  }
+
+  /** For programs on that target; undefined where no one can be asked. */
+  for(target: () => Promise<Pick<Target, "identity">>): AskPassword | undefined {
+    if (this.#asker === undefined) return undefined;
+    return async ({ program, prompt, into, signal }) => {
+      const { user, host } = (await target()).identity;
+      const where = `${user}@${host}`;
+      const turn = this.#line.then(async () => {
+        if (signal.aborted) return undefined;
+        return await this.#asker?.password({ where, program, prompt, into }, signal);
+      });
+      this.#line = turn.catch(() => undefined);
+      return turn;
+    };
+  }
+}
+
+export interface PasswordQuestion {
+  /** user@host. */
+  readonly where: string;
+  readonly program: string;
+  /** In the program's own words, not yet safe for a terminal. */
+  readonly prompt: string;
+  readonly into: "pane" | "shell";
+}
+
+export interface PasswordAsker {
+  /** Undefined: not given, or the signal came first. Whoever gets the bytes fills them with zeros. */
+  password(question: PasswordQuestion, signal: AbortSignal): Promise<Uint8Array | undefined>;
+}

@@ -1,0 +1,115 @@
+/**
+ * `sudo` in a direct shell, which has no terminal: sudo starts a program for its password, which asks a helper of
+ * buddy's beside the shell, through pipes that only this user can open. Both are there as long as the command.
+ */
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import type { AskPassword, Process, Transport } from "../target.ts";
+import { quote } from "../quote.ts";
+import { within } from "../../lib/waiting.ts";
+
+/**
+ * $1 directory. Says "ready" where the program can be run; then a line for each question, and reads a line for each
+ * answer: "y" and the password, or anything else for none.
+ */
+const HELPER = `
+d=$1
+umask 077
+mkdir -p "\${d%/*}" && rm -rf "$d" && mkdir "$d" || exit 1
+trap 'rm -rf "$d"' EXIT
+trap 'exit 1' HUP INT TERM
+mkfifo "$d/ask" "$d/answer" && cat >"$d/program" <<'BUDDY_ASKPASS' && chmod 700 "$d/program" && "$d/program" || exit 1
+#!/bin/sh
+[ $# -gt 0 ] || exit 0
+d=\${0%/*}
+p=$(printf %s "$1" | tr -d '\\000-\\037\\177')
+printf '%s\\n' "$p" >"$d/ask" || exit 1
+IFS= read -r p <"$d/answer" || exit 1
+printf '%s\\n' "$p"
+BUDDY_ASKPASS
+echo ready
+while IFS= read -r p <"$d/ask"; do
+  printf '%s\\n' "$p"
+  IFS= read -r p || exit 0
+  case $p in y*) printf '%s\\n' "\${p#y}" >"$d/answer" ;; *) : >"$d/answer" ;; esac
+done
+`;
+
+/** The helper may take this long to come up: a container engine is slow. */
+const START_MS = 5000;
+
+/** Whether a command may need it. */
+export function mentionsSudo(command: string): boolean {
+  return /\bsudo\b/.test(command);
+}
+
+export class Askpass implements AsyncDisposable {
+  readonly #transport: Transport;
+  readonly #process: Process;
+  readonly #directory: string;
+  readonly #ended = new AbortController();
+
+  private constructor(transport: Transport, process: Process, directory: string) {
+    this.#transport = transport;
+    this.#process = process;
+    this.#directory = directory;
+  }
+
+  /** Undefined where it cannot be had: no pipes with names, or a file system that runs nothing. */
+  static async start(transport: Transport, below: string, ask: Ask): Promise<Askpass | undefined> {
+    const directory = `${below}/askpass`;
+    const process = transport.spawn(["sh"], { script: { name: "buddy-askpass", text: HELPER, args: [directory] } });
+    const helper = new Askpass(transport, process, directory);
+    const ready = Promise.withResolvers<boolean>();
+    void helper.#follow(ask, () => ready.resolve(true)).finally(() => ready.resolve(false));
+    if ((await within(ready.promise, START_MS)) === true) return helper;
+    await helper[Symbol.asyncDispose]();
+    return undefined;
+  }
+
+  /** Lines of sh that have the shell's `sudo` use the program as long as it is there; with `-S` sudo reads elsewhere. */
+  get prelude(): string {
+    const program = quote(`${this.#directory}/program`);
+    return `sudo() {
+  [ -x ${program} ] || { command sudo "$@"; return; }
+  for __buddy_word; do case $__buddy_word in --) break ;; --stdin | -S | -[A-Za-z]*S) command sudo "$@"; return ;; esac; done
+  SUDO_ASKPASS=${program} command sudo -A "$@"
+}
+`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended.abort();
+    this.#process.stdin.end();
+    this.#process.kill();
+    await this.#transport.run('rm -rf -- "$1"', { args: [this.#directory] }).catch(() => undefined);
+  }
+
+  async #follow(ask: Ask, ready: () => void): Promise<void> {
+    void this.#process.stderr.cancel().catch(() => undefined);
+    const lines = createInterface({ input: Readable.fromWeb(this.#process.stdout as never) });
+    let first = true;
+    for await (const line of lines) {
+      if (first) {
+        first = false;
+        if (line === "ready") ready();
+        continue;
+      }
+      const given = await ask(line, this.#ended.signal).catch(() => undefined);
+      if (this.#ended.signal.aborted || given === undefined) this.#process.stdin.write("n\n");
+      else {
+        const answer = Buffer.concat([Buffer.from("y"), given, Buffer.from("\n")]);
+        this.#process.stdin.write(answer);
+        // The pipe has its own copy once this turn of the event loop is over.
+        setTimeout(() => answer.fill(0), 0);
+      }
+      given?.fill(0);
+    }
+  }
+}
+
+type Ask = (prompt: string, signal: AbortSignal) => Promise<Uint8Array | undefined>;
+
+export function askForSudo(password: AskPassword): Ask {
+  return (prompt, signal) => password({ program: "sudo", prompt, into: "shell", signal });
+}
