@@ -16,7 +16,7 @@ export function filesFor(target: Target, sudo: boolean | undefined, context: Sud
     onWaiting: (what) => {
       if (what.for !== "password") return;
       const how = attach === undefined ? "" : ` Attach with: ${attach}`;
-      context.emit({ stream: "info", text: `${what.program} asks for a password in the pane.${how}` });
+      context.emit({ stream: "info", text: `${what.program} asks for a password: type it in the pane.${how}` });
     },
   });
   return {

@@ -70,7 +70,7 @@ function following(target: Target, context: ToolContext): Omit<RunOptions, "wait
     onWaiting: (what) => {
       if (what.for !== "password") return;
       const how = target.identity.attach === undefined ? "" : ` Attach with: ${target.identity.attach}`;
-      context.emit({ stream: "info", text: `${what.program} asks for a password in the pane.${how}` });
+      context.emit({ stream: "info", text: `${what.program} asks for a password: type it in the pane.${how}` });
     },
   };
 }
