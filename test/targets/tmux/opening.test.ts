@@ -2,6 +2,7 @@
 import { expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { openTarget } from "../../../src/targets/open.ts";
+import { LOCAL } from "../../../src/targets/place.ts";
 import { openTestTarget } from "../../support/tmux.ts";
 import { needs } from "../../support/needs.ts";
 
@@ -14,6 +15,7 @@ const NO_PLACE = "mount -t tmpfs -o ro none /dev/shm; mkdir -p $HOME; mount -t t
 
 async function openAfter(prepare: string, tmux: "auto" | "required") {
   const options = {
+    place: LOCAL,
     tmux,
     agentName: "",
     tmuxSocket: `buddy-test-${process.pid}-opening`,
