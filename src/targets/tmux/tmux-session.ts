@@ -216,7 +216,11 @@ export class TmuxSession {
       return undefined;
     }
     if (seen.key === "") await this.#markSession(client, seen.panes[0]);
-    else await this.#keepKey(seen.key);
+    else {
+      // What came before the claim may be the work of another buddy, which has left meanwhile.
+      this.#early.clear();
+      await this.#keepKey(seen.key);
+    }
     const { idleMs = 0, transport } = this.options;
     const idle = { ms: idleMs, directory: this.#directory, tmux: transport.facts.programs["tmux"] ?? "tmux" };
     void client.send(endWhenIdle(seen, idle)).catch(() => {});
@@ -255,6 +259,7 @@ export class TmuxSession {
     this.#name = name;
     this.#key = "";
     this.#id = "";
+    this.#early.clear();
   }
 
   /** Something cleaned the directory away, and the key made anew is not the one that the shells of this session know. */
