@@ -23,6 +23,7 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "strace", apt: "strace" },
   { program: "ip", apt: "iproute2" },
   { program: "unshare", apt: "util-linux" },
+  { program: "nft", apt: "nftables" },
   { program: "setfattr", apt: "attr" },
   { program: "setfacl", apt: "acl" },
   { program: "chattr", apt: "e2fsprogs" },

@@ -3,6 +3,7 @@ import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.t
 import type { OutputKind } from "../policy/output-kind.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import type { UrlRules } from "../policy/urls.ts";
+import type { Lockout } from "../policy/shell/dangers/lockout.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ResolvedPath, SecondLock, Target, Unasked } from "../targets/target.ts";
 import { boundDiff } from "../tools/diff.ts";
@@ -31,6 +32,24 @@ export interface PermitParts {
   /** [safety] second_lock. */
   readonly secondLock: SecondLock;
   readonly dryRun: boolean;
+  /** For commands that can lock the operator out; undefined: they run without a revert. */
+  readonly guard?: LockoutGuard | undefined;
+}
+
+/** Knows how a command that can lock the operator out is taken back; `problem` is for the model. */
+export type LockoutGuard = (
+  lockouts: readonly Lockout[],
+  command: { readonly text: string; readonly revert?: string | undefined },
+  target: Target,
+) => Promise<RevertPlan | { readonly problem: string }>;
+
+/** What waits on the target, to be run unless the operator keeps the change. */
+export interface RevertPlan {
+  /** Ends the question. */
+  readonly says: string;
+  readonly save: string;
+  readonly back: string;
+  readonly seconds: number;
 }
 
 export interface PermitCall {
@@ -65,6 +84,8 @@ export type Permission =
       readonly onlyIn?: string;
       /** The program keys were approved for; "" = the shell itself. */
       readonly onlyInto?: string;
+      /** Armed before it runs, and fired unless the change is kept. */
+      readonly revert?: RevertPlan;
       /** What it will print. */
       readonly output?: OutputKind;
       /** The command with names in the place of secrets, where `input` has the secrets themselves. */
@@ -82,6 +103,8 @@ export interface PermittedCall {
   target(): Promise<Target>;
   /** Asks once more, about something that the first question could not say; undefined: go ahead. */
   askAgain(why: string): Promise<ToolResult | undefined>;
+  /** Asks whether a change stays that is taken back at `until`; false also when no one answers in time. */
+  askToKeep(until: number, why: string): Promise<boolean>;
 }
 
 export function refused(decision: Decision, action: string): Permission & { kind: "result" } {

@@ -15,7 +15,16 @@ import { filesFor, needsRoot } from "../tools/files-as-root.ts";
 import { paneFor, shellFor } from "../tools/select-shell.ts";
 import type { Intent } from "../tools/tool.ts";
 import { decide, LookedAt, stricter, understates } from "./ask-operator.ts";
-import { dryRun, type Permission, type PermitCall, type PermitParts, refused, refusedByPolicy } from "./permission.ts";
+import {
+  dryRun,
+  type LockoutGuard,
+  type Permission,
+  type PermitCall,
+  type PermitParts,
+  refused,
+  refusedByPolicy,
+  type RevertPlan,
+} from "./permission.ts";
 import { permitFetch } from "./permit-fetch.ts";
 import { judgeKeys } from "./permit-keys.ts";
 import { conditionDoubt, unaskedRun } from "./unasked.ts";
@@ -99,6 +108,13 @@ async function permitShell(
     const readOnly =
       judged.readOnly && !intent.declared.mutation && !intent.declared.privesc && intent.detached !== true;
     if (parts.dryRun && !(readOnly && names.length === 0)) return dryRun(`would run: ${command}`, verdict);
+    const { lockouts } = judged;
+    const { revert: named } = call.input as { readonly revert?: string };
+    const guard =
+      parts.guard === undefined || lockouts.length === 0
+        ? undefined
+        : await guarded(parts, parts.guard, lockouts, { text: real, revert: named }, target);
+    if (guard !== undefined && "problem" in guard) return refusedByGuard(guard.problem);
     const run: Permission = {
       kind: "run",
       input: real === intent.command ? call.input : { ...(call.input as object), command: real },
@@ -106,6 +122,7 @@ async function permitShell(
       ...(unasked === undefined ? {} : { unasked }),
       ...(edited ? { note: `the operator changed the command; what ran was: ${command}` } : {}),
       ...(real === command ? {} : { shown: command }),
+      ...(guard === undefined ? {} : { revert: guard }),
     };
     const answer = verdict.kind === "ask" ? verdict.answer : undefined;
     // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice,
@@ -119,7 +136,7 @@ async function permitShell(
       action: command,
       ...stricter(intent.declared, derived),
       why: intent.declared.why,
-      policy: `${moved}${verdict.why}`,
+      policy: `${moved}${verdict.why}${guard === undefined ? "" : `; ${guard.says}`}`,
       understated: understates(intent.declared, derived),
       declared: intent.declared,
       found: derived,
@@ -136,6 +153,24 @@ async function permitShell(
     command = decision.command;
     edited = true;
   }
+}
+
+/** What the model names as the reverse is judged, too: it would run by itself. */
+async function guarded(
+  parts: PermitParts,
+  guard: LockoutGuard,
+  lockouts: ShellJudgement["lockouts"],
+  command: { readonly text: string; readonly revert?: string | undefined },
+  target: Target,
+): Promise<RevertPlan | { readonly problem: string }> {
+  const plan = await guard(lockouts, command, target);
+  if ("problem" in plan || command.revert === undefined) return plan;
+  const { verdict } = await parts.judgeShell(command.revert, "/");
+  return verdict.kind === "deny" ? { problem: `The revert is not allowed: ${verdict.why}` } : plan;
+}
+
+function refusedByGuard(problem: string): Permission {
+  return { kind: "result", result: { ok: false, outcome: "denied", result: problem, display: problem } };
 }
 
 /** Nothing approves a secret's use by itself, and the question names it. */
@@ -189,6 +224,8 @@ async function permitKeys(
   const { verdict: keys, judged, unasked, place } = await judgeKeys(parts, call, intent);
   const verdict = withSecrets(keys, call.secrets, parts.privacy);
   if (verdict.kind === "deny") return refusedByPolicy(verdict);
+  if (parts.guard !== undefined && judged.some(({ lockouts }) => lockouts.length > 0))
+    return refusedByGuard("This can lock the operator out: run it with run_shell, which prepares a revert first.");
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
   const input = call.reveal(call.input);
   // What it prints stays on the screen, for capture-pane.

@@ -24,9 +24,35 @@ export function runPermitted(
       context: call.context,
       target: () => parts.target(),
       askAgain: (why) => askAgain(parts, call, why),
+      askToKeep: (until, why) => askToKeep(parts, call, permission.shown ?? intent.title, until, why),
     },
     run,
   );
+}
+
+async function askToKeep(
+  parts: PermitParts,
+  call: PermitCall,
+  action: string,
+  until: number,
+  why: string,
+): Promise<boolean> {
+  const late = AbortSignal.timeout(Math.max(0, until - Date.now()));
+  const signal = AbortSignal.any([call.context.signal, late]);
+  const timed = { ...call, context: { ...call.context, signal } };
+  const decision = await decide(parts, timed, await parts.target(), {
+    action,
+    keep: { until },
+    risk: "high",
+    mutation: true,
+    privesc: false,
+    why: "",
+    policy: why,
+    understated: false,
+    editable: false,
+    answer: "in-person",
+  });
+  return decision.kind === "approved";
 }
 
 async function askAgain(parts: PermitParts, call: PermitCall, why: string): Promise<ToolResult | undefined> {

@@ -374,7 +374,9 @@ export class CallRunner {
         ...(permission.shown === undefined ? {} : { shown: permission.shown }),
       };
       const run = async (began: number): Promise<ToolResult> => {
-        const ran = await runPermitted(parts, wanted, permission, () =>
+        // Questions that come up now are each machine's own.
+        const own = { ...parts, approvals: this.#parts.approvals };
+        const ran = await runPermitted(own, wanted, permission, () =>
           orCancelled(tool.run(permission.input, permitted), batch.signal),
         );
         clock.ms = performance.now() - began;

@@ -3,6 +3,7 @@ import type { CallHooks } from "../agent/call-hooks.ts";
 import type { Recorder } from "../agent/call-record.ts";
 import type { FleetParts } from "../agent/fleet/fleet-parts.ts";
 import type { Passwords } from "../agent/passwords.ts";
+import type { LockoutGuard } from "../agent/permission.ts";
 import { type CallParts, CallRunner } from "../agent/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -94,10 +95,15 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     dryRun,
     around: async (call, run) => {
       const store = await changes();
-      if (store === undefined) return run();
-      const hasSecret = (text: string) => privacy.maskKnown(text) !== text;
-      return (await import("./keep-changes.ts")).keepChanges({ store, hasSecret }, call, run);
+      const kept = async () => {
+        if (store === undefined) return run();
+        const hasSecret = (text: string) => privacy.maskKnown(text) !== text;
+        return (await import("./keep-changes.ts")).keepChanges({ store, hasSecret }, call, run);
+      };
+      const { revert } = call.permission;
+      return revert === undefined ? kept() : (await import("./guard-lockout.ts")).guardLockout(call, revert, kept);
     },
+    ...(config.safety.lockout === "guard" ? { guard: lockoutGuard(config.safety.lockout_revert) } : {}),
   });
 }
 
@@ -131,6 +137,16 @@ export function machineParts({
       return judgeWrite(path, asked, sudo);
     },
   };
+}
+
+function lockoutGuard(revertMs: number): LockoutGuard {
+  return async (lockouts, command, target) =>
+    (await import("./guard-lockout.ts")).planRevert(
+      lockouts,
+      command,
+      target,
+      Math.max(1, Math.round(revertMs / 1000)),
+    );
 }
 
 // The settings the shell judge needs, taken from the configuration.

@@ -92,6 +92,7 @@ export const SETTINGS = {
       "guard",
       "what can lock you out: firewall, sshd, network, PAM, sudoers, accounts; only a person approves it; guard also reverts it unless you keep it",
     ),
+    lockout_revert: duration(2 * MINUTE, "with guard: how long you have to keep such a change"),
     data: oneOf(
       LEVELS,
       "ask",

@@ -156,6 +156,8 @@ export interface ApprovalRequest {
     readonly added: number;
     readonly removed: number;
   };
+  /** It has happened; whether it stays. Reverted at that time (ms since the epoch) unless it is approved before. */
+  readonly keep?: { readonly until: number };
   /** The whole difference, however long. */
   readonly diff?: string;
   /** The pane it would happen in, where that is not the shared one, and what the machine is called: PROD. */

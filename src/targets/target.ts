@@ -56,6 +56,8 @@ export interface Transport extends AsyncDisposable {
   reconnect(signal?: AbortSignal): Promise<void>;
   /** Whether a real answer comes from the target in time; never reconnects. */
   answers(timeoutMs: number): Promise<boolean>;
+  /** Whether a new connection can be made, beside the one in use and without questions; says why not. */
+  connectAnew(signal: AbortSignal): Promise<string | undefined>;
   /**
    * Closes without waiting for the other side, which cleans up by itself: whatever runs or waits locally ends at once.
    */

@@ -29,6 +29,11 @@ const input = z.strictObject({
     .describe('longest wait: seconds or "10m"; false: send into the pane and return (tmux only)'),
   session: z.string().optional(),
   pane: z.string().optional().describe("managed pane; default: the shared one"),
+  revert: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("for what can lock you out of the machine: the command that takes it back; give it when asked"),
   ...declaredFields,
 });
 

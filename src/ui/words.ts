@@ -40,3 +40,9 @@ export function retryWords({ reason, host, wait_ms, attempt, of }: RetryEvent): 
   const why = what === "connection broken" ? `Lost connection to ${where}.` : `${where}: ${what}.`;
   return `${why} Retrying in ${seconds(wait_ms)} (${attempt}/${of})`;
 }
+
+/** The time of day where the operator is. */
+export function timeOfDay(ms: number): string {
+  const time = new Date(ms);
+  return [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
+}

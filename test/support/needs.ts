@@ -130,6 +130,8 @@ const TRIES = {
   dpkg: async () => works(["dpkg-deb", "--version"]),
   rpm: async () => works(["rpm", "--version"]),
   zstd: async () => works(["zstd", "--version"]),
+  /** Firewall rules in a network of one's own. */
+  nft: async () => works(["unshare", "--net", "nft", "add table inet x"]),
   patch: async () => works(["patch", "--version"]),
   strace: async () => works(["strace", "-o", "/dev/null", "true"]),
   acl: async () => works(["getfacl", "--version"]),

@@ -55,6 +55,17 @@ export abstract class InnerTransport implements Transport {
     return this.#remoteSession.answers(timeoutMs);
   }
 
+  async connectAnew(signal: AbortSignal): Promise<string | undefined> {
+    const outer = await this.base.connectAnew(signal);
+    if (outer !== undefined) return outer;
+    try {
+      await (await this.enterAgain(signal)).close();
+      return undefined;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
   async abandon(): Promise<void> {
     this.#remoteSession.abandon("it was given up");
     await Promise.all([this.base.abandon(), this[Symbol.asyncDispose]()]);

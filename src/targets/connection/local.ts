@@ -92,6 +92,10 @@ export class LocalTransport implements Transport {
     return Promise.resolve();
   }
 
+  connectAnew(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   answers(): Promise<boolean> {
     return Promise.resolve(true);
   }

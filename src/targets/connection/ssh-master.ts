@@ -69,6 +69,23 @@ export class SshMaster implements AsyncDisposable {
     return (await asked.exited) === 0 ? new SshMaster(destination) : undefined;
   }
 
+  /** Logs in once more, through no connection that exists; says why that fails. */
+  static async probe(destination: SshDestination, signal: AbortSignal): Promise<string | undefined> {
+    const options = [...COMMON_OPTIONS, "ControlMaster=no", "ControlPath=none", "BatchMode=yes", "ConnectTimeout=10"];
+    const argv = ["-T", "-S", "none", ...settings(options), ...place(destination), "exit 0"];
+    const child = startSsh(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe", detached: true });
+    const stop = () => child.kill("SIGKILL");
+    signal.addEventListener("abort", stop, { once: true });
+    const stderr = listen(child.stderr, false);
+    const code = signal.aborted ? (stop(), await child.exited) : await child.exited;
+    signal.removeEventListener("abort", stop);
+    if (code === 0) return undefined;
+    await within(stderr.ended, 500);
+    return signal.aborted
+      ? "no answer in time"
+      : (stderr.text().trim().split("\n").at(-1) ?? "") || `exit code ${code}`;
+  }
+
   get isShared(): boolean {
     return this.#own === undefined;
   }

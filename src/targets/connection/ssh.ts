@@ -86,6 +86,10 @@ export class SshTransport implements Transport {
     return this.#line.remoteSession.answers(timeoutMs);
   }
 
+  connectAnew(signal: AbortSignal): Promise<string | undefined> {
+    return SshMaster.probe(parseDestination(this.#options.destination), signal);
+  }
+
   abandon(): Promise<void> {
     this.#line.remoteSession.abandon("it was given up");
     return this[Symbol.asyncDispose]();

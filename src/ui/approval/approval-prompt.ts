@@ -11,7 +11,8 @@ import { highlight } from "../markdown/highlight.ts";
 import { key, type TerminalInput } from "../terminal/keys.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
-import { inRows, KEY_NAMES, listed, SET_KEY_NAMES, privilegedUser, stated } from "./question-text.ts";
+import { timeOfDay } from "../words.ts";
+import { inRows, KEEP_KEY_NAMES, KEY_NAMES, listed, SET_KEY_NAMES, privilegedUser, stated } from "./question-text.ts";
 
 export interface PromptHooks {
   answer(answer: ApprovalAnswer): void;
@@ -118,6 +119,10 @@ export class ApprovalPrompt {
     }
     if (input.ctrl || input.alt) return;
     const letter = input.name.toLowerCase();
+    if (this.request.keep !== undefined && (letter === "k" || letter === "r")) {
+      this.#hooks.answer({ kind: letter === "k" ? "yes" : "no" });
+      return;
+    }
     if (!this.#letters().includes(letter)) {
       this.#note = this.#refusal(letter);
       return;
@@ -156,7 +161,7 @@ export class ApprovalPrompt {
     this.#printed = true;
     return [
       ...this.#facts(Number.MAX_SAFE_INTEGER, behind),
-      ...`${this.#where()}${this.#commandLines.join("\n")} -- approve?`.split("\n"),
+      ...`${this.#where()}${this.#commandLines.join("\n")}${this.#ask}`.split("\n"),
     ];
   }
 
@@ -181,7 +186,7 @@ export class ApprovalPrompt {
       this.#mode = "choose";
       if (text !== "" && text !== this.request.action.trim()) this.#hooks.answer({ kind: "edit", command: line });
     } else if (/^(v|view)$/i.test(text)) return this.document();
-    else if (/^(y|yes|n|no|a|always|e|edit|c|canary|s|stop|select|\?|h|help)$/i.test(text)) {
+    else if (/^(k|keep|r|revert|y|yes|n|no|a|always|e|edit|c|canary|s|stop|select|\?|h|help)$/i.test(text)) {
       this.handle(key(text[0]!));
       const rows = this.#help ? this.#helpRows() : [];
       this.#help = false;
@@ -197,6 +202,7 @@ export class ApprovalPrompt {
 
   /** What can be pressed; approving only once it was said what is not shown. */
   #letters(): string[] {
+    if (this.request.keep !== undefined) return ["k", "r", "v"];
     const { prefixes, editable, machines, typed } = this.request;
     const approving = this.#printed || (this.#diff.length === 0 && this.#commandLines.length <= PRINTED_LINES);
     return [
@@ -321,6 +327,8 @@ export class ApprovalPrompt {
       const verb = write.removes === true ? "remove" : write.creates ? "create" : "write";
       return `${verb} ${this.#path()} ${this.#size()}${privesc ? " as root (sudo)" : ""}`;
     }
+    const { keep } = this.request;
+    if (keep !== undefined) return `keep this change? It is reverted at ${timeOfDay(keep.until)}`;
     if (tool === "run_shell") return `run a command${privesc ? ` as ${privilegedUser(action)}` : ""}`;
     if (tool === "send-keys") return "press keys in the pane";
     return oneLine(tool.replaceAll(/[_-]/g, " "));
@@ -366,6 +374,10 @@ export class ApprovalPrompt {
     return `${showText(this.request.where, { mode: "line" })}${this.request.write === undefined ? "$" : ":"} `;
   }
 
+  get #ask(): string {
+    return this.request.keep === undefined ? APPROVE : KEEP;
+  }
+
   #tooTall(columns: number, rows: number): boolean {
     return this.#wrapped(columns).length > Math.max(2, Math.floor(rows / 2) - 2);
   }
@@ -378,8 +390,8 @@ export class ApprovalPrompt {
       .split("\n")
       .flatMap((line) => Bun.wrapAnsi(line, columns, { hard: true, trim: false, wordWrap: false }).split("\n"));
     const last = rows.at(-1)!;
-    const end = style.warning(ASK);
-    if (Bun.stringWidth(last) + ASK.length + 1 <= columns) rows[rows.length - 1] = `${last}${end} `;
+    const end = style.warning(this.#ask);
+    if (Bun.stringWidth(last) + this.#ask.length + 1 <= columns) rows[rows.length - 1] = `${last}${end} `;
     else rows.push(`${end.replace(" --", "--")} `);
     return rows;
   }
@@ -397,9 +409,9 @@ export class ApprovalPrompt {
             ? ` (all ${count} lines above)`
             : " (in full above)";
       const style = this.#style;
-      const room = Math.max(4, columns - note.length - ASK.length - 1);
+      const room = Math.max(4, columns - note.length - this.#ask.length - 1);
       const start = clip(`${style.prompt(this.#where())}${style.bold(this.#commandLines[0]!)}`, room);
-      shown = [`${start}${style.grey(note)}${style.warning(ASK)} `];
+      shown = [`${start}${style.grey(note)}${style.warning(this.#ask)} `];
     }
     return { rows: shown, col: Math.min(Bun.stringWidth(shown.at(-1)!), columns - 1) };
   }
@@ -412,6 +424,7 @@ export class ApprovalPrompt {
       letters
         .map((letter) => {
           if (letter === "a" && full) return `a always ${always}`;
+          if (this.request.keep !== undefined) return `${letter} ${KEEP_KEY_NAMES[letter]}`;
           if (letter === "y" && this.request.typed !== undefined) return "y type the name";
           if (this.request.machines !== undefined && letter in SET_KEY_NAMES)
             return `${letter} ${SET_KEY_NAMES[letter]}`;
@@ -468,7 +481,8 @@ export class ApprovalPrompt {
   }
 }
 
-const ASK = " -- approve?";
+const APPROVE = " -- approve?";
+const KEEP = " -- keep?";
 const MACHINES_LABEL = "Machines (web01, web*, web[02-05]): ";
 /** Rows that each fact about a command may take. */
 const FACT_ROWS = 2;

@@ -14,7 +14,12 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
   }).split("\n");
   const more = rest.length > 0 ? ` …${rest.length} more line${rest.length === 1 ? "" : "s"}` : "";
   const sign = request.write === undefined ? "$" : ":";
-  const decision = decisionWords(answer, style);
+  const decision =
+    request.keep === undefined
+      ? decisionWords(answer, style)
+      : answer.kind === "yes"
+        ? style.ok("kept")
+        : style.removed("reverted");
   const room = Math.max(20, columns - Bun.stringWidth(decision) - Bun.stringWidth(more) - 4);
   return `${style.grey(`${clip(`${where}${sign} ${first}`, room)}${more} --`)} ${decision}`;
 }
@@ -75,6 +80,9 @@ export const KEY_NAMES: Readonly<Record<string, string>> = {
   s: "stop",
   "?": "help",
 };
+
+/** Whether a change stays that is taken back by itself. */
+export const KEEP_KEY_NAMES: Readonly<Record<string, string>> = { k: "keep", r: "revert now", v: "view" };
 
 /** What differs in a question for several machines. */
 export const SET_KEY_NAMES: Readonly<Record<string, string>> = { y: "all", c: "canary", s: "choose" };

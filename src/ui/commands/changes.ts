@@ -4,6 +4,7 @@ import { showText } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { ChangeListing, ReplHost } from "../repl/host.ts";
 import { oneLine } from "../transcript/tool-view.ts";
+import { timeOfDay } from "../words.ts";
 import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
 
 export const changeCommands: readonly SlashCommand[] = [
@@ -44,7 +45,7 @@ async function list(screen: CommandScreen): Promise<void> {
   const row = ({ number, time, where, path, what, undone }: ChangeListing): string => {
     const place = places.size > 1 ? `${where}:` : "";
     const state = undone === undefined ? "" : `undone by ${undone}; `;
-    const start = `${String(number).padStart(3)}  ${clock(time)}  ${oneLine(`${place}${path}`)}`;
+    const start = `${String(number).padStart(3)}  ${timeOfDay(Date.parse(time))}  ${oneLine(`${place}${path}`)}`;
     const text = `${undone === undefined ? start : style.grey(start)}  ${style.grey(oneLine(state + what))}`;
     return clip(text, columns);
   };
@@ -69,10 +70,4 @@ function changeNumber(screen: CommandScreen, args: string): number | undefined |
   if (/^[1-9]\d{0,8}$/.test(args)) return Number(args);
   screen.fail(`"${oneLine(args)}" is not the number of a change`, "/changes lists them");
   return "wrong";
-}
-
-/** The time of day where the operator is. */
-function clock(iso: string): string {
-  const time = new Date(iso);
-  return [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }

@@ -5,6 +5,8 @@ import type { ApprovalAnswer, ApprovalRequest } from "../../../src/policy/approv
 import { askOnTerminal } from "../../../src/ui/approval/tty-question.ts";
 import { encode, Pty } from "../../support/pty.ts";
 
+const ASKS = /-- (?:approve|keep)\?/;
+
 const REQUEST: ApprovalRequest = {
   id: "1",
   call: "c1",
@@ -45,7 +47,7 @@ function settings(): string {
 async function ask(more: Partial<ApprovalRequest> = {}): Promise<Question> {
   const terminal = openSync(readlinkSync(`/proc/${pty.pid}/fd/0`), constants.O_RDWR | constants.O_NOCTTY);
   const stop = new AbortController();
-  const before = pty.screen().split("-- approve?").length;
+  const before = pty.screen().split(ASKS).length;
   const question: Question = {
     stop,
     interrupts: 0,
@@ -56,7 +58,7 @@ async function ask(more: Partial<ApprovalRequest> = {}): Promise<Question> {
       terminal,
     ),
   };
-  await pty.until((screen) => screen.split("-- approve?").length > before);
+  await pty.until((screen) => screen.split(ASKS).length > before);
   return question;
 }
 
@@ -93,6 +95,19 @@ describe("the question", () => {
     await pty.until("Type web1 to approve:");
     pty.type("web1\r");
     expect(await answer).toEqual({ kind: "yes", typed: "web1" });
+  });
+
+  test.each([
+    ["k", { kind: "yes" }, "-- kept"],
+    ["r", { kind: "no" }, "-- reverted"],
+  ] as const)("whether a change stays: %s, and neither y nor n", async (letter, expected, said) => {
+    const { answer } = await ask({ keep: { until: Date.now() + 60_000 }, answer: "in-person" });
+    expect(pty.screen()).toContain("-- keep?");
+    pty.type("y");
+    await pty.until("press k, r or v");
+    pty.type(letter);
+    expect(await answer).toEqual(expected);
+    await pty.until(said);
   });
 
   test("a change that is cut says so before y is offered, and v shows the rest", async () => {

@@ -1,0 +1,179 @@
+/** Changes that can lock the operator out, on a machine with a network of its own: they come back unless they are kept. */
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
+import { join } from "node:path";
+import type { Turn } from "../../src/demo/playbook.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../src/policy/approvals.ts";
+import { drain } from "../support/agent.ts";
+import { DECLARED, shell } from "../support/calls.ts";
+import { Here } from "../support/in-process.ts";
+import { type Machine, startMachine } from "../support/lab.ts";
+import { needs } from "../support/needs.ts";
+import { until } from "../support/until.ts";
+
+setDefaultTimeout(90_000);
+
+const { describe, test } = await needs("linux", "root", "sshd", "ip", "nft");
+
+let machine: Machine;
+beforeAll(async () => {
+  // Of its own: what is put back there must not touch the files of this machine.
+  const prepare =
+    "mount -t tmpfs tmpfs /mnt; cp -a /etc /mnt/etc; mount --bind /mnt/etc /etc; mount -t tmpfs tmpfs /run; mkdir /run/sshd";
+  machine = await startMachine({ name: "guarded", prepare });
+});
+afterAll(() => machine?.[Symbol.asyncDispose]());
+beforeEach(() => void machine.run("nft flush ruleset; nft add table inet before; rm -rf /run/buddy-revert-*"));
+
+const HIGH = { ...DECLARED, risk: "high", wait: 60 };
+const DROP =
+  "nft 'add table inet cut; add chain inet cut in { type filter hook input priority 0; policy drop; }'; echo done";
+
+interface Ran {
+  readonly asked: readonly ApprovalRequest[];
+  readonly results: readonly string[];
+}
+
+/** `keep`: what the operator answers when asked whether the change stays. */
+async function runOn(turns: readonly Turn[], keep?: ApprovalAnswer, seconds = 60): Promise<Ran> {
+  const answer = (request: ApprovalRequest): ApprovalAnswer =>
+    request.keep === undefined ? { kind: "yes" } : (keep ?? { kind: "nobody" });
+  await using here = new Here([...turns, { text: "done" }], {
+    answer,
+    config: `[safety]\nlockout_revert = "${seconds}s"`,
+  });
+  process.env.PATH = machine.env.PATH;
+  const run = await here.compose({ ssh: "guarded", "no-tmux": true });
+  await drain(run.agent.runTurn("do it", new AbortController().signal));
+  return { asked: here.asked, results: here.results().map(String) };
+}
+
+const ruleset = () => machine.run("nft list ruleset");
+const left = () => machine.run("ls /run | grep buddy-revert; :");
+
+test("rules that cut the connection come back by themselves", async () => {
+  const before = ruleset();
+  const { asked, results } = await runOn([shell(DROP, HIGH), shell("echo back", HIGH)], undefined, 2);
+  expect(ruleset()).toBe(before);
+  expect(results[0]).toContain("taken back");
+  expect(results[1]).toContain("back");
+  expect(asked.some(({ keep }) => keep !== undefined)).toBe(false);
+  expect(asked[0]?.policy).toContain("unless you keep it");
+  expect(left()).toBe("");
+});
+
+test("rules that only keep new connections out are taken back at once", async () => {
+  const before = ruleset();
+  const rule =
+    "nft 'add table inet cut; add chain inet cut in { type filter hook input priority 0; }; add rule inet cut in tcp flags syn reject with tcp reset'";
+  const { asked, results } = await runOn([shell(rule, HIGH)]);
+  expect(ruleset()).toBe(before);
+  expect(results[0]).toContain("a new connection failed");
+  expect(asked.some(({ keep }) => keep !== undefined)).toBe(false);
+});
+
+test("a change that the operator keeps stays, and nothing is left of the revert", async () => {
+  const { asked, results } = await runOn([shell("nft add table inet kept", HIGH)], { kind: "yes" });
+  expect(asked.at(-1)?.keep?.until).toBeGreaterThan(Date.now());
+  expect(results[0]).toContain("kept");
+  expect(ruleset()).toContain("table inet kept");
+  expect(left()).toBe("");
+});
+
+test("a change that the operator does not keep is taken back at once", async () => {
+  const before = ruleset();
+  const { results } = await runOn([shell("nft flush ruleset", HIGH)], { kind: "no" });
+  expect(ruleset()).toBe(before);
+  expect(results[0]).toContain("taken back");
+});
+
+test("no answer in time: it is taken back", async () => {
+  const before = ruleset();
+  await using here = new Here([shell("nft add table inet late", HIGH), { text: "done" }], {
+    config: '[safety]\nlockout_revert = "3s"',
+  });
+  process.env.PATH = machine.env.PATH;
+  const run = await here.compose({ ssh: "guarded", "no-tmux": true }, { asker: hanging() });
+  await drain(run.agent.runTurn("do it", new AbortController().signal));
+  expect(ruleset()).toBe(before);
+});
+
+describe("each comes back when it is not kept", () => {
+  const CHANGES: readonly (readonly [what: string, command: string, look: string])[] = [
+    ["a new sudoers file", "echo 'x ALL=(ALL) ALL' > /etc/sudoers.d/buddy-test", "ls /etc/sudoers.d"],
+    [
+      "sshd's configuration",
+      "sed -i 's/^#*Port.*/Port 2222/; $ a MaxAuthTries 1' /etc/ssh/sshd_config",
+      "cat /etc/ssh/sshd_config",
+    ],
+    ["an account", "usermod -s /usr/sbin/nologin nobody; passwd -l daemon", "cat /etc/passwd /etc/shadow"],
+    [
+      "an address and a route",
+      "ip addr add 10.99.0.1/24 dev lo; ip route add 10.98.0.0/24 dev lo",
+      "ip -o addr show lo | cut -d' ' -f1-7; ip route",
+    ],
+    ["an interface that goes down", "ip link set lo down", "ip -o link show lo | cut -d'>' -f1; ip -o -4 addr show lo"],
+    ["rules of iptables", "iptables -A INPUT -p tcp --dport 9 -j DROP", "iptables -S"],
+  ];
+  let before: readonly string[];
+  let after: readonly string[];
+  let results: readonly string[];
+  const looks = () => CHANGES.map(([, , look]) => machine.run(look));
+
+  // One run for all of them.
+  beforeAll(async () => {
+    machine.run("mkdir -p /etc/sudoers.d /etc/ssh");
+    before = looks();
+    const turns = CHANGES.map(([, command]) => shell(command, HIGH));
+    ({ results } = await runOn(turns, { kind: "no" }));
+    after = looks();
+  });
+
+  test.each(CHANGES.map(([what], index) => [what, index] as const))("%s", (_what, index) => {
+    expect(results[index]).toContain("taken back");
+    expect(after[index]).toBe(before[index]!);
+  });
+});
+
+test("what buddy cannot take back needs a reverse from the model, which the question shows", async () => {
+  const command = "tc qdisc add dev lo root pfifo";
+  const { asked, results } = await runOn(
+    [shell(command, HIGH), shell(command, { ...HIGH, revert: "tc qdisc del dev lo root" })],
+    { kind: "no" },
+  );
+  expect(results[0]).toContain('"revert"');
+  expect(asked[0]?.policy).toContain("tc qdisc del dev lo root");
+  expect(machine.run("tc qdisc show dev lo")).not.toContain("pfifo ");
+});
+
+test("kill -9 of buddy after the revert is armed: it fires all the same", async () => {
+  const before = ruleset();
+  const source = (path: string) => JSON.stringify(join(import.meta.dir, "../../src", path));
+  const script = `
+    import { RevertTimer } from ${source("changes/revert-timer.ts")};
+    import { revertRecipe } from ${source("changes/revert-recipes.ts")};
+    import { SshTransport } from ${source("targets/connection/ssh.ts")};
+    const transport = await SshTransport.open({ destination: "guarded", interactive: false });
+    const { recipe } = revertRecipe([{ kind: "firewall", program: "nft", words: ["nft"] }], "/root");
+    await RevertTimer.arm((text, options) => transport.run(text, options), "killed", { ...recipe, seconds: 2 });
+    await transport.run("nft add table inet orphan");
+    process.kill(process.pid, "SIGKILL");`;
+  const child = Bun.spawn([process.execPath, "-e", script], {
+    env: { ...process.env, PATH: machine.env.PATH },
+    stderr: "inherit",
+  });
+  await child.exited;
+  expect(ruleset()).toContain("orphan");
+  await until(() => ruleset() === before, "the rules are back");
+});
+
+/** Answers the first question, and is silent on the next until it is taken back. */
+function hanging() {
+  return {
+    ask: (request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> => {
+      if (request.keep === undefined) return Promise.resolve({ kind: "yes" });
+      const { promise, resolve } = Promise.withResolvers<ApprovalAnswer>();
+      signal.addEventListener("abort", () => resolve({ kind: "cancelled" }), { once: true });
+      return promise;
+    },
+  };
+}
