@@ -70,6 +70,11 @@ export class Agent {
     this.#conversation.switchModel(client);
   }
 
+  /** Says so, and tells the model of the other machines with the next request. */
+  targetChanged(): void {
+    this.#conversation.targetChanged();
+  }
+
   restore(state: { messages: readonly Message[]; totals?: Totals; turns?: number }): void {
     this.#conversation.restore(state);
   }

@@ -57,10 +57,16 @@ export class Conversation {
     this.#warned = false;
   }
 
+  /** Other machines: what the model is told of them and the tools for them are made anew. */
+  targetChanged(): void {
+    this.#prefix = undefined;
+    this.introduce();
+  }
+
   restore(state: { messages: readonly Message[]; totals?: Totals; turns?: number }): void {
     this.#prefix = undefined;
     this.history.restore(state.messages);
-    this.options.calls.forget();
+    this.options.calls().forget();
     this.options.budget?.forget();
     this.#totals = state.totals ?? { input: 0, output: 0 };
     this.#turns = state.turns ?? 0;
@@ -145,7 +151,7 @@ export class Conversation {
     const facts = this.options.facts();
     const system: Message = { role: "system", content: this.options.instructions(facts) };
     const tools = this.options.registry.definitions(facts);
-    this.options.calls.known(facts);
+    this.options.calls().known(facts);
     return (this.#prefix = { system, tools, tokens: estimateTokens([system], tools) });
   }
 }
@@ -153,7 +159,8 @@ export class Conversation {
 export interface AgentOptions {
   readonly client: ModelClient;
   readonly registry: Registry;
-  readonly calls: CallRunner;
+  /** What runs tools on the machines of now. */
+  calls(): CallRunner;
   /** Names for secrets: in prompts, and wherever one that has a name turns up. */
   readonly privacy: Privacy;
   /** Id of the session the events belong to. */

@@ -44,7 +44,7 @@ export async function turn(
   const shown = typed === undefined ? undefined : privacy.mask(typed, { from: "prompt" });
   const state: Progress = { iterations: 0, partial: "", askedAgain: undefined, compactedForProvider: false };
   const number = conversation.beginTurn();
-  conversation.options.calls.beginTurn(options.ownWords ?? words, options.readOnly);
+  conversation.options.calls().beginTurn(options.ownWords ?? words, options.readOnly);
   conversation.publish({ type: "turn", turn: number, prompt, ...(shown === undefined ? {} : { shown }) });
   const images = attached?.images ?? [];
   conversation.history.add({ role: "user", content: prompt, ...(images.length > 0 && { images }) });
@@ -53,7 +53,7 @@ export async function turn(
   try {
     const answer = await untilAnswer(conversation, signal, options, state);
     text = answer.content ?? "";
-    status = conversation.options.calls.unapproved.length > 0 ? "approval_needed" : "answered";
+    status = conversation.options.calls().unapproved.length > 0 ? "approval_needed" : "answered";
   } catch (error) {
     status = failure(conversation, error, signal, state);
   }
@@ -117,7 +117,8 @@ async function untilAnswer(
   options: TurnOptions,
   state: Progress,
 ): Promise<AssistantMessage> {
-  const { maxIterations, calls } = conversation.options;
+  const { maxIterations } = conversation.options;
+  const calls = conversation.options.calls();
   for (;;) {
     signal.throwIfAborted();
     if (state.iterations >= maxIterations) throw new TooManyIterations(maxIterations);
@@ -178,7 +179,8 @@ async function untilAnswer(
 }
 
 function withinBudget(conversation: Conversation, signal: AbortSignal): Promise<void> | undefined {
-  const { budget, calls } = conversation.options;
+  const { budget } = conversation.options;
+  const calls = conversation.options.calls();
   const publish = (body: AgentEventBody): void => conversation.publish(body);
   return budget?.check({ totals: conversation.totals, signal, done: calls.done, publish });
 }

@@ -53,6 +53,11 @@ async function storedPlaces(stored: readonly StoredPlace[], loaded: LoadedConfig
   );
 }
 
+/** Whether --on takes names from standard input, which then is no prompt. */
+export function readsStdin(on: string | undefined): boolean {
+  return on !== undefined && /(^|,)\s*@?-\s*(,|$)/.test(on);
+}
+
 /** For what can work on one machine only. */
 export async function chosenPlace(
   globals: Pick<GlobalOptions, "on" | "ssh" | "container">,

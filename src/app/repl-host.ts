@@ -15,7 +15,7 @@ import { VERSION } from "../lib/version.ts";
 import { fileKind } from "../policy/output-kind.ts";
 import { nameOf } from "../policy/privacy.ts";
 import { describePrefix } from "../policy/shell/command-prefix.ts";
-import { isLocal, type Place } from "../targets/place.ts";
+import { isLocal, nameOfPath, type Place } from "../targets/place.ts";
 import type { Target } from "../targets/target.ts";
 import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
 import { attachedPaths, attachments, type MaskFile, noImages } from "./attachments.ts";
@@ -169,6 +169,9 @@ export function replHost(parts: ReplHostParts): ReplHost {
       const { signOut } = await import("./sign-out.ts");
       await signOut(profile, globals, say);
     },
+    targets: async (what) => (await import("./change-machines.ts")).targetRows(run, loaded, what),
+    targetNames: async () => (await import("./change-machines.ts")).targetNames(loaded),
+    workOn: async (what, signal) => (await import("./change-machines.ts")).workOn(run, loaded, what, signal),
     async reconnect(signal) {
       const { opened } = run.target;
       if (opened !== undefined) await opened.transport.reconnect(signal);
@@ -290,7 +293,7 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
   return {
     target: {
       kind,
-      name: targetName(run.place, globals),
+      name: targetName(run.place),
       ...who,
       cwd: opened?.shell.cwd ?? target.facts().cwd ?? loaded.cwd,
       ...(attach === undefined ? {} : { attach }),
@@ -328,9 +331,11 @@ function fleetFacts(fleet: NonNullable<Run["fleet"]>): Pick<ReplFacts, "target">
   return { target: { kind: "fleet", name: label, cwd: "", state: open ? "open" : failed ? "failed" : "opening" } };
 }
 
-/** What the prompt shows: the name given with --on, or the container or destination as written. */
-function targetName({ name, path }: Place, globals: GlobalOptions): string {
-  return globals.on === undefined ? (globals.container ?? globals.ssh ?? "local") : path.length === 0 ? "local" : name;
+/** What the prompt shows: the name, or a destination as it was written. */
+function targetName({ name, path }: Place): string {
+  const [first, ...inner] = path;
+  if (first === undefined) return "local";
+  return first.kind === "ssh" && inner.length === 0 && name === nameOfPath(path) ? first.destination : name;
 }
 
 /** This machine is known before its shell is open. */

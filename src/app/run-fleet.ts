@@ -5,7 +5,7 @@ import { LazyFleet } from "./lazy-fleet.ts";
 import { machineParts } from "./run-tools.ts";
 import { openTarget, type Run, type RunOptions, targetOptions } from "./run.ts";
 
-export function runFleet(run: Run, options: RunOptions): LazyFleet {
+export function runFleet(run: Run, options: RunOptions, places: Run["places"]): LazyFleet {
   const { loaded, globals } = options;
   const { outputs } = run.outputs(options);
   // One for all: an id is unique among the machines, and a machine costs less.
@@ -14,7 +14,7 @@ export function runFleet(run: Run, options: RunOptions): LazyFleet {
     tell: (text) => run.onNotice({ kind: "warning", text }),
   });
   return new LazyFleet({
-    places: run.places,
+    places,
     outputStore,
     open: options.open ?? openTarget,
     targetOptions: (place) => ({ ...targetOptions(loaded, globals, place), outputStore }),

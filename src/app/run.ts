@@ -15,6 +15,7 @@ import type { ApproveMode } from "../lib/approve-mode.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { trace, tracing } from "../lib/trace.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
+import { unlessAborted } from "../lib/waiting.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
@@ -91,8 +92,6 @@ export async function composeRun(options: RunOptions): Promise<Run> {
     stored: resumed?.replay.places,
   });
   if (place === undefined) throw new BuddyError("internal", "no machine was chosen");
-  const several = others.length > 0 || options.fleet?.always === true;
-  const fleet = !several ? undefined : (await import("./run-fleet.ts")).runFleet;
   const chosen =
     options.client === undefined
       ? await clientFor(loaded, options.globals, resumed)
@@ -105,11 +104,21 @@ export async function composeRun(options: RunOptions): Promise<Run> {
   let run: Run | undefined;
   const extensions = await loadExtensions(loaded, () => run?.place ?? place);
   for (const notice of extensions.notices) problem(notice);
+  const fleet = await fleetFor(places, options);
   const parts = { secrets, sessions, client: chosen.client, resumed, places, fleet, extensions };
   run = new Run({ ...options, globals }, parts);
   if (resumed !== undefined) run.notes.push(...chosen.note, ...run.adopt(resumed));
   return run;
 }
+
+/** Loaded only where there are several machines. */
+async function fleetFor(places: Run["places"], options: RunOptions): Promise<MakeFleet | undefined> {
+  const several = places.length > 1 || options.fleet?.always === true;
+  return several ? (await import("./run-fleet.ts")).runFleet : undefined;
+}
+
+/** Makes the target of a run that has several machines. */
+type MakeFleet = (run: Run, options: RunOptions, places: Run["places"]) => LazyFleet;
 
 interface RunParts {
   readonly secrets: Secrets;
@@ -117,9 +126,19 @@ interface RunParts {
   readonly client: ModelClient;
   readonly resumed: ResumedSession | undefined;
   readonly places: Run["places"];
-  /** Makes the target of a run that has several machines. */
-  readonly fleet: ((run: Run, options: RunOptions) => LazyFleet) | undefined;
+  readonly fleet: MakeFleet | undefined;
   readonly extensions: Extensions;
+}
+
+/** The machines that are worked on now, and what depends on them; /on replaces it as a whole. */
+interface Workplace {
+  readonly places: Run["places"];
+  readonly target: RunTarget;
+  /** Where there are several machines: the same as `target`. */
+  readonly fleet: LazyFleet | undefined;
+  readonly calls: CallRunner;
+  /** AGENTS.md files in the prompt. */
+  readonly files: readonly OperatorFile[];
 }
 
 export class Run implements AsyncDisposable {
@@ -127,10 +146,6 @@ export class Run implements AsyncDisposable {
   readonly approvals: Approvals;
   readonly passwords = new Passwords();
   readonly registry: Registry;
-  readonly target: RunTarget;
-  /** Where the run has several machines: the same as `target`. */
-  readonly fleet: LazyFleet | undefined;
-  readonly calls: CallRunner;
   readonly secrets: Secrets;
   /** Undefined without a limit. */
   readonly budget: Budget | undefined;
@@ -139,39 +154,32 @@ export class Run implements AsyncDisposable {
   readonly extensions: Extensions;
   /** Undefined without hooks. */
   readonly hooks: RunHooks | undefined;
-  /** AGENTS.md files in the prompt, for /status. */
-  readonly operatorFiles: readonly OperatorFile[];
   /** Said of a resumed session: damaged lines, another target or model than before. */
   readonly notes: string[] = [];
   /** The options in effect: those of the command line, and the target of a resumed session. */
   readonly globals: GlobalOptions;
-  /** Where it works: on one machine, or several. */
-  readonly places: readonly [Place, ...Place[]];
+  readonly #options: RunOptions;
   readonly #loaded: LoadedConfig;
   readonly #problem: (message: string) => void;
   readonly #sessions: RunSessions;
   readonly #resumed: boolean;
   readonly #record: boolean;
   #changes: ChangeStore | undefined;
+  #workplace: Workplace;
 
   constructor(options: RunOptions, { secrets, sessions, client, resumed, places, fleet, extensions }: RunParts) {
     const { loaded, globals } = options;
     const { config } = loaded;
-    const [place] = places;
-    const local = places.every(isLocal);
-    this.places = places;
     this.secrets = secrets;
     this.extensions = extensions;
     this.globals = globals;
+    this.#options = options;
     this.#loaded = loaded;
     this.#problem = options.problem;
     this.#sessions = sessions;
     this.#resumed = resumed !== undefined;
     this.approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
     this.budget = runBudget(globals, config.limits, options.askOverBudget === true ? this.approvals : undefined);
-    const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
-    for (const notice of notices) options.problem(notice);
-    this.operatorFiles = files;
     this.recorder = new RunRecorder({
       settings: config.audit,
       record: options.record !== false || options.audit === true,
@@ -180,49 +188,29 @@ export class Run implements AsyncDisposable {
       redact: secrets.redact,
       problem: options.problem,
     });
-    this.fleet = fleet?.(this, options);
-    this.target =
-      this.fleet ??
-      new LazyTarget({
-        open: options.open ?? openTarget,
-        target: { ...targetOptions(loaded, globals, place), ...this.outputs(options) },
-        onNotice: (notice) => this.onNotice(notice),
-        onOpen: () => this.agent.introduce(),
-      });
     this.hooks = runHooks({
       loaded,
       session: () => sessions.id,
-      machine: () => ({ names: place.names }),
+      machine: () => ({ names: this.place.names }),
       opened: () => this.target.opened,
       redact: secrets.redact,
       publish: (body) => this.agent.publish(body),
     });
-    const { target, approvals, recorder, hooks } = this;
+    const { hooks } = this;
     const registry = (this.registry = toolRegistry(loaded, extensions));
     const { privacy } = secrets;
     this.#record = options.record !== false;
-    const [{ dryRun }, changes] = [globals, () => this.changes()];
-    const decided = { approvals, privacy, recorder, hooks, passwords: this.passwords };
-    this.calls = callRunner({
-      loaded,
-      registry,
-      target,
-      fleet: this.fleet?.parts,
-      ...decided,
-      dryRun,
-      local,
-      changes,
-    });
+    this.#workplace = this.#prepare(places, globals, fleet);
     this.agent = new Agent({
       client,
       registry,
-      calls: this.calls,
+      calls: () => this.calls,
       privacy,
       hideSecrets: () => secrets.hidden(),
       session: () => sessions.id,
       maxIterations: options.maxIterations ?? config.agent.max_iterations,
       budget: this.budget,
-      facts: () => target.facts(),
+      facts: () => this.target.facts(),
       instructions: (facts) =>
         systemPrompt({
           facts,
@@ -230,7 +218,7 @@ export class Run implements AsyncDisposable {
           // Masked anew for each session: names belong to one.
           operator: privacy.mask(config.agent.system_prompt, { from: "[agent] system_prompt" }),
           skills: privacy.mask(extensions.instructions, { from: "skills" }),
-          files: files.map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) })),
+          files: this.operatorFiles.map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) })),
           dryRun: globals.dryRun,
         }),
       describe: () => this.#describe(),
@@ -241,6 +229,29 @@ export class Run implements AsyncDisposable {
       if (!PIECES.has(event.type)) trace("event", () => ({ event }));
     });
     if (hooks !== undefined) this.agent.onEvent((event) => hooks.onEvent(event));
+  }
+
+  /** Where it works: on one machine, or several. */
+  get places(): readonly [Place, ...Place[]] {
+    return this.#workplace.places;
+  }
+
+  get target(): RunTarget {
+    return this.#workplace.target;
+  }
+
+  /** Where the run has several machines: the same as `target`. */
+  get fleet(): LazyFleet | undefined {
+    return this.#workplace.fleet;
+  }
+
+  get calls(): CallRunner {
+    return this.#workplace.calls;
+  }
+
+  /** AGENTS.md files in the prompt, for /status. */
+  get operatorFiles(): readonly OperatorFile[] {
+    return this.#workplace.files;
   }
 
   /** The machine; the first of several. */
@@ -320,6 +331,30 @@ export class Run implements AsyncDisposable {
     this.agent.switchModel(next.client);
   }
 
+  /**
+   * Continues on other machines; the conversation stays. One machine is reached before the ones before are left: where
+   * that fails, nothing has changed.
+   */
+  async workOn(places: Run["places"], signal: AbortSignal): Promise<void> {
+    const { ssh: _ssh, container: _container, cd: _cd, tmuxSession: _session, ...globals } = this.globals;
+    const options = { ...globals, on: places.map(({ name }) => name).join(",") };
+    const next = this.#prepare(places, options, await fleetFor(places, this.#options));
+    try {
+      if (next.fleet === undefined) await unlessAborted(signal, next.target.get());
+      else next.target.start();
+    } catch (error) {
+      await next.target[Symbol.asyncDispose]();
+      throw error;
+    }
+    const before = this.#workplace;
+    this.#workplace = next;
+    this.agent.targetChanged();
+    this.calls.tell(
+      `The operator changed the machine: it is ${this.target.facts().label} now; before it was ${before.target.facts().label}`,
+    );
+    await before.target[Symbol.asyncDispose]();
+  }
+
   /** Takes over what a stored session knows; returns what to say about it. */
   adopt({ replay, notes, secrets }: ResumedSession): string[] {
     this.secrets.privacy.restore(secrets);
@@ -359,6 +394,43 @@ export class Run implements AsyncDisposable {
         hide: (text) => this.secrets.mask(text),
       },
     };
+  }
+
+  #prepare(places: Run["places"], globals: GlobalOptions, makeFleet: MakeFleet | undefined): Workplace {
+    const options = this.#options;
+    const { loaded } = options;
+    const [place] = places;
+    const local = places.every(isLocal);
+    const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
+    for (const notice of notices) options.problem(notice);
+    const fleet = makeFleet?.(this, { ...options, globals }, places);
+    const target: RunTarget =
+      fleet ??
+      new LazyTarget({
+        open: options.open ?? openTarget,
+        target: { ...targetOptions(loaded, globals, place), ...this.outputs(options) },
+        onNotice: (notice) => this.onNotice(notice),
+        // Another one that is being opened beside it is introduced when it is taken.
+        onOpen: () => {
+          if (this.#workplace.target === target) this.agent.introduce();
+        },
+      });
+    const { registry, approvals, recorder, hooks, secrets, passwords } = this;
+    const calls = callRunner({
+      loaded,
+      registry,
+      target,
+      fleet: fleet?.parts,
+      approvals,
+      privacy: secrets.privacy,
+      recorder,
+      hooks,
+      passwords,
+      dryRun: globals.dryRun,
+      local,
+      changes: () => this.changes(),
+    });
+    return { places, target, fleet, calls, files };
   }
 
   #describe() {

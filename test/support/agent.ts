@@ -43,7 +43,7 @@ export function agentOn(client: ModelClient, options: RigOptions = {}): { agent:
   const agent = new Agent({
     client,
     registry,
-    calls,
+    calls: () => calls,
     privacy,
     session: () => "aaaa-bbbb-cccc-dddd",
     maxIterations: 20,

@@ -217,6 +217,9 @@ export class ReplRig implements AsyncDisposable {
       resumeSession: async (name) => [`resumed ${name}`],
       login: async () => {},
       logout: async () => {},
+      targets: async () => [{ name: "local", meaning: "this machine", current: true }],
+      targetNames: async () => [{ name: "web1", meaning: "of ~/.ssh/config" }],
+      workOn: async (what) => [`on ${what}`],
       reconnect: async () => ["connected: local (ann@desk)"],
       redact: (text) => text.replaceAll("sk-secret", "[redacted]"),
       listDirectory: async () => [

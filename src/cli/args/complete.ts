@@ -107,8 +107,9 @@ async function ofFlag(name: string, line: Line, typed: string): Promise<string[]
   // Containers of another host cannot be listed without connecting to it.
   if (source === undefined || (source === "containers" && line.elsewhere)) return [];
   const found = await candidatesFor(source);
-  const user = source === "hosts" ? (/^.*@/.exec(typed)?.[0] ?? "") : "";
-  return user === "" ? found : found.map((host) => `${user}${host}`);
+  // A user before the host, or the names before the last of a list.
+  const begun = source === "hosts" ? /^.*@/.exec(typed) : source === "places" ? /^.*,/.exec(typed) : null;
+  return begun === null ? found : found.map((one) => `${begun[0]}${one}`);
 }
 
 async function ofPositional({ command, positionals, runbook }: Line): Promise<string[]> {

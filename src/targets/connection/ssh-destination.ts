@@ -48,7 +48,7 @@ function splitPort(text: string, written: string): { host: string; port?: number
 }
 
 function refusal(written: string, why: string): BuddyError {
-  return new BuddyError("usage", `--ssh ${JSON.stringify(written)}: ${why}`, {
+  return new BuddyError("usage", `${JSON.stringify(written)} is not a valid host: ${why}`, {
     hint: "Write [user@]host[:port], [user@][ipv6]:port, or a Host of ~/.ssh/config.",
   });
 }

@@ -51,6 +51,11 @@ export async function withKnownNames(place: Place, sources: PlaceSources): Promi
   return named;
 }
 
+/** Both, each place once and with a name of its own. */
+export function joinPlaces(one: readonly Place[], other: readonly Place[]): Place[] {
+  return distinctNames(merge([...one, ...other]));
+}
+
 /** Every configured name and every host of ~/.ssh/config: what can be listed without asking anyone. */
 export function knownNames({ targets, home }: Pick<PlaceSources, "targets" | "home">): string[] {
   return [...new Set([LOCAL.name, ...Object.keys(targets), ...sshHosts(home).names])];

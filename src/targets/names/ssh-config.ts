@@ -13,6 +13,8 @@ export interface SshHosts {
 }
 
 const MOST_FILES = 100;
+/** What `parseDestination` takes: no pattern, nothing that ssh or a shell reads otherwise. */
+const VALID = /^[A-Za-z0-9._%\u0080-\uffff][A-Za-z0-9._%\-\u0080-\uffff]*$/;
 
 /** From the `Host` lines of ~/.ssh/config and the files it includes: quickly, without ssh and without the network. */
 export function sshHosts(home: string | undefined = process.env["HOME"]): SshHosts {
@@ -33,8 +35,8 @@ export function sshHosts(home: string | undefined = process.env["HOME"]): SshHos
       const found = rest.match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
       if (/^host$/i.test(keyword))
         for (const word of found) {
-          if (!/[*?!]/.test(word)) names.add(word);
-          else if (!word.startsWith("!") && word !== "*") patterns.add(word);
+          if (VALID.test(word)) names.add(word);
+          else if (!word.startsWith("!") && /[*?]/.test(word) && word !== "*") patterns.add(word);
         }
       if (/^include$/i.test(keyword)) for (const word of found) for (const file of included(word, home)) read(file);
     }

@@ -18,6 +18,7 @@ import { reconnect } from "./reconnect.ts";
 import { sessionCommands } from "./session.ts";
 import { config, context, cost, status, tools } from "./status.ts";
 import { sudo } from "./sudo.ts";
+import { targetCommands } from "./targets.ts";
 import { themeCommand } from "./theme.ts";
 import { workCommands } from "./work.ts";
 
@@ -165,6 +166,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   approve,
   privacy,
   attach,
+  ...targetCommands,
   reconnect,
   sudo,
   model,

@@ -64,6 +64,12 @@ export interface ReplHost {
   newSession(): Promise<readonly string[]>;
   /** `offerCopy` asks whether to continue in a copy when another process has the session; false leaves everything as it is. */
   resumeSession(name: string, ask: ResumeQuestions): Promise<readonly string[]>;
+  /** The names of the configuration and the machines in use, or the machines that WHAT names. */
+  targets(what?: string): Promise<readonly TargetRow[]>;
+  /** For completion: at once, without asking any machine. */
+  targetNames(): Promise<readonly Pick<TargetRow, "name" | "meaning">[]>;
+  /** Changes to other machines, or adds them with a + in front; the ones before are closed. Returns what to say. */
+  workOn(what: string, signal: AbortSignal): Promise<readonly string[]>;
   /** Connects to the target again, with questions on the terminal; returns what to say. */
   reconnect(signal: AbortSignal): Promise<readonly string[]>;
   login(profile: string | undefined, screen: LoginScreen, signal: AbortSignal): Promise<void>;
@@ -74,6 +80,13 @@ export interface ReplHost {
   listDirectory(path: string, signal: AbortSignal): Promise<readonly DirectoryEntry[]>;
   /** Files below the working directory of the target, relative to it; a bounded number. */
   listFiles(signal: AbortSignal): Promise<readonly string[]>;
+}
+
+export interface TargetRow {
+  readonly name: string;
+  /** "ssh db1", "12 machines: web[01-12]", or why the name cannot be used. */
+  readonly meaning: string;
+  readonly current: boolean;
 }
 
 export interface RunbookRow {

@@ -11,7 +11,7 @@ async function offered(...words: string[]): Promise<string[]> {
 
 test("commands, flags, values, hosts, containers, profiles, sessions and files", async () => {
   await using here = new Here([{ text: "ok" }], {
-    config: '[models.zebra-large]\napi_base_url = "http://127.0.0.1:1/v1"\nmodel = "z"\n',
+    config: '[models.zebra-large]\napi_base_url = "http://127.0.0.1:1/v1"\nmodel = "z"\n[targets.quartz]\nssh = "x"\n',
   });
   here.write(
     "home/.ssh/config",
@@ -36,6 +36,9 @@ test("commands, flags, values, hosts, containers, profiles, sessions and files",
   expect(await offered("--ssh=quokka-1", "--container", "")).toEqual([]);
   expect(await offered("--ssh", "deploy@qu")).toEqual(["deploy@quokka-1", "deploy@quokka-2"]);
   expect(await offered("--ssh=deploy@qu")).toEqual(["--ssh=deploy@quokka-1", "--ssh=deploy@quokka-2"]);
+  expect(await offered("--on", "qu")).toEqual(["quartz", "quokka-1", "quokka-2"]);
+  expect(await offered("exec", "--on=quartz,quo")).toEqual(["--on=quartz,quokka-1", "--on=quartz,quokka-2"]);
+  expect(await offered("targets", "qua")).toEqual(["quartz"]);
   expect(await offered("--approve", "a")).toEqual(["ask", "all"]);
   expect(await offered("exec", "--resume", "la")).toEqual(["last"]);
   expect(await offered("sessions", "rm", id.slice(0, 4))).toEqual([id]);

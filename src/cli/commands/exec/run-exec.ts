@@ -12,6 +12,7 @@ import { boundText } from "../../../tools/bound-output.ts";
 import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
 import type { Printer, RowStream } from "../../../ui/exec-output/print.ts";
 import { composeRun, type Run, type RunOptions } from "../../../app/run.ts";
+import { readsStdin } from "../../../app/places.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { execInput, processStdin, type Stdin, withAttachment } from "./exec-input.ts";
 import { type GlobalOptions, withSsh } from "../../args/options.ts";
@@ -94,7 +95,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
   const image = options.image === undefined ? undefined : await imageFrom(options.image);
   const input = await execInput(
     options.run === undefined ? options.prompt : `/run ${[options.run.name, ...options.run.words].join(" ")}`,
-    around.stdin,
+    readsStdin(given.on) ? { ...around.stdin, kind: "none" } : around.stdin,
     signal,
   );
   const loaded = await loadConfiguration(given);
@@ -132,6 +133,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     resume: options.resume,
     fork: options.fork,
     fleet: options.fleet,
+    stdin: async () => new TextDecoder().decode(await around.stdin.read({ signal })),
     problem: (message) => problem(message),
   });
   run.passwords.setAsker({

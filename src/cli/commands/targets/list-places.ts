@@ -1,4 +1,5 @@
 /** The names that can be used with --on, and the machines behind them. */
+import { meaning, namedPlaces, otherNames, spaced, whereabouts } from "../../../app/named-places.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { shownPath } from "../../../config/origin.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
@@ -6,34 +7,17 @@ import { foldNames } from "../../../lib/fold-names.ts";
 import { print } from "../../../lib/output.ts";
 import { printable } from "../../../lib/text.ts";
 import { atMost } from "../../../lib/waiting.ts";
-import { type PlaceSources, resolvePlaces } from "../../../targets/names/resolve-places.ts";
+import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import { type ResolvedSsh, resolvedSsh, sshHosts } from "../../../targets/names/ssh-config.ts";
-import { labelOfPath, namesOfPath, type Place } from "../../../targets/place.ts";
+import { labelOfPath, type Place } from "../../../targets/place.ts";
 
 export interface ListOptions {
   readonly json?: boolean | undefined;
 }
 
-interface NamedRow {
-  readonly name: string;
-  readonly kind: "machine" | "group";
-  readonly places: readonly Place[];
-  readonly problem?: BuddyError;
-}
-
 /** All names: those of the configuration with what they lead to, then the hosts of ~/.ssh/config. */
 export async function listNames(sources: PlaceSources, loaded: LoadedConfig, args: ListOptions): Promise<ExitCode> {
-  const rows = await Promise.all(
-    Object.entries(sources.targets).map(async ([name, { include }]): Promise<NamedRow> => {
-      try {
-        const places = await resolvePlaces(name, sources);
-        return { name, kind: include === undefined && places.length === 1 ? "machine" : "group", places };
-      } catch (error) {
-        if (!(error instanceof BuddyError)) throw error;
-        return { name, kind: include === undefined ? "machine" : "group", places: [], problem: error };
-      }
-    }),
-  );
+  const rows = await namedPlaces(sources);
   const hosts = sshHosts(sources.home).names.filter((host) => !Object.hasOwn(sources.targets, host));
   const code = rows.some(({ problem }) => problem !== undefined) ? EXIT.failure : EXIT.ok;
   if (args.json === true) {
@@ -49,21 +33,11 @@ export async function listNames(sources: PlaceSources, loaded: LoadedConfig, arg
   const lines = columns(rows.map(({ name, places, problem }) => [name, problem?.message ?? meaning(places)]));
   const own = shownPath(loaded.files[0] ?? "~/.config/buddy/buddy.toml", loaded);
   if (rows.length === 0) lines.push(`no [targets.NAME] in ${own}: name your machines there (buddy targets --help)`);
-  if (hosts.length > 0) lines.push("", `hosts of ~/.ssh/config: ${foldNames(hosts).replaceAll(/,(?![^[]*\])/g, ", ")}`);
+  if (hosts.length > 0) lines.push("", `hosts of ~/.ssh/config: ${spaced(foldNames(hosts))}`);
   if (sources.inventory !== undefined)
     lines.push("", `and what the inventory has: ${shownPath(sources.inventory, loaded)}`);
   await print([`${printable(lines.join("\n"))}\n`]);
   return code;
-}
-
-function meaning(places: readonly Place[]): string {
-  const [first] = places;
-  if (first !== undefined && places.length === 1) return detail(first);
-  return `${places.length} machines: ${foldNames(places.map(({ name }) => name)).replaceAll(/,(?![^[]*\])/g, ", ")}`;
-}
-
-function detail({ path, cd }: Place): string {
-  return `${path.length === 0 ? "this machine" : labelOfPath(path)}${cd === undefined ? "" : `, in ${cd}`}`;
 }
 
 const MOST_AT_ONCE = 8;
@@ -85,12 +59,11 @@ export async function listPlaces(places: readonly Place[], _loaded: LoadedConfig
   }
   const lines = columns(
     rows.map(({ place, ssh }) => {
-      const own = new Set([place.name, ...namesOfPath(place.path)]);
-      const groups = place.names.filter((name) => !own.has(name));
+      const groups = otherNames(place);
       return [
         place.name,
         [
-          detail(place),
+          whereabouts(place),
           ...(ssh === undefined ? [] : [resolvedWords(ssh)]),
           ...(groups.length === 0 ? [] : [`also: ${groups.join(", ")}`]),
         ].join("; "),

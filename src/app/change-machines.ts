@@ -1,0 +1,72 @@
+/** What /targets shows, and what /on does: other machines for a conversation that continues. */
+import type { LoadedConfig } from "../config/load.ts";
+import { BuddyError } from "../lib/errors.ts";
+import { joinPlaces, knownNames } from "../targets/names/resolve-places.ts";
+import { pathKey, type Place } from "../targets/place.ts";
+import type { TargetRow } from "../ui/repl/host.ts";
+import { meaning, namedPlaces, otherNames, whereabouts } from "./named-places.ts";
+import { chosenPlaces, placeSources } from "./places.ts";
+import type { Run } from "./run.ts";
+
+/** Without WHAT the names of the configuration, and the machines in use that have none. */
+export async function targetRows(run: Run, loaded: LoadedConfig, what?: string): Promise<TargetRow[]> {
+  const inUse = new Set(run.places.map(({ path }) => pathKey(path)));
+  const isCurrent = (places: readonly Place[]) =>
+    places.length > 0 && places.every(({ path }) => inUse.has(pathKey(path)));
+  if (what !== undefined) {
+    const places = await chosenPlaces({ on: what }, loaded);
+    return places.map((place) => {
+      const groups = otherNames(place);
+      const also = groups.length === 0 ? "" : `; also: ${groups.join(", ")}`;
+      return { name: place.name, meaning: `${whereabouts(place)}${also}`, current: isCurrent([place]) };
+    });
+  }
+  const rows = (await namedPlaces(placeSources(loaded))).map(({ name, places, problem }) => ({
+    name,
+    meaning: problem?.message ?? meaning(places),
+    current: isCurrent(places),
+  }));
+  const named = new Set(rows.filter(({ current }) => current).map(({ name }) => name));
+  const rest = run.places.filter(({ name, names }) => !named.has(name) && !names.some((other) => named.has(other)));
+  return [...rest.map((place) => ({ name: place.name, meaning: whereabouts(place), current: true })), ...rows];
+}
+
+export async function targetNames(loaded: LoadedConfig): Promise<Pick<TargetRow, "name" | "meaning">[]> {
+  const sources = placeSources(loaded);
+  return knownNames(sources).map((name) => ({
+    name,
+    meaning: Object.hasOwn(sources.targets, name) ? "" : name === "local" ? "this machine" : "of ~/.ssh/config",
+  }));
+}
+
+/** `+WHAT` adds to the machines in use. */
+export async function workOn(
+  run: Run,
+  loaded: LoadedConfig,
+  what: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const adding = what.startsWith("+");
+  const found = await chosenPlaces({ on: adding ? what.slice(1) : what }, loaded, { signal });
+  const [first, ...others] = adding ? joinPlaces(run.places, found) : found;
+  if (first === undefined) throw new BuddyError("internal", "no machine was chosen");
+  const before = run.places;
+  if (samePlaces(before, [first, ...others])) return [`already on ${meaning(before)}`];
+  await run.workOn([first, ...others], signal);
+  const said = [`on ${meaning(run.places)}`];
+  const identity = run.target.opened?.identity;
+  if (identity !== undefined) said[0] = `on ${identity.user}@${identity.host} (${identity.label})`;
+  if (identity?.attach !== undefined) said.push(`watch with: ${identity.attach}`);
+  // An approval for a while was given for the machines of then.
+  const { mode } = run.approvals;
+  if (mode.kind === "all" || mode.kind === "until") {
+    run.approvals.setMode({ kind: "ask" });
+    said.push("buddy asks again before it makes a change: approvals without a question were for the machine before");
+  }
+  return said;
+}
+
+function samePlaces(one: readonly Place[], other: readonly Place[]): boolean {
+  const keys = (places: readonly Place[]) => places.map(({ path, cd }) => `${pathKey(path)} ${cd ?? ""}`).toSorted();
+  return JSON.stringify(keys(one)) === JSON.stringify(keys(other));
+}
