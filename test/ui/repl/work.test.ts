@@ -296,3 +296,23 @@ describe("@path", () => {
     await rig.until("src/ui/repl/repl.ts");
   });
 });
+
+test("/targets and /on: the names, and another machine", async () => {
+  const asked: string[] = [];
+  await using rig = new ReplRig({
+    host: {
+      workOn: async (what) => {
+        asked.push(what);
+        if (what === "gone") throw new BuddyError("target", "gone does not answer", { hint: "Check it." });
+        return [`on ${what}`];
+      },
+    },
+  });
+  rig.send("/targets\r");
+  await rig.until("in use");
+  rig.send("/on web1\r");
+  await rig.until(/\non web1/);
+  rig.send("/on gone\r");
+  await rig.until("gone does not answer");
+  expect(asked).toEqual(["web1", "gone"]);
+});
