@@ -50,6 +50,8 @@ export interface RevertPlan {
   readonly save: string;
   readonly back: string;
   readonly seconds: number;
+  /** False where the files of the user alone are put back. */
+  readonly asRoot: boolean;
 }
 
 export interface PermitCall {

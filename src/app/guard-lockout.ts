@@ -5,8 +5,9 @@
 import { randomBytes } from "node:crypto";
 import type { PermittedCall, RevertPlan } from "../agent/permission.ts";
 import { revertRecipe } from "../changes/revert-recipes.ts";
-import { type RevertState, RevertTimer, type RootRunner } from "../changes/revert-timer.ts";
+import { type RevertState, RevertTimer, type ScriptOnTarget } from "../changes/revert-timer.ts";
 import { formatDuration } from "../lib/durations.ts";
+import { BuddyError } from "../lib/errors.ts";
 import { within } from "../lib/waiting.ts";
 import { changedFiles } from "../policy/shell/changed-files.ts";
 import type { Lockout } from "../policy/shell/dangers/lockout.ts";
@@ -34,14 +35,20 @@ export async function planRevert(
     save: known?.save ?? "",
     back: back.map((part) => `( ${part}\n)`).join(" && "),
     seconds,
+    asRoot: own !== undefined || !lockouts.every(({ file }) => file !== undefined && isBelow(file, home)),
   };
+}
+
+/** A file of the user who is logged in. */
+function isBelow(file: string, home: string): boolean {
+  return file.startsWith("~/") || file.startsWith(`${home.replace(/\/$/, "")}/`);
 }
 
 function nameIt(elsewhere: boolean, unknown: readonly string[]): string {
   const why = elsewhere
     ? "This runs in another place than the target, where buddy cannot prepare a revert."
     : `This can lock the operator out, and buddy does not know how to take it back: ${unknown.join(", ")}.`;
-  return `${why} Call run_shell again with the reverse command in "revert"; it runs on the target as root unless the operator keeps the change.`;
+  return `${why} Call run_shell again with the reverse command in "revert"; it runs on the target unless the operator keeps the change.`;
 }
 
 export async function guardLockout(
@@ -53,10 +60,9 @@ export async function guardLockout(
   const { transport } = target;
   const { signal, emit } = call.context;
   const say = (text: string) => emit({ stream: "info", text });
-  const root = rootRunner(target);
   // Where a new connection would ask for a password, only the operator can try one.
   const before = await transport.connectAnew(limited(signal, PROBE_MS));
-  const timer = await RevertTimer.arm(root, randomBytes(6).toString("hex"), plan);
+  const timer = await arm(call, target, plan);
   say(`a revert is armed on the target: it runs in ${formatDuration(plan.seconds * 1000)} unless you keep the change`);
   const running = run();
   const result = await within(running, timer.firesAt - Date.now());
@@ -84,10 +90,22 @@ function question({ transport }: Target, before: string | undefined): string {
     : `buddy cannot connect anew by itself (${before}): try it in another terminal before you keep it`;
 }
 
-/** As root: with sudo where that takes no password. */
-function rootRunner({ transport }: Target): RootRunner {
-  const root = runAsRoot(transport, undefined, {});
-  return (script, options) => root(script, { ...options, purpose: "prepare a revert" });
+/** As root through sudo, which may ask for a password where the command itself would. */
+function arm({ context }: PermittedCall, target: Target, plan: RevertPlan): Promise<RevertTimer> {
+  const { transport, shell } = target;
+  const asRoot = runAsRoot(transport, context.password === undefined ? undefined : shell, {
+    ...(context.password === undefined ? {} : { password: context.password }),
+    onDelay: (text) => context.emit({ stream: "info", text }),
+  });
+  const run: ScriptOnTarget = (script, options) => transport.run(script, options);
+  const root: ScriptOnTarget = (script, options) => asRoot(script, { ...options, purpose: "prepare a revert" });
+  return RevertTimer.arm({ run, root }, randomBytes(6).toString("hex"), plan).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new BuddyError("target", `not run, because no revert could be prepared: ${why}`, {
+      hint: 'Tell the operator: with [safety] lockout = "ask" such commands run without a revert.',
+      cause: error,
+    });
+  });
 }
 
 /** The connection may be cut until the revert has run: then its end is waited for. */

@@ -10,10 +10,12 @@ export interface RevertPlan {
   /** sh that puts it back. */
   readonly back: string;
   readonly seconds: number;
+  /** False where the files of the user alone are put back. */
+  readonly asRoot: boolean;
 }
 
-/** Runs sh as root on the target. What it runs must bear repeating: the connection may break off. */
-export type RootRunner = (
+/** Runs sh on the target. What it runs must bear repeating: the connection may break off. */
+export type ScriptOnTarget = (
   script: string,
   options: { readonly args: readonly string[]; readonly slow?: boolean; readonly signal?: AbortSignal },
 ) => Promise<{ readonly code: number; readonly stdout: Uint8Array; readonly stderr: string }>;
@@ -21,21 +23,29 @@ export type RootRunner = (
 export type RevertState = "armed" | "kept" | "reverting" | "reverted" | "failed" | "gone";
 
 export class RevertTimer {
-  readonly #run: RootRunner;
+  readonly #run: ScriptOnTarget;
   readonly #directory: string;
   /** When it fires at the latest, by the clock of this process. */
   readonly firesAt: number;
 
-  private constructor(run: RootRunner, directory: string, firesAt: number) {
+  private constructor(run: ScriptOnTarget, directory: string, firesAt: number) {
     this.#run = run;
     this.#directory = directory;
     this.firesAt = firesAt;
   }
 
-  /** Saves what is about to change and starts the clock. Nothing has been changed when this throws. */
-  static async arm(run: RootRunner, id: string, plan: RevertPlan): Promise<RevertTimer> {
-    const firesAt = Date.now() + plan.seconds * 1000;
-    const { code, stdout, stderr } = await run(ARM, { args: [id, String(plan.seconds), plan.save, plan.back] });
+  /**
+   * Saves what is about to change and starts the clock. Nothing has been changed when this throws. `root` runs scripts as
+   * root; all that follows is done as the user.
+   */
+  static async arm(
+    { run, root }: { readonly run: ScriptOnTarget; readonly root: ScriptOnTarget },
+    id: string,
+    { seconds, save, back, asRoot }: RevertPlan,
+  ): Promise<RevertTimer> {
+    const args = [id, String(seconds), save, back, asRoot ? "root" : "user"];
+    const { code, stdout, stderr } = await (asRoot ? root : run)(ARM, { args });
+    const firesAt = Date.now() + seconds * 1000;
     const said = Buffer.from(stdout).toString().trim();
     if (code === 0) return new RevertTimer(run, said, firesAt);
     const why = `${said}\n${stderr}`.trim().split("\n").at(-1) ?? "";
@@ -66,7 +76,7 @@ export class RevertTimer {
 
   /** Removes what is left of it on the target. */
   async clean(): Promise<void> {
-    await this.#run('case $1 in */buddy-revert-*) rm -rf -- "$1" ;; esac', { args: [this.#directory] });
+    await this.#run('if [ -d "$1/answer" ]; then : >"$1/answer/done"; fi', { args: [this.#directory] });
   }
 
   async #ask(script: string, signal: AbortSignal | undefined): Promise<RevertState> {
@@ -82,34 +92,38 @@ export class RevertTimer {
 
 const STATES: ReadonlySet<string> = new Set(["armed", "kept", "reverting", "reverted", "failed"]);
 
-/** In memory where possible: after a restart of the machine nothing may come back. */
+/**
+ * Arguments: its directory, seconds. Whoever makes answer/claim first decides: the one who keeps, or the clock. In
+ * memory where possible: after a restart of the machine nothing may come back.
+ */
 const WAIT = `
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin
 cd "$1" || exit 1
 trap '' HUP
+say() { echo "$1" >state.new && chmod 644 state.new && mv -f state.new state; }
 echo $$ >pid
 left=$2 nap=1
 if sleep 0.2 2>/dev/null; then left=$((left * 5)) nap=0.2; fi
-while [ "$left" -gt 0 ] && [ ! -d claim ]; do sleep $nap; left=$((left - 1)); done
-if mkdir claim 2>/dev/null || [ -e now ]; then
-  echo reverting >state
-  if sh ./back >log 2>&1; then echo reverted >state; else echo failed >state; fi
-fi
-cd /
-# Whoever armed it may still want to know what came of it, and then removes the directory.
+while [ "$left" -gt 0 ] && [ ! -d answer/claim ]; do sleep $nap; left=$((left - 1)); done
+if mkdir answer/claim 2>/dev/null || [ -e answer/now ]; then
+  say reverting
+  if sh ./back >log 2>&1; then say reverted; else chmod 644 log; say failed; fi
+else say kept; fi
+# Whoever armed it may still want to know what came of it.
 left=3600
-while [ -d "$1" ] && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done
-rm -rf -- "$1"
+while [ ! -e answer/done ] && [ "$left" -gt 0 ]; do sleep $nap; left=$((left - 1)); done
+cd / && rm -rf -- "$1"
 `;
 
 /**
- * Arguments: id, seconds, what saves, what puts back. Prints the directory. systemd-run outlives a logout that ends all
- * processes of the user, but only in the namespaces of the machine itself.
+ * Arguments: id, seconds, what saves, what puts back, "root" or "user". Prints the directory. The answer is given as the
+ * user who is logged in, without sudo. systemd-run outlives a logout that ends all processes of the user, but only in
+ * the namespaces of the machine itself.
  */
 const ARM = `
 umask 077
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
-if [ "$(id -u)" != 0 ]; then echo "it takes root"; exit 1; fi
+if [ "$5" = root ] && [ "$(id -u)" != 0 ]; then echo "it takes root"; exit 1; fi
 d=
 for b in /run /dev/shm /var/tmp /tmp; do
   if [ -s "$b/buddy-revert-$1/pid" ]; then printf %s "$b/buddy-revert-$1"; exit 0; fi
@@ -118,17 +132,18 @@ for b in /run /dev/shm /var/tmp /tmp; do
   if [ -d "$b" ] && mkdir "$b/buddy-revert-$1" 2>/dev/null; then d=$b/buddy-revert-$1; break; fi
 done
 if [ -z "$d" ]; then echo "no directory can be written"; exit 1; fi
-cd "$d" || exit 1
+cd "$d" && mkdir answer || exit 1
+if [ "$(id -u)" = 0 ]; then chmod 711 "$d" && chown "\${SUDO_UID:-0}" answer || exit 1; fi
 printf '%s\\n' "$3" >save
 if ! sh ./save >log 2>&1; then tail -n 3 log; cd /; rm -rf "$d"; exit 1; fi
 printf '%s\\n' "$4" >back
 cat >wait <<'WAIT_END'
 ${WAIT}
 WAIT_END
-echo armed >state
+echo armed >state; chmod 644 state
 started=
 same() { [ "$(readlink /proc/self/ns/$1)" = "$(readlink /proc/1/ns/$1)" ]; }
-if [ -d /run/systemd/system ] && command -v systemd-run >/dev/null 2>&1 && same net && same mnt && same pid; then
+if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ] && command -v systemd-run >/dev/null 2>&1 && same net && same mnt && same pid; then
   systemd-run --quiet --collect --unit="buddy-revert-$1" /bin/sh "$d/wait" "$d" "$2" </dev/null >/dev/null 2>&1 && started=1
 fi
 if [ -z "$started" ]; then
@@ -141,26 +156,26 @@ if [ ! -s pid ]; then echo "no process could be started"; cd /; rm -rf "$d"; exi
 printf %s "$d"
 `;
 
-/** One of two claims it: the one who keeps, or the clock. */
-const KEEP = `
-cd "$1" 2>/dev/null || { echo gone; exit 0; }
-if [ -e kept ]; then echo kept; exit 0; fi
-if mkdir claim 2>/dev/null; then : >kept; echo kept >state; echo kept; exit 0; fi
-while :; do case $(cat state) in armed | reverting) sleep 1 ;; *) break ;; esac; done
-cat state
-`;
-
-const FIRE = `
-cd "$1" 2>/dev/null || { echo gone; exit 0; }
-if [ ! -e kept ]; then : >now; mkdir claim 2>/dev/null; fi
+/** Prints the state once it is decided. */
+const DECIDED = `
 n=0
 while :; do
-  case $(cat state) in armed | reverting) ;; *) break ;; esac
+  case $(cat state 2>/dev/null) in armed | reverting) ;; *) break ;; esac
   n=$((n + 1))
   if [ $n -gt 60 ]; then break; fi
   if [ $n -gt 20 ] || ! sleep 0.2 2>/dev/null; then sleep 1; fi
 done
-cat state
+cat state 2>/dev/null || echo gone
 `;
+
+const KEEP = `
+cd "$1" 2>/dev/null || { echo gone; exit 0; }
+mkdir answer/claim 2>/dev/null
+${DECIDED}`;
+
+const FIRE = `
+cd "$1" 2>/dev/null || { echo gone; exit 0; }
+: >answer/now; mkdir answer/claim 2>/dev/null
+${DECIDED}`;
 
 const STATE = `cat "$1/state" 2>/dev/null || echo gone`;
