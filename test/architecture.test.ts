@@ -17,7 +17,7 @@ const RULES: Record<string, { values: readonly string[]; types?: readonly string
   agent: { values: ["lib", "model", "tools", "policy"], types: ["targets", "audit"] },
   audit: { values: ["lib"] },
   session: { values: ["lib", "agent/events.ts"], types: ["agent", "model"] },
-  extend: { values: ["lib", "targets/connection/exit-cleanup.ts"], types: ["config", "tools"] },
+  extend: { values: ["lib", "tools", "config/toml.ts", "targets/connection/exit-cleanup.ts"], types: ["config"] },
   ui: {
     values: ["lib", "agent/events.ts", "policy/terminal-text.ts"],
     types: ["agent", "policy", "model", "tools", "session", "targets"],

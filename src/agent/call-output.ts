@@ -1,4 +1,5 @@
 /** Secrets around one tool call: its output on the way to the model and the screen, and the names in its arguments. */
+import { mapTexts } from "../lib/values.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
 import type { MaskedStream, Privacy } from "../policy/privacy.ts";
 import type { Tool, ToolResult } from "../tools/tool.ts";
@@ -46,13 +47,21 @@ export class CallOutput {
 
 /** The texts of a call in which names of secrets are replaced. */
 export function secretTexts(tool: Tool, input: unknown): string[] {
+  const { secretFields = [] } = tool;
+  if (secretFields === "all") {
+    const texts: string[] = [];
+    mapTexts(input, (text) => (texts.push(text), text));
+    return texts;
+  }
   const given = input as Readonly<Record<string, unknown>>;
-  return (tool.secretFields ?? []).map((field) => given[field]).filter((text) => typeof text === "string");
+  return secretFields.map((field) => given[field]).filter((text) => typeof text === "string");
 }
 
 export function withValues(tool: Tool, input: unknown, reveal: (text: string) => string): unknown {
+  const { secretFields = [] } = tool;
+  if (secretFields === "all") return mapTexts(input, reveal);
   const given = input as Readonly<Record<string, unknown>>;
-  const changed = (tool.secretFields ?? []).flatMap((field) => {
+  const changed = secretFields.flatMap((field) => {
     const text = given[field];
     if (typeof text !== "string") return [];
     const real = reveal(text);

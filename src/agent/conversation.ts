@@ -142,6 +142,11 @@ export class Conversation {
     this.#warned = false;
   }
 
+  /** Waits for what the tools need; the prefix changes only when they did. */
+  async prepareTools(signal: AbortSignal): Promise<void> {
+    if ((await this.options.prepareTools?.(signal)) === true) this.#prefix = undefined;
+  }
+
   /**
    * System prompt and tools: the same bytes with every request of a session, so that providers find them in their
    * caches. What changes on the target is added to results.
@@ -169,6 +174,8 @@ export interface AgentOptions {
   readonly budget?: Budget | undefined;
   /** What is known of the target now. */
   facts(): TargetFacts;
+  /** Before each request: true when the tools are others now. */
+  prepareTools?(signal: AbortSignal): Promise<boolean>;
   /** The system prompt for these facts. */
   instructions(facts: TargetFacts): string;
   /** Fields of the `session` event that the agent cannot know itself. */

@@ -123,6 +123,7 @@ async function untilAnswer(
     signal.throwIfAborted();
     if (state.iterations >= maxIterations) throw new TooManyIterations(maxIterations);
     await withinBudget(conversation, signal);
+    await conversation.prepareTools(signal);
     await makeRoom(conversation, signal);
     state.iterations++;
     const done = await ask(conversation, signal, options, state);

@@ -27,6 +27,7 @@ import {
 } from "./permission.ts";
 import { permitFetch } from "./permit-fetch.ts";
 import { judgeKeys } from "./permit-keys.ts";
+import { permitServer } from "./permit-server.ts";
 import { conditionDoubt, unaskedRun } from "./unasked.ts";
 
 export async function permit(parts: PermitParts, call: PermitCall): Promise<Permission> {
@@ -46,6 +47,8 @@ export async function permit(parts: PermitParts, call: PermitCall): Promise<Perm
       return permitWrite(parts, call, intent);
     case "fetch":
       return permitFetch(parts, call, intent);
+    case "server":
+      return permitServer(parts, call, intent);
   }
 }
 

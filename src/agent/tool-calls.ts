@@ -183,7 +183,10 @@ export class CallRunner {
     if (typeof machines === "string") return wrong(machines, parsed.json);
     return {
       call,
-      aside: intent.kind === "read" || (intent.kind === "fetch" && this.#parts.confirm.fetch !== "always"),
+      aside:
+        intent.kind === "read" ||
+        (intent.kind === "server" && intent.believed) ||
+        (intent.kind === "fetch" && this.#parts.confirm.fetch !== "always"),
       args: parsed.json,
       title: intent.title,
       ready: { tool, input: parsed.input, intent, ...(machines === undefined ? {} : { machines }) },

@@ -6,6 +6,7 @@ import { skillPlaces } from "../extend/skill-places.ts";
 import { isTerminal } from "../lib/terminal.ts";
 import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
 import type { SkillSource } from "../tools/skill.ts";
+import type { RunServers } from "./mcp-servers.ts";
 
 export interface Extensions {
   /** Without the built-in ones: these are for people, and cost no prompt. */
@@ -13,19 +14,33 @@ export interface Extensions {
   /** For the system prompt; empty without skills. */
   readonly instructions: string;
   readonly source?: SkillSource;
+  readonly mcp?: RunServers;
   readonly notices: readonly string[];
 }
 
-const NONE: Extensions = { skills: [], instructions: "", notices: [] };
+/** For a run that no one extends: the guided demo, a command without a model. */
+export const NO_EXTENSIONS: Extensions = { skills: [], instructions: "", notices: [] };
 
-/** `place`: where commands run at the moment. */
-export async function loadExtensions(loaded: LoadedConfig, place: () => Place): Promise<Extensions> {
+export interface ExtensionParts {
+  /** Where commands run at the moment. */
+  place(): Place;
+  /** News of a server, at any time. */
+  notice(text: string): void;
+}
+
+export async function loadExtensions(loaded: LoadedConfig, parts: ExtensionParts): Promise<Extensions> {
+  const enabled = Object.values(loaded.config.mcp).some((server) => server.enabled);
+  const mcp = enabled ? (await import("./mcp-servers.ts")).runServers(loaded, parts.notice) : undefined;
+  return { ...(await loadSkills(loaded, parts)), ...(mcp === undefined ? {} : { mcp }) };
+}
+
+async function loadSkills(loaded: LoadedConfig, { place }: ExtensionParts): Promise<Extensions> {
   const { tools } = loaded.config;
   // Without a tool that does something there is no use for instructions on how to do it.
-  if (!tools.shell_enabled && !tools.files_enabled) return NONE;
-  if (skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd).length === 0) return NONE;
+  if (!tools.shell_enabled && !tools.files_enabled) return NO_EXTENSIONS;
+  if (skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd).length === 0) return NO_EXTENSIONS;
   const { skills, notices } = await knownSkills(loaded, { builtIn: false });
-  if (skills.length === 0) return { ...NONE, notices };
+  if (skills.length === 0) return { ...NO_EXTENSIONS, notices };
   const { skillInstructions, skillSource } = await import("../extend/skill-source.ts");
   const label = () => (isLocal(place()) ? undefined : labelOfPath(place().path));
   return { skills, notices, instructions: skillInstructions(skills), source: skillSource(skills, label) };

@@ -53,6 +53,10 @@ export function replHost(parts: ReplHostParts): ReplHost {
       ]);
       return [...skillRows(skills), ...notices];
     },
+    mcp: async () => {
+      const { serverRows } = await import("../extend/mcp/server-rows.ts");
+      return serverRows(run.extensions.mcp?.servers);
+    },
     runbooks: async () => {
       const { skills } = await knownSkills(loaded, { ask: false });
       return skills.flatMap(({ name, description, runbook }) =>
@@ -195,13 +199,15 @@ async function replRunbook({ run, loaded }: ReplHostParts, typed: string) {
   const [name = "", ...words] = splitWords(typed) ?? [];
   if (name === "") throw new BuddyError("usage", "a quote is not closed", { hint: "usage: /run RUNBOOK KEY=VALUE …" });
   const runbook = await prepareRunbook(loaded, name, words, false);
-  const names = targetNames(run.place, run.target.opened?.identity.host);
-  runbook.requireTarget(names);
   const { target } = runbook;
-  if (target !== undefined && !names.includes(target))
-    throw new BuddyError("usage", `the runbook is for ${target}, and the target is ${names[0]}`, {
-      hint: `Start buddy on it: buddy --on ${target}`,
-    });
+  for (const [at, place] of run.places.entries()) {
+    const names = targetNames(place, at === 0 ? run.target.opened?.identity.host : undefined);
+    runbook.requireTarget(names);
+    if (target !== undefined && !names.includes(target))
+      throw new BuddyError("usage", `the runbook is for ${target}, and the target is ${place.name}`, {
+        hint: `Start buddy on it: buddy --on ${target}`,
+      });
+  }
   return {
     run: (signal: AbortSignal) =>
       run.agent.runTurn(runbook.prompt, signal, {

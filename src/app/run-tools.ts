@@ -17,7 +17,7 @@ import type { RunTarget } from "./lazy-target.ts";
 import type { Config } from "../config/schema.ts";
 import type { ShellRules } from "../policy/verdict.ts";
 
-export function toolRegistry({ config: { tools, network }, env }: LoadedConfig, { source }: Extensions): Registry {
+export function toolRegistry({ config: { tools, network }, env }: LoadedConfig, { source, mcp }: Extensions): Registry {
   const shell = { timeoutMs: tools.shell_timeout, slowTimeoutMs: tools.shell_timeout_slow };
   return new Registry({
     enabled: (name) => {
@@ -29,6 +29,7 @@ export function toolRegistry({ config: { tools, network }, env }: LoadedConfig, 
       return name.endsWith("_file") ? tools.files_enabled : tools.shell_enabled;
     },
     values: { wait: formatDuration(shell.timeoutMs), slow: formatDuration(shell.slowTimeoutMs) },
+    more: mcp?.tools,
     load: async () => {
       const [{ builtinTools }, { safeFetch }] = await Promise.all([
         import("../tools/builtin.ts"),

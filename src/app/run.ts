@@ -24,7 +24,7 @@ import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
 import { isLocal, type Place } from "../targets/place.ts";
-import { type Extensions, loadExtensions } from "./extensions.ts";
+import { type Extensions, loadExtensions, NO_EXTENSIONS } from "./extensions.ts";
 import type { FleetLimits, LazyFleet } from "./lazy-fleet.ts";
 import { LazyTarget, type RunTarget } from "./lazy-target.ts";
 import { modelClient } from "./model-client.ts";
@@ -102,7 +102,13 @@ export async function composeRun(options: RunOptions): Promise<Run> {
   if (tracing()) (await import("./tracing.ts")).redactTrace(secrets.redact);
   const places: Run["places"] = [place, ...others];
   let run: Run | undefined;
-  const extensions = await loadExtensions(loaded, () => run?.place ?? place);
+  const around = {
+    place: () => run?.place ?? place,
+    notice: (message: string) =>
+      run === undefined ? problem(message) : run.agent.publish({ type: "notice", kind: "info", message }),
+  };
+  const extensions = options.client === undefined ? await loadExtensions(loaded, around) : NO_EXTENSIONS;
+  if (extensions.mcp !== undefined) secrets.learn((await import("./mcp-servers.ts")).serverSecrets(loaded));
   for (const notice of extensions.notices) problem(notice);
   const fleet = await fleetFor(places, options);
   const parts = { secrets, sessions, client: chosen.client, resumed, places, fleet, extensions };
@@ -199,6 +205,7 @@ export class Run implements AsyncDisposable {
     const { hooks } = this;
     const registry = (this.registry = toolRegistry(loaded, extensions));
     const { privacy } = secrets;
+    const { mcp } = extensions;
     this.#record = options.record !== false;
     this.#workplace = this.#prepare(places, globals, fleet);
     this.agent = new Agent({
@@ -222,6 +229,7 @@ export class Run implements AsyncDisposable {
           dryRun: globals.dryRun,
         }),
       describe: () => this.#describe(),
+      ...(mcp === undefined ? {} : { prepareTools: (signal) => mcp.servers.ready(signal) }),
     });
     this.agent.onEvent((event) => {
       sessions.append(event);
@@ -290,6 +298,7 @@ export class Run implements AsyncDisposable {
   prepareForTools(): void {
     this.target.start();
     this.registry.warm();
+    this.extensions.mcp?.servers.start();
   }
 
   /** Leaves the conversation; the next turn begins a new session. */
@@ -297,6 +306,7 @@ export class Run implements AsyncDisposable {
     await this.secrets.settled();
     await this.#sessions.change();
     this.secrets.privacy.restore([]);
+    this.extensions.mcp?.servers.newSession();
     this.agent.restore({ messages: [] });
   }
 
@@ -372,7 +382,12 @@ export class Run implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.hooks?.close();
     await this.recorder.close();
-    await Promise.all([this.target[Symbol.asyncDispose](), this.#sessions.close(), this.secrets.settled()]);
+    await Promise.all([
+      this.target[Symbol.asyncDispose](),
+      this.extensions.mcp?.servers[Symbol.asyncDispose](),
+      this.#sessions.close(),
+      this.secrets.settled(),
+    ]);
     const { client } = this.agent;
     if (Symbol.asyncDispose in client) await (client as unknown as AsyncDisposable)[Symbol.asyncDispose]();
   }

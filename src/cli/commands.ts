@@ -61,6 +61,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "list skills and runbooks, or check a folder",
     load: async () => widen((await import("./commands/skills/command.ts")).command),
   },
+  mcp: {
+    summary: "list, check, add or remove servers of tools",
+    load: async () => widen((await import("./commands/mcp/command.ts")).command),
+  },
   demo: {
     summary: "a short guided run: no key, no network",
     load: async () => widen((await import("./commands/demo/command.ts")).command),

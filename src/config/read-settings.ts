@@ -150,7 +150,7 @@ class SettingsReader implements FileSettings {
       }
       const found = this.readTable(path, table, keys);
       this.named.set(`${section}.${name}`, found);
-      if (section === "mcp") this.#checkServer(path, found);
+      if (section === "mcp" && isTable(table)) this.#checkServer(path, table, found);
       else if (section === "targets" && isTable(table)) this.#checkTarget(path, found);
     }
   }
@@ -170,8 +170,8 @@ class SettingsReader implements FileSettings {
     if (problem !== undefined) this.#problem(path, `${dotted(path)} ${problem}`);
   }
 
-  #checkServer(path: Path, found: ReadonlyMap<string, FoundValue>): void {
-    const [program, address] = [found.has("command"), found.has("url")];
+  #checkServer(path: Path, table: Record<string, unknown>, found: ReadonlyMap<string, FoundValue>): void {
+    const [program, address] = ["command" in table, "url" in table];
     if (program === address) {
       this.#problem(
         path,

@@ -121,6 +121,7 @@ export const SETTINGS = {
     page: limit("of a fetched page"),
     search: limit("of search results"),
     capture: limit("of a captured pane"),
+    mcp: limit("of what a tool of an MCP server returned"),
     cost_session: amount(1_000_000, "USD a session may cost before buddy asks or stops; 0: no limit; also --max-cost"),
     tokens_turn: wholeNumber(
       0,

@@ -223,6 +223,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   "limits.page": free,
   "limits.search": free,
   "limits.capture": free,
+  "limits.mcp": free,
   "limits.cost_session": limited("a session could cost more"),
   "limits.tokens_turn": limited("one prompt could take more tokens"),
   "audit.journal": ordered("less would be recorded", true, false),

@@ -67,8 +67,10 @@ const PUBLIC_SSH = "!*.pub !config !config.d !known_hosts* !authorized_keys* !rc
 const keys = once(() =>
   table(`
   .config/buddy/auth.json
+  .config/buddy/mcp-auth.json
   .config/buddy/buddy.toml
   buddy/auth.json
+  buddy/mcp-auth.json
   .local/state/buddy/**
   .ssh/** ${PUBLIC_SSH}
   id_rsa

@@ -99,7 +99,7 @@ export function outputBudget(kind: BudgetKind, contextLimit: number, override = 
 }
 
 /** As in [limits]. */
-export type BudgetKind = "shell" | "capture" | "file" | "page" | "search";
+export type BudgetKind = "shell" | "capture" | "file" | "page" | "search" | "mcp";
 
 const FLOOR: Readonly<Record<BudgetKind, number>> = {
   shell: 4_000,
@@ -107,6 +107,7 @@ const FLOOR: Readonly<Record<BudgetKind, number>> = {
   file: 8_000,
   page: 8_000,
   search: 8_000,
+  mcp: 8_000,
 };
 const MOST = 30_000;
 const MOST_CONFIGURED = 128 * 1024;

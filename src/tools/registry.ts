@@ -6,18 +6,21 @@ export class Registry {
   readonly #schemas: readonly ToolSchema[];
   readonly #values: Readonly<Record<string, string>>;
   readonly #load: () => Promise<readonly Tool[]>;
+  readonly #more: MoreTools | undefined;
   #tools: Promise<ReadonlyMap<string, Tool>> | undefined;
-  #described: { key: string; schemas: readonly ToolSchema[] } | undefined;
+  #described: { key: string; more: readonly ToolSchema[]; schemas: readonly ToolSchema[] } | undefined;
 
   constructor(options: RegistryOptions) {
     const { enabled } = options;
     this.#schemas = (options.schemas ?? BUILTIN).filter((schema) => enabled === undefined || enabled(schema.name));
     this.#values = options.values ?? {};
     this.#load = options.load;
+    this.#more = options.more;
   }
 
   /** The tool itself; all are loaded with the first that is wanted. */
   async get(name: string): Promise<Tool | undefined> {
+    if (this.#more?.schemas.some((schema) => schema.name === name) === true) return this.#more.get(name);
     if (!this.#schemas.some((schema) => schema.name === name)) return undefined;
     this.#tools ??= this.#load().then(
       (tools) => new Map(tools.map((tool) => [tool.name, tool])),
@@ -43,7 +46,9 @@ export class Registry {
   /** The same array for as long as the facts are the same. */
   definitions(facts: TargetFacts): readonly ToolSchema[] {
     const key = `${facts.label}\n${facts.tmux}\n${facts.ownPane}\n${facts.machines !== undefined}`;
-    if (this.#described?.key !== key) this.#described = { key, schemas: this.#describe(facts) };
+    const more = this.#more?.schemas ?? NONE;
+    if (this.#described?.key !== key || this.#described.more !== more)
+      this.#described = { key, more, schemas: [...this.#describe(facts), ...more] };
     return this.#described.schemas;
   }
 
@@ -94,6 +99,15 @@ export function takeOn(
   return { text: JSON.stringify(rest), on: list };
 }
 
+/** Tools that come from elsewhere, and may change; the built-in ones stand before them. */
+export interface MoreTools {
+  /** Another array when they have changed. */
+  readonly schemas: readonly ToolSchema[];
+  get(name: string): Promise<Tool | undefined>;
+}
+
+const NONE: readonly ToolSchema[] = [];
+
 export interface RegistryOptions {
   /** The built-in tools unless given. */
   readonly schemas?: readonly ToolSchema[];
@@ -101,6 +115,7 @@ export interface RegistryOptions {
   /** What stands for {{…}} in descriptions, beside the facts of the target. */
   readonly values?: Readonly<Record<string, string>>;
   load(): Promise<readonly Tool[]>;
+  readonly more?: MoreTools | undefined;
 }
 
 const BUILTIN: readonly ToolSchema[] = builtinSchemas();

@@ -16,7 +16,7 @@ export interface Tool<In = unknown> {
   /** Which of [limits] holds for it; `file` unless given. */
   readonly budget?: BudgetKind;
   /** Arguments in which the name of a secret (`‹secret-3: AWS key›`) becomes its value, after an approval. */
-  readonly secretFields?: readonly string[];
+  readonly secretFields?: readonly string[] | "all";
   /** Pure; feeds policy, approval text, title and audit. */
   intent(input: In): Intent;
   /** For writes: finds out what would change before the operator is asked. */
@@ -88,6 +88,15 @@ export type Intent =
       readonly url: string;
       /** A search at the operator's own search engine, not an address that a model chose. */
       readonly search?: boolean;
+    }
+  /** A tool of an MCP server; what the server says of it counts only where it is believed. */
+  | {
+      readonly kind: "server";
+      readonly title: string;
+      readonly server: string;
+      readonly says: "reads" | "changes" | "destroys";
+      /** It says that it only reads, and the operator trusts the server in this. */
+      readonly believed: boolean;
     };
 
 export type Prepared =

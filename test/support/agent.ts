@@ -26,7 +26,7 @@ export function agentOn(client: ModelClient, options: RigOptions = {}): { agent:
   const calls = new CallRunner({
     registry,
     facts,
-    limits: { shell: 0, capture: 0, file: 0, page: 0, search: 0 },
+    limits: { shell: 0, capture: 0, file: 0, page: 0, search: 0, mcp: 0 },
     approvals: new Approvals(),
     target: () => Promise.reject(new Error("this test has no target")),
     judgeShell: (command) => Promise.resolve(judged(command)),

@@ -10,6 +10,8 @@ import { startModel } from "./model.ts";
 import { Pty } from "./pty.ts";
 import { sshTarget } from "./sshd.ts";
 
+const ROOT = join(import.meta.dir, "../..");
+
 export interface World extends AsyncDisposable {
   /** A home and a directory with what the commands expect to find; `configured: false` leaves out buddy.toml. */
   place(options?: { configured?: boolean }): Place;
@@ -62,6 +64,10 @@ export async function documentedWorld(): Promise<World> {
   for (const directory of [bin, server.remoteBin]) program(join(directory, "podman"), podman);
   program(join(bin, "journalctl"), `echo 'Jan 05 10:00:00 web1 nginx[812]: bind() to 0.0.0.0:80 failed'`);
   const config = `[agent]\nmodel = "lab"\n[models.lab]\napi_base_url = "${model.url}"\nmodel = "scripted"\napi_key = "k"\ncontext_limit = 100000\n[[model_rules]]\nexact = "scripted"\nprice_in = 1\nprice_out = 1\n${TARGETS}`;
+  program(
+    join(bin, "mcp-server-filesystem"),
+    `exec ${process.execPath} ${ROOT}/node_modules/.bin/mcp-server-filesystem "$@"`,
+  );
   const stored = await storedSession(config);
   return {
     place({ configured = true } = {}) {

@@ -164,6 +164,7 @@ export class ReplRig implements AsyncDisposable {
       runCommand: (command, signal) => this.#run(turn, `!${command}`, signal),
       compact: (signal, focus = "") => this.#run(turn, `/compact ${focus}`.trimEnd(), signal),
       skills: async () => ["no skills"],
+      mcp: async () => ["no MCP servers"],
       runbooks: async () => [],
       runbook: async (words) => ({ run: (signal) => this.#run(turn, `/run ${words}`, signal) }),
       customCommands: () => ({ commands: [], problems: [] }),

@@ -130,6 +130,7 @@ async function ofPositional({ command, positionals, runbook }: Line): Promise<st
   if (command === "targets" && at === 0) return candidatesFor("places");
   if (command === "policy" && positionals[0] === "path") return [":files"];
   if (command === "skills" && positionals[0] === "check") return [":directories"];
+  if (command === "mcp" && at === 1 && positionals[0] !== "add") return candidatesFor("servers");
   return [];
 }
 
@@ -140,12 +141,23 @@ function fitting(lines: readonly string[], typed: string): string[] {
 // What completion offers from outside the command line: profiles, hosts, containers, sessions.
 
 export type Source =
-  "runbooks" | "profiles" | "hosts" | "places" | "containers" | "sessions" | "approvals" | "files" | "directories";
+  | "runbooks"
+  | "servers"
+  | "profiles"
+  | "hosts"
+  | "places"
+  | "containers"
+  | "sessions"
+  | "approvals"
+  | "files"
+  | "directories";
 
 export async function candidatesFor(source: Source): Promise<string[]> {
   switch (source) {
     case "runbooks":
       return (await runbooks()).map(({ name, description }) => `${name}\t${plain(description)}`);
+    case "servers":
+      return Object.keys((await configuration()).config.mcp);
     case "profiles":
       return profiles();
     case "hosts":
@@ -171,10 +183,8 @@ export async function candidatesFor(source: Source): Promise<string[]> {
 
 /** Those that may be used already: completion asks no questions. */
 async function runbooks() {
-  const { loadConfig } = await import("../../config/load.ts");
   const { knownSkills } = await import("../../app/extensions.ts");
-  const loaded = await loadConfig({ env: process.env, cwd: process.cwd(), create: false });
-  const { skills } = await knownSkills(loaded, { ask: false });
+  const { skills } = await knownSkills(await configuration(), { ask: false });
   return skills.filter(({ runbook }) => runbook !== undefined);
 }
 
@@ -192,9 +202,13 @@ function plain(text: string): string {
   return text.replace(/[^\P{C}]/gu, " ").slice(0, 60);
 }
 
-async function profiles(): Promise<string[]> {
+async function configuration() {
   const { loadConfig } = await import("../../config/load.ts");
-  const loaded = await loadConfig({ env: process.env, cwd: process.cwd(), create: false });
+  return loadConfig({ env: process.env, cwd: process.cwd(), create: false });
+}
+
+async function profiles(): Promise<string[]> {
+  const loaded = await configuration();
   const { profileNames } = await import("../../config/profiles.ts");
   return profileNames(loaded).map((name) => `${name}\t${loaded.config.models[name]?.model ?? "built in"}`);
 }

@@ -1,4 +1,4 @@
-/** /skills and /run: what there is to load and to run, and running it. */
+/** /skills, /run and /mcp: what there is to load and to run, and running it. */
 import { BuddyError } from "../../lib/errors.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import type { ReplHost } from "../repl/host.ts";
@@ -15,6 +15,13 @@ export const extendCommands: readonly SlashCommand[] = [
     complete: runWords,
   },
   { name: "skills", args: "", summary: "skills and runbooks, and where they come from", anytime: true, run: skills },
+  {
+    name: "mcp",
+    args: "",
+    summary: "MCP servers: their tools, resources and prompts",
+    anytime: true,
+    run: async (screen) => screen.say((await screen.host.mcp()).map((line) => showText(line, { mode: "line" }))),
+  },
 ];
 
 async function skills(screen: CommandScreen): Promise<void> {

@@ -36,6 +36,8 @@ export interface ReplHost {
   undo(which: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
   /** Skills and runbooks, as lines. */
   skills(): Promise<readonly string[]>;
+  /** MCP servers and what they offer, as lines. */
+  mcp(): Promise<readonly string[]>;
   runbooks(): Promise<readonly RunbookRow[]>;
   /** Name and parameters as typed; throws what is wrong with them. */
   runbook(words: string): Promise<{ run(signal: AbortSignal): AsyncIterable<AgentEvent> }>;

@@ -126,6 +126,7 @@ type Ui = Awaited<ReturnType<typeof openUi>>;
 
 /** A machine that cannot be reached ends the REPL: nothing may happen elsewhere instead. */
 async function openTarget(run: Run, ui: Ui): Promise<void> {
+  run.extensions.mcp?.servers.start();
   // One of several that cannot be reached is named where it matters.
   if (run.fleet !== undefined) return run.fleet.start();
   try {

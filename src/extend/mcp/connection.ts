@@ -1,0 +1,297 @@
+/** The connection to one server: started or reached, asked for its tools, called; with an end to every wait. */
+import type { Client, RequestOptions, Transport } from "@modelcontextprotocol/client";
+import type { McpSettings } from "../../config/schema.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import { childEnv } from "../../lib/start-child.ts";
+import { isRecord } from "../../lib/values.ts";
+import { VERSION } from "../../lib/version.ts";
+import { within } from "../../lib/waiting.ts";
+import { boundedFetch } from "./bounded-fetch.ts";
+import { tidy } from "./input-schema.ts";
+import { OAuthProvider, type ProviderOptions, SignInNeeded } from "./oauth-provider.ts";
+import { ProgramTransport } from "./program-transport.ts";
+import type { SignInStore } from "./sign-in-store.ts";
+
+export interface ServerOptions {
+  readonly name: string;
+  readonly settings: McpSettings;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signIns: SignInStore;
+  /** For a sign-in that a person waits for. */
+  readonly signIn?: Pick<ProviderOptions, "redirectUri" | "onPage" | "state">;
+  /** The server says that its list is another one now. */
+  readonly onListChanged?: () => void;
+  /** The connection is over, and why. */
+  readonly onEnd?: (why: string) => void;
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  onProgress?(text: string): void;
+}
+
+export interface Listed {
+  readonly name: string;
+  readonly about: string;
+}
+
+export interface ServerConnection extends AsyncDisposable {
+  /** Name and version that the server gives itself. */
+  readonly about: string;
+  listTools(signal?: AbortSignal): Promise<readonly unknown[]>;
+  call(tool: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown>;
+  resources(): Promise<readonly Listed[]>;
+  prompts(): Promise<readonly Listed[]>;
+  /** After the browser came back with these parameters. */
+  finishSignIn(parameters: URLSearchParams): Promise<void>;
+}
+
+/** Rejects with a BuddyError that says what to do. */
+export async function connectServer(options: ServerOptions, signal?: AbortSignal): Promise<ServerConnection> {
+  const sdk = await loadSdk();
+  const transport = transportOf(options, sdk);
+  const connection = new Connection(options, transport, sdk);
+  try {
+    await connection.open(signal);
+    return connection;
+  } catch (error) {
+    const why = await connection.explain(error);
+    // A sign-in that a person waits for continues with the same transport.
+    if (!(why instanceof WaitingForBrowser)) await connection[Symbol.asyncDispose]();
+    throw why;
+  }
+}
+
+/** The page is open; `finish` takes what the browser brings back. */
+export class WaitingForBrowser extends Error {
+  readonly finish: (parameters: URLSearchParams) => Promise<void>;
+
+  constructor(finish: (parameters: URLSearchParams) => Promise<void>) {
+    super("waiting for the browser");
+    this.finish = finish;
+  }
+}
+
+type Sdk = typeof import("@modelcontextprotocol/client");
+
+async function loadSdk(): Promise<Sdk> {
+  const sdk = await import("@modelcontextprotocol/client");
+  // The package writes remarks to the console, into the middle of a screen; buddy itself never uses these two.
+  console.warn = console.debug = () => undefined;
+  return sdk;
+}
+
+function transportOf(options: ServerOptions, sdk: Sdk): Transport {
+  const { settings, name, env, cwd } = options;
+  const { command, url } = settings;
+  if (command !== undefined) {
+    const own = filled(name, settings.env ?? {}, env);
+    return new ProgramTransport({ argv: command, env: childEnv(own), cwd, read: sdk.deserializeMessage });
+  }
+  const address = new URL(url ?? "");
+  const headers = filled(name, settings.headers ?? {}, env);
+  const authorized = Object.keys(headers).some((header) => header.toLowerCase() === "authorization");
+  return new sdk.StreamableHTTPClientTransport(address, {
+    fetch: boundedFetch(address.origin, headers),
+    ...(authorized ? {} : { authProvider: providerOf(options, address) }),
+  });
+}
+
+function providerOf({ settings, signIns: store, signIn = {} }: ServerOptions, address: URL): OAuthProvider {
+  return new OAuthProvider({ address: address.href, store, clientId: settings.oauth_client_id, ...signIn });
+}
+
+/** ${NAME} replaced; throws for a variable that is not set. */
+function filled(
+  server: string,
+  table: Readonly<Record<string, string>>,
+  env: ServerOptions["env"],
+): Record<string, string> {
+  const entries = Object.entries(table).map(([key, text]) => {
+    const value = text.replaceAll(VARIABLE, (_, variable: string) => {
+      const found = env[variable];
+      if (found !== undefined && found !== "") return found;
+      throw new BuddyError("auth", `MCP server ${server} needs ${variable}, and it is not set`, {
+        hint: `export ${variable}=…, or change [mcp.${server}]`,
+      });
+    });
+    return [key, value] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+class Connection implements ServerConnection {
+  readonly #options: ServerOptions;
+  readonly #transport: Transport;
+  readonly #sdk: Sdk;
+  readonly #client: Client;
+  #closed = false;
+
+  constructor(options: ServerOptions, transport: Transport, sdk: Sdk) {
+    this.#options = options;
+    this.#transport = transport;
+    this.#sdk = sdk;
+    const onChanged = () => options.onListChanged?.();
+    this.#client = new sdk.Client(
+      { name: "buddy", version: VERSION },
+      {
+        capabilities: {},
+        // A program that does not know the question may end on it; an address answers.
+        versionNegotiation: { mode: options.settings.url === undefined ? "legacy" : "auto" },
+        listChanged: { tools: { autoRefresh: false, debounceMs: DEBOUNCE_MS, onChanged } },
+        // What a tool returns is text for the model: a schema that the server made up decides nothing.
+        jsonSchemaValidator: { getValidator: () => (input: unknown) => accepted(input) } as never,
+      },
+    );
+    const onclose = () => {
+      if (!this.#closed) options.onEnd?.(this.#endWords());
+      this.#closed = true;
+    };
+    Object.assign(this.#client, { onclose });
+  }
+
+  get about(): string {
+    const { name, version } = this.#client.getServerVersion() ?? {};
+    return tidy([name, version].filter((one) => typeof one === "string").join(" "), 100);
+  }
+
+  async open(signal: AbortSignal | undefined): Promise<void> {
+    await this.#client.connect(this.#transport, { timeout: CONNECT_MS, ...(signal && { signal }) });
+  }
+
+  async listTools(signal?: AbortSignal): Promise<readonly unknown[]> {
+    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
+    const tools: unknown[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < MOST_PAGES && tools.length < MOST_LISTED; page++) {
+      const result = await this.#ask("tools/list", cursor === undefined ? {} : { cursor }, {
+        ...(signal && { signal }),
+      });
+      if (!isRecord(result) || !Array.isArray(result["tools"]))
+        throw new BuddyError("tool", `MCP server ${this.#options.name} sent no list of tools`);
+      tools.push(...result["tools"]);
+      const next = result["nextCursor"];
+      if (typeof next !== "string" || next === "" || next === cursor) break;
+      cursor = next;
+    }
+    return tools;
+  }
+
+  async call(tool: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown> {
+    const { signal, timeoutMs, onProgress } = options;
+    const request: RequestOptions = {
+      signal,
+      timeout: timeoutMs,
+      resetTimeoutOnProgress: true,
+      maxTotalTimeout: timeoutMs * MOST_EXTENSIONS,
+      ...(onProgress === undefined
+        ? {}
+        : {
+            onprogress: ({ progress, total, message }) => {
+              const share = typeof total === "number" && total > 0 ? ` of ${total}` : "";
+              onProgress(tidy(`${message ?? "progress"} (${progress}${share})`, MOST_PROGRESS));
+            },
+          }),
+    };
+    if (this.#client.getProtocolEra() === "modern")
+      return await this.#client.callTool({ name: tool, arguments: { ...args } }, request);
+    return await this.#ask("tools/call", { name: tool, arguments: args }, request);
+  }
+
+  async resources(): Promise<readonly Listed[]> {
+    if (this.#client.getServerCapabilities()?.resources === undefined) return [];
+    return listed(await this.#ask("resources/list", {}), "resources", "uri");
+  }
+
+  async prompts(): Promise<readonly Listed[]> {
+    if (this.#client.getServerCapabilities()?.prompts === undefined) return [];
+    return listed(await this.#ask("prompts/list", {}), "prompts", "name");
+  }
+
+  async finishSignIn(parameters: URLSearchParams): Promise<void> {
+    if (this.#transport instanceof this.#sdk.StreamableHTTPClientTransport)
+      await this.#transport.finishAuth(parameters);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    const { url } = this.#options.settings;
+    if (url !== undefined && this.#transport instanceof this.#sdk.StreamableHTTPClientTransport)
+      await within(
+        this.#transport.terminateSession().catch(() => undefined),
+        GOODBYE_MS,
+      );
+    await within(Promise.allSettled([this.#client.close(), this.#transport.close()]), CLOSE_MS);
+  }
+
+  /** Any error of the package, of the network or of the program as one that a person can act on. */
+  async explain(error: unknown): Promise<Error> {
+    const { name, settings } = this.#options;
+    if (error instanceof BuddyError && error.code === "auth") return error;
+    const { UnauthorizedError, SdkError, SdkErrorCode } = this.#sdk;
+    if (error instanceof UnauthorizedError && this.#options.signIn !== undefined)
+      return new WaitingForBrowser((parameters) => this.finishSignIn(parameters));
+    if (error instanceof SignInNeeded || error instanceof UnauthorizedError)
+      return new BuddyError("auth", `MCP server ${name} asks for a sign-in`, { hint: `Run: buddy mcp login ${name}` });
+    // A program that is gone says why in its last words, which may still be on their way.
+    if (this.#transport instanceof ProgramTransport) await within(this.#transport.over, LAST_WORDS_MS);
+    const ended = this.#endWords();
+    const late = error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+    const why = ended !== "" ? `it ended (${ended})` : late ? "it does not answer" : tidy(messageOf(error), 300);
+    const hint =
+      settings.command === undefined
+        ? `Check its url in [mcp.${name}].`
+        : `Run it yourself to see more: ${settings.command.join(" ")}`;
+    return new BuddyError("tool", `MCP server ${name} cannot be used: ${why}`, { hint, cause: error });
+  }
+
+  #endWords(): string {
+    return this.#transport instanceof ProgramTransport ? tidy(this.#transport.ended, 400) : "";
+  }
+
+  /** Without the package's own schemas: one bad entry would refuse the whole list. */
+  #ask(method: string, params: Record<string, unknown>, options: RequestOptions = {}): Promise<unknown> {
+    return this.#client.request({ method, params }, ANYTHING, { timeout: ASK_MS, ...options });
+  }
+}
+
+function accepted(input: unknown) {
+  return { valid: true, data: input, errorMessage: undefined };
+}
+
+const ANYTHING = {
+  "~standard": { version: 1, vendor: "buddy", validate: (value: unknown) => ({ value }) },
+} as const;
+
+function listed(result: unknown, key: string, nameKey: string): Listed[] {
+  const items = isRecord(result) && Array.isArray(result[key]) ? result[key] : [];
+  return items
+    .slice(0, MOST_NAMED)
+    .filter(isRecord)
+    .map((item) => ({
+      name: tidy(String(item[nameKey] ?? ""), 200),
+      about: tidy(String(item["description"] ?? item["title"] ?? ""), 200),
+    }));
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && error.message.length < 20 ? `${error.message}: ${cause.message}` : error.message;
+}
+
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+const CONNECT_MS = 30_000;
+const ASK_MS = 15_000;
+const CLOSE_MS = 1_500;
+const GOODBYE_MS = 300;
+const LAST_WORDS_MS = 300;
+const DEBOUNCE_MS = 200;
+const MOST_PAGES = 50;
+const MOST_LISTED = 1_000;
+const MOST_NAMED = 200;
+const MOST_PROGRESS = 200;
+/** A call that reports progress may take this many times its time-out. */
+const MOST_EXTENSIONS = 20;

@@ -1,0 +1,81 @@
+/** A server's list of tools as the model gets to know them: checked, bounded, with names that every provider takes. */
+import type { AllowDeny } from "../../config/setting.ts";
+import { matchesGlob } from "../../lib/glob.ts";
+import { isRecord } from "../../lib/values.ts";
+import { inputSchema, type JsonSchema, tidy } from "./input-schema.ts";
+
+/** What is remembered of a tool; nothing of it is as the server sent it, but its name. */
+export interface OfferedTool {
+  /** As the server calls it. */
+  readonly name: string;
+  /** As the model calls it: SERVER__tool. */
+  readonly offered: string;
+  readonly description: string;
+  readonly parameters: JsonSchema;
+  /** What the server says of it; only a trusted server is believed. */
+  readonly readOnly: boolean;
+  readonly destructive: boolean;
+}
+
+export interface ToolList {
+  readonly tools: readonly OfferedTool[];
+  /** What the list has that cannot be used. */
+  readonly problems: readonly string[];
+}
+
+export function offeredTools(server: string, raw: readonly unknown[]): ToolList {
+  const problems: string[] = [];
+  const tools = new Map<string, OfferedTool>();
+  for (const one of raw.slice(0, MOST_LISTED)) {
+    const tool = isRecord(one) ? readTool(server, one) : "an entry is not an object";
+    if (typeof tool === "string") problems.push(tool);
+    else if (tools.has(tool.offered)) problems.push(`tool ${shown(tool.name)} is listed twice; the first one counts`);
+    else tools.set(tool.offered, tool);
+  }
+  if (raw.length > MOST_LISTED) problems.push(`only the first ${MOST_LISTED} of ${raw.length} tools are looked at`);
+  return { tools: [...tools.values()], problems: problems.slice(0, MOST_PROBLEMS) };
+}
+
+function readTool(server: string, raw: Readonly<Record<string, unknown>>): OfferedTool | string {
+  const { name, description, inputSchema: schema, annotations, title } = raw;
+  if (typeof name !== "string" || name === "" || name.length > MOST_NAME) return "a tool has no usable name";
+  if (/[\p{C}\s]/u.test(name)) return `tool ${shown(name)} has characters in its name that cannot be seen`;
+  const parameters = inputSchema(schema);
+  if (parameters === undefined) return `tool ${shown(name)} does not take an object`;
+  const hints = isRecord(annotations) ? annotations : {};
+  const text = [description, title, hints["title"]].find((one) => typeof one === "string" && one.trim() !== "");
+  return {
+    name,
+    offered: offeredName(server, name),
+    description: tidy(typeof text === "string" ? text : name, MOST_DESCRIPTION),
+    parameters,
+    readOnly: hints["readOnlyHint"] === true,
+    destructive: hints["destructiveHint"] === true,
+  };
+}
+
+/** At most 64 letters, digits, - and _: a hash keeps names apart that were cut or replaced. */
+function offeredName(server: string, name: string): string {
+  const plain = name.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
+  const room = MOST_OFFERED - server.length - SEPARATOR.length;
+  if (plain === name && plain.length <= room) return `${server}${SEPARATOR}${plain}`;
+  const hash = new Bun.CryptoHasher("sha256").update(name).digest("hex").slice(0, 6);
+  return `${server}${SEPARATOR}${plain.slice(0, room - hash.length - 1)}_${hash}`;
+}
+
+/** What [mcp.NAME] tools lets through, by the names the server uses. */
+export function allowedTools(tools: readonly OfferedTool[], { allow, deny }: AllowDeny): OfferedTool[] {
+  const any = (patterns: readonly string[], name: string) => patterns.some((pattern) => matchesGlob(pattern, name));
+  return tools.filter(({ name }) => (allow.length === 0 || any(allow, name)) && !any(deny, name));
+}
+
+function shown(name: string): string {
+  return JSON.stringify(tidy(name, 60));
+}
+
+export const SEPARATOR = "__";
+const MOST_OFFERED = 64;
+const MOST_NAME = 200;
+const MOST_DESCRIPTION = 1000;
+const MOST_LISTED = 500;
+const MOST_PROBLEMS = 20;

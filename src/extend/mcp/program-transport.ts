@@ -1,0 +1,171 @@
+/** The connection to a server that buddy starts: JSON lines over its stdin and stdout, bounded in every direction. */
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { BuddyError } from "../../lib/errors.ts";
+import { startChild } from "../../lib/start-child.ts";
+import { within } from "../../lib/waiting.ts";
+import { exitCleanup } from "../../targets/connection/exit-cleanup.ts";
+
+export interface ProgramOptions {
+  readonly argv: readonly string[];
+  readonly env: Record<string, string>;
+  readonly cwd: string;
+  /** From text to a message; throws for what is none. */
+  read(line: string): JSONRPCMessage;
+}
+
+type Child = Bun.Subprocess<"pipe", "pipe", "pipe">;
+
+export class ProgramTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: <T extends JSONRPCMessage>(message: T) => void;
+  readonly #options: ProgramOptions;
+  #child: Child | undefined;
+  #forget: (() => void) | undefined;
+  #complaints = "";
+  #ending = false;
+  /** Why it was cut off, where that was buddy's decision. */
+  #cut = "";
+  readonly #over = Promise.withResolvers<void>();
+  #window = { since: 0, bytes: 0, lines: 0 };
+
+  constructor(options: ProgramOptions) {
+    this.#options = options;
+  }
+
+  /** How it ended and what it said last, for a person; empty while it runs. */
+  get ended(): string {
+    const child = this.#child;
+    if (this.#cut !== "") return this.#cut;
+    if (child === undefined || (child.exitCode === null && child.signalCode === null)) return "";
+    const how = child.signalCode === null ? `exit code ${child.exitCode}` : String(child.signalCode);
+    const last = this.#complaints.trim().split("\n").at(-1)?.slice(0, MOST_COMPLAINT) ?? "";
+    return last === "" ? how : `${how}: ${last}`;
+  }
+
+  /** Resolves when it has ended and its last words are read. */
+  get over(): Promise<void> {
+    return this.#over.promise;
+  }
+
+  start(): Promise<void> {
+    const { argv, env, cwd } = this.#options;
+    try {
+      // A group of its own: what it starts ends with it, and Ctrl-C of the terminal does not reach it.
+      const options = { env, cwd, stdin: "pipe", stdout: "pipe", stderr: "pipe", detached: true } as const;
+      this.#child = startChild(argv, options);
+    } catch (error) {
+      const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
+      const why = missing ? "is not installed" : error instanceof Error ? error.message : String(error);
+      return Promise.reject(new BuddyError("tool", `${argv[0] ?? ""} ${why}`, { cause: error }));
+    }
+    const child = this.#child;
+    child.unref();
+    this.#forget = exitCleanup().watch(child.pid);
+    const read = [this.#readMessages(child), this.#readComplaints(child)];
+    void Promise.allSettled(read).then(async () => {
+      await within(child.exited, GRACE_MS);
+      this.#endGroup(child);
+      this.#over.resolve();
+      this.onclose?.();
+    });
+    return Promise.resolve();
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null)
+      throw new BuddyError("tool", `the server ended (${this.ended})`);
+    try {
+      child.stdin.write(`${JSON.stringify(message)}\n`);
+      await child.stdin.flush();
+    } catch (error) {
+      throw new BuddyError("tool", "the server does not read any more", { cause: error });
+    }
+  }
+
+  /** Asks it to end by closing its stdin, then ends it. */
+  async close(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || this.#ending) return;
+    this.#ending = true;
+    await Promise.resolve(child.stdin.end()).catch(() => undefined);
+    if ((await within(child.exited, GRACE_MS)) === undefined) this.#signal(child, "SIGTERM");
+    if ((await within(child.exited, GRACE_MS)) === undefined) this.#signal(child, "SIGKILL");
+    this.#endGroup(child);
+  }
+
+  #endGroup(child: Child): void {
+    this.#signal(child, "SIGKILL");
+    this.#forget?.();
+    this.#forget = undefined;
+  }
+
+  #signal(child: Child, signal: NodeJS.Signals): void {
+    try {
+      process.kill(-child.pid, signal);
+    } catch {
+      // No one is left in the group.
+    }
+  }
+
+  async #readMessages(child: Child): Promise<void> {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of child.stdout) {
+      if (this.#cut !== "") return;
+      this.#count(chunk.byteLength, 0);
+      rest += decoder.decode(chunk, { stream: true });
+      const lines = rest.split("\n");
+      rest = lines.pop() ?? "";
+      if (rest.length > MOST_LINE) this.#cutOff(`it sent a message of more than ${MOST_LINE / 1_000_000} MB`);
+      this.#count(0, lines.length);
+      for (const line of lines) this.#take(line);
+      // A server that floods must not keep keys and other servers waiting.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #take(line: string): void {
+    // What is not a message is a program's chatter.
+    if (this.#cut !== "" || !line.startsWith("{")) return;
+    try {
+      this.onmessage?.(this.#options.read(line));
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #count(bytes: number, lines: number): void {
+    const now = performance.now();
+    if (now - this.#window.since > WINDOW_MS) this.#window = { since: now, bytes: 0, lines: 0 };
+    this.#window.bytes += bytes;
+    this.#window.lines += lines;
+    if (this.#window.bytes > MOST_BYTES || this.#window.lines > MOST_LINES)
+      this.#cutOff("it sent more than can be read");
+  }
+
+  #cutOff(why: string): void {
+    if (this.#cut !== "") return;
+    this.#cut = why;
+    const child = this.#child;
+    if (child !== undefined) this.#endGroup(child);
+  }
+
+  async #readComplaints(child: Child): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stderr) {
+      this.#complaints = (this.#complaints + decoder.decode(chunk, { stream: true })).slice(-MOST_COMPLAINTS);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+  }
+}
+
+const GRACE_MS = 400;
+const MOST_LINE = 8_000_000;
+const WINDOW_MS = 10_000;
+/** In a window. */
+const MOST_BYTES = 64_000_000;
+const MOST_LINES = 20_000;
+const MOST_COMPLAINTS = 4_000;
+const MOST_COMPLAINT = 300;

@@ -1,0 +1,155 @@
+/**
+ * The servers of a run: started in parallel beside the first request, their tools offered from what is remembered of
+ * them. In one session the list of a server changes at most once, and that is said.
+ */
+import type { McpSettings } from "../../config/schema.ts";
+import { BuddyError } from "../../lib/errors.ts";
+import { unlessAborted, within } from "../../lib/waiting.ts";
+import type { ToolSchema } from "../../tools/schemas.ts";
+import type { Listed, ServerConnection, ServerOptions } from "./connection.ts";
+import type { OfferedTool } from "./offered-tools.ts";
+import type { RememberedLists } from "./remembered-lists.ts";
+import { Server } from "./server.ts";
+
+export interface ServersOptions {
+  readonly servers: Readonly<Record<string, McpSettings>>;
+  readonly memory: RememberedLists;
+  connect(
+    options: Pick<ServerOptions, "name" | "settings" | "onListChanged" | "onEnd">,
+    signal: AbortSignal,
+  ): Promise<ServerConnection>;
+  /** For the operator: a server that cannot be used, a list that changed. */
+  readonly notice: (text: string) => void;
+}
+
+export interface ServerStatus {
+  readonly name: string;
+  readonly state: "off" | "not started" | "starting" | "ready" | "failed";
+  readonly about: string;
+  readonly problem?: string;
+  readonly tools: readonly OfferedTool[];
+  readonly trusted: boolean;
+  /** What its list has that cannot be used. */
+  readonly problems: readonly string[];
+}
+
+export class McpServers implements AsyncDisposable {
+  readonly #options: ServersOptions;
+  readonly #servers: readonly Server[];
+  #schemas: readonly ToolSchema[] = [];
+  #waited = false;
+  #closed = false;
+
+  constructor(options: ServersOptions) {
+    this.#options = options;
+    this.#servers = Object.entries(options.servers).map(([name, settings]) => new Server(name, settings, options));
+    this.#describe();
+  }
+
+  /** The same array as long as nothing has changed. */
+  get schemas(): readonly ToolSchema[] {
+    return this.#schemas;
+  }
+
+  /** Begins to start them; nothing waits for that. */
+  start(): void {
+    if (!this.#closed) for (const server of this.#enabled()) server.start();
+  }
+
+  /**
+   * Before a request: waits for servers that were never seen before, once and not for long, and takes lists that turned
+   * out different. True when the schemas are others now.
+   */
+  async ready(signal: AbortSignal): Promise<boolean> {
+    const unseen = this.#waited ? [] : this.#enabled().filter((server) => !server.seen);
+    this.#waited = true;
+    if (unseen.length > 0) {
+      this.start();
+      this.#options.notice(`waiting for the tools of ${unseen.map(({ name }) => name).join(", ")} (first use)`);
+      await unlessAborted(signal, Promise.all(unseen.map((server) => server.firstList())));
+    }
+    const taken = this.#enabled().map((server) => server.takeList(unseen.includes(server)));
+    if (!taken.includes(true)) return false;
+    this.#describe();
+    return true;
+  }
+
+  /** A new session takes the newest lists. */
+  newSession(): void {
+    for (const server of this.#servers) server.newSession();
+    this.#describe();
+  }
+
+  find(
+    offered: string,
+  ):
+    | { readonly server: string; readonly tool: OfferedTool; readonly trusted: boolean; readonly timeoutMs: number }
+    | undefined {
+    for (const { name, tools, settings } of this.#enabled()) {
+      const tool = tools.find((one) => one.offered === offered);
+      if (tool !== undefined)
+        return { server: name, tool, trusted: settings.trust_read_only, timeoutMs: settings.timeout };
+    }
+    return undefined;
+  }
+
+  /** The connection for a call: started when it is not, and once more when it has ended. */
+  connection(server: string, signal: AbortSignal): Promise<ServerConnection> {
+    const found = this.#servers.find(({ name }) => name === server);
+    if (found === undefined || this.#closed) throw new BuddyError("tool", `MCP server ${server} is not running`);
+    return unlessAborted(signal, found.connection());
+  }
+
+  /** Those that are being started get a moment for that. */
+  async settled(ms: number): Promise<void> {
+    await within(Promise.all(this.#enabled().map((server) => server.settled())), ms);
+  }
+
+  status(): ServerStatus[] {
+    return this.#servers.map((server) => server.status());
+  }
+
+  /** What a server offers beside tools; empty where it does not answer soon. */
+  async beside(name: string): Promise<{ readonly resources: readonly Listed[]; readonly prompts: readonly Listed[] }> {
+    const connection = await within(
+      this.connection(name, new AbortController().signal).catch(() => undefined),
+      BESIDE_MS,
+    );
+    const ask = async (list: Promise<readonly Listed[]> | undefined) =>
+      (list &&
+        (await within(
+          list.catch(() => []),
+          BESIDE_MS,
+        ))) ??
+      [];
+    const [resources, prompts] = await Promise.all([ask(connection?.resources()), ask(connection?.prompts())]);
+    return { resources, prompts };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    await Promise.all(this.#servers.map((server) => server.close()));
+  }
+
+  #enabled(): readonly Server[] {
+    return this.#servers.filter(({ settings }) => settings.enabled);
+  }
+
+  #describe(): void {
+    const all = this.#enabled().flatMap(({ name, tools }) => tools.map((tool) => ({ name, tool })));
+    const left = all.slice(MOST_TOOLS);
+    if (left.length > 0) {
+      const names = [...new Set(left.map(({ name }) => name))];
+      this.#options.notice(
+        `${left.length} tools of ${names.join(", ")} are left out: at most ${MOST_TOOLS} can be offered; choose some with tools in [mcp.NAME]`,
+      );
+    }
+    this.#schemas = all
+      .slice(0, MOST_TOOLS)
+      .map(({ tool: { offered, description, parameters } }) => ({ name: offered, description, parameters }));
+  }
+}
+
+/** Providers take 128 functions; buddy has some of its own. */
+const MOST_TOOLS = 100;
+const BESIDE_MS = 5_000;
