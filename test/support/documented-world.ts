@@ -63,7 +63,7 @@ export async function documentedWorld(): Promise<World> {
   const podman = renamed("api", container.name, find("podman", container.env["PATH"]));
   for (const directory of [bin, server.remoteBin]) program(join(directory, "podman"), podman);
   program(join(bin, "journalctl"), `echo 'Jan 05 10:00:00 web1 nginx[812]: bind() to 0.0.0.0:80 failed'`);
-  const config = `[agent]\nmodel = "lab"\n[models.lab]\napi_base_url = "${model.url}"\nmodel = "scripted"\napi_key = "k"\ncontext_limit = 100000\n[[model_rules]]\nexact = "scripted"\nprice_in = 1\nprice_out = 1\n${TARGETS}`;
+  const config = `[agent]\nmodel = "lab"\n[models.lab]\napi_base_url = "${model.url}"\nmodel = "scripted"\napi_key = "k"\ncontext_limit = 100000\n[[model_rules]]\nexact = "scripted"\nprice_in = 1\nprice_out = 1\n${TARGETS}[mcp.lab]\ncommand = ["lab"]\nenabled = false\n`;
   program(
     join(bin, "mcp-server-filesystem"),
     `exec ${process.execPath} ${ROOT}/node_modules/.bin/mcp-server-filesystem "$@"`,
