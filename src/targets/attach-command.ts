@@ -18,8 +18,8 @@ export function attachCommand(options: TargetOptions, session: string, transport
 }
 
 /**
- * Name of the tmux server (-L). Behind `via` each set of namespaces has its own: a server that was started outside of
- * them may listen at the same path.
+ * Name of the tmux server (-L). Behind `via` each command has its own: a server that was started outside of its
+ * namespaces, or with another environment, may listen at the same place.
  */
 export function tmuxSocket(options: TargetOptions, transport: Transport): string {
   if (transport.kind !== "via") return options.tmuxSocket;

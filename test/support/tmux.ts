@@ -106,8 +106,7 @@ export async function openTestTarget(
     },
     async [Symbol.asyncDispose]() {
       if (options.tmux !== "never") {
-        const args = [tmuxSocket(options, target.transport), String(target.transport.facts.uid)];
-        const remove = (on: Transport) => on.run(REMOVE, { args });
+        const remove = (on: Transport) => removeServer(on, options);
         await remove(target.transport).catch(async () => {
           // Closed meanwhile.
           await using transport = await openTransport(options);
@@ -120,6 +119,11 @@ export async function openTestTarget(
       rmSync(state, { recursive: true, force: true });
     },
   };
+}
+
+/** With everything that buddy keeps for its sessions. */
+export async function removeServer(on: Transport, options: TargetOptions): Promise<void> {
+  await on.run(REMOVE, { args: [tmuxSocket(options, on), String(on.facts.uid)] });
 }
 
 function prepend(path: string | undefined): void {

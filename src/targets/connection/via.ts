@@ -26,8 +26,8 @@ interface Entered {
 export class ViaTransport extends InnerTransport {
   readonly kind = "via";
   /**
-   * Of the namespaces and the root directory that processes get there. A tmux server found at the same path may run
-   * in others: its sessions would be on another machine, so the name of the server has this in it.
+   * Of the path, the namespaces and the root directory that processes get there. A tmux server found at the same place
+   * may run in others, or with another environment or priority: its name has this in it.
    */
   readonly surroundings: string;
   readonly #argv: readonly string[];
@@ -152,9 +152,14 @@ ls -di / 2>/dev/null
 :
 `;
 
-async function surroundingsOf(remoteSession: RemoteSession, { signal }: ViaOptions): Promise<string> {
+async function surroundingsOf(remoteSession: RemoteSession, options: ViaOptions): Promise<string> {
+  const { signal } = options;
   const { stdout } = await remoteSession.run(SURROUNDINGS, signal === undefined ? {} : { signal });
-  return createHash("sha256").update(stdout).digest("hex").slice(0, 8);
+  return createHash("sha256")
+    .update(`${labelOf(options)}\n`)
+    .update(stdout)
+    .digest("hex")
+    .slice(0, 8);
 }
 
 function cannotEnter(options: ViaOptions, error: unknown): unknown {

@@ -111,7 +111,9 @@ export function targetWords(facts: ReplFacts): string {
         ? `${who} over ssh`
         : target.kind === "container"
           ? `${who} in container ${target.name}`
-          : `${who} at ${target.name}`;
+          : target.host === undefined
+            ? target.name
+            : `${who} (${target.name})`;
   if (target.state === "opening" && target.kind !== "local") return `${where}, connecting`;
   return target.state === "failed" ? `${where}: ${oneLine(target.problem ?? "not connected")}` : where;
 }

@@ -10,7 +10,7 @@ import { openTarget } from "../../../src/targets/open.ts";
 import { type Hop, labelOfPath } from "../../../src/targets/place.ts";
 import type { TargetOptions, Transport } from "../../../src/targets/target.ts";
 import { needs } from "../../support/needs.ts";
-import { openTestTarget } from "../../support/tmux.ts";
+import { openTestTarget, removeServer } from "../../support/tmux.ts";
 import { VIA_NEEDS, viaPlace } from "../../support/via.ts";
 
 const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-via-")));
@@ -135,15 +135,36 @@ inNamespaces.test("a tmux server of the machine outside is not taken for one ins
   await using outside = await openTestTarget("local");
   await using inner = await viaPlace("nsenter");
   const same = { tmuxSocket: outside.options.tmuxSocket, tmux: "required" } as const;
-  await using target = await openTarget(options([inner.hop], same));
+  const wanted = options([inner.hop], same);
+  await using target = await openTarget(wanted);
   expect(target.identity).toMatchObject({ kind: "via", host: inner.host });
   const { output } = await target.shell.run("uname -n");
   expect(output.head.trim()).toBe(inner.host as string);
   expect(target.identity.attach).toContain(`nsenter -t `);
-  await target.transport.run('tmux -L "$1" kill-server', {
-    args: [/-L (\S+)/.exec(target.identity.attach ?? "")?.[1] ?? ""],
-  });
+  await removeServer(target.transport, wanted);
 });
+
+const inPanes = await needs("tmux");
+
+inPanes.test(
+  "two commands into the same namespaces do not share a tmux server, which has one environment",
+  async () => {
+    const opened = async (value: string) => {
+      const hop: Hop = { kind: "via", argv: ["env", `WHICH=${value}`], attach: ["env"] };
+      const wanted = options([hop], { tmux: "required", agentName: "same" });
+      return { wanted, target: await openTarget(wanted) };
+    };
+    for (const [value, { target, wanted }] of [
+      ["one", await opened("one")],
+      ["two", await opened("two")],
+    ] as const) {
+      const { output } = await target.shell.run('echo "$WHICH"');
+      await removeServer(target.transport, wanted);
+      await target[Symbol.asyncDispose]();
+      expect(output.head).toBe(`${value}\n`);
+    }
+  },
+);
 
 const inPods = await needs(...VIA_NEEDS.kubectl, "sshd");
 
