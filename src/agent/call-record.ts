@@ -64,6 +64,11 @@ export class CallRecord {
     return this.#answer?.kind === "edited" ? this.#answer.command : undefined;
   }
 
+  /** Where the shell was when it was decided; of a command only. */
+  get cwd(): string | undefined {
+    return this.#intent.kind === "shell" ? this.#cwd : undefined;
+  }
+
   /** A hook denied it. */
   async deniedByHook(reason: string): Promise<void> {
     this.#byHook = true;

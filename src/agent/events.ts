@@ -154,6 +154,8 @@ export interface ToolFinishedEvent {
   /** exited, running, waiting, denied, invalid, failed, cancelled, ... */
   readonly outcome: string;
   readonly exit_code?: number;
+  /** Where the shell was when a command began. */
+  readonly cwd?: string;
   readonly ms: number;
   /** The envelope exactly as the model gets it. */
   readonly result: string;

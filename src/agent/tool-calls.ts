@@ -233,6 +233,7 @@ export class CallRunner {
       ok: outcome.ok,
       outcome: outcome.outcome,
       ...(outcome.exitCode === undefined ? {} : { exit_code: outcome.exitCode }),
+      ...(outcome.cwd === undefined ? {} : { cwd: outcome.cwd }),
       ms: Math.round(clock.ms),
       result: content,
       ...(outcome.display === undefined ? {} : { display: outcome.display }),
@@ -387,7 +388,7 @@ export class CallRunner {
         for (const [stream, text] of printing.rest()) publish(stream, text);
         this.#remember(permission.input, ran, permission.output);
         if (batch.signal.aborted) return cancelled(batch.signal);
-        const bounded = within(ran, budget);
+        const bounded = { ...within(ran, budget), ...(record.cwd === undefined ? {} : { cwd: record.cwd }) };
         return permission.note === undefined
           ? bounded
           : { display: textOf(bounded.result), ...bounded, result: withNote(bounded.result, permission.note) };

@@ -125,6 +125,7 @@ export function operatorCommand(
       ok: ended.ok,
       outcome,
       ...code,
+      cwd: about.cwd,
       ms,
       result: JSON.stringify({ result: ended.result }),
       ...(ended.display === undefined ? {} : { display: ended.display }),

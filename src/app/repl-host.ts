@@ -11,6 +11,7 @@ import { describeOrigin, shownPath } from "../config/origin.ts";
 import { buddyPaths } from "../config/paths.ts";
 import { profileNames, resolveProfile } from "../config/profiles.ts";
 import { BuddyError } from "../lib/errors.ts";
+import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
 import { fileKind } from "../policy/output-kind.ts";
 import { nameOf } from "../policy/privacy.ts";
@@ -20,6 +21,7 @@ import type { Target } from "../targets/target.ts";
 import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
 import { attachedPaths, attachments, type MaskFile, noImages } from "./attachments.ts";
 import type { Image } from "../lib/images.ts";
+import type { ExportFormat } from "./export-session.ts";
 import { fullOutput, interruptPane, killShell, operatorCommand, workInFlight } from "./operator-work.ts";
 import { customCommands, expandCommand } from "../extend/custom-commands.ts";
 import { knownSkills } from "./extensions.ts";
@@ -89,7 +91,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
     async *undo(which, signal) {
       yield* (await import("./undo.ts")).undo(run, which, signal);
     },
-    exportSession: (format) => exportSession(run, format),
+    exportSession: (format) => exported(run, format, stateDirectory(loaded.env)),
     config: () => configRows(loaded),
     onEvent: (listener) => agent.onEvent(listener),
     approvals: {
@@ -247,16 +249,10 @@ async function lookAt(
   return info.images === true ? image : noImages(profile.model, profile.name);
 }
 
-async function exportSession(run: Run, format: "markdown" | "html"): Promise<string> {
+async function exported(run: Run, format: ExportFormat, state: string | undefined): Promise<string> {
   await run.stored();
-  const session = (await run.sessions()).readable(run.session());
-  const { readTranscript } = await import("../session/transcript.ts");
-  const transcript = readTranscript(session.path, session.id);
-  const pieces =
-    format === "html"
-      ? (await import("../session/export-html.ts")).exportHtml(transcript)
-      : (await import("../session/export-markdown.ts")).exportMarkdown(transcript);
-  return [...pieces].join("");
+  const { exportSession } = await import("./export-session.ts");
+  return [...(await exportSession((await run.sessions()).readable(run.session()), format, state))].join("");
 }
 
 /** Everything that is not a default, with the file or variable it comes from; keys are never shown. */

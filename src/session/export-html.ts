@@ -1,6 +1,6 @@
 /** A session as one self-contained HTML page: no script, nothing loaded from anywhere, everything foreign escaped. */
 import { summaryOf } from "./export-markdown.ts";
-import type { ToolEntry, Transcript, TranscriptEntry } from "./transcript.ts";
+import { isCommand, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 
 /** In pieces: a long session must not stand in memory twice. */
 export function* exportHtml(transcript: Transcript): Generator<string> {
@@ -75,7 +75,7 @@ function toolSection(tool: ToolEntry, time: string): string {
       : `<details${lines <= OPEN_LINES ? " open" : ""}><summary>output, ${lines} line${lines === 1 ? "" : "s"}</summary><pre>${escape(tool.output)}</pre></details>`;
   return `<section class="tool${tool.ok ? "" : " failed"}">${time}<p><b>${escape(tool.name)}</b> on ${escape(tool.where)}
 <span class="outcome">${escape(summaryOf(tool))}</span> ${approval}</p>
-<pre class="command">${escape(tool.name === "run_shell" ? `$ ${tool.title}` : tool.title)}</pre>${proposed}${output}</section>`;
+<pre class="command">${escape(isCommand(tool) ? `$ ${tool.title}` : tool.title)}</pre>${proposed}${output}</section>`;
 }
 
 const OPEN_LINES = 40;

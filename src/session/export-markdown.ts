@@ -1,5 +1,5 @@
 /** A session as one Markdown document. */
-import type { ToolEntry, Transcript, TranscriptEntry } from "./transcript.ts";
+import { isCommand, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 
 /** In pieces: a long session must not stand in memory twice. */
 export function* exportMarkdown(transcript: Transcript): Generator<string> {
@@ -28,7 +28,7 @@ function section(entry: TranscriptEntry): string {
 function toolSection(tool: ToolEntry): string {
   const facts = [tool.name, `on ${tool.where}`, summaryOf(tool), tool.approval].filter(Boolean).join(" · ");
   const proposed = tool.proposed === undefined ? "" : `# the model proposed: ${tool.proposed}\n`;
-  const command = `${proposed}${tool.name === "run_shell" ? `$ ${tool.title}` : tool.title}`;
+  const command = `${proposed}${isCommand(tool) ? `$ ${tool.title}` : tool.title}`;
   return `**${facts}**\n\n${fence(tool.output === "" ? command : `${command}\n${tool.output}`)}\n`;
 }
 

@@ -1,6 +1,8 @@
 /** A stored session in the order a person would report it: who asked what, what was answered, what was run and who approved it. */
 import type { AgentEvent } from "../agent/events.ts";
 import type { ToolCall } from "../model/types.ts";
+import { words } from "../lib/text.ts";
+import { isRecord } from "../lib/values.ts";
 import { readEvents } from "./read.ts";
 
 export interface Transcript {
@@ -8,6 +10,8 @@ export interface Transcript {
   readonly started: string;
   readonly model: string;
   readonly target: string;
+  /** user@host, once the machine has reported it. */
+  readonly who: string;
   readonly damaged: number;
   readonly entries: readonly TranscriptEntry[];
 }
@@ -25,6 +29,17 @@ export interface ToolEntry {
   /** What the model had proposed, where the operator edited it. */
   proposed: string | undefined;
   readonly where: string;
+  /** The arguments, where the model wrote valid JSON. */
+  readonly args: Readonly<Record<string, unknown>>;
+  /** Where the shell was. */
+  cwd: string | undefined;
+  /** Times as of the log, and how long it took. */
+  ended: string | undefined;
+  ms: number;
+  /** Machines it ran on, in a run on several. */
+  machines: readonly string[];
+  /** Under which the whole output is kept. */
+  outputId: string | undefined;
   output: string;
   outcome: string;
   ok: boolean;
@@ -33,10 +48,24 @@ export interface ToolEntry {
   approval: string;
 }
 
+/** A command in a shell: the model's, or the operator's own. */
+export function isCommand({ name }: ToolEntry): boolean {
+  return name === "run_shell" || name === "you";
+}
+
+/** It began, and was not stopped before its end. */
+export function took(tool: ToolEntry): boolean {
+  return TOOK.has(tool.outcome) || tool.machines.length > 0;
+}
+
+const TOOK = new Set(words("exited running waiting still-running background done"));
+
 export function readTranscript(path: string, id: string): Transcript {
   const entries: TranscriptEntry[] = [];
   const tools = new Map<string, ToolEntry>();
-  const about = { started: "", model: "", target: "" };
+  const about = { started: "", model: "", target: "", who: "" };
+  /** A command of the operator's own: what it was stands in the turn behind it. */
+  let own: ToolEntry | undefined;
 
   const add = (event: AgentEvent): void => {
     const at = event.ts;
@@ -44,10 +73,15 @@ export function readTranscript(path: string, id: string): Transcript {
       case "session":
         about.started ||= at;
         about.model = event.profile === event.model ? event.model : `${event.profile} (${event.model})`;
+        if (event.user !== undefined) about.who = `${event.user}@${event.host ?? "?"}`;
         about.target = event.user === undefined ? event.target : `${event.target}, ${event.user}@${event.host ?? "?"}`;
         break;
       case "turn":
-        entries.push({ kind: "prompt", at, text: event.shown ?? event.prompt });
+        if (own !== undefined && event.shown?.startsWith("!") === true) {
+          own.title = event.shown.slice(1);
+          entries.push({ kind: "tool", at: own.ended ?? at, tool: own });
+        } else entries.push({ kind: "prompt", at, text: event.shown ?? event.prompt });
+        own = undefined;
         break;
       case "message": {
         const { content, reasoning = "", toolCalls } = event.message;
@@ -70,8 +104,13 @@ export function readTranscript(path: string, id: string): Transcript {
         break;
       }
       case "tool_finished": {
-        const tool = tools.get(event.call);
+        const tool = event.tool === "you" ? (own = ownEntry(event)) : tools.get(event.call);
         if (tool === undefined) break;
+        tool.cwd = event.cwd;
+        tool.ended = at;
+        tool.ms = event.ms;
+        tool.outputId = event.output_id;
+        tool.machines = event.machines?.map(({ machine }) => machine) ?? [];
         tool.outcome = event.outcome;
         tool.ok = event.ok && (event.exit_code ?? 0) === 0;
         if (tool.approval === "" && event.exit_code !== undefined) tool.approval = "ran without approval";
@@ -114,10 +153,21 @@ function decisionWords({ decision, by }: AgentEvent & { type: "approval_answered
   }
 }
 
+function ownEntry({ call, target }: AgentEvent & { type: "tool_finished" }): ToolEntry {
+  const entry = newEntry({ id: call, name: "you", arguments: "{}" }, target);
+  return { ...entry, approval: "your own command" };
+}
+
 function newEntry(call: ToolCall, where: string): ToolEntry {
   return {
     name: call.name,
     title: titleOf(call),
+    args: argumentsOf(call),
+    cwd: undefined,
+    ended: undefined,
+    ms: 0,
+    machines: [],
+    outputId: undefined,
     proposed: undefined,
     where,
     output: "",
@@ -135,6 +185,15 @@ function titleOf(call: ToolCall): string {
     return typeof main === "string" ? main : JSON.stringify(main ?? args);
   } catch {
     return call.arguments;
+  }
+}
+
+function argumentsOf(call: ToolCall): Readonly<Record<string, unknown>> {
+  try {
+    const args: unknown = JSON.parse(call.arguments);
+    return isRecord(args) ? args : {};
+  } catch {
+    return {};
   }
 }
 

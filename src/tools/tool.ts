@@ -143,6 +143,8 @@ export interface ToolResult {
   /** exited, running, waiting, lost, failed, ... ; for events. */
   readonly outcome: string;
   readonly exitCode?: number;
+  /** Where the shell was when a command began. */
+  readonly cwd?: string;
   /** Pictures that go with the result, for a model that sees. */
   readonly images?: readonly Image[];
   /** For people, where it differs from what the model gets: never advice to the model. */

@@ -79,7 +79,7 @@ export const sessionCommands: readonly SlashCommand[] = [
   {
     name: "export",
     args: "[FILE]",
-    summary: "save the conversation as Markdown, or HTML (FILE.html)",
+    summary: "save the conversation: FILE.md, .html, .sh (script), .cast (asciinema), SKILL.md",
     anytime: false,
     run: exportTo,
   },
@@ -108,6 +108,22 @@ export const sessionCommands: readonly SlashCommand[] = [
     },
   },
 ];
+
+function formatOf(file: string): Parameters<CommandScreen["host"]["exportSession"]>[0] {
+  if (/(?:^|\/)SKILL\.md$/.test(file)) return "runbook";
+  const [, end = ""] = /\.(html?|sh|cast)$/i.exec(file) ?? [];
+  switch (end.toLowerCase()) {
+    case "htm":
+    case "html":
+      return "html";
+    case "sh":
+      return "script";
+    case "cast":
+      return "cast";
+    default:
+      return "markdown";
+  }
+}
 
 async function sessionIds(host: CommandScreen["host"]) {
   const others = (await host.sessions()).filter(({ current }) => !current).slice(0, OFFERED);
@@ -166,7 +182,7 @@ async function exportTo(screen: CommandScreen, args: string): Promise<void> {
     screen.fail(`${oneLine(file)} already exists`, "name another file: /export FILE.md or /export FILE.html");
     return;
   }
-  const text = await screen.host.exportSession(/\.html?$/i.test(file) ? "html" : "markdown");
+  const text = await screen.host.exportSession(formatOf(file));
   await Bun.write(path, text, { mode: 0o600 });
   screen.say([`saved ${oneLine(path)}`]);
 }

@@ -44,7 +44,7 @@ export interface ReplHost {
   /** Commands of the operator's own, as they are now. */
   customCommands(): CustomCommandRows;
   /** The conversation as a document. */
-  exportSession(format: "markdown" | "html"): Promise<string>;
+  exportSession(format: "markdown" | "html" | "script" | "cast" | "runbook"): Promise<string>;
   /** Settings in effect that are not defaults, and where they come from. */
   config(): readonly StatusRow[];
   /** News that belong to no task: the connection dropped, the operator ran something in the pane. */

@@ -13,7 +13,7 @@ export const command = defineCommand({
       type: "positional",
       required: false,
       choices: ["list", "export", "output", "rm"],
-      description: "list (default), export as Markdown, HTML or JSON, print a command's full output, or remove",
+      description: "list (default), export as Markdown or another form, print a command's full output, or remove",
     },
     id: { type: "positional", required: false, description: "the session's id, the beginning of it, or last" },
     output: {
@@ -24,19 +24,28 @@ export const command = defineCommand({
     all: { type: "boolean", description: "list those of all directories" },
     json: { type: "boolean", description: "list or export as JSON" },
     html: { type: "boolean", description: "export one self-contained HTML page instead of Markdown" },
+    script: { type: "boolean", description: "export what ran as a shell script to review" },
+    cast: { type: "boolean", description: "export what the pane showed as an asciicast, for asciinema" },
+    runbook: { type: "boolean", description: "export the draft of a runbook (SKILL.md) to edit" },
   },
   examples: [
     ["buddy sessions", "id, last used, target, model, first words"],
     ["buddy sessions --all", "of all directories"],
     ["buddy sessions export 7b2f > run.md", "a readable transcript"],
+    ["buddy sessions export 7b2f --script > run.sh", "what ran, to review"],
+    ["buddy sessions export 7b2f --cast > run.cast", "then: asciinema play run.cast"],
     ["buddy sessions output 7b2f", "the ids of what its commands printed"],
     ["buddy sessions rm 7b2f", "remove one"],
   ],
-  async run({ args: { action = "list", id, output, all, json, html } }) {
-    if (json && html)
-      throw new BuddyError("usage", "--json and --html cannot be combined", { hint: "give one of them" });
+  async run({ args }) {
+    const { action = "list", id, output, all, json } = args;
+    const formats = (["json", "html", "script", "cast", "runbook"] as const).filter((name) => args[name] === true);
+    const [format, other] = formats;
+    if (other !== undefined)
+      throw new BuddyError("usage", `--${format} and --${other} cannot be combined`, { hint: "give one of them" });
     if (all && action !== "list") throw new BuddyError("usage", `--all cannot be combined with ${action}`);
-    if (html && action !== "export") throw new BuddyError("usage", `--html cannot be combined with ${action}`);
+    if (format !== undefined && format !== "json" && action !== "export")
+      throw new BuddyError("usage", `--${format} cannot be combined with ${action}`);
     if (json && (action === "rm" || action === "output"))
       throw new BuddyError("usage", `--json cannot be combined with ${action}`);
     if (output !== undefined && action !== "output") throw new BuddyError("usage", `too many arguments: "${output}"`);
@@ -66,16 +75,8 @@ export const command = defineCommand({
       await print(storedOutputs(stateDirectory(), session.id, output));
       return EXIT.ok;
     }
-    const { readTranscript } = await import("../../../session/transcript.ts");
-    const transcript = readTranscript(session.path, session.id);
-    if (json) {
-      await print([`${JSON.stringify(transcript, null, 2)}\n`]);
-      return EXIT.ok;
-    }
-    const pieces = html
-      ? (await import("../../../session/export-html.ts")).exportHtml(transcript)
-      : (await import("../../../session/export-markdown.ts")).exportMarkdown(transcript);
-    await print(pieces);
+    const { exportSession } = await import("../../../app/export-session.ts");
+    await print(await exportSession(session, format ?? "markdown", stateDirectory()));
     return EXIT.ok;
   },
 });

@@ -1,0 +1,56 @@
+/** A stored session in one of the forms that leave buddy: a transcript, a script, a recording, a runbook. */
+import { outputsDirectory } from "../session/outputs.ts";
+import { readTranscript } from "../session/transcript.ts";
+
+export type ExportFormat = "markdown" | "html" | "json" | "script" | "cast" | "runbook";
+
+/** In pieces: a long session must not stand in memory twice. */
+export async function exportSession(
+  session: { readonly path: string; readonly id: string },
+  format: ExportFormat,
+  stateDirectory: string | undefined,
+): Promise<Iterable<string>> {
+  const transcript = readTranscript(session.path, session.id);
+  switch (format) {
+    case "json":
+      return [`${JSON.stringify(transcript, null, 2)}\n`];
+    case "markdown":
+      return (await import("../session/export-markdown.ts")).exportMarkdown(transcript);
+    case "html":
+      return (await import("../session/export-html.ts")).exportHtml(transcript);
+    case "script":
+      return (await import("../session/export-script.ts")).exportScript(transcript);
+    case "runbook":
+      return [(await import("../session/export-runbook.ts")).exportRunbook(transcript)];
+    case "cast": {
+      const [{ exportCast }, { showText }] = await Promise.all([
+        import("../session/export-cast.ts"),
+        import("../policy/terminal-text.ts"),
+      ]);
+      const output = await keptOutputs(session.id, stateDirectory);
+      return exportCast(transcript, { show: (text) => showText(text, { color: true }), output });
+    }
+  }
+}
+
+/** Reads the whole outputs that are kept beside a session. */
+async function keptOutputs(id: string, state: string | undefined): Promise<(output: string) => string | undefined> {
+  if (state === undefined) return () => undefined;
+  const { SessionOutputs } = await import("../targets/output/session-outputs.ts");
+  const kept = new SessionOutputs({
+    directory: outputsDirectory(state, id),
+    prepare: () => undefined,
+    temporary: () => "",
+    hide: (text) => text,
+    failed: () => undefined,
+    segmentBytes: MOST_READ,
+    maxBytes: Infinity,
+  });
+  return (output) => {
+    const text = kept.find(output);
+    if (text === undefined || text.totalBytes === 0) return undefined;
+    return text.read({ offset: Math.max(0, text.totalBytes - MOST_READ), limit: MOST_READ }).text;
+  };
+}
+
+const MOST_READ = 512 * 1024;

@@ -1,0 +1,98 @@
+/** A session as a shell script to review: what ran, where and how it ended; what did not run is a comment. */
+import { summaryOf } from "./export-markdown.ts";
+import { isCommand, took, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
+
+export function* exportScript(transcript: Transcript): Generator<string> {
+  const { id, started, model, target, damaged, entries } = transcript;
+  const head = [
+    `buddy session ${id}`,
+    `started ${started}, model ${model}, target ${target}`,
+    ...(damaged > 0 ? [`damaged lines skipped: ${damaged}`] : []),
+    "",
+    "For review: read it before you run any of it. Commands stand as they ran, each below its machine,",
+    "directory and exit code. What was refused, failed to start or was stopped is a comment.",
+    "Names such as ‹secret-1: password› stand for secrets that buddy does not write down.",
+  ];
+  yield `#!/usr/bin/env bash\n${comment(head.join("\n"))}\n`;
+  const place = { machine: "", cwd: "" };
+  for (const entry of entries) {
+    const text = section(entry, place, transcript.who);
+    if (text !== "") yield `\n${text}\n`;
+  }
+}
+
+interface Place {
+  machine: string;
+  cwd: string;
+}
+
+function section(entry: TranscriptEntry, place: Place, who: string): string {
+  switch (entry.kind) {
+    case "prompt":
+      return `# ── ${entry.at}\n${comment(`prompt: ${entry.text}`)}`;
+    case "tool":
+      return toolSection(entry.at, entry.tool, place, who);
+    case "answer":
+    case "note":
+      return "";
+  }
+}
+
+function toolSection(at: string, tool: ToolEntry, place: Place, who: string): string {
+  const script = scriptOf(tool);
+  if (script === undefined) return "";
+  const machine = tool.machines.length > 0 ? tool.machines.join(", ") : [tool.where, who].filter(Boolean).join(", ");
+  const facts = [at, machine, tool.cwd ?? "", summaryOf(tool), tool.approval].filter((fact) => fact !== "");
+  const lines = [comment(facts.join(" · "))];
+  if (tool.proposed !== undefined) lines.push(comment(`the model proposed: ${tool.proposed}`));
+  if (!took(tool)) return [...lines, comment(`NOT RUN (${tool.outcome}):\n${script}`)].join("\n");
+  if (HIDDEN.test(script))
+    lines.push(comment(`it holds control characters, shown here as they are written:\n${script}`));
+  else {
+    // Where the next one ran, unless it is there already.
+    const moved = tool.cwd !== undefined && (tool.cwd !== place.cwd || machine !== place.machine);
+    if (moved) lines.push(`cd -- ${quoted(tool.cwd ?? "")}`);
+    if (tool.cwd !== undefined) Object.assign(place, { machine, cwd: tool.cwd });
+    lines.push(script);
+  }
+  return lines.join("\n");
+}
+
+/** As shell text; undefined for what a script cannot do, or need not. */
+function scriptOf(tool: ToolEntry): string | undefined {
+  if (isCommand(tool)) return tool.args["mode"] === "background" ? `{ ${tool.title}\n} &` : tool.title;
+  if (tool.name === "write_file" && typeof tool.args["content"] === "string")
+    return written(tool.title, tool.args["content"], tool.args["sudo"] === true);
+  if (tool.name === "edit_file") return comment(`edit ${tool.title}\n${tool.output}`);
+  if (tool.name === "send-keys") return comment(`keys typed into a pane: ${tool.title}`);
+  return undefined;
+}
+
+/** A here-document that ends with a word that the text does not have. */
+function written(path: string, content: string, sudo: boolean): string {
+  let end = "EOF";
+  while (content.split("\n").includes(end)) end += "_";
+  const to = sudo ? `sudo tee -- ${quoted(path)} >/dev/null` : `cat > ${quoted(path)}`;
+  const text = content.endsWith("\n") || content === "" ? content : `${content}\n`;
+  return `${to} <<'${end}'\n${text}${end}`;
+}
+
+/** Each line of it; what could move the cursor of a terminal is written out. */
+function comment(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => `# ${line.replace(EACH_HIDDEN, written16)}`.trimEnd())
+    .join("\n");
+}
+
+function written16(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Characters that a reviewer would not see: control characters but tab and newline, and what turns text around. */
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
+const EACH_HIDDEN = new RegExp(HIDDEN, "g");
