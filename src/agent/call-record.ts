@@ -14,7 +14,7 @@ export interface Recorder {
 
 /** Session, user and machine are filled in by the recorder. */
 export type RecordedEntry = Omit<DecisionEntry, FilledIn> | Omit<EffectEntry, FilledIn>;
-type FilledIn = "session" | "user" | "login_user" | "target" | "label" | "target_user" | "host" | "machine";
+type FilledIn = "session" | "user" | "login_user" | "target" | "names" | "label" | "target_user" | "host" | "machine";
 
 export class CallRecord {
   readonly #recorder: Recorder | undefined;

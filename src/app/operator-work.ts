@@ -1,4 +1,5 @@
 /** What the operator does on the target without the model: commands of their own, background shells, the pane, outputs. */
+import type { RecordedEntry } from "../agent/call-record.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { BuddyError } from "../lib/errors.ts";
@@ -31,19 +32,39 @@ export async function workInFlight(run: Run): Promise<WorkInFlight> {
 }
 
 export async function killShell(run: Run, id: string): Promise<string> {
-  const { status } = await opened(run).background.kill(id);
+  const target = opened(run);
+  const { status } = await recorded(run, target, `end ${id}`, () => target.background.kill(id));
   return status;
 }
 
 /** Presses Ctrl-C in a pane. */
 export async function interruptPane(run: Run, name: string | undefined): Promise<void> {
-  const { panes } = opened(run);
+  const target = opened(run);
+  const { panes } = target;
   if (panes === undefined)
     throw new BuddyError("usage", "the target has no shared pane to press Ctrl-C in", {
       hint: "Ctrl-C on an empty line stops the task and its command",
     });
   const pane = await panes.pane(name === undefined ? {} : { pane: name });
-  await pane.keys({ keys: ["C-c"] });
+  await recorded(run, target, "press Ctrl-C in the pane", () => pane.keys({ keys: ["C-c"] }));
+}
+
+/** What the operator stops: written down as theirs, and done whether or not that can be written down. */
+async function recorded<T>(run: Run, target: Target, action: string, work: () => Promise<T>): Promise<T> {
+  const about = { tool: "you", call: `operator-${crypto.randomUUID()}`, action };
+  const began = performance.now();
+  const add = (entry: RecordedEntry) => run.recorder.add(entry, target).catch(() => undefined);
+  await add({ kind: "decision", ...about, verdict: "allow", decision: "approved", by: "operator" });
+  const ended = (outcome: string) =>
+    add({ kind: "effect", ...about, outcome, ms: Math.round(performance.now() - began) });
+  try {
+    const result = await work();
+    await ended("done");
+    return result;
+  } catch (error) {
+    await ended("failed");
+    throw error;
+  }
 }
 
 /** The full text of an earlier command, or of a background shell. */
@@ -99,11 +120,21 @@ export function operatorCommand(
     const budget = outputBudget("shell", run.agent.contextLimit, 0);
     const started = performance.now();
     const password = run.passwords.for(() => Promise.resolve(target));
-    const result = await target.shell.run(command, {
+    const running = target.shell.run(command, {
       signal: inner,
       ...(password === undefined ? {} : { password }),
       keep: budget,
       onOutput: ({ stream, text }) => publish({ type: "tool_output", call, stream, text }),
+    });
+    const result = await running.catch(async (error: unknown) => {
+      const failed = {
+        kind: "effect",
+        ...about,
+        outcome: "failed",
+        ms: Math.round(performance.now() - started),
+      } as const;
+      await run.recorder.add(failed, target).catch(() => undefined);
+      throw error;
     });
     const ms = Math.round(performance.now() - started);
     const ended = outcomeText(result, {

@@ -13,6 +13,10 @@ export interface RunRecorderOptions {
   readonly stateDirectory: string | undefined;
   /** Id of the current session. */
   session(): string;
+  /** What the operator calls a machine. */
+  known(target: Target | undefined): Promise<KnownMachine>;
+  /** The operator's own commands and no model: `buddy run`. */
+  readonly own: boolean;
   readonly redact: (text: string) => string;
   readonly problem: (message: string) => void;
 }
@@ -36,6 +40,8 @@ export class RunRecorder implements Recorder {
       session: this.#options.session(),
       ...(await (this.#user ??= whoRuns())),
       ...machineOf(target),
+      ...(target === undefined ? {} : await this.#options.known(target)),
+      ...(this.#options.own ? { tool: "you" } : {}),
     };
     if (target !== undefined && this.#options.settings.journal) this.#journal(whole, target);
     try {
@@ -86,6 +92,12 @@ export class RunRecorder implements Recorder {
     if (!this.#reported) this.#options.problem(`${target.identity.label} does not log what buddy does there: ${why}`);
     this.#reported = true;
   }
+}
+
+export interface KnownMachine {
+  /** Its own first, then those of its groups. */
+  readonly names: readonly string[];
+  readonly label?: string;
 }
 
 interface Person {

@@ -6,12 +6,13 @@ import type { HookEvent, HookMachine, Hooks } from "../extend/hooks/hooks.ts";
 import { mapTexts } from "../lib/values.ts";
 import { within } from "../lib/waiting.ts";
 import type { Target } from "../targets/target.ts";
+import type { KnownMachine } from "./recorder.ts";
 
 export interface RunHooksOptions {
   readonly loaded: LoadedConfig;
   session(): string;
-  /** What is known of a machine: the names of its place, and what the operator calls it. */
-  machine(target: Target | undefined): { readonly names: readonly string[]; readonly label?: string };
+  /** What the operator calls a machine; undefined: those of the run. */
+  known(target: Target | undefined): Promise<KnownMachine>;
   /** The machine of the run, once it is open. */
   opened(): Target | undefined;
   readonly redact: (text: string) => string;
@@ -27,7 +28,7 @@ export class RunHooks implements CallHooks {
   readonly #options: RunHooksOptions;
   #hooks: Promise<Hooks> | undefined;
   /** The session that has begun, and has not ended yet. */
-  #session: string | undefined;
+  #session: Pick<AgentEvent, "session" | "target"> | undefined;
   readonly #titles = new Map<string, { readonly title: string; readonly args: unknown }>();
   readonly #working = new Set<Promise<void>>();
 
@@ -37,7 +38,7 @@ export class RunHooks implements CallHooks {
 
   async before({ target, ...call }: HookedCall, signal: AbortSignal): Promise<Objection | undefined> {
     const { tool } = call;
-    const event = this.#event("before-tool", this.#options.session(), target, { ...call });
+    const event = this.#event("before-tool", this.#options.session(), await this.#at(target), { ...call });
     return (await this.#load()).before({ ...event, tool }, signal);
   }
 
@@ -45,28 +46,28 @@ export class RunHooks implements CallHooks {
   onEvent(event: AgentEvent): void {
     switch (event.type) {
       case "turn":
-        if (this.#session === event.session) break;
+        if (this.#session?.session === event.session) break;
         this.#endSession();
-        this.#session = event.session;
-        this.#tell("session-start", event.session, { prompt: event.shown ?? event.prompt });
+        this.#session = event;
+        this.#tell("session-start", event, { prompt: event.shown ?? event.prompt });
         break;
       case "tool_started":
         this.#titles.set(event.call, { title: event.title, args: event.args });
         break;
       case "approval_asked": {
-        const { session, call, tool, where, action, diff, risk, mutation, privesc, why, policy } = event;
+        const { call, tool, where, action, diff, risk, mutation, privesc, why, policy } = event;
         const change = diff === undefined ? {} : { diff };
         const question = { call, tool, where, action, ...change, risk, mutation, privesc, why, policy };
-        this.#tell("approval", session, question);
+        this.#tell("approval", event, question);
         break;
       }
       case "tool_finished": {
-        const { call, tool, ok, outcome, exit_code, ms, result, session } = event;
+        const { call, tool, ok, outcome, exit_code, ms, result } = event;
         const { title, args } = this.#titles.get(call) ?? { title: "", args: {} };
         this.#titles.delete(call);
         const code = exit_code === undefined ? {} : { exit_code };
         const text = result.length > MOST_RESULT ? `${result.slice(0, MOST_RESULT)}…` : result;
-        this.#tell("after-tool", session, { tool, call, title, input: args, ok, outcome, ...code, ms, result: text });
+        this.#tell("after-tool", event, { tool, call, title, input: args, ok, outcome, ...code, ms, result: text });
         break;
       }
     }
@@ -84,25 +85,35 @@ export class RunHooks implements CallHooks {
     this.#session = undefined;
   }
 
-  #tell(name: HookEvent["event"], session: string, fields: object): void {
+  #tell(name: HookEvent["event"], { session, target }: Pick<AgentEvent, "session" | "target">, fields: object): void {
     if (!this.#options.loaded.config.hooks.some(({ on }) => on === name)) return;
-    const event = this.#event(name, session, this.#options.opened(), fields);
-    const work = this.#load().then((hooks) => hooks.tell(event));
+    const event = this.#ofRun(target).then((machine) => this.#event(name, session, machine, fields));
+    const work = Promise.all([this.#load(), event])
+      .then(([hooks, ready]) => hooks.tell(ready))
+      .catch((error: unknown) => {
+        const message = `the ${name} hooks were not started: ${error instanceof Error ? error.message : String(error)}`;
+        this.#options.publish({ type: "warning", message });
+      });
     this.#working.add(work);
     void work.finally(() => this.#working.delete(work));
   }
 
-  #event(event: HookEvent["event"], session: string, target: Target | undefined, fields: object): HookEvent {
-    const whole = { event, v: 1, ts: new Date().toISOString(), session, machine: this.#machine(target), ...fields };
+  #event(event: HookEvent["event"], session: string, machine: HookMachine, fields: object): HookEvent {
+    const whole = { event, v: 1, ts: new Date().toISOString(), session, machine, ...fields };
     return mapTexts(whole, this.#options.redact) as HookEvent;
   }
 
-  #machine(target: Target | undefined): HookMachine {
-    const { names, label } = this.#options.machine(target);
-    const known = { names, ...(label === undefined ? {} : { label }) };
-    if (target === undefined) return { target: "local", ...known };
+  /** The machine a call is about; without one it happens on this machine. */
+  async #at(target: Target | undefined): Promise<HookMachine> {
+    if (target === undefined) return { target: "local", names: ["local"] };
     const { label: name, user, host, machine } = target.identity;
-    return { target: name, ...known, user, host, id: machine };
+    return { target: name, ...(await this.#options.known(target)), user, host, id: machine };
+  }
+
+  /** The one machine of the run, or all of several. */
+  async #ofRun(label: string): Promise<HookMachine> {
+    const target = this.#options.opened();
+    return target === undefined ? { target: label, ...(await this.#options.known(undefined)) } : this.#at(target);
   }
 
   #load(): Promise<Hooks> {

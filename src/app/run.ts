@@ -21,7 +21,7 @@ import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
 import { outputsDirectory, prepareOutputs } from "../session/outputs.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
-import type { TargetNotice, TargetOptions } from "../targets/target.ts";
+import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
 import { isLocal, type Place } from "../targets/place.ts";
 import { type Extensions, loadExtensions, NO_EXTENSIONS } from "./extensions.ts";
@@ -31,7 +31,7 @@ import { modelClient } from "./model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
 import { chosenPlaces } from "./places.ts";
 import { type RunHooks, runHooks } from "./run-hooks.ts";
-import { RunRecorder } from "./recorder.ts";
+import { type KnownMachine, RunRecorder } from "./recorder.ts";
 import { RunSessions } from "./run-sessions.ts";
 import { callRunner, toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
@@ -96,7 +96,7 @@ export async function composeRun(options: RunOptions): Promise<Run> {
     options.client === undefined
       ? await clientFor(loaded, options.globals, resumed)
       : { client: options.client, secrets: [], note: [] };
-  const warning = requirePrice(chosen.client, globals, loaded.config.limits);
+  const warning = options.client === undefined ? requirePrice(chosen.client, globals, loaded.config.limits) : undefined;
   if (warning !== undefined) problem(warning);
   secrets.learn(chosen.secrets);
   if (tracing()) (await import("./tracing.ts")).redactTrace(secrets.redact);
@@ -188,6 +188,8 @@ export class Run implements AsyncDisposable {
     this.budget = runBudget(globals, config.limits, options.askOverBudget === true ? this.approvals : undefined);
     this.recorder = new RunRecorder({
       settings: config.audit,
+      own: options.audit === true,
+      known: (opened) => this.#known(opened),
       record: options.record !== false || options.audit === true,
       stateDirectory: stateDirectory(loaded.env),
       session: () => sessions.id,
@@ -197,7 +199,7 @@ export class Run implements AsyncDisposable {
     this.hooks = runHooks({
       loaded,
       session: () => sessions.id,
-      machine: () => ({ names: this.place.names }),
+      known: (opened) => this.#known(opened),
       opened: () => this.target.opened,
       redact: secrets.redact,
       publish: (body) => this.agent.publish(body),
@@ -446,6 +448,13 @@ export class Run implements AsyncDisposable {
       changes: () => this.changes(),
     });
     return { places, target, fleet, calls, files };
+  }
+
+  /** What the operator calls a machine; undefined: all of the run. */
+  async #known(target: Target | undefined): Promise<KnownMachine> {
+    const machine = this.fleet?.machines.find(({ opened }) => opened === target && opened !== undefined);
+    if (machine !== undefined) return { names: machine.names };
+    return { names: [...new Set(this.places.flatMap(({ name, names }) => [name, ...names]))] };
   }
 
   #describe() {

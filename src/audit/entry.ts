@@ -8,9 +8,11 @@ interface AboutEntry {
   /** Who runs buddy, on the machine buddy runs on; and who logged in there, where that is another user. */
   readonly user: string;
   readonly login_user?: string;
-  /** As the operator names the machine: "local", "ssh deploy@web1", "container api", or its name. */
+  /** Where it is: "local", "ssh deploy@web1", "container api". */
   readonly target: string;
-  /** What the operator calls it: PROD. */
+  /** What the operator calls it: its name first, then those of its groups. */
+  readonly names?: readonly string[];
+  /** What the rules of the machine call it: PROD. */
   readonly label?: string;
   /** User, host name and machine-id as the machine reports them. */
   readonly target_user?: string;

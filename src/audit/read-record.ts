@@ -1,7 +1,7 @@
 /** Reads the record back: the entries of some machines, since some time, of one session. */
 import type { StoredEntry } from "./entry.ts";
 import { readLine } from "./chain.ts";
-import { recordFiles, visitLines } from "./record-files.ts";
+import { linesOf, recordFiles } from "./record-files.ts";
 
 export interface RecordFilter {
   /** Whether an entry is about a machine that was asked for. */
@@ -14,18 +14,19 @@ export interface RecordFilter {
 
 export interface Machine {
   readonly target: string;
+  readonly names?: readonly string[];
   readonly host?: string;
   readonly machine?: string;
   readonly label?: string;
 }
 
 /** In the order in which they were written; a line that cannot be read is passed over (`buddy audit verify` names it). */
-export function readRecord(directory: string, filter: RecordFilter, visit: (entry: StoredEntry) => void): void {
+export function* readRecord(directory: string, filter: RecordFilter = {}): Generator<StoredEntry> {
   for (const file of recordFiles(directory)) {
-    visitLines(file, (line) => {
-      const entry = readLine(line, undefined)?.entry;
-      if (entry !== undefined && wanted(entry, filter)) visit(entry);
-    });
+    for (const { text } of linesOf(file)) {
+      const entry = readLine(text, undefined)?.entry;
+      if (entry !== undefined && wanted(entry, filter)) yield entry;
+    }
   }
 }
 

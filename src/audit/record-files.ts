@@ -38,8 +38,16 @@ export function recordFiles(directory: string): string[] {
   return [...rotatedFiles(directory).map(({ path }) => path), recordPaths(directory).current];
 }
 
-/** Visits each line; `whole` is false for a last one without its newline. A file that is not there has none. */
-export function visitLines(path: string, visit: (line: string, number: number, whole: boolean) => void): void {
+export interface Line {
+  readonly text: string;
+  /** From 1. */
+  readonly number: number;
+  /** False for a last one without its newline. */
+  readonly whole: boolean;
+}
+
+/** Line by line: a record of any size takes the memory of its longest line. A file that is not there has none. */
+export function* linesOf(path: string): Generator<Line> {
   let file: number;
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -54,13 +62,13 @@ export function visitLines(path: string, visit: (line: string, number: number, w
     for (let count = 0; (count = readSync(file, chunk)) > 0;) {
       let from = 0;
       for (let at = 0; (at = chunk.subarray(0, count).indexOf(NEWLINE, from)) >= 0; from = at + 1) {
-        const line = Buffer.concat([...rest, chunk.subarray(from, at)]).toString();
+        const text = Buffer.concat([...rest, chunk.subarray(from, at)]).toString();
         rest = [];
-        visit(line, ++number, true);
+        yield { text, number: ++number, whole: true };
       }
       if (from < count) rest.push(Buffer.from(chunk.subarray(from, count)));
     }
-    if (rest.length > 0) visit(Buffer.concat(rest).toString(), ++number, false);
+    if (rest.length > 0) yield { text: Buffer.concat(rest).toString(), number: ++number, whole: false };
   } finally {
     closeSync(file);
   }

@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { lineSigner } from "../lib/line-signer.ts";
 import { hashOf, type Head, type Link, readHead, readLine, START } from "./chain.ts";
-import { recordFiles, recordPaths, visitLines } from "./record-files.ts";
+import { linesOf, recordFiles, recordPaths } from "./record-files.ts";
 
 export interface Verification {
   readonly lines: number;
@@ -40,12 +40,15 @@ function verifyFiles(directory: string, files: readonly string[]): Verification 
   let unfinished = false;
   let unsigned = 0;
   for (const file of files) {
-    visitLines(file, (line, number, whole) => {
-      if (!whole && file === files.at(-1)) return void (unfinished = true);
-      const read = readLine(line, signer);
+    for (const { text, number, whole } of linesOf(file)) {
+      if (!whole && file === files.at(-1)) {
+        unfinished = true;
+        continue;
+      }
+      const read = readLine(text, signer);
       if (read?.signed === false) unsigned++;
-      check.add(basename(file), number, line, read);
-    });
+      check.add(basename(file), number, text, read);
+    }
   }
   check.end(basename(recordPaths(directory).head));
   const { lines, from, to } = check;

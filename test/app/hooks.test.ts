@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { DecisionEntry } from "../../src/audit/entry.ts";
 import { readRecord } from "../../src/audit/read-record.ts";
 import { isAlive } from "../../src/lib/is-alive.ts";
 import { ofType } from "../support/agent.ts";
@@ -44,10 +43,7 @@ describe("a before-tool hook", () => {
     expect(results[0]).toContain("no ticket");
     expect(here.asked).toEqual([]);
     expect(existsSync(join(here.cwd, "a"))).toBe(false);
-    const decisions: DecisionEntry[] = [];
-    readRecord(join(here.home, ".local/state/buddy"), {}, (entry) => {
-      if (entry.kind === "decision") decisions.push(entry);
-    });
+    const decisions = [...readRecord(join(here.home, ".local/state/buddy"))];
     expect(decisions).toMatchObject([{ decision: "denied", by: "hook", action: "touch a" }]);
   });
 

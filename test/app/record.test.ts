@@ -14,9 +14,7 @@ const CHANGE = { risk: "medium", mutation: true };
 const state = (here: Here) => join(here.home, ".local/state/buddy");
 
 function recorded(here: Here): StoredEntry[] {
-  const found: StoredEntry[] = [];
-  readRecord(state(here), {}, (entry) => found.push(entry));
-  return found;
+  return [...readRecord(state(here))];
 }
 
 const decisions = (here: Here) =>

@@ -57,9 +57,7 @@ async function written(count: number, more: Parameters<typeof open>[0] = {}): Pr
 }
 
 function entries(): StoredEntry[] {
-  const found: StoredEntry[] = [];
-  readRecord(state, {}, (one) => found.push(one));
-  return found;
+  return [...readRecord(state)];
 }
 
 const lines = (name?: string) => readFileSync(path(name), "utf8").trimEnd().split("\n");

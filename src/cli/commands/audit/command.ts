@@ -18,7 +18,7 @@ export const command = defineCommand({
     on: {
       type: "string",
       valueHint: "WHAT",
-      description: "only these machines: names, hosts, labels, with * and ?, a list with commas",
+      description: "only these machines: names, groups, hosts, labels, with * and ?, a list with commas",
     },
     since: {
       type: "string",
@@ -66,9 +66,8 @@ async function list(
     import("./record-rows.ts"),
   ]);
   const machine = on === undefined ? {} : { machine: machineMatcher(on) };
-  const found: StoredEntry[] = [];
-  readRecord(directory, { ...filter, ...machine }, (entry) => found.push(entry));
-  await print(json ? found.map((entry) => `${JSON.stringify(entry)}\n`) : recordRows(found));
+  const found = readRecord(directory, { ...filter, ...machine });
+  await print(json ? found.map((entry) => `${JSON.stringify(entry)}\n`) : recordRows([...found]));
   return EXIT.ok;
 }
 
@@ -113,5 +112,3 @@ function readSince(value: string, flag: string): number {
 }
 
 const MOST_FINDINGS = 20;
-
-type StoredEntry = import("../../../audit/entry.ts").StoredEntry;

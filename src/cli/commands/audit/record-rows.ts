@@ -1,6 +1,7 @@
 /** Entries of the record as rows of text, and the machines that were asked for. */
 import type { AuditEntry, StoredEntry } from "../../../audit/entry.ts";
 import type { Machine } from "../../../audit/read-record.ts";
+import { matchNames } from "../../../lib/fold-names.ts";
 import { clip } from "../../../lib/text.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { showText } from "../../../policy/terminal-text.ts";
@@ -42,11 +43,11 @@ function placeOf(entry: AuditEntry): string {
 
 /** A list of patterns, of which one must fit the name, the host, the label or the machine-id. */
 export function machineMatcher(what: string): (machine: Machine) => boolean {
-  const patterns = what.split(",").flatMap((text) => (text.trim() === "" ? [] : [new Bun.Glob(text.trim())]));
-  return ({ target, host, machine, label }) => {
+  return ({ target, names = [], host, machine, label }) => {
     const words = target.split(/\s+/);
-    const names = [target, ...words, ...words.map((word) => word.replace(/^[^@]*@/, "")), host, machine, label];
-    return patterns.some((pattern) => names.some((name) => name !== undefined && pattern.match(name)));
+    const bare = words.map((word) => word.replace(/^[^@]*@/, ""));
+    const known = [target, ...words, ...bare, ...names, host, machine, label].filter((name) => name !== undefined);
+    return matchNames([what], known).length > 0;
   };
 }
 
