@@ -84,6 +84,7 @@ const FILES: readonly (readonly [string, string])[] = [
   ["~/.config/buddy/history", "prompts typed in the REPL"],
   [".buddyx/sessions", "stored sessions of a working directory"],
   ["~/.local/state/buddy/outputs", "what the commands of stored sessions printed, in full"],
+  ["~/.local/state/buddy/audit.jsonl", "the record of decisions and effects; read by buddy audit"],
 ];
 
 function section(command: Command): string[] {
