@@ -12,7 +12,16 @@ import { key, type TerminalInput } from "../terminal/keys.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 import { timeOfDay } from "../words.ts";
-import { inRows, KEEP_KEY_NAMES, KEY_NAMES, listed, SET_KEY_NAMES, privilegedUser, stated } from "./question-text.ts";
+import {
+  inRows,
+  KEEP_KEY_NAMES,
+  KEY_NAMES,
+  listed,
+  SET_KEY_NAMES,
+  privilegedUser,
+  signOf,
+  stated,
+} from "./question-text.ts";
 
 export interface PromptHooks {
   answer(answer: ApprovalAnswer): void;
@@ -371,7 +380,7 @@ export class ApprovalPrompt {
   #shownCommand: readonly string[] | undefined;
 
   #where(): string {
-    return `${showText(this.request.where, { mode: "line" })}${this.request.write === undefined ? "$" : ":"} `;
+    return `${showText(this.request.where, { mode: "line" })}${signOf(this.request)} `;
   }
 
   get #ask(): string {

@@ -13,7 +13,7 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
     mode: "command",
   }).split("\n");
   const more = rest.length > 0 ? ` …${rest.length} more line${rest.length === 1 ? "" : "s"}` : "";
-  const sign = request.write === undefined ? "$" : ":";
+  const sign = signOf(request);
   const decision =
     request.keep === undefined
       ? decisionWords(answer, style)
@@ -22,6 +22,11 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
         : style.removed("reverted");
   const room = Math.max(20, columns - Bun.stringWidth(decision) - Bun.stringWidth(more) - 4);
   return `${style.grey(`${clip(`${where}${sign} ${first}`, room)}${more} --`)} ${decision}`;
+}
+
+/** Between the place and what would happen there: only a command stands behind a prompt. */
+export function signOf({ write, tool }: Pick<ApprovalRequest, "write" | "tool">): string {
+  return write === undefined && tool !== "budget" ? "$" : ":";
 }
 
 function decisionWords(answer: ApprovalAnswer, style: Theme): string {
