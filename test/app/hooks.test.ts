@@ -178,7 +178,7 @@ describe("hooks that are told", () => {
     });
     const { run } = await here.turn();
     await run.hooks?.close();
-    const heard = events(here, "heard").toSorted((a, b) => String(a.title).length - String(b.title).length);
+    const heard = events(here, "heard").toSorted((a, b) => String(b.outcome).localeCompare(String(a.outcome)));
     expect(heard).toMatchObject([
       { event: "after-tool", tool: "run_shell", outcome: "exited", exit_code: 3, input: { command: "(exit 3)" } },
       { event: "after-tool", outcome: "denied" },
