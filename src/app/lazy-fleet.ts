@@ -29,6 +29,7 @@ export interface FleetLimits {
   readonly canary?: number | undefined;
   readonly maxFail?: number | undefined;
   readonly patient?: boolean;
+  readonly patience?: NonNullable<FleetParts["patience"]>;
   /** One machine is a set, too: `buddy run`. */
   readonly always?: boolean;
 }
@@ -178,13 +179,12 @@ class Machine implements FleetMachine {
 
 /** An sshd that gets many connections at once drops some of them (MaxStartups): those are tried again. */
 async function openPatiently(open: () => Promise<Target>): Promise<Target> {
-  const { ConnectionLost } = await import("../targets/errors.ts");
+  const { ConnectionDropped } = await import("../targets/errors.ts");
   for (let attempt = 1; ; attempt++) {
     try {
       return await open();
     } catch (error) {
-      if (!(error instanceof ConnectionLost) || attempt === ATTEMPTS || !/closed|reset/i.test(error.message))
-        throw error;
+      if (!(error instanceof ConnectionDropped) || attempt === ATTEMPTS) throw error;
       await Bun.sleep(attempt * DROPPED_MS * (0.5 + Math.random()));
     }
   }

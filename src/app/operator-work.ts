@@ -89,6 +89,7 @@ export function operatorCommand(
   command: string,
   signal: AbortSignal,
 ): AsyncIterable<AgentEvent> {
+  if (run.fleet !== undefined) return commandOnMachines(run, command, signal);
   const call = `operator-${crypto.randomUUID()}`;
   return run.agent.operatorTurn(`!${command}`, signal, async (publish, inner) => {
     const target = await run.target.get();
@@ -164,6 +165,26 @@ export function operatorCommand(
     });
     const text = boundText(String(ended.result), budget, () => "left out");
     return `I ran this command myself; nothing is asked of you yet.\n\n$ ${command}\n${text}`;
+  });
+}
+
+/** The same on several machines: through the questions of the set, because what may run can differ among them. */
+function commandOnMachines(run: Run, command: string, signal: AbortSignal): AsyncIterable<AgentEvent> {
+  const declared = { risk: "low", mutation: false, privesc: false, why: "the operator runs it" };
+  const call = {
+    id: `operator-${crypto.randomUUID()}`,
+    name: "run_shell",
+    arguments: JSON.stringify({ command, ...declared }),
+  };
+  return run.agent.operatorTurn(`!${command}`, signal, async (publish, inner) => {
+    const [message] = await run.calls.run([call], {
+      signal: inner,
+      contextLimit: run.agent.contextLimit,
+      seesImages: false,
+      publish,
+    });
+    const { result } = JSON.parse(message?.content ?? "{}") as { result?: unknown };
+    return `I ran this command myself; nothing is asked of you yet.\n\n$ ${command}\n${String(result)}`;
   });
 }
 

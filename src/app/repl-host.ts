@@ -330,7 +330,11 @@ function fleetFacts(fleet: NonNullable<Run["fleet"]>): Pick<ReplFacts, "target">
   const { label } = fleet.facts();
   const open = fleet.machines.some(({ opened }) => opened !== undefined);
   const failed = fleet.machines.every(({ target }) => target.error !== undefined);
-  return { target: { kind: "fleet", name: label, cwd: "", state: open ? "open" : failed ? "failed" : "opening" } };
+  const machines = fleet.machines.flatMap(({ name, opened }) =>
+    opened?.identity.attach === undefined ? [] : [{ name, attach: opened.identity.attach }],
+  );
+  const state = open ? "open" : failed ? "failed" : "opening";
+  return { target: { kind: "fleet", name: label, cwd: "", machines, state } };
 }
 
 /** What the prompt shows: the name, or a destination as it was written. */

@@ -22,6 +22,9 @@ export class PermissionDenied extends BuddyError {}
 /** The connection dropped, or the machine cannot be reached now; another attempt may succeed. */
 export class ConnectionLost extends BuddyError {}
 
+/** The other side closed a connection that was being made, as an sshd does that gets too many at once. */
+export class ConnectionDropped extends ConnectionLost {}
+
 /** tmux answered: the session, its pane or its whole server does not exist any more. */
 export class SessionGone extends BuddyError {}
 

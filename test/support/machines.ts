@@ -2,7 +2,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exitCleanup } from "../../src/targets/connection/exit-cleanup.ts";
-import { type SshServer, sshdWith } from "./sshd.ts";
+import { freePort, removeSshFiles, type SshFiles, sshFiles, sshdProgram, type SshServer, sshdWith } from "./sshd.ts";
+import { until } from "./until.ts";
 
 export interface Machines {
   readonly server: SshServer;
@@ -43,3 +44,32 @@ export async function machines(names: readonly string[]): Promise<Machines> {
   writeFileSync(join(server.env.HOME, ".ssh", "config"), hosts.join("\n"));
   return { server, names, env: server.env, home };
 }
+
+/** One port on many loopback addresses; `identity` is the key they accept. Ends with the process. */
+export async function sshdAddresses(
+  addresses: readonly string[],
+): Promise<Pick<SshFiles, "dir" | "env" | "configure"> & { readonly port: number; readonly identity: string }> {
+  const port = await freePort();
+  const files = sshFiles({
+    address: "127.0.0.1",
+    port,
+    names: ["lab"],
+    listen: [],
+    lines: "MaxStartups 1000\nMaxSessions 20\nLogLevel ERROR",
+  });
+  const all = ["127.0.0.1", ...addresses];
+  for (let at = 0; at < all.length; at += MOST_LISTENED) {
+    const pidFile = join(files.dir, `sshd-${at}.pid`);
+    const listen = all.slice(at, at + MOST_LISTENED).flatMap((address) => ["-o", `ListenAddress=${address}`]);
+    Bun.spawnSync([sshdProgram(), "-f", files.sshdConfig, "-o", `PidFile=${pidFile}`, ...listen], {
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    const pid = Number(await until(() => readFileSync(pidFile, "utf8").trim(), "sshd writes its pid"));
+    exitCleanup().onDeath(`kill ${pid}`);
+  }
+  exitCleanup().onDeath(removeSshFiles(files));
+  return { ...files, port, identity: join(files.dir, "id") };
+}
+
+/** An sshd takes no more addresses than this. */
+const MOST_LISTENED = 16;

@@ -208,7 +208,7 @@ function childrenOf(parent: number): number[] {
     .map(Number);
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = net.createServer();
   const { promise, resolve } = Promise.withResolvers<void>();
   probe.listen(0, "127.0.0.1", resolve);

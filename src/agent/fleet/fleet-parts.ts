@@ -25,7 +25,7 @@ export interface FleetParts {
   readonly canary?: number | undefined;
   /** After so many failures nothing begins on the others. */
   readonly maxFail?: number | undefined;
-  /** Machines and commands that take much longer than the others are waited for, too. */
+  /** A command that takes much longer than on the others is waited for, too. */
   readonly patient?: boolean;
   /** How long one is waited for alone: while it connects, and while it runs (milliseconds). */
   readonly patience?: { readonly connect: number; readonly run: number };

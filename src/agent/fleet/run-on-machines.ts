@@ -227,10 +227,12 @@ class MachineCalls {
       decision?.kind === "approved" && decision.by === "mode" ? [{ one, decision }] : [],
     );
     this.#beforeAll(byMode.map(({ one }) => one.progress));
-    for (const { one, decision } of byMode) {
-      this.#call.publish({ ...answeredEvent(one.request, decision), machines: [one.progress.machine.name] });
-      one.resolve(decision);
+    const [first] = byMode;
+    if (first !== undefined) {
+      const machines = byMode.map(({ one }) => one.progress.machine.name);
+      this.#call.publish({ ...answeredEvent(first.one.request, first.decision), machines });
     }
+    for (const { one, decision } of byMode) one.resolve(decision);
     return asking.filter((one) => !byMode.some((done) => done.one === one));
   }
 
@@ -342,7 +344,6 @@ class MachineCalls {
     const unjudged = open.filter(({ state }) => state === "connecting" || state === "judging");
     const asks = this.#asking.length + this.#allowed.length > 0 && !this.#judged;
     if (asks && unjudged.length === 0) return queueMicrotask(() => this.#allJudged());
-    if (this.#fleet.patient === true) return;
     // A question is on the screen, or a canary has to end: nothing is late.
     if (!asks && open.some(({ state }) => state === "asking" || state === "allowed" || state === "queued")) return;
     const late = asks ? unjudged : open;
@@ -363,7 +364,8 @@ class MachineCalls {
     const running = late.filter(({ state }) => state === "running");
     if (running.length > 0) {
       // So many are the rule and not the exception.
-      if (this.#call.patient || running.length > Math.max(1, this.#all.length * FEW)) return undefined;
+      if (this.#call.patient || this.#fleet.patient === true || running.length > Math.max(1, this.#all.length * FEW))
+        return undefined;
     }
     const limits = late.map((one) => this.#limit(one));
     return asks ? Math.max(...limits) : Math.min(...limits);

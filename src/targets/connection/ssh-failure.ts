@@ -1,9 +1,9 @@
 /** What ssh printed when it could not connect, in words that say what to do, and whether another attempt may help. */
 import type { BuddyError } from "../../lib/errors.ts";
-import { ConnectionLost, LoginRefused } from "../errors.ts";
+import { ConnectionDropped, ConnectionLost, LoginRefused } from "../errors.ts";
 import { knownHostsName, sshArguments, type SshDestination } from "./ssh-destination.ts";
 
-type Row = readonly [pattern: RegExp, message: string, hint: string, passing?: "passing"];
+type Row = readonly [pattern: RegExp, message: string, hint: string, passing?: "passing" | "dropped"];
 
 /**
  * First match wins; NAME is the destination, SAID the line of ssh that matched, ARGS what follows `ssh` to get there.
@@ -47,7 +47,7 @@ const ROWS: readonly Row[] = [
     /Connection (?:reset|closed|to .* closed)|Broken pipe|kex_exchange_identification|Lost connection/i,
     "NAME closed the connection: SAID",
     "Its sshd may be overloaded, refuse this address (fail2ban, hosts.deny) or be restarting.",
-    "passing",
+    "dropped",
   ],
   [
     /Bad (?:owner|configuration)|bad configuration option|terminating, \d+ bad/i,
@@ -75,7 +75,7 @@ export function sshFailure(said: string, destination: SshDestination): BuddyErro
         .replaceAll("NAME", () => destination.text)
         .replaceAll("ARGS", () => sshArguments(destination))
         .replace("HOST", () => knownHostsName(destination));
-    const Kind = passing === undefined ? LoginRefused : ConnectionLost;
+    const Kind = passing === undefined ? LoginRefused : passing === "dropped" ? ConnectionDropped : ConnectionLost;
     return new Kind("target", fill(message), { hint: fill(hint) });
   }
   const last = lines.at(-1) ?? "ssh gave no reason";

@@ -10,6 +10,12 @@ export const attach: SlashCommand = {
   anytime: true,
   async run(screen) {
     const { target } = screen.host.facts();
+    if (target.kind === "fleet") {
+      const lines = (target.machines ?? []).map(({ name, attach: how }) => `${oneLine(name)}: ${oneLine(how)}`);
+      if (lines.length === 0) screen.fail("no machine has a shared pane yet", "try again in a moment");
+      else screen.say(["from another terminal:", ...lines]);
+      return;
+    }
     if (target.attach === undefined) {
       if (target.state === "opening") screen.fail("the target is still being opened", "try again in a moment");
       else screen.fail("no shared pane to attach to", "the target has no tmux, or buddy was started with --no-tmux");

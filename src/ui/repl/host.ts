@@ -189,6 +189,8 @@ export interface ReplFacts {
     readonly cwd: string;
     /** Shell command that shows the shared pane. */
     readonly attach?: string;
+    /** Of several machines: those that have a shared pane, and what shows it. */
+    readonly machines?: readonly { readonly name: string; readonly attach: string }[];
     /** Still being opened, or why it could not be. */
     readonly state: "opening" | "open" | "failed";
     readonly problem?: string;

@@ -108,6 +108,38 @@ describe("the question", () => {
     pty.type(letter);
     expect(await answer).toEqual(expected);
     await pty.until(said);
+  const machines = ["web01", "web02", "web03"].map((name) => ({ name, machine: `id-${name}` }));
+  const set = { machines, where: "deploy@web[01-03] (3)" };
+
+  test("a question for several machines offers all, a canary and a choice, and no stop", async () => {
+    const { answer } = await ask(set);
+    expect(pty.screen()).toContain("deploy@web[01-03] (3)$ systemctl restart nginx -- approve?");
+    for (const key of ["y all", "c canary", "s choose"]) expect(pty.screen()).toContain(key);
+    expect(pty.screen()).not.toContain("s stop");
+    pty.type("c");
+    expect(await answer).toEqual({ kind: "canary" });
+  });
+
+  test("machines are chosen by names, globs and ranges; a wrong name approves nothing", async () => {
+    const { answer } = await ask(set);
+    pty.type("s");
+    await pty.until("Machines (");
+    pty.type("db9\r");
+    await pty.until("nothing was approved");
+    pty.type("s");
+    await pty.until("Machines (");
+    pty.type("web0[2-3]\r");
+    expect(await answer).toEqual({ kind: "choose", only: ["web02", "web03"] });
+    await pty.until("approved for web[02-03]");
+  });
+
+  test("where names have to be typed there is no canary", async () => {
+    const { answer } = await ask({ ...set, answer: "typed", typed: "web[01-03]" });
+    expect(pty.screen()).not.toContain("c canary");
+    pty.type("cy");
+    await pty.until("Type web[01-03] to approve:");
+    pty.type("web[01-03]\r");
+    expect(await answer).toEqual({ kind: "yes", typed: "web[01-03]" });
   });
 
   test("a change that is cut says so before y is offered, and v shows the rest", async () => {

@@ -25,9 +25,9 @@ export const command = defineCommand({
   },
   examples: [
     ["buddy run --on web uptime", "on all machines called web, grouped"],
-    ["buddy run --on 'web[01-12]' 'df -h / | tail -1'", "a pipeline is one quoted word"],
-    ["buddy run --on prod --canary 1 systemctl reload nginx", "on one machine first"],
-    ["buddy run --ssh web1 -- grep 'a b' /etc/hosts", "after --, words stay as they are"],
+    ["buddy run --on prod 'df -h / | tail -1'", "a pipeline is one quoted word"],
+    ["buddy run --on prod --dry-run systemctl reload nginx", "what would be asked, and where"],
+    ["buddy run --ssh web1 -- printf '%s\\n' 'a  b'", "after --, words stay as they are"],
   ],
   notes: `
 Several words are joined with blanks, as ssh does, and the shell of the machine

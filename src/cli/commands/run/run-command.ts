@@ -74,7 +74,7 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
     record: false,
     audit: true,
     // An operator sees who is still waited for, and can stop.
-    fleet: { patient: true, always: true, ...options.fleet },
+    fleet: { patient: true, patience: { connect: CONNECT_MS, run: 0 }, always: true, ...options.fleet },
     asker: {
       async ask(request, until, behind) {
         printer.pause();
@@ -177,6 +177,8 @@ const NO_MODEL: ModelClient = {
   },
 };
 
+/** So long a machine that is not connected yet is waited for when all others are done. */
+const CONNECT_MS = 10_000;
 const UNREACHED = 255;
 const PAGE = 1024 * 1024;
 const LAST_WORDS_MS = 300;

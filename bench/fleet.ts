@@ -1,0 +1,255 @@
+/**
+ * Many machines at once, beside ansible, clush and pssh with persistent connections: `bun bench/fleet.ts [part…]`,
+ * BENCH_MACHINES=50.
+ */
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { join } from "node:path";
+import { startModel } from "../test/support/model.ts";
+import { shell } from "../test/support/calls.ts";
+import { proxyTo } from "../test/support/proxy.ts";
+import { sshdAddresses } from "../test/support/machines.ts";
+import { until } from "../test/support/until.ts";
+
+const COUNT = Number(process.env["BENCH_MACHINES"] ?? 50);
+const BUDDY = join(import.meta.dir, "../dist/buddy");
+const COMMAND = "uname -n";
+const wanted = process.argv.slice(2);
+
+function row(figure: string, measured: string, goal = ""): void {
+  console.log(`${figure.padEnd(52)} ${measured.padEnd(34)} ${goal}`);
+}
+
+const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
+const name = (at: number) => `web${String(at + 1).padStart(3, "0")}`;
+const addressOf = (at: number) => `127.0.${1 + Math.floor(at / 200)}.${1 + (at % 200)}`;
+
+interface Lab {
+  readonly env: Record<string, string>;
+  readonly dir: string;
+  readonly port: number;
+  /** A file with the names of machines, one a line. */
+  hosts(names: readonly string[]): string;
+  /** The client's configuration of one machine. */
+  host(name: string, address: string, port: number): string;
+  configure(text: string): void;
+}
+
+async function lab(count: number): Promise<Lab> {
+  const server = await sshdAddresses(Array.from({ length: count }, (_, at) => addressOf(at)));
+  const host = (alias: string, address: string, port: number) =>
+    `Host ${alias}\n  HostName ${address}\n  Port ${port}\n  IdentityFile ${server.identity}`;
+  server.configure(Array.from({ length: count }, (_, at) => host(name(at), addressOf(at), server.port)).join("\n"));
+  mkdirSync(join(server.env.HOME, ".config/buddy"), { recursive: true });
+  return {
+    env: { ...(process.env as Record<string, string>), ...server.env, ANSIBLE_HOST_KEY_CHECKING: "False" },
+    dir: server.dir,
+    port: server.port,
+    host,
+    configure: server.configure,
+    hosts(names) {
+      const file = join(server.dir, `hosts-${names.length}-${names[0]}`);
+      writeFileSync(file, `${names.join("\n")}\n`);
+      return file;
+    },
+  };
+}
+
+async function timed(argv: readonly string[], env: Record<string, string>): Promise<{ ms: number; out: string }> {
+  const start = performance.now();
+  const child = Bun.spawn([...argv], { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [out] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { ms: performance.now() - start, out };
+}
+
+/** Each with the persistent connections that its manual recommends. */
+function others(at: Lab, hosts: string): Readonly<Record<string, readonly string[]>> {
+  const control = ["ControlMaster=auto", "ControlPersist=120"];
+  const set = (tool: string) => [...control, `ControlPath=${at.dir}/${tool}-%C`].flatMap((one) => ["-o", one]);
+  const ansible = `-o ControlMaster=auto -o ControlPersist=120s`;
+  return {
+    clush: ["clush", "-f", "64", "-o", set("clush").join(" "), "--hostfile", hosts, "-b", COMMAND],
+    pssh: [
+      "parallel-ssh",
+      "-p",
+      "64",
+      "-i",
+      ...set("pssh").map((one) => (one === "-o" ? "-O" : one)),
+      "-h",
+      hosts,
+      COMMAND,
+    ],
+    ansible: ["ansible", "-i", hosts, "all", "-f", "64", "-m", "raw", "-a", COMMAND, "--ssh-common-args", ansible],
+  };
+}
+
+interface Session {
+  /** From the call to its result, for each call in order; the last with everything warm. */
+  readonly calls: readonly number[];
+  /** When each machine answered the first call, since it began. */
+  readonly answered: readonly number[];
+  readonly memoryKb: number;
+  readonly descriptors: number;
+  readonly sockets: number;
+  readonly processes: number;
+}
+
+/** `buddy exec` with a scripted model that runs the command so many times. */
+async function session(at: Lab, hosts: string, calls: number, args: readonly string[] = []): Promise<Session> {
+  const model = startModel([
+    ...Array.from({ length: calls }, (_, n) => shell(COMMAND, { why: `call ${n}` })),
+    shell("sleep 2"),
+    { text: "done" },
+  ]);
+  const config = join(at.dir, `buddy-${calls}-${Date.now()}.toml`);
+  writeFileSync(
+    config,
+    `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "${model.url}"\nmodel = "gpt-4o"\n[tmux]\nsocket = "bench"\n`,
+  );
+  const child = Bun.spawn(
+    [BUDDY, "exec", "--config", config, "--json", "--approve", "all", "--on", `@${hosts}`, ...args, "go"],
+    { env: at.env, cwd: at.dir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+  );
+  const started = new Map<string, number>();
+  const times: number[] = [];
+  const answered: number[] = [];
+  let figures = { memoryKb: 0, descriptors: 0, sockets: 0, processes: 0 };
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of child.stdout) {
+    rest += decoder.decode(chunk, { stream: true });
+    const lines = rest.split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const event = JSON.parse(line) as { type: string; call: string; ts: string; machine?: string; ok?: boolean };
+      const now = Date.parse(event.ts);
+      if (event.type === "tool_started") started.set(event.call, now);
+      const since = now - (started.get(event.call) ?? now);
+      if (event.type === "machine_finished" && times.length === 0 && event.ok === true) answered.push(since);
+      if (event.type === "tool_finished") times.push(since);
+      if (event.type === "tool_started" && times.length === calls) figures = look(child.pid);
+    }
+  }
+  await Promise.all([child.stderr.text(), child.exited]);
+  await model.server.close();
+  return { calls: times.slice(0, calls), answered, ...figures };
+}
+
+function look(pid: number): Pick<Session, "memoryKb" | "descriptors" | "sockets" | "processes"> {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const links = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${fd}`)];
+    } catch {
+      return [];
+    }
+  });
+  const children = Bun.spawnSync(["ps", "-o", "pid=", "--ppid", String(pid)])
+    .stdout.toString()
+    .trim()
+    .split("\n").length;
+  return {
+    memoryKb: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0),
+    descriptors: links.length,
+    sockets: links.filter((link) => link.startsWith("socket:")).length,
+    processes: children,
+  };
+}
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+
+const parts: Record<string, () => Promise<void>> = {
+  async compare() {
+    const at = await lab(COUNT);
+    const hosts = at.hosts(Array.from({ length: COUNT }, (_, n) => name(n)));
+    const commands = others(at, hosts);
+    const cold: [string, number][] = [];
+    const warm: [string, number][] = [];
+    for (const [tool, argv] of Object.entries(commands)) {
+      if (Bun.which(argv[0] ?? "") === null) {
+        row(`${tool}`, "not installed");
+        continue;
+      }
+      const first = await timed(argv, at.env);
+      const later = [await timed(argv, at.env), await timed(argv, at.env), await timed(argv, at.env)];
+      cold.push([tool, first.ms]);
+      warm.push([tool, median(later.map(({ ms }) => ms))]);
+      row(`${tool}, ${COUNT} machines`, `first ${seconds(first.ms)}, later ${seconds(warm.at(-1)?.[1] ?? 0)}`);
+    }
+    const alone = await timed([BUDDY, "run", "-q", "--on", `@${hosts}`, COMMAND], at.env);
+    const run = await session(at, hosts, 20);
+    const fastestCold = Math.min(...cold.map(([, ms]) => ms));
+    const fastestWarm = Math.min(...warm.map(([, ms]) => ms));
+    const later = median(run.calls.slice(1));
+    row(
+      "buddy run, connections included",
+      `${seconds(alone.ms)}, ${(alone.ms / fastestCold).toFixed(2)} × the fastest`,
+      "≤ 1.2",
+    );
+    row("buddy exec, first command", `${seconds(run.calls[0] ?? 0)}`);
+    row("buddy exec, later command", `${later.toFixed(0)} ms, ${(fastestWarm / later).toFixed(0)} × faster`, "≥ 20");
+  },
+
+  async memory() {
+    const at = await lab(COUNT);
+    const one = await session(at, at.hosts([name(0), name(1)]), 3);
+    const all = await session(at, at.hosts(Array.from({ length: COUNT }, (_, n) => name(n))), 3);
+    const more = COUNT - 2;
+    row(
+      "memory of buddy, a machine",
+      `${((all.memoryKb - one.memoryKb) / 1024 / more).toFixed(2)} MB (${(all.memoryKb / 1024).toFixed(0)} MB in all)`,
+      "≤ 1.5 MB",
+    );
+    row(
+      "processes, descriptors, sockets, a machine",
+      [all.processes - one.processes, all.descriptors - one.descriptors, all.sockets - one.sockets]
+        .map((n) => (n / more).toFixed(1))
+        .join(", "),
+    );
+  },
+
+  async delay() {
+    const at = await lab(COUNT);
+    await using proxy = await proxyTo(at.port, { delayMs: 50 });
+    at.configure(Array.from({ length: COUNT }, (_, n) => at.host(`far${n}`, "127.0.0.1", proxy.port)).join("\n"));
+    const run = await session(at, at.hosts(Array.from({ length: COUNT }, (_, n) => `far${n}`)), 20);
+    row("50 ms each way, a later command", `${(median(run.calls.slice(1)) / 100).toFixed(2)} round trips`, "≤ 1.2");
+  },
+
+  async silent() {
+    const at = await lab(COUNT);
+    const hole = net.createServer(() => {}).listen(0, "127.0.0.1");
+    await until(() => hole.listening, "the port listens");
+    const { port } = hole.address() as net.AddressInfo;
+    at.configure([0, 1, 2].map((n) => at.host(`hole${n}`, "127.0.0.1", port)).join("\n"));
+    const well = await session(at, at.hosts(Array.from({ length: COUNT - 3 }, (_, n) => name(n))), 3);
+    const names = Array.from({ length: COUNT }, (_, n) => (n < 3 ? `hole${n}` : name(n)));
+    const holes = await session(at, at.hosts(names), 3);
+    hole.close();
+    row(`${COUNT - 3} machines alone: the last has answered`, seconds(Math.max(...well.answered)));
+    row(
+      `… beside 3 that are silent (${holes.answered.length} answered)`,
+      `${seconds(Math.max(...holes.answered))}, result after ${seconds(holes.calls[0] ?? 0)}`,
+    );
+    row(
+      "… later command",
+      `${median(holes.calls.slice(1)).toFixed(0)} ms, without the silent ones ${median(well.calls.slice(1)).toFixed(0)} ms`,
+    );
+  },
+
+  async many() {
+    const at = await lab(200);
+    const run = await session(at, at.hosts(Array.from({ length: 200 }, (_, n) => name(n))), 3);
+    row(
+      "200 machines: answered, first, later",
+      `${run.answered.length}, ${seconds(run.calls[0] ?? 0)}, ${(run.calls.at(-1) ?? 0).toFixed(0)} ms`,
+    );
+    row(
+      "… memory, processes, descriptors of buddy",
+      `${(run.memoryKb / 1024).toFixed(0)} MB, ${run.processes}, ${run.descriptors}`,
+    );
+  },
+};
+
+for (const [part, measure] of Object.entries(parts)) if (wanted.length === 0 || wanted.includes(part)) await measure();
+process.exit(0);
