@@ -124,7 +124,7 @@ class Machine implements FleetMachine {
     const target = new LazyTarget({
       open: (wanted) => slots.take(() => this.#open(() => options.open(wanted))),
       // Questions of ssh on one terminal would hold up all others.
-      target: options.places.length === 1 ? settings : { ...settings, interactive: false },
+      target: options.places.length === 1 ? settings : { ...settings, interactive: false, frugal: true },
       onNotice: (notice) => options.onNotice(this.name, notice),
       onOpen: (opened) => options.onOpen(this.name, opened),
     });

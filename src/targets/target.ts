@@ -532,6 +532,8 @@ export interface TargetOptions {
   readonly outputs?: OutputDirectory;
   /** Shared by several targets: an id is unique among them all. It is not closed with the target. */
   readonly outputStore?: OutputStore;
+  /** One of many machines: as few processes as possible. */
+  readonly frugal?: boolean;
   /** False: nothing is asked on the terminal while it is opened. */
   readonly interactive?: boolean;
   readonly signal?: AbortSignal;

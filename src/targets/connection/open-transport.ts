@@ -48,6 +48,7 @@ async function openHost(first: Hop | undefined, options: TargetOptions, cwd: { c
   const [{ SshTransport }, { canAsk }] = await Promise.all([import("./ssh.ts"), import("../../lib/terminal.ts")]);
   return await SshTransport.open({
     destination: first.destination,
+    frugal: options.frugal === true,
     interactive: options.interactive !== false && canAsk(),
     ...cwd,
     ...(options.signal === undefined ? {} : { signal: options.signal }),

@@ -19,6 +19,8 @@ export interface RemoteSessionOptions {
   /** After a reconnect: the directory may have gone meanwhile. */
   readonly again?: boolean;
   readonly timeoutMs: number;
+  /** One of many machines: as few processes as possible. */
+  readonly frugal?: boolean;
   readonly signal?: AbortSignal;
   /** Each client finds its own way there, and might end up elsewhere: each must be on the machine of the first. */
   readonly checkMachine?: boolean;
@@ -62,7 +64,8 @@ export class RemoteSession {
         ),
     };
     const spawn = (argv: readonly string[], more?: SpawnOptions) => this.spawn(argv, { ...more, isClient: true });
-    this.#channel = new Channel({ label: options.label, shared: remoteGuard, spawn });
+    const { label, frugal = false } = options;
+    this.#channel = new Channel({ label, shared: remoteGuard, spawn, frugal });
   }
 
   static async open(options: RemoteSessionOptions): Promise<RemoteSession> {

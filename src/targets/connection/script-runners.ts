@@ -16,6 +16,8 @@ export interface ChannelOptions {
   readonly shared?: ScriptRunner;
   /** How the target is called in messages. */
   readonly label: string;
+  /** One of many machines: short scripts run on `shared` from the start, which saves a process on both sides. */
+  readonly frugal?: boolean;
 }
 
 export class Channel {
@@ -32,7 +34,7 @@ export class Channel {
 
   /** Opens the first runner ahead of need. */
   warm(): void {
-    if (!this.#closed) this.#scriptRunner(false);
+    if (!this.#closed && this.#options.frugal !== true) this.#scriptRunner(false);
   }
 
   async run(script: string, options: ScriptOptions = {}): Promise<ScriptResult> {
@@ -60,7 +62,8 @@ export class Channel {
 
   #scriptRunner(slow: boolean): ScriptRunner {
     if (this.#closed) throw new TargetClosed("target", `${this.#options.label} was closed`);
-    if (this.#sharing && this.#options.shared?.alive === true) return this.#options.shared;
+    const { shared, frugal } = this.#options;
+    if ((this.#sharing || (frugal === true && !slow)) && shared?.alive === true) return shared;
     this.#scriptRunners = this.#scriptRunners.filter((scriptRunner) => scriptRunner.alive);
     const usable = this.#scriptRunners.filter(
       (scriptRunner) => !this.#slow.has(scriptRunner) || scriptRunner.load === 0,

@@ -1,5 +1,8 @@
 /** Processes on a host over ssh: one connection, everything multiplexed, put up again when it drops. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { homeDirectory } from "../../lib/home-directory.ts";
 import { canAsk } from "../../lib/terminal.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { ConnectionLost, MachineChanged, PermanentRefusal } from "../errors.ts";
@@ -25,6 +28,8 @@ export interface SshOptions {
   readonly destination: string;
   readonly cwd?: string;
   readonly interactive: boolean;
+  /** One of many machines: as few processes as possible. */
+  readonly frugal?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -162,6 +167,7 @@ async function connect(
         client: () => local.spawn(master.argv(REMOTE_COMMAND), { isClient: true }),
         cwd: options.cwd ?? "",
         again: options.again ?? false,
+        frugal: options.frugal ?? false,
         timeoutMs: master.isShared ? SHARED_MS : OPEN_MS,
         ...signalled,
       });
@@ -171,7 +177,7 @@ async function connect(
       throw error instanceof NoAnswer || error instanceof ScriptRunnerLost ? commandsFail(error, destination) : error;
     }
   };
-  const shared = await SshMaster.shared(destination);
+  const shared = options.frugal === true && !mayShare() ? undefined : await SshMaster.shared(destination);
   if (shared !== undefined) {
     try {
       return await open(shared);
@@ -183,6 +189,31 @@ async function connect(
   }
   return await open(await SshMaster.start({ destination, interactive, ...signalled }));
 }
+
+/** Asking each of many machines costs a process: without a ControlPath in the configuration there is nothing to find. */
+function mayShare(): boolean {
+  return (sharing ??= configurationFiles().some((file) => {
+    try {
+      return /^\s*(?:ControlPath|Include(?!\s+\/etc\/ssh\/ssh_config\.d\/\*\.conf\s*$))\b/im.test(
+        readFileSync(file, "utf8"),
+      );
+    } catch {
+      return false;
+    }
+  }));
+}
+
+function configurationFiles(): string[] {
+  const files = [join(homeDirectory(), ".ssh/config"), "/etc/ssh/ssh_config"];
+  try {
+    const more = readdirSync("/etc/ssh/ssh_config.d");
+    return [...files, ...more.map((name) => join("/etc/ssh/ssh_config.d", name))];
+  } catch {
+    return files;
+  }
+}
+
+let sharing: boolean | undefined;
 
 /** The login worked and our first command did not: why, as far as the answer shows. */
 function commandsFail(error: Error, destination: SshDestination): BuddyError {
