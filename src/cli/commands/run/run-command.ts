@@ -74,7 +74,7 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
     record: false,
     audit: true,
     // An operator sees who is still waited for, and can stop.
-    fleet: { patient: true, patience: { connect: CONNECT_MS, run: 0 }, always: true, ...options.fleet },
+    fleet: { patient: true, patience: { connect: CONNECT_MS, run: CONNECT_MS }, always: true, ...options.fleet },
     asker: {
       async ask(request, until, behind) {
         printer.pause();
