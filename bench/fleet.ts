@@ -65,7 +65,8 @@ async function timed(argv: readonly string[], env: Record<string, string>): Prom
 /** Each with the persistent connections that its manual recommends. */
 function others(at: Lab, hosts: string): Readonly<Record<string, readonly string[]>> {
   const control = ["ControlMaster=auto", "ControlPersist=120"];
-  const set = (tool: string, name = "%C") => [...control, `ControlPath=${at.dir}/${tool}-${name}`].flatMap((one) => ["-o", one]);
+  const set = (tool: string, name = "%C") =>
+    [...control, `ControlPath=${at.dir}/${tool}-${name}`].flatMap((one) => ["-o", one]);
   const ansible = `-o ControlMaster=auto -o ControlPersist=120s`;
   return {
     clush: ["clush", "-f", "64", "-o", set("clush", "%%C").join(" "), "--hostfile", hosts, "-b", COMMAND],

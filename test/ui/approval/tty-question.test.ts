@@ -108,6 +108,8 @@ describe("the question", () => {
     pty.type(letter);
     expect(await answer).toEqual(expected);
     await pty.until(said);
+  });
+
   const machines = ["web01", "web02", "web03"].map((name) => ({ name, machine: `id-${name}` }));
   const set = { machines, where: "deploy@web[01-03] (3)" };
 
