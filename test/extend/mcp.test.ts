@@ -113,6 +113,18 @@ describe("tool lists", () => {
     expect(third.servers.status()[0]?.state).toBe("not started");
   });
 
+  test("a server that hangs now, and was seen before, holds up nothing; only its own calls fail", async () => {
+    const directory = join(root, String(count++));
+    const hanging = program("hang", { timeout: 300 });
+    const { tools } = offeredTools("a", [{ name: "echo", inputSchema: { type: "object" } }]);
+    rememberedLists(directory).write("a", hanging, tools);
+    await using all = rig({ a: hanging }, directory);
+    all.servers.start();
+    expect(await all.servers.ready(AbortSignal.timeout(1000))).toBe(false);
+    expect(all.names()).toEqual(["a__echo"]);
+    await expect(call(all.servers, "a__echo", {}, { signal: AbortSignal.timeout(300) })).rejects.toThrow();
+  });
+
   test("a list that turned out different is taken once in a session, and said", async () => {
     await using all = rig({ a: program("changing") });
     const { servers, notices, names } = all;

@@ -9,7 +9,7 @@ import { within } from "../../lib/waiting.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { tidy } from "./input-schema.ts";
 import { OAuthProvider, type ProviderOptions, SignInNeeded } from "./oauth-provider.ts";
-import { ProgramTransport } from "./program-transport.ts";
+import { NotInstalled, ProgramTransport } from "./program-transport.ts";
 import type { SignInStore } from "./sign-in-store.ts";
 
 export interface ServerOptions {
@@ -230,6 +230,10 @@ class Connection implements ServerConnection {
   async explain(error: unknown): Promise<Error> {
     const { name, settings } = this.#options;
     if (error instanceof BuddyError && error.code === "auth") return error;
+    if (error instanceof NotInstalled)
+      return new BuddyError("tool", `MCP server ${name} cannot be used: ${error.message}`, {
+        hint: `Install it, or correct command in [mcp.${name}].`,
+      });
     const { UnauthorizedError, SdkError, SdkErrorCode } = this.#sdk;
     if (error instanceof UnauthorizedError && this.#options.signIn !== undefined)
       return new WaitingForBrowser((parameters) => this.finishSignIn(parameters));

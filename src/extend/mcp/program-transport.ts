@@ -5,6 +5,9 @@ import { startChild } from "../../lib/start-child.ts";
 import { within } from "../../lib/waiting.ts";
 import { exitCleanup } from "../../targets/connection/exit-cleanup.ts";
 
+/** There is no such program. */
+export class NotInstalled extends Error {}
+
 export interface ProgramOptions {
   readonly argv: readonly string[];
   readonly env: Record<string, string>;
@@ -55,9 +58,11 @@ export class ProgramTransport implements Transport {
       const options = { env, cwd, stdin: "pipe", stdout: "pipe", stderr: "pipe", detached: true } as const;
       this.#child = startChild(argv, options);
     } catch (error) {
-      const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-      const why = missing ? "is not installed" : error instanceof Error ? error.message : String(error);
-      return Promise.reject(new BuddyError("tool", `${argv[0] ?? ""} ${why}`, { cause: error }));
+      const program = argv[0] ?? "";
+      if ((error as NodeJS.ErrnoException).code === "ENOENT")
+        return Promise.reject(new NotInstalled(`${program} is not installed`));
+      const why = error instanceof Error ? error.message : String(error);
+      return Promise.reject(new BuddyError("tool", `${program} cannot be started: ${why}`, { cause: error }));
     }
     const child = this.#child;
     child.unref();

@@ -1,4 +1,5 @@
 /** The servers of a run as lines for a person: state, tools, resources, prompts. */
+import type { Listed } from "./connection.ts";
 import type { McpServers, ServerStatus } from "./servers.ts";
 
 export async function serverRows(servers: McpServers | undefined): Promise<string[]> {
@@ -15,24 +16,17 @@ export async function serverRows(servers: McpServers | undefined): Promise<strin
       ...one.tools.slice(0, MOST).map((tool) => `  ${tool.offered}${hint(tool, one)}`),
       ...(one.tools.length > MOST ? [`  and ${one.tools.length - MOST} more tools`] : []),
       ...one.problems.map((text) => `  problem: ${text}`),
-      ...(resources.length === 0
-        ? []
-        : [
-            `  resources: ${resources
-              .slice(0, MOST)
-              .map(({ name }) => name)
-              .join(", ")}`,
-          ]),
-      ...(prompts.length === 0
-        ? []
-        : [
-            `  prompts: ${prompts
-              .slice(0, MOST)
-              .map(({ name }) => name)
-              .join(", ")}`,
-          ]),
+      ...named("resource", resources),
+      ...named("prompt", prompts),
     ];
   });
+}
+
+function named(what: string, list: readonly Listed[]): string[] {
+  const rows = list
+    .slice(0, MOST_NAMED)
+    .map(({ name, about }) => `  ${what} ${name}${about === "" ? "" : `: ${about}`}`);
+  return list.length > MOST_NAMED ? [...rows, `  and ${list.length - MOST_NAMED} more ${what}s`] : rows;
 }
 
 function hint({ readOnly, destructive }: ServerStatus["tools"][number], { trusted }: ServerStatus): string {
@@ -41,4 +35,5 @@ function hint({ readOnly, destructive }: ServerStatus["tools"][number], { truste
 }
 
 const MOST = 40;
+const MOST_NAMED = 10;
 const PATIENCE_MS = 2_000;

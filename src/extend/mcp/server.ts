@@ -36,6 +36,11 @@ export class Server {
     return this.#list !== undefined;
   }
 
+  /** It may still answer for the first time. */
+  get awaited(): boolean {
+    return !this.seen && this.#latest === undefined && this.#problem === undefined;
+  }
+
   get tools(): readonly OfferedTool[] {
     return allowedTools(this.#list ?? [], this.settings.tools);
   }

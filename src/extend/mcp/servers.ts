@@ -64,8 +64,9 @@ export class McpServers implements AsyncDisposable {
     const unseen = this.#waited ? [] : this.#enabled().filter((server) => !server.seen);
     this.#waited = true;
     if (unseen.length > 0) {
+      const awaited = unseen.filter((server) => server.awaited).map(({ name }) => name);
+      if (awaited.length > 0) this.#options.notice(`waiting for the tools of ${awaited.join(", ")} (first use)`);
       this.start();
-      this.#options.notice(`waiting for the tools of ${unseen.map(({ name }) => name).join(", ")} (first use)`);
       await unlessAborted(signal, Promise.all(unseen.map((server) => server.firstList())));
     }
     const taken = this.#enabled().map((server) => server.takeList(unseen.includes(server)));

@@ -20,13 +20,23 @@ export const extendCommands: readonly SlashCommand[] = [
     args: "",
     summary: "MCP servers: their tools, resources and prompts",
     anytime: true,
-    run: async (screen) => screen.say((await screen.host.mcp()).map((line) => showText(line, { mode: "line" }))),
+    run: async (screen) => screen.say(wrapped(await screen.host.mcp(), screen.columns)),
   },
 ];
 
 async function skills(screen: CommandScreen): Promise<void> {
-  const lines = await screen.host.skills();
-  screen.say(lines.map((line) => showText(line, { mode: "line" })));
+  screen.say(wrapped(await screen.host.skills(), screen.columns));
+}
+
+/** What does not fit into a row continues in the next, below its own beginning. */
+function wrapped(lines: readonly string[], columns: number): string[] {
+  return lines.flatMap((line) => {
+    const [indent = ""] = /^ */.exec(line) ?? [];
+    const text = showText(line.slice(indent.length), { mode: "line" });
+    return Bun.wrapAnsi(text, Math.max(10, columns - indent.length), { hard: true })
+      .split("\n")
+      .map((row) => indent + row);
+  });
 }
 
 async function run(screen: CommandScreen, args: string): Promise<void> {
