@@ -202,15 +202,14 @@ async function replRunbook({ run, loaded }: ReplHostParts, typed: string) {
   if (name === "") throw new BuddyError("usage", "a quote is not closed", { hint: "usage: /run RUNBOOK KEY=VALUE …" });
   const runbook = await prepareRunbook(loaded, name, words, false);
   const { target } = runbook;
+  let elsewhere = false;
   for (const [at, place] of run.places.entries()) {
     const names = targetNames(place, at === 0 ? run.target.opened?.identity.host : undefined);
-    runbook.requireTarget(names);
-    if (target !== undefined && !names.includes(target))
-      throw new BuddyError("usage", `the runbook is for ${target}, and the target is ${place.name}`, {
-        hint: `Start buddy on it: buddy --on ${target}`,
-      });
+    if (target !== undefined && !names.includes(target)) elsewhere = true;
+    else runbook.requireTarget(names);
   }
   return {
+    ...(elsewhere && target !== undefined ? { on: target } : {}),
     run: (signal: AbortSignal) =>
       run.agent.runTurn(runbook.prompt, signal, {
         ...runbook.turn,

@@ -120,6 +120,8 @@ describe("in the REPL", () => {
     repl.type("/run disk-full path=/srv\r");
     await repl.until("second answer");
     expect(rig.prompts.at(-1)).toContain("file system of /srv");
+    repl.type("/run disk-full host=nowhere\r");
+    await repl.until('"nowhere"');
     expect(rig.model.requests).toHaveLength(2);
   });
 });

@@ -45,12 +45,32 @@ async function run(screen: CommandScreen, args: string): Promise<void> {
     return;
   }
   try {
-    const runbook = await screen.host.runbook(args);
-    screen.task(`/run ${args}`, (signal) => runbook.run(signal));
+    let runbook = await screen.host.runbook(args);
+    if (runbook.on !== undefined) {
+      await workOn(screen, runbook.on);
+      runbook = await screen.host.runbook(args);
+      if (runbook.on !== undefined) throw new BuddyError("usage", `"${runbook.on}" is not the name of one machine`);
+    }
+    const { run: work } = runbook;
+    screen.task(`/run ${args}`, (signal) => work(signal));
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
     screen.fail(error.message, error.hint);
   }
+}
+
+/** As /on does: a runbook that names its machine runs there. */
+async function workOn(screen: CommandScreen, machine: string): Promise<void> {
+  const { running } = screen.tasks;
+  if (running !== undefined)
+    throw new BuddyError(
+      "usage",
+      `the runbook is for ${machine}; other machines have to wait while task ${running.id} runs`,
+    );
+  await screen.interruptible(async (signal) => {
+    screen.waiting(`connecting: ${showText(machine, { mode: "line" })}`);
+    screen.say(await screen.host.workOn(machine, signal));
+  });
 }
 
 async function runWords(host: ReplHost, _tasks: unknown, words: readonly string[]): Promise<ArgumentValues> {
@@ -63,10 +83,11 @@ async function runWords(host: ReplHost, _tasks: unknown, words: readonly string[
     }));
   const chosen = runbooks.find(({ name }) => name === words[0]);
   const given = new Set(words.slice(1, -1).map((word) => word.split("=", 1)[0]));
+  const machines = (await host.targetNames()).map(({ name }) => name);
   return (chosen?.parameters ?? [])
     .filter(({ name }) => !given.has(name))
-    .flatMap(({ name, description, choices }) =>
-      (choices.length === 0 ? [""] : choices).map((value) => ({
+    .flatMap(({ name, description, choices, target }) =>
+      (choices.length > 0 ? choices : ["", ...(target ? machines : [])]).map((value) => ({
         value: `${name}=${value}`,
         hint: showText(description, { mode: "line" }),
         complete: value !== "",

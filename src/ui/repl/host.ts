@@ -39,8 +39,8 @@ export interface ReplHost {
   /** MCP servers and what they offer, as lines. */
   mcp(): Promise<readonly string[]>;
   runbooks(): Promise<readonly RunbookRow[]>;
-  /** Name and parameters as typed; throws what is wrong with them. */
-  runbook(words: string): Promise<{ run(signal: AbortSignal): AsyncIterable<AgentEvent> }>;
+  /** Name and parameters as typed; throws what is wrong with them. `on`: the machine it wants, where that is another one. */
+  runbook(words: string): Promise<{ readonly on?: string; run(signal: AbortSignal): AsyncIterable<AgentEvent> }>;
   /** Commands of the operator's own, as they are now. */
   customCommands(): CustomCommandRows;
   /** The conversation as a document. */
@@ -99,6 +99,8 @@ export interface RunbookRow {
     readonly description: string;
     readonly required: boolean;
     readonly choices: readonly string[];
+    /** Its value names a machine. */
+    readonly target: boolean;
   }[];
 }
 
