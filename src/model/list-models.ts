@@ -20,18 +20,22 @@ export interface OfferedModel {
 /** A list of a thousand models with their descriptions is about 1 MB. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
+/** How the request is sent: plainly beside an answer, by the client of the SDK elsewhere (openai-client.ts). */
+export type Send = (url: string, init: BunFetchRequestInit) => Promise<Response>;
+
 /** Throws a ModelError with a hint where something is wrong. */
 export async function listModels(
   options: ModelOptions,
   signal: AbortSignal,
   timeoutMs = 10_000,
+  send: Send = fetch,
 ): Promise<readonly OfferedModel[]> {
   const endpoint = new Endpoint(options);
   const { headers, situation } = await endpoint.request({}, signal);
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), timeoutMs);
   try {
-    const response = await fetch(endpoint.url("/models", queryOf(options, endpoint.usesLogin)), {
+    const response = await send(endpoint.url("/models", queryOf(options, endpoint.usesLogin)), {
       headers: { accept: "application/json", ...headers },
       signal: AbortSignal.any([signal, late.signal]),
       redirect: "manual",

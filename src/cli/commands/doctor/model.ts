@@ -89,14 +89,14 @@ async function checkEndpoint(
   key: string | undefined,
 ): Promise<Finding> {
   const { modelOptions } = await import("../../../app/model-client.ts");
-  const { listModels } = await import("../../../model/list-models.ts");
+  const { listModelsByClient } = await import("../../../model/openai-client.ts");
   const { model } = profile;
   let { host } = new URL(profile.baseUrl);
   const started = performance.now();
   try {
     const options = await modelOptions(loaded, profile);
     ({ host } = new URL(options.baseUrl));
-    const models = await listModels(options, new AbortController().signal, TIMEOUT_MS);
+    const models = await listModelsByClient(options, new AbortController().signal, TIMEOUT_MS);
     const listed = models.some(({ id }) => id === model);
     const text = `${host} answers in ${Math.round(performance.now() - started)} ms`;
     const unlisted = models.length > 0 && !listed ? `; ${model} is not among the ${models.length} models it lists` : "";

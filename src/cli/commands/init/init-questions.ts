@@ -92,11 +92,11 @@ async function keyAndModel(profile: string): Promise<Pick<InitAnswers, "key" | "
       await answer(clack.password({ message: `Paste the key (empty: set ${endpoint.variable} later)`, mask: "•" }))
     ).trim();
   if (!key) return {};
-  const { listModels } = await import("../../../model/list-models.ts");
+  const { listModelsByClient } = await import("../../../model/openai-client.ts");
   const options = { name: profile, baseUrl: endpoint.url, api: endpoint.api, auth: "api-key", model: "", key } as const;
   const waiting = clack.spinner();
   waiting.start("asking what it offers");
-  const offered = await listModels({ ...options, env: process.env }, new AbortController().signal).catch(
+  const offered = await listModelsByClient({ ...options, env: process.env }, new AbortController().signal).catch(
     (error: unknown) => error as Error,
   );
   waiting.stop(offered instanceof Error ? `no list: ${printable(offered.message)}` : `${offered.length} models`);

@@ -17,7 +17,7 @@ export const command = defineCommand({
     const { loadConfiguration } = await import("../../../app/configuration.ts");
     const { resolveProfile } = await import("../../../config/profiles.ts");
     const { modelOptions } = await import("../../../app/model-client.ts");
-    const { listModels } = await import("../../../model/list-models.ts");
+    const { listModelsByClient } = await import("../../../model/openai-client.ts");
     const { infoFor } = await import("../../../model/catalog.ts");
     const loaded = await loadConfiguration(globals);
     const profile = resolveProfile(loaded, name);
@@ -25,7 +25,7 @@ export const command = defineCommand({
       throw new BuddyError("usage", "demo is a script built into buddy: it has no models to list", {
         hint: "Name another profile: buddy models PROFILE",
       });
-    const offered = await listModels(await modelOptions(loaded, profile), new AbortController().signal);
+    const offered = await listModelsByClient(await modelOptions(loaded, profile), new AbortController().signal);
     const rows = offered
       .map((model) => {
         const known = infoFor(model.id, { rules: loaded.config.model_rules });
