@@ -1,15 +1,18 @@
-/** Writes docs/configuration.md from the table of settings: `bun scripts/make-config-docs.ts`. */
+/** Writes docs/configuration.md and docs/buddy.schema.json from the table of settings: `bun scripts/make-config-docs.ts`. */
 import { join } from "node:path";
+import * as z from "zod/mini";
 import { CONFIG_TEMPLATE } from "../src/config/create.ts";
 import {
   HOOK_SETTINGS,
   MCP_SETTINGS,
+  NAMED_SETTINGS,
   PROFILE_SETTINGS,
   RULE_SETTINGS,
   SETTINGS,
   TARGET_SETTINGS,
 } from "../src/config/schema.ts";
 import type { Setting } from "../src/config/setting.ts";
+import { zod } from "../src/config/zod.ts";
 
 type Table = Readonly<Record<string, Setting<unknown>>>;
 
@@ -53,6 +56,9 @@ the template counts as it is. \`buddy init\` asks a few questions first; \`buddy
 Flags come before environment variables, these before the files, the files before the defaults. \`buddy doctor\` shows where
 values come from. An unknown key is a warning that names the closest known one; a value of the wrong type is an error that
 names file, line, key, what was found and what is expected.
+
+The file that buddy writes names a schema beside it, \`buddy.schema.json\`: editors with a TOML language server (taplo, Even Better TOML) then
+complete keys, show their meaning and mark mistakes. The same schema is in the documentation ([buddy.schema.json](buddy.schema.json)).
 
 Durations are \`500ms\`, \`10s\`, \`5m\`, \`2h\`, \`1d\`, combinations (\`1h30m\`), or a bare number of seconds; at most 24 days.
 
@@ -163,4 +169,51 @@ function cell(text: string): string {
   return text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
 }
 
-if (import.meta.main) await Bun.write(join(import.meta.dir, "../docs/configuration.md"), configurationPage());
+export const CONFIG_SCHEMA = join(import.meta.dir, "../docs/buddy.schema.json");
+
+/** For editors: what may stand in buddy.toml, made from the same schemas that check it. */
+export function configurationSchema(): Record<string, unknown> {
+  const named = Object.entries(NAMED_SETTINGS).map(([name, { keys, name: pattern }]) => [
+    name,
+    { type: "object", propertyNames: { pattern: pattern.source }, additionalProperties: tableSchema(keys) },
+  ]);
+  const profiles = { type: "object", additionalProperties: tableSchema(PROFILE_SETTINGS) };
+  const properties = {
+    ...Object.fromEntries(Object.entries(SETTINGS).map(([name, table]) => [name, tableSchema(table)])),
+    models: profiles,
+    model: profiles,
+    ...Object.fromEntries(named),
+    model_rules: { type: "array", items: tableSchema(RULE_SETTINGS) },
+    hooks: { type: "array", items: tableSchema(HOOK_SETTINGS) },
+  };
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "buddy.toml",
+    type: "object",
+    additionalProperties: false,
+    properties,
+  };
+}
+
+function tableSchema(table: Table): Record<string, unknown> {
+  const properties = Object.entries(table).map(([key, setting]) => {
+    const { $schema: _, ...shape } = z.toJSONSchema(setting.schema(zod), { io: "input" });
+    return [key, { description: setting.text, ...shape, ...defaultOf(setting) }];
+  });
+  return { type: "object", additionalProperties: false, properties: Object.fromEntries(properties) };
+}
+
+/** As it would be written in the file. */
+function defaultOf({ fallback, show }: Setting<unknown>): { default?: unknown } {
+  if (fallback === undefined) return {};
+  try {
+    return { default: JSON.parse(show(fallback)) };
+  } catch {
+    return {};
+  }
+}
+
+if (import.meta.main) {
+  await Bun.write(CONFIG_SCHEMA, `${JSON.stringify(configurationSchema(), undefined, 2)}\n`);
+  await Bun.write(join(import.meta.dir, "../docs/configuration.md"), configurationPage());
+}

@@ -1,6 +1,7 @@
 /** Writes the configuration file from the embedded template, whole or not at all. */
 import { chmodSync, constants, copyFileSync, existsSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
+import schema from "../../docs/buddy.schema.json" with { type: "text" };
 import template from "../../templates/buddy.toml" with { type: "text" };
 import { writeFileAtomic, fileError } from "../lib/files.ts";
 import { BuddyError } from "../lib/errors.ts";
@@ -12,6 +13,7 @@ export const CONFIG_TEMPLATE: string = template;
 export function createConfigFile(path: string, text = CONFIG_TEMPLATE): void {
   try {
     writeFileAtomic(path, text);
+    if (text.startsWith(SCHEMA_LINE)) writeFileAtomic(join(dirname(path), SCHEMA_FILE), schema as unknown as string);
   } catch (error) {
     throw new BuddyError("config", `cannot create ${path}: ${whyNot(error)}`, {
       hint: REMEDY,
@@ -19,6 +21,10 @@ export function createConfigFile(path: string, text = CONFIG_TEMPLATE): void {
     });
   }
 }
+
+/** Editors look for what the first line of the template names. */
+const SCHEMA_FILE = "buddy.schema.json";
+const SCHEMA_LINE = `#:schema ./${SCHEMA_FILE}\n`;
 
 function whyNot(error: unknown): string {
   return (error as NodeJS.ErrnoException).code === "ENOENT" ? "its directory cannot be made" : fileError(error);

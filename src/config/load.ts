@@ -19,7 +19,7 @@ import {
   RULE_SETTINGS,
   SETTINGS,
 } from "./schema.ts";
-import type { Setting } from "./setting.ts";
+import { prepareSettings, type Setting } from "./setting.ts";
 import { words } from "../lib/text.ts";
 import { parseToml } from "./toml.ts";
 import type { AskTrust } from "./trust.ts";
@@ -64,9 +64,11 @@ export interface LoadedConfig extends Place {
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { flags = {}, env, cwd } = options;
   const warnings: string[] = [];
+  const prepared = prepareSettings();
   let { own, directory } = findConfigFiles(flags.config, { env, cwd });
   const created = own === undefined && options.create !== false ? await createFile({ env, cwd }, warnings) : undefined;
   own ??= created;
+  await prepared;
   const layers: Layer[] = [];
   if (own !== undefined) layers.push({ path: own.path, settings: await readFile(own, { env, cwd }, warnings) });
   if (directory !== undefined) {

@@ -1,10 +1,10 @@
-/**
- * The kinds of settings: each knows how to read a TOML value, what it expects in words, and its default.
- * Read by hand: with zod/mini the same table took 4 of the 13 ms that loading a full configuration took.
- */
+/** The kinds of settings: each knows what may stand in the file (a zod schema), its words, and its default. */
 import { DURATION_FORMAT, formatDuration, LONGEST_DURATION_MS, parseDuration } from "../lib/durations.ts";
+import type { Schema, Zod } from "./zod.ts";
 
 export interface Setting<T> {
+  /** What may stand in the file. Made when it is first needed: most settings of a file are not written in it. */
+  schema(zod: Zod): Schema;
   /** From the value of the TOML file to the value the program uses; undefined when it is not what is expected. */
   read(raw: unknown): T | undefined;
   readonly fallback: T;
@@ -16,11 +16,39 @@ export interface Setting<T> {
   show(value: T): string;
 }
 
+let zod: Zod | undefined;
+
+/** Before anything is read; zod is loaded when there is a configuration, and not with the program. */
+export async function prepareSettings(): Promise<void> {
+  zod ??= (await import("./zod.ts")).zod;
+}
+
+/** Checks by the schema, then turns what was written into what the program uses. */
+function reading<T>(
+  schema: (zod: Zod) => Schema,
+  convert: (raw: never) => T | undefined,
+): Pick<Setting<T>, "schema" | "read"> {
+  let made: Schema | undefined;
+  return {
+    schema,
+    read(raw) {
+      if (zod === undefined) throw new Error("prepareSettings was not called");
+      made ??= schema(zod);
+      return made.safeParse(raw).success ? convert(raw as never) : undefined;
+    },
+  };
+}
+
+/** As it is written. */
+function asWritten<T>(raw: T): T {
+  return raw;
+}
+
 export type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
 export function yesNo(fallback: boolean, text: string): Setting<boolean> {
-  const read = (raw: unknown) => (typeof raw === "boolean" ? raw : undefined);
-  return { read, fallback, expects: "true or false", text, show: String };
+  const checked = reading<boolean>((z) => z.boolean(), asWritten);
+  return { ...checked, fallback, expects: "true or false", text, show: String };
 }
 
 /** true, false, or a word for something between. */
@@ -29,31 +57,33 @@ export function yesNoOr<const T extends string>(
   fallback: boolean | NoInfer<T>,
   text: string,
 ): Setting<boolean | T> {
-  const read = (raw: unknown) => (typeof raw === "boolean" || raw === word ? (raw as boolean | T) : undefined);
+  const checked = reading<boolean | T>((z) => z.union([z.boolean(), z.literal(word)]), asWritten);
   const show = (value: boolean | T) => JSON.stringify(value);
-  return { read, fallback, expects: `${quoted(word)}, true or false`, text, show };
+  return { ...checked, fallback, expects: `${quoted(word)}, true or false`, text, show };
 }
 
 /** true, false, or a text of a certain form. */
 export function yesNoOrText(pattern: RegExp, expects: string, text: string): Setting<boolean | string | undefined> {
-  const read = (raw: unknown) =>
-    typeof raw === "boolean" || (typeof raw === "string" && pattern.test(raw)) ? raw : undefined;
-  return optional<boolean | string>({ read, fallback: false, expects, text, show: JSON.stringify });
+  const checked = reading<boolean | string>(
+    (z) => z.union([z.boolean(), z.string().check(z.regex(pattern))]),
+    asWritten,
+  );
+  return optional<boolean | string>({ ...checked, fallback: false, expects, text, show: JSON.stringify });
 }
 
 export function anyText(fallback: string, text: string): Setting<string> {
-  return { read: readText, fallback, expects: "a text in quotes", text, show: quoted };
+  const checked = reading<string>((z) => z.string(), asWritten);
+  return { ...checked, fallback, expects: "a text in quotes", text, show: quoted };
 }
 
 export function textLike(pattern: RegExp, fallback: string, expects: string, text: string): Setting<string> {
-  const read = (raw: unknown) => (typeof raw === "string" && pattern.test(raw) ? raw : undefined);
-  return { read, fallback, expects, text, show: quoted };
+  const checked = reading<string>((z) => z.string().check(z.regex(pattern)), asWritten);
+  return { ...checked, fallback, expects, text, show: quoted };
 }
 
 export function oneOf<const T extends string>(words: readonly T[], fallback: NoInfer<T>, text: string): Setting<T> {
-  const read = (raw: unknown) => words.find((word) => word === raw);
   return {
-    read,
+    ...reading<T>((z) => z.enum(words as unknown as [T, ...T[]]), asWritten),
     fallback,
     get expects() {
       return `one of ${words.map(quoted).join(", ")}`;
@@ -64,29 +94,29 @@ export function oneOf<const T extends string>(words: readonly T[], fallback: NoI
 }
 
 export function wholeNumber(min: number, max: number, fallback: number, text: string): Setting<number> {
-  const read = (raw: unknown) => (Number.isInteger(raw) ? readNumber(raw, min, max) : undefined);
-  return { read, fallback, expects: `a whole number from ${min} to ${max}`, text, show: String };
+  const checked = reading<number>((z) => z.int().check(z.gte(min), z.lte(max)), asWritten);
+  return { ...checked, fallback, expects: `a whole number from ${min} to ${max}`, text, show: String };
 }
 
 /** An amount of money in USD; 0 is no limit. */
 export function amount(max: number, text: string): Setting<number> {
-  const read = (raw: unknown) => readNumber(raw, 0, max);
-  return { read, fallback: 0, expects: `an amount in USD from 0 to ${max}`, text, show: String };
+  const checked = reading<number>((z) => z.number().check(z.gte(0), z.lte(max)), asWritten);
+  return { ...checked, fallback: 0, expects: `an amount in USD from 0 to ${max}`, text, show: String };
 }
 
 export function decimal(min: number, max: number, text: string): Setting<number | undefined> {
-  const read = (raw: unknown) => readNumber(raw, min, max);
-  return optional({ read, fallback: 0, expects: `a number from ${min} to ${max}`, text, show: String });
+  const checked = reading<number>((z) => z.number().check(z.gte(min), z.lte(max)), asWritten);
+  return optional({ ...checked, fallback: 0, expects: `a number from ${min} to ${max}`, text, show: String });
 }
 
 /** Milliseconds to the program; `500ms 10s 5m 2h 1d` or a number of seconds in the file. */
 export function duration(fallback: number, text: string): Setting<number> {
-  const read = (raw: unknown) => {
-    const ms = typeof raw === "string" || typeof raw === "number" ? parseDuration(String(raw)) : undefined;
-    return readNumber(ms, 1, LONGEST_DURATION_MS);
+  const convert = (raw: string | number) => {
+    const ms = parseDuration(String(raw)) ?? 0;
+    return ms >= 1 && ms <= LONGEST_DURATION_MS ? ms : undefined;
   };
   return {
-    read,
+    ...reading((z) => z.union([z.string(), z.number()]), convert),
     fallback,
     expects: `${DURATION_FORMAT} (a bare number is seconds; at most 24d)`,
     text,
@@ -95,28 +125,29 @@ export function duration(fallback: number, text: string): Setting<number> {
 }
 
 export function texts(fallback: readonly string[], text: string): Setting<readonly string[]> {
-  const read = (raw: unknown) =>
-    Array.isArray(raw) && raw.every((one) => typeof one === "string" && one !== "") ? (raw as string[]) : undefined;
-  return { read, fallback, expects: "a list of texts", text, show: (list) => `[${list.map(quoted).join(", ")}]` };
+  const checked = reading<readonly string[]>(listOfTexts, asWritten);
+  return { ...checked, fallback, expects: "a list of texts", text, show: (list) => `[${list.map(quoted).join(", ")}]` };
 }
 
 /** One text or a list of them. */
 export function textOrTexts(text: string): Setting<readonly string[] | undefined> {
   const list = texts([], text);
-  const read = (raw: unknown) => (typeof raw === "string" && raw !== "" ? [raw] : list.read(raw));
-  return optional({ ...list, read, expects: "a text or a list of texts" });
+  const convert = (raw: string | readonly string[]) => (typeof raw === "string" ? [raw] : raw);
+  const checked = reading<readonly string[]>((z) => z.union([fullText(z), listOfTexts(z)]), convert);
+  return optional({ ...list, ...checked, expects: "a text or a list of texts" });
 }
 
 /** A program and its arguments, or a list of these, one for each step. */
 export function commandLines(text: string): Setting<readonly (readonly string[])[] | undefined> {
-  const { read: readOne, show } = texts([], text);
-  const read = (raw: unknown) => {
-    const lists = Array.isArray(raw) && raw.some(Array.isArray) ? raw.map(readOne) : [readOne(raw)];
-    const full = lists.filter((list) => list !== undefined && list.length > 0);
-    return full.length === lists.length && full.length > 0 ? (full as string[][]) : undefined;
+  const { show } = texts([], text);
+  const schema = (z: Zod) => {
+    const command = z.array(fullText(z)).check(z.minLength(1));
+    return z.union([command, z.array(command).check(z.minLength(1))]);
   };
+  const convert = (raw: readonly string[] | readonly (readonly string[])[]) =>
+    (Array.isArray(raw[0]) ? raw : [raw]) as readonly (readonly string[])[];
   return optional({
-    read,
+    ...reading<readonly (readonly string[])[]>(schema, convert),
     fallback: [],
     expects: 'a program and its arguments, such as ["kubectl", "exec", "-i", "api", "--"]',
     text,
@@ -126,11 +157,8 @@ export function commandLines(text: string): Setting<readonly (readonly string[])
 
 /** A table of texts, such as HTTP headers. */
 export function textTable(text: string): Setting<Readonly<Record<string, string>> | undefined> {
-  const read = (raw: unknown) =>
-    isTable(raw) && Object.values(raw).every((one) => typeof one === "string")
-      ? (raw as Record<string, string>)
-      : undefined;
-  return optional({ read, fallback: {}, expects: "a table of texts", text, show: JSON.stringify });
+  const checked = reading<Readonly<Record<string, string>>>((z) => z.record(z.string(), z.string()), table);
+  return optional({ ...checked, fallback: {}, expects: "a table of texts", text, show: JSON.stringify });
 }
 
 /** What is let through and what is kept out, by patterns; a plain list is what is let through. */
@@ -142,15 +170,14 @@ export interface AllowDeny {
 
 export function allowDeny(text: string): Setting<AllowDeny> {
   const list = texts([], text);
-  const read = (raw: unknown): AllowDeny | undefined => {
-    if (!isTable(raw)) return list.read(raw) && { allow: list.read(raw) ?? [], deny: [] };
-    const { allow = [], deny = [], ...other } = raw;
-    if (Object.keys(other).length > 0) return undefined;
-    const [allowed, denied] = [list.read(allow), list.read(deny)];
-    return allowed && denied && { allow: allowed, deny: denied };
+  const schema = (z: Zod) => {
+    const named = { allow: z.optional(listOfTexts(z)), deny: z.optional(listOfTexts(z)) };
+    return z.union([listOfTexts(z), z.strictObject(named)]);
   };
+  const convert = (raw: readonly string[] | Partial<AllowDeny>): AllowDeny =>
+    "length" in raw ? { allow: raw, deny: [] } : { allow: raw.allow ?? [], deny: raw.deny ?? [] };
   return {
-    read,
+    ...reading(schema, convert),
     fallback: { allow: [], deny: [] },
     expects: 'a list of patterns, or { allow = ["get_*"], deny = ["get_secret"] }',
     text,
@@ -160,25 +187,30 @@ export function allowDeny(text: string): Setting<AllowDeny> {
 
 /** A table of anything that JSON can say. */
 export function jsonTable(text: string): Setting<Readonly<Record<string, unknown>> | undefined> {
-  const read = (raw: unknown) => (isTable(raw) ? raw : undefined);
-  return optional({ read, fallback: {}, expects: "a table", text, show: JSON.stringify });
+  const checked = reading<Readonly<Record<string, unknown>>>((z) => z.record(z.string(), z.unknown()), table);
+  return optional({ ...checked, fallback: {}, expects: "a table", text, show: JSON.stringify });
 }
 
 /** A program and its arguments: a list, or one text that is split at spaces. */
 export function commandLine(text: string): Setting<readonly string[] | undefined> {
   const list = texts([], text);
-  const read = (raw: unknown) => {
-    const words = typeof raw === "string" ? raw.split(/\s+/).filter((word) => word !== "") : list.read(raw);
-    return words === undefined || words.length === 0 ? undefined : words;
+  const convert = (raw: string | readonly string[]) => {
+    const words = typeof raw === "string" ? raw.split(/\s+/).filter((word) => word !== "") : raw;
+    return words.length === 0 ? undefined : words;
   };
-  return optional({ ...list, read, expects: 'a program and its arguments, such as ["pass", "show", "openai"]' });
+  const checked = reading<readonly string[]>((z) => z.union([z.string(), listOfTexts(z)]), convert);
+  return optional({ ...list, ...checked, expects: 'a program and its arguments, such as ["pass", "show", "openai"]' });
 }
 
 /** Texts of which those in slashes are regular expressions. */
 export function patterns(fallback: readonly string[], text: string): Setting<readonly string[]> {
   const list = texts(fallback, text);
-  const read = (raw: unknown) => (list.read(raw)?.every(isPattern) ? (raw as string[]) : undefined);
-  return { ...list, read, expects: "a list of texts, those in /slashes/ regular expressions" };
+  const convert = (raw: readonly string[]) => (raw.every(isPattern) ? raw : undefined);
+  return {
+    ...list,
+    ...reading(listOfTexts, convert),
+    expects: "a list of texts, those in /slashes/ regular expressions",
+  };
 }
 
 function isPattern(entry: string): boolean {
@@ -201,16 +233,17 @@ export function alsoReads<T>(setting: Setting<T>, other: (raw: unknown) => T | u
   return { ...setting, read: (raw) => other(raw) ?? setting.read(raw) };
 }
 
-function isTable(raw: unknown): raw is Record<string, unknown> {
-  return typeof raw === "object" && raw !== null && raw.constructor === Object;
+function fullText(z: Zod): Schema {
+  return z.string().check(z.minLength(1));
 }
 
-function readText(raw: unknown): string | undefined {
-  return typeof raw === "string" ? raw : undefined;
+function listOfTexts(z: Zod): Schema {
+  return z.array(fullText(z));
 }
 
-function readNumber(raw: unknown, min: number, max: number): number | undefined {
-  return typeof raw === "number" && raw >= min && raw <= max ? raw : undefined;
+/** The parser makes objects of dates, too. */
+function table<T extends object>(raw: T): T | undefined {
+  return raw.constructor === Object ? raw : undefined;
 }
 
 function quoted(value: string): string {

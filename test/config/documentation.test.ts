@@ -1,19 +1,53 @@
 /** The template and the documentation say what the table of settings says. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { configurationPage } from "../../scripts/make-config-docs.ts";
+import Ajv2020 from "ajv/dist/2020.js";
+import { CONFIG_SCHEMA, configurationPage, configurationSchema } from "../../scripts/make-config-docs.ts";
 import { BUILT_IN_PROFILES } from "../../src/config/built-in-profiles.ts";
 import { CONFIG_TEMPLATE } from "../../src/config/create.ts";
 import { readSettings } from "../../src/config/read-settings.ts";
 import { SETTINGS } from "../../src/config/schema.ts";
-import type { Setting } from "../../src/config/setting.ts";
+import { prepareSettings, type Setting } from "../../src/config/setting.ts";
 import { parseToml } from "../../src/config/toml.ts";
 
+await prepareSettings();
 const everySetting = CONFIG_TEMPLATE.replace(/^# (\w+ = |\[)/gm, "$1");
 
 test("docs/configuration.md is current (bun scripts/make-config-docs.ts)", () => {
   expect(readFileSync(join(import.meta.dir, "../../docs/configuration.md"), "utf8")).toBe(configurationPage());
+});
+
+test("docs/buddy.schema.json is current (bun scripts/make-config-docs.ts)", () => {
+  expect(JSON.parse(readFileSync(CONFIG_SCHEMA, "utf8"))).toEqual(configurationSchema());
+});
+
+describe("docs/buddy.schema.json", () => {
+  const validate = new Ajv2020({ allErrors: true, allowUnionTypes: true }).compile(configurationSchema());
+  const problems = async (text: string) => {
+    validate((await parseToml(text, "test")).data);
+    return (validate.errors ?? []).map(({ instancePath, params }) => `${instancePath} ${JSON.stringify(params)}`);
+  };
+
+  test("takes the template, with every setting written out", async () => {
+    expect(await problems(CONFIG_TEMPLATE)).toEqual([]);
+    expect(await problems(everySetting)).toEqual([]);
+  });
+
+  test.each([
+    '[agent]\nmax_iterations = "many"',
+    "[agent]\nmodle = 'x'",
+    "[tools]\nshell_auto_approve = 'everything'",
+    "[models.x]\napi_base_url = 'ftp://x'",
+    "[[hooks]]\non = 'never'",
+    "[nonsense]\nx = 1",
+  ])("finds what buddy would complain about: %j", async (text) => {
+    expect(await problems(text)).not.toEqual([]);
+  });
+});
+
+test("the template names the schema for editors", () => {
+  expect(CONFIG_TEMPLATE).toStartWith("#:schema ");
 });
 
 test("the template names every setting, commented ones with their default", async () => {

@@ -84,7 +84,7 @@ test("an existing file is refused, or kept beside the new one", async () => {
   );
   const { lines } = await initConfig({ force: true, env, cwd: root, ask });
   expect(lines[0]).toMatch(/^kept the old file as ~\/\.config\/buddy\/buddy\.toml\.\d+\.bak$/);
-  expect(readdirSync(join(dir, ".config/buddy"))).toHaveLength(2);
+  expect(readdirSync(join(dir, ".config/buddy"))).toHaveLength(3); // with the schema for editors
 });
 
 test("an old file that cannot be kept stays where it is", () => {
