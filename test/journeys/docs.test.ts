@@ -62,7 +62,7 @@ const MANUALS = PAGES.filter((name) => name !== "CHANGELOG.md");
 const found: Found[] = [
   ...MANUALS.flatMap((name) => blockCommands(name)),
   ...MANUALS.flatMap((name) => spans(name)).filter(({ text }) =>
-    /^(?:buddy(?: |$)|brew |tmux |(?:bun|npm) (?:run|test|install|scripts|bench)\b)/.test(text),
+    /^(?:buddy(?: |$)|brew |tmux -|(?:bun|npm) (?:run|test|install|scripts|bench)\b)/.test(text),
   ),
   ...(await helpCommands()),
 ];
@@ -83,7 +83,7 @@ needed.describe("every command of the documentation", () => {
     async (line) => {
       await using place = world.place({ configured: !/^buddy (?:init|login|logout)\b/.test(line) });
       if (line === "buddy login --check") await place.run("buddy login");
-      if (/^buddy(?: --(?:ssh|container|on) \S+)*(?: resume\b.*| "[^"]*")?$/.test(line))
+      if (/^buddy(?: --(?:ssh|container|on|model) \S+)*(?: resume\b.*| "[^"]*")?$/.test(line))
         await openAndLeave(place, line);
       else {
         const shell = /completion (zsh|fish)/.exec(line)?.[1];
@@ -132,6 +132,9 @@ function variants(text: string): string[] {
 
 async function openAndLeave(place: Place, line: string): Promise<void> {
   await using repl = place.terminal(line);
+  await seen(repl, /% context (?:\([^)]*\))? ?>|\[y\/N\]/);
+  // The directory brings skills, which have to be trusted first.
+  if (repl.screen().includes("[y/N]")) repl.type("y\r");
   await seen(repl, /% context (?:\([^)]*\))? ?>/);
   // With a prompt of its own it has work to finish first.
   if (line.endsWith('"')) await seen(repl, /Everything is in order/);
