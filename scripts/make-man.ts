@@ -85,6 +85,7 @@ const FILES: readonly (readonly [string, string])[] = [
   [".buddyx/sessions", "stored sessions of a working directory"],
   ["~/.local/state/buddy/outputs", "what the commands of stored sessions printed, in full"],
   ["~/.local/state/buddy/audit.jsonl", "the record of decisions and effects; read by buddy audit"],
+  ["~/.local/state/buddy/changes", "files as they were before stored sessions changed them, for /undo"],
 ];
 
 function section(command: Command): string[] {
