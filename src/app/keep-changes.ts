@@ -98,9 +98,14 @@ function describe(
     tool,
     ...(privileged ? { sudo: true } : {}),
     // As people may see it: without the values of secrets.
-    ...(intent.kind === "shell" ? { command: permission.shown ?? intent.command } : {}),
+    ...(intent.kind === "shell" ? { command: permission.shown ?? commandOf(permission.input) } : {}),
     ...(intent.kind === "write" && intent.undoes !== undefined ? { undoes: intent.undoes } : {}),
   };
+}
+
+/** As it runs: the operator may have changed it. */
+function commandOf(input: unknown): string {
+  return (input as { readonly command: string }).command;
 }
 
 /** Each file once, however many words of the text lead to it. */
