@@ -13,6 +13,7 @@ export interface BudgetOptions {
 }
 
 export interface BudgetQuestion {
+  readonly of: "session" | "turn";
   readonly action: string;
   readonly why: string;
 }
@@ -80,10 +81,11 @@ export class Budget {
     while (used >= held.most) {
       const why = `${words.used(used)}, and its budget is ${words.most(held.most)}`;
       const more = held.most + held.step;
-      const action = `continue this ${words.of}, up to ${words.most(more)}`;
-      if (!(await this.#options.ask?.({ action, why }, signal))) throw spent(why, done, words.hint);
+      const question = { of: words.of, action: `continue, up to ${words.most(more)}`, why };
+      if (!(await this.#options.ask?.(question, signal))) throw spent(why, done, words.hint);
       held.most = more;
-      held.warned = false;
+      // Who has just agreed to it knows.
+      held.warned = used >= more * WARN_AT;
     }
     if (used < held.most * WARN_AT || held.warned) return;
     held.warned = true;

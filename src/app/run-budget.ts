@@ -1,5 +1,5 @@
 /** The budget of a run: from --max-cost and [limits], with a model whose price is known. */
-import { Budget } from "../agent/budget.ts";
+import { Budget, type BudgetQuestion } from "../agent/budget.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import type { Settings } from "../config/schema.ts";
 import { BuddyError } from "../lib/errors.ts";
@@ -26,14 +26,14 @@ export function runBudget(
 /** No approval mode answers this: they are about changes, not about money. */
 async function askToContinue(
   approvals: Approvals,
-  { action, why }: { readonly action: string; readonly why: string },
+  { of, action, why }: BudgetQuestion,
   signal: AbortSignal,
 ): Promise<boolean> {
   const request = {
     id: crypto.randomUUID(),
     call: "budget",
     tool: "budget",
-    where: "this session",
+    where: `this ${of}`,
     machine: "",
     action,
     risk: "low",
