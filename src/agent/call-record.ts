@@ -24,6 +24,8 @@ export class CallRecord {
   /** The last question about it was answered like this. */
   #answer: Decision | undefined;
   #byHook = false;
+  /** It may run: a question that comes now, about a redirect, is about a part of it. */
+  #running = false;
   #action: string;
   #cwd: string | undefined;
   #pending: Promise<void> = Promise.resolve();
@@ -45,16 +47,19 @@ export class CallRecord {
     this.#answer = decision;
     const edited = decision.kind === "edited" ? decision.command : undefined;
     const { action, policy, risk, cwd, diff } = request;
-    this.#action = edited ?? action;
-    this.#cwd = cwd ?? this.#cwd;
+    if (!this.#running) {
+      this.#action = edited ?? action;
+      this.#cwd = cwd ?? this.#cwd;
+    }
     this.#decision({
+      action: clipped(edited ?? action),
       verdict: "ask",
       decision: decision.kind === "denied" ? "denied" : "approved",
       by: deciderOf(decision),
       ...(policy === "" ? {} : { why: policy }),
       ...(decision.kind === "denied" && decision.reason !== undefined ? { reason: decision.reason } : {}),
       risk,
-      ...(edited === undefined ? {} : { proposed: action }),
+      ...(edited === undefined ? {} : { proposed: clipped(action) }),
       ...digestOf(diff),
     });
   }
@@ -84,6 +89,7 @@ export class CallRecord {
     if (this.#answer === undefined && !this.#byHook) this.#settled(permission);
     try {
       await this.#pending;
+      this.#running = permission.kind === "run";
       return undefined;
     } catch (error) {
       const harmless = permission.kind === "run" && (permission.unasked !== undefined || this.#intent.kind === "read");
@@ -110,7 +116,9 @@ export class CallRecord {
     this.#decision({ verdict: "allow", decision: "approved", by, ...digestOf(permission.diff) });
   }
 
-  #decision(entry: Omit<DecisionEntry, FilledIn | "kind" | "tool" | "call" | "action" | "cwd">): void {
+  #decision(
+    entry: Omit<DecisionEntry, FilledIn | "kind" | "tool" | "call" | "action" | "cwd"> & { action?: string },
+  ): void {
     this.#add({ kind: "decision", ...this.#about(), ...entry });
   }
 

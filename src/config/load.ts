@@ -1,5 +1,6 @@
 /** The configuration in effect: flags over environment over files over defaults, with the origin of every value. */
 import { statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { DURATION_FORMAT } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
@@ -192,7 +193,7 @@ class Layers {
   readonly #profiles = new Map<string, ReadonlyMap<string, FoundValue>>();
   readonly #rules: ReadonlyMap<string, FoundValue>[] = [];
   readonly #named = new Map<string, ReadonlyMap<string, FoundValue>>();
-  readonly #hooks: ReadonlyMap<string, FoundValue>[] = [];
+  readonly #hooks: HookSettings[] = [];
   readonly #keyVariables = new Set<string>();
   readonly #profileOfFile: string;
 
@@ -202,7 +203,7 @@ class Layers {
       for (const [name, profile] of settings.profiles) this.#addProfile(path, name, profile);
       this.#rules.unshift(...settings.rules);
       for (const [name, table] of settings.named) this.#addNamed(path, name, table);
-      this.#hooks.push(...settings.hooks);
+      this.#hooks.push(...settings.hooks.map((found) => hookOf(path, found)));
     }
     const chosen = this.#values.get("agent.model");
     this.#profileOfFile = typeof chosen === "string" ? chosen : SETTINGS.agent.model.fallback;
@@ -237,8 +238,13 @@ class Layers {
     const own = [...this.#profiles].map(([name, found]) => [name, tableOf(PROFILE_SETTINGS, found)] as const);
     const models = Object.fromEntries([...Object.entries(BUILT_IN_PROFILES), ...own]);
     const rules = this.#rules.map((found) => tableOf(RULE_SETTINGS, found) as ModelRule);
-    const hooks = this.#hooks.map((found) => tableOf(HOOK_SETTINGS, found) as HookSettings);
-    const config = { ...sections, ...this.#namedTables(), models, model_rules: rules, hooks } as unknown as Config;
+    const config = {
+      ...sections,
+      ...this.#namedTables(),
+      models,
+      model_rules: rules,
+      hooks: this.#hooks,
+    } as unknown as Config;
     return {
       config,
       origins: this.#origins,
@@ -291,6 +297,14 @@ class Layers {
     this.#values.set(key, value);
     this.#origins.set(key, origin);
   }
+}
+
+/** A program given by a relative path is beside the file that names it, wherever buddy is started. */
+function hookOf(file: string, found: ReadonlyMap<string, FoundValue>): HookSettings {
+  const hook = tableOf(HOOK_SETTINGS, found) as HookSettings;
+  const [program = "", ...args] = hook.command;
+  const relative = program.includes("/") && !/^[/~]/.test(program);
+  return relative ? { ...hook, command: [join(dirname(file), program), ...args] } : hook;
 }
 
 /** In a text such as "Bearer ${TOKEN}". */

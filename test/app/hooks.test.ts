@@ -160,6 +160,14 @@ describe("a before-tool hook", () => {
     expect(outcomes(events)).toEqual(["denied", "exited"]);
   });
 
+  test("that is named by a relative path is beside the configuration, and not in the working directory", async () => {
+    const config = '[[hooks]]\non = "before-tool"\ncommand = ["./deny"]';
+    await using here = new Here([shell("pwd"), DONE], { config });
+    here.write("cwd/deny", "#!/bin/sh\nexit 0\n", 0o755);
+    here.write("home/.config/buddy/deny", "#!/bin/sh\nexit 2\n", 0o755);
+    expect(outcomes((await here.turn()).events)).toEqual(["denied"]);
+  });
+
   test("gets no key of buddy's", async () => {
     const config = hook("before-tool", "env > $HOME/../env");
     await using here = new Here([shell("pwd"), DONE], { config });
