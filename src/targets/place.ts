@@ -69,11 +69,13 @@ export function nameOfPath(path: readonly Hop[]): string {
 
 /** The names that follow from the path alone: each hop's own, and the ssh destination as written. */
 export function namesOfPath(path: readonly Hop[]): string[] {
-  const own = path.toReversed().flatMap((hop) => {
-    if (hop.kind === "via") return [];
-    return hop.kind === "container" ? [hop.name] : [shortName(hop), parseDestination(hop.destination).text];
+  const inward = path.toReversed().map((hop) => {
+    if (hop.kind !== "ssh") return { short: shortName(hop), names: hop.kind === "container" ? [hop.name] : [] };
+    const { host, text } = parseDestination(hop.destination);
+    return { short: host, names: [host, text] };
   });
-  return [...new Set([nameOfPath(path), ...own])];
+  const name = inward.map(({ short }) => short).join("@");
+  return [...new Set([name, ...inward.flatMap(({ names }) => names)])];
 }
 
 function shortName(hop: Hop): string {

@@ -67,6 +67,8 @@ class Resolver {
   readonly #sources: PlaceSources;
   #hosts: SshHosts | undefined;
   #inventory: Promise<Inventory> | undefined;
+  /** Of the names that are not groups. */
+  readonly #machines = new Map<string, Place[]>();
 
   constructor(sources: PlaceSources) {
     this.#sources = sources;
@@ -111,7 +113,11 @@ class Resolver {
   }
 
   async #target(name: string, target: NamedTarget, trail: readonly string[]): Promise<Place[]> {
-    if (target.include === undefined) return placesOf(name, target);
+    if (target.include === undefined) {
+      const places = this.#machines.get(name) ?? placesOf(name, target);
+      this.#machines.set(name, places);
+      return places;
+    }
     if (trail.includes(name)) {
       throw new BuddyError(
         "config",
@@ -192,19 +198,18 @@ class Resolver {
   async withKnownNames(places: readonly Place[]): Promise<Place[]> {
     const targets = Object.entries(this.#sources.targets);
     if (targets.length === 0) return [...places];
-    const known = await Promise.all(
-      targets.map(async ([name, target]) => {
-        // A group that cannot be read may hold any machine: what rules say of it holds for all.
-        const members = await this.#target(name, target, []).catch(() => undefined);
-        return { name, members };
-      }),
-    );
-    return places.map((one) => {
-      const more = known
-        .filter(({ members }) => members === undefined || members.some((member) => leadsThrough(one, member)))
-        .map(({ name }) => name);
-      return { ...one, names: [...new Set([...one.names, ...more])] };
-    });
+    const known = new NamedMachines();
+    const unreadable: string[] = [];
+    for (const [name, target] of targets) {
+      // A group that cannot be read may hold any machine: what rules say of it holds for all.
+      const members = await this.#target(name, target, []).catch(() => undefined);
+      if (members === undefined) unreadable.push(name);
+      else for (const member of members) known.add(name, member.path);
+    }
+    return places.map((one) => ({
+      ...one,
+      names: [...new Set([...one.names, ...known.namesOn(one.path), ...unreadable])],
+    }));
   }
 
   #sshHosts(): SshHosts {
@@ -297,20 +302,42 @@ function distinctNames(places: readonly Place[]): Place[] {
   });
 }
 
-/** Whether the way to a place leads through a machine that has a name: then the rules of that name hold. */
-function leadsThrough({ path }: Place, { path: through }: Place): boolean {
-  if (through.length === 0) return path.length === 0;
-  return through.length <= path.length && through.every((hop, at) => sameHop(hop, path[at]));
+/**
+ * Which names lead to which machine. The rules of a name hold for every place that its machine leads to: for another user
+ * there, and for what is further in.
+ */
+class NamedMachines {
+  /** By the machine; then the names, each with the ports of its ssh destinations (0 where none is written). */
+  readonly #names = new Map<string, Map<string, Set<number>>>();
+  /** A machine is in several groups, and its path is read once. */
+  readonly #read = new WeakMap<readonly Hop[], ReturnType<typeof machineOf>>();
+
+  add(name: string, path: readonly Hop[]): void {
+    const machine = this.#read.get(path) ?? machineOf(path);
+    this.#read.set(path, machine);
+    const { key, port } = machine;
+    const names = this.#names.get(key) ?? new Map<string, Set<number>>();
+    this.#names.set(key, names.set(name, (names.get(name) ?? new Set()).add(port)));
+  }
+
+  namesOn(path: readonly Hop[]): string[] {
+    const steps = path.length === 0 ? [path] : path.map((_, at) => path.slice(0, at + 1));
+    return steps.flatMap((step) => {
+      const { key, port } = machineOf(step);
+      // A destination without a port may lead to any.
+      return [...(this.#names.get(key) ?? [])].flatMap(([name, ports]) =>
+        port === 0 || ports.has(0) || ports.has(port) ? [name] : [],
+      );
+    });
+  }
 }
 
 /** Another user on the same host is the same machine. */
-function sameHop(one: Hop, other: Hop | undefined): boolean {
-  if (other === undefined || one.kind !== other.kind) return false;
-  if (one.kind !== "ssh" || other.kind !== "ssh") return pathKey([one]) === pathKey([other]);
-  const [a, b] = [parseDestination(one.destination), parseDestination(other.destination)];
-  return (
-    a.host.toLowerCase() === b.host.toLowerCase() && (a.port === undefined || b.port === undefined || a.port === b.port)
-  );
+function machineOf(path: readonly Hop[]): { readonly key: string; readonly port: number } {
+  const [first, ...inner] = path;
+  if (first?.kind !== "ssh") return { key: pathKey(path), port: 0 };
+  const { host, port = 0 } = parseDestination(first.destination);
+  return { key: `${host.toLowerCase()} ${pathKey(inner)}`, port };
 }
 
 const LARGEST_LIST = 1024 * 1024;

@@ -11,6 +11,7 @@ import { type Hop, labelOfPath } from "../../../src/targets/place.ts";
 import type { TargetOptions, Transport } from "../../../src/targets/target.ts";
 import { needs } from "../../support/needs.ts";
 import { openTestTarget, removeServer } from "../../support/tmux.ts";
+import { openPlace } from "../../support/transports.ts";
 import { VIA_NEEDS, viaPlace } from "../../support/via.ts";
 
 const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-via-")));
@@ -174,4 +175,13 @@ inPods.test("a pod behind a host: the identity of the innermost, the whole path 
   expect(identity.label).toMatch(/^\S+kubectl exec -i -n prod \S+ -- on ssh \S+@lab$/);
   expect(identity).toMatchObject({ kind: "via", user: "root", shellName: "sh" });
   expect(identity.host).not.toBe((await Bun.$`uname -n`.text()).trim());
+});
+
+inPods.test("ssh, a container on it, and two commands further in", async () => {
+  await using outer = await openPlace("container on ssh");
+  const path = [...outer.options.place.path, via("env", "DEEP=1"), via("nice")];
+  await using transport = await openTransport(options(path));
+  expect(transport.label).toBe(`nice on env DEEP=1 on ${outer.transport.label}`);
+  expect(transport.facts.host).toBe(outer.transport.facts.host);
+  expect(await said(transport, 'echo "$DEEP"')).toBe("1");
 });
