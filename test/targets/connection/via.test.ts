@@ -179,9 +179,9 @@ inPods.test("a pod behind a host: the identity of the innermost, the whole path 
 
 inPods.test("ssh, a container on it, and two commands further in", async () => {
   await using outer = await openPlace("container on ssh");
-  const path = [...outer.options.place.path, via("env", "DEEP=1"), via("nice")];
+  const path = [...outer.options.place.path, via("env", "DEEP=1"), via("env", "MORE=2")];
   await using transport = await openTransport(options(path));
-  expect(transport.label).toBe(`nice on env DEEP=1 on ${outer.transport.label}`);
+  expect(transport.label).toBe(`env MORE=2 on env DEEP=1 on ${outer.transport.label}`);
   expect(transport.facts.host).toBe(outer.transport.facts.host);
-  expect(await said(transport, 'echo "$DEEP"')).toBe("1");
+  expect(await said(transport, 'echo "$DEEP$MORE"')).toBe("12");
 });
