@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { CONFIG_TEMPLATE } from "../src/config/create.ts";
 import {
   HOOK_SETTINGS,
+  MACHINE_RULE_SETTINGS,
   MCP_SETTINGS,
   NAMED_SETTINGS,
   PROFILE_SETTINGS,
@@ -72,6 +73,8 @@ loosen them, it must be trusted. Every value is compared with yours:
   get shorter or narrower;
 - switches, levels and numbers may only become stricter: tools off, questions on, \`shell_auto_approve\` and
   \`[safety]\` towards \`none\` and \`block\`, fewer turns, panes and sessions;
+- \`[rules]\` are added to yours, and the strictest of all holds; \`shell_auto_approve\` and \`allow\` of a rule may not be weaker
+  than yours in \`[tools]\`, and \`notes\` need trust;
 - \`[display]\`, \`[limits]\` in characters, time-outs and sampling are free, and \`agent.model\` may choose one of your profiles.
 
 Everything else needs trust whatever it says: \`system_prompt\`, \`agent.name\`, \`tmux.socket\`, every profile below
@@ -107,6 +110,13 @@ Machines by name, for \`--on\` ([names and places](targets.md#machines-by-name))
 keys lead inwards: first \`ssh\`, then \`container\` and \`via\` in the order written.
 
 ${rows(TARGET_SETTINGS).join("\n")}
+
+## Rules of machines
+
+What holds on some machines only ([how rules are matched](targets.md#rules-of-a-machine)): one table \`[rules."PATTERN"]\` each.
+An unknown key is an error here.
+
+${rows(MACHINE_RULE_SETTINGS).join("\n")}
 
 ## Sections
 

@@ -18,12 +18,15 @@ export async function decide(
 ): Promise<Decision> {
   const place = at === undefined || at instanceof LookedAt ? at : new LookedAt(at, at.shell);
   const identity = place?.target.identity;
+  const rules = place === undefined ? undefined : await parts.rules(place.target);
   const asked: ApprovalRequest = {
     id: crypto.randomUUID(),
     call: call.call,
     tool: call.tool.name,
     where: identity === undefined ? "this machine" : `${identity.user}@${identity.host}`,
     machine: identity === undefined ? "" : identity.machine || identity.label,
+    ...(rules?.label === undefined ? {} : { label: rules.label }),
+    ...(rules?.approveMaxMs === undefined ? {} : { approveMaxMs: rules.approveMaxMs }),
     ...what,
     ...(what.answer === "typed" ? { typed: identity === undefined ? "local" : identity.host || identity.label } : {}),
   };

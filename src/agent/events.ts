@@ -31,6 +31,7 @@ export type AgentEventBody =
   | ToolFinishedEvent
   | ApprovalAskedEvent
   | ApprovalAnsweredEvent
+  | ProposedEvent
   | UsageEvent
   | RetryEvent
   | WarningEvent
@@ -50,6 +51,9 @@ export interface SessionEvent {
   readonly user?: string;
   readonly host?: string;
   readonly machine?: string;
+  /** What the rules call the machine, and its mode where that is not normal. */
+  readonly label?: string;
+  readonly mode?: "guarded" | "read-only";
   readonly attach?: string;
   /** The machines by name and by what leads to them, from this one inwards; absent on this machine. */
   readonly places?: readonly StoredPlace[];
@@ -219,6 +223,33 @@ export interface ApprovalAnsweredEvent {
   /** The command as the operator changed it. */
   readonly edited?: string;
 }
+
+/** Changes that were not made because the machine is read-only, at the end of the turn: for a person to make. */
+export interface ProposedEvent {
+  readonly type: "proposed";
+  readonly changes: readonly ProposedChange[];
+}
+
+export interface ProposedChange {
+  /** user@host of the machine. */
+  readonly where: string;
+  readonly label?: string;
+  readonly directory?: string;
+  /** To be copied; a line that begins with # says what cannot be written as a command. */
+  readonly command: string;
+  /** The model's reason. */
+  readonly why?: string;
+}
+
+/** The changes as lines that a shell takes: what is not a command is a comment. */
+export function proposedLines(changes: readonly ProposedChange[]): string[] {
+  return changes.flatMap(({ where, label, directory, why, command }) => {
+    const place = `${where}${label === undefined ? "" : ` ${label}`}${directory === undefined ? "" : `, in ${directory}`}`;
+    return [`# ${[place, ...(why ? [why.replace(/\s+/g, " ")] : [])].join(": ")}`, ...command.split("\n")];
+  });
+}
+
+export const PROPOSED_HEADING = "Not done, because the machine is read-only. To do it by hand:";
 
 export interface UsageEvent {
   readonly type: "usage";

@@ -39,8 +39,10 @@ export async function turn(
   const attached = await options.attach?.(signal);
   for (const message of attached?.warnings ?? []) conversation.publish({ type: "warning", message });
   const { privacy } = conversation.options;
-  const prompt = privacy.mask(words + (attached?.text ?? ""), { from: "prompt" });
-  const typed = options.shown ?? (attached === undefined || attached.text === "" ? undefined : words);
+  const about = conversation.options.calls.newAbout();
+  const more = `${attached?.text ?? ""}${about === undefined ? "" : `\n\n[${about}]`}`;
+  const prompt = privacy.mask(words + more, { from: "prompt" });
+  const typed = options.shown ?? (more === "" ? undefined : words);
   const shown = typed === undefined ? undefined : privacy.mask(typed, { from: "prompt" });
   const state: Progress = { iterations: 0, partial: "", askedAgain: undefined, compactedForProvider: false };
   const number = conversation.beginTurn();
@@ -57,6 +59,8 @@ export async function turn(
   } catch (error) {
     status = failure(conversation, error, signal, state);
   }
+  const changes = conversation.options.calls.proposed;
+  if (changes.length > 0) conversation.publish({ type: "proposed", changes });
   conversation.publish({
     type: "done",
     turn: number,

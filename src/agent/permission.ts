@@ -1,5 +1,6 @@
 /** What it takes to decide on a call, and what comes of it: it runs, or the model gets a result that says why not. */
 import type { ApprovalRequest, Approvals, Decision } from "../policy/approvals.ts";
+import type { EffectiveRules } from "../policy/machine-rules.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import type { UrlRules } from "../policy/urls.ts";
@@ -8,15 +9,17 @@ import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ResolvedPath, SecondLock, Target, Unasked } from "../targets/target.ts";
 import { boundDiff } from "../tools/diff.ts";
 import type { Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
-import type { AgentEventBody } from "./events.ts";
+import type { AgentEventBody, ProposedChange } from "./events.ts";
 
 export interface PermitParts {
   readonly approvals: Pick<Approvals, "decide">;
   /** Another machine of the set has to be asked about, so this one is too: why. */
   readonly atLeastAsk?: string;
   target(): Promise<Target>;
+  /** What holds on the machine: asked once it is open, so that all its names are known. */
+  rules(target: Target): Promise<EffectiveRules>;
   /** `cwd`: where the shell is; relative names count from it. */
-  judgeShell(command: string, cwd: string): Promise<ShellJudgement>;
+  judgeShell(command: string, cwd: string, rules: EffectiveRules): Promise<ShellJudgement>;
   /** `asked` is the path before it was resolved; `sudo`: it would be written as root. */
   judgeWrite(path: ResolvedPath, asked: string, sudo: boolean): Promise<Verdict>;
   /** shell_confirm and fetch_confirm. */
@@ -93,8 +96,16 @@ export type Permission =
       /** The command with names in the place of secrets, where `input` has the secrets themselves. */
       readonly shown?: string;
     }
-  /** `nobody` names what was refused because there was no terminal to ask on. */
-  | { readonly kind: "result"; readonly result: ToolResult; readonly nobody?: string };
+  /**
+   * `nobody` names what was refused because there was no terminal to ask on, `proposed` what was not done because the
+   * machine is read-only.
+   */
+  | {
+      readonly kind: "result";
+      readonly result: ToolResult;
+      readonly nobody?: string;
+      readonly proposed?: ProposedChange;
+    };
 
 /** A call that may change something, about to run. */
 export interface PermittedCall {

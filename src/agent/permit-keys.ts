@@ -2,6 +2,7 @@
  * May these keys be pressed? At a shell's prompt they are judged as the lines they enter; in any other program they
  * are asked about.
  */
+import type { EffectiveRules } from "../policy/machine-rules.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
 import { requiredAnswer, type RequiredAnswer, type ShellJudgement, type Verdict } from "../policy/verdict.ts";
 import type { ShellPlace, Unasked } from "../targets/target.ts";
@@ -24,6 +25,7 @@ export async function judgeKeys(
   parts: PermitParts,
   call: PermitCall,
   intent: Intent & { kind: "keys" },
+  rules: EffectiveRules,
 ): Promise<KeysVerdict> {
   const target = await parts.target();
   const input = call.reveal(call.input) as KeysInput & { pane?: string; session?: string; target?: string };
@@ -36,7 +38,7 @@ export async function judgeKeys(
   const texts = isRead ? [...lines, ...(rest === "" ? [] : [rest])] : [];
   // A blank at the end of the line cannot be seen: it is judged with one too.
   if (isRead && place.typed !== "") texts.push(...typedLines(`${place.typed} `, input).lines);
-  const judged = await Promise.all(texts.map((text) => parts.judgeShell(text, pane.cwd)));
+  const judged = await Promise.all(texts.map((text) => parts.judgeShell(text, pane.cwd, rules)));
   // What one of the lines requires counts for all of them.
   const answer = judged.reduce<RequiredAnswer | undefined>(
     (all, { verdict }) => (verdict.kind === "ask" ? requiredAnswer(all, verdict.answer) : all),

@@ -3,6 +3,7 @@
  * "run it" or a result for the model.
  */
 import type { Stated } from "../policy/approvals.ts";
+import type { EffectiveRules } from "../policy/machine-rules.ts";
 import { fileKind, outputKind } from "../policy/output-kind.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import { prefixesOf } from "../policy/shell/command-prefix.ts";
@@ -14,6 +15,7 @@ import { diffSize } from "../tools/diff.ts";
 import { filesFor, needsRoot } from "../tools/files-as-root.ts";
 import { paneFor, shellFor } from "../tools/select-shell.ts";
 import type { Intent } from "../tools/tool.ts";
+import { patchCommand, removeCommand, underGuard, withheld } from "./machine-mode.ts";
 import { decide, LookedAt, stricter, understates } from "./ask-operator.ts";
 import {
   dryRun,
@@ -63,7 +65,9 @@ async function permitRead(parts: PermitParts, call: PermitCall, path: string, su
   const input = sudo && !privesc ? { ...(call.input as object), sudo: false } : call.input;
   const run: Permission = { kind: "run", input, output };
   const keys = holdsSecrets(path) || holdsSecrets(resolved?.path ?? "");
-  if (!parts.confirm.shell || !(keys || privesc)) return run;
+  const rules = await parts.rules(target);
+  const isGuarded = rules.mode === "guarded";
+  if (!(keys || privesc) || (!confirms(parts, rules) && !isGuarded)) return run;
   const action = `read ${resolved?.path ?? path}${privesc ? " as root (sudo)" : ""}`;
   const decision = await decide(parts, call, target, {
     action,
@@ -74,6 +78,7 @@ async function permitRead(parts: PermitParts, call: PermitCall, path: string, su
     policy: keys ? "it shows keys to the model" : "only root may read it",
     understated: false,
     editable: false,
+    ...(isGuarded ? { answer: "typed" as const } : {}),
   });
   return decision.kind === "approved" ? run : refused(decision, action);
 }
@@ -84,6 +89,7 @@ async function permitShell(
   intent: Intent & { kind: "shell" },
 ): Promise<Permission> {
   const target = await parts.target();
+  const rules = await parts.rules(target);
   const shell = await shellFor(target, call.input as { session?: string; pane?: string });
   let { command } = intent;
   let edited = false;
@@ -92,11 +98,18 @@ async function permitShell(
     const { names } = parts.privacy.used(command);
     // Judged as it will run: the value of a secret may be a path or an option.
     const real = names.length === 0 ? command : parts.privacy.revealCommand(command, target.identity.shellName);
-    const judged = await parts.judgeShell(real, shell.cwd);
+    const judged = await parts.judgeShell(real, shell.cwd, rules);
+    const derived = { risk: judged.risk, mutation: judged.mutation, privesc: judged.privesc };
     let verdict = withSecrets(await shellVerdict(parts, call, intent, target, judged), names, parts.privacy);
     if (verdict.kind === "deny") return refusedByPolicy(verdict);
     let unasked: Unasked | undefined;
-    if (verdict.kind === "allow" && judged.readOnly && !edited) {
+    if (rules.mode === "read-only") {
+      // A proof holds for the clean child alone: also what is asked about runs in it.
+      const how = judged.readOnly ? await unaskedRun(target, real, judged, shell.cwd, parts.secondLock) : undefined;
+      if (how === undefined || "ask" in how)
+        return withheld(target, rules, { command, directory: shell.cwd, why: intent.declared.why });
+      unasked = how.unasked;
+    } else if (verdict.kind === "allow" && judged.readOnly && !edited) {
       const how = await unaskedRun(target, real, judged, shell.cwd, parts.secondLock);
       if ("ask" in how) verdict = { kind: "ask", why: how.ask };
       else unasked = how.unasked;
@@ -106,8 +119,9 @@ async function permitShell(
     }
     if (verdict.kind === "allow" && parts.atLeastAsk !== undefined) {
       verdict = { kind: "ask", why: parts.atLeastAsk };
-      unasked = undefined;
+      if (rules.mode !== "read-only") unasked = undefined;
     }
+    verdict = underGuard(verdict, stricter(intent.declared, derived).risk, rules);
     const readOnly =
       judged.readOnly && !intent.declared.mutation && !intent.declared.privesc && intent.detached !== true;
     if (parts.dryRun && !(readOnly && names.length === 0)) return dryRun(`would run: ${command}`, verdict);
@@ -131,8 +145,7 @@ async function permitShell(
     // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice,
     // unless the name of the machine has to be typed.
     if (verdict.kind === "allow" || (edited && answer !== "typed")) return run;
-    if (!parts.confirm.shell && names.length === 0 && answer === undefined) return run;
-    const derived = { risk: judged.risk, mutation: judged.mutation, privesc: judged.privesc };
+    if (!confirms(parts, rules) && names.length === 0 && answer === undefined) return run;
     const prefixes = names.length === 0 ? prefixesOf(command, judged) : undefined;
     const where = new LookedAt(target, shell);
     const decision = await decide(parts, call, where, {
@@ -168,12 +181,17 @@ async function guarded(
 ): Promise<RevertPlan | { readonly problem: string }> {
   const plan = await guard(lockouts, command, target);
   if ("problem" in plan || command.revert === undefined) return plan;
-  const { verdict } = await parts.judgeShell(command.revert, "/");
+  const { verdict } = await parts.judgeShell(command.revert, "/", await parts.rules(target));
   return verdict.kind === "deny" ? { problem: `The revert is not allowed: ${verdict.why}` } : plan;
 }
 
 function refusedByGuard(problem: string): Permission {
   return { kind: "result", result: { ok: false, outcome: "denied", result: problem, display: problem } };
+}
+
+/** shell_confirm = false is an approval without an end: a machine that limits approvals does not take it. */
+function confirms(parts: PermitParts, { approveMaxMs }: EffectiveRules): boolean {
+  return parts.confirm.shell || approveMaxMs !== undefined;
 }
 
 /** Nothing approves a secret's use by itself, and the question names it. */
@@ -224,9 +242,18 @@ async function permitKeys(
   intent: Intent & { kind: "keys" },
 ): Promise<Permission> {
   const target = await parts.target();
-  const { verdict: keys, judged, unasked, place } = await judgeKeys(parts, call, intent);
-  const verdict = withSecrets(keys, call.secrets, parts.privacy);
+  const rules = await parts.rules(target);
+  const { verdict: keys, judged, unasked, place } = await judgeKeys(parts, call, intent, rules);
+  const derived = judged.reduce<Stated>((all, one) => stricter(all, one), {
+    risk: "low",
+    mutation: false,
+    privesc: false,
+  });
+  const secret = withSecrets(keys, call.secrets, parts.privacy);
+  const verdict = underGuard(secret, stricter(intent.declared, derived).risk, rules);
   if (verdict.kind === "deny") return refusedByPolicy(verdict);
+  if (rules.mode === "read-only" && (verdict.kind !== "allow" || unasked === undefined))
+    return withheld(target, rules, { command: `# press keys: ${intent.title}`, why: intent.declared.why });
   if (parts.guard !== undefined && judged.some(({ lockouts }) => lockouts.length > 0))
     return refusedByGuard("This can lock the operator out: run it with run_shell, which prepares a revert first.");
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
@@ -238,12 +265,7 @@ async function permitKeys(
   );
   const run: Permission = { kind: "run", input, output, onlyInto: place.program ?? "" };
   if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, output, unasked };
-  if (!parts.confirm.shell && call.secrets.length === 0 && verdict.answer === undefined) return run;
-  const derived = judged.reduce<Stated>((all, one) => stricter(all, one), {
-    risk: "low",
-    mutation: false,
-    privesc: false,
-  });
+  if (!confirms(parts, rules) && call.secrets.length === 0 && verdict.answer === undefined) return run;
   const decision = await decide(parts, call, new LookedAt(target, await paneFor(target, input as object)), {
     action: intent.title,
     ...stricter(intent.declared, derived),
@@ -264,12 +286,15 @@ async function permitControl(
   intent: Intent & { kind: "control" },
 ): Promise<Permission> {
   const target = await parts.target();
+  const rules = await parts.rules(target);
+  const { risk, mutation, privesc, why } = intent.declared;
+  if (rules.mode === "read-only") return withheld(target, rules, { command: `# ${intent.title}`, why });
   const keys: Verdict = { kind: "ask", why: "what becomes of panes cannot be judged beforehand" };
-  const verdict = withSecrets(keys, call.secrets, parts.privacy);
+  const verdict = underGuard(withSecrets(keys, call.secrets, parts.privacy), risk, rules);
+  const answer = verdict.kind === "ask" ? verdict.answer : undefined;
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
   const run: Permission = { kind: "run", input: call.reveal(call.input) };
-  if (!parts.confirm.shell && call.secrets.length === 0) return run;
-  const { risk, mutation, privesc, why } = intent.declared;
+  if (!confirms(parts, rules) && call.secrets.length === 0 && answer === undefined) return run;
   const decision = await decide(parts, call, target, {
     action: intent.title,
     risk,
@@ -279,6 +304,7 @@ async function permitControl(
     policy: verdict.why,
     understated: false,
     editable: false,
+    ...(answer === undefined ? {} : { answer }),
   });
   return decision.kind === "approved" ? run : refused(decision, intent.title);
 }
@@ -293,7 +319,9 @@ async function permitWrite(
   const resolved = await filesFor(target, sudo, call.context).resolve(intent.path);
   const judged = await parts.judgeWrite(resolved, intent.path, sudo);
   if (judged.kind === "deny") return refusedByPolicy(judged);
-  const verdict = withSecrets(judged, call.secrets, parts.privacy);
+  const rules = await parts.rules(target);
+  const risk = judged.kind === "ask" || sudo ? "high" : "medium";
+  const verdict = underGuard(withSecrets(judged, call.secrets, parts.privacy), risk, rules);
   // The same object goes to `prepare` and `run`: the tool knows it again.
   const input = call.reveal(call.input);
   const output = fileKind(resolved.path);
@@ -301,24 +329,30 @@ async function permitWrite(
   const prepared = await call.tool.prepare?.(input, call.context);
   if (prepared?.kind === "failed") return { kind: "result", result: prepared.result };
   const diff = parts.privacy.maskKnown(prepared?.diff ?? "");
+  const removes = prepared?.removes === true;
+  const asRoot = sudo && target.transport.facts.uid !== 0;
+  if (rules.mode === "read-only")
+    return withheld(target, rules, {
+      command: removes ? removeCommand(resolved.path, asRoot) : patchCommand(resolved.path, diff, asRoot),
+      ...(intent.why === undefined ? {} : { why: intent.why }),
+    });
   if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
   const run: Permission = { kind: "run", input, path: resolved.path, diff, output };
-  if (!parts.confirm.shell && verdict.kind === "allow") return run;
-  const privesc = sudo && target.transport.facts.uid !== 0;
-  const verb = prepared?.removes === true ? "remove" : "write";
-  const action = `${verb} ${resolved.path}${privesc ? " as root (sudo)" : ""}`;
+  if (!confirms(parts, rules) && verdict.kind === "allow") return run;
+  const verb = removes ? "remove" : "write";
+  const action = `${verb} ${resolved.path}${asRoot ? " as root (sudo)" : ""}`;
   const decision = await decide(parts, call, target, {
     action,
     write: {
       path: resolved.path,
       creates: !resolved.exists,
-      ...(prepared?.removes === true ? { removes: true } : {}),
+      ...(removes ? { removes } : {}),
       ...diffSize(diff),
     },
     diff,
-    risk: judged.kind === "ask" || sudo ? "high" : "medium",
+    risk,
     mutation: true,
-    privesc,
+    privesc: asRoot,
     why: intent.why ?? "",
     policy: verdict.kind === "allow" ? "" : verdict.why,
     understated: false,

@@ -8,8 +8,8 @@ export function readOnlyParts(parts: PermitParts): PermitParts {
     ...parts,
     approvals: new Approvals({ mode: { kind: "none" } }),
     confirm: { ...parts.confirm, shell: true },
-    judgeShell: async (command: string, cwd: string) => {
-      const judged = await parts.judgeShell(command, cwd);
+    judgeShell: async (command, cwd, rules) => {
+      const judged = await parts.judgeShell(command, cwd, rules);
       // Allowed by shell_allow or a preset, and not by a proof.
       if (judged.verdict.kind !== "allow" || judged.readOnly) return judged;
       return { ...judged, verdict: { kind: "ask", why: "it is not proven to only read" } };

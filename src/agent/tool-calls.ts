@@ -24,7 +24,7 @@ import type { OutputKind } from "../policy/output-kind.ts";
 import type { CallHooks } from "./call-hooks.ts";
 import { CallRecord, type Recorder } from "./call-record.ts";
 import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
-import type { AgentEventBody } from "./events.ts";
+import type { AgentEventBody, ProposedChange } from "./events.ts";
 import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
 import type { Attempt } from "./fleet/run-on-machines.ts";
 import type { Passwords } from "./passwords.ts";
@@ -39,6 +39,8 @@ export interface CallParts extends Omit<PermitParts, "prompts"> {
   /** Who gives passwords to programs on the target. */
   readonly passwords?: Passwords;
   facts(): TargetFacts;
+  /** What the operator wrote about the machine, as far as it is known which one that is. */
+  about?(): string | undefined;
   /** [limits]; 0 = scale with the model's context. */
   readonly limits: Readonly<Record<BudgetKind, number>>;
   /** Programs of the operator's that may object. */
@@ -71,7 +73,10 @@ export class CallRunner {
   #repeated = { signature: "", times: 0 };
   /** What the model knows of the target. */
   #facts: Pick<TargetFacts, "who" | "system" | "cwd" | "tmux"> | undefined;
+  /** What the model has heard of it. */
+  #about: string | undefined;
   #unapproved: string[] = [];
+  readonly #proposed = new Map<string, ProposedChange>();
   #done: string[] = [];
 
   constructor(parts: CallParts) {
@@ -83,6 +88,11 @@ export class CallRunner {
     return this.#unapproved;
   }
 
+  /** Changes of this turn that a read-only machine did not get. */
+  get proposed(): readonly ProposedChange[] {
+    return [...this.#proposed.values()];
+  }
+
   /** What the calls of this turn did, one line each. */
   get done(): readonly string[] {
     return this.#done;
@@ -92,6 +102,7 @@ export class CallRunner {
   beginTurn(prompt: string, readOnly = false): void {
     this.#readOnly = readOnly;
     this.#unapproved = [];
+    this.#proposed.clear();
     this.#done = [];
     this.#repeated = { signature: "", times: 0 };
     if (this.#prompts.push(prompt) > MOST_PROMPTS) this.#prompts.shift();
@@ -99,6 +110,7 @@ export class CallRunner {
 
   /** Another session: what was allowed by a prompt of the last one is forgotten. */
   forget(): void {
+    this.#about = undefined;
     this.#prompts.length = 0;
     this.#printed.clear();
   }
@@ -111,6 +123,14 @@ export class CallRunner {
   /** The system prompt says this of the target; what changes is added to results. */
   known(facts: TargetFacts): void {
     this.#facts = facts;
+  }
+
+  /** What the operator wrote about the machine, where the model has not heard it yet: it goes into the newest message. */
+  newAbout(): string | undefined {
+    const about = this.#parts.about?.();
+    if (about === this.#about) return undefined;
+    this.#about = about;
+    return about;
   }
 
   /** Something happened on the target that the model must know with its next result. */
@@ -359,6 +379,7 @@ export class CallRunner {
       if (unrecorded !== undefined) return result(refusedWithoutRecord(unrecorded));
       if (permission.kind === "result") {
         if (permission.nobody !== undefined) this.#refuse(permission.nobody);
+        if (permission.proposed !== undefined) this.#propose(permission.proposed);
         return result(batch.signal.aborted ? cancelled(batch.signal) : permission.result);
       }
       if (permission.output !== undefined) printing.expect(permission.output);
@@ -409,6 +430,12 @@ export class CallRunner {
     }
   }
 
+  /** The same change wanted twice is one. */
+  #propose(change: ProposedChange): void {
+    const key = JSON.stringify([change.where, change.directory, change.command]);
+    if (this.#proposed.size < MOST_PROPOSED && !this.#proposed.has(key)) this.#proposed.set(key, change);
+  }
+
   #refuse(action: string): void {
     if (!this.#unapproved.includes(action)) this.#unapproved.push(action);
   }
@@ -450,7 +477,8 @@ export class CallRunner {
   #remarks(outcome: ToolResult, call: ToolCall): ToolResult {
     let { result } = outcome;
     const text = textOf(result);
-    for (const news of [...this.#news.splice(0), ...this.#changedFacts()])
+    const about = this.newAbout();
+    for (const news of [...this.#news.splice(0), ...this.#changedFacts(), ...(about === undefined ? [] : [about])])
       if (!text.includes(news)) result = withNote(result, news);
     if (outcome.outcome === "cancelled" || outcome.outcome === "timeout") this.#repeated = { signature: "", times: 0 };
     else {
@@ -585,6 +613,7 @@ const SAME_CALLS = 3;
 /** From here on the turn ends. */
 const STUCK_CALLS = 10;
 const MOST_NEWS = 20;
+const MOST_PROPOSED = 200;
 const MOST_PROMPTS = 200;
 const NOTICE_ROOM = 2_000;
 /** A command on the target is stopped by then; a tool that hangs does not hold the operator. */

@@ -3,6 +3,7 @@ import type { RecordedEntry } from "../agent/call-record.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { BuddyError } from "../lib/errors.ts";
+import type { ApprovalRequest } from "../policy/approvals.ts";
 import type { Target } from "../targets/target.ts";
 import { boundText, outputBudget } from "../tools/bound-output.ts";
 import { outcomeText } from "../tools/outcome-text.ts";
@@ -99,7 +100,11 @@ export function operatorCommand(
       import("../policy/output-kind.ts"),
     ]);
     const { user, home } = target.transport.facts;
-    const { verdict, commands } = judgeShell(command, shellRules(config), { user, home });
+    const rules = await run.rules.of(target, run.place);
+    const { verdict, commands, readOnly, risk, mutation, privesc } = judgeShell(command, shellRules(config, rules), {
+      user,
+      home,
+    });
     const { privacy } = run.secrets;
     const output = outputKind(
       commands.map((one) => one.words),
@@ -117,6 +122,12 @@ export function operatorCommand(
       throw new BuddyError("usage", `not allowed: ${verdict.why}`, {
         hint: verdict.instead ?? "[safety] and shell_denylist in buddy.toml decide this; use a shell of your own",
       });
+    if (rules.mode === "read-only" && !readOnly)
+      throw new BuddyError("usage", `not allowed: ${target.identity.host} is read-only ([rules] in buddy.toml)`, {
+        hint: "buddy changes nothing there, for you either; use a shell of your own",
+      });
+    if (rules.mode === "guarded" && risk === "high")
+      await typedName(run, target, { call, action: command, risk, mutation, privesc }, inner);
     publish({ type: "tool_started", call, tool: "you", title: command, args: {} });
     const budget = outputBudget("shell", run.agent.contextLimit, 0);
     const started = performance.now();
@@ -186,6 +197,37 @@ function commandOnMachines(run: Run, command: string, signal: AbortSignal): Asyn
     const { result } = JSON.parse(message?.content ?? "{}") as { result?: unknown };
     return `I ran this command myself; nothing is asked of you yet.\n\n$ ${command}\n${String(result)}`;
   });
+}
+
+/** On a guarded machine the operator's own commands need its name, too. */
+async function typedName(
+  run: Run,
+  { identity }: Target,
+  what: Pick<ApprovalRequest, "call" | "action" | "risk" | "mutation" | "privesc">,
+  signal: AbortSignal,
+): Promise<void> {
+  const { label } = run.rules.current;
+  const decision = await run.approvals.decide(
+    {
+      ...what,
+      id: crypto.randomUUID(),
+      tool: "run_shell",
+      where: `${identity.user}@${identity.host}`,
+      machine: identity.machine || identity.label,
+      ...(label === undefined ? {} : { label }),
+      why: "",
+      policy: "high risk on a guarded machine",
+      understated: false,
+      editable: false,
+      answer: "typed",
+      typed: identity.host || identity.label,
+    },
+    signal,
+  );
+  if (decision.kind !== "approved")
+    throw new BuddyError("usage", "not run: the name of the machine was not typed", {
+      hint: "the machine is guarded ([rules] in buddy.toml)",
+    });
 }
 
 function opened(run: Run): Target {

@@ -45,6 +45,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
     display,
     historyPath: loaded.config.display.persist_history ? buddyPaths(loaded.env)?.history : undefined,
     facts: () => facts(parts, resumed),
+    machineLabel: () => run.rules.current.label,
     tasks: (listener) => new Tasks(listener),
     runTurn: (prompt, signal, shown) =>
       agent.runTurn(prompt, signal, { ...attaching(run, prompt), ...(shown === undefined ? {} : { shown }) }),
@@ -96,7 +97,10 @@ export function replHost(parts: ReplHostParts): ReplHost {
     onEvent: (listener) => agent.onEvent(listener),
     approvals: {
       get mode() {
-        return approvals.mode;
+        return approvals.modeWithin(run.rules.current.approveMaxMs);
+      },
+      get longestMs() {
+        return run.rules.current.approveMaxMs;
       },
       setMode: (mode) => approvals.setMode(mode),
       setAsker: (asker) => approvals.setAsker(asker),
@@ -291,6 +295,7 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
   const kind = run.place.path.at(-1)?.kind ?? "local";
   const who = opened === undefined ? localWho(kind) : { user: opened.identity.user, host: opened.identity.host };
   const attach = opened?.identity.attach;
+  const { label, mode, notes } = run.rules.current;
   return {
     target: {
       kind,
@@ -298,6 +303,9 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
       ...who,
       cwd: opened?.shell.cwd ?? target.facts().cwd ?? loaded.cwd,
       ...(attach === undefined ? {} : { attach }),
+      ...(label === undefined ? {} : { label }),
+      ...(mode === "normal" ? {} : { mode }),
+      ...(notes.length === 0 ? {} : { notes }),
       state: opened === undefined ? (target.error === undefined ? "opening" : "failed") : "open",
     },
     ...conversationFacts(run, globals, resumed),
@@ -364,6 +372,10 @@ function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
     { label: "turns", value: String(agent.turns) },
     ...budgetRows(run),
     ...(run.target.opened === undefined ? [] : [{ label: "unasked", value: lockWords(run.target.opened.locks) }]),
+    ...run.hostFiles().map(({ path, bytes }) => ({
+      label: "host file",
+      value: `${shownPath(path, loaded)} (${bytes} bytes)`,
+    })),
     { label: "instructions", value: files.length === 0 ? "none" : files.join("\n") },
     {
       label: "config",

@@ -18,7 +18,7 @@ export function runFleet(run: Run, options: RunOptions, places: Run["places"]): 
     outputStore,
     open: options.open ?? openTarget,
     targetOptions: (place) => ({ ...targetOptions(loaded, globals, place), outputStore }),
-    permit: (target, place) => machineParts({ loaded, target, local: isLocal(place) }),
+    permit: (target, place) => machineParts({ loaded, target, place, rules: run.rules, local: isLocal(place) }),
     approvals: run.approvals,
     limits: { parallel: loaded.config.fleet.parallel, ...options.fleet },
     onNotice: (machine, notice) => run.onNotice(notice, machine),

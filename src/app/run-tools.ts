@@ -15,7 +15,10 @@ import type { Extensions } from "./extensions.ts";
 import type { WriteJudge } from "./judge-write.ts";
 import type { RunTarget } from "./lazy-target.ts";
 import type { Config } from "../config/schema.ts";
+import { type EffectiveRules, NO_RULES } from "../policy/machine-rules.ts";
 import type { ShellRules } from "../policy/verdict.ts";
+import type { MachineRules } from "./machine-rules.ts";
+import type { Place } from "../targets/place.ts";
 
 export function toolRegistry({ config: { tools, network }, env }: LoadedConfig, { source, mcp }: Extensions): Registry {
   const shell = { timeoutMs: tools.shell_timeout, slowTimeoutMs: tools.shell_timeout_slow };
@@ -56,6 +59,8 @@ export interface CallRunnerParts {
   readonly loaded: LoadedConfig;
   readonly registry: Registry;
   readonly target: RunTarget;
+  /** The machine; the first of several. */
+  readonly place: Place;
   /** Where the run has several machines. */
   readonly fleet?: FleetParts | undefined;
   readonly approvals: Approvals;
@@ -63,6 +68,9 @@ export interface CallRunnerParts {
   readonly recorder: Recorder;
   readonly hooks: CallHooks | undefined;
   readonly passwords: Passwords;
+  readonly rules: MachineRules;
+  /** What the operator wrote about the machine. */
+  about(): string | undefined;
   readonly dryRun: boolean;
   /** The target is this machine: buddy's own files are on it. */
   readonly local: boolean;
@@ -71,7 +79,7 @@ export interface CallRunnerParts {
 }
 
 export function callRunner(parts: CallRunnerParts): CallRunner {
-  const { loaded, registry, target, approvals, privacy, recorder, hooks, dryRun, local, changes } = parts;
+  const { loaded, registry, target, approvals, privacy, recorder, hooks, rules, about, dryRun, local, changes } = parts;
   const { config } = loaded;
   const { fetch_confirm: fetch } = config.tools;
   return new CallRunner({
@@ -82,8 +90,9 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
     recorder,
     hooks,
     passwords: parts.passwords,
+    about,
     fleet: parts.fleet,
-    ...machineParts({ loaded, target, local }),
+    ...machineParts({ loaded, target, place: parts.place, rules, local }),
     confirm: {
       shell: config.tools.shell_confirm,
       fetch: fetch === "new-domain" ? fetch : fetch ? "always" : "never",
@@ -112,13 +121,19 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
 export function machineParts({
   loaded,
   target,
+  place,
+  rules,
   local,
-}: Pick<CallRunnerParts, "loaded" | "target" | "local">): Pick<CallParts, "target" | "judgeShell" | "judgeWrite"> {
+}: Pick<CallRunnerParts, "loaded" | "target" | "place" | "rules" | "local">): Pick<
+  CallParts,
+  "target" | "rules" | "judgeShell" | "judgeWrite"
+> {
   const { config } = loaded;
   let judgeWrite: WriteJudge | undefined;
   return {
     target: () => target.get(),
-    judgeShell: async (command, cwd) => {
+    rules: (opened) => rules.of(opened, place),
+    judgeShell: async (command, cwd, machine) => {
       const { judgeShell } = await import("../policy/shell/judge.ts");
       const opened = target.opened;
       const facts = opened?.transport.facts;
@@ -127,7 +142,7 @@ export function machineParts({
       const pane = opened?.identity.shellName ?? "sh";
       const user = facts === undefined ? {} : { user: facts.user, home: facts.home };
       const context = { shell, pane, cwd, ...user };
-      return judgeShell(command, shellRules(config), context);
+      return judgeShell(command, shellRules(config, machine), context);
     },
     judgeWrite: async (path, asked, sudo) => {
       const { ownPaths, writeJudge } = await import("./judge-write.ts");
@@ -152,12 +167,15 @@ function lockoutGuard(revertMs: number): LockoutGuard {
 
 // The settings the shell judge needs, taken from the configuration.
 
-export function shellRules({ tools, safety }: Pick<Config, "tools" | "safety">): ShellRules {
+export function shellRules(
+  { tools, safety }: Pick<Config, "tools" | "safety">,
+  machine: EffectiveRules = NO_RULES,
+): ShellRules {
   return {
-    autoApprove: tools.shell_auto_approve,
+    autoApprove: machine.autoApprove ?? tools.shell_auto_approve,
     hosts: tools.fetch_allowed_domains,
-    allow: tools.shell_allow,
-    denylist: tools.shell_denylist,
+    allow: machine.allow ?? tools.shell_allow,
+    denylist: [...tools.shell_denylist, ...machine.deny],
     safety: {
       gitAdd: safety.git_add,
       forcePush: safety.force_push,

@@ -19,14 +19,17 @@ import { unlessAborted } from "../lib/waiting.ts";
 import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
+import type { EffectiveRules } from "../policy/machine-rules.ts";
 import { outputsDirectory, prepareOutputs } from "../session/outputs.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
 import { isLocal, type Place } from "../targets/place.ts";
+import { aboutMachines, type HostFile, HostFiles } from "./about-machine.ts";
 import { type Extensions, loadExtensions, NO_EXTENSIONS } from "./extensions.ts";
 import type { FleetLimits, LazyFleet } from "./lazy-fleet.ts";
 import { LazyTarget, type RunTarget } from "./lazy-target.ts";
+import { MachineRules } from "./machine-rules.ts";
 import { modelClient } from "./model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
 import { chosenPlaces } from "./places.ts";
@@ -165,6 +168,9 @@ export class Run implements AsyncDisposable {
   /** The options in effect: those of the command line, and the target of a resumed session. */
   readonly globals: GlobalOptions;
   readonly #options: RunOptions;
+  /** What holds on the machines it works on. */
+  readonly rules: MachineRules;
+  readonly #hostFiles: HostFiles;
   readonly #loaded: LoadedConfig;
   readonly #problem: (message: string) => void;
   readonly #sessions: RunSessions;
@@ -186,6 +192,8 @@ export class Run implements AsyncDisposable {
     this.#resumed = resumed !== undefined;
     this.approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
     this.budget = runBudget(globals, config.limits, options.askOverBudget === true ? this.approvals : undefined);
+    this.rules = new MachineRules(config, () => this.places);
+    this.#hostFiles = new HostFiles(buddyPaths(loaded.env)?.dir, options.problem);
     this.recorder = new RunRecorder({
       settings: config.audit,
       own: options.audit === true,
@@ -352,8 +360,10 @@ export class Run implements AsyncDisposable {
     const options = { ...globals, on: places.map(({ name }) => name).join(",") };
     const next = this.#prepare(places, options, await fleetFor(places, this.#options));
     try {
-      if (next.fleet === undefined) await unlessAborted(signal, next.target.get());
-      else next.target.start();
+      if (next.fleet === undefined) {
+        const opened = await unlessAborted(signal, next.target.get());
+        await this.rules.of(opened, places[0]);
+      } else next.target.start();
     } catch (error) {
       await next.target[Symbol.asyncDispose]();
       throw error;
@@ -394,6 +404,38 @@ export class Run implements AsyncDisposable {
     if (Symbol.asyncDispose in client) await (client as unknown as AsyncDisposable)[Symbol.asyncDispose]();
   }
 
+  /** With the machine's label, where there are rules to look for one. */
+  #introduce(opened: Target): void {
+    if (this.#loaded.config.rules.length === 0) return this.agent.introduce();
+    const introduce = () => this.agent.introduce();
+    // A call asks for the rules again, and reports what went wrong.
+    this.rules.of(opened, this.place).then(introduce, introduce);
+  }
+
+  /** hosts/NAME.md files of the machine, for /status; of all machines where there are several. */
+  hostFiles(): readonly HostFile[] {
+    return this.places.flatMap((place) => this.#hostFiles.of(place, this.#openedAt(place)));
+  }
+
+  #openedAt(place: Place): Target | undefined {
+    if (this.fleet === undefined) return this.target.opened;
+    return this.fleet.machines.find(({ name }) => name === place.name)?.opened;
+  }
+
+  #about(): string | undefined {
+    const { privacy } = this.secrets;
+    const text = aboutMachines(
+      this.places.map((place) => ({
+        name: place.name,
+        rules: this.rules.at(place),
+        files: this.#hostFiles
+          .of(place, this.#openedAt(place))
+          .map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) })),
+      })),
+    );
+    return text === undefined ? undefined : privacy.mask(text, { from: "[rules] notes" });
+  }
+
   /** `machine`: which, where there are several. */
   onNotice({ kind, text }: TargetNotice, machine?: string): void {
     this.agent.publish({ type: "notice", kind, message: text, ...(machine === undefined ? {} : { machine }) });
@@ -428,15 +470,18 @@ export class Run implements AsyncDisposable {
         target: { ...targetOptions(loaded, globals, place), ...this.outputs(options) },
         onNotice: (notice) => this.onNotice(notice),
         // Another one that is being opened beside it is introduced when it is taken.
-        onOpen: () => {
-          if (this.#workplace.target === target) this.agent.introduce();
+        onOpen: (opened) => {
+          if (this.#workplace.target === target) this.#introduce(opened);
         },
       });
-    const { registry, approvals, recorder, hooks, secrets, passwords } = this;
+    const { registry, approvals, recorder, hooks, secrets, passwords, rules } = this;
     const calls = callRunner({
       loaded,
       registry,
       target,
+      place,
+      rules,
+      about: () => this.#about(),
       fleet: fleet?.parts,
       approvals,
       privacy: secrets.privacy,
@@ -453,8 +498,11 @@ export class Run implements AsyncDisposable {
   /** What the operator calls a machine; undefined: all of the run. */
   async #known(target: Target | undefined): Promise<KnownMachine> {
     const machine = this.fleet?.machines.find(({ opened }) => opened === target && opened !== undefined);
-    if (machine !== undefined) return { names: machine.names };
-    return { names: [...new Set(this.places.flatMap(({ name, names }) => [name, ...names]))] };
+    if (machine !== undefined) {
+      const place = this.places.find(({ name }) => name === machine.name);
+      return { names: machine.names, ...(place === undefined ? {} : labelOf(this.rules.at(place))) };
+    }
+    return { ...labelOf(this.rules.current), names: [...new Set(this.places.flatMap(({ name, names }) => [name, ...names]))] };
   }
 
   #describe() {
@@ -462,14 +510,29 @@ export class Run implements AsyncDisposable {
     const cwd = this.target.facts().cwd ?? "";
     const places = this.places.every(isLocal) ? {} : { places: this.places.map(({ name, path }) => ({ name, path })) };
     const resume = { ...places, ...(this.#resumed ? { resumed: true } : {}) };
-    if (identity === undefined) return { buddy: VERSION, cwd, ...resume };
+    const { label, mode } = this.rules.current;
+    const rules = { ...(label === undefined ? {} : { label }), ...(mode === "normal" ? {} : { mode }) };
+    if (identity === undefined) return { buddy: VERSION, cwd, ...rules, ...resume };
     const { user, host, machine, attach } = identity;
-    return { buddy: VERSION, cwd, user, host, machine, ...(attach === undefined ? {} : { attach }), ...resume };
+    return {
+      buddy: VERSION,
+      cwd,
+      user,
+      host,
+      machine,
+      ...rules,
+      ...(attach === undefined ? {} : { attach }),
+      ...resume,
+    };
   }
 }
 
 export const openTarget: NonNullable<RunOptions["open"]> = async (wanted) =>
   (await import("../targets/open.ts")).openTarget(wanted);
+
+function labelOf({ label }: EffectiveRules): { readonly label?: string } {
+  return label === undefined ? {} : { label };
+}
 
 const PIECES: ReadonlySet<string> = new Set(["text", "reasoning", "tool_output", "message", "discard"]);
 

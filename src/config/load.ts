@@ -13,6 +13,7 @@ import { type FileSettings, type FoundValue, readSettings } from "./read-setting
 import {
   type Config,
   HOOK_SETTINGS,
+  MACHINE_RULE_SETTINGS,
   type HookSettings,
   type ModelRule,
   NAMED_SETTINGS,
@@ -192,6 +193,7 @@ class Layers {
   readonly #origins = new Map<string, Origin>();
   readonly #profiles = new Map<string, ReadonlyMap<string, FoundValue>>();
   readonly #rules: ReadonlyMap<string, FoundValue>[] = [];
+  readonly #machineRules: (readonly [pattern: string, table: ReadonlyMap<string, FoundValue>])[] = [];
   readonly #named = new Map<string, ReadonlyMap<string, FoundValue>>();
   readonly #hooks: HookSettings[] = [];
   readonly #keyVariables = new Set<string>();
@@ -238,12 +240,17 @@ class Layers {
     const own = [...this.#profiles].map(([name, found]) => [name, tableOf(PROFILE_SETTINGS, found)] as const);
     const models = Object.fromEntries([...Object.entries(BUILT_IN_PROFILES), ...own]);
     const rules = this.#rules.map((found) => tableOf(RULE_SETTINGS, found) as ModelRule);
+    const machineRules = this.#machineRules.map(([pattern, found]) => ({
+      ...tableOf(MACHINE_RULE_SETTINGS, found),
+      pattern,
+    }));
     const config = {
       ...sections,
       ...this.#namedTables(),
       models,
       model_rules: rules,
       hooks: this.#hooks,
+      rules: machineRules,
     } as unknown as Config;
     return {
       config,
@@ -270,6 +277,12 @@ class Layers {
 
   /** A later file replaces a whole table. */
   #addNamed(path: string, name: string, table: ReadonlyMap<string, FoundValue>): void {
+    // Rules of machines add up: the strictest of all holds.
+    if (name.startsWith("rules.")) {
+      this.#machineRules.push([name.slice("rules.".length), table]);
+      for (const [key, found] of table) this.#origins.set(`${name}.${key}`, originIn(path, found));
+      return;
+    }
     for (const key of this.#named.get(name)?.keys() ?? []) this.#origins.delete(`${name}.${key}`);
     this.#named.set(name, table);
     for (const [key, found] of table) this.#origins.set(`${name}.${key}`, originIn(path, found));
@@ -277,18 +290,14 @@ class Layers {
   }
 
   #namedTables(): Record<string, unknown> {
-    const tables = Object.entries(NAMED_SETTINGS).map(([section, { keys }]) => {
+    const tables = Object.entries(NAMED_SETTINGS).flatMap(([section, { keys }]) => {
+      if (section === "rules") return [];
       const start = `${section}.`;
       const own = [...this.#named].filter(([name]) => name.startsWith(start));
-      return [
-        section,
-        Object.fromEntries(
-          own.map(([name, found]) => [
-            name.slice(start.length),
-            { ...tableOf(keys, found), written: [...found.keys()] },
-          ]),
-        ),
-      ];
+      const table = Object.fromEntries(
+        own.map(([name, found]) => [name.slice(start.length), { ...tableOf(keys, found), written: [...found.keys()] }]),
+      );
+      return [[section, table]];
     });
     return Object.fromEntries(tables) as Record<string, unknown>;
   }

@@ -1,7 +1,14 @@
 /** What a configuration file says: values checked against the table of settings, each with its line. */
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { HOOK_SETTINGS, NAMED_SETTINGS, PROFILE_SETTINGS, RULE_SETTINGS, SETTINGS } from "./schema.ts";
+import {
+  HOOK_SETTINGS,
+  NAMED_SETTINGS,
+  type NamedSection,
+  PROFILE_SETTINGS,
+  RULE_SETTINGS,
+  SETTINGS,
+} from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import type { TomlFile } from "./toml.ts";
 
@@ -137,7 +144,8 @@ class SettingsReader implements FileSettings {
   }
 
   readNamed(section: keyof typeof NAMED_SETTINGS, tables: unknown): void {
-    const { keys, name: pattern, expects, most } = NAMED_SETTINGS[section];
+    const named: NamedSection = NAMED_SETTINGS[section];
+    const { keys, name: pattern, expects, most, strict = false } = named;
     if (!isTable(tables)) {
       this.#problem([section], `${section} must be written as [${section}.NAME] tables, ${foundText(tables)}`);
       return;
@@ -148,10 +156,19 @@ class SettingsReader implements FileSettings {
         this.#problem(path, `${dotted(path)}: the name must be ${expects}, at most ${most}`);
         continue;
       }
+      if (strict && isTable(table)) this.#checkKeys(path, table, keys);
       const found = this.readTable(path, table, keys);
       this.named.set(`${section}.${name}`, found);
       if (section === "mcp" && isTable(table)) this.#checkServer(path, table, found);
       else if (section === "targets" && isTable(table)) this.#checkTarget(path, found);
+    }
+  }
+
+  #checkKeys(path: Path, table: Record<string, unknown>, keys: SettingTable): void {
+    for (const key of Object.keys(table).filter((one) => !Object.hasOwn(keys, one))) {
+      const meant = closestMatch(key.slice(0, 100), Object.keys(keys));
+      const hint = meant === undefined ? `: it has ${Object.keys(keys).join(", ")}` : `; did you mean ${meant}?`;
+      this.#problem([...path, key], `unknown key ${dotted([...path, key])}${hint}`);
     }
   }
 

@@ -271,6 +271,35 @@ export const TARGET_SETTINGS = {
   include: optional(texts([], "other names, hosts of ~/.ssh/config, globs and ranges: then it is a group of these")),
 } as const satisfies Record<string, Setting<unknown>>;
 
+/** Keys of [rules."PATTERN"]: what holds on the machines whose names match. */
+export const MACHINE_RULE_SETTINGS = {
+  mode: optional(
+    oneOf(
+      ["normal", "guarded", "read-only"],
+      "normal",
+      "guarded: high risk needs the machine's name typed; read-only: nothing can approve a change there",
+    ),
+  ),
+  label: optional(
+    textLike(
+      /^[^\p{C}\s](?:[^\p{C}]{0,22}[^\p{C}\s])?$/u,
+      "",
+      "1 to 24 visible characters",
+      "what the machine is called in prompts, questions and events, such as PROD",
+    ),
+  ),
+  shell_auto_approve: optional(
+    oneOf(["none", "read-only", "operator", "developer"], "read-only", "as in [tools], on these machines"),
+  ),
+  deny: optional(patterns([], "more commands that never run there, as shell_denylist has them")),
+  allow: optional(texts([], "commands that run there without a question, in place of shell_allow")),
+  approve_max: alsoReads(
+    optional(duration(10 * MINUTE, "the longest time for which /approve and --approve hold there; 0: not at all")),
+    (raw) => (raw === 0 || raw === "0" || raw === "0s" ? 0 : undefined),
+  ),
+  notes: optional(anyText("", "what you and the model should know of it: shown at the start, told to the model")),
+} as const satisfies Record<string, Setting<unknown>>;
+
 /** Sections of tables with names of the user's own: [mcp.grafana]. The name must fit the pattern. */
 export const NAMED_SETTINGS = {
   mcp: {
@@ -287,6 +316,14 @@ export const NAMED_SETTINGS = {
     most: 64,
     why: "commands could run on another machine than the name says, or through a program of its choice",
   },
+  rules: {
+    keys: MACHINE_RULE_SETTINGS,
+    name: /^[^\p{C}]+$/u,
+    expects: "a name, host, machine-id or container, with * and ?",
+    most: 200,
+    why: "rules of machines would be weaker",
+    strict: true,
+  },
 } as const satisfies Record<string, NamedSection>;
 
 export interface NamedSection {
@@ -298,6 +335,8 @@ export interface NamedSection {
   readonly most: number;
   /** Why a table of a working directory's file needs trust. */
   readonly why: string;
+  /** An unknown key is an error: a misspelt rule must not be a missing one. */
+  readonly strict?: boolean;
 }
 
 /** Keys of [[model_rules]], asked before the built-in catalog; exactly one of exact, prefix, contains. */
@@ -333,6 +372,7 @@ type Values<T> = { readonly [K in keyof T]: ValueOf<T[K]> };
 export type Settings = { readonly [S in keyof typeof SETTINGS]: Values<(typeof SETTINGS)[S]> };
 export type ProfileSettings = Values<typeof PROFILE_SETTINGS>;
 export type ModelRule = Values<typeof RULE_SETTINGS>;
+export type MachineRuleSettings = Values<typeof MACHINE_RULE_SETTINGS> & { readonly pattern: string };
 export type McpSettings = Values<typeof MCP_SETTINGS>;
 /** One [[hooks]] table; `on` and `command` are always set. */
 export type HookSettings = Omit<Values<typeof HOOK_SETTINGS>, "on" | "command"> & {
@@ -350,4 +390,6 @@ export interface Config extends Settings {
   readonly model_rules: readonly ModelRule[];
   readonly mcp: Readonly<Record<string, McpSettings>>;
   readonly hooks: readonly HookSettings[];
+  /** In the order of the files, the operator's first. */
+  readonly rules: readonly MachineRuleSettings[];
 }

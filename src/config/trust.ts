@@ -52,6 +52,10 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
     });
   }
   for (const [name, table] of directory.named) {
+    if (name.startsWith("rules.")) {
+      weak.push(...weakRuleKeys(name, table, own));
+      continue;
+    }
     const section = name.slice(0, name.indexOf(".")) as keyof typeof NAMED_SETTINGS;
     const shown = [...table].map(([key, found]) => `${key} = ${shownValue(found)}`);
     const line = [...table.values()][0]?.line;
@@ -77,11 +81,38 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
   return weak;
 }
 
+/** Rules of machines only add up, the strictest holds: what could loosen is more that runs unasked, and the notes. */
+function weakRuleKeys(
+  name: string,
+  table: ReadonlyMap<string, FoundValue>,
+  own: FileSettings | undefined,
+): WeakSetting[] {
+  return [...table].flatMap(([key, found]) => {
+    const setting = RULE_KEYS[key];
+    const like = setting === undefined ? undefined : RULES[setting];
+    const ownValue = setting === undefined ? undefined : (own?.values.get(setting)?.value ?? fallbackOf(setting));
+    const why = key === "notes" ? NEEDS_TRUST["agent.system_prompt"] : like?.why;
+    if (why === undefined || like?.allows(found.value, ownValue) === true) return [];
+    const shown = `${name}.${key} = ${shownValue(found)}`;
+    return [{ key: `${name}${IN_TABLE}${key}`, shown, line: found.line, why }];
+  });
+}
+
+/** Keys of a rule that mean what a setting means. */
+const RULE_KEYS: Readonly<Record<string, string>> = {
+  shell_auto_approve: "tools.shell_auto_approve",
+  allow: "tools.shell_allow",
+};
+/** Between the name of a table and a key of it. */
+const IN_TABLE = "\0";
+
 /** Takes the weak settings out, or leaves what counts of them without trust. */
 export function dropSettings(settings: FileSettings, weak: readonly WeakSetting[]): void {
   for (const { key, instead } of weak) {
     const found = settings.values.get(key);
-    if (key === "model_rules") settings.rules.length = 0;
+    const [table = "", inTable] = key.split(IN_TABLE);
+    if (inTable !== undefined) settings.named.get(table)?.delete(inTable);
+    else if (key === "model_rules") settings.rules.length = 0;
     else if (settings.named.has(key)) settings.named.delete(key);
     else if (key === "hooks") settings.hooks.length = 0;
     else if (found === undefined) settings.profiles.delete(key.slice("models.".length));

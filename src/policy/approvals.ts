@@ -7,6 +7,8 @@ import type { RequiredAnswer, ShellJudgement } from "./verdict.ts";
 
 export class Approvals {
   #mode: ApprovalMode;
+  /** When the mode was set. */
+  #since: number;
   #asker: Asker | undefined;
   #remembered: { machine: string; prefix: CommandPrefix }[] = [];
   #line: Promise<unknown> = Promise.resolve();
@@ -18,6 +20,7 @@ export class Approvals {
     this.#mode = options.mode ?? { kind: "ask" };
     this.#asker = options.asker;
     this.#now = options.now ?? Date.now;
+    this.#since = this.#now();
   }
 
   /** The mode in force now: an expired duration is `ask`. */
@@ -26,8 +29,17 @@ export class Approvals {
     return this.#mode;
   }
 
+  /** The mode on a machine whose rules limit how long one may approve without a question. */
+  modeWithin(approveMaxMs: number | undefined): ApprovalMode {
+    const { mode } = this;
+    if (approveMaxMs === undefined || mode.kind === "ask" || mode.kind === "none") return mode;
+    const at = Math.min(this.#since + approveMaxMs, mode.kind === "until" ? mode.at : Number.POSITIVE_INFINITY);
+    return this.#now() >= at ? { kind: "ask" } : { kind: "until", at };
+  }
+
   setMode(mode: ApprovalMode): void {
     this.#mode = mode;
+    this.#since = this.#now();
   }
 
   /** Who answers questions; undefined = nobody is there, every question is refused. */
@@ -42,7 +54,7 @@ export class Approvals {
 
   /** Decides without a person where the mode or a remembered prefix is enough. */
   settled(request: ApprovalRequest): Decision | undefined {
-    const mode = this.mode;
+    const mode = this.modeWithin(request.approveMaxMs);
     if (request.answer !== undefined) return mode.kind === "none" ? { kind: "denied", by: "mode" } : undefined;
     switch (mode.kind) {
       case "all":
@@ -176,6 +188,8 @@ export interface ApprovalRequest {
   readonly found?: Stated;
   /** A command that may be changed before it runs (it is judged again). */
   readonly editable: boolean;
+  /** The longest time for which the mode may answer on that machine, from when it was set. */
+  readonly approveMaxMs?: number;
   /** Only a person answers this; with `typed`, by typing that name of the machine. */
   readonly answer?: RequiredAnswer;
   readonly typed?: string;

@@ -1,5 +1,5 @@
 /** A stored session in the order a person would report it: who asked what, what was answered, what was run and who approved it. */
-import type { AgentEvent } from "../agent/events.ts";
+import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../agent/events.ts";
 import type { ToolCall } from "../model/types.ts";
 import { words } from "../lib/text.ts";
 import { isRecord } from "../lib/values.ts";
@@ -74,7 +74,10 @@ export function readTranscript(path: string, id: string): Transcript {
         about.started ||= at;
         about.model = event.profile === event.model ? event.model : `${event.profile} (${event.model})`;
         if (event.user !== undefined) about.who = `${event.user}@${event.host ?? "?"}`;
-        about.target = event.user === undefined ? event.target : `${event.target}, ${event.user}@${event.host ?? "?"}`;
+        about.target = [
+          event.user === undefined ? event.target : `${event.target}, ${event.user}@${event.host ?? "?"}`,
+          ...[event.label, event.mode].filter((word) => word !== undefined),
+        ].join(" ");
         break;
       case "turn":
         if (own !== undefined && event.shown?.startsWith("!") === true) {
@@ -120,6 +123,9 @@ export function readTranscript(path: string, id: string): Transcript {
       }
       case "compacted":
         entries.push({ kind: "note", at, text: `Earlier messages were summarised:\n\n${event.summary}` });
+        break;
+      case "proposed":
+        entries.push({ kind: "note", at, text: [PROPOSED_HEADING, ...proposedLines(event.changes)].join("\n") });
         break;
       case "warning":
       case "notice":

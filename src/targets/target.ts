@@ -47,6 +47,8 @@ export interface TargetIdentity {
 
 export interface Transport extends AsyncDisposable {
   readonly label: string;
+  /** The transport on which it starts its processes; absent for this machine and over ssh. */
+  readonly base?: Transport;
   readonly kind: "local" | "ssh" | "container" | "via";
   /** Starts argv on the target with piped stdio; no shell is involved unless argv names one. */
   spawn(argv: readonly string[], options?: SpawnOptions): Process;

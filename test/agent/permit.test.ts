@@ -6,6 +6,7 @@ import { type AgentEventBody } from "../../src/agent/events.ts";
 import { permit } from "../../src/agent/permit.ts";
 import type { PermitParts } from "../../src/agent/permission.ts";
 import { type ApprovalAnswer, type ApprovalRequest, Approvals } from "../../src/policy/approvals.ts";
+import { NO_RULES } from "../../src/policy/machine-rules.ts";
 import { Privacy } from "../../src/policy/privacy.ts";
 import type { ShellJudgement, Verdict } from "../../src/policy/verdict.ts";
 import { openTarget } from "../../src/targets/open.ts";
@@ -75,6 +76,7 @@ async function decide({
     {
       approvals,
       target: () => Promise.resolve(machine),
+      rules: () => Promise.resolve(NO_RULES),
       judgeShell: (command) => Promise.resolve(judged(command, judgement)),
       judgeWrite: () => Promise.resolve(write),
       confirm: { shell: true, fetch: "never" },

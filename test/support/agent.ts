@@ -6,6 +6,7 @@ import type { AgentEvent } from "../../src/agent/events.ts";
 import { CallRunner, type CallParts } from "../../src/agent/tool-calls.ts";
 import type { ModelClient } from "../../src/model/types.ts";
 import { Approvals } from "../../src/policy/approvals.ts";
+import { NO_RULES } from "../../src/policy/machine-rules.ts";
 import { Privacy } from "../../src/policy/privacy.ts";
 import type { ShellJudgement } from "../../src/policy/verdict.ts";
 import { schemasOf } from "../../src/tools/schemas.ts";
@@ -29,6 +30,7 @@ export function agentOn(client: ModelClient, options: RigOptions = {}): { agent:
     limits: { shell: 0, capture: 0, file: 0, page: 0, search: 0, mcp: 0 },
     approvals: new Approvals(),
     target: () => Promise.reject(new Error("this test has no target")),
+    rules: () => Promise.resolve(NO_RULES),
     judgeShell: (command) => Promise.resolve(judged(command)),
     judgeWrite: () => Promise.resolve({ kind: "allow", why: "anywhere" }),
     confirm: { shell: true, fetch: "never" },

@@ -140,6 +140,7 @@ export class ReplRig implements AsyncDisposable {
         ...options.display,
       },
       historyPath: options.historyPath,
+      machineLabel: () => undefined,
       facts: () => ({
         target: {
           kind: "local",

@@ -21,6 +21,7 @@ export function setQuestion(asking: readonly MachineRequest[], heading = ""): Ap
   const strictest = requests.reduce<Stated>((all, one) => stricter(all, one), first.request);
   const understated = requests.find((one) => one.understated);
   const answer = requests.reduce<RequiredAnswer | undefined>((all, one) => requiredAnswer(all, one.answer), undefined);
+  const windows = requests.flatMap(({ approveMaxMs }) => approveMaxMs ?? []);
   const typed = asking.filter(({ request }) => request.typed !== undefined);
   const diff = joinedBy(
     asking,
@@ -41,6 +42,7 @@ export function setQuestion(asking: readonly MachineRequest[], heading = ""): Ap
     answer: _answer,
     typed: _typed,
     label: _label,
+    approveMaxMs: _approveMaxMs,
     ...rest
   } = first.request;
   return {
@@ -85,6 +87,7 @@ export function setQuestion(asking: readonly MachineRequest[], heading = ""): Ap
     ...(same(requests.map((one) => JSON.stringify(one.prefixes))) === undefined || first.request.prefixes === undefined
       ? {}
       : { prefixes: first.request.prefixes }),
+    ...(windows.length === 0 ? {} : { approveMaxMs: Math.min(...windows) }),
     ...(answer === undefined ? {} : { answer }),
     ...(typed.length === 0
       ? {}

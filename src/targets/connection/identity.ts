@@ -69,6 +69,11 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
 /** A tmux that does not answer must not hold up the start. */
 const VERSION_MS = 4_000;
 
+/** Identity of this machine. */
+export function localMachine(): string {
+  return firstText("/etc/machine-id").trim() || os.hostname();
+}
+
 /** The same from the runtime: no process is started, except to ask tmux for its version. */
 export function localFacts(cwd: string): MachineFacts {
   const uid = process.getuid?.() ?? 0;
@@ -83,7 +88,7 @@ export function localFacts(cwd: string): MachineFacts {
     user: username,
     uid,
     host: os.hostname(),
-    machine: firstText("/etc/machine-id").trim() || os.hostname(),
+    machine: localMachine(),
     os: `${name === undefined ? "" : `${name}, `}${os.type()} ${os.release()}`,
     cwd: directory(cwd),
     home: homeDirectory(),

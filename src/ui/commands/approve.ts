@@ -1,4 +1,5 @@
 /** /approve: whether buddy asks, for how long it does not, and what is in force now. */
+import { formatDuration } from "../../lib/durations.ts";
 import { parseApproveMode } from "../../lib/approve-mode.ts";
 import type { SlashCommand } from "./slash-commands.ts";
 import { oneLine } from "../transcript/tool-view.ts";
@@ -27,6 +28,16 @@ export const approve: SlashCommand = {
         return;
       }
       approvals.setMode(mode.kind === "duration" ? { kind: "until", at: Date.now() + mode.ms } : mode);
+      const { longestMs } = approvals;
+      const asked = mode.kind === "all" ? Number.POSITIVE_INFINITY : mode.kind === "duration" ? mode.ms : 0;
+      if (longestMs !== undefined && asked > longestMs)
+        screen.say([
+          screen.style.warning(
+            longestMs === 0
+              ? "the rules of this machine allow no approval without a question (approve_max)"
+              : `the rules of this machine allow ${formatDuration(longestMs)} at most (approve_max)`,
+          ),
+        ]);
     }
     const { mode } = approvals;
     const words = `approvals: ${approvalWords(mode, Date.now())}`;

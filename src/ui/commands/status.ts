@@ -10,10 +10,13 @@ import { clock, compactNumber } from "../words.ts";
 export function status(screen: CommandScreen): void {
   const { host, tasks, style } = screen;
   const facts = host.facts();
+  const rules = rulesWords(facts);
   const open = tasks.list.filter((task) => task.state.kind !== "over");
   const rows: StatusRow[] = [
     { label: "model", value: oneLine(`${facts.model} (profile ${facts.profile})`) },
     { label: "target", value: oneLine(targetWords(facts)) },
+    ...(rules === undefined ? [] : [{ label: "rules", value: rules }]),
+    ...(facts.target.notes ?? []).map((note) => ({ label: "notes", value: oneLine(note) })),
     { label: "directory", value: oneLine(facts.target.cwd) },
     { label: "attach", value: oneLine(facts.target.attach ?? "no shared pane") },
     { label: "session", value: facts.session + (facts.resumed ? " (resumed)" : "") },
@@ -116,6 +119,18 @@ export function targetWords(facts: ReplFacts): string {
             : `${who} (${target.name})`;
   if (target.state === "opening" && target.kind !== "local") return `${where}, connecting`;
   return target.state === "failed" ? `${where}: ${oneLine(target.problem ?? "not connected")}` : where;
+}
+
+/** "PROD, read-only: nothing can approve a change there". */
+export function rulesWords({ target }: ReplFacts): string | undefined {
+  const mode =
+    target.mode === "guarded"
+      ? "guarded: high risk needs the machine's name typed"
+      : target.mode === "read-only"
+        ? "read-only: nothing can approve a change there"
+        : undefined;
+  const words = [target.label === undefined ? undefined : oneLine(target.label), mode].filter(Boolean);
+  return words.length === 0 ? undefined : words.join(", ");
 }
 
 export function approvalWords(mode: ApprovalMode, now: number): string {

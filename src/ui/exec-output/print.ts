@@ -1,5 +1,5 @@
 /** What a person sees of `buddy exec`: the answer on stdout, everything else, short, on stderr. */
-import type { AgentEvent } from "../../agent/events.ts";
+import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../../agent/events.ts";
 import { clip } from "../../lib/text.ts";
 import type { Output } from "../../lib/output.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
@@ -57,6 +57,8 @@ export class Printer {
   readonly #announcements = new Map<string, ReturnType<typeof setTimeout>>();
   /** What is not a terminal gets every byte as it is. */
   readonly #encode = terminalEncoder(process.env);
+  /** What the rules call the machine, before what is waited for. */
+  #label = "";
   readonly #style: Theme;
   readonly #view: ToolViewOptions;
 
@@ -80,6 +82,7 @@ export class Printer {
       case "message":
         return this.#message(event);
       case "session":
+        this.#label = event.label === undefined ? "" : `${oneLine(event.label)} · `;
         if (event.attach !== undefined && event.attach !== this.#attach) {
           this.#attach = event.attach;
           if (!this.#options.quiet) await this.note(`watch    ${event.attach}`);
@@ -125,6 +128,13 @@ export class Printer {
         return this.note(
           `compacted ${event.before_tokens} → ${event.after_tokens} tokens; the summary:\n${event.summary}`,
         );
+      case "proposed":
+        await this.#closeStream();
+        await this.note(PROPOSED_HEADING, "warning");
+        // To be copied as it is: only what a terminal must not get is written out.
+        return this.#err(
+          `${showText(this.#options.redact(proposedLines(event.changes).join("\n")), { mode: "command" })}\n`,
+        );
       case "done":
         return this.#done();
       case "turn":
@@ -140,15 +150,17 @@ export class Printer {
     switch (event.type) {
       case "turn":
       case "tool_finished":
-        return this.#live?.wait("thinking");
+        return this.#live?.wait(`${this.#label}thinking`);
       case "retry":
         return;
       case "tool_started":
-        return this.#live?.wait(clip(oneLine(this.#options.redact(event.title)) || event.tool, LIVE_COLUMNS));
+        return this.#live?.wait(
+          `${this.#label}${clip(oneLine(this.#options.redact(event.title)) || event.tool, LIVE_COLUMNS)}`,
+        );
       case "machine_finished":
         return this.#live?.relabel(clip(progressWords(event), LIVE_COLUMNS));
       case "approval_answered":
-        return this.#live?.wait("working");
+        return this.#live?.wait(`${this.#label}working`);
       // A line that is being written must not be wiped.
       case "text":
       case "reasoning":

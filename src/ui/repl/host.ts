@@ -12,6 +12,8 @@ export interface ReplHost {
   readonly historyPath: string | undefined;
   /** What is known now; identity of the target once it is open. */
   facts(): ReplFacts;
+  /** What the rules call the machine: PROD. */
+  machineLabel(): string | undefined;
   /** The tasks of this REPL; the listener gets their events. */
   tasks(listener: TaskListener): Tasks;
   /** `shown`: what the operator typed, where the prompt holds more. */
@@ -193,6 +195,10 @@ export interface ReplFacts {
     readonly attach?: string;
     /** Of several machines: those that have a shared pane, and what shows it. */
     readonly machines?: readonly { readonly name: string; readonly attach: string }[];
+    /** What the rules of the machine say: its label, a mode that is not normal, what the operator noted. */
+    readonly label?: string;
+    readonly mode?: "guarded" | "read-only";
+    readonly notes?: readonly string[];
     /** Still being opened, or why it could not be. */
     readonly state: "opening" | "open" | "failed";
     readonly problem?: string;
@@ -218,6 +224,8 @@ export interface LoginScreen {
 
 export interface ApprovalsView {
   readonly mode: ApprovalMode;
+  /** The rules of the machine let approvals without a question hold no longer than this. */
+  readonly longestMs?: number | undefined;
   setMode(mode: ApprovalMode): void;
   setAsker(asker: Asker | undefined): void;
   /** Prefixes allowed for this session. */

@@ -5,16 +5,26 @@ import type { ApprovalMode } from "../../policy/approvals.ts";
 import type { ReplFacts } from "./host.ts";
 import { clock } from "../words.ts";
 
-/** `> `, `(ssh user@host)> `, `4% context (container api)> `; shorter where the line is narrow. */
+/** `> `, `(ssh user@host)> `, `4% context (container api PROD)> `; shorter where the line is narrow. */
 export function promptText(facts: ReplFacts, columns: number): string {
-  const where = place(facts);
+  const { name, label } = place(facts);
+  const inside = (text: string): string => {
+    const words = [text, label].filter((part) => part !== "").join(" ");
+    return words === "" ? "" : `(${words})`;
+  };
+  const where = inside(name);
   const percent = facts.contextLimit > 0 ? Math.round((facts.contextUsed / facts.contextLimit) * 100) : 0;
   const used = percent > 0 ? `${Math.min(100, percent)}% context ` : "";
   const room = Math.max(4, Math.floor(columns * 0.6));
   const full = `${used}${where}> `;
   if (Bun.stringWidth(full) <= room) return full;
   const short = `${where}> `;
-  return Bun.stringWidth(short) <= room ? short : `${clip(where, room - 3)}> `;
+  if (Bun.stringWidth(short) <= room) return short;
+  // The label is the last thing to go.
+  const left = room - Bun.stringWidth(label) - 5;
+  return label !== "" && left >= 4
+    ? `${inside(clip(name, left))}> `
+    : `${clip(label === "" ? where : inside(""), room - 3)}> `;
 }
 
 /** How approvals are decided, where buddy does not ask: `[auto 4m32s]`, `[auto]`, `[deny]`. */
@@ -31,13 +41,24 @@ export function approvalBadge(mode: ApprovalMode, now: number): string {
   }
 }
 
-function place({ target }: ReplFacts): string {
-  if (target.kind === "local") return "";
-  if (target.kind === "container") return `(container ${showText(target.name, { mode: "line" })})`;
-  if (target.kind === "via" || target.kind === "fleet") return `(${showText(target.name, { mode: "line" })})`;
-  const who =
-    target.user === undefined || target.host === undefined || target.name.includes("@")
-      ? target.name
-      : `${target.user}@${target.name}`;
-  return `(ssh ${showText(who, { mode: "line" })})`;
+/** What stands in the parentheses: the name, and what the rules call the machine. */
+function place({ target }: ReplFacts): { readonly name: string; readonly label: string } {
+  const label = showText(target.label ?? "", { mode: "line" });
+  return { name: showText(placeName(target), { mode: "line" }), label };
+}
+
+function placeName(target: ReplFacts["target"]): string {
+  switch (target.kind) {
+    case "local":
+      return target.label === undefined ? "" : "local";
+    case "container":
+      return `container ${target.name}`;
+    case "via":
+    case "fleet":
+      return target.name;
+    case "ssh":
+      return target.user === undefined || target.host === undefined || target.name.includes("@")
+        ? `ssh ${target.name}`
+        : `ssh ${target.user}@${target.name}`;
+  }
 }

@@ -76,10 +76,12 @@ export interface StatusLineParts {
   readonly task: Task;
   readonly activity: Activity;
   readonly queued: number;
+  /** What the rules call the machine. */
+  readonly label?: string | undefined;
 }
 
 export function statusLine(
-  { task, activity, queued }: StatusLineParts,
+  { task, activity, queued, label }: StatusLineParts,
   columns: number,
   now: number,
   style: Theme,
@@ -91,7 +93,8 @@ export function statusLine(
   const left = task.deadline === undefined ? "" : `limit in ${clock(Math.max(0, task.deadline - now))}`;
   const waiting = queued === 0 ? "" : `${queued} queued`;
   // In the order in which they are left out when the line is narrow: the last one first.
-  const parts = [`task ${task.id}`, state, clock(elapsed), waiting, left, activity.tokens(), "Ctrl-C stops"];
+  const machine = label === undefined ? "" : oneLine(label);
+  const parts = [machine, `task ${task.id}`, state, clock(elapsed), waiting, left, activity.tokens(), "Ctrl-C stops"];
   let shown = parts.filter((part) => part !== "");
   while (shown.length > 3 && textWidth(shown.join(" · ")) + 2 > columns) shown = shown.slice(0, -1);
   return clip(`${style.toolName(frame)} ${style.grey(shown.join(" · "))}`, columns);

@@ -357,7 +357,12 @@ export class TerminalScreen implements ReplScreen {
         running === undefined || queue.asks
           ? this.#awaited && style.grey(`${this.#awaited} · Ctrl-C stops`)
           : statusLine(
-              { task: running, activity: repl.view.activity, queued: queued.length },
+              {
+                task: running,
+                activity: repl.view.activity,
+                queued: queued.length,
+                label: repl.host.machineLabel(),
+              },
               columns,
               Date.now(),
               style,

@@ -1,6 +1,6 @@
 /** The first screen: what buddy is connected to, how to watch it, what to type. At most six short lines. */
 import { clip } from "../../lib/text.ts";
-import { targetWords, approvalWords } from "../commands/status.ts";
+import { approvalWords, rulesWords, targetWords } from "../commands/status.ts";
 import type { ReplHost } from "./host.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
@@ -14,6 +14,9 @@ export function welcome(host: ReplHost, columns: number, style: Theme): string[]
     row("model", `${oneLine(facts.model)} ${style.grey(`(${oneLine(facts.profile)})`)}`),
     row("target", oneLine(targetWords(facts))),
   ];
+  const rules = rulesWords(facts);
+  if (rules !== undefined) lines.push(clip(`${style.grey("rules".padEnd(8))} ${style.warning(rules)}`, columns));
+  if (facts.target.notes !== undefined) lines.push(...facts.target.notes.map((note) => row("notes", oneLine(note))));
   if (facts.target.attach !== undefined) lines.push(...attachLines(facts.target.attach, columns, style));
   if (facts.resumed) lines.push(row("session", `${facts.session}, resumed${lastWords(facts.lastPrompt, style)}`));
   if (facts.dryRun) lines.push(row("dry run", "nothing will be changed"));

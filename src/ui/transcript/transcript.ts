@@ -1,5 +1,11 @@
 /** Turns events into what the operator reads: finished lines to print once, and a short live part that still changes. */
-import type { AgentEvent, ToolFinishedEvent, UsageEvent } from "../../agent/events.ts";
+import {
+  type AgentEvent,
+  PROPOSED_HEADING,
+  proposedLines,
+  type ToolFinishedEvent,
+  type UsageEvent,
+} from "../../agent/events.ts";
 import { clip } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { MarkdownStream } from "../markdown/markdown-stream.ts";
@@ -137,6 +143,9 @@ export class Transcript {
         return;
       case "compacted":
         this.#compacted(event);
+        return;
+      case "proposed":
+        this.#proposed(event);
         return;
       case "error":
         this.#endThought();
@@ -354,6 +363,16 @@ export class Transcript {
 
   #hint(hint: string | undefined): string | undefined {
     return hint === undefined ? undefined : (this.#options.hint?.(hint) ?? hint);
+  }
+
+  /** One command a line, to be copied as they are. */
+  #proposed({ changes }: AgentEvent & { type: "proposed" }): void {
+    this.#endThought();
+    this.#endAnswer();
+    this.#section("note");
+    this.#lines.push(this.#style.warning(PROPOSED_HEADING));
+    const text = showText(this.#options.redact(proposedLines(changes).join("\n")), { mode: "command" });
+    this.#lines.push(...text.split("\n"));
   }
 
   #safe(text: string): string {

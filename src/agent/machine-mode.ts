@@ -1,0 +1,54 @@
+/**
+ * What the rules of a machine make of a call: where it is guarded, high risk needs its name; where it is read-only, a
+ * change becomes a command that a person can copy.
+ */
+import type { EffectiveRules } from "../policy/machine-rules.ts";
+import type { Verdict } from "../policy/verdict.ts";
+import type { Target } from "../targets/target.ts";
+import type { ProposedChange, Risk } from "./events.ts";
+import type { Permission } from "./permission.ts";
+
+/** Where a machine is guarded, nothing approves by itself what is high risk, whatever list allows it. */
+export function underGuard(verdict: Verdict, risk: Risk, { mode, label }: EffectiveRules): Verdict {
+  if (mode !== "guarded" || risk !== "high" || verdict.kind === "deny") return verdict;
+  const why = verdict.kind === "ask" ? verdict.why : `high risk on a guarded machine${label ? ` (${label})` : ""}`;
+  return { kind: "ask", why, answer: "typed" };
+}
+
+/** Nothing can approve a change there: the model gets to know it, the operator gets the command. */
+export function withheld(
+  target: Target,
+  { label }: EffectiveRules,
+  change: Pick<ProposedChange, "command" | "directory" | "why">,
+): Permission & { readonly kind: "result" } {
+  const { user, host } = target.identity;
+  const machine = label === undefined ? host : `${host} (${label})`;
+  return {
+    kind: "result",
+    proposed: { where: `${user}@${host}`, ...(label === undefined ? {} : { label }), ...change },
+    result: {
+      ok: false,
+      outcome: "denied",
+      result: `Not allowed: ${machine} is read-only, and nothing can approve a change there. The operator gets a list of what you wanted to do, to do it by hand. Do not look for another way; continue with what is proven to only read, or answer with what should be done.`,
+      display: `not run: ${machine} is read-only`,
+    },
+  };
+}
+
+/** The change of a file as a command: its difference, given to patch. */
+export function patchCommand(path: string, diff: string, sudo: boolean): string {
+  if (diff === "" || diff.split("\n").length > MOST_LINES) return `# write ${path}`;
+  let end = "END_OF_CHANGE";
+  while (diff.includes(end)) end += "_";
+  return `${sudo ? "sudo " : ""}patch -u ${quote(path)} <<'${end}'\n${diff.replace(/\n$/, "")}\n${end}`;
+}
+
+export function removeCommand(path: string, sudo: boolean): string {
+  return `${sudo ? "sudo " : ""}rm -- ${quote(path)}`;
+}
+
+function quote(path: string): string {
+  return /^[\w@%+:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}
+
+const MOST_LINES = 400;

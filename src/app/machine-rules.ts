@@ -1,0 +1,99 @@
+/** The rules of the machine that a run works on: matched with every name it has, once it is open with all of them. */
+import type { Config, MachineRuleSettings } from "../config/schema.ts";
+import { effectiveRules, type EffectiveRules, type MachineRule, NO_RULES } from "../policy/machine-rules.ts";
+import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
+import type { Target, Transport } from "../targets/target.ts";
+
+export class MachineRules {
+  readonly #rules: readonly MachineRule[];
+  readonly #places: () => readonly Place[];
+  readonly #opened = new WeakMap<Target, Promise<EffectiveRules>>();
+  readonly #known = new WeakMap<Place, EffectiveRules>();
+
+  /** `places`: where the run works now. */
+  constructor({ rules }: Pick<Config, "rules">, places: () => readonly Place[]) {
+    this.#rules = rules.map(asRule);
+    this.#places = places;
+  }
+
+  /** What is known now: until the machine is open, what its written names say. Decisions wait for `of`. */
+  at(place: Place): EffectiveRules {
+    if (this.#rules.length === 0) return NO_RULES;
+    const known = this.#known.get(place) ?? effectiveRules(this.#rules, placeNames(place));
+    this.#known.set(place, known);
+    return known;
+  }
+
+  /** For people: of several machines all labels, the mode where it is the same, and the shortest limit. */
+  get current(): EffectiveRules {
+    if (this.#rules.length === 0) return NO_RULES;
+    const [first = NO_RULES, ...others] = this.#places().map((place) => this.at(place));
+    return others.length === 0 ? first : together([first, ...others]);
+  }
+
+  /** Taken anew for every target that is opened. A machine whose names cannot be found out is an error, not free. */
+  of(target: Target, place: Place): Promise<EffectiveRules> {
+    if (this.#rules.length === 0) return Promise.resolve(NO_RULES);
+    const known = this.#opened.get(target);
+    if (known !== undefined) return known;
+    const found = machineNames(place, target.transport).then((names) => {
+      const rules = effectiveRules(this.#rules, names);
+      this.#known.set(place, rules);
+      return rules;
+    });
+    this.#opened.set(target, found);
+    found.catch(() => this.#opened.delete(target));
+    return found;
+  }
+}
+
+function together(all: readonly [EffectiveRules, ...EffectiveRules[]]): EffectiveRules {
+  const labels = [...new Set(all.flatMap(({ label }) => label ?? []))];
+  const windows = all.flatMap(({ approveMaxMs }) => approveMaxMs ?? []);
+  const [{ mode }] = all;
+  return {
+    mode: all.every((one) => one.mode === mode) ? mode : "normal",
+    ...(labels.length === 0 ? {} : { label: labels.join(" ") }),
+    ...(windows.length === 0 ? {} : { approveMaxMs: Math.min(...windows) }),
+    deny: [...new Set(all.flatMap(({ deny }) => deny))],
+    notes: [...new Set(all.flatMap(({ notes }) => notes))],
+    patterns: [...new Set(all.flatMap(({ patterns }) => patterns))],
+  };
+}
+
+export function asRule(settings: MachineRuleSettings): MachineRule {
+  const { pattern, mode, label, shell_auto_approve: autoApprove, deny, allow, approve_max, notes } = settings;
+  return { pattern, mode, label, autoApprove, deny, allow, approveMaxMs: approve_max, notes };
+}
+
+/** What the place itself says, before anything is asked. */
+export function placeNames(place: Place): string[] {
+  // Asked for when there are rules: node:os costs every start that imports it.
+  const here = isOnThisMachine(place) ? ["local", process.getBuiltinModule("node:os").hostname()] : [];
+  return [...place.names, labelOfPath(place.path), ...here];
+}
+
+/** Everything a machine is known by: written, resolved by ssh, and reported by it and by the machines on the way. */
+export async function machineNames(place: Place, transport: Transport): Promise<string[]> {
+  const { localMachine } = await import("../targets/connection/identity.ts");
+  const reported: string[] = [];
+  for (let at: Transport | undefined = transport; at !== undefined; at = at.base) {
+    // Where a command of this machine leads elsewhere (kubectl), this machine is not what it works on.
+    if (at.kind === "local" && !isOnThisMachine(place)) continue;
+    reported.push(at.facts.host, at.facts.machine);
+  }
+  const here = reported.includes(localMachine()) ? ["local"] : [];
+  return [...placeNames(place), ...reported, ...here, ...(await resolvedHosts(place))];
+}
+
+async function resolvedHosts({ path }: Place): Promise<string[]> {
+  const destinations = path.flatMap((hop) => (hop.kind === "ssh" ? [hop.destination] : []));
+  if (destinations.length === 0) return [];
+  const { resolvedSsh } = await import("../targets/names/ssh-config.ts");
+  return Promise.all(destinations.map(async (destination) => (await resolvedSsh(destination)).host));
+}
+
+/** This machine, or a container on it. */
+function isOnThisMachine(place: Place): boolean {
+  return isLocal(place) || place.path.every(({ kind }) => kind === "container");
+}

@@ -1,0 +1,112 @@
+/** The rules of machines, [rules."PATTERN"]: which of them hold for a machine, and what the strictest of them come to. */
+/** One rule as written. What is undefined says nothing. */
+export interface MachineRule {
+  /** Matched with every name of a machine; `*` and `?` stand for characters, case does not count. */
+  readonly pattern: string;
+  readonly mode?: MachineMode | undefined;
+  readonly label?: string | undefined;
+  readonly autoApprove?: AutoApprove | undefined;
+  readonly deny?: readonly string[] | undefined;
+  readonly allow?: readonly string[] | undefined;
+  readonly approveMaxMs?: number | undefined;
+  readonly notes?: string | undefined;
+}
+
+/**
+ * `guarded`: what is high risk needs the name of the machine typed. `read-only`: nothing approves a change there.
+ */
+export type MachineMode = "normal" | "guarded" | "read-only";
+export type AutoApprove = "none" | "read-only" | "operator" | "developer";
+
+/** What holds on one machine. */
+export interface EffectiveRules {
+  readonly mode: MachineMode;
+  /** What the machine is called in questions, prompts and events: "PROD". */
+  readonly label?: string;
+  /** Instead of shell_auto_approve and shell_allow; undefined: those hold. */
+  readonly autoApprove?: AutoApprove;
+  readonly allow?: readonly string[];
+  /** Beside shell_denylist. */
+  readonly deny: readonly string[];
+  /** The longest time for which approvals without a question hold there. */
+  readonly approveMaxMs?: number;
+  readonly notes: readonly string[];
+  /** The patterns that matched, in the order of the files. */
+  readonly patterns: readonly string[];
+}
+
+export const NO_RULES: EffectiveRules = { mode: "normal", deny: [], notes: [], patterns: [] };
+
+/** `names`: everything the machine is known by. No name goes around a rule: all rules that match any of them count. */
+export function effectiveRules(rules: readonly MachineRule[], names: readonly string[]): EffectiveRules {
+  const known = names.flatMap(spellings);
+  return strictest(rules.filter(({ pattern }) => known.some((name) => matchesName(pattern, name))));
+}
+
+/** The strictest of several rules, or of the rules of several machines. */
+export function strictest(rules: readonly MachineRule[]): EffectiveRules {
+  const modes = new Set(rules.flatMap(({ mode }) => mode ?? []));
+  const presets = rules.flatMap(({ autoApprove }) => autoApprove ?? []);
+  const windows = rules.flatMap(({ approveMaxMs }) => approveMaxMs ?? []);
+  const lists = rules.flatMap(({ allow }) => (allow === undefined ? [] : [allow]));
+  const labels = unique(rules.flatMap(({ label }) => label ?? [])).filter((label) => label !== "");
+  return {
+    mode: MODES.findLast((mode) => modes.has(mode)) ?? "normal",
+    ...(labels.length === 0 ? {} : { label: labels.join(" ") }),
+    ...(presets.length === 0 ? {} : { autoApprove: PRESETS.find((preset) => presets.includes(preset)) as AutoApprove }),
+    ...(lists.length === 0 ? {} : { allow: lists.reduce(inBoth) }),
+    ...(windows.length === 0 ? {} : { approveMaxMs: Math.min(...windows) }),
+    deny: unique(rules.flatMap(({ deny }) => deny ?? [])),
+    notes: unique(rules.flatMap(({ notes }) => notes ?? [])).filter((note) => note.trim() !== ""),
+    patterns: rules.map(({ pattern }) => pattern),
+  };
+}
+
+/** From the loosest to the strictest. */
+const MODES: readonly MachineMode[] = ["normal", "guarded", "read-only"];
+/** From the strictest to the loosest. */
+const PRESETS: readonly AutoApprove[] = ["none", "read-only", "operator", "developer"];
+
+const unique = <T>(list: readonly T[]): T[] => [...new Set(list)];
+
+/** What both lists of word prefixes allow: the narrower entry of each pair. */
+function inBoth(a: readonly string[], b: readonly string[]): readonly string[] {
+  return unique([
+    ...a.filter((entry) => b.some((other) => wordsCover(other, entry))),
+    ...b.filter((entry) => a.some((other) => wordsCover(other, entry))),
+  ]);
+}
+
+/** A prefix covers a longer one; not where the longer one names options, which a shorter entry does not allow. */
+function wordsCover(entry: string, longer: string): boolean {
+  const [given, wanted] = [entry, longer].map((text) => text.trim().split(/\s+/)) as [string[], string[]];
+  return (
+    given.every((word, at) => wanted[at] === word) &&
+    wanted.slice(given.length).every((word) => !word.startsWith("-") && !word.includes("="))
+  );
+}
+
+/** A name in the ways it may be written: without user and port, the first label of a host name. */
+function spellings(name: string): string[] {
+  const bare = name.trim().replace(/\.$/, "");
+  const host = bare.replace(/^ssh:\/\//, "").replace(/^[^@\s]*@/, "");
+  const plain = /^\[([^\]]+)\](?::\d+)?$/.exec(host)?.[1] ?? host.replace(/^([^:\s]+):\d+$/, "$1");
+  const isHostName = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i.test(plain) && !/^[\d.]+$/.test(plain);
+  return unique([bare, host, plain, ...(isHostName ? [plain.slice(0, plain.indexOf("."))] : [])]).filter(Boolean);
+}
+
+export function matchesName(pattern: string, name: string): boolean {
+  const wanted = pattern.trim().toLowerCase();
+  const known = name.toLowerCase();
+  if (wanted === known || glob(wanted).test(known)) return true;
+  // Ids of machines and containers: with or without hyphens, whole or cut as engines cut them.
+  const [a, b] = [wanted, known].map((id) => id.replaceAll("-", "")) as [string, string];
+  return ID.test(a) && ID.test(b) && (a.startsWith(b) || b.startsWith(a));
+}
+
+const ID = /^[0-9a-f]{12,64}$/;
+
+function glob(pattern: string): RegExp {
+  const escaped = pattern.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  return new RegExp(`^${escaped.replaceAll("\\*", "[^]*").replaceAll("\\?", "[^]")}$`);
+}

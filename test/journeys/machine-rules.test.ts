@@ -1,0 +1,164 @@
+/** Rules of machines in the compiled binary: read-only, guarded, labels, notes, limits of approvals. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { call, type ExecRig, execRig, shell } from "../support/exec.ts";
+
+setDefaultTimeout(60_000);
+
+const host = hostname();
+const made = (rig: ExecRig, name = "made") => existsSync(join(rig.box.cwd, name));
+const touch = shell("touch made", { mutation: true, risk: "medium", why: "to have it" });
+const risky = shell("chmod -R 700 .", { mutation: true, risk: "high", why: "tidy up" });
+const write = call("write_file", { path: "made", content: "one\ntwo\n" });
+const rules = (pattern: string, text: string) => `[rules."${pattern}"]\n${text}`;
+
+describe("read-only", () => {
+  const readOnly = rules(host, 'mode = "read-only"\nlabel = "PROD"');
+
+  test.each([
+    ["--approve all", ["--approve", "all"], ""],
+    ["shell_allow", [], '[tools]\nshell_allow = ["touch"]\n'],
+    ["shell_confirm = false", [], "[tools]\nshell_confirm = false\n"],
+    ["the developer preset", [], '[tools]\nshell_auto_approve = "developer"\n'],
+    ["allow of another rule", [], '[rules."*"]\nallow = ["touch"]\n'],
+  ] as const)("%s does not approve a change", async (_, flags, config) => {
+    await using rig = execRig([touch, { text: "ok" }], { config: `${config}${readOnly}` });
+    const run = await rig.exec([...flags, "--no-tmux", "go"]);
+    expect(run.code).toBe(0);
+    expect(made(rig)).toBe(false);
+    expect(rig.lastResult()).toContain("is read-only");
+    // What the model wanted, as lines that a shell takes.
+    expect(run.stderr).toContain("PROD");
+    expect(run.stderr.split("\n")).toContain("touch made");
+  });
+
+  test("files, background shells and panes are not changed either, and all of it is listed once at the end", async () => {
+    await using rig = execRig(
+      [
+        write,
+        shell("touch made", { mutation: true, risk: "medium", mode: "background" }),
+        touch,
+        shell("cat /etc/hostname"),
+        { text: "ok" },
+      ],
+      { config: readOnly },
+    );
+    const { code, events } = await rig.events(["--approve", "all", "--no-tmux", "go"]);
+    expect(code).toBe(0);
+    expect(made(rig)).toBe(false);
+    expect(events.filter(({ type }) => type === "approval_asked")).toEqual([]);
+    const proposed = events.filter(({ type }) => type === "proposed") as unknown as {
+      changes: { where: string; label: string; command: string }[];
+    }[];
+    expect(proposed).toHaveLength(1);
+    expect(proposed[0]?.changes.map(({ label }) => label)).toEqual(["PROD", "PROD"]);
+    const [patch, command] = proposed[0]?.changes ?? [];
+    expect(command?.command).toBe("touch made");
+    // The change of a file is a command that makes exactly this change.
+    Bun.spawnSync(["sh", "-c", patch?.command ?? "false"], { cwd: rig.box.cwd });
+    expect(readFileSync(join(rig.box.cwd, "made"), "utf8")).toBe("one\ntwo\n");
+  });
+
+  test("what is proven to read runs", async () => {
+    await using rig = execRig([shell("cat /etc/hostname"), { text: "ok" }], { config: readOnly });
+    const { events } = await rig.events(["--no-tmux", "go"]);
+    expect(events.find(({ type }) => type === "tool_finished")).toMatchObject({ ok: true, exit_code: 0 });
+    expect(events.some(({ type }) => type === "proposed")).toBe(false);
+  });
+
+  test.each([host, host.toUpperCase(), "local", "*"])("matched by %s", async (pattern) => {
+    await using rig = execRig([touch, { text: "ok" }], { config: rules(pattern, 'mode = "read-only"') });
+    await rig.exec(["--approve", "all", "--no-tmux", "go"]);
+    expect(made(rig)).toBe(false);
+  });
+
+  test("a working directory's file cannot take it back", async () => {
+    await using rig = execRig([touch, { text: "ok" }], { config: readOnly });
+    rig.box.write("cwd/buddy.toml", rules(host, 'mode = "normal"\nallow = ["touch"]'));
+    await rig.exec(["--approve", "all", "--no-tmux", "go"]);
+    expect(made(rig)).toBe(false);
+  });
+});
+
+describe("guarded", () => {
+  const guarded = rules("local", 'mode = "guarded"\nlabel = "PROD"');
+
+  test.each([
+    ["--approve all", ["--approve", "all"], ""],
+    ["a duration", ["--approve", "10m"], ""],
+    ["shell_allow", [], '[tools]\nshell_allow = ["chmod"]\n'],
+    ["shell_confirm = false", [], "[tools]\nshell_confirm = false\n"],
+  ] as const)("%s does not cover high risk; without a terminal it is refused", async (_, flags, config) => {
+    await using rig = execRig([risky, { text: "ok" }], { config: `${config}${guarded}` });
+    const { code, events } = await rig.events([...flags, "--no-tmux", "go"]);
+    expect(code).toBe(3);
+    expect(events.find(({ type }) => type === "approval_asked")).toMatchObject({ answer: "typed", label: "PROD" });
+  });
+
+  test("what is not high risk is approved as elsewhere", async () => {
+    await using rig = execRig([touch, { text: "ok" }], { config: guarded });
+    expect(await rig.exec(["--approve", "all", "--no-tmux", "go"])).toMatchObject({ code: 0 });
+    expect(made(rig)).toBe(true);
+  });
+
+  test("on a terminal y is not enough: the name of the machine is", async () => {
+    await using rig = execRig([shell("rm -r old", { mutation: true, risk: "high" }), { text: "gone" }], {
+      config: guarded,
+    });
+    rig.box.write("cwd/old/x", "");
+    await using pty = await rig.terminal(["--no-tmux", "go"]);
+    await pty.until("-- approve?");
+    expect(pty.screen()).toContain("PROD");
+    pty.type("y");
+    await pty.until(`Type ${host} to approve:`);
+    pty.type("yes\r");
+    await pty.until("nothing was approved");
+    expect(made(rig, "old")).toBe(true);
+    pty.type("y");
+    await pty.until(`Type ${host} to approve:`);
+    pty.type(`${host}\r`);
+    await pty.until("gone");
+    expect(made(rig, "old")).toBe(false);
+  });
+});
+
+test("approve_max = 0: no mode approves there, and shell_confirm = false does not either", async () => {
+  for (const [flags, config] of [
+    [["--approve", "all"], ""],
+    [["--approve", "10m"], ""],
+    [[], "[tools]\nshell_confirm = false\n"],
+  ] as const) {
+    await using rig = execRig([touch, { text: "ok" }], { config: `${config}${rules("local", "approve_max = 0")}` });
+    expect(await rig.exec([...flags, "--no-tmux", "go"])).toMatchObject({ code: 3 });
+    expect(made(rig)).toBe(false);
+  }
+});
+
+test("deny and shell_auto_approve of a rule hold on its machines only", async () => {
+  const config = (pattern: string) => rules(pattern, 'deny = ["touch"]\nshell_auto_approve = "none"');
+  await using here = execRig([touch, shell("ls"), { text: "ok" }], { config: config("local") });
+  expect(await here.exec(["--no-tmux", "go"])).toMatchObject({ code: 3 });
+  expect(here.results()[0]).toContain("Not allowed:");
+  await using elsewhere = execRig([touch, { text: "ok" }], { config: config("other-machine") });
+  await elsewhere.exec(["--approve", "all", "--no-tmux", "go"]);
+  expect(made(elsewhere)).toBe(true);
+});
+
+test("notes and hosts/NAME.md reach the model with the newest message, and the beginning of requests stays the same", async () => {
+  await using rig = execRig([shell("ls"), { text: "ok" }], {
+    config: rules("local", 'notes = "the window is 22 to 04"\nlabel = "PROD"'),
+  });
+  rig.box.write("home/.config/buddy/hosts/local.md", `backups are in /srv/backup\n${"x".repeat(9000)}`);
+  rig.box.write("home/.config/buddy/hosts/other.md", "not for this one");
+  expect(await rig.exec(["--no-tmux", "go"])).toMatchObject({ code: 0 });
+  const [first, second] = rig.requests;
+  const texts = (request: typeof first) => request?.messages.map(({ content }) => content ?? "") ?? [];
+  const all = texts(second).join("\n");
+  for (const text of ["the window is 22 to 04", "PROD", "backups are in /srv/backup", "are left out"])
+    expect(all.split(text)).toHaveLength(2);
+  expect(all).not.toContain("not for this one");
+  expect(texts(first)[0]).not.toContain("22 to 04");
+  expect(texts(second)[0]).toBe(texts(first)[0] as string);
+});
