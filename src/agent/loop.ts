@@ -39,7 +39,7 @@ export async function turn(
   const attached = await options.attach?.(signal);
   for (const message of attached?.warnings ?? []) conversation.publish({ type: "warning", message });
   const { privacy } = conversation.options;
-  const about = conversation.options.calls.newAbout();
+  const about = conversation.options.calls().newAbout();
   const more = `${attached?.text ?? ""}${about === undefined ? "" : `\n\n[${about}]`}`;
   const prompt = privacy.mask(words + more, { from: "prompt" });
   const typed = options.shown ?? (more === "" ? undefined : words);
@@ -59,7 +59,7 @@ export async function turn(
   } catch (error) {
     status = failure(conversation, error, signal, state);
   }
-  const changes = conversation.options.calls.proposed;
+  const changes = conversation.options.calls().proposed;
   if (changes.length > 0) conversation.publish({ type: "proposed", changes });
   conversation.publish({
     type: "done",

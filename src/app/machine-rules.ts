@@ -61,20 +61,58 @@ function together(all: readonly [EffectiveRules, ...EffectiveRules[]]): Effectiv
   };
 }
 
-export function asRule(settings: MachineRuleSettings): MachineRule {
+function asRule(settings: MachineRuleSettings): MachineRule {
   const { pattern, mode, label, shell_auto_approve: autoApprove, deny, allow, approve_max, notes } = settings;
   return { pattern, mode, label, autoApprove, deny, allow, approveMaxMs: approve_max, notes };
 }
 
+/** Without opening it: by its written names and the host that ssh makes of them. */
+export async function rulesByName({ rules }: Pick<Config, "rules">, place: Place): Promise<EffectiveRules> {
+  if (rules.length === 0) return NO_RULES;
+  return effectiveRules(rules.map(asRule), [...placeNames(place), ...(await resolvedHosts(place))]);
+}
+
+/** Of a machine that is open: by all its names. */
+export async function rulesOf(
+  { rules }: Pick<Config, "rules">,
+  place: Place,
+  transport: Transport,
+): Promise<EffectiveRules> {
+  return rules.length === 0 ? NO_RULES : effectiveRules(rules.map(asRule), await machineNames(place, transport));
+}
+
+/** "PROD, read-only"; "" where there is nothing to say. */
+export function ruleWords({ label, mode }: EffectiveRules): string {
+  return [...(label === undefined ? [] : [label]), ...(mode === "normal" ? [] : [mode])].join(", ");
+}
+
+/** As JSON has it. */
+export function ruleFacts(rules: EffectiveRules): { readonly rules?: object } {
+  const { mode, label, approveMaxMs, autoApprove, allow, deny, notes, patterns } = rules;
+  if (patterns.length === 0) return {};
+  return {
+    rules: {
+      patterns,
+      mode,
+      ...(label === undefined ? {} : { label }),
+      ...(autoApprove === undefined ? {} : { shell_auto_approve: autoApprove }),
+      ...(allow === undefined ? {} : { allow }),
+      ...(deny.length === 0 ? {} : { deny }),
+      ...(approveMaxMs === undefined ? {} : { approve_max_ms: approveMaxMs }),
+      ...(notes.length === 0 ? {} : { notes }),
+    },
+  };
+}
+
 /** What the place itself says, before anything is asked. */
-export function placeNames(place: Place): string[] {
+function placeNames(place: Place): string[] {
   // Asked for when there are rules: node:os costs every start that imports it.
   const here = isOnThisMachine(place) ? ["local", process.getBuiltinModule("node:os").hostname()] : [];
   return [...place.names, labelOfPath(place.path), ...here];
 }
 
 /** Everything a machine is known by: written, resolved by ssh, and reported by it and by the machines on the way. */
-export async function machineNames(place: Place, transport: Transport): Promise<string[]> {
+async function machineNames(place: Place, transport: Transport): Promise<string[]> {
   const { localMachine } = await import("../targets/connection/identity.ts");
   const reported: string[] = [];
   for (let at: Transport | undefined = transport; at !== undefined; at = at.base) {

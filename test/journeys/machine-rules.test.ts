@@ -162,3 +162,38 @@ test("notes and hosts/NAME.md reach the model with the newest message, and the b
   expect(texts(first)[0]).not.toContain("22 to 04");
   expect(texts(second)[0]).toBe(texts(first)[0] as string);
 });
+
+test("of several machines the read-only one is left out, the others get the change", async () => {
+  await using rig = execRig([touch, { text: "ok" }], {
+    config: `[targets.keep]\nvia = ["env"]\n[targets.change]\nvia = ["env", "-u", "UNSET"]\n${rules("keep", 'mode = "read-only"')}`,
+  });
+  const { events } = await rig.events([
+    "--approve",
+    "all",
+    "--on",
+    "keep,change",
+    "--no-tmux",
+    "-C",
+    rig.box.cwd,
+    "go",
+  ]);
+  expect(made(rig)).toBe(true);
+  const proposed = events.find(({ type }) => type === "proposed") as unknown as { changes: { command: string }[] };
+  expect(proposed.changes.map(({ command }) => command)).toEqual(["touch made"]);
+});
+
+test("buddy policy and buddy targets show what the rules of a machine make of it", async () => {
+  await using rig = execRig([], {
+    config: `[targets.keep]\nssh = "keep.invalid"\n[targets.care]\nssh = "care.invalid"\n${rules("keep", 'mode = "read-only"\nlabel = "PROD"')}\n${rules("care", 'mode = "guarded"\ndeny = ["make"]')}`,
+  });
+  const policy = async (...args: string[]) =>
+    JSON.parse((await rig.box.run(["policy", "shell", "--json", ...args])).stdout) as Record<string, unknown>;
+  expect(await policy("--on", "keep", "touch x")).toMatchObject({ verdict: "block", rules: { mode: "read-only" } });
+  expect(await policy("--on", "keep", "ls")).toMatchObject({ verdict: "allow" });
+  expect(await policy("--on", "care", "rm -r x")).toMatchObject({ verdict: "ask", answer: "typed" });
+  expect(await policy("--on", "care", "touch x")).toMatchObject({ verdict: "ask", answer: null });
+  expect(await policy("--on", "care", "make")).toMatchObject({ verdict: "block" });
+  expect(await policy("touch x")).toMatchObject({ verdict: "ask" });
+  const listed = await rig.box.run(["targets", "keep", "--json"]);
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ name: "keep", rules: { mode: "read-only", label: "PROD" } }]);
+});

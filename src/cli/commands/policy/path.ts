@@ -6,6 +6,10 @@ import type { FileAccess, ResolvedPath } from "../../../targets/target.ts";
 import { LocalTransport } from "../../../targets/connection/local.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { type WriteRules, ownPaths, writeJudge } from "../../../app/judge-write.ts";
+import { rulesByName } from "../../../app/machine-rules.ts";
+import { type EffectiveRules, NO_RULES } from "../../../policy/machine-rules.ts";
+import { LOCAL } from "../../../targets/place.ts";
+import { onMachine } from "./on-machine.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import type { Explainer } from "./explainer.ts";
 
@@ -13,10 +17,11 @@ export async function explainer(globals: GlobalOptions): Promise<Explainer> {
   const loaded = await loadConfiguration(globals, { create: false });
   const transport = new LocalTransport();
   const files = fileAccess(transport, { cwd: () => process.cwd() });
-  const explain = pathExplainer(files, {
-    allowedPaths: loaded.config.tools.files_allowed_paths,
-    ownPaths: ownPaths(loaded),
-  });
+  const explain = pathExplainer(
+    files,
+    { allowedPaths: loaded.config.tools.files_allowed_paths, ownPaths: ownPaths(loaded) },
+    await rulesByName(loaded.config, LOCAL),
+  );
   return {
     explain,
     words(answer) {
@@ -36,7 +41,11 @@ export interface PathExplanation {
 }
 
 /** One function for a whole batch: the allowed roots are resolved once. */
-export function pathExplainer(files: FileAccess, rules: WriteRules): (value: unknown) => Promise<PathExplanation> {
+export function pathExplainer(
+  files: FileAccess,
+  rules: WriteRules,
+  machine: EffectiveRules = NO_RULES,
+): (value: unknown) => Promise<PathExplanation> {
   const judge = writeJudge(files, rules);
   return async (value) => {
     const { path, sudo } = question(value);
@@ -47,7 +56,8 @@ export function pathExplainer(files: FileAccess, rules: WriteRules): (value: unk
       if (!(error instanceof BuddyError)) throw error;
       return { verdict: "block", why: error.message, resolved: showText(path, { mode: "line" }) };
     }
-    const verdict = await judge(resolved, path, sudo);
+    const judged = await judge(resolved, path, sudo);
+    const verdict = onMachine(judged, judged.kind === "ask" || sudo ? "high" : "medium", false, machine);
     const instead = verdict.kind === "deny" && verdict.instead !== undefined ? `; ${verdict.instead}` : "";
     return {
       verdict: verdict.kind === "deny" ? "block" : verdict.kind,

@@ -7,6 +7,9 @@ import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";
 import type { Condition, Verdict } from "../../../policy/verdict.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { Explainer, PolicyOptions } from "./explainer.ts";
+import { onMachine } from "./on-machine.ts";
+import { ruleFacts, rulesByName } from "../../../app/machine-rules.ts";
+import { chosenPlace } from "../../../app/places.ts";
 import { shellRules } from "../../../app/run-tools.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { askProgram } from "../../../lib/start-child.ts";
@@ -22,6 +25,8 @@ interface ShellAnswer {
   readonly privesc: boolean;
   readonly commands: readonly { words: readonly string[]; verdict: string; why: string; read_only: boolean }[];
   readonly uncertain: readonly string[];
+  /** Of the machine, where some match. */
+  readonly rules?: object;
   /** The checks of [safety] that found something. */
   readonly dangers: readonly string[];
   /** Who must answer: null = as the approval mode says. */
@@ -31,8 +36,9 @@ interface ShellAnswer {
 }
 
 export async function explainer(globals: GlobalOptions, options: PolicyOptions = {}): Promise<Explainer> {
-  const { config } = await loadConfiguration(globals, { create: false });
-  const rules = shellRules(config);
+  const loaded = await loadConfiguration(globals, { create: false });
+  const machine = await rulesByName(loaded.config, await chosenPlace(globals, loaded));
+  const rules = shellRules(loaded.config, machine);
   const home = homeDirectory();
   const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);
   const local = new LocalConditions();
@@ -46,9 +52,10 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
         ...(shell === undefined ? {} : { shell }),
         ...(asked.cwd === undefined ? {} : { cwd: asked.cwd }),
       });
-      const doubt =
-        judged.verdict.kind === "allow" ? local.doubt(judged.conditions, asked.cwd ?? process.cwd()) : undefined;
-      const verdict: Verdict = doubt === undefined ? judged.verdict : { kind: "ask", why: doubt };
+      const holds = judged.verdict.kind === "allow" || (machine.mode === "read-only" && judged.readOnly);
+      const doubt = holds ? local.doubt(judged.conditions, asked.cwd ?? process.cwd()) : undefined;
+      const plain: Verdict = doubt === undefined ? judged.verdict : { kind: "ask", why: doubt };
+      const verdict = onMachine(plain, judged.risk, judged.readOnly && doubt === undefined, machine);
       return {
         verdict: said(verdict.kind),
         why: verdict.why,
@@ -64,6 +71,7 @@ export async function explainer(globals: GlobalOptions, options: PolicyOptions =
           read_only: command.readOnly,
         })),
         uncertain: judged.uncertain,
+        ...ruleFacts(machine),
         dangers: judged.dangers.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
         answer: verdict.kind === "ask" ? (verdict.answer ?? null) : null,
         lockouts: judged.lockouts.map(({ kind, program, file }) => ({

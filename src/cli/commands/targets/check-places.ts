@@ -12,6 +12,7 @@ import { machineReport, type MachineReport } from "../../../targets/machine-repo
 import { labelOfPath, type Place } from "../../../targets/place.ts";
 import type { TargetOptions } from "../../../targets/target.ts";
 import type { GlobalOptions } from "../../args/options.ts";
+import { ruleFacts, rulesOf, ruleWords } from "../../../app/machine-rules.ts";
 import { checkLocks } from "../doctor/locks.ts";
 import { clockWords, isFull, isOff } from "../doctor/target.ts";
 
@@ -36,6 +37,9 @@ interface Checked {
   readonly latency_ms?: number;
   /** What runs without a question, and the lock on it. */
   readonly unasked?: string;
+  /** What holds there, matched with all its names. */
+  readonly rules?: object;
+  readonly rule_words?: string;
   /** Why it cannot be worked on. */
   readonly problems: readonly string[];
   /** What an operator should know all the same. */
@@ -52,7 +56,7 @@ export async function checkPlaces(
   const width = Math.min(24, Math.max(...places.map(({ name }) => name.length)));
   const color = wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1) });
   const checked = await atMost(loaded.config.fleet.parallel, places, async (place) => {
-    const result = await check(place, optionsFor(place, loaded, globals));
+    const result = await check(place, optionsFor(place, loaded, globals), loaded.config);
     // As they come: one that hangs does not hold up what is known of the others.
     if (args.json !== true) await out.write(rows(result, width, color));
     return result;
@@ -83,10 +87,10 @@ function optionsFor(place: Place, loaded: LoadedConfig, globals: GlobalOptions):
   };
 }
 
-async function check(place: Place, options: TargetOptions): Promise<Checked> {
+async function check(place: Place, options: TargetOptions, config: LoadedConfig["config"]): Promise<Checked> {
   const base = { name: place.name, place: labelOfPath(place.path) };
   const late = AbortSignal.timeout(LONGEST_MS);
-  const work = examine(base, { ...options, signal: late });
+  const work = examine(base, { ...options, signal: late }, config);
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   late.addEventListener("abort", () =>
     reject(
@@ -106,11 +110,16 @@ async function check(place: Place, options: TargetOptions): Promise<Checked> {
   }
 }
 
-async function examine(base: Pick<Checked, "name" | "place">, options: TargetOptions): Promise<Checked> {
+async function examine(
+  base: Pick<Checked, "name" | "place">,
+  options: TargetOptions,
+  config: LoadedConfig["config"],
+): Promise<Checked> {
   await using transport = await openTransport(options);
   const report = await machineReport(transport);
   const locks = await checkLocks(transport, options.secondLock);
   const latency = await latencyOf(transport);
+  const rules = await rulesOf(config, options.place, transport);
   const { user, host, machine, os, loginShell, tmuxVersion } = transport.facts;
   const problems =
     options.tmux === "required" && report.tmux === "" ? ["tmux is required there, and not installed"] : [];
@@ -131,6 +140,8 @@ async function examine(base: Pick<Checked, "name" | "place">, options: TargetOpt
     sudo: report.sudo,
     latency_ms: latency,
     unasked: locks.text,
+    ...(ruleWords(rules) === "" ? {} : { rule_words: ruleWords(rules) }),
+    ...ruleFacts(rules),
     problems,
     warnings,
   };
@@ -162,7 +173,14 @@ function rows(one: Checked, width: number, color: boolean): string {
   const columns = isatty(1) ? Math.max(process.stdout.columns || 80, 40) : Infinity;
   const mark = one.ok ? (one.warnings.length > 0 ? "! " : "ok") : "NO";
   const code = one.ok ? (one.warnings.length > 0 ? "33;1" : "32") : "31;1";
-  const facts = one.user === undefined ? [] : [identity(one), `unasked: ${one.unasked ?? ""}`];
+  const facts =
+    one.user === undefined
+      ? []
+      : [
+          identity(one),
+          `unasked: ${one.unasked ?? ""}`,
+          ...(one.rule_words === undefined ? [] : [`rules: ${one.rule_words}`]),
+        ];
   const lines = [...one.problems, ...facts, ...one.warnings].flatMap((text) => text.split("\n"));
   const wrapped = lines.flatMap((line) =>
     Bun.wrapAnsi(printable(line), columns - indent.length, { trim: false }).split("\n"),

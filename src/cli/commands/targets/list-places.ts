@@ -7,6 +7,8 @@ import { foldNames } from "../../../lib/fold-names.ts";
 import { print } from "../../../lib/output.ts";
 import { printable } from "../../../lib/text.ts";
 import { atMost } from "../../../lib/waiting.ts";
+import { NO_RULES } from "../../../policy/machine-rules.ts";
+import { ruleFacts, rulesByName, ruleWords } from "../../../app/machine-rules.ts";
 import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import { type ResolvedSsh, resolvedSsh, sshHosts } from "../../../targets/names/ssh-config.ts";
 import { labelOfPath, type Place } from "../../../targets/place.ts";
@@ -43,10 +45,14 @@ export async function listNames(sources: PlaceSources, loaded: LoadedConfig, arg
 const MOST_AT_ONCE = 8;
 
 /** The machines themselves, with what ssh makes of their destinations. */
-export async function listPlaces(places: readonly Place[], _loaded: LoadedConfig, args: ListOptions): Promise<void> {
-  const rows = await atMost(MOST_AT_ONCE, places, async (place) => ({ place, ssh: await ofSsh(place) }));
+export async function listPlaces(places: readonly Place[], loaded: LoadedConfig, args: ListOptions): Promise<void> {
+  const rows = await atMost(MOST_AT_ONCE, places, async (place) => {
+    // What is wrong with ssh is shown in the place of its host.
+    const [ssh, rules] = await Promise.all([ofSsh(place), rulesByName(loaded.config, place).catch(() => NO_RULES)]);
+    return { place, ssh, rules };
+  });
   if (args.json === true) {
-    const listed = rows.map(({ place: { name, names, path, cd, tmux }, ssh }) => ({
+    const listed = rows.map(({ place: { name, names, path, cd, tmux }, ssh, rules }) => ({
       name,
       names,
       place: labelOfPath(path),
@@ -54,11 +60,12 @@ export async function listPlaces(places: readonly Place[], _loaded: LoadedConfig
       ...(ssh === undefined ? {} : { ssh }),
       ...(cd === undefined ? {} : { cd }),
       ...(tmux === undefined ? {} : { tmux }),
+      ...ruleFacts(rules),
     }));
     return print([`${JSON.stringify(listed, null, 2)}\n`]);
   }
   const lines = columns(
-    rows.map(({ place, ssh }) => {
+    rows.map(({ place, ssh, rules }) => {
       const groups = otherNames(place);
       return [
         place.name,
@@ -66,6 +73,7 @@ export async function listPlaces(places: readonly Place[], _loaded: LoadedConfig
           whereabouts(place),
           ...(ssh === undefined ? [] : [resolvedWords(ssh)]),
           ...(groups.length === 0 ? [] : [`also: ${groups.join(", ")}`]),
+          ...(ruleWords(rules) === "" ? [] : [`rules: ${ruleWords(rules)}`]),
         ].join("; "),
       ];
     }),
