@@ -502,7 +502,10 @@ export class Run implements AsyncDisposable {
       const place = this.places.find(({ name }) => name === machine.name);
       return { names: machine.names, ...(place === undefined ? {} : labelOf(this.rules.at(place))) };
     }
-    return { ...labelOf(this.rules.current), names: [...new Set(this.places.flatMap(({ name, names }) => [name, ...names]))] };
+    return {
+      ...labelOf(this.rules.current),
+      names: [...new Set(this.places.flatMap(({ name, names }) => [name, ...names]))],
+    };
   }
 
   #describe() {
