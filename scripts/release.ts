@@ -5,6 +5,7 @@
  */
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { consola } from "consola";
 import { version } from "../package.json";
 import { type BuildTarget, compile, downloadedRuntime, TARGETS } from "./build.ts";
 import { releaseAddress } from "./release/address.ts";
@@ -29,7 +30,7 @@ function release(targets: readonly BuildTarget[]): void {
     writeFileSync(path, data);
     chmodSync(path, mode);
     sums.set(name, sha256(readFileSync(path)));
-    console.log(`${name.padEnd(40)} ${(readFileSync(path).length / 1e6).toFixed(1).padStart(6)} MB`);
+    consola.success(`${name.padEnd(40)} ${(readFileSync(path).length / 1e6).toFixed(1).padStart(6)} MB`);
   };
   for (const target of targets) {
     const path = join(OUT, `buddy-${target}`);
@@ -142,7 +143,7 @@ if (import.meta.main) {
   const names = process.argv.slice(2);
   const unknown = names.find((name) => !(name in TARGETS));
   if (unknown !== undefined) {
-    console.error(`unknown target ${unknown}; known: ${Object.keys(TARGETS).join(", ")}`);
+    consola.error(`unknown target ${unknown}; known: ${Object.keys(TARGETS).join(", ")}`);
     process.exit(2);
   }
   release(names.length > 0 ? (names as BuildTarget[]) : (Object.keys(TARGETS) as BuildTarget[]));

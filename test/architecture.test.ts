@@ -130,8 +130,10 @@ describe("commands", () => {
 });
 
 describe("house style", () => {
-  test("stderr gets its lines through lib/stderr-line.ts: console.error paints them red", () => {
+  test("stderr gets its lines through lib/log.ts: console.error paints them red", () => {
     expect(files.filter((file) => /\bconsole\.(error|warn)\b[^ ]/.test(sourceText(file)))).toEqual([]);
+    const past = files.filter((file) => /\bstderrLine\b/.test(sourceText(file)));
+    expect(past).toEqual(["src/lib/log.ts", "src/lib/terminal.ts"]);
   });
 
   test("each file opens with a sentence that says what it is for", () => {

@@ -2,7 +2,7 @@
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type ResolvedProfile, resolveProfile } from "../config/profiles.ts";
 import type { TrustQuestion } from "../config/trust.ts";
-import { isTerminal, stderrLine } from "../lib/terminal.ts";
+import { isTerminal } from "../lib/terminal.ts";
 import { printable } from "../lib/text.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 
@@ -24,10 +24,10 @@ export async function loadConfiguration(
     ...(isTerminal(2) ? { ask: askOnTerminal } : {}),
   });
   if (!globals.quiet) {
-    if (loaded.created) stderrLine(`buddy: wrote ${loaded.files[0]} with the defaults`);
+    if (loaded.created) (await import("../lib/log.ts")).log.info(`buddy: wrote ${loaded.files[0]} with the defaults`);
     if (globals.apiKey !== undefined)
-      warn("--api-key can be seen by every user of this machine (ps); prefer BUDDY_API_KEY");
-    for (const warning of loaded.warnings) warn(warning);
+      await warn("--api-key can be seen by every user of this machine (ps); prefer BUDDY_API_KEY");
+    for (const warning of loaded.warnings) await warn(warning);
   }
   return loaded;
 }
@@ -42,8 +42,9 @@ export async function loadProfile(globals: GlobalOptions): Promise<{ loaded: Loa
   }
 }
 
-function warn(text: string): void {
-  stderrLine(`buddy: warning: ${printable(text)}`);
+/** Loaded when there is something to say: most starts are silent. */
+async function warn(text: string): Promise<void> {
+  (await import("../lib/log.ts")).log.warn(printable(text));
 }
 
 async function askOnTerminal({ file, settings }: TrustQuestion): Promise<boolean | undefined> {

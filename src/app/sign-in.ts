@@ -6,7 +6,7 @@ import { clip } from "../lib/text.ts";
 import { startChild } from "../lib/start-child.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
-import { stderrLine } from "../lib/terminal.ts";
+import { log } from "../lib/log.ts";
 
 /** The store and server behind a login profile; throws for a profile that needs no sign-in, with what it needs. */
 export async function openSignIn(name: string | undefined, globals: GlobalOptions) {
@@ -81,7 +81,7 @@ export function openInBrowser(url: string): void {
 export const PROVIDER = "openai";
 
 /** auth.json and the sign-in server, for every user of a token. */
-export async function signInParts(warn: (message: string) => void = (message) => stderrLine(`buddy: ${message}`)) {
+export async function signInParts(warn: (message: string) => void = (message) => log.warn(message)) {
   const [{ AuthStore }, { OpenAiDevice }, { requirePaths }] = await Promise.all([
     import("../auth/store.ts"),
     import("../auth/openai-device.ts"),
@@ -99,11 +99,11 @@ export function signInScreen(): SignInScreen {
   let last = "";
   const put = (text: string) => void Bun.stderr.writer().write(text);
   return {
-    say: (text) => stderrLine(text),
+    say: (text) => log.info(text),
     progress(text) {
       const columns = process.stderr.columns ?? 80;
       if (live) put(`\r\u001b[K${text === undefined ? "" : clip(`${text} (Ctrl-C to stop)`, columns - 1)}`);
-      else if (text !== undefined && text !== last) stderrLine(text);
+      else if (text !== undefined && text !== last) log.info(text);
       last = text ?? "";
     },
   };

@@ -4,7 +4,7 @@ import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
 import { redactor } from "../lib/redact.ts";
-import { stderrLine } from "../lib/terminal.ts";
+import { log } from "../lib/log.ts";
 import { clip, printable } from "../lib/text.ts";
 import { type TraceData, type TraceKind, traceTo } from "../lib/trace.ts";
 import { isRecord, mapTexts } from "../lib/values.ts";
@@ -62,7 +62,7 @@ class Trace {
   readonly #run = `${process.pid}-${Date.now().toString(36)}`;
   readonly #own: (text: string) => string;
   #redact: (text: string) => string;
-  #show: (line: string) => void = stderrLine;
+  #show: (line: string) => void = (line) => log.info(line);
   #broken = false;
 
   constructor({ file, lines, secrets = [] }: TraceOptions) {
@@ -111,7 +111,7 @@ function openForAppending(path: string): number {
   try {
     file = openSync(path, "a", 0o600);
     if ((fstatSync(file).mode & 0o077) !== 0 && fstatSync(file).isFile() && fstatSync(file).size > 0)
-      stderrLine(`buddy: warning: other users can read the trace ${printable(path)}: chmod 600 it`);
+      log.warn(`other users can read the trace ${printable(path)}: chmod 600 it`);
     return file;
   } catch (error) {
     throw new BuddyError("usage", `the trace cannot be written to ${path}: ${fileError(error)}`, {

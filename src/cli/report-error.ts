@@ -1,5 +1,6 @@
 /** The one place where an error becomes words on stderr; returns the exit code that goes with it. */
-import { wantsColor, isTerminal, stderrLine } from "../lib/terminal.ts";
+import { log } from "../lib/log.ts";
+import { wantsColor, isTerminal } from "../lib/terminal.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
 import { printable } from "../lib/text.ts";
 import { redactor } from "../lib/redact.ts";
@@ -15,7 +16,7 @@ export function reportError(error: unknown, options: ReportOptions): ExitCode {
   // The reader of a pipe went away (`| head -1`): nothing is wrong, and nothing could be read.
   if (isBrokenPipe(error)) return EXIT.ok;
   const color = options.color ?? wantsColor({ env: process.env, isTty: isTerminal(2) });
-  stderrLine(describeError(error, { ...options, color }));
+  log.error(describeError(error, { ...options, color }));
   return exitCodeOf(error);
 }
 

@@ -2,7 +2,6 @@
 import { chmodSync, closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import type { Database } from "bun:sqlite";
 import { isAlive } from "./is-alive.ts";
-import { stderrLine } from "./terminal.ts";
 import { requirePlainFiles } from "./files.ts";
 
 export interface KernelLock {
@@ -55,9 +54,8 @@ async function locksWork(path: string): Promise<boolean> {
     lock?.release();
     working.set(directory, lock !== undefined);
     if (lock === undefined) {
-      stderrLine(
-        `buddy: ${directory} has no file locks (NFS without lockd?); buddy uses files with process ids instead`,
-      );
+      const { log } = await import("./log.ts");
+      log.warn(`${directory} has no file locks (NFS without lockd?); buddy uses files with process ids instead`);
     }
     return lock !== undefined;
   } finally {

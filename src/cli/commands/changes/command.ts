@@ -1,7 +1,8 @@
 /** `buddy changes`: the files that a session changed, and how; `/undo` in that session takes them back. */
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
-import { isTerminal, stderrLine } from "../../../lib/terminal.ts";
+import { log } from "../../../lib/log.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { defineCommand } from "../../command.ts";
 
@@ -35,7 +36,7 @@ export const command = defineCommand({
       cwd: process.cwd(),
       stateDirectory: state,
       redact: (text) => text,
-      problem: (message) => stderrLine(`buddy: ${message}`),
+      problem: (message) => log.warn(message),
     });
     const session = sessions.find(id);
     if (state === undefined) throw new BuddyError("usage", "there is no home directory, so no changes are kept");

@@ -1,7 +1,7 @@
 /** `buddy login`: sign in for profiles with `auth = "login"`. */
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { defineCommand } from "../../command.ts";
-import { stderrLine } from "../../../lib/terminal.ts";
+import { log } from "../../../lib/log.ts";
 
 export const command = defineCommand({
   name: "login",
@@ -22,7 +22,7 @@ export const command = defineCommand({
     if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset cannot be combined");
     const { isOpenRouter, openSignIn } = await import("../../../app/sign-in.ts");
     if (args.reset) {
-      await (await import("../../../app/sign-out.ts")).signOut(args.profile, globals, stderrLine);
+      await (await import("../../../app/sign-out.ts")).signOut(args.profile, globals, (line) => log.info(line));
       return EXIT.ok;
     }
     if (!args.check && (await isOpenRouter(args.profile, globals))) return openRouter(args.profile);
@@ -42,10 +42,10 @@ async function openRouter(profile: string | undefined): Promise<ExitCode> {
   const path = providerKeyFile(requirePaths(process.env, "the key", "auth").dir, "openrouter");
   const home = process.env["BUDDY_OPENROUTER_URL"];
   const key = await untilInterrupted((signal) =>
-    openRouterKey({ say: (text) => stderrLine(text), open: openInBrowser }, signal, home ? { home, ports: [0] } : {}),
+    openRouterKey({ say: (text) => log.info(text), open: openInBrowser }, signal, home ? { home, ports: [0] } : {}),
   );
   writeFileAtomic(path, `${key}\n`);
-  stderrLine(`The key is in ${path}. Try:  buddy exec${profile === undefined ? "" : ` -m ${profile}`} "hello"`);
+  log.info(`The key is in ${path}. Try:  buddy exec${profile === undefined ? "" : ` -m ${profile}`} "hello"`);
   return EXIT.ok;
 }
 
@@ -58,7 +58,7 @@ async function login({ device, store, provider, profile }: Account, browser: boo
   await untilInterrupted((signal) =>
     browser ? signInWithBrowser(parts, signInScreen(), openInBrowser, signal) : signIn(parts, signInScreen(), signal),
   );
-  stderrLine(`Signed in. Profile ${profile} is ready: try  buddy exec -m ${profile} "hello"`);
+  log.info(`Signed in. Profile ${profile} is ready: try  buddy exec -m ${profile} "hello"`);
   return EXIT.ok;
 }
 

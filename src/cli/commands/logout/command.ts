@@ -1,6 +1,6 @@
 /** `buddy logout`: the opposite of `buddy login`. */
 import { EXIT } from "../../../lib/errors.ts";
-import { stderrLine } from "../../../lib/terminal.ts";
+import { log } from "../../../lib/log.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
@@ -11,7 +11,7 @@ export const command = defineCommand({
   examples: [["buddy logout", "revoke and remove the sign-in"]],
   async run({ args, globals }) {
     const { signOut } = await import("../../../app/sign-out.ts");
-    await signOut(args.profile, globals, stderrLine);
+    await signOut(args.profile, globals, (line) => log.info(line));
     return EXIT.ok;
   },
 });

@@ -12,7 +12,8 @@ import { wordsOf } from "../../../extend/mcp/server.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
 import { print } from "../../../lib/output.ts";
-import { isTerminal, stderrLine } from "../../../lib/terminal.ts";
+import { log } from "../../../lib/log.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
 import { closestMatch } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { showText } from "../../../policy/terminal-text.ts";
@@ -148,7 +149,7 @@ export async function addServer(globals: GlobalOptions, name: string, options: A
     ...(options.header === undefined ? {} : { headers: pair(options.header, "--header") }),
   });
   write(path, next);
-  stderrLine(`added to ${path}; see whether it works: buddy mcp check ${name}`);
+  log.info(`added to ${path}; see whether it works: buddy mcp check ${name}`);
 }
 
 export async function removeServer(globals: GlobalOptions, name: string): Promise<void> {
@@ -157,7 +158,7 @@ export async function removeServer(globals: GlobalOptions, name: string): Promis
   const { withoutServer } = await import("../../../extend/mcp/edit-config.ts");
   write(path, await withoutServer(readFileSync(path, "utf8"), path, name));
   rememberedLists(stateDirectory(process.env)).remove(name);
-  stderrLine(`removed from ${path}`);
+  log.info(`removed from ${path}`);
 }
 
 export async function signIn(globals: GlobalOptions, name: string): Promise<void> {
@@ -167,15 +168,15 @@ export async function signIn(globals: GlobalOptions, name: string): Promise<void
     throw new BuddyError("usage", `MCP server ${name} is a program: it needs no sign-in of buddy`);
   if (!isTerminal(2)) throw new BuddyError("usage", "signing in needs a terminal and a browser");
   const { signInAtServer } = await import("./sign-in.ts");
-  await signInAtServer(loaded, name, settings, (line) => stderrLine(shown(line)));
-  stderrLine(`signed in; see what it offers: buddy mcp check ${name}`);
+  await signInAtServer(loaded, name, settings, (line) => log.info(shown(line)));
+  log.info(`signed in; see what it offers: buddy mcp check ${name}`);
 }
 
 export async function signOut(globals: GlobalOptions, name: string): Promise<void> {
   const loaded = await loadConfiguration(globals, { create: false });
   const { url } = find(loaded, name);
   if (url !== undefined) signInStore(loaded).write(new URL(url).href, undefined);
-  stderrLine(`signed out of ${name}`);
+  log.info(`signed out of ${name}`);
 }
 
 function find(loaded: LoadedConfig, name: string): McpSettings {

@@ -1,6 +1,7 @@
 /** `buddy resume`: the REPL on a saved session. */
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
-import { isTerminal, stderrLine } from "../../../lib/terminal.ts";
+import { log } from "../../../lib/log.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { defineCommand } from "../../command.ts";
@@ -46,7 +47,7 @@ async function chosen(globals: GlobalOptions): Promise<string | undefined> {
     cwd: process.cwd(),
     stateDirectory: stateDirectory(),
     redact: (text) => text,
-    problem: (message) => stderrLine(`buddy: ${message}`),
+    problem: (message) => log.warn(message),
   });
   const sessions = store.list().filter(({ problem, bytes }) => problem === undefined && bytes > 0);
   if (sessions.length === 0)

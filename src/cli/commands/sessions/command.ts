@@ -1,7 +1,8 @@
 /** `buddy sessions`: what was saved in this directory, or in all of them. */
 import { dirname } from "node:path";
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
-import { isTerminal, stderrLine } from "../../../lib/terminal.ts";
+import { log } from "../../../lib/log.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
 import { print } from "../../../lib/output.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { defineCommand } from "../../command.ts";
@@ -54,7 +55,7 @@ export const command = defineCommand({
       cwd: process.cwd(),
       stateDirectory: stateDirectory(),
       redact: (text) => text,
-      problem: (message) => stderrLine(`buddy: ${message}`),
+      problem: (message) => log.warn(message),
     });
     if (action === "list") {
       if (id !== undefined) throw new BuddyError("usage", `too many arguments: "${id}"`);
@@ -66,7 +67,7 @@ export const command = defineCommand({
         hint: "buddy sessions lists them",
       });
     if (action === "rm") {
-      stderrLine(`removed session ${(await store.remove(id)).id}`);
+      log.info(`removed session ${(await store.remove(id)).id}`);
       return EXIT.ok;
     }
     const session = store.readable(id);

@@ -1,7 +1,7 @@
 /** `buddy skills`: what there is to load and to run, and whether a folder is a valid skill. */
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
-import { stderrLine } from "../../../lib/terminal.ts";
+import { log } from "../../../lib/log.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
@@ -31,7 +31,7 @@ export const command = defineCommand({
     const { knownSkills } = await import("../../../app/extensions.ts");
     const { skills, notices } = await knownSkills(await loadConfiguration(globals, { create: false }));
     const { showText } = await import("../../../policy/terminal-text.ts");
-    for (const notice of notices) stderrLine(`buddy: ${showText(notice, { mode: "line" })}`);
+    for (const notice of notices) log.warn(showText(notice, { mode: "line" }));
     if (json === true) {
       const rows = skills.map(({ name, description, from, folder, runbook }) => ({
         name,

@@ -5,7 +5,7 @@ import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { formatDuration } from "../../../lib/durations.ts";
 import { print } from "../../../lib/output.ts";
 import { printable } from "../../../lib/text.ts";
-import { stderrLine } from "../../../lib/terminal.ts";
+import { log } from "../../../lib/log.ts";
 import type { Place } from "../../../targets/place.ts";
 import { type ListedSession, openSessions } from "../../../targets/tmux/list-sessions.ts";
 
@@ -32,7 +32,7 @@ export async function targetSessions(place: Place, loaded: LoadedConfig, args: S
   if (args.json !== true || !ending) await print([args.json === true ? json(list) : table(list, sessions.label)]);
   if (args.end !== true) return EXIT.ok;
   if (!ending) {
-    stderrLine("no session to end");
+    log.info("no session to end");
     return EXIT.ok;
   }
   if (args.yes !== true) {
@@ -48,7 +48,7 @@ export async function targetSessions(place: Place, loaded: LoadedConfig, args: S
   }
   const ended = await sessions.end(unused);
   if (args.json === true) await print([`${JSON.stringify({ ended }, null, 2)}\n`]);
-  else stderrLine(`ended: ${ended.length === 0 ? "none" : ended.map(printable).join(", ")}`);
+  else log.info(`ended: ${ended.length === 0 ? "none" : ended.map(printable).join(", ")}`);
   return EXIT.ok;
 }
 

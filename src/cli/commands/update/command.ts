@@ -1,7 +1,8 @@
 /** `buddy update`: replaces this binary by the newest release, checked as install.sh checks it. */
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
-import { isTerminal, stderrLine } from "../../../lib/terminal.ts";
+import { log } from "../../../lib/log.ts";
+import { isTerminal } from "../../../lib/terminal.ts";
 import { VERSION } from "../../../lib/version.ts";
 import { defineCommand } from "../../command.ts";
 import { watchSignals } from "../../signals.ts";
@@ -34,11 +35,11 @@ export const command = defineCommand({
       current: VERSION,
       env: process.env,
       signal: signals.signal,
-      say: globals.quiet ? () => {} : stderrLine,
+      say: globals.quiet ? () => {} : (line) => log.info(line),
       ...(isTerminal(2) && !globals.quiet ? { progress: showProgress } : {}),
     });
     if (rollback) {
-      stderrLine(`this is ${await update.rollback()} again`);
+      log.info(`this is ${await update.rollback()} again`);
       return EXIT.ok;
     }
     const found = await update.look(version?.replace(/^v/, ""));
@@ -48,8 +49,8 @@ export const command = defineCommand({
       else await print([`${found.words}\n`]);
       return EXIT.ok;
     }
-    if (found.state === "newer" || found.state === "differs") stderrLine(await update.install(found));
-    else stderrLine(found.words);
+    if (found.state === "newer" || found.state === "differs") log.info(await update.install(found));
+    else log.info(found.words);
     return EXIT.ok;
   },
 });
