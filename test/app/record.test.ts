@@ -117,6 +117,21 @@ describe("the record holds", () => {
     expect(effects(here)).toMatchObject([{ tool: "you", exit_code: 4 }]);
   });
 
+  test("each machine of several by its names, and the decision for each", async () => {
+    const config =
+      '[targets.a]\nvia = ["env", "A=1"]\n[targets.b]\nvia = ["env", "B=1"]\n[targets.both]\ninclude = ["a", "b"]';
+    await using here = new Here([shell("touch made", CHANGE), { text: "done" }], {
+      answer: () => ({ kind: "yes" }),
+      config,
+    });
+    await here.turn({ "no-tmux": true, on: "both" });
+    expect(here.asked).toHaveLength(1);
+    const names = (entries: readonly { names?: readonly string[] }[]) => entries.map((one) => one.names?.[0]).sort();
+    expect(names(decisions(here))).toEqual(["a", "b"]);
+    expect(names(effects(here))).toEqual(["a", "b"]);
+    expect(decisions(here).every(({ names = [], by }) => names.includes("both") && by === "operator")).toBe(true);
+  });
+
   test("no secret that a command carries", async () => {
     const key = ["AKIA", "QX7ZLM2TPN4RWB6D"].join("");
     await using here = new Here([shell(`touch made # ${key}`, CHANGE), { text: "done" }], {

@@ -181,6 +181,11 @@ describe("verify finds", () => {
     expect(findings()).toEqual([{ file: "session.key", line: undefined, problem: "key" }]);
   });
 
+  test("lines that were all changed, and does not call the key a wrong one", () => {
+    rewrite(lines().map((line) => line.replace("command", "commands")));
+    expect(findings().filter(({ problem }) => problem === "changed")).toHaveLength(6);
+  });
+
   test("a full file that was removed, or changed", async () => {
     await written(40, { rotateBytes: 2000 });
     expect(findings()).toEqual([]);
