@@ -2,7 +2,7 @@
 import type { LoadedConfig } from "../config/load.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { joinPlaces, knownNames } from "../targets/names/resolve-places.ts";
-import { pathKey, type Place } from "../targets/place.ts";
+import { pathKey, type Place, samePaths } from "../targets/place.ts";
 import type { TargetRow } from "../ui/repl/host.ts";
 import { meaning, namedPlaces, otherNames, whereabouts } from "./named-places.ts";
 import { chosenPlaces, placeSources } from "./places.ts";
@@ -51,22 +51,13 @@ export async function workOn(
   const [first, ...others] = adding ? joinPlaces(run.places, found) : found;
   if (first === undefined) throw new BuddyError("internal", "no machine was chosen");
   const before = run.places;
-  if (samePlaces(before, [first, ...others])) return [`already on ${meaning(before)}`];
-  await run.workOn([first, ...others], signal);
+  const places = [first, ...others] as const;
+  const sameDirectory = places.every(({ cd }, at) => cd === before[at]?.cd);
+  if (samePaths(before, places) && sameDirectory) return [`already on ${meaning(before)}`];
+  const notes = await run.workOn(places, signal);
   const said = [`on ${meaning(run.places)}`];
   const identity = run.target.opened?.identity;
   if (identity !== undefined) said[0] = `on ${identity.user}@${identity.host} (${identity.label})`;
   if (identity?.attach !== undefined) said.push(`watch with: ${identity.attach}`);
-  // An approval for a while was given for the machines of then.
-  const { mode } = run.approvals;
-  if (mode.kind === "all" || mode.kind === "until") {
-    run.approvals.setMode({ kind: "ask" });
-    said.push("buddy asks again before it makes a change: approvals without a question were for the machine before");
-  }
-  return said;
-}
-
-function samePlaces(one: readonly Place[], other: readonly Place[]): boolean {
-  const keys = (places: readonly Place[]) => places.map(({ path, cd }) => `${pathKey(path)} ${cd ?? ""}`).toSorted();
-  return JSON.stringify(keys(one)) === JSON.stringify(keys(other));
+  return [...said, ...notes];
 }

@@ -24,7 +24,7 @@ import { outputsDirectory, prepareOutputs } from "../session/outputs.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
-import { isLocal, type Place } from "../targets/place.ts";
+import { isLocal, type Place, samePaths } from "../targets/place.ts";
 import { aboutMachines, type HostFile, HostFiles } from "./about-machine.ts";
 import { type Extensions, loadExtensions, NO_EXTENSIONS } from "./extensions.ts";
 import type { FleetLimits, LazyFleet } from "./lazy-fleet.ts";
@@ -38,7 +38,7 @@ import { type KnownMachine, RunRecorder } from "./recorder.ts";
 import { RunSessions } from "./run-sessions.ts";
 import { callRunner, toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
-import { clientFor, samePlace, storedClient, withStoredTarget } from "./stored-choices.ts";
+import { clientFor, samePlace, storedClient, storedPlaces, withStoredTarget } from "./stored-choices.ts";
 
 export interface RunOptions {
   readonly globals: GlobalOptions;
@@ -339,7 +339,21 @@ export class Run implements AsyncDisposable {
       this.agent.switchModel(chosen.client);
       note.push(`back to the model of this session: ${chosen.profile.model} (${chosen.profile.name})`);
     }
+    note.push(...(await this.#goBack(next)));
     return [...note, ...this.adopt(next)];
+  }
+
+  /** To the machines of a stored session; where they cannot be reached, it continues on those in use. */
+  async #goBack({ replay }: ResumedSession): Promise<readonly string[]> {
+    try {
+      const places = await storedPlaces(replay, this.#loaded);
+      if (places === undefined || samePaths(places, this.places)) return [];
+      const said = await this.workOn(places, AbortSignal.timeout(GO_BACK_MS));
+      return [`back on ${this.target.facts().label}`, ...said];
+    } catch (error) {
+      if (!(error instanceof BuddyError)) throw error;
+      return [`${replay.target} cannot be reached: ${error.message}`];
+    }
   }
 
   /** Continues with another profile or model; the conversation stays. */
@@ -353,9 +367,9 @@ export class Run implements AsyncDisposable {
 
   /**
    * Continues on other machines; the conversation stays. One machine is reached before the ones before are left: where
-   * that fails, nothing has changed.
+   * that fails, nothing has changed. Returns what to say.
    */
-  async workOn(places: Run["places"], signal: AbortSignal): Promise<void> {
+  async workOn(places: Run["places"], signal: AbortSignal): Promise<readonly string[]> {
     const { ssh: _ssh, container: _container, cd: _cd, tmuxSession: _session, ...globals } = this.globals;
     const options = { ...globals, on: places.map(({ name }) => name).join(",") };
     const next = this.#prepare(places, options, await fleetFor(places, this.#options));
@@ -375,6 +389,10 @@ export class Run implements AsyncDisposable {
       `The operator changed the machine: it is ${this.target.facts().label} now; before it was ${before.target.facts().label}`,
     );
     await before.target[Symbol.asyncDispose]();
+    const { mode } = this.approvals;
+    if (mode.kind !== "all" && mode.kind !== "until") return [];
+    this.approvals.setMode({ kind: "ask" });
+    return ["buddy asks again before it makes a change: approvals without a question were for the machine before"];
   }
 
   /** Takes over what a stored session knows; returns what to say about it. */
@@ -536,6 +554,8 @@ export const openTarget: NonNullable<RunOptions["open"]> = async (wanted) =>
 function labelOf({ label }: EffectiveRules): { readonly label?: string } {
   return label === undefined ? {} : { label };
 }
+
+const GO_BACK_MS = 30_000;
 
 const PIECES: ReadonlySet<string> = new Set(["text", "reasoning", "tool_output", "message", "discard"]);
 

@@ -6,6 +6,8 @@ import type { ResumedSession } from "../session/store.ts";
 import { modelClient, type ProfileClient } from "./model-client.ts";
 import type { Replay } from "../session/replay.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
+import { isLocal, type Place } from "../targets/place.ts";
+import { chosenPlaces } from "./places.ts";
 
 /** The target of the session, unless the command line names one. */
 export function withStoredTarget(globals: GlobalOptions, { target, cwd, places }: Replay): GlobalOptions {
@@ -20,6 +22,20 @@ export function withStoredTarget(globals: GlobalOptions, { target, cwd, places }
     ...(container === undefined ? {} : { container }),
     ...(globals.cd === undefined && cwd !== "" ? { cd: cwd } : {}),
   };
+}
+
+/** Where a session worked; undefined when its log does not say, or is not the user's own. */
+export async function storedPlaces(
+  replay: Replay,
+  loaded: LoadedConfig,
+): Promise<readonly [Place, ...Place[]] | undefined> {
+  if (replay.target === "") return undefined;
+  const { ssh, container } = replay.places.length > 0 ? {} : readLabel(replay.target);
+  const named = { ...(ssh === undefined ? {} : { ssh }), ...(container === undefined ? {} : { container }) };
+  const [place, ...others] = await chosenPlaces(named, loaded, { stored: replay.places });
+  if (place === undefined) return undefined;
+  const elsewhere = others.length === 0 && !isLocal(place) && replay.cwd !== "";
+  return [elsewhere ? { ...place, cd: replay.cwd } : place, ...others];
 }
 
 /** The profile of the session, unless --model or BUDDY_MODEL chose one. */

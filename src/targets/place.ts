@@ -61,6 +61,12 @@ export function pathKey(path: readonly Hop[]): string {
   );
 }
 
+/** The same machines, in any order. */
+export function samePaths(one: readonly Place[], other: readonly Place[]): boolean {
+  const keys = (places: readonly Place[]) => places.map(({ path }) => pathKey(path)).toSorted();
+  return keys(one).join("\n") === keys(other).join("\n");
+}
+
 /** "web1", "api", "api@web1", "kubectl": short, for a place without a name of its own. */
 export function nameOfPath(path: readonly Hop[]): string {
   const [first, ...more] = path.toReversed().map(shortName);

@@ -141,3 +141,17 @@ test("/targets names what there is, and what is in use", async () => {
   await on(run, loaded, "local");
   expect((await targetRows(run, loaded))[0]).toMatchObject({ name: "local", current: true });
 });
+
+test("a stored session is continued where it worked", async () => {
+  await using here = await rig([{ text: "a" }, { text: "b" }]);
+  const { run, loaded } = here;
+  await on(run, loaded, "one");
+  await turn(run, "hello");
+  const first = run.session();
+  await run.newSession();
+  await on(run, loaded, "local");
+  await turn(run, "here");
+  const said = await run.resumeSession(first);
+  expect(run.target.facts()).toMatchObject({ label: "env WHERE=one", cwd: "/" });
+  expect(said.join("\n")).not.toContain("continues on");
+});
