@@ -1,5 +1,5 @@
 /** The MCP servers of a run, with what they need of it: its directories, its environment, its sign-ins. */
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
 import type { ServerConnection, ServerOptions } from "../extend/mcp/connection.ts";
@@ -42,7 +42,17 @@ type Given = Pick<ServerOptions, "name" | "settings" | "onListChanged" | "onEnd"
 
 export async function connectTo(loaded: LoadedConfig, options: Given, signal?: AbortSignal): Promise<ServerConnection> {
   const { connectServer } = await import("../extend/mcp/connection.ts");
-  return connectServer({ ...options, cwd: loaded.cwd, env: loaded.env, signIns: signInStore(loaded) }, signal);
+  const cwd = directoryOf(loaded, options.name);
+  return connectServer({ ...options, cwd, env: loaded.env, signIns: signInStore(loaded) }, signal);
+}
+
+/**
+ * That of the file that names the server: what a relative path leads to, or what a runner such as npx finds first, must
+ * not depend on the repository buddy is started in.
+ */
+function directoryOf({ origins, cwd }: LoadedConfig, name: string): string {
+  const origin = origins.get(`mcp.${name}.command`);
+  return origin?.kind === "file" ? dirname(origin.file) : cwd;
 }
 
 export function signInStore(loaded: LoadedConfig): SignInStore {

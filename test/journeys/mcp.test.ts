@@ -83,6 +83,15 @@ describe("a tool of a server", () => {
   });
 });
 
+test("a program with a relative path is beside the configuration, not in the working directory", async () => {
+  await using one = execRig([{ text: "done" }], { config: '[mcp.lab]\ncommand = ["./lab-server"]\n' });
+  one.box.write("cwd/lab-server", `#!/bin/sh\ntouch ${one.box.dir}/wrong\n`, 0o755);
+  one.box.write("home/.config/buddy/lab-server", `#!/bin/sh\nexec ${process.execPath} ${SERVER}\n`, 0o755);
+  expect((await one.exec(["go", "--no-tmux"])).code).toBe(0);
+  expect(existsSync(join(one.box.dir, "wrong"))).toBe(false);
+  expect(one.requests[0]?.tools.map(({ name }) => name)).toContain("lab__echo");
+});
+
 describe("servers end with buddy", () => {
   test.each(["SIGKILL", "SIGTERM"] as const)("also when it ends by %s", async (signal) => {
     await using one = execRig([call("lab__echo", {}), { text: "never" }]);

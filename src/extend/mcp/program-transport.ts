@@ -1,4 +1,5 @@
 /** The connection to a server that buddy starts: JSON lines over its stdin and stdout, bounded in every direction. */
+import { resolve } from "node:path";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { BuddyError } from "../../lib/errors.ts";
 import { startChild } from "../../lib/start-child.ts";
@@ -52,13 +53,14 @@ export class ProgramTransport implements Transport {
   }
 
   start(): Promise<void> {
-    const { argv, env, cwd } = this.#options;
+    const { env, cwd } = this.#options;
+    const [program = "", ...args] = this.#options.argv;
+    const argv = [program.includes("/") ? resolve(cwd, program) : program, ...args];
     try {
       // A group of its own: what it starts ends with it, and Ctrl-C of the terminal does not reach it.
       const options = { env, cwd, stdin: "pipe", stdout: "pipe", stderr: "pipe", detached: true } as const;
       this.#child = startChild(argv, options);
     } catch (error) {
-      const program = argv[0] ?? "";
       if ((error as NodeJS.ErrnoException).code === "ENOENT")
         return Promise.reject(new NotInstalled(`${program} is not installed`));
       const why = error instanceof Error ? error.message : String(error);
