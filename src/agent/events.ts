@@ -224,7 +224,7 @@ export interface ApprovalAnsweredEvent {
   readonly edited?: string;
 }
 
-/** Changes that were not made because the machine is read-only, at the end of the turn: for a person to make. */
+/** Changes that were not made because the machine, or the runbook, is read-only, at the end of the turn: for a person to make. */
 export interface ProposedEvent {
   readonly type: "proposed";
   readonly changes: readonly ProposedChange[];
@@ -249,7 +249,7 @@ export function proposedLines(changes: readonly ProposedChange[]): string[] {
   });
 }
 
-export const PROPOSED_HEADING = "Not done, because the machine is read-only. To do it by hand:";
+export const PROPOSED_HEADING = "Not done (read-only). To do it by hand:";
 
 export interface UsageEvent {
   readonly type: "usage";

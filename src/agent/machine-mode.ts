@@ -18,18 +18,18 @@ export function underGuard(verdict: Verdict, risk: Risk, { mode, label }: Effect
 /** Nothing can approve a change there: the model gets to know it, the operator gets the command. */
 export function withheld(
   target: Target,
-  { label }: EffectiveRules,
+  { label, because }: EffectiveRules,
   change: Pick<ProposedChange, "command" | "directory" | "why">,
 ): Permission & { readonly kind: "result" } {
   const { user, host } = target.identity;
-  const machine = label === undefined ? host : `${host} (${label})`;
+  const machine = because ?? (label === undefined ? host : `${host} (${label})`);
   return {
     kind: "result",
     proposed: { where: `${user}@${host}`, ...(label === undefined ? {} : { label }), ...change },
     result: {
       ok: false,
       outcome: "denied",
-      result: `Not allowed: ${machine} is read-only, and nothing can approve a change there. The operator gets a list of what you wanted to do, to do it by hand. Do not look for another way; continue with what is proven to only read, or answer with what should be done.`,
+      result: `Not allowed: ${machine} is read-only, and nothing can approve a change. The operator gets a list of what you wanted to do, to do it by hand. Do not look for another way; continue with what is proven to only read, or answer with what should be done.`,
       display: `not run: ${machine} is read-only`,
     },
   };

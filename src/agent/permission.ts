@@ -16,6 +16,8 @@ export interface PermitParts {
   /** Another machine of the set has to be asked about, so this one is too: why. */
   readonly atLeastAsk?: string;
   target(): Promise<Target>;
+  /** A read-only runbook runs: also what happens on no machine changes nothing. */
+  readonly readOnly?: boolean;
   /** What holds on the machine: asked once it is open, so that all its names are known. */
   rules(target: Target): Promise<EffectiveRules>;
   /** `cwd`: where the shell is; relative names count from it. */

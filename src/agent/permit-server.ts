@@ -19,6 +19,18 @@ export async function permitServer(
     SAYS[says](server),
   ].join("; ");
   const action = `${server}: ${intent.title}`;
+  if (parts.readOnly === true)
+    return {
+      kind: "result",
+      proposed: { where: `MCP server ${server}`, command: `# ${parts.privacy.maskKnown(action)}` },
+      result: {
+        ok: false,
+        outcome: "denied",
+        result:
+          "Not allowed: this runbook is read-only, and this tool may change something. Continue with what only reads.",
+        display: "not called: this runbook is read-only",
+      },
+    };
   if (parts.dryRun) return dryRun(`would call: ${action}`, { kind: "ask", why: policy });
   if (!parts.confirm.shell && !secrets) return run();
   const decision = await decide(parts, call, undefined, {

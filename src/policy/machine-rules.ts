@@ -21,6 +21,8 @@ export type AutoApprove = "none" | "read-only" | "operator" | "developer";
 /** What holds on one machine. */
 export interface EffectiveRules {
   readonly mode: MachineMode;
+  /** What makes it read-only, where that is not the machine. */
+  readonly because?: string;
   /** What the machine is called in questions, prompts and events: "PROD". */
   readonly label?: string;
   /** Instead of shell_auto_approve and shell_allow; undefined: those hold. */

@@ -63,8 +63,17 @@ describe("runbooks", () => {
       { config: '[tools]\nshell_allow = ["touch"]\nshell_confirm = false\nshell_auto_approve = "developer"\n' },
     );
     rig.box.write("home/.config/buddy/skills/look/SKILL.md", READ_ONLY);
-    const { code, stdout } = await rig.exec(["--run", "look", "what=/etc/hosts", "--approve", "all", "--no-tmux"]);
+    const { code, stdout, stderr } = await rig.exec([
+      "--run",
+      "look",
+      "what=/etc/hosts",
+      "--approve",
+      "all",
+      "--no-tmux",
+    ]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: "done\n" });
+    // What it wanted is listed, for a person to do.
+    expect(stderr).toContain("touch changed");
     expect(["changed", "written"].filter((name) => existsSync(join(rig.box.cwd, name)))).toEqual([]);
     expect(JSON.stringify(rig.requests[0]?.messages)).toContain("Look at /etc/hosts.");
     expect(rig.results().at(-1)).toBe("Linux");
