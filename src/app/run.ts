@@ -197,7 +197,7 @@ export class Run implements AsyncDisposable {
     this.recorder = new RunRecorder({
       settings: config.audit,
       own: options.audit === true,
-      known: (opened) => this.#known(opened),
+      known: (opened) => this.#known(opened).catch(() => ({ names: this.place.names })),
       record: options.record !== false || options.audit === true,
       stateDirectory: stateDirectory(loaded.env),
       session: () => sessions.id,
@@ -515,15 +515,14 @@ export class Run implements AsyncDisposable {
 
   /** What the operator calls a machine; undefined: all of the run. */
   async #known(target: Target | undefined): Promise<KnownMachine> {
-    const machine = this.fleet?.machines.find(({ opened }) => opened === target && opened !== undefined);
-    if (machine !== undefined) {
-      const place = this.places.find(({ name }) => name === machine.name);
-      return { names: machine.names, ...(place === undefined ? {} : labelOf(this.rules.at(place))) };
+    if (target === undefined) {
+      const names = [...new Set(this.places.flatMap(({ name, names: more }) => [name, ...more]))];
+      return { names, ...labelOf(this.rules.current) };
     }
-    return {
-      ...labelOf(this.rules.current),
-      names: [...new Set(this.places.flatMap(({ name, names }) => [name, ...names]))],
-    };
+    const machine = this.fleet?.machines.find(({ opened }) => opened === target);
+    const place = this.places.find(({ name }) => name === machine?.name) ?? this.place;
+    // By all names of the machine: a label may hang on what only it reports.
+    return { names: machine?.names ?? place.names, ...labelOf(await this.rules.of(target, place)) };
   }
 
   #describe() {

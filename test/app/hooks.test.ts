@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readRecord } from "../../src/audit/read-record.ts";
 import { isAlive } from "../../src/lib/is-alive.ts";
+import { localMachine } from "../../src/targets/connection/identity.ts";
 import { ofType } from "../support/agent.ts";
 import { call, shell } from "../support/calls.ts";
 import { blocks } from "../support/documentation.ts";
@@ -158,6 +159,12 @@ describe("a before-tool hook", () => {
     });
     const { events } = await here.turn();
     expect(outcomes(events)).toEqual(["denied", "exited"]);
+  });
+
+  test("is for a label that hangs on what only the machine reports", async () => {
+    const config = `${hook("before-tool", "exit 2", 'machine = "PROD"')}[rules."${localMachine()}"]\nlabel = "PROD"`;
+    await using here = new Here([shell("pwd"), DONE], { config });
+    expect(outcomes((await here.turn()).events)).toEqual(["denied"]);
   });
 
   test("that is named by a relative path is beside the configuration, and not in the working directory", async () => {
