@@ -1,4 +1,5 @@
 /** `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that tells how it went. */
+import { approvalNeeded } from "../../../app/approval-needed.ts";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { AgentEvent } from "../../../agent/events.ts";
@@ -362,14 +363,7 @@ async function conclude(
   if (options.lastMessage !== undefined) await writeLastMessage(options.lastMessage, run.secrets.hide(answer));
   if (run.target.error !== undefined) throw run.target.error;
   if (done.status === "answered") return EXIT.ok;
-  const wanted = run.calls.unapproved;
-  throw new BuddyError(
-    "approval",
-    `approval required, but there is no terminal to ask on: ${wanted.map((action) => boundText(action, 200, () => "left out")).join("; ")}`,
-    {
-      hint: "Run it from a terminal, or allow it: --approve all, --approve 10m, or shell_allow in [tools] for single commands.",
-    },
-  );
+  throw approvalNeeded(run.calls.unapproved, run.approvals.mode);
 }
 
 /** Before anything is asked: an answer that was paid for should have its place. */

@@ -1,4 +1,5 @@
 /** Runs one command on the machines of `--on`, asks where the policy asks, and prints what they answered. */
+import { approvalNeeded } from "../../../app/approval-needed.ts";
 import type { AgentEvent } from "../../../agent/events.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import { composeRun, type Run, type RunOptions } from "../../../app/run.ts";
@@ -99,10 +100,7 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
   if (signal.aborted && results.length === 0) throw stopped(signal.reason, options);
   await printer.results(results, (id) => fullText(run, id));
   if (signal.aborted) throw stopped(signal.reason, options);
-  if (refused.length > 0)
-    throw new BuddyError("approval", `approval required, but there is no terminal to ask on: ${refused.join("; ")}`, {
-      hint: "Run it from a terminal, or allow it: --approve all, --approve 10m, or shell_allow in [tools].",
-    });
+  if (refused.length > 0) throw approvalNeeded(refused, run.approvals.mode);
   return worst(results);
 }
 
