@@ -35,7 +35,6 @@ export type BuildTarget = keyof typeof TARGETS;
 const FLAGS = [
   "--production",
   "--minify",
-  "--sourcemap",
   "--splitting",
   "--bytecode",
   "--format=esm",
@@ -72,7 +71,8 @@ export function compile(
       `--target=bun-${target}`,
       `--compile-executable-path=${runtime}`,
       ...FLAGS,
-      ...(releases === undefined ? [] : ["--define", `BUDDY_RELEASES=${JSON.stringify(releases)}`]),
+      // The map is 3 MB of a download: a release leaves it out, and a build of its tag has it.
+      ...(releases === undefined ? ["--sourcemap"] : ["--define", `BUDDY_RELEASES=${JSON.stringify(releases)}`]),
       entry,
       "--outfile",
       built,
