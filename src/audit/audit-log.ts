@@ -1,6 +1,6 @@
 /**
- * Writes the record: lines of several processes in one chain, each all or nothing. The lock is the kernel's, so a killed
- * process leaves it free; what it left half done is put right with the next line.
+ * Writes the record: lines of several processes in one chain, each all or nothing. The lock is the kernel's, so a
+ * killed process leaves it free; what it left half done is put right with the next line.
  */
 import {
   closeSync,
@@ -53,7 +53,7 @@ export class AuditLog {
     this.#paths = recordPaths(options.directory);
   }
 
-  /** Resolves when the line is written; rejects when it cannot be. It is kept then, and tried again with the next one. */
+  /** Resolves when the line is written. Rejects when it cannot be; it is kept then, and tried again with the next. */
   append(entry: AuditEntry): Promise<void> {
     const done = Promise.withResolvers<void>();
     this.#waiting.push({ entry, at: new Date(), done });

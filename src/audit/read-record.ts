@@ -20,7 +20,7 @@ export interface Machine {
   readonly label?: string;
 }
 
-/** In the order in which they were written; a line that cannot be read is passed over (`buddy audit verify` names it). */
+/** In the order they were written. A line that cannot be read is passed over: `buddy audit verify` names it. */
 export function* readRecord(directory: string, filter: RecordFilter = {}): Generator<StoredEntry> {
   for (const file of recordFiles(directory)) {
     for (const { text } of linesOf(file)) {

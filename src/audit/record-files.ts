@@ -1,4 +1,4 @@
-/** The files of the record: `audit.jsonl` is written to; `audit.1.jsonl`, `audit.2.jsonl`, … are older, oldest first. */
+/** The files of the record: `audit.jsonl` is written to; `audit.1.jsonl`, `audit.2.jsonl`, … are full, oldest first. */
 import { closeSync, constants, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
 

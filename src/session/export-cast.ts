@@ -1,6 +1,6 @@
 /**
- * A session as an asciicast (version 2), for asciinema: what the shared pane showed. The log holds when a command began and
- * ended and what it printed, but not when each line came: its output appears when it ended.
+ * A session as an asciicast (version 2), for asciinema: what the shared pane showed. The log holds when a command began
+ * and ended and what it printed, but not when each line came: its output appears when it ended.
  */
 import { isCommand, took, type ToolEntry, type Transcript } from "./transcript.ts";
 

@@ -1,6 +1,6 @@
 /**
- * A session as the draft of a runbook (SKILL.md), to be edited by a person: what was asked for, the commands that worked,
- * and the values that look like parameters.
+ * A session as the draft of a runbook (SKILL.md), to be edited by a person: what was asked for, the commands that
+ * worked, and the values that look like parameters.
  */
 import { isCommand, took, type Transcript } from "./transcript.ts";
 

@@ -1,4 +1,4 @@
-/** A stored session in the order a person would report it: who asked what, what was answered, what was run and who approved it. */
+/** A stored session as a person would report it: who asked what, what was answered, what ran and who approved it. */
 import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../agent/events.ts";
 import type { ToolCall } from "../model/types.ts";
 import { words } from "../lib/text.ts";
