@@ -335,7 +335,12 @@ export class CallRunner {
       tool.budget === "capture" && (earlier === "variables" || earlier === "secrets" || earlier === "opaque");
     const printing = new CallOutput(privacy, `${call.name}: ${ready.intent.title}`, listed ? "screen" : earlier);
     // Opening it may take long; a call that is cancelled meanwhile does not wait for that.
-    const target = () => unlessAborted(batch.signal, (machine.target ?? this.#parts.target)());
+    let taken: Target | undefined;
+    const target = async (): Promise<Target> => {
+      const opened = await unlessAborted(batch.signal, (machine.target ?? this.#parts.target)());
+      // What was decided for an adopted shell does not run in another one.
+      return (taken ??= opened.now?.() ?? opened);
+    };
     const publish = (stream: Stream, text: string): void => {
       if (text !== "") batch.publish({ type: "tool_output", call: call.id, stream, text });
     };

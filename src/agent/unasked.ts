@@ -22,6 +22,8 @@ export async function unaskedRun(
   cwd: string,
   lock: SecondLock,
 ): Promise<UnaskedRun> {
+  if (target.isAdopted === true && (judged.conditions.length > 0 || runsSudo(judged)))
+    return { ask: "it cannot be looked up from an adopted shell" };
   const doubt = (await sudoDoubt(target, judged)) ?? (await conditionDoubt(target.transport, judged.conditions, cwd));
   if (doubt !== undefined) return { ask: doubt };
   const required = lock === "required";
@@ -45,10 +47,13 @@ const ROOM_MS = 3_000;
  * script runner has no terminal, and so no ticket.
  */
 async function sudoDoubt(target: Target, judged: ShellJudgement): Promise<string | undefined> {
-  if (target.transport.facts.uid === 0 || !judged.commands.some(({ words }) => /(?:^|\/)sudo$/.test(words[0] ?? "")))
-    return undefined;
+  if (target.transport.facts.uid === 0 || !runsSudo(judged)) return undefined;
   const { code } = await target.transport.run("sudo -n -k true >/dev/null 2>&1", { timeoutMs: 10_000 });
   return code === 0 ? undefined : "sudo needs a password, and what runs without a question uses no sudo ticket";
+}
+
+function runsSudo({ commands }: ShellJudgement): boolean {
+  return commands.some(({ words }) => /(?:^|\/)sudo$/.test(words[0] ?? ""));
 }
 
 interface Known {

@@ -68,6 +68,20 @@ async function recorded<T>(run: Run, target: Target, action: string, work: () =>
   }
 }
 
+/** /adopt: the shell that the operator started in the shared pane. */
+export async function adoptShell(run: Run): Promise<readonly string[]> {
+  const target = await run.target.get();
+  if (target.adopt === undefined)
+    throw new BuddyError("usage", "there is no shared pane, and so no shell in it to adopt", {
+      hint: "tmux on one machine is needed.",
+    });
+  const { user, host, os, shellName } = await target.adopt();
+  return [
+    `commands run in the pane's shell of ${user}@${host} now (${os}, ${shellName}), and ask as for that machine`,
+    "file tools and background shells cannot reach it unless it is the same machine and user; exit in the pane leaves it",
+  ];
+}
+
 /** The full text of an earlier command, or of a background shell. */
 export async function fullOutput(run: Run, id: string, signal: AbortSignal): Promise<string> {
   const target = opened(run);

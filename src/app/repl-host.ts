@@ -22,7 +22,7 @@ import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRo
 import { attachedPaths, attachments, type MaskFile, noImages } from "./attachments.ts";
 import type { Image } from "../lib/images.ts";
 import type { ExportFormat } from "./export-session.ts";
-import { fullOutput, interruptPane, killShell, operatorCommand, workInFlight } from "./operator-work.ts";
+import { adoptShell, fullOutput, interruptPane, killShell, operatorCommand, workInFlight } from "./operator-work.ts";
 import { customCommands, expandCommand } from "../extend/custom-commands.ts";
 import { knownSkills } from "./extensions.ts";
 import type { Run } from "./run.ts";
@@ -107,6 +107,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
       remembered: () => approvals.remembered(run.target.opened?.identity.machine ?? "").map(describePrefix),
     },
     setPasswordAsker: (asker) => run.passwords.setAsker(asker),
+    adopt: () => adoptShell(run),
     sudoState: async () => (await import("./sudo-ticket.ts")).sudoState(await run.target.get()),
     dropSudo: async () => (await import("./sudo-ticket.ts")).dropSudo(await run.target.get()),
     privacy: {
@@ -296,10 +297,11 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
   const who = opened === undefined ? localWho(kind) : { user: opened.identity.user, host: opened.identity.host };
   const attach = opened?.identity.attach;
   const { label, mode, notes } = run.rules.current;
+  const adopted = opened?.isAdopted === true ? `${who.user}@${who.host} in the pane` : undefined;
   return {
     target: {
-      kind,
-      name: targetName(run.place),
+      kind: adopted === undefined ? kind : "via",
+      name: adopted ?? targetName(run.place),
       ...who,
       cwd: opened?.shell.cwd ?? target.facts().cwd ?? loaded.cwd,
       ...(attach === undefined ? {} : { attach }),

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { unusableProgram } from "../lib/find-program.ts";
+import { adoptable } from "./adoption.ts";
 import { backgroundShells } from "./background.ts";
 import { TmuxUnusable } from "./errors.ts";
 import { CleanChildren } from "./unasked/clean-children.ts";
@@ -89,7 +90,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
       session: panes.session,
       attach: attachCommand(options, panes.session, transport),
     });
-    return assemble({
+    const target = assemble({
       transport,
       options,
       notices,
@@ -100,6 +101,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
       panes,
       close: () => panes.close(),
     });
+    return adoptable(target, shared, (notice) => notices.tell(notice));
   } catch (error) {
     await panes.close();
     closeOutputStore(outputStore, options);

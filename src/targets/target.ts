@@ -17,6 +17,12 @@ export interface Target extends AsyncDisposable {
   /** Without `panes`: the operator's own tmux pane that buddy was started in; for capture and keys only. */
   readonly ownPane?: Pane;
   readonly locks: Locks;
+  /** It is a shell that the operator started in the shared pane, which has no connection of its own. */
+  readonly isAdopted?: boolean;
+  /** With tmux: works in the shell that the operator started in the shared pane, as the user and machine in it. */
+  adopt?(): Promise<TargetIdentity>;
+  /** The target as it is now: an adopted shell that ends later does not become the pane's own shell. */
+  now?(): Target;
   /** Things to tell operator and model: reconnected, pane recreated, state lost, the operator ran something. */
   onNotice(listener: (notice: TargetNotice) => void): () => void;
 }

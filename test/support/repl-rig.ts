@@ -184,6 +184,7 @@ export class ReplRig implements AsyncDisposable {
         return () => this.#news.delete(listener);
       },
       setPasswordAsker: () => {},
+      adopt: () => Promise.resolve([]),
       sudoState: () => Promise.resolve({ kind: "none" }),
       dropSudo: () => Promise.resolve(),
       privacy: { enabled: true, list: () => [], value: () => undefined, drop: () => false },

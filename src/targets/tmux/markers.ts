@@ -13,6 +13,8 @@ export type Mark =
   | { readonly kind: "shown"; readonly tag: number }
   | { readonly kind: "ended"; readonly code: number; readonly tag: number }
   | { readonly kind: "incomplete" }
+  /** What kind of shell the operator is in: bash, zsh, fish, or sh for the others. */
+  | { readonly kind: "shell-kind"; readonly name: "bash" | "zsh" | "fish" | "sh" }
   /** The shell's line editor cannot take lines from buddy (bash before 4.4): they are typed. */
   | { readonly kind: "no-editor" }
   /** `cwd` is where the next one starts. */
@@ -103,6 +105,10 @@ export function parseMark(text: string): Mark | undefined {
     }
     case "I":
       return { kind: "incomplete" };
+    case "K": {
+      const at = rest.split(";").findIndex((version) => version !== "");
+      return { kind: "shell-kind", name: (["bash", "zsh", "fish"] as const)[at] ?? "sh" };
+    }
     case "N":
       return { kind: "no-editor" };
     case "X":

@@ -21,6 +21,7 @@ import { within } from "../../lib/waiting.ts";
 import { capturePane, pause, sendKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
 import { hasPrintable, typedLines } from "./typed-keys.ts";
+import { AdoptedShell } from "./adopted-shell.ts";
 import { PaneInput } from "./pane-input.ts";
 import type { PaneRow } from "./pane-rows.ts";
 import { PaneState } from "./pane-state.ts";
@@ -28,7 +29,7 @@ import type { ForegroundState } from "./probe.ts";
 import { recover } from "./recover.ts";
 import { RunningCommand } from "./running-command.ts";
 import type { PaneSink, TmuxSession } from "./tmux-session.ts";
-import { busyOutcome, watchCommand } from "./watch.ts";
+import { busyOutcome, HOLDS_SHELL, watchCommand } from "./watch.ts";
 
 export interface PaneOptions {
   readonly session: TmuxSession;
@@ -54,6 +55,9 @@ const TYPING_MS = 15_000;
 const BEGUN_MS = 1000;
 /** How long a screen that is asked for waits for the prompt on it. */
 const PROMPT_MS = 250;
+/** Goes to the end of what is typed and erases it. */
+const CLEAR_LINE = "05 15";
+const LONG_MS = 2 ** 31 - 1;
 const MISSED = "Output was missed while the connection was down";
 
 /** The shell in a new pane shows no prompt. */
@@ -68,6 +72,7 @@ export class TmuxPane implements Pane, PaneSink {
   readonly #input: PaneInput;
   readonly #turns = new Turns();
   #unfollow: () => void;
+  #adopted: AdoptedShell | undefined;
 
   constructor(row: PaneRow, options: PaneOptions) {
     this.#options = options;
@@ -187,6 +192,59 @@ export class TmuxPane implements Pane, PaneSink {
 
   output(bytes: Buffer): void {
     this.#state.feed(bytes);
+    this.#adopted?.feed(bytes);
+  }
+
+  /** The shell that the operator started in the pane, with buddy's hooks in it. */
+  async adopt(ended: () => void): Promise<AdoptedShell> {
+    await this.#ensureAlive();
+    await this.#mayHoldShell();
+    const { session, outputStore } = this.#options;
+    const send = async (keys: string): Promise<void> => {
+      await session.send([`copy-mode -q -t ${this.id}`, `send-keys -t ${this.id} ${keys}`]);
+    };
+    const shell = new AdoptedShell({
+      outputStore,
+      type: (text) => send(`-H ${CLEAR_LINE} ${Buffer.from(text).toString("hex").replace(/../g, "$& ")}0d`),
+      interrupt: () => send("C-c"),
+    });
+    this.#adopted = shell;
+    try {
+      await shell.start();
+    } catch (error) {
+      this.#adopted = undefined;
+      throw error;
+    }
+    void this.#untilPrompt().then(() => {
+      this.#adopted = undefined;
+      shell.end();
+      ended();
+    });
+    return shell;
+  }
+
+  /** Throws where nothing in the foreground could be a shell at its prompt: nothing is typed there then. */
+  async #mayHoldShell(): Promise<void> {
+    const state = this.#state;
+    if (state.phase !== "running") {
+      throw new BuddyError("usage", "the pane is at its own prompt: there is no other shell to adopt", {
+        hint: "Start one in the pane first: sudo -i, su -, ssh HOST, docker exec -it NAME sh.",
+      });
+    }
+    const seen = await this.#input.look(true);
+    const [screen] = await this.#options.session.ask(`display-message -p -t ${this.id} "#{alternate_on}"`);
+    if (!HOLDS_SHELL.test(seen.program) || screen === "1" || seen.doing === "password") {
+      throw new BuddyError("usage", `${seen.program} is in the foreground of the pane, not a shell at its prompt`, {
+        hint: "Bring the inner shell to its prompt in the pane, then /adopt again.",
+      });
+    }
+  }
+
+  /** Until the pane's own prompt is back, or the pane is gone. */
+  async #untilPrompt(): Promise<void> {
+    const state = this.#state;
+    const back = () => state.phase !== "running" || !state.alive;
+    while (!back()) await state.changes.until(back, LONG_MS);
   }
 
   dropped(): void {

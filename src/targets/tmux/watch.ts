@@ -203,6 +203,12 @@ function unreachable(command: RunningCommand): RunOutcome {
   return { kind: "stopped", by: "user" };
 }
 
+const ADOPT = " If it is a shell at its prompt, the operator can let buddy work in it: /adopt.";
+
+/** Programs that a shell may be behind. */
+export const HOLDS_SHELL =
+  /^(?:-?(?:ba|z|fi|da|a|mk|k|c|tc)?sh|busybox|sudo|su|doas|run0|ssh|mosh-client|autossh|tsh|docker|podman|nerdctl|crictl|kubectl|oc|lxc|incus|machinectl|nsenter|chroot|toolbox|distrobox|virsh|telnet|socat|newgrp|sg|env|nix-shell)$/;
+
 /** What to report instead of running a command in a pane that is not free. */
 export function busyOutcome(
   seen: ForegroundState,
@@ -219,6 +225,6 @@ export function busyOutcome(
       screen === "working"
         ? { kind: "running", why: "busy", program: seen.program }
         : { kind: "waiting", for: screen, program: seen.program },
-    note: `Nothing was typed: ${named} is still in the foreground of this pane.`,
+    note: `Nothing was typed: ${named} is still in the foreground of this pane.${HOLDS_SHELL.test(seen.program) ? ADOPT : ""}`,
   };
 }

@@ -7,6 +7,7 @@ import type { Choice } from "../picker.ts";
 import type { ReplHost } from "../repl/host.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
+import { adopt } from "./adopt.ts";
 import { approve } from "./approve.ts";
 import { attach } from "./attach.ts";
 import { changeCommands } from "./changes.ts";
@@ -168,6 +169,7 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   attach,
   ...targetCommands,
   reconnect,
+  adopt,
   sudo,
   model,
   login,

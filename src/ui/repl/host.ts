@@ -54,6 +54,8 @@ export interface ReplHost {
   readonly approvals: ApprovalsView;
   /** Who is asked when a program on the target wants a password. */
   setPasswordAsker(asker: PasswordAsker | undefined): void;
+  /** Works in the shell that the operator started in the shared pane; returns what to say. */
+  adopt(): Promise<readonly string[]>;
   sudoState(): Promise<SudoState>;
   dropSudo(): Promise<void>;
   readonly privacy: PrivacyView;

@@ -1,0 +1,107 @@
+/** Shells that the operator starts in the shared pane, adopted for real: su, sudo -i, ssh to another machine, other shells. */
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from "bun:test";
+import { openTarget } from "../../src/targets/open.ts";
+import { placeOf } from "../../src/targets/place.ts";
+import type { Pane, Target, TargetNotice } from "../../src/targets/target.ts";
+import { available, needs } from "../support/needs.ts";
+import { type SudoMachine, sudoMachine, useMachine } from "../support/sudo-machine.ts";
+import { until } from "../support/until.ts";
+
+const { describe, test } = await needs("linux", "root", "sshd", "ip", "sudo", "tmux");
+const shells = await available("bash", "zsh", "fish", "dash", "busybox");
+
+setDefaultTimeout(30_000);
+
+describe("a shell inside the pane", () => {
+  let machine: SudoMachine;
+  let path: Disposable;
+  let target: Target;
+  let pane: Pane;
+  const notices: TargetNotice[] = [];
+
+  beforeAll(async () => {
+    machine = await sudoMachine("outer");
+    path = useMachine(machine);
+    target = await openTarget({
+      place: placeOf({ ssh: "admin@outer" }),
+      tmux: "required",
+      agentName: "",
+      tmuxSocket: "buddy-adopt",
+      maxSessions: 1,
+      maxPanes: 2,
+      backgroundTimeoutMs: 60_000,
+      secretEnv: [],
+      secondLock: "off",
+      onNotice: (notice) => notices.push(notice),
+    });
+    pane = target.shell as Pane;
+  });
+  afterAll(async () => {
+    await target[Symbol.asyncDispose]();
+    path[Symbol.dispose]();
+    await machine[Symbol.asyncDispose]();
+  });
+  afterEach(async () => {
+    if (target.isAdopted === true) await leave();
+  });
+
+  /** As the operator does it. */
+  const enter = async (line: string, prompt: RegExp): Promise<void> => {
+    await pane.keys({ literalText: line, enter: true });
+    await until(
+      async () => prompt.test((await pane.capture()).text.trimEnd().split("\n").at(-1) ?? ""),
+      `${line} shows its prompt`,
+    );
+  };
+  const leave = async (): Promise<void> => {
+    await pane.keys({ literalText: "exit", enter: true });
+    await until(() => target.isAdopted !== true, "the shell is left");
+  };
+
+  test("sudo -i: root's commands, exact ends, root's identity; then back, and said", async () => {
+    await enter("sudo -i", /root@outer:~# ?$/);
+    const identity = await target.adopt!();
+    expect(identity).toMatchObject({ user: "root", host: "outer", shellName: "bash" });
+    expect(target.identity.machine).not.toBe("");
+    expect(target.transport.facts).toMatchObject({ user: "root", uid: 0, home: "/root" });
+    const ran = await target.shell.run("id -un; echo 'it''s' \"$HOME\"; false");
+    expect(ran.outcome).toEqual({ kind: "exited", code: 1 });
+    expect(ran.output.head).toBe("root\nits /root\n");
+    await target.shell.run("cd /etc");
+    expect(target.shell.cwd).toBe("/etc");
+    expect((await target.shell.run("for i in 1 2; do\n\techo $i!\ndone")).output.head).toBe("1!\n2!\n");
+    await expect(target.files.read("/etc/hosts")).rejects.toThrow("this would act on admin@outer");
+    await expect(target.background.start("true")).rejects.toThrow("root@outer");
+    const decided = target.now!();
+    notices.length = 0;
+    await leave();
+    expect(notices.at(-1)?.text).toContain("has ended: commands run as admin@outer again");
+    expect(target.identity.user).toBe("admin");
+    expect((await target.shell.run("id -un")).output.head).toBe("admin\n");
+    // What was decided for root does not run as admin.
+    expect((await decided.shell.run("id -un")).outcome.kind).toBe("lost");
+  });
+
+  test.each(shells)("%s", async (name) => {
+    const program = name === "busybox" ? "busybox ash" : name;
+    const home = "HOME=/mnt/sh XDG_RUNTIME_DIR=/mnt/sh";
+    machine.run("mkdir -p /mnt/sh; chmod 777 /mnt/sh; touch /mnt/sh/.zshrc");
+    await enter(`sudo -u deploy env ${home} ${program}`, /^(?!.*\[buddy).*[%#$>]$/);
+    expect(await target.adopt!()).toMatchObject({ user: "deploy" });
+    const ran = await target.shell.run("echo one; ls /nowhere-at-all; true && id -un");
+    expect(ran.outcome).toEqual({ kind: "exited", code: 0 });
+    expect(ran.output.head.split("\n").filter((line) => !line.includes("nowhere"))).toEqual(["one", "deploy", ""]);
+    expect((await target.shell.run("sh -c 'exit 7'")).outcome).toEqual({ kind: "exited", code: 7 });
+    const unasked = await target.shell.run("echo unasked", { unasked: { inRoom: false } });
+    expect(unasked.output.head).toBe("unasked\n");
+  });
+
+  test("nothing is typed at the pane's own prompt, or into a program that is not a shell", async () => {
+    await expect(target.adopt!()).rejects.toThrow("there is no other shell");
+    await target.shell.run("sleep 60", { noWait: true });
+    await until(async () => (await pane.where()).program === "sleep", "sleep runs");
+    await expect(target.adopt!()).rejects.toThrow("sleep is in the foreground");
+    await pane.keys({ keys: ["C-c"] });
+    expect((await target.shell.wait()).outcome.kind).toBe("exited");
+  });
+});
