@@ -107,7 +107,9 @@ export function operatorCommand(
   if (run.fleet !== undefined) return commandOnMachines(run, command, signal);
   const call = `operator-${crypto.randomUUID()}`;
   return run.agent.operatorTurn(`!${command}`, signal, async (publish, inner) => {
-    const target = await run.target.get();
+    const opened = await run.target.get();
+    // An adopted shell that ends meanwhile does not become another one.
+    const target = opened.now?.() ?? opened;
     const [{ judgeShell }, { shellRules }, { outputKind }] = await Promise.all([
       import("../policy/shell/judge.ts"),
       import("./run-tools.ts"),

@@ -123,6 +123,8 @@ function innerTransport(outer: Transport, facts: MachineFacts, refuse: (() => Pr
   return {
     label: outer.label,
     kind: outer.kind,
+    // The rules of the machine that leads there count, too.
+    base: outer,
     facts,
     spawn: (argv, options) => outer.spawn(argv, options),
     ensure: (signal) => outer.ensure(signal),
