@@ -280,8 +280,9 @@ export class CallRunner {
     batch: BatchContext,
     clock: { ms: number },
   ): Promise<ToolResult> {
-    const [{ machineBatch, machineOutcome, runOnMachines, saysHowLong }, { groupedResult }] = await Promise.all([
+    const [{ runOnMachines }, { machineBatch, machineOutcome, saysHowLong }, { groupedResult }] = await Promise.all([
       import("./fleet/run-on-machines.ts"),
+      import("./fleet/machine-results.ts"),
       import("../tools/group-results.ts"),
     ]);
     const started = performance.now();

@@ -4,15 +4,15 @@
  */
 import { foldNames } from "../../lib/fold-names.ts";
 import { formatDuration } from "../../lib/durations.ts";
-import { BuddyError } from "../../lib/errors.ts";
 import { unlessAborted, within } from "../../lib/waiting.ts";
 import type { Approvals, ApprovalRequest, Decision, RequestPlace } from "../../policy/approvals.ts";
 import type { Target } from "../../targets/target.ts";
 import { answered, type MachineResult, printedBy } from "../../tools/group-results.ts";
 import type { ToolResult } from "../../tools/tool.ts";
 import { answeredEvent, askedEvent } from "../ask-operator.ts";
-import type { AgentEventBody, MachineOutcome } from "../events.ts";
+import type { AgentEventBody } from "../events.ts";
 import type { FleetMachine, FleetParts } from "./fleet-parts.ts";
+import { digest, failure, machineOutcome, NOT_CHOSEN, notRun, STOPPED, unreachable } from "./machine-results.ts";
 import { placed, setQuestion } from "./set-question.ts";
 
 /** What a machine may do with a call: it has its result already, or it may run. */
@@ -95,13 +95,15 @@ class MachineCalls {
   }
 
   async all(): Promise<readonly MachineResult[]> {
-    const leave = (): void => void setTimeout(() => this.#giveUpAll(), CANCELLED_MS);
+    let last: ReturnType<typeof setTimeout> | undefined;
+    const leave = (): void => void (last = setTimeout(() => this.#giveUpAll(), CANCELLED_MS));
     this.#call.signal.addEventListener("abort", leave, { once: true });
     for (const one of this.#all) void this.#one(one);
     try {
       await this.#done.promise;
     } finally {
       clearTimeout(this.#timer);
+      clearTimeout(last);
       this.#call.signal.removeEventListener("abort", leave);
     }
     return this.#all.map(({ result }) => result!);
@@ -407,73 +409,6 @@ class MachineCalls {
   }
 }
 
-/** Events of one machine: its output has its name; questions are asked for the set. */
-export function machineBatch<B extends Pick<SetCall, "publish" | "signal">>(
-  batch: B,
-  machine: string,
-  signal: AbortSignal,
-): B {
-  const publish = (body: AgentEventBody): void => {
-    if (body.type === "approval_asked" || body.type === "approval_answered") return;
-    batch.publish(body.type === "tool_output" ? { ...body, machine } : body);
-  };
-  return { ...batch, signal, publish };
-}
-
-/** The model said how long to wait, or that it takes long. */
-export function saysHowLong(input: unknown): boolean {
-  const { wait, mode, delay } = input as Readonly<Record<string, unknown>>;
-  return wait !== undefined || delay !== undefined || mode === "slow";
-}
-
-export function machineOutcome({ machine, result, ms }: MachineResult): MachineOutcome {
-  return {
-    machine,
-    ok: result.ok,
-    outcome: result.outcome,
-    ...(result.exitCode === undefined ? {} : { exit_code: result.exitCode }),
-    ms,
-    ...(result.outputId === undefined ? {} : { output_id: result.outputId }),
-  };
-}
-
-/** Outputs of which only parts are compared could differ in the rest. */
-async function digest({ cut, outputs = [] }: ToolResult, target: Target): Promise<string | undefined> {
-  if (cut !== true) return undefined;
-  const hash = new Bun.CryptoHasher("sha256");
-  for (const id of outputs) {
-    for (let offset = 0; offset < MOST_DIGESTED;) {
-      const page = await target.shell.readOutput(id, { offset, limit: PAGE });
-      hash.update(page.text);
-      if (page.done || page.nextOffset <= offset) break;
-      offset = page.nextOffset;
-    }
-  }
-  return hash.digest("hex");
-}
-
-function unreachable(error: unknown): ToolResult {
-  const text = error instanceof BuddyError ? error.message : String(error instanceof Error ? error.message : error);
-  const hint = error instanceof BuddyError && error.hint !== undefined ? ` ${error.hint}` : "";
-  return { ok: false, outcome: "unreachable", result: `${text}.${hint}`.replace("..", "."), display: text };
-}
-
-function failure(error: unknown): ToolResult {
-  return { ok: false, outcome: "failed", result: `error: ${error instanceof Error ? error.message : String(error)}` };
-}
-
-function notRun(why: string): ToolResult {
-  return { ok: false, outcome: "not-run", result: `not run: ${why}`, display: why };
-}
-
-const NOT_CHOSEN: ToolResult = { ok: true, outcome: "left-out", result: "the operator chose other machines for this" };
-const STOPPED: ToolResult = {
-  ok: false,
-  outcome: "cancelled",
-  result: "operation cancelled by user",
-  display: "stopped",
-};
-
 /** A machine that is still being connected to when all others are done gets so long altogether. */
 const CONNECT_MS = 3_000;
 const CONNECT_FACTOR = 1.2;
@@ -485,5 +420,3 @@ const LOOK_MS = 3_000;
 /** Longer than a tool takes to stop. */
 const CANCELLED_MS = 6_000;
 const MOST_WAITING = 3;
-const MOST_DIGESTED = 64 * 1024 * 1024;
-const PAGE = 1024 * 1024;
