@@ -72,7 +72,11 @@ function ranges(digits: readonly string[]): string {
 
 /** The names a list of patterns means: names, globs (`web*`), ranges (`web[01-03,07]`), several parted by commas. */
 export function matchNames(patterns: readonly string[], names: readonly string[]): string[] {
-  const tests = patterns.flatMap(splitList).map(patternTest);
+  const tests = patterns
+    .slice(0, MOST_PATTERNS)
+    .filter((one) => one.length <= MOST_LIST)
+    .flatMap(splitList)
+    .map(patternTest);
   return names.filter((name) => tests.some((fits) => fits(name)));
 }
 
@@ -85,6 +89,8 @@ export function splitList(text: string): string[] {
 }
 
 function patternTest(pattern: string): (name: string) => boolean {
+  // A model writes these, too: more would only keep the machine busy.
+  if (pattern.length > MOST_CHARACTERS || pattern.split("*").length > MOST_STARS + 1) return () => false;
   const parts = pattern.split(/(\*|\?|\[[\d,-]+\])/);
   if (parts.length === 1) return (name) => name === pattern;
   const groups: string[] = [];
@@ -111,3 +117,8 @@ function inRanges(digits: string, list: string): boolean {
     return Number(digits) >= Number(from) && Number(digits) <= Number(to);
   });
 }
+
+const MOST_PATTERNS = 1_000;
+const MOST_LIST = 20_000;
+const MOST_CHARACTERS = 300;
+const MOST_STARS = 4;

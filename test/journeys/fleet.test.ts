@@ -107,3 +107,19 @@ test("buddy run groups what machines answer, and its exit code is the worst of t
 function callOf(events: readonly { type: string }[], at: number): unknown {
   return (events.filter(({ type }) => type === "tool_started")[at] as unknown as { call: string }).call;
 }
+
+test("one question for three machines: a canary first, then the others", async () => {
+  await using rig = execRig([shell("touch ~/reloaded", { risk: "medium", mutation: true }), { text: "all reloaded" }], {
+    config: CONFIG,
+  });
+  await using terminal = await rig.terminal(["--on", "few", "--no-tmux", "reload"], { env: env() });
+  await terminal.until(/@web\[01-03\] \(3\)\$ touch ~\/reloaded -- approve\?/);
+  terminal.type("c");
+  await terminal.until(/@web\[02-03\] \(2\)\$ touch ~\/reloaded -- approve\?/);
+  expect(terminal.screen()).toContain("canary web01: exit code 0");
+  const done = () => NAMES.filter((name) => existsSync(join(lab.home(name), "reloaded")));
+  expect(done()).toEqual(["web01"]);
+  terminal.type("y");
+  expect(await terminal.exited).toBe(0);
+  expect(done()).toEqual(["web01", "web02", "web03"]);
+});
