@@ -1,5 +1,6 @@
 /** The system prompt: who buddy is, where it works, what it may use, and what the operator wants always. */
 import template from "../../templates/system-prompt.md" with { type: "text" };
+import { foldNames } from "../lib/fold-names.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 import type { OperatorFile } from "./instruction-files.ts";
 
@@ -34,7 +35,8 @@ export function systemPrompt({ facts, tools, operator, files, skills = "", dryRu
 function shellSentence(facts: TargetFacts): string {
   if (facts.machines !== undefined)
     return (
-      "There are several machines. Tools that work on a machine run on all of them at once, or on those that `on` names; " +
+      `There are several machines: ${foldNames(facts.machines)}. ` +
+      "Tools that work on a machine run on all of them at once, or on those that `on` names; " +
       "each machine keeps its own directory and state. Results are grouped: equal ones are shown once.\n" +
       "Commands run in a persistent shell on each, in a tmux pane where there is tmux."
     );

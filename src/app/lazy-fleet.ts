@@ -2,6 +2,7 @@
 import type { FleetMachine, FleetParts } from "../agent/fleet/fleet-parts.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { foldNames } from "../lib/fold-names.ts";
+import { clip } from "../lib/text.ts";
 import { within } from "../lib/waiting.ts";
 import type { Place } from "../targets/place.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
@@ -47,7 +48,8 @@ export class LazyFleet implements RunTarget {
     this.#slots = new Slots(options.limits.parallel);
     this.#machines = options.places.map((place) => new Machine(place, options, this.#slots));
     this.#names = this.#machines.map(({ name }) => name);
-    this.#label = `${this.#names.length} machines: ${foldNames(this.#names)}`;
+    // It stands in every event.
+    this.#label = clip(`${this.#names.length} machines: ${foldNames(this.#names)}`, LABEL_COLUMNS);
     this.parts = {
       machines: this.#machines,
       approvals: options.approvals,
@@ -231,6 +233,7 @@ function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+const LABEL_COLUMNS = 100;
 /** A machine that could not be reached is not tried more often than this. */
 const AGAIN_MS = 10_000;
 const SOON_MS = 300;
