@@ -26,7 +26,10 @@ if [ -r "/proc/$1/stat" ]; then
   IFS= read -r l <"/proc/$1/stat"; set -- "$1" "$2" \${l##*) }
   own=$5 g=$8
   echo "$mode $echo $g $own"
-  for f in /proc/[0-9]*/stat; do
+  # A shell reads byte by byte: on a machine with a thousand processes grep takes a tenth of the time.
+  f='/proc/[0-9]*/stat'
+  if command -v grep >/dev/null; then f=$(grep -ls ") [A-Za-z] [0-9]* $g " $f); fi
+  for f in $f; do
     IFS= read -r l 2>/dev/null <"$f" || continue
     n=\${l#*(}; n=\${n%)*}
     set -- "$1" "$2" \${l##*) }

@@ -22,6 +22,7 @@ export class RunPrinter {
   readonly #live: LiveLine | undefined;
   readonly #safe: { readonly stdout: (text: string) => string; readonly stderr: (text: string) => string };
   #alone = true;
+  #title = "";
   #streamed = false;
 
   constructor(options: RunPrinterOptions) {
@@ -35,8 +36,10 @@ export class RunPrinter {
     switch (event.type) {
       case "tool_started":
         this.#alone = (event.machines?.length ?? 1) === 1;
-        this.#live?.wait(oneLine(event.title).slice(0, LIVE_COLUMNS));
-        return;
+        this.#title = oneLine(event.title).slice(0, LIVE_COLUMNS);
+        return this.#live?.wait(this.#title);
+      case "approval_answered":
+        return this.#live?.wait(this.#title);
       case "tool_output":
         if (event.stream === "info") return this.warn(`${event.machine ?? ""}: ${event.text.trimEnd()}`);
         if (this.#alone && !this.#options.json) this.#stream(event.stream, event.text);
@@ -142,8 +145,13 @@ function section({ machines, sample: { result } }: ResultGroup, text: string, wh
 
 function summary(results: readonly MachineResult[]): string {
   const failed = results.filter(({ result }) => !result.ok).map(({ machine }) => machine);
-  const of = `${results.length} machine${results.length === 1 ? "" : "s"}`;
-  return failed.length === 0 ? `buddy: ${of}: all ok` : `buddy: ${of}: ${failed.length} not ok: ${foldNames(failed)}`;
+  const others = results.filter(({ result }) => result.outcome === "left-out").length;
+  const ok = results.length - failed.length - others;
+  return [
+    `buddy: ${results.length} machines: ${ok} ok`,
+    ...(failed.length === 0 ? [] : [`${failed.length} not ok (${foldNames(failed)})`]),
+    ...(others === 0 ? [] : [`${others} left out`]),
+  ].join(", ");
 }
 
 function filterFor(fd: number): (text: string) => string {
