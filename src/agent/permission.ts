@@ -111,6 +111,7 @@ export type Permission =
 
 /** A call that may change something, about to run. */
 export interface PermittedCall {
+  readonly call: string;
   readonly tool: string;
   readonly intent: Intent;
   readonly permission: Permission & { readonly kind: "run" };

@@ -14,10 +14,11 @@ export function runPermitted(
   run: () => Promise<ToolResult>,
 ): Promise<ToolResult> {
   const { intent } = call;
-  const changes = intent.kind === "write" || intent.kind === "shell";
+  const changes = intent.kind === "write" || intent.kind === "shell" || intent.kind === "keys";
   if (parts.around === undefined || !changes || permission.unasked !== undefined) return run();
   return parts.around(
     {
+      call: call.call,
       tool: call.tool.name,
       intent,
       permission,

@@ -64,23 +64,27 @@ export async function guardLockout(
   const before = await transport.connectAnew(limited(signal, PROBE_MS));
   const timer = await arm(call, target, plan);
   say(`a revert is armed on the target: it runs in ${formatDuration(plan.seconds * 1000)} unless you keep the change`);
+  const lost = (result: ToolResult, note: string): ToolResult => {
+    say(note);
+    return noted(result, note, false);
+  };
   const running = run();
   const result = await within(running, timer.firesAt - Date.now());
-  if (signal.aborted) return noted(result ?? (await running), "it was stopped, and the revert runs at its time", false);
-  if (result === undefined) return noted(await running, await ended(timer, "no answer came back in time"), false);
+  if (signal.aborted) return lost(result ?? (await running), STOPPED);
+  if (result === undefined) return lost(await running, await ended(timer, "no answer came back in time"));
   const after = await transport.connectAnew(limited(signal, Math.min(PROBE_MS, timer.firesAt - Date.now())));
-  if (before === undefined && after !== undefined) {
-    say(`a new connection fails (${after}): reverting`);
-    return noted(result, await fired(timer, `a new connection failed: ${after}`), false);
-  }
+  if (before === undefined && after !== undefined)
+    return lost(result, await fired(timer, `a new connection failed: ${after}`));
   const kept = await call.askToKeep(timer.firesAt - MARGIN_MS, question(target, before));
-  if (signal.aborted) return noted(result, "it was stopped, and the revert runs at its time", false);
-  if (!kept) return noted(result, await fired(timer, "the operator did not keep it"), false);
+  if (signal.aborted) return lost(result, STOPPED);
+  if (!kept) return lost(result, await fired(timer, "the operator did not keep it"));
   const state = await timer.keep();
-  if (state !== "kept") return noted(result, await told(timer, state, "it was kept too late"), false);
+  if (state !== "kept") return lost(result, await told(timer, state, "it was kept too late"));
   await timer.clean();
   return noted(result, "the operator kept the change", true);
 }
+
+const STOPPED = "it was stopped; the change is taken back at its time";
 
 function question({ transport }: Target, before: string | undefined): string {
   if (transport.kind === "local")

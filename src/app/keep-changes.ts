@@ -5,7 +5,7 @@ import type { ChangeStore } from "../changes/change-store.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { FileAccess, FilePlace, SeenFile, Target } from "../targets/target.ts";
 import { filesFor } from "../tools/files-as-root.ts";
-import { shellFor } from "../tools/select-shell.ts";
+import { paneFor, shellFor } from "../tools/select-shell.ts";
 import { type ToolResult, withNote } from "../tools/tool.ts";
 
 export interface KeepOptions {
@@ -52,7 +52,8 @@ export async function keepChanges(
     result = await run();
     return noted(result, notes);
   } finally {
-    if (kept.length > 0 && !UNFINISHED.has(result?.outcome ?? "")) {
+    // What keys started goes its own way.
+    if (kept.length > 0 && call.intent.kind !== "keys" && !UNFINISHED.has(result?.outcome ?? "")) {
       await settle(store as ChangeStore, files, kept, hasSecret);
     }
   }
@@ -71,11 +72,13 @@ async function changedPlaces(
     const privileged = intent.sudo === true && uid !== 0;
     return { places: [place ?? { path: intent.path, follow: false }], skipped: [], privileged };
   }
-  if (intent.kind !== "shell") return { places: [], skipped: [] };
-  const input = permission.input as { command: string; session?: string; pane?: string };
+  // Keys for another program than the shell itself are not a command.
+  if (intent.kind !== "shell" && (intent.kind !== "keys" || permission.onlyInto !== ""))
+    return { places: [], skipped: [] };
+  const input = permission.input as Typed;
   const { changedFiles } = await import("../policy/shell/changed-files.ts");
-  const { cwd } = await shellFor(target, input);
-  const { places, unknown, elsewhere, privileged } = changedFiles(input.command, {
+  const { cwd } = await (intent.kind === "keys" ? paneFor(target, input) : shellFor(target, input));
+  const { places, unknown, elsewhere, privileged } = changedFiles(input.command ?? input.literal_text ?? "", {
     cwd,
     home,
     user,
@@ -86,8 +89,17 @@ async function changedPlaces(
   return { places, skipped, privileged: privileged && uid !== 0 };
 }
 
+/** Arguments of run_shell and send-keys. */
+interface Typed {
+  readonly command?: string;
+  readonly literal_text?: string;
+  readonly session?: string;
+  readonly pane?: string;
+  readonly target?: string;
+}
+
 function describe(
-  { tool, intent, permission }: PermittedCall,
+  { call, tool, intent, permission }: PermittedCall,
   { identity }: Target,
   privileged: boolean,
 ): Parameters<ChangeStore["keep"]>[0] {
@@ -95,9 +107,11 @@ function describe(
   return {
     machine: machine || label,
     where: `${user}@${host}`,
+    call,
     tool,
     ...(privileged ? { sudo: true } : {}),
     // As people may see it: without the values of secrets.
+    ...(intent.kind === "keys" ? { command: intent.title } : {}),
     ...(intent.kind === "shell" ? { command: permission.shown ?? commandOf(permission.input) } : {}),
     ...(intent.kind === "write" && intent.undoes !== undefined ? { undoes: intent.undoes } : {}),
   };

@@ -22,9 +22,10 @@ export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterabl
         batch,
         last.machine,
       );
-      if (result.ok) done.push(String(result.result));
-      // The next ones would be asked about without the operator who just said no.
+      if (result.outcome === "done") done.push(String(result.result));
+      // After a no there are no further questions; and of what belongs together nothing is removed before the rest is back.
       if (inner.aborted || result.outcome === "denied") break;
+      if (which === "" && result.outcome !== "done" && result.outcome !== "unchanged") break;
     }
     if (done.length === 0) return undefined;
     return `I took changes of files back myself; nothing is asked of you yet.\n\n${done.join("\n")}`;
@@ -43,7 +44,9 @@ function chosen(store: ChangeStore, which: string): readonly Net[] {
   if (changes.length === 0) throw noChanges();
   if (which === "all") {
     const files = [...byFile(changes).values()].toReversed();
-    return files.filter(({ first, last }) => last.after === undefined || !sameState(first.before, last.after));
+    return restoringFirst(
+      files.filter(({ first, last }) => last.after === undefined || !sameState(first.before, last.after)),
+    );
   }
   if (which !== "") {
     const change = wantedChange(store, Number(which));
@@ -55,5 +58,16 @@ function chosen(store: ChangeStore, which: string): readonly Net[] {
     throw new BuddyError("usage", "every change of this session is undone already", {
       hint: "/changes lists them; /undo N takes back an undo, too",
     });
-  return [{ first: last, last }];
+  // What one call did goes back together: of a file that was moved, both names.
+  const together = changes.filter(
+    ({ number, call, undoes }) => call === last.call && undoes === undefined && !undone.has(number),
+  );
+  return restoringFirst(together.map((change) => ({ first: change, last: change })));
+}
+
+/** Nothing is removed before what it was made of is back. */
+function restoringFirst(changes: readonly Net[]): readonly Net[] {
+  return changes.toSorted(
+    (a, b) => Number(a.first.before.kind === "missing") - Number(b.first.before.kind === "missing"),
+  );
 }

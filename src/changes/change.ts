@@ -10,6 +10,8 @@ export interface Change {
   readonly where: string;
   /** Absolute, without links in its directories. */
   readonly path: string;
+  /** The call that made it: one call may change several files, on several machines. */
+  readonly call: string;
   /** The tool, and the command where there was one. */
   readonly tool: string;
   readonly command?: string;

@@ -249,6 +249,36 @@ describe("what is kept of a command", () => {
   });
 });
 
+test("a file that was moved: one undo takes both names back, and loses nothing", async () => {
+  begin([shell("mv f g", CHANGES)]);
+  const path = here.write("cwd/f", "old");
+  const run = await prompt();
+  expect(outcomes(await undoing(run))).toEqual(["done", "done"]);
+  expect(readFileSync(path, "utf8")).toBe("old");
+  expect(existsSync(join(here.cwd, "g"))).toBe(false);
+});
+
+test("a moved file whose old name is taken by now: nothing is removed", async () => {
+  begin([shell("mv f g", CHANGES)]);
+  const path = here.write("cwd/f", "old");
+  const run = await prompt();
+  writeFileSync(path, "another");
+  expect(outcomes(await undoing(run))).toEqual(["changed"]);
+  expect(readFileSync(join(here.cwd, "g"), "utf8")).toBe("old");
+});
+
+test("a dry run undoes nothing, and the model hears nothing", async () => {
+  begin([call("write_file", { path: "f", content: "b" })]);
+  const path = here.write("cwd/f", "a");
+  const first = await prompt();
+  await first[Symbol.asyncDispose]();
+  const dry = await here.compose({ "no-tmux": true, "dry-run": true }, { resume: first.session() });
+  const messages = dry.agent.history.messages.length;
+  expect(outcomes(await undoing(dry))).toEqual(["dry-run"]);
+  expect(readFileSync(path, "utf8")).toBe("b");
+  expect(dry.agent.history.messages).toHaveLength(messages);
+});
+
 test("a resumed session can undo what it did before", async () => {
   begin([call("write_file", { path: "f", content: "b" })]);
   const path = here.write("cwd/f", "a");

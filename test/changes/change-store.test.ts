@@ -33,7 +33,7 @@ const file = (text: string, mode = 0o644): GivenState => ({
   gid: 0,
   owner: "root:root",
 });
-const MADE = { machine: "m1", where: "ann@desk", tool: "write_file" };
+const MADE = { machine: "m1", where: "ann@desk", call: "c1", tool: "write_file" };
 
 test("a change is listed by another process as it was kept, with what came of it", () => {
   const [change] = storeIn().keep(MADE, [{ path: "/a", state: file("old") }]);
@@ -113,7 +113,7 @@ test("kill -9 after a file was kept: another process knows the change, and that 
     import { ChangeStore } from ${JSON.stringify(join(import.meta.dir, "../../src/changes/change-store.ts"))};
     import { prepareChanges } from ${JSON.stringify(join(import.meta.dir, "../../src/session/kept-changes.ts"))};
     const store = new ChangeStore({ directory: () => process.argv[1], prepare: prepareChanges });
-    store.keep({ machine: "m", where: "w", tool: "t" }, [{ path: "/a", state: { kind: "link", to: "b" } }]);
+    store.keep({ machine: "m", where: "w", call: "c", tool: "t" }, [{ path: "/a", state: { kind: "link", to: "b" } }]);
     process.kill(process.pid, "SIGKILL");`;
   const directory = changesDirectory(state, SESSION);
   const child = Bun.spawn([process.execPath, "-e", script, directory], { stderr: "inherit" });
