@@ -52,7 +52,7 @@ export async function keepChanges(
     result = await run();
     return noted(result, notes);
   } finally {
-    // What keys started goes its own way.
+    // A command that keys started is not waited for.
     if (kept.length > 0 && call.intent.kind !== "keys" && !UNFINISHED.has(result?.outcome ?? "")) {
       await settle(store as ChangeStore, files, kept, hasSecret);
     }

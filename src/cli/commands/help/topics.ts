@@ -8,6 +8,7 @@ import repl from "../../../../docs/repl.md" with { type: "text" };
 import security from "../../../../docs/security.md" with { type: "text" };
 import targets from "../../../../docs/targets.md" with { type: "text" };
 import troubleshooting from "../../../../docs/troubleshooting.md" with { type: "text" };
+import undo from "../../../../docs/undo.md" with { type: "text" };
 import { isTerminal, wantsColor } from "../../../lib/terminal.ts";
 import type { Topic } from "./command.ts";
 
@@ -16,6 +17,7 @@ const PAGES: Readonly<Record<Topic, string>> = {
   config: configuration,
   policy,
   targets,
+  undo,
   events,
   connect,
   providers,
