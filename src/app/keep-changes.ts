@@ -85,7 +85,7 @@ async function changedPlaces(
     shell: target.locks.shell,
   });
   const skipped = unknown.map((word) => `${word} (known only when it runs)`);
-  if (elsewhere) skipped.push("what runs in another place");
+  if (elsewhere && places.length + unknown.length > 0) skipped.push("what runs in another place");
   return { places, skipped, privileged: privileged && uid !== 0 };
 }
 
