@@ -56,9 +56,33 @@ export function joinPlaces(one: readonly Place[], other: readonly Place[]): Plac
   return distinctNames(merge([...one, ...other]));
 }
 
-/** Every configured name and every host of ~/.ssh/config: what can be listed without asking anyone. */
+/** Every configured name and machine, and every host of ~/.ssh/config: what can be listed without asking any machine. */
 export function knownNames({ targets, home }: Pick<PlaceSources, "targets" | "home">): string[] {
-  return [...new Set([LOCAL.name, ...Object.keys(targets), ...sshHosts(home).names])];
+  return [...new Set([LOCAL.name, ...Object.keys(targets), ...memberNames(targets).keys(), ...sshHosts(home).names])];
+}
+
+/** The machines of targets that have several, by the name each is shown with; not where two of them share one. */
+function memberNames(targets: PlaceSources["targets"]): Map<string, Place> {
+  const found = new Map<string, Place | undefined>();
+  for (const [name, target] of Object.entries(targets)) {
+    if (target.include !== undefined || target.ssh === undefined) continue;
+    for (const place of readable(name, target)) {
+      const other = found.get(place.name);
+      const taken = found.has(place.name) && (other === undefined || pathKey(other.path) !== pathKey(place.path));
+      found.set(place.name, taken ? undefined : place);
+    }
+  }
+  return new Map([...found].filter((entry): entry is [string, Place] => entry[1] !== undefined));
+}
+
+/** A target that cannot be read is reported where it is named. */
+function readable(name: string, target: NamedTarget): Place[] {
+  try {
+    return placesOf(name, target);
+  } catch (error) {
+    if (error instanceof BuddyError) return [];
+    throw error;
+  }
 }
 
 const EXAMPLES = "For example --on web1, --on 'web*,db1', --on web[01-12] or --on @hosts.txt";
@@ -67,6 +91,7 @@ class Resolver {
   readonly #sources: PlaceSources;
   #hosts: SshHosts | undefined;
   #inventory: Promise<Inventory> | undefined;
+  #members: ReadonlyMap<string, Place> | undefined;
   /** Of the names that are not groups. */
   readonly #machines = new Map<string, Place[]>();
 
@@ -102,6 +127,8 @@ class Resolver {
     const target = Object.hasOwn(this.#sources.targets, name) ? this.#sources.targets[name] : undefined;
     if (target !== undefined) return this.#target(name, target, trail);
     if (name === LOCAL.name) return [LOCAL];
+    const member = this.#memberNames().get(name);
+    if (member !== undefined) return [member];
     const host = /^(?:.*@)?([^@]*)$/.exec(name)?.[1] ?? name;
     if (this.#isSshHost(host.replace(/:\d+$/, ""))) return [place([{ kind: "ssh", destination: name }])];
     if (this.#sources.inventory === undefined) return undefined;
@@ -144,7 +171,8 @@ class Resolver {
   }
 
   async #allNames(): Promise<string[]> {
-    const own = [...Object.keys(this.#sources.targets), ...this.#sshHosts().names];
+    const { targets } = this.#sources;
+    const own = [...Object.keys(targets), ...this.#memberNames().keys(), ...this.#sshHosts().names];
     if (this.#sources.inventory === undefined) return [...new Set(own)];
     const { hosts, groups } = await this.#readInventory();
     return [...new Set([...own, ...groups.keys(), ...hosts.keys()])];
@@ -210,6 +238,10 @@ class Resolver {
       ...one,
       names: [...new Set([...one.names, ...known.namesOn(one.path), ...unreadable])],
     }));
+  }
+
+  #memberNames(): ReadonlyMap<string, Place> {
+    return (this.#members ??= memberNames(this.#sources.targets));
   }
 
   #sshHosts(): SshHosts {

@@ -59,7 +59,8 @@ describe("what is written, and the machines meant", () => {
     ["site", ["site"]],
     ["p*", ["pg", "web1", "web2", "web3", "api"]],
     ["db-[1-2],web[1-2]*", ["db-1", "db-2", "web1", "web2"]],
-    ["web?", ["web1", "web2"]],
+    ["web?", ["web1", "web2", "web3"]],
+    ["web3", ["web3"]],
     ["web[1-2]", ["web1", "web2"]],
     ["db-[08-10]", ["db-08", "db-09", "db-10"]],
     ["db-[1,3][a-b]", ["db-1a", "db-1b", "db-3a", "db-3b"]],
@@ -184,6 +185,14 @@ describe("no second name goes around a rule", () => {
   });
 });
 
+test("a machine of a target with several is known by the name it is shown with, unless two share it", async () => {
+  const [web3] = await resolvePlaces("web3", sources());
+  expect(labelOfPath(web3?.path ?? [])).toBe("ssh deploy@web3");
+  const targets = { a: { ssh: ["ann@x[1-2]"] }, b: { ssh: ["bob@x[2-3]"] } };
+  expect(await names("x1,x3", { targets })).toEqual(["x1", "x3"]);
+  expect((await problem("x2", { targets })).code).toBe("usage");
+});
+
 test("the names that can be listed at once", () => {
-  expect(knownNames(sources())).toEqual(["local", ...Object.keys(TARGETS), "jump", "web1", "web2"]);
+  expect(knownNames(sources())).toEqual(["local", ...Object.keys(TARGETS), "web1", "web2", "web3", "jump"]);
 });
