@@ -161,6 +161,19 @@ describe("a before-tool hook", () => {
     expect(outcomes(events)).toEqual(["denied", "exited"]);
   });
 
+  test("denies the call on one machine of several, and the others run it", async () => {
+    const targets = '[targets.a]\nvia = ["env", "A=1"]\n[targets.b]\nvia = ["env", "B=1"]\n';
+    const config = `${targets}${hook("before-tool", "echo not there; exit 2", 'machine = "a"')}`;
+    await using here = new Here([shell("touch made", CHANGE), DONE], { ...YES, config });
+    const { events } = await here.turn({ "no-tmux": true, on: "a,b" });
+    const [finished] = ofType(events, "tool_finished");
+    expect(finished?.machines?.map(({ machine, outcome }) => [machine, outcome])).toEqual([
+      ["a", "denied"],
+      ["b", "exited"],
+    ]);
+    expect(existsSync(join(here.cwd, "made"))).toBe(true);
+  });
+
   test("is for a label that hangs on what only the machine reports", async () => {
     const config = `${hook("before-tool", "exit 2", 'machine = "PROD"')}[rules."${localMachine()}"]\nlabel = "PROD"`;
     await using here = new Here([shell("pwd"), DONE], { config });
