@@ -80,6 +80,8 @@ describe("a tool of a server", () => {
     const [first, second] = one.requests.map(({ tools }) => JSON.stringify(tools));
     expect(first).toContain("lab__echo");
     expect(second).toBe(first!);
+    const [system] = one.requests[0]?.messages ?? [];
+    expect(system?.content).toContain("MCP servers (lab)");
   });
 });
 
