@@ -114,7 +114,7 @@ download() {
       curl -fsSL $only --retry 2 --connect-timeout 20 -o "$2" "$1" 2>"$work/why"
     fi
   elif has wget; then
-    # It cannot be told to stay with https: its headers say where it went.
+    # It has no option to stay with https: its headers say where it went.
     if ! wget -S -O "$2" "$1" 2>"$work/why"; then
       grep -v '^  ' "$work/why" | tail -n 1 >"$work/last" || :
       mv "$work/last" "$work/why"

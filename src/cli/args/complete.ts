@@ -100,6 +100,7 @@ const FLAG_SOURCES: Readonly<Record<string, Source>> = {
   config: "files",
   "output-schema": "files",
   "last-message": "files",
+  trace: "files",
 };
 
 async function ofFlag(name: string, line: Line, typed: string): Promise<string[]> {
@@ -115,8 +116,11 @@ async function ofFlag(name: string, line: Line, typed: string): Promise<string[]
 async function ofPositional({ command, positionals, runbook }: Line): Promise<string[]> {
   const at = positionals.length;
   if (command === "exec" && runbook !== undefined) return runbookParameters(runbook, positionals);
-  if (command === undefined || command === "help")
-    return at === 0 ? Object.entries(COMMANDS).map(([name, { summary }]) => `${name}\t${summary}`) : [];
+  if (command === undefined || command === "help") {
+    if (at > 0) return [];
+    const commands = Object.entries(COMMANDS).map(([name, { summary }]) => `${name}\t${summary}`);
+    return command === undefined ? commands : [...commands, ...(await helpTopics())];
+  }
   const def = Object.values((await COMMANDS[command]?.load())?.args ?? {}).filter((arg) => arg.type === "positional")[
     at
   ];
@@ -126,12 +130,19 @@ async function ofPositional({ command, positionals, runbook }: Line): Promise<st
     (command === "sessions" && at === 1 && positionals[0] !== "list")
   )
     return candidatesFor("sessions");
-  if (command === "login" && at === 0) return candidatesFor("profiles");
+  if (["login", "logout", "models"].includes(command) && at === 0) return candidatesFor("profiles");
+  if (command === "trace" && at === 1) return [":files"];
   if (command === "targets" && at === 0) return candidatesFor("places");
   if (command === "policy" && positionals[0] === "path") return [":files"];
   if (command === "skills" && positionals[0] === "check") return [":directories"];
   if (command === "mcp" && at === 1 && positionals[0] !== "add") return candidatesFor("servers");
   return [];
+}
+
+/** Pages that are not named like a command. */
+async function helpTopics(): Promise<string[]> {
+  const { TOPICS } = await import("../commands/help/command.ts");
+  return Object.entries(TOPICS).flatMap(([name, about]) => (name in COMMANDS ? [] : [`${name}\t${about}`]));
 }
 
 function fitting(lines: readonly string[], typed: string): string[] {

@@ -24,7 +24,11 @@ test("commands, flags, values, hosts, containers, profiles, sessions and files",
   expect(id).toMatch(/^[0-9a-z]{4}(-[0-9a-z]{4}){3}$/);
 
   expect(await offered("se")).toEqual(["sessions"]);
-  expect(await offered("help", "se")).toEqual(["sessions"]);
+  expect(await offered("help", "se")).toEqual(["sessions", "security"]);
+  expect(await offered("help", "po")).toEqual(["policy"]);
+  expect(await offered("logout", "zeb")).toEqual(["zebra-large"]);
+  expect(await offered("trace", "summary", "x")).toEqual([":files"]);
+  expect(await offered("exec", "--trace", "x")).toEqual([":files"]);
   expect(await offered("help", "exec", "")).toEqual([]);
   expect(await offered("exec", "--js")).toEqual(["--json"]);
   expect(await offered("--no-t")).toEqual(["--no-tmux"]);
