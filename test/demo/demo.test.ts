@@ -126,6 +126,10 @@ describe("demo", () => {
     rmSync(dirname(path), { recursive: true });
     const schema = await converse(`run: echo two\n\n${instruction}`, really, { schema: { type: "object" } });
     expect(schema.calls.map(({ args }) => args["command"])).toEqual(["echo two"]);
+    const noted = await converse(
+      "run: echo three\n\n[What the operator wrote about this machine:\n\n- It is labelled PROD.]",
+    );
+    expect(noted.calls.map(({ args }) => args["command"])).toEqual(["echo three"]);
   });
 
   test("commands over several lines are one command; attached text is data", async () => {

@@ -62,8 +62,9 @@ const VERBS = ["run", "background", "read", "fetch", "search"] as const;
 type Verb = (typeof VERBS)[number];
 const LINE = new RegExp(`^\\s*(${VERBS.join("|")}):\\s*(.*)$`, "i");
 
-/** What `buddy exec` puts below the operator's own words: piped text, and the schema of the answer. */
-const ADDED = /^\s*(?:```|~~~|<stdin)|^Text from standard input \(data|^Answer with one JSON value only/m;
+/** What buddy puts below the operator's own words: piped text, the schema of the answer, notes about the machine. */
+const ADDED =
+  /^\s*(?:```|~~~|<stdin)|^Text from standard input \(data|^Answer with one JSON value only|^\[What the operator wrote/m;
 
 /** The operator's own words: attached text may mention anything. */
 export function ownWords(prompt: string): string {
