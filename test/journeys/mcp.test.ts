@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive } from "../../src/lib/is-alive.ts";
 import { call, execRig, type RigOptions } from "../support/exec.ts";
+import { startWebServer } from "../support/mcp-web-server.ts";
 import { ReplBinary } from "../support/repl-binary.ts";
 import { until } from "../support/until.ts";
 
@@ -136,6 +137,22 @@ describe("buddy mcp", () => {
     expect(stdout).toContain("no-such-program is not installed");
     expect(stdout).not.toContain("\u001b");
   });
+});
+
+test("buddy mcp login opens a page, takes what the browser brings back, and the server works from then on", async () => {
+  using web = startWebServer({ signIn: true });
+  await using one = execRig([], { config: `[mcp.web]\nurl = "${web.url}"\n` });
+  const before = await one.box.run(["mcp", "check", "web"]);
+  expect(before.code).toBe(1);
+  expect(before.stdout).toContain("buddy mcp login web");
+  await using pty = await one.terminal([], { shell: '"$BUDDY" mcp login web' });
+  const page = (screen: string) => /http:\/\/\S+/.exec(screen.replaceAll("\n", ""))?.[0] ?? "";
+  const screen = await pty.until((text) => page(text).endsWith("mcp"));
+  await fetch(page(screen));
+  expect(await pty.exited).toBe(0);
+  expect((await one.box.run(["mcp", "check", "web"])).code).toBe(0);
+  expect((await one.box.run(["mcp", "logout", "web"])).code).toBe(0);
+  expect((await one.box.run(["mcp", "check", "web"])).code).toBe(1);
 });
 
 test("in the REPL /mcp shows the servers, and a question names server, tool and arguments", async () => {
