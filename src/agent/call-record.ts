@@ -92,8 +92,10 @@ export class CallRecord {
       this.#running = permission.kind === "run";
       return undefined;
     } catch (error) {
-      const harmless = permission.kind === "run" && (permission.unasked !== undefined || this.#intent.kind === "read");
-      return harmless || permission.kind === "result" ? undefined : (error as Error).message;
+      const { kind } = this.#intent;
+      const reads = kind === "read" || kind === "fetch";
+      const harmless = permission.kind === "result" || permission.unasked !== undefined || reads;
+      return harmless ? undefined : (error as Error).message;
     }
   }
 
