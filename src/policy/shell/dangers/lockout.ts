@@ -77,8 +77,15 @@ export function lockoutTable(): DangerTable {
   return (rows ??= new DangerTable(table));
 }
 
-/** `/etc/init.d/ssh stop` is `service ssh stop`. */
+/** `/etc/init.d/ssh stop` is `service ssh stop`, and `kill $(pidof sshd)` is `pkill sshd`. */
 function asService(argv: readonly Field[]): readonly Field[] {
+  const killed = KILLED.exec(
+    argv
+      .slice(1)
+      .map(({ source }) => source)
+      .join(" "),
+  )?.[1];
+  if (programName(argv[0]?.value ?? "") === "kill" && killed !== undefined) return [field("pkill"), field(killed)];
   const name = /^\/etc\/(?:rc\.d\/)?(?:init\.d|rc\.d)\/([^/]+)$/.exec(argv[0]?.value ?? "")?.[1];
   return name === undefined ? argv : [field("service"), field(name), ...argv.slice(1)];
 }
@@ -160,6 +167,8 @@ function written(program: string, args: readonly Field[]): string[] {
   if (program === "find" && values.includes("-delete")) return operands;
   return [];
 }
+
+const KILLED = /(?:pidof|pgrep|\/)[^;|&]*\b(sshd|dropbear|tailscaled|NetworkManager|systemd-networkd)\b/;
 
 const ALL_OPERANDS = new Set(
   words(`rm unlink shred srm truncate tee sponge touch mv patch ed ex vi vim nvim view nano pico emacs micro joe mcedit
