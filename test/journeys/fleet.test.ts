@@ -123,3 +123,20 @@ test("one question for three machines: a canary first, then the others", async (
   expect(await terminal.exited).toBe(0);
   expect(done()).toEqual(["web01", "web02", "web03"]);
 });
+
+test("rules hold for each machine: a read-only one and a guarded one are left out by name, the others change", async () => {
+  const rules = '[rules."web02"]\nmode = "read-only"\n[rules."web03"]\nmode = "guarded"\n';
+  await using rig = execRig(
+    [shell("sudo -n touch ~/ruled", { risk: "high", mutation: true, privesc: true }), { text: "done" }],
+    {
+      config: `${CONFIG}[targets.four]\nssh = "web[01-04]"\n${rules}`,
+    },
+  );
+  const { events } = await rig.events(["--on", "four", "--no-tmux", "-q", "--approve", "all", "go"], { env: env() });
+  const outcomes = Object.fromEntries(
+    events.flatMap((event) => (event.type === "machine_finished" ? [[event.machine, event.outcome]] : [])),
+  );
+  expect(outcomes).toEqual({ web01: "exited", web02: "denied", web03: "denied", web04: "exited" });
+  expect(["web02", "web03"].filter((name) => existsSync(join(lab.home(name), "ruled")))).toEqual([]);
+  expect(rig.lastResult()).toContain("read-only");
+});
