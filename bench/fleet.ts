@@ -80,7 +80,7 @@ function others(at: Lab, hosts: string): Readonly<Record<string, readonly string
       hosts,
       COMMAND,
     ],
-    ansible: ["ansible", "-i", hosts, "all", "-f", "64", "-m", "raw", "-a", COMMAND, "--ssh-common-args", ansible],
+    ansible: ["ansible", "-i", hosts, "all", "-f", "64", "-m", "raw", "-a", COMMAND, `--ssh-common-args=${ansible}`],
   };
 }
 
@@ -157,6 +157,19 @@ function look(pid: number): Pick<Session, "memoryKb" | "descriptors" | "sockets"
   };
 }
 
+/** How many machines answered the command, in the words of each tool. */
+function answers(out: string): number {
+  return Math.max(out.match(/\[SUCCESS\]| \| CHANGED /g)?.length ?? 0, clushCount(out));
+}
+
+/** `web[001-050] (50)` above each block. */
+function clushCount(out: string): number {
+  return [...out.matchAll(/^-+\n(\S+?)(?: \((\d+)\))?\n-+$/gm)].reduce(
+    (sum, [, , count]) => sum + Number(count ?? 1),
+    0,
+  );
+}
+
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 
 const parts: Record<string, () => Promise<void>> = {
@@ -172,6 +185,11 @@ const parts: Record<string, () => Promise<void>> = {
         continue;
       }
       const first = await timed(argv, at.env);
+      const missing = COUNT - answers(first.out);
+      if (missing > 0) {
+        row(tool, `${missing} of ${COUNT} machines did not answer`);
+        continue;
+      }
       const later = [await timed(argv, at.env), await timed(argv, at.env), await timed(argv, at.env)];
       cold.push([tool, first.ms]);
       warm.push([tool, median(later.map(({ ms }) => ms))]);
