@@ -6,6 +6,7 @@ import { call, execRig, type ExecRig, shell } from "../support/exec.ts";
 import { needs } from "../support/needs.ts";
 import { ReplBinary } from "../support/repl-binary.ts";
 import { type SudoMachine, sudoMachine } from "../support/sudo-machine.ts";
+import { until } from "../support/until.ts";
 
 const { describe, test } = await needs("linux", "root", "sshd", "ip", "sudo", "tmux");
 
@@ -116,5 +117,36 @@ describe("sudo that asks for a password", () => {
     await using allowed = rigOn([call("read_file", { path: "/etc/vault.conf", sudo: true }), { text: "read" }]);
     await allowed.exec(["--ssh", "admin@vault", "--no-tmux", "--approve", "all", "go"]);
     expect(allowed.lastResult()).toContain("top-secret-line");
+  });
+
+  test("/adopt: the shell that the operator opened in the pane, shown in the prompt and in the question", async () => {
+    const touch = shell("touch /etc/made-by-root", { mutation: true, risk: "medium" });
+    await using repl = new ReplBinary([shell("id -un"), touch, { text: "done as root" }]);
+    const pty = await repl.start({
+      args: ["--ssh", "admin@vault"],
+      config: '[tmux]\nsocket = "buddy-adopt"\n[safety]\nsecond_lock = "off"',
+      env: { PATH: machine.env.PATH },
+      cols: 100,
+    });
+    await pty.until("lists commands");
+    const tmux = "runuser -u admin -- tmux -L buddy-adopt";
+    await until(
+      () => machine.run(`${tmux} capture-pane -p 2>/dev/null || :`).includes("[buddy 1: 0]"),
+      "the pane is up",
+    );
+    machine.run(`${tmux} send-keys 'sudo -i' Enter`);
+    await until(() => machine.run(`${tmux} capture-pane -p`).trimEnd().endsWith("root@vault:~#"), "root's prompt");
+    pty.type("/adopt\r");
+    await pty.until("(root@vault in the pane)>");
+    pty.type("make it\r");
+    await pty.until("-- approve?");
+    expect(pty.screen()).toContain("root@vault$ touch /etc/made-by-root");
+    pty.key("y");
+    await pty.until("done as root");
+    expect(machine.run("stat -c %U /etc/made-by-root")).toBe("root\n");
+    const results = repl.model.requests.at(-1)!.messages.filter(({ role }) => role === "tool");
+    expect(results[0]!.content).toContain("root");
+    machine.run(`${tmux} send-keys exit Enter`);
+    await pty.until("commands run as admin@vault again");
   });
 });
