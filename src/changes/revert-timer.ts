@@ -111,7 +111,7 @@ if mkdir answer/claim 2>/dev/null || [ -e answer/now ]; then
 else say kept; fi
 # Whoever armed it may still want to know what came of it.
 left=3600
-while [ ! -e answer/done ] && [ "$left" -gt 0 ]; do sleep $nap; left=$((left - 1)); done
+while [ -d "$1/answer" ] && [ ! -e answer/done ] && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done
 cd / && rm -rf -- "$1"
 `;
 

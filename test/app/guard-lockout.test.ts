@@ -166,6 +166,8 @@ test("kill -9 of buddy after the revert is armed: it fires all the same", async 
   await child.exited;
   expect(ruleset()).toContain("orphan");
   await until(() => ruleset() === before, "the rules are back");
+  machine.run("touch /run/buddy-revert-killed/answer/done");
+  await until(() => left() === "", "nothing is left of it");
 });
 
 /** Answers the first question, and is silent on the next until it is taken back. */
