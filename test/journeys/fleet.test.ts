@@ -92,11 +92,11 @@ test("buddy run groups what machines answer, and its exit code is the worst of t
   expect(worst.code).toBe(7);
   expect(worst.stderr).toContain("web02");
 
-  const unreached = await run("--on", "all", "uname");
+  const unreached = await run("--on", "few,dead", "uname");
   expect(unreached.code).toBe(255);
-  expect(unreached.stdout).toContain("web[01-12] (12): Linux");
+  expect(unreached.stdout).toContain("web[01-03] (3): Linux");
 
-  const unapproved = await run("--on", "web", "touch", "~/never");
+  const unapproved = await run("--on", "few", "touch", "~/never");
   expect(unapproved.code).toBe(3);
   expect(existsSync(join(lab.home("web01"), "never"))).toBe(false);
 
