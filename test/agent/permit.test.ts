@@ -309,3 +309,53 @@ test("fetch asks with fetch_confirm; own and read never do", async () => {
   ).toMatchObject({ result: { result: "[dry run] would do: end sh-1" } });
   expect((await decide({ intent: { kind: "read", title: "x" } })).permission.kind).toBe("run");
 });
+
+describe("rules of the machine", () => {
+  const on = (mode: "guarded" | "read-only"): Partial<PermitParts> => ({
+    rules: () => Promise.resolve({ ...NO_RULES, mode, label: "PROD" }),
+  });
+  const control = (risk: Declared["risk"]): Intent => ({
+    kind: "control",
+    title: "kill pane",
+    declared: { ...declared, risk },
+  });
+
+  test("read-only: tmux objects and commands become proposals, and no question is asked", async () => {
+    for (const intent of [control("low"), command()]) {
+      const { permission, asked } = await decide({ intent, parts: on("read-only"), answers: [{ kind: "yes" }] });
+      expect(permission).toMatchObject({ kind: "result", proposed: { label: "PROD" } });
+      expect(asked).toEqual([]);
+    }
+  });
+
+  test("guarded: high risk needs the name, also for tmux objects; less does not", async () => {
+    for (const intent of [control("high"), command({ risk: "high" })]) {
+      const { permission, asked } = await decide({ intent, parts: on("guarded"), answers: [{ kind: "yes" }] });
+      expect([permission.kind, asked[0]?.answer, asked[0]?.label]).toEqual(["result", "typed", "PROD"]);
+    }
+    const { permission, asked } = await decide({
+      intent: command(),
+      parts: on("guarded"),
+      answers: [{ kind: "yes" }],
+    });
+    expect([permission.kind, asked[0]?.answer]).toEqual(["run", undefined]);
+  });
+
+  test("guarded: a command that the operator edited into high risk asks for the name", async () => {
+    let judgedOnce = false;
+    const { permission, asked } = await decide({
+      intent: command(),
+      parts: {
+        ...on("guarded"),
+        judgeShell: (text) => {
+          const judgement = judged(text, judgedOnce ? { risk: "high" } : {});
+          judgedOnce = true;
+          return Promise.resolve(judgement);
+        },
+      },
+      answers: [{ kind: "edit", command: "make install" }, { kind: "yes" }],
+    });
+    expect(asked.map(({ answer }) => answer)).toEqual([undefined, "typed"]);
+    expect(permission.kind).toBe("result");
+  });
+});
