@@ -69,7 +69,7 @@ try {
   const base = subject("hello-world", [hello]);
   const subjects = [
     base,
-    subject("buddy --version", [buddy, "--version"], { time: 1.3, memory: 1.3 }),
+    subject("buddy --version", [buddy, "--version"], { time: 1.05, memory: 1.3 }),
     subject("buddy --help", [buddy, "--help"], { time: 2 }),
     subject("buddy exec --help", [buddy, "exec", "--help"], { time: 2 }),
     subject("an unknown command", [buddy, "exce"], { exit: 2 }),
