@@ -26,7 +26,7 @@ if [ -r "/proc/$1/stat" ]; then
   IFS= read -r l <"/proc/$1/stat"; set -- "$1" "$2" \${l##*) }
   own=$5 g=$8
   echo "$mode $echo $g $own"
-  # A shell reads byte by byte: on a machine with a thousand processes grep takes a tenth of the time.
+  # A shell reads byte by byte: with many processes grep is much faster.
   f='/proc/[0-9]*/stat'
   if command -v grep >/dev/null; then f=$(grep -ls ") [A-Za-z] [0-9]* $g " $f); fi
   for f in $f; do

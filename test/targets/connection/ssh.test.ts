@@ -84,7 +84,7 @@ describe("destinations", () => {
     "me`id`@host",
     "me\n@host",
   ])("%j is refused", (text) => {
-    expect(() => parseDestination(text)).toThrow("--ssh");
+    expect(() => parseDestination(text)).toThrow("is not a valid host");
   });
 });
 
