@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileAccess } from "../../src/targets/files.ts";
 import { LocalTransport } from "../../src/targets/connection/local.ts";
+import { cases } from "../support/seeded.ts";
 
-const WRITES = 4000;
+const WRITES = cases(1_000);
 const AT_ONCE = 3;
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), "buddy-race-")));
