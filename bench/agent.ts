@@ -85,7 +85,7 @@ async function oneShot(floor: string, buddy: string): Promise<void> {
 
 /** Unasked: a clean child behind both locks. Approved: in the shell itself. */
 async function toolCalls(buddy: string, shell: "--tmux" | "--no-tmux", kind: "unasked" | "approved"): Promise<void> {
-  const command = kind === "unasked" ? "echo" : "cat /dev/null > out.txt; echo";
+  const command = kind === "unasked" ? "echo" : "umask 022; echo";
   const calls = Array.from({ length: CALLS }, (_, n) => ({
     toolCalls: [
       {

@@ -43,7 +43,7 @@ function median(values: readonly number[]): number {
 
 /** The template with every setting written out. */
 function fullConfig(): string {
-  return CONFIG_TEMPLATE.replace(/^# (\w+ = |\[\[)/gm, "$1");
+  return CONFIG_TEMPLATE.replace(/^# (\w+ = |\[)/gm, "$1");
 }
 
 const LOADING = `
