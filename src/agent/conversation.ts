@@ -57,7 +57,7 @@ export class Conversation {
     this.#warned = false;
   }
 
-  /** Other machines: what the model is told of them and the tools for them are made anew. */
+  /** Other machines: the model hears of them, and gets the tools for them, anew. */
   targetChanged(): void {
     this.#prefix = undefined;
     this.introduce();

@@ -44,13 +44,7 @@ async function askToKeep(
   const decision = await decide(parts, timed, await parts.target(), {
     action,
     keep: { until },
-    risk: "high",
-    mutation: true,
-    privesc: false,
-    why: "",
-    policy: why,
-    understated: false,
-    editable: false,
+    ...highRisk(why),
     answer: "in-person",
   });
   return decision.kind === "approved";
@@ -62,13 +56,20 @@ async function askAgain(parts: PermitParts, call: PermitCall, why: string): Prom
   const action = call.intent.kind === "write" ? `write ${call.intent.path}` : call.intent.title;
   const decision = await decide(parts, call, await parts.target(), {
     action,
+    ...highRisk(why),
+  });
+  return decision.kind === "approved" ? undefined : refused(decision, action).result;
+}
+
+/** A question of buddy's own about a change that the model has declared before. */
+function highRisk(policy: string) {
+  return {
     risk: "high",
     mutation: true,
     privesc: false,
     why: "",
-    policy: why,
+    policy,
     understated: false,
     editable: false,
-  });
-  return decision.kind === "approved" ? undefined : refused(decision, action).result;
+  } as const;
 }

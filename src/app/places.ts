@@ -53,7 +53,7 @@ async function storedPlaces(stored: readonly StoredPlace[], loaded: LoadedConfig
   );
 }
 
-/** Whether --on takes names from standard input, which then is no prompt. */
+/** Whether --on takes names from standard input, which then is not a prompt. */
 export function readsStdin(on: string | undefined): boolean {
   return on !== undefined && /(^|,)\s*@?-\s*(,|$)/.test(on);
 }

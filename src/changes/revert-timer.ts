@@ -1,6 +1,6 @@
 /**
  * A revert that waits on the target, in a process that outlives the connection and buddy: it runs after a time, unless it
- * is told before that the change stays.
+ * hears before that the change stays.
  */
 import { BuddyError } from "../lib/errors.ts";
 

@@ -98,7 +98,7 @@ export function wholeNumber(min: number, max: number, fallback: number, text: st
   return { ...checked, fallback, expects: `a whole number from ${min} to ${max}`, text, show: String };
 }
 
-/** An amount of money in USD; 0 is no limit. */
+/** An amount of money in USD; 0 means without a limit. */
 export function amount(max: number, text: string): Setting<number> {
   const checked = reading<number>((z) => z.number().check(z.gte(0), z.lte(max)), asWritten);
   return { ...checked, fallback: 0, expects: `an amount in USD from 0 to ${max}`, text, show: String };

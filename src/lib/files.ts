@@ -3,7 +3,9 @@ import {
   lstatSync,
   chmodSync,
   closeSync,
+  copyFileSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -95,5 +97,15 @@ function removeLeftovers(target: string): void {
   for (const name of names) {
     const pid = name.startsWith(start) ? /^(\d+)\.[a-z0-9]+$/.exec(name.slice(start.length))?.[1] : undefined;
     if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(dirname(target), name), { force: true });
+  }
+}
+
+/** For files that are never changed, only added and removed: the copy may share them. */
+export function linkOrCopy(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch {
+    copyFileSync(from, to);
+    chmodSync(to, 0o600);
   }
 }

@@ -1,7 +1,7 @@
 /** Where the files that a session changed are kept as they were: in the state directory, for their owner alone. */
-import { copyFileSync, linkSync, readdirSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { fileError } from "../lib/files.ts";
+import { fileError, linkOrCopy } from "../lib/files.ts";
 import { isSessionId } from "./ids.ts";
 import { KEPT_MS, prepareDirectory } from "./outputs.ts";
 
@@ -34,14 +34,6 @@ export function copyChanges(stateDirectory: string | undefined, from: string, to
 export function removeChanges(stateDirectory: string | undefined, session: string): void {
   if (stateDirectory === undefined || !isSessionId(session)) return;
   rmSync(changesDirectory(stateDirectory, session), { recursive: true, force: true });
-}
-
-function linkOrCopy(from: string, to: string): void {
-  try {
-    linkSync(from, to);
-  } catch {
-    copyFileSync(from, to);
-  }
 }
 
 /** The journals stay: what was changed can still be listed. */

@@ -1,7 +1,7 @@
 /** Where the full outputs of a session's commands are kept: in the state directory, for their owner alone. */
-import { chmodSync, copyFileSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { fileError } from "../lib/files.ts";
+import { fileError, linkOrCopy } from "../lib/files.ts";
 import { isSessionId } from "./ids.ts";
 
 /** Outputs of a session that was not used for so long are removed, and the contents of files that it changed. */
@@ -41,16 +41,6 @@ export function copyOutputs(stateDirectory: string | undefined, from: string, to
 export function removeOutputs(stateDirectory: string | undefined, session: string): void {
   if (stateDirectory === undefined || !isSessionId(session)) return;
   rmSync(outputsDirectory(stateDirectory, session), { recursive: true, force: true });
-}
-
-/** What is written is never changed, only added to: the copy may share it. */
-function linkOrCopy(from: string, to: string): void {
-  try {
-    linkSync(from, to);
-  } catch {
-    copyFileSync(from, to);
-    chmodSync(to, 0o600);
-  }
 }
 
 /** The names stay, empty: an id that was used once must not come to mean another text. */

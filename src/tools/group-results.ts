@@ -29,7 +29,7 @@ export function groupResults(
   for (const one of results) {
     const text = textOf(one);
     const { outcome, exitCode, outputs = [] } = one.result;
-    // Ids and the machine's own name in a message are no difference between answers.
+    // Ids and the machine's own name in a message do not make answers different.
     const neutral = answered(one) ? without(text, outputs) : without(text, [...outputs, one.machine]);
     const key = JSON.stringify([outcome, exitCode, neutral, one.digest]);
     const group = groups.get(key);

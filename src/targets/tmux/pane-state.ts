@@ -53,7 +53,7 @@ const CARRIAGE_RETURN = 13;
 /** Prompts in the middle of a command, printed or real, that are looked into. */
 const MAX_UNMARKED = 20;
 
-const MEND = "The pane shows the exit code; the operator corrects the cause and presses Enter there.";
+const FIX_HINT = "The pane shows the exit code; the operator corrects the cause and presses Enter there.";
 const SKIPPED = "the pane runs without its start-up files now. The operator corrects them and types exit in the pane.";
 const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
 
@@ -164,7 +164,7 @@ export class PaneState {
   /** Why there is no shell in the pane. */
   get noShell(): { readonly message: string; readonly hint: string } {
     const { name } = this.#options.shell;
-    return { message: `${name} does not come up in the pane: it ends before its first prompt`, hint: MEND };
+    return { message: `${name} does not come up in the pane: it ends before its first prompt`, hint: FIX_HINT };
   }
 
   /** From the stream of the pane. */
@@ -386,7 +386,7 @@ export class PaneState {
       case "gave-up":
         this.#restart();
         this.#phase = "none";
-        this.finish({ kind: "lost", why: `${this.noShell.message}. ${MEND}` });
+        this.finish({ kind: "lost", why: `${this.noShell.message}. ${FIX_HINT}` });
         break;
     }
     this.changes.changed();
