@@ -57,14 +57,23 @@ async function session(buddy: string, shell: string, api: string): Promise<objec
     total += bodies[at]!.length;
     same += commonPrefix(bodies[at - 1]!, bodies[at]!);
   }
-  const added = (bodies.at(-1)!.length - bodies[0]!.length) / CALLS;
+  const last = bodies.at(-1)!;
+  const added = (last.length - bodies[0]!.length - printed(last)) / CALLS;
   return {
     shell,
     api,
     "first request": bodies[0]!.length,
-    "added by a call": Math.round(added),
+    "added by a call beyond its output": Math.round(added),
     "identical prefix": `${((100 * same) / total).toFixed(1)} %`,
   };
+}
+
+/** Bytes of what the commands printed, without what buddy says beside it. */
+function printed(body: string): number {
+  const results = body.matchAll(/\\"result\\":\\"(.*?)\\"\}"/g);
+  return [...results]
+    .map(([, text]) => text!.replace(/^\(no output\)/, "").replace(/(\\\\n)*\[directory: [^\]]*\]$/, ""))
+    .reduce((sum, text) => sum + text.replaceAll("\\\\", "\\").length, 0);
 }
 
 function commonPrefix(one: string, other: string): number {

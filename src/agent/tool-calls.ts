@@ -75,6 +75,8 @@ export class CallRunner {
   #facts: Pick<TargetFacts, "who" | "system" | "cwd" | "tmux"> | undefined;
   /** What the model has heard of it. */
   #about: string | undefined;
+  /** The newest time that a result gave. */
+  #stamped = 0;
   #unapproved: string[] = [];
   readonly #proposed = new Map<string, ProposedChange>();
   #done: string[] = [];
@@ -111,6 +113,7 @@ export class CallRunner {
   /** Another session: what was allowed by a prompt of the last one is forgotten. */
   forget(): void {
     this.#about = undefined;
+    this.#stamped = 0;
     this.#prompts.length = 0;
     this.#printed.clear();
   }
@@ -245,7 +248,7 @@ export class CallRunner {
     outcome = this.#masked(remarked, `${call.name}: ${plan.title}`);
     const how = outcome.exitCode === undefined ? outcome.outcome : `exit code ${outcome.exitCode}`;
     this.#done.push(`${call.name}: ${clip(plan.title.replace(/\s+/g, " "), 100)} (${how})`);
-    const content = envelope(outcome.result);
+    const content = envelope(outcome.result, plan.operator === true ? undefined : this.#newTime());
     batch.publish({
       type: "tool_finished",
       call: call.id,
@@ -479,6 +482,13 @@ export class CallRunner {
     return notes;
   }
 
+  /** The time, where the model has not had one for a minute: repeated with each result it would say nothing. */
+  #newTime(): number | undefined {
+    const now = Date.now();
+    if (Math.abs(now - this.#stamped) < STAMP_EVERY_MS) return undefined;
+    return (this.#stamped = now);
+  }
+
   /** What the model must know beside the result itself. */
   #remarks(outcome: ToolResult, call: ToolCall): ToolResult {
     let { result } = outcome;
@@ -618,6 +628,7 @@ function textOf(result: unknown): string {
 const SAME_CALLS = 3;
 /** From here on the turn ends. */
 const STUCK_CALLS = 10;
+const STAMP_EVERY_MS = 60_000;
 const MOST_NEWS = 20;
 const MOST_PROPOSED = 200;
 const MOST_PROMPTS = 200;

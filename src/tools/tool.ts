@@ -168,10 +168,10 @@ export interface ToolResult {
   }[];
 }
 
-// The form in which every tool result reaches the model.
-
-export function envelope(result: unknown, unixMillis: number = Date.now()): string {
-  return JSON.stringify({ harness_timestamp: { source: "harness", unix_millis: unixMillis }, result: result ?? null });
+/** The form in which every tool result reaches the model; with the time where that says something new. */
+export function envelope(result: unknown, unixMillis?: number): string {
+  const stamp = unixMillis === undefined ? {} : { harness_timestamp: { source: "harness", unix_millis: unixMillis } };
+  return JSON.stringify({ ...stamp, result: result ?? null });
 }
 
 /** Adds a remark to a payload of whatever shape. */

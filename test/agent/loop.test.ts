@@ -48,6 +48,18 @@ describe("a turn", () => {
     expect(ofType(events, "tool_finished")[0]).toMatchObject({ tool: "ok", ok: true, outcome: "done" });
   });
 
+  test("results within a minute do not repeat the time", async () => {
+    const calls = Array.from({ length: 3 }, (_, at) => ({ toolCalls: [call("ok", { at })] }));
+    const { requests } = await turnOf([...calls, { text: "done" }]);
+    const results = requests.at(-1)!.messages.filter(({ role }) => role === "tool");
+    expect(results.map(({ content }) => "harness_timestamp" in (JSON.parse(content!) as object))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(results[2]!.content).toBe('{"result":"fine"}');
+  });
+
   test("read-only calls of one turn run side by side; results are in call order", async () => {
     let inside = 0;
     let most = 0;

@@ -104,7 +104,9 @@ function sendableItems(items: readonly unknown[], adjusted: ReadonlySet<Adjustme
 
 function sendable(item: Json, adjusted: ReadonlySet<Adjustment>): Json {
   if (item["type"] !== "function_call") return item;
-  const name = wireName(typeof item["name"] === "string" ? item["name"] : "");
-  const text = wireArguments(typeof item["arguments"] === "string" ? item["arguments"] : "", adjusted);
-  return name === item["name"] && text === item["arguments"] ? item : { ...item, name, arguments: text };
+  // What a server says of its own work, and does not need back.
+  const { status: _, ...call } = item;
+  const name = wireName(typeof call["name"] === "string" ? call["name"] : "");
+  const text = wireArguments(typeof call["arguments"] === "string" ? call["arguments"] : "", adjusted);
+  return { ...call, name, arguments: text };
 }
