@@ -112,6 +112,20 @@ export const UNASKED: readonly UnaskedCase[] = [
     },
   },
   {
+    name: "a shell inside it takes over no exported function and reads no start-up file",
+    run: async (place, unasked) => {
+      if (place.shell !== "bash") return;
+      await approved(place, "date() { echo hijacked; }; export -f date; export BASH_ENV=/nonexistent/start");
+      try {
+        expect(
+          whole(await unasked("bash -c 'date +x'; echo ${BASH_ENV-unset}; echo y | xargs bash -c 'date +$0'")),
+        ).toBe("x\nunset\ny\n");
+      } finally {
+        await approved(place, "unset -f date; unset BASH_ENV");
+      }
+    },
+  },
+  {
     name: "nothing it sets outlives it",
     run: async (place, unasked) => {
       await unasked("left=1; set -f; ls() { echo hijacked; }");

@@ -89,7 +89,7 @@ const CALLS =
  * texts run as has no rights but owns every file there, so that an attempt to change one succeeds and is seen.
  */
 // Whatever is made in /tmp and removed again shows in the trace, so the times of that directory say nothing more; tac
-// makes a file there for every directory or pipe, and its file stays when time is up.
+// and diff of busybox make a file there for a pipe, and it stays when time is up.
 const SETUP = `set -e
 mount --make-rprivate /
 mkdir "$1/mem" && mount -t tmpfs memory "$1/mem"
@@ -106,7 +106,7 @@ ln -s /proc/self/fd/1 "$root/dev/stdout"; ln -s /proc/self/fd/2 "$root/dev/stder
 mkdir -p "$root/home" && cp -R "$1/home" "$root/home/reader"
 look() {
   for place in "$1/mem/upper" "$root/tmp" "$root/var/tmp" "$root/dev" "$root/run"; do
-    find "$place" ! -path '*/__pycache__*' ! -path "$root/dev/pts/*" ! -path "$root/tmp" ! -path "$root/tmp/tac??????" -printf '%p %y %s %i %m %C@\\n'
+    find "$place" ! -path '*/__pycache__*' ! -path "$root/dev/pts/*" ! -path "$root/tmp" ! -path "$root/tmp/tac??????" ! -path "$root/tmp/dif??????" -printf '%p %y %s %i %m %C@\\n'
   done > "$1/files/$2"
 }
 look "$1" before
@@ -230,15 +230,15 @@ function isEffect(call: string, rest: string): boolean {
       // Python asks whether there is IPv6.
       return !/AF_NETLINK|sin6_port=htons\(0\).*"::1"/.test(rest);
     case "unlink":
-      // tac keeps what it reads from a pipe in a file of its own for a moment.
-      return !/^"\/tmp\/tac\w{6}"/.test(rest);
+      // tac, and diff of busybox, keep what they read from a pipe in a file of their own for a moment.
+      return !/^"\/tmp\/(?:tac|dif)\w{6}"/.test(rest);
     case "setpriority":
       return !rest.startsWith("PRIO_PROCESS, 0,");
     case "kill":
     case "tkill":
     case "tgkill":
-      // Signal 0 only asks, abort() signals itself, and Go its own threads.
-      return !/, (?:0|SIGABRT|SIGURG)(?:\)|$| <)/.test(rest);
+      // Signal 0 only asks, abort() signals itself, Go its own threads, and xz ends itself by the signal that stopped it.
+      return !/, (?:0|SIGABRT|SIGURG|SIGPIPE)(?:\)|$| <)/.test(rest);
     case "mkdir":
       // tmux makes the directory of its sockets sure.
       return !/^"\/tmp\/tmux-\d+"/.test(rest);

@@ -31,7 +31,8 @@ export interface RoomEntry {
 
 export function cleanScript(text: string, shell: CleanShell, room: RoomEntry | undefined, to: string): string {
   const start = (enter: string, before: string, argument: string) => {
-    const program = `${enter}${quote(shell.path)} ${shell.kind === "bash" ? "-p -c" : "-c"}`;
+    const apart = shell.kind === "bash" && STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : "";
+    const program = `${enter}${apart}${quote(shell.path)} ${shell.kind === "bash" ? "-p -c" : "-c"}`;
     const child = mayMove(text)
       ? `${program} ${quote(`${before}__buddy_text=$1; shift; ${REPORT}; eval "$__buddy_text" 3>&-`)} ` +
         `${shell.kind}${argument} ${quote(text)} 3>|${to}`
@@ -69,9 +70,22 @@ const REPORT = `trap '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null' EXIT`;
 /** By its name and inside the room: the directory of the shell is on the writable mount. */
 const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old; shift`;
 
-/** No pager waits for keys, git does not write into its index, and both go where the policy looked. */
+/** Words that are a shell, or a program that is a script on some systems: such a child takes exported functions over. */
+const STARTS_SHELL =
+  /(?:^|[^\w.])(?:(?:ba|rba|da|a)?sh|ldd|which|service|gunzip|[ef]grep|[a-z]*z[a-z]*(?:grep|cat|cmp|diff))(?![\w.-])/;
+
+/** `bash -p` takes no function over, but hands it on: here it goes. */
+function withoutFunctions(bash: string): string {
+  const drop = `IFS='\n'; set -f; exec env $(env | sed -n 's/^\\(BASH_FUNC_[^=]*\\)=.*/-u\\1/p') "$@"`;
+  return `${quote(bash)} -p -c ${quote(drop)} bash `;
+}
+
+/**
+ * No shell inside reads a start-up file, no pager waits for keys, git does not write into its index, and all go where the
+ * policy looked.
+ */
 const QUIETLY =
-  "unset CDPATH GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_CONFIG_PARAMETERS; " +
+  "unset BASH_ENV ENV CDPATH GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_CONFIG_PARAMETERS; " +
   "export PAGER=cat GIT_PAGER=cat MANPAGER=cat SYSTEMD_PAGER=cat GIT_OPTIONAL_LOCKS=0; " +
   `[ -n "\${GIT_CONFIG_COUNT-}" ] || ` +
   "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.autoRefreshIndex GIT_CONFIG_VALUE_0=false";

@@ -34,7 +34,7 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   zgrep: words("grep egrep fgrep gzip zcat sed expr test printf cat"),
   zegrep: words("zgrep grep egrep gzip sed expr"),
   zfgrep: words("zgrep grep fgrep gzip sed expr"),
-  bzgrep: words("grep bzip2 sed basename expr"),
+  bzgrep: words("grep egrep bzip2 sed basename expr"),
   xzgrep: words("grep xz sed expr gzip bzip2 zstd lz4 lzop"),
   zstdgrep: words("grep zstdcat"),
   locale: ["gzip"],
@@ -53,6 +53,7 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   pidof: ["killall5"],
   busybox: ["busybox"],
   vgdisplay: ["lvm"],
+  systemctl: words("systemd-sysv-install getopt ls"),
 };
 
 /**
