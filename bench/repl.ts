@@ -24,7 +24,7 @@ async function startUp(): Promise<void> {
   try {
     const hello = join(dir, "hello");
     writeFileSync(join(dir, "hello.ts"), 'console.log("hello");\n');
-    compile(hostTarget(), process.execPath, hello, { entry: join(dir, "hello.ts") });
+    await compile(hostTarget(), process.execPath, hello, { entry: join(dir, "hello.ts") });
     await using repl = new ReplBinary([]);
     const env = { ...repl.box.env, TMUX_TMPDIR: dir };
     const times: { hello: number[]; buddy: number[] } = { hello: [], buddy: [] };

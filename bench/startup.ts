@@ -55,14 +55,14 @@ console.log(config.agent.model);
 
 const dir = mkdtempSync(join(tmpdir(), "buddy-bench-"));
 try {
-  const buddy = buildHost();
+  const buddy = await buildHost();
   const hello = join(dir, "hello");
   writeFileSync(join(dir, "hello.ts"), 'console.log("hello");\n');
-  compile(hostTarget(), process.execPath, hello, { entry: join(dir, "hello.ts") });
+  await compile(hostTarget(), process.execPath, hello, { entry: join(dir, "hello.ts") });
   // No command only loads the configuration, so a program that does just that stands for it.
   const loading = join(dir, "loading");
   writeFileSync(join(dir, "loading.ts"), LOADING);
-  compile(hostTarget(), process.execPath, loading, { entry: join(dir, "loading.ts") });
+  await compile(hostTarget(), process.execPath, loading, { entry: join(dir, "loading.ts") });
   const config = join(dir, "full.toml");
   writeFileSync(config, fullConfig(), { mode: 0o600 });
   mkdirSync(join(dir, "home"));

@@ -28,23 +28,25 @@ export const TARGETS = {
 } as const;
 export type BuildTarget = keyof typeof TARGETS;
 
-// The autoload flags matter: without them a binary reads .env and bunfig.toml of the directory it is started in, and a
-// preload there runs code. --bytecode needs --format=esm: without it the build succeeds and the binary is dead.
-// The JIT policy is for the first moments, whose code runs once: compiling it took 1 ms of a one-shot answer, and more of
-// the other processors. src/main.ts ends it.
-const FLAGS = [
-  "--production",
-  "--minify",
-  "--splitting",
-  "--bytecode",
-  "--format=esm",
-  "--compile-jit-policy=8",
-  "--reject-unresolved",
-  "--no-compile-autoload-dotenv",
-  "--no-compile-autoload-bunfig",
-  "--no-compile-autoload-tsconfig",
-  "--no-compile-autoload-package-json",
-];
+/**
+ * citty imports node:util for one function, and loading that module costs every start 1 ms: it gets a function of ours
+ * that reads the lines which the strict parser in front of it writes.
+ */
+const CITTY: Bun.BunPlugin = {
+  name: "citty without node:util",
+  setup(build) {
+    build.onLoad({ filter: /[/\\]citty[/\\]dist[/\\]index\.mjs$/ }, async ({ path }) => {
+      const ours = JSON.stringify(join(ROOT, "src/cli/args/read-plain-line.ts"));
+      const contents = await Bun.file(path).text();
+      const changed = contents.replace(
+        /^import \{ parseArgs as (\S+) \} from "node:util";$/m,
+        `import { readPlainLine as $1 } from ${ours};`,
+      );
+      if (changed === contents) throw new Error(`${path} no longer imports parseArgs of node:util`);
+      return { contents: changed, loader: "js" };
+    });
+  },
+};
 
 export interface CompileOptions {
   readonly entry?: string;
@@ -53,30 +55,50 @@ export interface CompileOptions {
 }
 
 /** Compiles src/main.ts (or another entry) for a target; the file appears whole or not at all. */
-export function compile(
+export async function compile(
   target: BuildTarget,
   runtime: string,
   outfile: string,
-  { entry = "src/main.ts", releases }: CompileOptions = {},
-): void {
+  { entry = join(ROOT, "src/main.ts"), releases }: CompileOptions = {},
+): Promise<void> {
   const work = join(DIST, ".work", `${target}-${process.pid}`);
   mkdirSync(work, { recursive: true });
   try {
     // The name given here is stored inside the binary: one name for all keeps repeated builds byte-identical.
     const built = join(work, "buddy");
-    run([
-      process.execPath,
-      "build",
-      "--compile",
-      `--target=bun-${target}`,
-      `--compile-executable-path=${runtime}`,
-      ...FLAGS,
+    const { logs } = await Bun.build({
+      entrypoints: [entry],
+      root: ROOT,
+      compile: {
+        target: `bun-${target}` as Bun.Build.CompileTarget,
+        executablePath: runtime,
+        outfile: built,
+        // Otherwise a binary reads .env and bunfig.toml of the directory it is started in, and a preload there runs code.
+        autoloadDotenv: false,
+        autoloadBunfig: false,
+        autoloadTsconfig: false,
+        autoloadPackageJson: false,
+        // For the first moments, whose code runs once: compiling it took 1 ms of a one-shot answer, and more of the
+        // other processors. src/main.ts ends it.
+        jitPolicy: 8,
+      },
+      target: "bun",
+      minify: true,
+      splitting: true,
+      // Without the format the build succeeds and the binary is dead.
+      bytecode: true,
+      format: "esm",
+      allowUnresolved: [],
       // The map is 3 MB of a download: a release leaves it out, and a build of its tag has it.
-      ...(releases === undefined ? ["--sourcemap"] : ["--define", `BUDDY_RELEASES=${JSON.stringify(releases)}`]),
-      entry,
-      "--outfile",
-      built,
-    ]);
+      sourcemap: releases === undefined ? "linked" : "none",
+      define: {
+        "process.env.NODE_ENV": '"production"',
+        ...(releases !== undefined && { BUDDY_RELEASES: JSON.stringify(releases) }),
+      },
+      plugins: [CITTY],
+    });
+    // A failure to make bytecode fails no build.
+    if (logs.some(({ message }) => /bytecode/i.test(message))) throw new Error(logs.map(String).join("\n"));
     // Bun 1.4.4 leaves the runtime's stale signature in place here, and macOS kills such a binary.
     if (target === "darwin-x64") writeFileSync(built, adhocSign(readFileSync(built), "buddy"));
     renameSync(built, outfile);
@@ -92,20 +114,20 @@ export function hostTarget(): BuildTarget {
 }
 
 /** Builds dist/buddy with the Bun that runs this script. */
-export function buildHost(): string {
+export async function buildHost(): Promise<string> {
   const out = join(DIST, "buddy");
   mkdirSync(DIST, { recursive: true });
-  compile(hostTarget(), process.execPath, out);
+  await compile(hostTarget(), process.execPath, out);
   return out;
 }
 
-function buildRelease(targets: readonly BuildTarget[]): void {
+async function buildRelease(targets: readonly BuildTarget[]): Promise<void> {
   mkdirSync(DIST, { recursive: true });
   const sums: string[] = [];
   for (const target of targets) {
     const file = `buddy-${target}`;
     const started = performance.now();
-    compile(target, downloadedRuntime(target), join(DIST, file));
+    await compile(target, downloadedRuntime(target), join(DIST, file));
     const bytes = readFileSync(join(DIST, file));
     sums.push(`${createHash("sha256").update(bytes).digest("hex")}  ${file}`);
     report(file, bytes.length, started);
@@ -144,10 +166,7 @@ function usesMusl(): boolean {
 function run(command: string[], cwd = ROOT): void {
   const done = Bun.spawnSync(command, { cwd, stdout: "pipe", stderr: "pipe" });
   const output = done.stdout.toString() + done.stderr.toString();
-  // Bun 1.4.4 exits 0 when bytecode generation fails, so the text is looked at too.
-  if (done.exitCode !== 0 || output.includes("Failed to generate bytecode")) {
-    throw new Error(`${command.join(" ")} failed:\n${output}`);
-  }
+  if (done.exitCode !== 0) throw new Error(`${command.join(" ")} failed:\n${output}`);
 }
 
 function report(file: string, bytes: number, started: number): void {
@@ -163,10 +182,10 @@ if (import.meta.main) {
     console.error(`unknown target ${unknown}; known: ${Object.keys(TARGETS).join(", ")}, or --release for all`);
     process.exit(2);
   }
-  if (names.length > 0) buildRelease(names as BuildTarget[]);
-  else if (args.includes("--release")) buildRelease(Object.keys(TARGETS) as BuildTarget[]);
+  if (names.length > 0) await buildRelease(names as BuildTarget[]);
+  else if (args.includes("--release")) await buildRelease(Object.keys(TARGETS) as BuildTarget[]);
   else {
     const started = performance.now();
-    report("buddy", Bun.file(buildHost()).size, started);
+    report("buddy", Bun.file(await buildHost()).size, started);
   }
 }

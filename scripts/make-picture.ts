@@ -29,7 +29,7 @@ let before = "";
 const outer = ["tmux", "-L", "picture", "-f", "/dev/null"];
 const tmux = (...args: string[]) => Bun.spawnSync([...outer, ...args], { env, stderr: "inherit" });
 try {
-  const buddy = `${buildHost()} -m demo --tmux=web`;
+  const buddy = `${await buildHost()} -m demo --tmux=web`;
   const child = Bun.spawn([...outer, "new-session", "-s", "picture", buddy, ";", "set", "status", "off"], {
     cwd: home,
     env,

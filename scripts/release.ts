@@ -17,7 +17,7 @@ import { mainPackage, platformPackage } from "./release/npm-packages.ts";
 const ROOT = join(import.meta.dir, "..");
 const OUT = join(ROOT, "dist/release");
 
-function release(targets: readonly BuildTarget[]): void {
+async function release(targets: readonly BuildTarget[]): Promise<void> {
   // Before the minutes of building: a release without notes is refused.
   const notes = releaseNotes(text("CHANGELOG.md"), version);
   const { homepage, releases } = releaseAddress();
@@ -34,7 +34,7 @@ function release(targets: readonly BuildTarget[]): void {
   };
   for (const target of targets) {
     const path = join(OUT, `buddy-${target}`);
-    compile(target, downloadedRuntime(target), path, { releases });
+    await compile(target, downloadedRuntime(target), path, { releases });
     put(`buddy-${target}`, readFileSync(path), 0o755);
     const all = contents(readFileSync(path));
     for (const [name, data] of archives(target, all, facts)) put(name, data);
@@ -146,5 +146,5 @@ if (import.meta.main) {
     consola.error(`unknown target ${unknown}; known: ${Object.keys(TARGETS).join(", ")}`);
     process.exit(2);
   }
-  release(names.length > 0 ? (names as BuildTarget[]) : (Object.keys(TARGETS) as BuildTarget[]));
+  await release(names.length > 0 ? (names as BuildTarget[]) : (Object.keys(TARGETS) as BuildTarget[]));
 }

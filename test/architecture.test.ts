@@ -113,7 +113,9 @@ describe("start-up", () => {
         ([to, path]) =>
           !/^(src|templates)\/|^package\.json$|^node:(fs|path)$/.test(to) &&
           // Run while the program is bundled.
-          !path.includes("src/tools/schemas.ts"),
+          !path.includes("src/tools/schemas.ts") &&
+          // The build takes node:util out of it; then it costs 0.1 ms.
+          to !== "citty",
       );
       expect(loaded.map(([, path]) => path.join(" → "))).toEqual([]);
     },

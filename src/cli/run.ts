@@ -1,12 +1,13 @@
-/** argv → exit code: finds the command, parses strictly, runs it, and turns errors into words. */
+/** argv → exit code: finds the command, parses strictly, lets citty run it, and turns errors into words. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { runCommand } from "citty";
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { tracing } from "../lib/trace.ts";
 import { VERSION } from "../lib/version.ts";
 import { checkLimits } from "./check-limits.ts";
-import type { Args, Call, Command } from "./command.ts";
+import type { Args } from "./command.ts";
 import { COMMANDS, loadRepl } from "./commands.ts";
 import { handleCrashes } from "./crash.ts";
 import { GLOBAL_ARGS, type GlobalOptions, readGlobalOptions } from "./args/options.ts";
@@ -60,7 +61,12 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   requireReadableDirectory();
   checkLimits();
   if (globals.trace !== undefined || globals.debug === true) await startTrace(globals, argv);
-  return await command.run({ args: argumentsFor(command, parsed), globals, literal: parsed.literal });
+  const { run, args } = command;
+  const { result } = await runCommand(
+    { args: optional(args), run: async (call) => await run({ args: call.args, globals, literal: parsed.literal }) },
+    { rawArgs: plainLine(parsed) },
+  );
+  return result as ExitCode;
 }
 
 async function startTrace({ trace: file, debug, apiKey }: GlobalOptions, argv: readonly string[]): Promise<void> {
@@ -119,11 +125,17 @@ function has(tokens: readonly Token[], name: string): boolean {
   return tokens.some((token) => token.kind === "flag" && token.name === name);
 }
 
-/** In citty's shape. Its own parser would only read again what was parsed already, and costs a start one millisecond. */
-function argumentsFor({ args }: Command, { own, positionals }: ParsedArguments): Call["args"] {
-  const slots = Object.keys(args).filter((name) => args[name]?.type === "positional");
-  const named = positionals.slice(0, slots.length).map((word, i) => [slots[i] ?? "", word] as const);
-  return { _: [...positionals], ...Object.fromEntries([...named, ...own]) } as Call["args"];
+/** What was parsed, written so that citty's own lenient parser cannot read it in two ways. */
+function plainLine({ own, positionals }: ParsedArguments): string[] {
+  const flags = [...own].map(([name, value]) => (value === true ? `--${name}` : `--${name}=${value}`));
+  return [...flags, "--", ...positionals];
+}
+
+/** The strict parser has required what has to be there; a word that is left over, too. */
+function optional(args: Args): Args {
+  return Object.fromEntries(
+    Object.entries(args).map(([name, def]) => [name, def.type === "positional" ? { ...def, required: false } : def]),
+  );
 }
 
 /** Anything but a command is a prompt for the REPL, unless it looks like a command that was mistyped. */

@@ -146,9 +146,9 @@ small.describe("the one binary on a small Debian", () => {
 musl.describe("the musl build beside a static busybox", () => {
   let root: BareRoot;
   const env = { PATH: "/bin", LD_LIBRARY_PATH: "/usr/lib" };
-  beforeAll(() => {
+  beforeAll(async () => {
     root = bareRoot();
-    compile("linux-x64-musl", downloadedRuntime("linux-x64-musl"), join(root.dir, "buddy"));
+    await compile("linux-x64-musl", downloadedRuntime("linux-x64-musl"), join(root.dir, "buddy"));
     chmodSync(join(root.dir, "buddy"), 0o755);
     mkdirSync(join(root.dir, "usr/lib"), { recursive: true });
     mkdirSync(join(root.dir, "lib"));

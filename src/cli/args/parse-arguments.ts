@@ -1,6 +1,6 @@
 /**
  * argv → command, flags and positionals, strictly: unknown, repeated, incomplete or extra words are errors.
- * citty's own parser lets all of that pass silently, so only its definitions are used.
+ * citty's own parser lets all of that pass silently, so it gets a line that this one has checked.
  */
 import { resolve } from "node:path";
 import { closestMatch } from "../../lib/text.ts";
