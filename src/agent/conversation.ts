@@ -156,7 +156,7 @@ export class Conversation {
     const facts = this.options.facts();
     const system: Message = { role: "system", content: this.options.instructions(facts) };
     const tools = this.options.registry.definitions(facts);
-    this.options.calls().known(facts);
+    this.options.calls().notes.known(facts);
     return (this.#prefix = { system, tools, tokens: estimateTokens([system], tools) });
   }
 }

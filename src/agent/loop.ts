@@ -39,7 +39,7 @@ export async function turn(
   const attached = await options.attach?.(signal);
   for (const message of attached?.warnings ?? []) conversation.publish({ type: "warning", message });
   const { privacy } = conversation.options;
-  const about = conversation.options.calls().newAbout();
+  const about = conversation.options.calls().notes.newAbout();
   const more = `${attached?.text ?? ""}${about === undefined ? "" : `\n\n[${about}]`}`;
   const prompt = privacy.mask(words + more, { from: "prompt" });
   const typed = options.shown ?? (more === "" ? undefined : words);
@@ -179,7 +179,7 @@ async function untilAnswer(
       seesImages: conversation.client.info.images === true,
     });
     conversation.history.add(...results);
-    if (calls.stuck) throw stuck();
+    if (calls.notes.stuck) throw stuck();
   }
 }
 

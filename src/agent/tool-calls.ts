@@ -1,25 +1,16 @@
 /**
  * From the model's tool calls to their results: validate, get permission, run, bound, wrap; a failure is a result too.
  */
-import { BuddyError } from "../lib/errors.ts";
 import { trace } from "../lib/trace.ts";
 import { clip } from "../lib/text.ts";
 import { mapTexts } from "../lib/values.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import type { ToolCall, ToolMessage } from "../model/types.ts";
 import type { Target } from "../targets/target.ts";
-import { boundText, type BudgetKind, outputBudget } from "../tools/bound-output.ts";
-import {
-  envelope,
-  withNote,
-  type Intent,
-  type TargetFacts,
-  type Tool,
-  type ToolContext,
-  type ToolResult,
-} from "../tools/tool.ts";
+import { type BudgetKind, outputBudget } from "../tools/bound-output.ts";
+import { envelope, withNote, type TargetFacts, type Tool, type ToolContext, type ToolResult } from "../tools/tool.ts";
 import type { MachineResult } from "../tools/group-results.ts";
-import { parseArguments, type Registry, takeOn } from "../tools/registry.ts";
+import type { Registry } from "../tools/registry.ts";
 import type { OutputKind } from "../policy/output-kind.ts";
 import type { CallHooks } from "./call-hooks.ts";
 import { CallRecord, type Recorder } from "./call-record.ts";
@@ -30,7 +21,9 @@ import type { Attempt } from "./fleet/run-on-machines.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
 import type { AroundChange } from "./run-permitted.ts";
-import { readOnlyParts } from "./read-only-parts.ts";
+import { cancelled, inWords, orCancelled, refusedWithoutRecord, textOf, within } from "./call-results.ts";
+import { type Plan, planCall, type Ready } from "./plan-call.ts";
+import { ResultNotes } from "./result-notes.ts";
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
@@ -63,26 +56,19 @@ export interface BatchContext {
 
 export class CallRunner {
   readonly #parts: CallParts;
+  /** What the model gets to know beside the results. */
+  readonly notes: ResultNotes;
   #readOnly = false;
-  /** News from the target the model has not heard yet. */
-  readonly #news: string[] = [];
   /** What later reads of an output, or of a pane, will show; by its id or pane. */
   readonly #printed = new Map<string, OutputKind>();
   readonly #prompts: string[] = [];
-  /** The last call with its outcome, and how often in a row it came. */
-  #repeated = { signature: "", times: 0 };
-  /** What the model knows of the target. */
-  #facts: Pick<TargetFacts, "who" | "system" | "cwd" | "tmux"> | undefined;
-  /** What the model has heard of it. */
-  #about: string | undefined;
-  /** The newest time that a result gave. */
-  #stamped = 0;
   #unapproved: string[] = [];
   readonly #proposed = new Map<string, ProposedChange>();
   #done: string[] = [];
 
   constructor(parts: CallParts) {
     this.#parts = parts;
+    this.notes = new ResultNotes(parts);
   }
 
   /** Actions refused because there was no terminal to ask on, since the last turn began. */
@@ -106,39 +92,15 @@ export class CallRunner {
     this.#unapproved = [];
     this.#proposed.clear();
     this.#done = [];
-    this.#repeated = { signature: "", times: 0 };
+    this.notes.beginTurn();
     if (this.#prompts.push(prompt) > MOST_PROMPTS) this.#prompts.shift();
   }
 
   /** Another session: what was allowed by a prompt of the last one is forgotten. */
   forget(): void {
-    this.#about = undefined;
-    this.#stamped = 0;
+    this.notes.forget();
     this.#prompts.length = 0;
     this.#printed.clear();
-  }
-
-  /** The model repeats one call and gets nowhere. */
-  get stuck(): boolean {
-    return this.#repeated.times >= STUCK_CALLS;
-  }
-
-  /** The system prompt says this of the target; what changes is added to results. */
-  known(facts: TargetFacts): void {
-    this.#facts = facts;
-  }
-
-  /** What the operator wrote about the machine, where the model has not heard it yet: it goes into the newest message. */
-  newAbout(): string | undefined {
-    const about = this.#parts.about?.();
-    if (about === this.#about) return undefined;
-    this.#about = about;
-    return about;
-  }
-
-  /** Something happened on the target that the model must know with its next result. */
-  tell(news: string): void {
-    if (this.#news.length < MOST_NEWS && !this.#news.includes(news)) this.#news.push(news);
   }
 
   /**
@@ -146,7 +108,7 @@ export class CallRunner {
    * before it.
    */
   async run(calls: readonly ToolCall[], batch: BatchContext): Promise<ToolMessage[]> {
-    const planned = await Promise.all(calls.map((call) => this.#plan(call)));
+    const planned = await Promise.all(calls.map((call) => planCall(this.#parts, call)));
     const results: ToolMessage[] = [];
     for (let at = 0; at < planned.length;) {
       let end = at + 1;
@@ -168,52 +130,6 @@ export class CallRunner {
     const ready = { tool, input, intent, ...(one === undefined ? {} : { machines: [one] }) };
     const plan: Plan = { call, aside: false, args: input, title: intent.title, ready, operator: true };
     return (await this.#outcome(plan, batch)).outcome;
-  }
-
-  /** A call that cannot be planned is a failed one: the others still get their results. */
-  async #plan(call: ToolCall): Promise<Plan> {
-    try {
-      return await this.#planned(call);
-    } catch (error) {
-      return { call, aside: true, args: readable(call.arguments), title: call.name, problem: inWords(error) };
-    }
-  }
-
-  async #planned(call: ToolCall): Promise<Plan> {
-    const tool = await this.#parts.registry.get(call.name);
-    if (tool === undefined) {
-      const names = this.#parts.registry.offered(this.#parts.facts());
-      const message = `there is no tool "${call.name.slice(0, 100)}". Available: ${names.join(", ")}.`;
-      return { call, aside: true, args: readable(call.arguments), title: call.name, problem: message };
-    }
-    const { fleet } = this.#parts;
-    const given = fleet === undefined || tool.onTarget !== true ? { text: call.arguments } : takeOn(call.arguments);
-    const wrong = (problem: string, json?: unknown): Plan => ({
-      call,
-      aside: true,
-      args: json ?? readable(call.arguments),
-      title: call.name,
-      problem,
-    });
-    if ("problem" in given) return wrong(given.problem);
-    const parsed = parseArguments(tool, given.text);
-    if (!parsed.ok) return wrong(parsed.message, parsed.json);
-    const intent = tool.intent(parsed.input);
-    const machines =
-      fleet === undefined || tool.onTarget !== true
-        ? undefined
-        : (await import("./fleet/fleet-parts.ts")).machinesFor(fleet, given.on, parsed.input);
-    if (typeof machines === "string") return wrong(machines, parsed.json);
-    return {
-      call,
-      aside:
-        intent.kind === "read" ||
-        (intent.kind === "server" && intent.believed) ||
-        (intent.kind === "fetch" && this.#parts.confirm.fetch !== "always"),
-      args: parsed.json,
-      title: intent.title,
-      ready: { tool, input: parsed.input, intent, ...(machines === undefined ? {} : { machines }) },
-    };
   }
 
   async #perform(plan: Plan, batch: BatchContext): Promise<ToolMessage> {
@@ -244,11 +160,11 @@ export class CallRunner {
         display: "the model made a call that is not valid",
       };
     else outcome = await this.#execute(plan.ready, call, batch, clock);
-    const remarked = plan.operator === true ? outcome : this.#remarks(outcome, call);
+    const remarked = plan.operator === true ? outcome : this.notes.add(outcome, call);
     outcome = this.#masked(remarked, `${call.name}: ${plan.title}`);
     const how = outcome.exitCode === undefined ? outcome.outcome : `exit code ${outcome.exitCode}`;
     this.#done.push(`${call.name}: ${clip(plan.title.replace(/\s+/g, " "), 100)} (${how})`);
-    const content = envelope(outcome.result, plan.operator === true ? undefined : this.#newTime());
+    const content = envelope(outcome.result, plan.operator === true ? undefined : this.notes.newTime());
     batch.publish({
       type: "tool_finished",
       call: call.id,
@@ -466,52 +382,15 @@ export class CallRunner {
       ...(outcome.display === undefined ? {} : { display: mask(outcome.display) }),
     };
   }
+}
 
-  /** What has become known of the target, or changed there, since the model heard of it. */
-  #changedFacts(): string[] {
-    const before = this.#facts;
-    const now = this.#parts.facts();
-    this.#facts = now;
-    if (before === undefined) return [];
-    const notes: string[] = [];
-    // Of this machine the system prompt says it all.
-    if (now.label !== "local" && now.who !== undefined && (now.who !== before.who || now.system !== before.system))
-      notes.push(`target: ${[now.who, now.system, now.cwd && `directory ${now.cwd}`].filter(Boolean).join(", ")}`);
-    else if (now.cwd !== undefined && now.cwd !== before.cwd) notes.push(`directory: ${now.cwd}`);
-    if (now.tmux === false && before.tmux !== false) notes.push("no tmux: commands run in a persistent shell");
-    return notes;
-  }
-
-  /** The time, where the model has not had one for a minute: repeated with each result it would say nothing. */
-  #newTime(): number | undefined {
-    const now = Date.now();
-    if (Math.abs(now - this.#stamped) < STAMP_EVERY_MS) return undefined;
-    return (this.#stamped = now);
-  }
-
-  /** What the model must know beside the result itself. */
-  #remarks(outcome: ToolResult, call: ToolCall): ToolResult {
-    let { result } = outcome;
-    const text = textOf(result);
-    const about = this.newAbout();
-    for (const news of [...this.#news.splice(0), ...this.#changedFacts(), ...(about === undefined ? [] : [about])])
-      if (!text.includes(news)) result = withNote(result, news);
-    if (outcome.outcome === "cancelled" || outcome.outcome === "timeout") this.#repeated = { signature: "", times: 0 };
-    else {
-      const signature = [call.name, call.arguments, ...(outcome.ok ? [text] : [])].join("\n");
-      const times = this.#repeated.signature === signature ? this.#repeated.times + 1 : 1;
-      this.#repeated = { signature, times };
-      if (times >= SAME_CALLS) {
-        const what = outcome.ok ? `has now given the same result ${times} times` : `has now failed ${times} times`;
-        result = withNote(
-          result,
-          `this same call ${what} in a row. Do not send it again: change your approach, or tell the operator what stands in the way`,
-        );
-      }
-    }
-    // What is added is for the model alone.
-    return result === outcome.result ? outcome : { display: text, ...outcome, result };
-  }
+/** While a read-only runbook runs, nothing can approve a change, whatever configuration, mode or earlier answers allow. */
+function readOnlyParts(parts: PermitParts): PermitParts {
+  return {
+    ...parts,
+    readOnly: true,
+    rules: async (target) => ({ ...(await parts.rules(target)), mode: "read-only", because: "this runbook" }),
+  };
 }
 
 function traceDecision(call: ToolCall, title: string, permission: Permission): void {
@@ -533,105 +412,9 @@ function askingPasswords(
   return password === undefined ? {} : { password };
 }
 
-/** Resolves once the tool has ended, or shortly after cancellation even if the tool does not. */
-async function orCancelled(work: Promise<ToolResult>, signal: AbortSignal): Promise<ToolResult> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let onAbort: (() => void) | undefined;
-  const gaveUp = new Promise<ToolResult>((resolve) => {
-    onAbort = () => (timer = setTimeout(() => resolve(cancelled(signal)), CANCEL_GRACE_MS));
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([work, gaveUp]);
-  } finally {
-    clearTimeout(timer);
-    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
-    work.catch(() => undefined);
-  }
-}
-
-/** Tools keep to their budget themselves, with words that fit them; this holds for whatever forgets to. */
-function within(result: ToolResult, budget: number): ToolResult {
-  const room = budget + NOTICE_ROOM;
-  const text = typeof result.result === "string" ? result.result : (JSON.stringify(result.result) ?? "");
-  if (text.length <= (typeof result.result === "string" ? room : 2 * room)) return result;
-  return { ...result, result: boundText(text, budget, () => "ask for less at once") };
-}
-
-function refusedWithoutRecord(why: string): ToolResult {
-  return {
-    ok: false,
-    outcome: "denied",
-    result: `Not allowed: ${why}, and [audit] required = true allows no change without it. Continue with read-only work.`,
-    display: `Not allowed: ${why}`,
-  };
-}
-
-function inWords(error: unknown): string {
-  if (error instanceof BuddyError) {
-    const { message, hint } = error;
-    return hint === undefined ? message : `${message}${/[.!?]$/.test(message) ? "" : "."} ${hint}`;
-  }
-  return error instanceof Error ? error.message : String(error);
-}
-
-function readable(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-interface Ready {
-  readonly tool: Tool;
-  readonly input: unknown;
-  readonly intent: Intent;
-  /** Where the run has several. */
-  readonly machines?: readonly FleetMachine[];
-}
-
-interface Plan {
-  readonly call: ToolCall;
-  /** May run beside its neighbours. */
-  readonly aside: boolean;
-  readonly args: unknown;
-  readonly title: string;
-  readonly problem?: string;
-  readonly ready?: Ready;
-  /** The model gets no result of it. */
-  readonly operator?: boolean;
-}
-
 function identityOf(target: Target | undefined): string | undefined {
   return target && (target.identity.machine || target.identity.label);
 }
 
-/** The operator stopped it, or its time was over. */
-function cancelled(signal: AbortSignal): ToolResult {
-  const timedOut = signal.reason instanceof Error && signal.reason.name === "TimeoutError";
-  return timedOut
-    ? {
-        ok: false,
-        outcome: "timeout",
-        result: "operation stopped: the time given for the task is over",
-        display: "out of time",
-      }
-    : { ok: false, outcome: "cancelled", result: "operation cancelled by user", display: "stopped" };
-}
-
-function textOf(result: unknown): string {
-  return typeof result === "string" ? result : (JSON.stringify(result, undefined, 2) ?? "");
-}
-
-/** From here on the model is asked to stop repeating a call. */
-const SAME_CALLS = 3;
-/** From here on the turn ends. */
-const STUCK_CALLS = 10;
-const STAMP_EVERY_MS = 60_000;
-const MOST_NEWS = 20;
 const MOST_PROPOSED = 200;
 const MOST_PROMPTS = 200;
-const NOTICE_ROOM = 2_000;
-/** A command on the target is stopped by then; a tool that hangs does not hold the operator. */
-const CANCEL_GRACE_MS = 5_000;

@@ -385,7 +385,7 @@ export class Run implements AsyncDisposable {
     const before = this.#workplace;
     this.#workplace = next;
     this.agent.targetChanged();
-    this.calls.tell(
+    this.calls.notes.tell(
       `The operator changed the machine: it is ${this.target.facts().label} now; before it was ${before.target.facts().label}`,
     );
     await before.target[Symbol.asyncDispose]();
@@ -457,7 +457,7 @@ export class Run implements AsyncDisposable {
   /** `machine`: which, where there are several. */
   onNotice({ kind, text }: TargetNotice, machine?: string): void {
     this.agent.publish({ type: "notice", kind, message: text, ...(machine === undefined ? {} : { machine }) });
-    if (kind !== "info") this.calls.tell(machine === undefined ? text : `${machine}: ${text}`);
+    if (kind !== "info") this.calls.notes.tell(machine === undefined ? text : `${machine}: ${text}`);
   }
 
   /** Where the full outputs of commands are kept. */

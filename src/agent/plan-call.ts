@@ -1,0 +1,87 @@
+/** From a call in the model's words to one that is ready to be decided on: tool, checked input, intent, machines. */
+import type { ToolCall } from "../model/types.ts";
+import type { Intent, TargetFacts, Tool } from "../tools/tool.ts";
+import { parseArguments, type Registry, takeOn } from "../tools/registry.ts";
+import { inWords } from "./call-results.ts";
+import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
+import type { PermitParts } from "./permission.ts";
+
+export interface Ready {
+  readonly tool: Tool;
+  readonly input: unknown;
+  readonly intent: Intent;
+  /** Where the run has several. */
+  readonly machines?: readonly FleetMachine[];
+}
+
+export interface Plan {
+  readonly call: ToolCall;
+  /** May run beside its neighbours. */
+  readonly aside: boolean;
+  readonly args: unknown;
+  readonly title: string;
+  readonly problem?: string;
+  readonly ready?: Ready;
+  /** The model gets no result of it. */
+  readonly operator?: boolean;
+}
+
+interface PlanParts extends Pick<PermitParts, "confirm"> {
+  readonly registry: Registry;
+  readonly fleet?: FleetParts | undefined;
+  facts(): TargetFacts;
+}
+
+/** A call that cannot be planned is a failed one: the others still get their results. */
+export async function planCall(parts: PlanParts, call: ToolCall): Promise<Plan> {
+  try {
+    return await plan(parts, call);
+  } catch (error) {
+    return { call, aside: true, args: readable(call.arguments), title: call.name, problem: inWords(error) };
+  }
+}
+
+async function plan(parts: PlanParts, call: ToolCall): Promise<Plan> {
+  const tool = await parts.registry.get(call.name);
+  if (tool === undefined) {
+    const names = parts.registry.offered(parts.facts());
+    const message = `there is no tool "${call.name.slice(0, 100)}". Available: ${names.join(", ")}.`;
+    return { call, aside: true, args: readable(call.arguments), title: call.name, problem: message };
+  }
+  const { fleet } = parts;
+  const given = fleet === undefined || tool.onTarget !== true ? { text: call.arguments } : takeOn(call.arguments);
+  const wrong = (problem: string, json?: unknown): Plan => ({
+    call,
+    aside: true,
+    args: json ?? readable(call.arguments),
+    title: call.name,
+    problem,
+  });
+  if ("problem" in given) return wrong(given.problem);
+  const parsed = parseArguments(tool, given.text);
+  if (!parsed.ok) return wrong(parsed.message, parsed.json);
+  const intent = tool.intent(parsed.input);
+  const machines =
+    fleet === undefined || tool.onTarget !== true
+      ? undefined
+      : (await import("./fleet/fleet-parts.ts")).machinesFor(fleet, given.on, parsed.input);
+  if (typeof machines === "string") return wrong(machines, parsed.json);
+  return {
+    call,
+    aside:
+      intent.kind === "read" ||
+      (intent.kind === "server" && intent.believed) ||
+      (intent.kind === "fetch" && parts.confirm.fetch !== "always"),
+    args: parsed.json,
+    title: intent.title,
+    ready: { tool, input: parsed.input, intent, ...(machines === undefined ? {} : { machines }) },
+  };
+}
+
+function readable(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
