@@ -20,7 +20,7 @@ test.each(examples.map(([, name, json]) => [name!, json!]))("the example of %s i
   expect(eventProblem(event)).toBeUndefined();
 });
 
-test("what is no event is refused", () => {
+test("what is not an event is refused", () => {
   expect(eventProblem({ type: "nonsense" })).toBeString();
   expect(eventProblem({ ...(JSON.parse(examples[1]![2]!) as object), turn: "one" })).toContain("/turn");
 });

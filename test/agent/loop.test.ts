@@ -103,7 +103,7 @@ describe("a turn", () => {
     expect(ofType(events, "warning")[0]?.message).toContain("output limit");
   });
 
-  test("counters go on over turns and a second turn is told apart", async () => {
+  test("counters continue over turns and a second turn is distinguished", async () => {
     await using model = startModel([{ text: "a" }, { text: "b" }]);
     const { agent } = agentOn(model.client);
     await drain(agent.runTurn("one", never()));
@@ -358,7 +358,7 @@ test("/compact FOCUS reaches the model that writes the summary", async () => {
   expect(running.requests[2]!.messages[0]!.content).toContain("the nginx part");
 });
 
-test("restore and switchModel: the next turn goes on with the new model and says who it is", async () => {
+test("restore and switchModel: the next turn continues with the new model and says who it is", async () => {
   await using first = startModel([{ text: "a" }]);
   await using second = startModel([{ text: "b" }], { name: "other", model: "m2" });
   const { agent } = agentOn(first.client);

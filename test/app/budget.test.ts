@@ -99,7 +99,7 @@ describe("a model whose price is not known", () => {
     expect(run.agent.client.profile.name).toBe("test");
   });
 
-  test("is no question for a model that costs nothing", async () => {
+  test("asks nothing for a model that costs nothing", async () => {
     await using here = new Here([answer]);
     await here.compose({ model: "demo", "max-cost": "1" });
     expect(here.problems).toEqual([]);

@@ -198,7 +198,7 @@ describe("a before-tool hook", () => {
   });
 });
 
-describe("hooks that are told", () => {
+describe("hooks that get events", () => {
   test("after-tool: what came of each call, also of one that was denied", async () => {
     await using here = new Here([shell("(exit 3)", CHANGE), shell("rm -rf /", CHANGE), DONE], {
       ...YES,

@@ -52,7 +52,7 @@ describe("a target that is opened when needed", () => {
     expect(target.opened).toBe(machine);
   });
 
-  test("a failure nobody asked about is no error, and looking again in the background does not hide one", async () => {
+  test("a failure nobody asked about is not an error, and looking again in the background does not hide one", async () => {
     await using unasked = lazy(() => Promise.reject(new Error("no route")));
     unasked.start();
     await Promise.resolve();

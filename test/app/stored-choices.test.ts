@@ -58,7 +58,7 @@ test("one place under two labels", () => {
   expect(samePlace("container api", "container web")).toBe(false);
 });
 
-test("a session whose profile is gone goes on with the active one, and says so", async () => {
+test("a session whose profile is gone continues with the active one, and says so", async () => {
   await using here = new Here([{ text: "one" }, { text: "two" }], {
     config: '[models.gone]\napi_base_url = "http://127.0.0.1:9/v1"\nmodel = "gpt-4o"\n',
   });

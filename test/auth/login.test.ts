@@ -121,7 +121,7 @@ describe("device code", () => {
     expect((await done)?.message).toBe("stopped");
   });
 
-  test("nobody listening and an address without TLS are told apart", async () => {
+  test("nobody listening and an address without TLS are distinguished", async () => {
     const error = await caught(new OpenAiDevice("http://127.0.0.1:1").begin(never));
     expect(error?.message).toMatch(/cannot reach 127\.0\.0\.1:1/);
     expect(() => new OpenAiDevice("http://auth.example.com")).toThrow(/not an https URL/);
@@ -142,7 +142,7 @@ describe("auth.json", () => {
     expect(store.read("other")).toEqual(entry);
   });
 
-  test("is refused while others can read it, with the command that mends it", async () => {
+  test("is refused while others can read it, with the command that fixes it", async () => {
     await store.update("openai", async () => entry);
     chmodSync(store.path, 0o640);
     const error = await caught((async () => store.read("openai"))());
@@ -179,7 +179,7 @@ describe("auth.json", () => {
     expect(server.state.bodies).toEqual([]);
   });
 
-  test("a file that others can read was told after the sign-in, which was thrown away", async () => {
+  test("a file that others can read was reported after the sign-in, which was thrown away", async () => {
     await using server = startLoginServer({});
     await store.update("openai", async () => entry);
     chmodSync(store.path, 0o644);

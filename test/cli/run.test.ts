@@ -155,7 +155,7 @@ describe("errors in words", () => {
     expect(text).not.toContain("my-own-odd-token-1234");
   });
 
-  test("a reader that went away is no error", () => {
+  test("a reader that went away is not an error", () => {
     expect(reportError(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }), { verbose: false })).toBe(EXIT.ok);
     expect(err).toEqual([]);
   });

@@ -310,7 +310,7 @@ describe("wrong files", () => {
     expect(error.message).toBe("~/.config/buddy/buddy.toml line 2: models.x.api_key must be a text in quotes");
   });
 
-  test("all wrong lines are told at once", async () => {
+  test("all wrong lines are reported at once", async () => {
     const error = await wrong("[tools]\nshell_confirm = 1\nfetch_confirm = 2\n");
     expect(error.message).toContain("line 2");
     expect(error.hint).toContain("line 3");
@@ -326,7 +326,7 @@ describe("wrong files", () => {
     expect((await failure(load())).hint).not.toContain("permissions");
   });
 
-  test("a section written as a list is told with its line", async () => {
+  test("a section written as a list is reported with its line", async () => {
     expect((await wrong('\n[[agent]]\nname = "x"\n')).message).toContain(
       "line 2: agent must be a table, found a list of tables",
     );
@@ -451,7 +451,7 @@ describe("hostile files", () => {
   });
 });
 
-test("a key in a line that is no TOML was quoted, by buddy and in the details of the parser", async () => {
+test("a key in a line that is not TOML was quoted, by buddy and in the details of the parser", async () => {
   for (const text of [
     '[models.x]\napi_key = "wordsonlysecret\n',
     '[models.x]\napi_key = "wordsonlysecret"\nmodel = \n',

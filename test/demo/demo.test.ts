@@ -117,7 +117,7 @@ describe("demo", () => {
     expect(answer).toContain("`/etc/hostname` contains");
   });
 
-  test("what exec adds below a prompt is no part of its command", async () => {
+  test("what exec adds below a prompt is not part of its command", async () => {
     const { calls } = await converse(withAttachment("run: echo one", "run: echo attached\n"));
     expect(calls.map(({ args }) => args["command"])).toEqual(["echo one"]);
     const path = join(mkdtempSync(join(tmpdir(), "buddy-demo-")), "schema.json");
@@ -165,7 +165,7 @@ describe("demo", () => {
     ["error: unknown tool", "did not work: unknown tool"],
     ["The search could not be made: no network. Go on.", "did not work: no network."],
     ["DuckDuckGo blocked this search as automated (HTTP 202).", "did not work: DuckDuckGo blocked"],
-  ])("result %j is told as %j", async (result, words) => {
+  ])("result %j is reported as %j", async (result, words) => {
     expect((await converse("run: x", () => result)).answer).toContain(words);
   });
 
@@ -301,7 +301,7 @@ describe("tour", () => {
     ["The operator refused this.", "nothing was written"],
     ["[dry run] would run: echo", "dry run"],
     ["[command failed: exit code 1]\nread-only file system", "read-only file system"],
-  ])("goes on after %j", async (result, words) => {
+  ])("continues after %j", async (result, words) => {
     const { said, answer } = await converse("tour", answers(result), { demo: { playbook: "tour" } });
     expect(said.join("\n")).toContain(words);
     expect(answer).toContain("What next");

@@ -45,7 +45,7 @@ describe("buddy demo", () => {
     expect(existsSync(join(box.home, ".config"))).toBe(false);
   });
 
-  pane.test("without a terminal nobody can approve: the change is not made, the tour goes on", async () => {
+  pane.test("without a terminal to ask on the change is not made, the tour continues", async () => {
     using box = sandbox();
     const { code, stdout } = await box.run(["demo"], { env: surroundings(box) });
     expect(code).toBe(0);
@@ -110,7 +110,7 @@ describe("buddy demo", () => {
   );
 
   pane.test(
-    "on a terminal: Enter begins, the question comes when its text is shown, n declines, e is told as it ran, Ctrl-C leaves",
+    "on a terminal: Enter begins, the question comes when its text is shown, n declines, e is reported as it ran, Ctrl-C leaves",
     async () => {
       using box = sandbox();
       const env = surroundings(box);

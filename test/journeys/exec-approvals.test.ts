@@ -36,7 +36,7 @@ describe("without a terminal", () => {
     expect(made(rig)).toBe(true);
   });
 
-  test("none refuses whatever would ask, and goes on with what would not", async () => {
+  test("none refuses whatever would ask, and continues with what would not", async () => {
     await using rig = execRig([touch(), shell("echo read-only"), { text: "done" }]);
     expect(await rig.exec(["--approve", "none", "--no-tmux", "go"])).toMatchObject({ code: 0, stdout: "done\n" });
     expect(made(rig)).toBe(false);

@@ -126,7 +126,7 @@ describe("the answer", () => {
 });
 
 describe("on a terminal", () => {
-  test("Markdown is rendered, and a long wait shows that it goes on", async () => {
+  test("Markdown is rendered, and a long wait shows that it continues", async () => {
     await using rig = execRig([{ text: "# Disk\n\nIt is **full** of `logs`.\n", delayMs: 1500 }]);
     await using pty = await rig.terminal(["go"]);
     await pty.until(/thinking \d+s/);
@@ -205,7 +205,7 @@ describe("exit codes", () => {
     expect(rig.requests).toHaveLength(2);
   });
 
-  test("4 without a key, with the ways out", async () => {
+  test("4 without a key, with ways to connect a model", async () => {
     await using rig = execRig([{ text: "ok" }]);
     const run = await rig.exec(["-m", "gpt-codex", "go"]);
     expect(run.code).toBe(4);
@@ -288,7 +288,7 @@ describe("--json", () => {
   });
 });
 
-test("--resume goes on with a stored session", async () => {
+test("--resume continues with a stored session", async () => {
   await using rig = execRig([{ text: "I will remember." }, { text: "blue" }]);
   await rig.exec(["my colour is blue"]);
   const run = await rig.exec(["--resume", "last", "which colour?"]);

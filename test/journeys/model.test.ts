@@ -55,7 +55,7 @@ describe("buddy exec on an endpoint", () => {
     expect(requests).toHaveLength(0);
   });
 
-  test("that calls tools wrongly: the model is told, the run goes on", async () => {
+  test("that calls tools wrongly: the model is told, the run continues", async () => {
     const { code, stdout, requests } = await exec([
       {
         toolCalls: [

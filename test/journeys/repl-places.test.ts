@@ -84,7 +84,7 @@ ssh.test(
 );
 
 test(
-  "without a sign-in it says so before the first prompt, with the ways out",
+  "without a sign-in it says so before the first prompt, and lists ways to connect a model",
   async () => {
     await using repl = new ReplBinary([]);
     const pty = repl.spawn([await buddyBinary(), "--no-tmux"]);

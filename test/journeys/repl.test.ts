@@ -178,7 +178,7 @@ describe("a conversation", () => {
 
 describe("while a task runs", () => {
   test(
-    "typing, queueing and streaming go on side by side; Ctrl-C stops it",
+    "typing, queueing and streaming continue side by side; Ctrl-C stops it",
     async () => {
       const gate = Promise.withResolvers<void>();
       await using repl = new ReplBinary([

@@ -25,7 +25,7 @@ const idOf = async (box: Sandbox) => {
 };
 
 describe("exec --resume", () => {
-  test("goes on with messages and profile; a forked copy leaves the original alone", async () => {
+  test("continues with messages and profile; a forked copy leaves the original alone", async () => {
     await using model = startModel([{ text: "blue" }, { text: "still blue" }, { text: "in the copy" }]);
     using box = sandbox();
     box.write(
@@ -53,7 +53,7 @@ describe("exec --resume", () => {
     expect((await box.run(["sessions", "export", id])).stdout).not.toContain("and here?");
   });
 
-  test("a profile that is gone is told, and the active one is used", async () => {
+  test("a profile that is gone is reported, and the active one is used", async () => {
     await using model = startModel([{ text: "a" }, { text: "b" }]);
     using box = sandbox();
     const file = (text: string) => box.write("home/.config/buddy/buddy.toml", text, 0o600);

@@ -13,7 +13,7 @@ test.each([
   ["0", 0],
 ])("%s is %d ms", (text, ms) => expect(parseDuration(text)).toBe(ms));
 
-test.each(["", "s", "10 apples", "-5s", "1e9", "10m!", "9999999999999999d", "ask"])("%p is no duration", (text) =>
+test.each(["", "s", "10 apples", "-5s", "1e9", "10m!", "9999999999999999d", "ask"])("%p is not a duration", (text) =>
   expect(parseDuration(text)).toBeUndefined(),
 );
 

@@ -3,7 +3,7 @@ import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { isTerminal } from "../../src/lib/terminal.ts";
 
-test.each(["/dev/null", import.meta.path])("%s is no terminal", (path) => {
+test.each(["/dev/null", import.meta.path])("%s is not a terminal", (path) => {
   const fd = openSync(path, "r");
   expect(isTerminal(fd)).toBe(false);
   closeSync(fd);

@@ -167,7 +167,7 @@ describe.each(APIS)("%s", (api) => {
     await thenNormal(model);
   });
 
-  test("an HTML error page is told by its title", async () => {
+  test("an HTML error page is reported by its title", async () => {
     const body = "<html><head><title>502 Bad Gateway</title></head></html>";
     await using model = startModel([{ fault: { status: 502, body } }, { text: "fine" }], { api, retries: 0 });
     expect((await failure(model.client)).message).toContain("502 Bad Gateway");
@@ -340,7 +340,7 @@ describe.each(APIS)("%s", (api) => {
   });
 });
 
-test("an error whose words never end is told by its status", async () => {
+test("an error whose words never end is reported by its status", async () => {
   const web = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",

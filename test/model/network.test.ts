@@ -80,7 +80,7 @@ describe("through a proxy", () => {
     proxy.server.close();
   });
 
-  test.each(["http", "https"])("a proxy that wants a password is told as such, for %s", async (scheme) => {
+  test.each(["http", "https"])("a proxy that wants a password is reported as such, for %s", async (scheme) => {
     const answer = "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     const proxy = createServer((socket) => socket.once("data", () => socket.end(answer)).on("error", () => {}));
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -46,7 +46,7 @@ describe("reasoning inside the text", () => {
     expect(shown(events, "text").trim()).toBe("it is fine");
   });
 
-  test("reasoning that never ends is no answer", async () => {
+  test("reasoning that never ends is not an answer", async () => {
     const { message } = await answer(whole(said("<think>on and on")));
     expect(message).toMatchObject({ reasoning: "on and on", content: "" });
   });

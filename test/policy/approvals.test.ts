@@ -143,7 +143,7 @@ describe("answers", () => {
     expect(asker.asked).toHaveLength(1);
   });
 
-  test("a cancelled run is not asked, and a time-out is told apart", async () => {
+  test("a cancelled run is not asked, and a time-out is distinguished", async () => {
     const approvals = new Approvals({ asker: answers({ kind: "yes" }) });
     const stop = new AbortController();
     stop.abort();

@@ -37,7 +37,7 @@ describe("names", () => {
     expect(privacy.mask(`cut out: ${line}`, at())).toBe("cut out: ‹secret-1, part›");
   });
 
-  test("another form of a known secret is no name that could be used", () => {
+  test("another form of a known secret is not a name that could be used", () => {
     const privacy = fresh();
     privacy.mask(github, at());
     const encoded = Buffer.from(github).toString("base64").replace(/=+$/, "");

@@ -220,7 +220,7 @@ test("Refresh, meta and scripts are never followed", async () => {
   expect(reached).toBe(before);
 });
 
-test("redirects end after five; what is no URL is told", async () => {
+test("redirects end after five; what is not a URL is reported", async () => {
   const before = seen.length;
   expect(text(await get(at("/loop?n=0"), here))).toContain("more than 5 redirects");
   expect(seen.length - before).toBe(6);

@@ -120,7 +120,7 @@ describe("the log", () => {
     expect(seen).toEqual(["session", "turn", "message", "done"]);
   });
 
-  test("a full disk loses no line that fits, tears none, and is told once", async () => {
+  test("a full disk loses no line that fits, tears none, and is reported once", async () => {
     const id = newSessionId();
     const directory = join(cwd, "full");
     const worker = join(import.meta.dir, "../support/session-worker.ts");
@@ -196,7 +196,7 @@ describe("where sessions live", () => {
     expect(place.notice).toContain("sessions are stored in");
   });
 
-  test("a place where nothing can be written is told, and the work goes on", async () => {
+  test("a place where nothing can be written is reported, and the work continues", async () => {
     writeFileSync(join(cwd, "state"), "a file");
     symlinkSync("/etc", join(cwd, ".buddyx"));
     const log = root().start();
@@ -570,7 +570,7 @@ describe("resume", () => {
     expect(replay.turns).toBe(5000);
   }, 30_000);
 
-  test("a file without permission is told in the list and on resume", async () => {
+  test("a file without permission is reported in the list and on resume", async () => {
     const log = await written(session, turn("secret"));
     if (process.getuid?.() === 0) rmSync(log.path);
     else chmodSync(log.path, 0);

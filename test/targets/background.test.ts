@@ -96,7 +96,7 @@ await eachPlace((place) => {
     expect((await untilEnded(shells, id)).stdout).toBe(`it's $HOME "here"\ntwo\n`);
   });
 
-  test("new output since the last look; a later session of the same name goes on where this one was", async () => {
+  test("new output since the last look; a later session of the same name continues where this one was", async () => {
     const gate = `/tmp/buddy-gate-${uniqueSeconds()}`;
     const { id } = await shells.start(`echo one; while [ ! -e ${gate} ]; do sleep 0.02; done; echo two; rm ${gate}`);
     await until(async () => (await shells.output(id)).stdout === "one\n", "the first line");
@@ -110,7 +110,7 @@ await eachPlace((place) => {
     expect(await stranger.list()).toEqual([]);
   });
 
-  test("a start that is given up does not go on there", async () => {
+  test("a start that is given up does not continue there", async () => {
     const seconds = uniqueSeconds();
     const stop = new AbortController();
     const starting = shells.start(`sleep ${seconds}`, { signal: stop.signal });
@@ -164,7 +164,7 @@ await eachPlace((place) => {
     expect(stderr).toBe(expected);
   });
 
-  test("kill ends the whole tree, also what left the group; twice is no error", async () => {
+  test("kill ends the whole tree, also what left the group; twice is not an error", async () => {
     const seconds = uniqueSeconds();
     const { id, outputFile } = await shells.start(
       `trap '' TERM; setsid sleep ${seconds} & (sleep ${seconds} &); sleep ${seconds}; sleep ${seconds}`,
@@ -272,7 +272,7 @@ await eachPlace((place) => {
   });
 });
 
-ssh.test("a shell goes on when the connection and buddy are gone, and is found again", async () => {
+ssh.test("a shell continues when the connection and buddy are gone, and is found again", async () => {
   using server = await useSshd();
   await using proxy = await proxyTo(server.port);
   const open = () => SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, interactive: false });

@@ -124,7 +124,7 @@ await eachPlace((place) => {
     expect(await sh(opened.transport, 'cat "$1/judged/file"; ls "$1/other"', dir)).toBe("fine");
   });
 
-  test("a place where case does not count is told", async () => {
+  test("a place where case does not count is reported", async () => {
     await sh(opened.transport, 'cd "$1" && echo x >folds && ln folds folDs && echo x >tells', dir);
     expect((await files.resolve("folds")).caseInsensitive).toBe(true);
     expect((await files.resolve("tells")).caseInsensitive).toBe(false);

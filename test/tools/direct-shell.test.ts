@@ -131,7 +131,7 @@ describe("run_shell on a direct shell", () => {
 });
 
 describe("background shells", () => {
-  test("start, look, filter, list, kill; ended already is no error", async () => {
+  test("start, look, filter, list, kill; ended already is not an error", async () => {
     await using here = new Here([
       shell("echo first; echo second; echo bad >&2; read never < /dev/null; exec sleep 300", { mode: "background" }),
       from<{ shell_id: string }>(({ shell_id }) => call("shell_output", { shell_id })),
@@ -219,7 +219,7 @@ describe("files", () => {
     );
   });
 
-  test("write_file: creates, replaces, keeps the mode, and refuses what is no file", async () => {
+  test("write_file: creates, replaces, keeps the mode, and refuses what is not a file", async () => {
     await using here = new Here([
       call("write_file", { path: "new/deep.txt", content: "hello\n" }),
       call("write_file", { path: "run.sh", content: "#!/bin/sh\necho two\n" }),

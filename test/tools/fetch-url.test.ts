@@ -63,7 +63,7 @@ test("a page without text says why", async () => {
   expect((await get("/app")).result).toContain("may need JavaScript");
 });
 
-test("an HTTP error is told, with the text of its page", async () => {
+test("an HTTP error is reported, with the text of its page", async () => {
   const missing = await get("/none");
   expect(missing).toMatchObject({ ok: false, outcome: "http-404" });
   expect(missing.result).toContain("nothing here");

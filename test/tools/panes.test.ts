@@ -32,7 +32,7 @@ pane.describe("in the shared pane", () => {
     expect((await played(shell("(exit 6)"))).text[0]).toBe("[command failed: exit code 6]");
   });
 
-  test("a command over its time goes on in the pane, which takes no other until it is stopped", async () => {
+  test("a command over its time continues in the pane, which takes no other until it is stopped", async () => {
     const { text, outcomes } = await played(
       shell("sleep 300", { wait: 1 }),
       shell("echo typed"),

@@ -95,7 +95,7 @@ test("really no results", async () => {
   });
 });
 
-test("blocked is told as blocked, never as no results", async () => {
+test("blocked is reported as blocked, never as no results", async () => {
   const modal =
     '<div class="anomaly-modal__mask"><div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div></div>';
   const pages: [string, number][] = [
@@ -115,7 +115,7 @@ test("blocked is told as blocked, never as no results", async () => {
   }
 });
 
-test("a redirect to the old anti-bot page is told as blocked", async () => {
+test("a redirect to the old anti-bot page is reported as blocked", async () => {
   reply = (request) =>
     request.url.includes("wr.do")
       ? new Response("checking")
@@ -129,7 +129,7 @@ test("a redirect to the old anti-bot page is told as blocked", async () => {
   expect(String((await runTool(tool, { query: "x" })).result)).toContain("blocked");
 });
 
-test("a page that no longer parses and a failing server are told as such", async () => {
+test("a page that no longer parses and a failing server are reported as such", async () => {
   for (const body of [
     "",
     "<html><body><div class=new-design><a href=https://x.example/>x</a></div></body></html>",
@@ -153,7 +153,7 @@ test("the endpoint obeys the URL policy unless the operator set it", async () =>
   expect(String((await runTool(offline, { query: "x" })).result)).toContain("EAI_AGAIN");
 });
 
-test("an address that is not a URL is told; an empty one is the usual", async () => {
+test("an address that is not a URL is reported; an empty one is the usual", async () => {
   const wrong = webSearchTool({ fetch: localFetch, blockedDomains: [], timeoutMs: 1000, endpoint: "not a url" });
   expect(wrong.intent({ query: "x" })).toMatchObject({ url: "not a url" });
   expect(String((await runTool(wrong, { query: "x" })).result)).toContain("not a URL");

@@ -21,7 +21,7 @@ async function tour(here: Here, flags: Flags): Promise<{ code: number; text: str
 // The tour writes one file, named after the process.
 afterEach(() => rmSync(`/tmp/buddy-demo-${process.pid}.txt`, { force: true }));
 
-test("without tmux it says so and goes on, whatever the configuration says", async () => {
+test("without tmux it says so and continues, whatever the configuration says", async () => {
   await using here = new Here([], { config: "[tools]\nshell_enabled = false\n" });
   const { code, text } = await tour(here, { "no-tmux": true });
   expect(code).toBe(0);

@@ -61,7 +61,7 @@ describe("the configuration", () => {
 });
 
 describe("the model", () => {
-  test("model servers of this machine are told with what they offer, except the one in use", async () => {
+  test("model servers of this machine are reported with what they offer, except the one in use", async () => {
     await using server = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -92,7 +92,7 @@ describe("the model", () => {
     expect(stdout).not.toContain("0123456789abcdef");
   });
 
-  test("that refuses the key, has trouble, is not there, or wants no list: told apart", async () => {
+  test("that refuses the key, fails, is not there, or wants no list: distinguished", async () => {
     await using here = new Here();
     let status = 401;
     await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status }) });

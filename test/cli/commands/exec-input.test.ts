@@ -94,7 +94,7 @@ describe("standard input", () => {
     });
   });
 
-  test("a terminal is no attachment, and without a prompt there is none; /dev/null and a closed one are nothing", async () => {
+  test("a terminal is not an attachment, and without a prompt there is none; /dev/null and a closed one are nothing", async () => {
     await using pty = new Pty(["sleep", "600"]);
     const tty = openSync(readlinkSync(`/proc/${pty.pid}/fd/0`), constants.O_RDWR | constants.O_NOCTTY);
     await withFd(tty, async (fd) => {

@@ -17,7 +17,7 @@ describe("stdout is the answer, stderr is everything else", () => {
     expect(await here.exec({ prompt: "hi" })).toEqual({ code: 0, stdout: "hello\u001b[31m there\n", stderr: "" });
   });
 
-  test("tool calls and what they gave are told, short; -q keeps quiet; -v says more", async () => {
+  test("tool calls and what they gave are reported, short; -q keeps quiet; -v says more", async () => {
     const turns = [
       { text: "Let me look.", ...shell("seq 1 10; echo oops >&2; touch made", { mutation: true }) },
       { text: "ten lines", usage: { input: 100, output: 7 } },
@@ -80,7 +80,7 @@ describe("stdout is the answer, stderr is everything else", () => {
     expect(full.stderr).toContain("cannot write /dev/full: the disk is full");
   });
 
-  test("a --last-message that cannot be written is told before anything is asked", async () => {
+  test("a --last-message that cannot be written is reported before anything is asked", async () => {
     await using here = new Here([]);
     for (const [path, why] of [
       [join(here.write("file", "x"), "below-a-file"), "a part of the path is not a directory"],
@@ -117,7 +117,7 @@ test("on a terminal the answer is rendered as it comes, in colour, and what it w
 });
 
 describe("exit codes", () => {
-  test("3: nobody could approve; the answer is printed, and stderr says what it was and how to allow it", async () => {
+  test("3: no terminal to ask on; the answer is printed, and stderr says what it was and how to allow it", async () => {
     await using here = new Here([touch, { text: "I would have." }]);
     const { code, stdout, stderr } = await here.exec({ prompt: "go" });
     expect({ code, stdout }).toEqual({ code: 3, stdout: "I would have.\n" });
@@ -271,7 +271,7 @@ describe("--output-schema", () => {
 });
 
 describe("sessions", () => {
-  test("--resume goes on with the conversation, --fork in a copy; what changed is said", async () => {
+  test("--resume continues with the conversation, --fork in a copy; what changed is said", async () => {
     await using here = new Here([{ text: "one" }, { text: "two" }, { text: "three" }, { text: "four" }], {
       config: '[models.other]\napi_base_url = "http://127.0.0.1:9/v1"\nmodel = "gpt-4.1"\n',
     });

@@ -185,7 +185,7 @@ describe("buddy update", () => {
     await expect(update().rollback()).rejects.toThrow("no earlier version");
   });
 
-  test("a build from a checkout knows no releases, and one that runs from source is no file to replace", async () => {
+  test("a build from a checkout knows no releases, and one that runs from source is not a file to replace", async () => {
     await expect(update({ env: {} }).look()).rejects.toThrow("built from a checkout");
     expect(await runHere("update", "--check")).toMatchObject({ code: 2 });
     expect(await runHere("update", "--check", "--rollback")).toMatchObject({ code: 2 });

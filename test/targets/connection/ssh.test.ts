@@ -168,7 +168,7 @@ describe("reaching a host", () => {
   });
 });
 
-describe("what goes wrong is told with a remedy", () => {
+describe("what goes wrong is reported with a remedy", () => {
   test("refused, unknown, wrong key, closed at once", async () => {
     expect((await refusal("127.0.0.1:1")).message).toContain("refused the connection");
     const unknown = await refusal("no-such-host.invalid");

@@ -78,7 +78,7 @@ await eachPlace((place) => {
     expect((await all(child)).stdout).toBe(`/tmp\n${value}`);
   });
 
-  test("a directory or program that is not there is told like a shell does", async () => {
+  test("a directory or program that is not there is reported like a shell does", async () => {
     const nowhere = await all(opened.transport.spawn(["true"], { cwd: "/no/such/place" }));
     expect(nowhere.code).toBeGreaterThanOrEqual(126);
     expect(nowhere.stderr).toContain("/no/such/place");

@@ -47,7 +47,7 @@ describe("what ansible-inventory lists", () => {
     expect(hosts.get("web1")?.groups.toSorted()).toEqual(["loop", "prod", "web"]);
   });
 
-  test.each([[null], [[]], ["text"], [{ web: { hosts: "web1" } }]])("%j has no hosts, and is no crash", (listed) =>
+  test.each([[null], [[]], ["text"], [{ web: { hosts: "web1" } }]])("%j has no hosts, and is not a crash", (listed) =>
     expect(parseInventory(listed).hosts.size).toBe(0),
   );
 });

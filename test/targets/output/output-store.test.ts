@@ -108,7 +108,7 @@ describe("found again", () => {
     expect(afterCrash().find("out-1").read({ limit: 4_000_000 }).text).toBe(`5\n${numbers(20_000)}`);
   });
 
-  test("several segments; a missing middle is told", async () => {
+  test("several segments; a missing middle is reported", async () => {
     const small = { segmentBytes: 100_000, maxBytes: 500_000 };
     const text = open(small).open();
     for (let i = 0; i < 200_000; i++) text.add(`${String(i).padStart(9, "0")}\n`);
@@ -222,7 +222,7 @@ describe("no room", () => {
 
   const full = Bun.which("unshare") !== null && Bun.spawnSync(["unshare", "-rm", "true"]).success;
   test.if(full)(
-    "a disk that fills up: the command's text goes on elsewhere, and what is stored says that it ends",
+    "a disk that fills up: the command's text continues elsewhere, and what is stored says that it ends",
     () => {
       const script = `
       import { OutputStore } from ${JSON.stringify(join(import.meta.dir, "../../../src/targets/output/output-store.ts"))};
@@ -312,7 +312,7 @@ describe("copies and clean-up", () => {
     expect(copy.find("out-1").read().text).toBe("before");
   });
 
-  test("a copy that cannot be made is told", () => {
+  test("a copy that cannot be made is reported", () => {
     put("before");
     writeFileSync(outputsDirectory(state, "aaaa-0000-0000-0002"), "in the way");
     expect(copyOutputs(state, session, "aaaa-0000-0000-0002")).toContain("cannot be read in the copy");

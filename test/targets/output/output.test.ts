@@ -109,7 +109,7 @@ describe("the output store", () => {
     expect(page.nextOffset).toBeGreaterThan(4);
   });
 
-  test("a bad filter is told", async () => {
+  test("a bad filter is reported", async () => {
     await expect(outputStore.open().search("(")).rejects.toThrow("regular expression");
     expect(() => outputStore.find("out-99")).toThrow("no output is kept");
   });

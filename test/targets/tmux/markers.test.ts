@@ -126,7 +126,7 @@ describe("a gap", () => {
     expect(linesAfter(["a", ""], "a\n\n")).toBe("\n");
   });
 
-  test("lines that repeat themselves are told apart by their number", () => {
+  test("lines that repeat themselves are distinguished by their number", () => {
     expect(linesAfter(["same", "same", ""], "same\n".repeat(5), 2)).toBe("same\nsame\nsame\n");
     expect(linesAfter(["same", "same", ""], "same\n".repeat(5))).toBe("");
     expect(linesAfter(["tick 1", "tick 2", ""], screen, 99)).toBe("tick 3\ntick 4\n");
@@ -143,7 +143,7 @@ describe("a gap", () => {
     expect(untilPrompt(["tick 1", ""], 1)).toBe("tick 1\n");
   });
 
-  test("that reaches beyond the scrollback is told", () => {
+  test("that reaches beyond the scrollback is reported", () => {
     expect(linesAfter(["far", "away", ""], "tick 8\ntick 9\n")).toBeUndefined();
     expect(linesAfter([""], "tick 8\ntick 9\n")).toBeUndefined();
   });

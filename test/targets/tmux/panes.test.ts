@@ -291,7 +291,7 @@ describe("looking and typing", () => {
 });
 
 describe("a password prompt", () => {
-  test("is told at once, takes no text from buddy, and goes on once the operator answered", async () => {
+  test("is reported at once, takes no text from buddy, and continues once the operator answered", async () => {
     const shared = place.target.shell as Pane;
     const told: string[] = [];
     const running = shared.run("bash -c 'read -rs -p Password: x; echo; echo len ${#x}'", {
@@ -422,7 +422,7 @@ describe("a buddy that comes back", () => {
     expect(text(await second.shell.run("echo $PWD $MARK"))).toBe("/usr kept\n");
   });
 
-  test.each(["bash", "dash"])("goes on in its %s pane when something cleaned its files away", async (shell) => {
+  test.each(["bash", "dash"])("continues in its %s pane when something cleaned its files away", async (shell) => {
     await using first = await openTestTarget("local", { shell });
     await first.target.shell.run("MARK=kept");
     const { tmuxSession } = first.target.identity;

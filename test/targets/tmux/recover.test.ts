@@ -47,7 +47,7 @@ test("a scrollback that no longer has the prompt: a part is missing, and that is
   expect(notes).toContain("a part is missing");
 });
 
-test("a line that is being overwritten goes on from where the cursor stands", () => {
+test("a line that is being overwritten continues from where the cursor stands", () => {
   using outputStore = new OutputStore();
   const command = new RunningCommand(1, "progress", outputStore.open(), {}, false);
   command.promptId = 3;

@@ -149,7 +149,7 @@ describe("line mode", () => {
     expect(await rig.done).toBe(143);
   });
 
-  test("a failure is told", async () => {
+  test("a failure is reported", async () => {
     await using rig = new PlainRig({
       // oxlint-disable-next-line require-yield
       turn: async function* () {

@@ -548,7 +548,7 @@ describe("approvals", () => {
     await rig.until(/> yyy$/);
   });
 
-  test("somebody in the middle of a word goes on with the word", async () => {
+  test("somebody in the middle of a word continues with the word", async () => {
     await using rig = new ReplRig({ turn: asking });
     rig.send("1\r");
     await rig.until("task 1");
@@ -566,7 +566,7 @@ describe("approvals", () => {
     await rig.until(/> restary$/);
   });
 
-  test("a word begun just as the question appears is no answer", async () => {
+  test("a word begun just as the question appears is not an answer", async () => {
     await using rig = new ReplRig({ turn: asking });
     rig.open("ask");
     rig.send("1\r");
