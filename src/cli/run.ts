@@ -63,7 +63,11 @@ async function dispatch(argv: readonly string[]): Promise<ExitCode> {
   if (globals.trace !== undefined || globals.debug === true) await startTrace(globals, argv);
   const { run, args } = command;
   const { result } = await runCommand(
-    { args: optional(args), run: async (call) => await run({ args: call.args, globals, literal: parsed.literal }) },
+    {
+      args: given(args, parsed),
+      // Copied: citty's object looks for each name that was not given under two others.
+      run: async (call) => await run({ args: { ...call.args }, globals, literal: parsed.literal }),
+    },
     { rawArgs: plainLine(parsed) },
   );
   return result as ExitCode;
@@ -131,10 +135,11 @@ function plainLine({ own, positionals }: ParsedArguments): string[] {
   return [...flags, "--", ...positionals];
 }
 
-/** The strict parser has required what has to be there; a word that is left over, too. */
-function optional(args: Args): Args {
+/** The definitions of what is on the line: the strict parser has required what has to be there, and citty spells each name anew. */
+function given(args: Args, { own, positionals }: ParsedArguments): Args {
+  let words = positionals.length;
   return Object.fromEntries(
-    Object.entries(args).map(([name, def]) => [name, def.type === "positional" ? { ...def, required: false } : def]),
+    Object.entries(args).filter(([name, { type }]) => (type === "positional" ? words-- > 0 : own.has(name))),
   );
 }
 
