@@ -21,7 +21,7 @@ import {
   RULE_SETTINGS,
   SETTINGS,
 } from "./schema.ts";
-import { prepareSettings, type Setting } from "./setting.ts";
+import { judged, type Setting } from "./setting.ts";
 import { words } from "../lib/text.ts";
 import { parseToml } from "./toml.ts";
 import type { AskTrust } from "./trust.ts";
@@ -66,11 +66,9 @@ export interface LoadedConfig extends Place {
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { flags = {}, env, cwd } = options;
   const warnings: string[] = [];
-  const prepared = prepareSettings();
   let { own, directory } = findConfigFiles(flags.config, { env, cwd });
   const created = own === undefined && options.create !== false ? await createFile({ env, cwd }, warnings) : undefined;
   own ??= created;
-  await prepared;
   const layers: Layer[] = [];
   if (own !== undefined) layers.push({ path: own.path, settings: await readFile(own, { env, cwd }, warnings) });
   if (directory !== undefined) {
@@ -79,11 +77,19 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     layers.push({ path: directory.path, settings });
   }
   const merged = new Layers(layers);
-  merged.setFromEnv(env);
+  await judged(() => merged.setFromEnv(env));
   merged.setFromFlags(flags);
   const files = layers.map(({ path }) => path).filter((path) => path !== "");
   const wrote = created !== undefined && created.path !== "";
-  const loaded = { ...merged.result(), env, cwd, warnings, files, created: wrote, ...overrides(flags, env) };
+  const loaded = {
+    ...merged.result(),
+    env,
+    cwd,
+    warnings,
+    files,
+    created: wrote,
+    ...(await judged(() => overrides(flags, env))),
+  };
   hideFromChildren(loaded.keyVariables);
   hideFromChildren(Object.values(loaded.config.models).flatMap(({ api_key_env: name }) => name ?? []));
   return loaded;
@@ -119,7 +125,8 @@ export function explainSetting(loaded: LoadedConfig, key: string): string {
 
 async function readFile(file: ConfigFile, place: Place, warnings: string[]): Promise<FileSettings> {
   const shown = file.path === "" ? "the built-in template" : shownPath(file.path, place);
-  const settings = readSettings(await parseToml(file.text, shown), shown);
+  const toml = await parseToml(file.text, shown);
+  const settings = await judged(() => readSettings(toml, shown));
   warnings.push(...settings.warnings);
   warnIfReadable(file, settings, shown, warnings);
   return settings;

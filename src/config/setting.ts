@@ -1,10 +1,24 @@
 /** The kinds of settings: each knows what may stand in the file (a zod schema), its words, and its default. */
 import { DURATION_FORMAT, formatDuration, LONGEST_DURATION_MS, parseDuration } from "../lib/durations.ts";
+import { BuddyError } from "../lib/errors.ts";
+import {
+  isCommand,
+  isFullText,
+  isList,
+  isListOf,
+  isPlainTable,
+  isText,
+  isTextTable,
+  isWithin,
+  isYesNo,
+} from "./plain-values.ts";
 import type { Schema, Zod } from "./zod.ts";
 
 export interface Setting<T> {
   /** What may stand in the file. Made when it is first needed: most settings of a file are not written in it. */
   schema(zod: Zod): Schema;
+  /** True for what the schema takes for certain, without asking it. */
+  plain(raw: unknown): boolean;
   /** From the value of the TOML file to the value the program uses; undefined when it is not what is expected. */
   read(raw: unknown): T | undefined;
   readonly fallback: T;
@@ -18,21 +32,35 @@ export interface Setting<T> {
 
 let zod: Zod | undefined;
 
-/** Before anything is read; zod is loaded when there is a configuration, and not with the program. */
+/** Before a schema is asked; zod takes 3 ms, so it is loaded for a value that is not plainly right. */
 export async function prepareSettings(): Promise<void> {
   zod ??= (await import("./zod.ts")).zod;
 }
 
-/** Checks by the schema, then turns what was written into what the program uses. */
+/** What `read` complains about is settled by the schemas. */
+export async function judged<T>(read: () => T): Promise<T> {
+  try {
+    return read();
+  } catch (error) {
+    if (zod !== undefined || !(error instanceof BuddyError)) throw error;
+    await prepareSettings();
+    return read();
+  }
+}
+
+/** Checks what was written, then turns it into what the program uses. */
 function reading<T>(
   schema: (zod: Zod) => Schema,
+  plain: (raw: unknown) => boolean,
   convert: (raw: never) => T | undefined,
-): Pick<Setting<T>, "schema" | "read"> {
+): Pick<Setting<T>, "schema" | "plain" | "read"> {
   let made: Schema | undefined;
   return {
     schema,
+    plain,
     read(raw) {
-      if (zod === undefined) throw new Error("prepareSettings was not called");
+      if (plain(raw)) return convert(raw as never);
+      if (zod === undefined) return undefined;
       made ??= schema(zod);
       return made.safeParse(raw).success ? convert(raw as never) : undefined;
     },
@@ -47,7 +75,7 @@ function asWritten<T>(raw: T): T {
 export type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
 export function yesNo(fallback: boolean, text: string): Setting<boolean> {
-  const checked = reading<boolean>((z) => z.boolean(), asWritten);
+  const checked = reading<boolean>((z) => z.boolean(), isYesNo, asWritten);
   return { ...checked, fallback, expects: "true or false", text, show: String };
 }
 
@@ -57,7 +85,8 @@ export function yesNoOr<const T extends string>(
   fallback: boolean | NoInfer<T>,
   text: string,
 ): Setting<boolean | T> {
-  const checked = reading<boolean | T>((z) => z.union([z.boolean(), z.literal(word)]), asWritten);
+  const plain = (raw: unknown) => isYesNo(raw) || raw === word;
+  const checked = reading<boolean | T>((z) => z.union([z.boolean(), z.literal(word)]), plain, asWritten);
   const show = (value: boolean | T) => JSON.stringify(value);
   return { ...checked, fallback, expects: `${quoted(word)}, true or false`, text, show };
 }
@@ -66,24 +95,27 @@ export function yesNoOr<const T extends string>(
 export function yesNoOrText(pattern: RegExp, expects: string, text: string): Setting<boolean | string | undefined> {
   const checked = reading<boolean | string>(
     (z) => z.union([z.boolean(), z.string().check(z.regex(pattern))]),
+    (raw) => isYesNo(raw) || (isText(raw) && pattern.test(raw)),
     asWritten,
   );
   return optional<boolean | string>({ ...checked, fallback: false, expects, text, show: JSON.stringify });
 }
 
 export function anyText(fallback: string, text: string): Setting<string> {
-  const checked = reading<string>((z) => z.string(), asWritten);
+  const checked = reading<string>((z) => z.string(), isText, asWritten);
   return { ...checked, fallback, expects: "a text in quotes", text, show: quoted };
 }
 
 export function textLike(pattern: RegExp, fallback: string, expects: string, text: string): Setting<string> {
-  const checked = reading<string>((z) => z.string().check(z.regex(pattern)), asWritten);
+  const plain = (raw: unknown) => isText(raw) && pattern.test(raw);
+  const checked = reading<string>((z) => z.string().check(z.regex(pattern)), plain, asWritten);
   return { ...checked, fallback, expects, text, show: quoted };
 }
 
 export function oneOf<const T extends string>(words: readonly T[], fallback: NoInfer<T>, text: string): Setting<T> {
+  const plain = (raw: unknown) => words.includes(raw as T);
   return {
-    ...reading<T>((z) => z.enum(words as unknown as [T, ...T[]]), asWritten),
+    ...reading<T>((z) => z.enum(words as unknown as [T, ...T[]]), plain, asWritten),
     fallback,
     get expects() {
       return `one of ${words.map(quoted).join(", ")}`;
@@ -94,18 +126,21 @@ export function oneOf<const T extends string>(words: readonly T[], fallback: NoI
 }
 
 export function wholeNumber(min: number, max: number, fallback: number, text: string): Setting<number> {
-  const checked = reading<number>((z) => z.int().check(z.gte(min), z.lte(max)), asWritten);
+  const plain = (raw: unknown) => Number.isSafeInteger(raw) && isWithin(raw, min, max);
+  const checked = reading<number>((z) => z.int().check(z.gte(min), z.lte(max)), plain, asWritten);
   return { ...checked, fallback, expects: `a whole number from ${min} to ${max}`, text, show: String };
 }
 
 /** An amount of money in USD; 0 means without a limit. */
 export function amount(max: number, text: string): Setting<number> {
-  const checked = reading<number>((z) => z.number().check(z.gte(0), z.lte(max)), asWritten);
+  const plain = (raw: unknown) => isWithin(raw, 0, max);
+  const checked = reading<number>((z) => z.number().check(z.gte(0), z.lte(max)), plain, asWritten);
   return { ...checked, fallback: 0, expects: `an amount in USD from 0 to ${max}`, text, show: String };
 }
 
 export function decimal(min: number, max: number, text: string): Setting<number | undefined> {
-  const checked = reading<number>((z) => z.number().check(z.gte(min), z.lte(max)), asWritten);
+  const plain = (raw: unknown) => isWithin(raw, min, max);
+  const checked = reading<number>((z) => z.number().check(z.gte(min), z.lte(max)), plain, asWritten);
   return optional({ ...checked, fallback: 0, expects: `a number from ${min} to ${max}`, text, show: String });
 }
 
@@ -116,7 +151,11 @@ export function duration(fallback: number, text: string): Setting<number> {
     return ms >= 1 && ms <= LONGEST_DURATION_MS ? ms : undefined;
   };
   return {
-    ...reading((z) => z.union([z.string(), z.number()]), convert),
+    ...reading(
+      (z) => z.union([z.string(), z.number()]),
+      (raw) => isText(raw) || Number.isFinite(raw),
+      convert,
+    ),
     fallback,
     expects: `${DURATION_FORMAT} (a bare number is seconds; at most 24d)`,
     text,
@@ -125,7 +164,7 @@ export function duration(fallback: number, text: string): Setting<number> {
 }
 
 export function texts(fallback: readonly string[], text: string): Setting<readonly string[]> {
-  const checked = reading<readonly string[]>(listOfTexts, asWritten);
+  const checked = reading<readonly string[]>(listOfTexts, isList, asWritten);
   return { ...checked, fallback, expects: "a list of texts", text, show: (list) => `[${list.map(quoted).join(", ")}]` };
 }
 
@@ -133,7 +172,8 @@ export function texts(fallback: readonly string[], text: string): Setting<readon
 export function textOrTexts(text: string): Setting<readonly string[] | undefined> {
   const list = texts([], text);
   const convert = (raw: string | readonly string[]) => (typeof raw === "string" ? [raw] : raw);
-  const checked = reading<readonly string[]>((z) => z.union([fullText(z), listOfTexts(z)]), convert);
+  const plain = (raw: unknown) => isFullText(raw) || isList(raw);
+  const checked = reading<readonly string[]>((z) => z.union([fullText(z), listOfTexts(z)]), plain, convert);
   return optional({ ...list, ...checked, expects: "a text or a list of texts" });
 }
 
@@ -147,7 +187,7 @@ export function commandLines(text: string): Setting<readonly (readonly string[])
   const convert = (raw: readonly string[] | readonly (readonly string[])[]) =>
     (Array.isArray(raw[0]) ? raw : [raw]) as readonly (readonly string[])[];
   return optional({
-    ...reading<readonly (readonly string[])[]>(schema, convert),
+    ...reading<readonly (readonly string[])[]>(schema, (raw) => isCommand(raw) || isListOf(raw, isCommand), convert),
     fallback: [],
     expects: 'a program and its arguments, such as ["kubectl", "exec", "-i", "api", "--"]',
     text,
@@ -157,7 +197,11 @@ export function commandLines(text: string): Setting<readonly (readonly string[])
 
 /** A table of texts, such as HTTP headers. */
 export function textTable(text: string): Setting<Readonly<Record<string, string>> | undefined> {
-  const checked = reading<Readonly<Record<string, string>>>((z) => z.record(z.string(), z.string()), table);
+  const checked = reading<Readonly<Record<string, string>>>(
+    (z) => z.record(z.string(), z.string()),
+    isTextTable,
+    table,
+  );
   return optional({ ...checked, fallback: {}, expects: "a table of texts", text, show: JSON.stringify });
 }
 
@@ -177,7 +221,7 @@ export function allowDeny(text: string): Setting<AllowDeny> {
   const convert = (raw: readonly string[] | Partial<AllowDeny>): AllowDeny =>
     "length" in raw ? { allow: raw, deny: [] } : { allow: raw.allow ?? [], deny: raw.deny ?? [] };
   return {
-    ...reading(schema, convert),
+    ...reading(schema, isList, convert),
     fallback: { allow: [], deny: [] },
     expects: 'a list of patterns, or { allow = ["get_*"], deny = ["get_secret"] }',
     text,
@@ -187,7 +231,11 @@ export function allowDeny(text: string): Setting<AllowDeny> {
 
 /** A table of anything that JSON can say. */
 export function jsonTable(text: string): Setting<Readonly<Record<string, unknown>> | undefined> {
-  const checked = reading<Readonly<Record<string, unknown>>>((z) => z.record(z.string(), z.unknown()), table);
+  const checked = reading<Readonly<Record<string, unknown>>>(
+    (z) => z.record(z.string(), z.unknown()),
+    isPlainTable,
+    table,
+  );
   return optional({ ...checked, fallback: {}, expects: "a table", text, show: JSON.stringify });
 }
 
@@ -198,7 +246,8 @@ export function commandLine(text: string): Setting<readonly string[] | undefined
     const words = typeof raw === "string" ? raw.split(/\s+/).filter((word) => word !== "") : raw;
     return words.length === 0 ? undefined : words;
   };
-  const checked = reading<readonly string[]>((z) => z.union([z.string(), listOfTexts(z)]), convert);
+  const plain = (raw: unknown) => isText(raw) || isList(raw);
+  const checked = reading<readonly string[]>((z) => z.union([z.string(), listOfTexts(z)]), plain, convert);
   return optional({ ...list, ...checked, expects: 'a program and its arguments, such as ["pass", "show", "openai"]' });
 }
 
@@ -208,7 +257,7 @@ export function patterns(fallback: readonly string[], text: string): Setting<rea
   const convert = (raw: readonly string[]) => (raw.every(isPattern) ? raw : undefined);
   return {
     ...list,
-    ...reading(listOfTexts, convert),
+    ...reading(listOfTexts, isList, convert),
     expects: "a list of texts, those in /slashes/ regular expressions",
   };
 }
