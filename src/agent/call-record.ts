@@ -9,7 +9,12 @@ import type { Permission } from "./permission.ts";
 /** Where decisions and effects are written down. */
 export interface Recorder {
   /** `target`: the machine it is about. Rejects when the entry cannot be stored and must be ([audit] required). */
-  add(entry: RecordedEntry, target?: Target): Promise<void>;
+  add(entry: RecordedEntry, target?: Target, options?: RecordOptions): Promise<void>;
+}
+
+export interface RecordOptions {
+  /** False: nothing depends on this line, and unless the record is required the call does not wait for the disk. */
+  readonly awaited?: boolean;
 }
 
 /** Session, user and machine are filled in by the recorder. */
@@ -102,7 +107,7 @@ export class CallRecord {
   /** What came of it; a failure to write this down cannot undo it. */
   async finished({ outcome, exitCode }: Pick<ToolResult, "outcome" | "exitCode">, ms: number): Promise<void> {
     const code = exitCode === undefined ? {} : { exit_code: exitCode };
-    this.#add({ kind: "effect", ...this.#about(), outcome, ...code, ms: Math.round(ms) });
+    this.#add({ kind: "effect", ...this.#about(), outcome, ...code, ms: Math.round(ms) }, { awaited: false });
     await this.#pending.catch(() => undefined);
   }
 
@@ -115,13 +120,16 @@ export class CallRecord {
       return;
     }
     const by = permission.unasked !== undefined || this.#intent.kind === "read" ? "unasked" : "rule";
-    this.#decision({ verdict: "allow", decision: "approved", by, ...digestOf(permission.diff) });
+    const entry = { verdict: "allow", decision: "approved", by, ...digestOf(permission.diff) } as const;
+    // What is proven to read changes nothing: its line may come while it runs.
+    this.#decision(entry, { awaited: by !== "unasked" });
   }
 
   #decision(
     entry: Omit<DecisionEntry, FilledIn | "kind" | "tool" | "call" | "action" | "cwd"> & { action?: string },
+    options?: RecordOptions,
   ): void {
-    this.#add({ kind: "decision", ...this.#about(), ...entry });
+    this.#add({ kind: "decision", ...this.#about(), ...entry }, options);
   }
 
   #about() {
@@ -131,7 +139,7 @@ export class CallRecord {
     };
   }
 
-  #add(entry: RecordedEntry): void {
+  #add(entry: RecordedEntry, options?: RecordOptions): void {
     const recorder = this.#recorder;
     if (recorder === undefined) return;
     const before = this.#pending;
@@ -140,7 +148,7 @@ export class CallRecord {
       // Where the shell was when it was decided, also once the command has changed that.
       if (this.#intent.kind === "shell") this.#cwd ??= target?.shell.cwd;
       const where = this.#cwd === undefined ? {} : { cwd: this.#cwd };
-      await Promise.all([before, recorder.add({ ...entry, ...where }, target)]);
+      await Promise.all([before, recorder.add({ ...entry, ...where }, target, options)]);
     })();
     this.#pending.catch(() => undefined);
   }

@@ -1,7 +1,7 @@
 /** Keeps the record of a run: fills in who, where and which session, and logs on the target where that is wanted. */
 import type { AuditLog } from "../audit/audit-log.ts";
 import type { AuditEntry } from "../audit/entry.ts";
-import type { RecordedEntry, Recorder } from "../agent/call-record.ts";
+import type { RecordedEntry, Recorder, RecordOptions } from "../agent/call-record.ts";
 import type { Settings } from "../config/schema.ts";
 import { within } from "../lib/waiting.ts";
 import type { Target } from "../targets/target.ts";
@@ -33,7 +33,7 @@ export class RunRecorder implements Recorder {
     this.#options = options;
   }
 
-  async add(entry: RecordedEntry, target?: Target): Promise<void> {
+  async add(entry: RecordedEntry, target?: Target, { awaited = true }: RecordOptions = {}): Promise<void> {
     if (!this.#options.record) return;
     const whole: AuditEntry = {
       ...entry,
@@ -44,11 +44,14 @@ export class RunRecorder implements Recorder {
       ...(this.#options.own ? { tool: "you" } : {}),
     };
     if (target !== undefined && this.#options.settings.journal) this.#journal(whole, target);
+    const { required } = this.#options.settings;
     try {
-      await (await this.#open()).append(whole);
+      const log = await this.#open();
+      if (awaited || required) await log.append(whole);
+      else log.appendSoon(whole);
     } catch (error) {
       // Reported already; only where the record is required must the caller hear of it.
-      if (this.#options.settings.required) throw error;
+      if (required) throw error;
     }
   }
 

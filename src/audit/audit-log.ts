@@ -46,6 +46,8 @@ export class AuditLog {
   /** Those that could not be written go first once it works again. */
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
+  /** Those that nothing waits for are written once there is nothing else to do. */
+  #idle: ReturnType<typeof setImmediate> | undefined;
   #reported = false;
 
   constructor(options: AuditLogOptions) {
@@ -56,14 +58,28 @@ export class AuditLog {
   /** Resolves when the line is written. Rejects when it cannot be; it is kept then, and tried again with the next. */
   append(entry: AuditEntry): Promise<void> {
     const done = Promise.withResolvers<void>();
-    this.#waiting.push({ entry, at: new Date(), done });
-    while (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
+    this.#push({ entry, at: new Date(), done });
     this.#writing ??= this.#writeAll();
     return done.promise;
   }
 
-  /** Tries once more what could not be written. */
+  /** Nothing waits for this line: it goes with the next one that is waited for, or a moment later. */
+  appendSoon(entry: AuditEntry): void {
+    this.#push({ entry, at: new Date() });
+    this.#idle ??= setImmediate(() => {
+      this.#idle = undefined;
+      if (this.#waiting.length > 0) this.#writing ??= this.#writeAll();
+    });
+  }
+
+  #push(one: Waiting): void {
+    this.#waiting.push(one);
+    while (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
+  }
+
+  /** Writes what waits, and tries once more what could not be written. */
   async close(): Promise<void> {
+    clearImmediate(this.#idle);
     await this.#writing;
     if (this.#waiting.length > 0) await (this.#writing = this.#writeAll());
   }

@@ -86,6 +86,17 @@ describe("the chain", () => {
     expect(findings()).toEqual([]);
   });
 
+  test("a line that nothing waits for comes before the next one, and is there after the end", async () => {
+    const log = open();
+    log.appendSoon(entry("effect of the first"));
+    await log.append(entry("second"));
+    expect(entries().map((one) => one.kind !== "note" && one.action)).toEqual(["effect of the first", "second"]);
+    log.appendSoon(entry("effect of the second"));
+    await log.close();
+    expect(entries().at(-1)).toMatchObject({ seq: 3, action: "effect of the second" });
+    expect(findings()).toEqual([]);
+  });
+
   test("secrets are taken out, and the hashes are not", async () => {
     const log = open({ redact: (text) => text.replace(/hunter2|[0-9a-f]{64}/g, "[redacted]") });
     await log.append(entry("echo hunter2"));
