@@ -133,7 +133,8 @@ function judgeCommand(found: FoundCommand, rules: ShellRules, uncertain: string[
   if (entry !== undefined) return done("allow", `shell_allow has “${entry}”`);
   if (rules.autoApprove === "developer" && allowedForDevelopers(found))
     return done("allow", "an everyday developer command");
-  return done("ask", whatItDoes(found) ?? why);
+  // Where the preset knows the program, it says what is missing.
+  return done("ask", why === own ? (whatItDoes(found) ?? why) : why);
 }
 
 function presetOf({ autoApprove, hosts = [] }: ShellRules): Preset | undefined {

@@ -64,9 +64,13 @@ export function secretPassedOn(walked: Walked, cwd: string | undefined): string 
   return undefined;
 }
 
-/** Programs whose words are text, or names of units, packages, users and processes: never files. */
+/**
+ * Programs whose words are text, or names of units, packages, users and processes, never files; and those that use files
+ * of keys and values without printing them, where a row covers the call.
+ */
 const TEXT_ONLY: ReadonlySet<string> = new Set(
-  words("echo printf systemctl service dpkg-query apt-cache getent id groups pgrep pidof ps"),
+  words(`echo printf systemctl service dpkg-query apt-cache getent id groups pgrep pidof ps
+    terraform tofu etcdctl curl psql mysql mariadb`),
 );
 /** Programs that print names and facts of files, never what is in them. */
 const NAMES_ONLY: ReadonlySet<string> = new Set(

@@ -4,15 +4,24 @@
  */
 import { expect, test } from "bun:test";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
+import asks from "./operator-asks.txt" with { type: "text" };
 import operator from "./operator-reads.txt" with { type: "text" };
 import { RULES } from "./rules.ts";
 
 const OPERATOR = { ...RULES, autoApprove: "operator" } as const;
-const commands = operator.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+const linesOf = (text: string) => text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+const commands = linesOf(operator);
+
+test("what changes something or shows keys, tokens or secrets does not run unasked", () => {
+  const rules = { ...OPERATOR, hosts: ["example.com"] };
+  expect(linesOf(asks).filter((command) => judgeShell(command, rules).verdict.kind === "allow")).toEqual([]);
+});
 
 test("at least 108 of 119 everyday operator reads run without a question", () => {
   expect(commands.length).toBeGreaterThanOrEqual(119);
-  const asked = commands.filter((command) => judgeShell(command, OPERATOR).verdict.kind !== "allow");
+  const asked = commands.filter(
+    (command) => judgeShell(command, { ...OPERATOR, hosts: ["example.com"] }).verdict.kind !== "allow",
+  );
   expect(1 - asked.length / commands.length, asked.join("\n")).toBeGreaterThanOrEqual(108 / 119);
 });
 

@@ -22,7 +22,7 @@ export interface Operand {
 }
 
 export interface Shape {
-  readonly pattern: RegExp | undefined;
+  readonly pattern: { test(word: string): boolean } | undefined;
   /** It names a file whose contents are read. */
   readonly contents: boolean;
 }
@@ -36,6 +36,8 @@ export interface Form {
   readonly open: boolean;
   /** Options are whole words with one dash; `--` does not end them. */
   readonly words: boolean;
+  /** Every version of the program finds its options behind operands, too. */
+  readonly reorders: boolean;
   /** A first word without a dash is a bundle of letters whose values follow in order. */
   readonly old: boolean;
   /** Reads more arguments from a file named `@file`. */
@@ -103,7 +105,7 @@ class Match {
         const before = this.at;
         const why = this.option();
         if (why !== undefined) return why;
-        if (this.#operands.length > 0) this.#late += this.at - before;
+        if (this.#operands.length > 0 && !form.reorders) this.#late += this.at - before;
       }
     }
     for (const group of form.groups) if (!this.#given.has(group)) return "without an option that makes it only read";
@@ -163,7 +165,7 @@ class Match {
   }
 
   #note({ group }: Option): void {
-    if (group > 0 && this.#operands.length === 0) this.#given.add(group);
+    if (group > 0 && (this.#operands.length === 0 || this.form.reorders)) this.#given.add(group);
   }
 
   /** Values in the next words. One that looks like an option may be one in another version of the program. */

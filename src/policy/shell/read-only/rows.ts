@@ -1,5 +1,6 @@
 /** Reads the notation of the read-only table (templates/policy/README.md explains it): rows are found by program and read when they are needed. */
 import type { Form, Operand, Option, Shape } from "./form.ts";
+import { isPsqlRead, isSqlRead } from "./sql-reads.ts";
 
 /** What a program may be called with; a command line must be covered by one of its forms. */
 export interface Row {
@@ -29,6 +30,8 @@ export class Rows {
     ["FILE", { pattern: undefined, contents: true }],
     ["PATH", { pattern: undefined, contents: false }],
     ["TEXT", { pattern: undefined, contents: false }],
+    ["SQL", { pattern: { test: isSqlRead }, contents: false }],
+    ["PSQL", { pattern: { test: isPsqlRead }, contents: false }],
   ]);
   readonly #preset = new Map<string[], string>();
 
@@ -150,7 +153,7 @@ export class Rows {
     for (const word of words) {
       if (word.startsWith("-")) for (const [name, option] of this.#options(word, whole)) options.set(name, option);
       else if (/^[A-Z<]/.test(word)) operands.push(this.#operand(word));
-      else if (!/^(?:open|words|old|at|alone|bare|none|reader:[\w-]+)$/.test(word))
+      else if (!/^(?:open|words|reorders|old|at|alone|bare|none|reader:[\w-]+)$/.test(word))
         throw new SyntaxError(`the table has a word that means nothing: ${word}`);
     }
     return {
@@ -159,6 +162,7 @@ export class Rows {
       groups: new Set([...options.values()].map(({ group }) => group).filter((group) => group > 0)),
       open: flags.has("open"),
       words: whole,
+      reorders: flags.has("reorders"),
       old: flags.has("old"),
       at: flags.has("at"),
       alone: flags.has("alone"),

@@ -1,25 +1,44 @@
 /** Why a program with these arguments is not proven to only read, by the rows of the table. */
 import { isFixed } from "../syntax/field.ts";
 import { type Form, leading, outside } from "./form.ts";
-import { PRESET_READERS, type Preset } from "./operator.ts";
+import { CLOUD_READERS } from "./cloud-reads.ts";
+import { HTTP_READERS } from "./http-reads.ts";
+import type { Preset, PresetReader } from "./operator.ts";
 import { READERS } from "./readers.ts";
 import { type Call, Rows } from "./rows.ts";
 import containers from "../../../../templates/policy/containers.txt" with { type: "text" };
 import files from "../../../../templates/policy/files.txt" with { type: "text" };
 import git from "../../../../templates/policy/git.txt" with { type: "text" };
 import macos from "../../../../templates/policy/macos.txt" with { type: "text" };
-import operator from "../../../../templates/policy/operator.txt" with { type: "text" };
+import operatorClusters from "../../../../templates/policy/operator-clusters.txt" with { type: "text" };
+import operatorNetwork from "../../../../templates/policy/operator-network.txt" with { type: "text" };
+import operatorServices from "../../../../templates/policy/operator-services.txt" with { type: "text" };
 import network from "../../../../templates/policy/network.txt" with { type: "text" };
 import packages from "../../../../templates/policy/packages.txt" with { type: "text" };
 import shell from "../../../../templates/policy/shell.txt" with { type: "text" };
 import storage from "../../../../templates/policy/storage.txt" with { type: "text" };
 import system from "../../../../templates/policy/system.txt" with { type: "text" };
 
+const PRESET_READERS: Readonly<Record<string, PresetReader>> = { ...CLOUD_READERS, ...HTTP_READERS };
+
 let rows: Rows | undefined;
 
 /** The table, read once and only where it is needed. */
 export function readOnlyRows(): Rows {
-  rows ??= new Rows([files, shell, system, network, storage, packages, containers, git, macos, operator]);
+  rows ??= new Rows([
+    files,
+    shell,
+    system,
+    network,
+    storage,
+    packages,
+    containers,
+    git,
+    macos,
+    operatorClusters,
+    operatorNetwork,
+    operatorServices,
+  ]);
   return rows;
 }
 
@@ -28,11 +47,14 @@ export function notReadOnly(program: string, args: readonly string[], preset?: P
   let why: string | undefined;
   for (const row of readOnlyRows().of(program)) {
     if (row.preset !== undefined && row.preset !== preset?.name) continue;
+    let first: string | undefined;
     for (const call of row.calls) {
       const found = notCalled(call, args, preset);
       if (found === undefined) return undefined;
-      why ??= found;
+      first ??= found;
     }
+    // The row of a preset knows most of the program.
+    if (why === undefined || row.preset !== undefined) why = first;
   }
   return why ?? "is not known to be read-only";
 }

@@ -13,7 +13,7 @@ export function assignmentEffect(name: string, value: string, where: "shell" | "
     : `it sets ${name}, which may change what later commands do`;
 }
 
-/** Variables that only change how something is shown, and the values with which that is so. */
+/** Variables that only change how something is shown or which of the operator's own places is asked, with such values. */
 const LISTED: readonly (readonly [names: RegExp, values: RegExp])[] = [
   [/^(?:LC_[A-Z]+|LANG|LANGUAGE)$/, /^[A-Za-z0-9_.@:-]*$/],
   [/^TZ$/, /^(?:[A-Za-z][\w+-]*(?:\/[A-Za-z][\w+-]*)*|[A-Z]{3,5}[+-]?\d{1,2}(?::\d\d)?)?$/],
@@ -25,6 +25,9 @@ const LISTED: readonly (readonly [names: RegExp, values: RegExp])[] = [
   [/^(?:BLOCKSIZE|(?:DU_|DF_|LS_)?BLOCK_SIZE)$/, /^[0-9A-Za-z'-]*$/],
   [/^(?:QUOTING_STYLE|TIME_STYLE)$/, /^[a-z-]*$/],
   [/^(?:GIT_|SYSTEMD_|MAN)?PAGER$/, /^(?:cat)?$/],
+  [/^AWS_(?:PROFILE|DEFAULT_PROFILE|REGION|DEFAULT_REGION)$/, /^[\w.@-]+$/],
+  [/^AWS_PAGER$/, /^$/],
+  [/^ETCDCTL_API$/, /^[23]$/],
   [/^TERM$/, /^(?:dumb|xterm(?:-256color)?|screen(?:-256color)?|tmux(?:-256color)?|vt100|ansi|linux)$/],
 ];
 

@@ -1,0 +1,135 @@
+/** The command lines of clouds: calls that describe, list or get, without keys, tokens and secrets. */
+import { words } from "../../../lib/text.ts";
+import { isFixed } from "../syntax/field.ts";
+import type { PresetReader } from "./operator.ts";
+
+const SECRETS =
+  /secret|password|credential|token|login|authorization|access-key|api-?key|appsetting|connection-string|private|shared-key|vpn-connection|kubeconfig/i;
+const UNKNOWN_WORDS = "with words that are only known when it runs";
+
+/** Services whose reads show what runs and how it is set up. Those that store keys or secrets are not here. */
+const AWS_SERVICES = new Set(
+  words(`accessanalyzer acm amp application-autoscaling athena autoscaling backup batch budgets ce cloudformation cloudfront cloudtrail
+    cloudwatch codebuild codecommit codedeploy codepipeline compute-optimizer configservice cur dax directconnect dlm dms docdb
+    dynamodb ebs ec2 ecr ecs efs eks elasticache elasticbeanstalk elb elbv2 emr es events firehose fsx globalaccelerator guardduty
+    health iam imagebuilder inspector2 kafka kinesis kms lambda logs macie2 memorydb mq mwaa neptune network-firewall opensearch
+    organizations outposts pi pricing ram rds redshift resource-explorer-2 resource-groups resourcegroupstaggingapi route53
+    route53domains route53resolver s3api savingsplans scheduler securityhub servicediscovery service-quotas ses sesv2 shield sns sqs
+    ssm states stepfunctions storagegateway sts support synthetics transfer waf wafv2 xray`),
+);
+const AWS_GLOBAL = /^--(?:profile|region|output|query|no-cli-pager|no-paginate|color)(?:=|$)/;
+const AWS_REFUSED =
+  /^--(?:endpoint-url|cli-input-|debug|no-verify-ssl|ca-bundle|with-decryption|generate-cli|no-sign|include-values|outfile)/;
+
+const aws: PresetReader = (args) => {
+  if (!args.every(isFixed)) return UNKNOWN_WORDS;
+  let at = 0;
+  for (; at < args.length && (args[at] as string).startsWith("-"); at++) {
+    if (!AWS_GLOBAL.test(args[at] as string)) return `with ${args[at]}`;
+    if (/^--(?:profile|region|output|query|color)$/.test(args[at] as string)) at++;
+  }
+  const [service = "", verb = "", ...rest] = args.slice(at);
+  const call = `${service} ${verb}`;
+  const named = AWS_BY_NAME.has(call);
+  if (!named && !isAwsRead(service, verb)) return `${call} is not known to be a harmless read`;
+  if (call === "configure list" && rest.length > 0) return "configure list with other words";
+  let values = named ? 0 : 1;
+  for (const [index, word] of rest.entries()) {
+    if (AWS_REFUSED.test(word)) return `with ${word}`;
+    if (word.startsWith("-")) values = word.includes("=") ? 1 : 0;
+    // Where a read may write a file, the file is a word of its own behind the options.
+    else if (++values > 1 && verb.startsWith("get-")) return "with what may be a file to write";
+    if (/^user-?data$/i.test(word)) return "shows user data, which may contain secrets";
+    if (/^(?:--[a-z-]+=)?(?:fileb?|https?):/.test(word) && !isQueue(word, rest[index - 1]))
+      return "with a value that is read from elsewhere";
+  }
+  return undefined;
+};
+
+/** Reads whose verb says nothing of itself. */
+const AWS_BY_NAME = new Set(["s3 ls", "logs tail", "configure list"]);
+
+function isAwsRead(service: string, verb: string): boolean {
+  if (!AWS_SERVICES.has(service) || SECRETS.test(verb) || verb.startsWith("get-parameter")) return false;
+  if (service === "sts") return verb === "get-caller-identity";
+  return /^(?:describe|list|get|head|search|lookup|filter|estimate|simulate)-[a-z0-9-]+$/.test(verb);
+}
+
+const isQueue = (word: string, before: string | undefined) =>
+  /^(?:--queue-url=)?https:\/\/[\w.-]+\.amazonaws\.com\/[\w./-]+$/.test(word) &&
+  (before === "--queue-url" || word.startsWith("--queue-url="));
+
+interface Verbs {
+  /** Verbs that read; the words in front of one are groups. */
+  readonly reads: ReadonlySet<string>;
+  readonly options: ReadonlySet<string>;
+  /** Whole calls without such a verb. */
+  readonly calls: ReadonlySet<string>;
+  /** Groups whose reads show more than a state. */
+  readonly refused: RegExp;
+}
+
+/** Commands whose words end in a verb: groups, the verb, names, options. */
+function verbs({ reads, options, calls, refused }: Verbs): PresetReader {
+  return (args) => {
+    if (!args.every(isFixed)) return UNKNOWN_WORDS;
+    if (calls.has(args.join(" "))) return undefined;
+    const at = args.findIndex((word) => reads.has(word));
+    const groups = args.slice(0, at);
+    if (at < 1 || !groups.every((word) => /^[a-z][a-z0-9-]*$/.test(word))) return "without a verb that only reads";
+    const path = groups.join(" ");
+    if (
+      SECRETS.test(path) ||
+      groups.some((word) => /^(?:keyvault|kms)$|(?:^|-)keys?$/.test(word)) ||
+      refused.test(path)
+    )
+      return "may show secrets";
+    const odd = args.slice(at + 1).find((word) => word.startsWith("-") && !options.has(word.replace(/=[^]*$/, "")));
+    return odd === undefined ? undefined : `with ${odd}`;
+  };
+}
+
+const gcloud = verbs({
+  reads: new Set(
+    words(
+      "list describe get-value read get-iam-policy get-server-config get-serial-port-output get-health get-status list-tags ls",
+    ),
+  ),
+  options: new Set(
+    words(`--project --zone --region --location --format --filter --limit --sort-by --page-size --uri --quiet -q --cluster --flatten
+    --freshness --order --zones --regions --instance --network --service --database --folder --organization --platform --global
+    --managed-zone --name --type --backend --port --start --show-deleted --recursive -r -l -L --long`),
+  ),
+  calls: new Set(["auth list", "info", "version", "--version", "config list", "config configurations list"]),
+  refused: /^(?:(?:alpha|beta) )?auth(?: |$)/,
+});
+
+const az = verbs({
+  reads: new Set(
+    words(`list show list-locations list-usage list-skus list-sizes list-ip-addresses list-tags show-tags get-instance-view get-upgrades
+    get-versions check-health`),
+  ),
+  options: new Set(
+    words(`-g -n -o -d -l -s -r --resource-group --name --output --query --subscription --location --show-details --only-show-errors
+    --all --cluster-name --vmss-name --vnet-name --vm-name --nsg-name --lb-name --gateway-name --zone-name --record-set-name --server
+    --server-name --service-name --account-name --registry --repository --ids --resource --resource-id --resource-type --metric
+    --metrics --interval --start-time --end-time --offset --max-events --aggregation --namespace --workspace --top --orderby
+    --include --assignee --scope --max-items --status --plan --sku --tag`),
+  ),
+  calls: new Set(["version", "--version", "account list", "account list -o table"]),
+  refused:
+    /^(?:appconfig|iot hub device-identity|iot hub module-identity|rest|webapp deployment|functionapp deployment)(?: |$)/,
+});
+
+const cloud = verbs({
+  reads: new Set(words("list show describe get info status")),
+  options: new Set(
+    words(`-o -f -c --output --format --column --long --all-projects --project --region --zone --limit --status --name --sort --host
+    --no-header --selector -l --no-pager --human-readable --sort-by`),
+  ),
+  calls: new Set(["version", "--version", "account get"]),
+  refused:
+    /(?:^| )(?:databases?|db|rdb|redis|auth|config|configuration|console|ec2|iam|application|registry|context)(?: |$)/,
+});
+
+export const CLOUD_READERS: Readonly<Record<string, PresetReader>> = { aws, gcloud, az, cloud };
