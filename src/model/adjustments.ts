@@ -121,10 +121,14 @@ function isSent(parameter: Parameter, body: Json): boolean {
 }
 
 const REFUSED =
-  "(unsupported|not (be )?(supported|allowed|permitted|available|recogni[sz]ed|enabled|implemented)|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|invalid|does not support|only .* (supported|allowed)|must be verified|cannot (both )?be|may only be|too large|must be)";
+  "(unsupported|not (be )?(supported|allowed|permitted|available|recogni[sz]ed|enabled|implemented)|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|invalid|does not support|only .* (supported|allowed)|only supports?|must be verified|cannot (both )?be|may only be|too large|must be)";
+
+/** What may be refused, in the words of many servers. */
+export const PARAMETERS =
+  "temperature|top_p|reasoning[_.]?effort|(enable_)?thinking|parallel_tool_calls|stream_options|prompt_cache_key|response_format|max_(completion_|output_)?tokens";
 
 /** Both orders of "Unsupported parameter: 'x'" and "x is not supported". */
-function refusing(name: string): RegExp {
+export function refusing(name: string): RegExp {
   return new RegExp(`${name}\\b.{0,120}?${REFUSED}|${REFUSED}.{0,120}?\\b${name}`, "is");
 }
 
@@ -138,7 +142,7 @@ const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
   ["alternate_roles", /roles must alternate|alternat\w+ (between )?(user|roles)|after the .{0,30}system message/i],
   [
     "no_system_role",
-    /role.{0,20}does not support '?(system|developer)|(system|developer) (instruction|role|message)s? (is|are) not (enabled|supported|allowed)/i,
+    /role.{0,20}does not support '?(system|developer)|(system|developer) (instruction|role|message)s? (is |are )?not (enabled|supported|allowed)/i,
   ],
   ["thought_signatures", /missing a `?thought_?signature|thought_?signature.{0,40}(missing|required)/i],
   [

@@ -1,5 +1,6 @@
 /** What kind of failure a provider's error is: one table of words, then the HTTP status. */
 import { once } from "../lib/values.ts";
+import { PARAMETERS, refusing } from "./adjustments.ts";
 import type { ModelFailure } from "./errors.ts";
 import type { ProviderError } from "./provider-error.ts";
 
@@ -35,6 +36,8 @@ interface Row {
 
 const LATE = [408, 409, 502, 503, 504, 529];
 
+const PERIOD = "\\b(daily|weekly|monthly|(per|this|the current|each) (week|month|billing \\w+))\\b";
+
 /**
  * The first row that fits counts. What has a remedy of its own comes first (a tool call, a long conversation, a filter),
  * then what costs money, then who is asking, then what is asked for; limits and overload are last: their words are the
@@ -51,6 +54,8 @@ const table = once((): readonly Row[] => [
       "tool call validation failed",
       "failed to call a function",
       "malformed_function_call",
+      "(failed|unable) to (generate|parse) (the )?(tool[_ ]?calls?|input at pos)|error parsing tool call|tool_call_error",
+      "output_parse_failed|generated output that could not be parsed|xml syntax error",
     ),
   },
   {
@@ -94,6 +99,8 @@ const table = once((): readonly Row[] => [
       "request_too_large",
       "request exceeds the maximum size",
       "max message tokens",
+      "(maximum|max)( supported)? (sequence|input) length|input tokens.{0,20}cannot exceed|max tokens of \\d+ exceeded",
+      "token limit\\.?\\s*$",
       "tokens to keep from the initial prompt",
       "when context the overflows",
       "超长|输入过长|超过.{0,10}(上下文|最大长度)",
@@ -133,7 +140,6 @@ const table = once((): readonly Row[] => [
     words: any(
       "usage_limit_(reached|exceeded)|usage_not_included",
       "usage limits? (has been |have been )?(reached|exceeded)|reached your .{0,30}usage limit",
-      "(weekly|monthly).{0,20}limit (exhausted|exceeded|reached)",
       "free-models-per-day",
       "daily free allocation|reached your daily",
       "api calls / month",
@@ -148,6 +154,15 @@ const table = once((): readonly Row[] => [
     wait: true,
     status: [NO_STATUS, 400, 403, 429],
     words: any("limit", "quota", "exhaust", "too many", "throttl", "concurren", "no deployments available"),
+  },
+  {
+    // The allowance of a plan; what is counted per day often rolls, and is a rate.
+    reason: "quota",
+    words: any(
+      `${PERIOD}.{0,40}\\b(limit|quota|usage|allowance|cap)\\b`,
+      `\\b(limit|quota|usage|allowance|cap)\\b.{0,40}${PERIOD}`,
+      "(exhausted|used up) (its|your|the) .{0,30}(quota|allowance)|quota_reached",
+    ),
   },
   {
     // A limit per minute is not a lack of money, though both are called quota and both name the billing page.
@@ -176,12 +191,20 @@ const table = once((): readonly Row[] => [
       "credits? (\\w+ ){0,2}(depleted|exhausted|expired|used up)|used all available credits|have any credits",
       "(purchase|add|buy|more) (more )?credits|can only afford|monthly included credits",
       "payment (is )?required|payment method|insufficient_funds",
-      "arrearage|overdue|in good standing|recharge|余额不足|欠费",
+      "arrearage|overdue|in good standing|recharge|余额不足|欠费|额度(不足|已?用[尽完])|insufficient_user_quota",
       "account.{0,60}(suspended|not active)",
       "spend(ing)? (limit|cap)|budget.{0,20}exceeded|budget_exceeded|key limit exceeded",
       "monthlylimiterror|freetieronly|free tier .{0,30}exhausted|free allocated quota",
       "specified api usage limits",
       "package has expired|subscription (has )?expired|trial (has )?(ended|expired)",
+    ),
+  },
+  {
+    reason: "auth",
+    words: any(
+      "(account|organi[sz]ation).{0,20}(has been|is) (locked|disabled|deactivated|banned)|account_deactivated",
+      "(credential|key|token)s? (is|are) only (authori[sz]ed|valid) for",
+      "authenticationerror|(invalid|incorrect)[_ ](x-)?api[_ -]?key",
     ),
   },
   {
@@ -226,7 +249,14 @@ const table = once((): readonly Row[] => [
       "unknown (parameter|field|argument|name)",
       "propert(y|ies) .{0,80}(is |are )?unsupported",
       "does not support (the )?parameter|argument not supported",
-      "thinking.{0,20}not supported",
+      refusing(`\\b(${PARAMETERS})`).source,
+    ),
+  },
+  {
+    // What a model's template checks; some servers send it as a failure of their own.
+    reason: "parameter",
+    words: any(
+      "roles must alternate|unexpected role|system role not supported|only user(,| and) assistant.{0,20}roles are supported",
     ),
   },
   { reason: "parameter", words: any("support image input|image input is not supported") },
@@ -235,8 +265,8 @@ const table = once((): readonly Row[] => [
     except: [429, ...LATE],
     words: any(
       "model[_ ](code[_ ])?not[_ ](found|exist\\w*|supported|available|accessible|open)|modelnotopen|modelerror",
-      "(unknown|invalid|no such)[_ ]model",
-      "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed)|been (decommissioned|deprecated|removed|retired)|end of life|no longer (available|supported)|(is )?not a valid model|not supported\\b)",
+      "(unknown|invalid|no such|unavailable)[_ ]model|model.{0,60} is not loaded|resource_does_not_exist",
+      "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed)|been (decommissioned|deprecated|removed|retired)|end of (its )?life|marked .{0,20}as legacy|no longer (available|supported)|(is )?not a valid model|not supported\\b)",
       "(is )?not a valid model|model (identifier|id|name).{0,20}invalid|invalid model name",
       "deploymentnotfound|deployment.{0,60}(does not exist|not found)|endpoint_not_found",
       "no endpoints found|no allowed providers",
@@ -250,6 +280,16 @@ const table = once((): readonly Row[] => [
     ),
   },
   {
+    reason: "parameter",
+    except: [401, 403, 429, 500, ...LATE],
+    words: any("invalid_?param(eter)?s?\\b|invalid params|params_invalid|参数(非法|有误)"),
+  },
+  {
+    reason: "not-found",
+    except: LATE,
+    words: any("could not route|unexpected endpoint|invalid url|unknown request url"),
+  },
+  {
     // The machine of the server lacks something that waiting does not bring.
     reason: "refused",
     words: any("more system memory", "out of memory", "failed to load model", "unable to load model"),
@@ -260,7 +300,7 @@ const table = once((): readonly Row[] => [
     words: any(
       "overload|over capacity|at (maximum )?capacity|capacity (temporarily )?exceeded",
       "too busy|(server|model|system) (is )?busy|high (demand|traffic|load)|queue is full",
-      "temporarily unavailable|service[ _]unavailable|is currently loading|loading model",
+      "temporarily unavailable|service[ _]unavailable|is currently loading|loading model|model (was |has been |has )?(unloaded|crashed)",
       "insufficient_system_resource|slow_down|server_error|internal[ _](server[ _])?error|\\bapi_error\\b",
       "degraded function|request limit reached",
     ),

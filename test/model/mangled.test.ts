@@ -92,8 +92,8 @@ describe.each(["completions", "responses"] as const)("%s", (api) => {
       pieceChars: 2,
     };
     const whole = streamOf(api, reply);
-    const closing = api === "completions" ? '"finish_reason":"tool_calls"' : '"type":"response.completed"';
-    const safe = whole.indexOf(closing);
+    const closing = api === "completions" ? '"finish_reason":"tool_calls"' : '"type":"response.output_item.done"';
+    const safe = whole.lastIndexOf(closing);
     for (let end = 0; end < safe; end += 3) {
       expect(() => fold(api, [whole.subarray(0, end)])).toThrow(Malformed);
     }

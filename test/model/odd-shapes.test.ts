@@ -27,6 +27,8 @@ describe("reasoning inside the text", () => {
     ["thinking", "<thinking>", "</thinking>"],
     ["a namespace", "<seed:think>", "</seed:think>"],
     ["Magistral", "[THINK]", "[/THINK]"],
+    ["capitals", "<Think>", "</Think>"],
+    ["Gemma", "<|channel>thought\n", "<channel|>"],
   ])("%s", async (_name, open, close) => {
     const { message } = await answer(whole(said(`${open}why `), said(`not${close}\n\nyes`)));
     expect(message).toMatchObject({ reasoning: "why not", content: expect.stringMatching(/^\s*yes$/) });
@@ -125,6 +127,7 @@ describe("why it ended", () => {
     ["abort", "overloaded", true],
     ["model_context_window_exceeded", "context-limit", false],
     ["MALFORMED_FUNCTION_CALL", "bad-tool-call", true],
+    ["function_call_filter: MALFORMED_FUNCTION_CALL", "bad-tool-call", true],
   ])("%s: an error", async (reason, kind, retryable) => {
     await expect(answer(stream(said("a"), finish(reason), "[DONE]"))).rejects.toMatchObject({
       reason: kind,
@@ -201,8 +204,54 @@ describe("tool calls", () => {
       "an index that is text",
       delta({ tool_calls: [{ index: "0", id: "x", function: { name: "look", arguments: '{"a":1}' } }] }),
     ],
+    [
+      "no wrapper around name and arguments",
+      delta({ tool_calls: [{ index: 0, id: "x", name: "look", arguments: '{"a":1}' }] }),
+    ],
   ])("%s", async (_name, event) => {
     expect(await call(event)).toEqual([["look", '{"a":1}']]);
+  });
+
+  const piece = (id: string | undefined, name: string, text: string) =>
+    delta({ tool_calls: [{ index: 0, id, function: { name, arguments: text } }] });
+
+  test.each([
+    ["ids of their own", piece("x", "look", '{"a":1}'), piece("y", "see", '{"b":2}')],
+    ["empty ids", piece("", "look", '{"a":1}'), piece("", "see", '{"b":2}')],
+    ["no ids", piece(undefined, "look", '{"a":1}'), piece(undefined, "see", '{"b":2}')],
+    [
+      "one id",
+      piece("x", "look", '{"a":1}'),
+      {
+        choices: [
+          { index: 0, delta: { tool_calls: [{ index: 1, id: "x", function: { name: "see", arguments: '{"b":2}' } }] } },
+        ],
+      },
+    ],
+  ])("two calls that share an index or an id: %s", async (_name, ...events) => {
+    const { message } = await answer(stream(...events, finish("tool_calls"), "[DONE]"));
+    expect(message.toolCalls.map(({ name, arguments: text }) => name + text)).toEqual(['look{"a":1}', 'see{"b":2}']);
+    expect(new Set(message.toolCalls.map(({ id }) => id)).size).toBe(2);
+  });
+
+  test.each([
+    ["a new id with each piece", piece("x", "look", '{"a"'), piece("y", "look", ":1}")],
+    ["the whole call again", piece("x", "look", '{"a":1}'), piece("x", "look", '{"a":1}')],
+    [
+      "the whole call again in a closing message",
+      piece("x", "look", '{"a":1}'),
+      {
+        choices: [
+          {
+            index: 0,
+            message: { tool_calls: [{ id: "x", function: { name: "look", arguments: '{"a":1}' } }] },
+            finish_reason: "stop",
+          },
+        ],
+      },
+    ],
+  ])("one call in several events: %s", async (_name, ...events) => {
+    expect(await call(...events)).toEqual([["look", '{"a":1}']]);
   });
 
   test.each(['"{\\"a\\":1}"', '{}{"a":1}'])("arguments in a wrapping: %s", async (text) => {
@@ -221,6 +270,27 @@ describe("the form of the stream", () => {
   test("events one a line without `data:`", async () => {
     const body = [said("a"), said("b"), finish("stop")].map((event) => JSON.stringify(event)).join("\n");
     expect((await answer(body)).message.content).toBe("ab");
+  });
+
+  test.each([
+    ["a list of events", JSON.stringify([said("a"), said("b"), finish("stop")])],
+    ["no blank lines", whole(said("a"), said("b")).replaceAll("\n\n", "\n")],
+    [
+      "names and no blank lines",
+      whole(said("a"), said("b")).replaceAll("data: ", "event: message\ndata: ").replaceAll("\n\n", "\n"),
+    ],
+    ["words that keep the connection alive", `event: ping\ndata: ping\n\n${whole(said("a"), said("b"))}`],
+    [
+      "a closing message that repeats it all",
+      stream(said("a"), said("b"), { choices: [{ index: 0, message: { content: "ab" }, finish_reason: "stop" }] }),
+    ],
+  ])("%s", async (_name, body) => {
+    expect((await answer(body)).message.content).toBe("ab");
+  });
+
+  test("an error behind its data has its name", async () => {
+    const body = `${stream(said("a"))}data: {"message":"Overloaded"}\nevent: error\n\n`;
+    await expect(answer(body)).rejects.toMatchObject({ reason: "overloaded" });
   });
 
   test("text and calls after [DONE] are ignored", async () => {
@@ -275,6 +345,37 @@ describe("the form of the stream", () => {
   test("Responses whose text comes only with its closing event is shown", async () => {
     const output = [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "late" }] }];
     const body = stream({ type: "response.completed", response: { output } });
+    await using model = startModel([{ raw: { body } }], { api: "responses", retries: 0 });
+    expect(shown(await collect(model.client, ask("q")), "text")).toBe("late");
+  });
+
+  const look = { type: "function_call", id: "i", call_id: "c", name: "look" };
+  const added = { type: "response.output_item.added", output_index: 0, item: { ...look, arguments: "" } };
+  const args = { type: "response.function_call_arguments.done", output_index: 0, arguments: '{"a":1}' };
+  const completed = { type: "response.completed", response: { status: "completed", output: [] } };
+  test.each([
+    [
+      "without arguments in the closing event",
+      stream(added, args, { ...added, type: "response.output_item.done" }, completed),
+    ],
+    ["with [DONE] for an end", stream(added, args, "[DONE]")],
+    [
+      "without the event that ends it",
+      stream(added, { type: "response.output_item.done", output_index: 0, item: { ...look, arguments: '{"a":1}' } }),
+    ],
+  ])("a call in Responses %s", async (_name, body) => {
+    await using model = startModel([{ raw: { body } }], { api: "responses", retries: 0 });
+    expect((await done(model.client)).message.toolCalls).toEqual([{ id: "c", name: "look", arguments: '{"a":1}' }]);
+  });
+
+  test("Responses that stop inside an item are cut", async () => {
+    const body = stream(added, { type: "response.function_call_arguments.delta", output_index: 0, delta: '{"a"' });
+    await using model = startModel([{ raw: { body } }], { api: "responses", retries: 0 });
+    await expect(done(model.client)).rejects.toMatchObject({ reason: "protocol", retryable: true });
+  });
+
+  test("Responses whose text comes whole", async () => {
+    const body = stream({ type: "response.output_text.done", output_index: 0, text: "late" }, completed);
     await using model = startModel([{ raw: { body } }], { api: "responses", retries: 0 });
     expect(shown(await collect(model.client, ask("q")), "text")).toBe("late");
   });

@@ -60,7 +60,7 @@ export class Answer {
   end(): Reply {
     if (this.#form === "events") this.#parser.end();
     else this.#takeDocument();
-    if (!this.finished) {
+    if (!this.finished && !this.#protocol.ended?.(this.#state)) {
       throw new Malformed(
         this.#events > 0 ? "the stream ended in the middle of the answer" : "the answer is empty",
         true,
@@ -86,7 +86,11 @@ export class Answer {
         cut,
       );
     });
-    this.#protocol.whole(this.#state, document, this.#emit);
+    // A list of events, or an error in a list of its own (Google).
+    if (!Array.isArray(document) || document.length < 2)
+      return this.#protocol.whole(this.#state, Array.isArray(document) ? document[0] : document, this.#emit);
+    for (const event of document) if (!this.complete) this.#protocol.step(this.#state, event, "", this.#emit);
+    this.#events += document.length;
   }
 
   /** Events one a line, without the form of an event stream. */
@@ -102,7 +106,7 @@ export class Answer {
   #parsed(data: string): unknown {
     return jsonOr(data, () => {
       // After the closing event rubbish can no longer spoil anything.
-      if (this.finished) return undefined;
+      if (this.finished || KEEP_ALIVE.test(data)) return undefined;
       throw new Malformed(`an event of the stream is not JSON: "${excerpt(data).slice(0, 60)}"`, true);
     });
   }
@@ -115,6 +119,9 @@ export class Answer {
     else this.batch[this.batch.length - 1] = { ...event };
   };
 }
+
+/** Words of gateways in the place of a comment. */
+const KEEP_ALIVE = /^\W{0,3}(ping|pong|keep[ -_]?alive|heartbeat|OPENROUTER PROCESSING)\W*$/i;
 
 type Piece = Mutable<Parameters<Emit>[0]>;
 type Mutable<T> = T extends unknown ? { -readonly [K in keyof T]: T[K] } : never;
@@ -157,6 +164,8 @@ export class SseParser {
   #rest = "";
   #scanned = 0;
   #event = "";
+  /** The name that stands behind the data. */
+  #late = "";
   #data: string | undefined;
   #sink: (data: string, event: string) => void;
 
@@ -204,9 +213,12 @@ export class SseParser {
     if (start === end) return this.#dispatch();
     if (text.startsWith("data:", start)) {
       const value = text.slice(text.charCodeAt(start + 5) === 32 ? start + 6 : start + 5, end);
+      if (this.#data !== undefined && startsAnother(this.#data, value)) this.#split();
       this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
     } else if (text.startsWith("event:", start)) {
-      this.#event = text.slice(start + 6, end).trim();
+      const name = text.slice(start + 6, end).trim();
+      if (this.#data === undefined) this.#event = name;
+      else this.#late = name;
     } else if (text.startsWith("error:", start)) {
       // llama.cpp breaks off with a field of its own: "error: {…}".
       this.#event = "error";
@@ -215,13 +227,27 @@ export class SseParser {
     // Comments (":"), "id:", "retry:" and anything else carry nothing for us.
   }
 
+  /** The next event begins without the blank line that ends one; a name behind the data is the next one's. */
+  #split(): void {
+    const next = this.#late;
+    this.#late = "";
+    this.#dispatch();
+    this.#event = next;
+  }
+
   #dispatch(): void {
     const data = this.#data;
-    const event = this.#event;
+    const event = this.#late || this.#event;
     this.#data = undefined;
     this.#event = "";
+    this.#late = "";
     if (data !== undefined && data !== "") this.#sink(data, event);
   }
+}
+
+/** No JSON document continues like this on its next line. */
+function startsAnother(data: string, next: string): boolean {
+  return data.endsWith("}") && (next.startsWith("{") || next === "[DONE]");
 }
 
 /** Index of the next LF, CR or CRLF; a CR that ends the text waits for what follows. */

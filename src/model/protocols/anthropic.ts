@@ -103,7 +103,7 @@ export const anthropic: Protocol<AnthropicState> = {
       } else if (type === "thinking") {
         if (block.text !== "") reasoning.push(block.text);
         items.push({ ...block.start, thinking: block.text, signature: block.signature });
-      } else items.push(block.start);
+      } else items.push(isWholeJson(block.json) ? { ...block.start, input: JSON.parse(block.json) } : block.start);
     }
     const message: AssistantMessage = {
       role: "assistant",

@@ -55,6 +55,7 @@ export const completions: Protocol<CompletionsState> = {
 
   text: (state, delta) => {
     state.hasText = true;
+    state.streamed = true;
     if (delta !== "") state.channels.push(delta);
   },
 
@@ -99,6 +100,8 @@ export const completions: Protocol<CompletionsState> = {
 class CompletionsState {
   text = "";
   hasText = false;
+  /** Something came as a delta. */
+  streamed = false;
   reasoning = "";
   readonly extra: Json = {};
   readonly calls = new ToolCallSlots();
@@ -147,9 +150,14 @@ function firstChoice(event: Json): Json | undefined {
 
 /** A delta; a few servers put a whole `message`, or the `text` of the older protocol, where one belongs. */
 function takeChoice(state: CompletionsState, choice: Json): void {
-  const delta = [choice["delta"], choice["message"]].find(isRecord);
-  if (delta) takeDelta(state, delta);
-  else if (typeof choice["text"] === "string") completions.text?.(state, choice["text"], state.emit);
+  const { delta, message } = choice;
+  if (isRecord(delta)) {
+    state.streamed ||= Object.keys(delta).length > 0;
+    takeDelta(state, delta);
+  } else if (isRecord(message)) {
+    // At the end of a stream of deltas it repeats them.
+    if (!state.streamed || !choice["finish_reason"]) takeDelta(state, message);
+  } else if (typeof choice["text"] === "string") completions.text?.(state, choice["text"], state.emit);
 }
 
 function takeDelta(state: CompletionsState, delta: Json): void {

@@ -19,6 +19,8 @@ export interface Protocol<State = unknown> {
   whole(state: State, answer: unknown, emit: Emit): void;
   /** The server said that it is finished; what follows can only be usage. */
   finished(state: State): boolean;
+  /** Whether a body that ended without the closing event is whole all the same. */
+  ended?(state: State): boolean;
   /** Everything has been said, usage too: reading on brings nothing. */
   complete(state: State): boolean;
   /** Events after the end may begin another answer that takes its place; the protocol ignores all others itself. */
@@ -90,12 +92,12 @@ export function finishOf(reason: unknown): Finish | undefined {
   if (/length|max_(output_|completion_|new_)?tokens|token_limit|repetition/.test(word)) return "length";
   if (/context/.test(word))
     throw new ProviderError({ code: "context_length_exceeded", message: `the answer ended with "${reason}"` });
+  if (/malformed|unexpected_tool/.test(word))
+    throw new ProviderError({ code: "malformed_function_call", message: `the answer ended with "${reason}"` });
   if (
     /filter|safety|sensitive|refusal|policy|prohibited|blocklist|recitation|spii|toxic|moderation|guardrail/.test(word)
   )
     return "content-filter";
-  if (/malformed|unexpected_tool/.test(word))
-    throw new ProviderError({ code: "malformed_function_call", message: `the answer ended with "${reason}"` });
   if (/error|insufficient_system_resource|overload|network|abort|cancel|fail|timeout|unavailable/.test(word))
     throw new ProviderError({ code: "server_error", message: `the provider ended the answer with "${reason}"` });
   return "other";

@@ -3,6 +3,7 @@ import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import {
+  DONE,
   isWholeJson,
   textOf,
   uniqueId,
@@ -24,6 +25,7 @@ export const responses: Protocol<ResponsesState> = {
   restarts: true,
 
   step: (state, event, name, emit) => {
+    if (event === DONE && state.items.length > 0 && state.items.every(isWhole)) state.finish ??= "stop";
     if (!isRecord(event)) return;
     // The type in an error is the error's own.
     const type = typeof event["type"] === "string" && name !== "error" ? event["type"] : name;
@@ -36,6 +38,9 @@ export const responses: Protocol<ResponsesState> = {
       case "response.output_text.delta":
       case "response.refusal.delta":
         return takeText(state, event, emit);
+      case "response.output_text.done":
+        if (slot(state, event, "message").text === "") takeText(state, { ...event, delta: event["text"] }, emit);
+        return;
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
         return takeReasoning(state, event, emit);
@@ -75,6 +80,9 @@ export const responses: Protocol<ResponsesState> = {
       if (text !== "") emit({ type: "text", delta: text });
     }
   },
+
+  // A call that is whole can be run; a text may have been about to lead to one.
+  ended: ({ items }) => items.at(-1)?.item["type"] === "function_call" && items.every((entry) => !entry || entry.done),
 
   finished: (state) => state.finish !== undefined,
   complete: (state) => state.finish !== undefined,
@@ -204,11 +212,28 @@ function takeEnd(state: ResponsesState, raw: unknown, type: string): void {
 /** The closing event may repeat all items, some, or none (the login endpoint): the fuller list counts. */
 function itemsOf(state: ResponsesState): readonly Json[] {
   const streamed: Json[] = [];
-  for (const entry of state.items) if (entry) streamed.push(entry.done ? entry.item : assembled(entry));
+  for (const entry of state.items)
+    if (entry) streamed.push(entry.done && !isHollow(entry) ? entry.item : assembled(entry));
   return state.final && state.final.length >= streamed.length ? state.final : streamed;
 }
 
-/** An item whose `done` event never came, from its deltas. */
+/** The closing event of an item without what its deltas brought. */
+function isHollow({ item, text, arguments: args }: StreamedItem): boolean {
+  return item["type"] === "function_call"
+    ? !item["arguments"] && args !== ""
+    : item["type"] === "message" && text !== "" && messageText(item) === "";
+}
+
+/** Nothing is missing where the closing event of a response never came. */
+function isWhole(entry: StreamedItem | undefined): boolean {
+  return (
+    entry === undefined ||
+    entry.done ||
+    (entry.item["type"] === "function_call" ? isWholeJson(entry.arguments) : entry.text !== "")
+  );
+}
+
+/** An item whose `done` event never came, or came without its contents, from its deltas. */
 function assembled({ item, text, reasoning, arguments: args }: StreamedItem): Json {
   switch (item["type"]) {
     case "message":

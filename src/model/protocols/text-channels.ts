@@ -183,6 +183,7 @@ const REASONING_TAGS: Readonly<Record<string, string>> = {
   "<|begin_of_thought|>": "<|end_of_thought|>",
   "[THINK]": "[/THINK]",
   "◁think▷": "◁/think▷",
+  "<|channel>thought\n": "<channel|>",
 };
 
 /** How templates of open models write a call; a server that knows them would have made a real one. */
@@ -190,6 +191,7 @@ const CALL_TAGS: Readonly<Record<string, string>> = {
   "<tool_call>": "</tool_call>",
   "<tool_calls>": "</tool_calls>",
   "<|tool_call|>": "",
+  "<|tool_call>": "<tool_call|>",
   "<function=": "</function>",
   "<function_calls>": "</function_calls>",
   "<function_call>": "</function_call>",
@@ -209,7 +211,7 @@ const IN_TEXT = [...Object.keys(CALL_TAGS), "</think>"];
 const STARTS = [...Object.keys(REASONING_TAGS), ...HARMONY];
 
 const patterns = once(() => ({
-  open: new RegExp(`^(?:${Object.keys(REASONING_TAGS).map(escaped).join("|")})`),
+  open: new RegExp(`^(?:${Object.keys(REASONING_TAGS).map(escaped).join("|")})`, "i"),
   harmony: new RegExp(`^(?:${HARMONY.map(escaped).join("|")})`),
   inText: new RegExp(IN_TEXT.map(escaped).join("|")),
   header:
@@ -224,12 +226,13 @@ function escaped(text: string): string {
 }
 
 function closingOf(tag: string): string {
-  return REASONING_TAGS[tag] ?? "";
+  return REASONING_TAGS[tag] ?? `</${tag.slice(1)}`;
 }
 
 /** Whether the text is the beginning of one of these, and may become it. */
 function mayOpen(text: string, tags: readonly string[]): boolean {
-  return tags.some((tag) => tag.startsWith(text) || (text.length >= tag.length && text.startsWith(tag)));
+  const begins = text.toLowerCase();
+  return tags.some((tag) => tag.toLowerCase().startsWith(begins) || text.startsWith(tag));
 }
 
 /** How many characters at the end may be the beginning of one of these. */

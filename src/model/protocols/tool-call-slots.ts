@@ -2,7 +2,7 @@
 import { isRecord } from "../../lib/values.ts";
 import type { ToolCall } from "../types.ts";
 import { mergeDelta } from "./deltas.ts";
-import { isWholeJson, uniqueId, type Json } from "./protocol.ts";
+import { count, isWholeJson, uniqueId, type Json } from "./protocol.ts";
 
 export class ToolCallSlots {
   #slots: Slot[] = [];
@@ -13,14 +13,20 @@ export class ToolCallSlots {
 
   /** Adds one delta; returns the name and the length so far of the call it belongs to. */
   add(delta: Json): { name: string; bytes: number } {
-    const fn = isRecord(delta["function"]) ? delta["function"] : {};
+    // A few servers leave the wrapper out.
+    const fn = isRecord(delta["function"]) ? delta["function"] : { name: delta["name"], arguments: delta["arguments"] };
     const name = typeof fn["name"] === "string" ? fn["name"] : "";
-    const slot = this.#slotFor(delta, name);
+    const piece =
+      typeof fn["arguments"] === "string"
+        ? fn["arguments"]
+        : isRecord(fn["arguments"])
+          ? JSON.stringify(fn["arguments"])
+          : "";
+    const slot = this.#slotFor(delta, name, piece);
     if (!slot.id && typeof delta["id"] === "string") slot.id = delta["id"];
     // A name comes whole, in pieces, or again with every piece of the arguments.
     if (name !== "" && name !== slot.name) slot.name += name;
-    if (typeof fn["arguments"] === "string") slot.add(fn["arguments"]);
-    else if (isRecord(fn["arguments"])) slot.add(JSON.stringify(fn["arguments"]));
+    slot.add(piece);
     mergeDelta(slot.extra, delta, CALL_FIELDS);
     mergeDelta(slot.functionExtra, fn, FUNCTION_FIELDS);
     return { name: slot.name, bytes: slot.length };
@@ -42,19 +48,27 @@ export class ToolCallSlots {
     return calls;
   }
 
-  #slotFor(delta: Json, name: string): Slot {
-    const index = typeof delta["index"] === "number" ? delta["index"] : undefined;
+  #slotFor(delta: Json, name: string, piece: string): Slot {
+    const index = count(delta["index"]);
     const id = typeof delta["id"] === "string" && delta["id"] !== "" ? delta["id"] : undefined;
-    const found = index === undefined ? this.#withoutIndex(id, name) : this.#withIndex(index, id, name);
+    const found = index === undefined ? this.#withoutIndex(id, name) : this.#withIndex(index, id, name, piece);
     if (found) return found;
     const slot = new Slot(this.#slots.length, index, id);
     this.#slots.push(slot);
     return slot;
   }
 
-  #withIndex(index: number, id: string | undefined, name: string): Slot | undefined {
+  /** Where every call has the same index, another begins with a name: under an id of its own, or after a whole one. */
+  #withIndex(index: number, id: string | undefined, name: string, piece: string): Slot | undefined {
     const slot = this.#slots.findLast((known) => known.index === index);
-    const another = slot !== undefined && id !== undefined && slot.id !== undefined && slot.id !== id && name !== "";
+    if (slot === undefined || name === "") return slot;
+    const renamed = name !== slot.name;
+    if (id !== undefined) {
+      if (slot.id === undefined || slot.id === id) return slot;
+      return slot.whole || renamed || slot.length + piece.length === 0 ? undefined : slot;
+    }
+    const another =
+      slot.whole && piece !== "" && (renamed || (slot.id === undefined && ![piece, "{}"].includes(slot.text())));
     return another ? undefined : slot;
   }
 
@@ -62,24 +76,26 @@ export class ToolCallSlots {
     if (id !== undefined) {
       const slot = this.#slots.findLast((known) => known.id === id);
       // The same id on a second, whole call is a careless server, not a continuation.
-      return slot && name !== "" && isWholeJson(slot.text()) ? undefined : slot;
+      return slot && name !== "" && slot.whole ? undefined : slot;
     }
     const last = this.#slots.at(-1);
     if (name === "") return last;
-    const continues = last !== undefined && last.name === name && last.length > 0 && !isWholeJson(last.text());
+    const continues = last !== undefined && last.name === name && last.length > 0 && !last.whole;
     return continues ? last : undefined;
   }
 }
 
-/** Arguments that a gateway wrapped in a string, or put behind the empty object it began with. */
+/** Arguments that a gateway wrapped in a string, sent twice, or put behind the empty object it began with. */
 function unwrapped(text: string): string {
   if (text.startsWith("{}{") && isWholeJson(text.slice(2))) return text.slice(2);
+  const half = text.slice(0, text.length / 2);
+  if (half + half === text && isWholeJson(half)) return half;
   if (!text.startsWith('"') || !isWholeJson(text)) return text;
   const inner: unknown = JSON.parse(text);
   return typeof inner === "string" && inner.startsWith("{") && isWholeJson(inner) ? inner : text;
 }
 
-const CALL_FIELDS = new Set(["id", "index", "function", "type"]);
+const CALL_FIELDS = new Set(["id", "index", "function", "type", "name", "arguments"]);
 const FUNCTION_FIELDS = new Set(["name", "arguments"]);
 
 class Slot {
@@ -98,6 +114,11 @@ class Slot {
   add(piece: string): void {
     this.#text += piece;
     this.length += piece.length;
+  }
+
+  /** Nothing more belongs to these arguments. */
+  get whole(): boolean {
+    return this.#text.endsWith("}") && isWholeJson(this.#text);
   }
 
   text(): string {
