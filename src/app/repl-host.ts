@@ -374,7 +374,7 @@ function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
     { label: "turns", value: String(agent.turns) },
     ...budgetRows(run),
     ...(run.target.opened === undefined ? [] : [{ label: "unasked", value: lockWords(run.target.opened.locks) }]),
-    ...run.hostFiles().map(({ path, bytes }) => ({
+    ...run.machines.hostFiles().map(({ path, bytes }) => ({
       label: "host file",
       value: `${shownPath(path, loaded)} (${bytes} bytes)`,
     })),

@@ -3,7 +3,8 @@ import { OutputStore } from "../targets/output/output-store.ts";
 import { isLocal } from "../targets/place.ts";
 import { LazyFleet } from "./lazy-fleet.ts";
 import { machineParts } from "./run-tools.ts";
-import { openTarget, type Run, type RunOptions, targetOptions } from "./run.ts";
+import type { Run, RunOptions } from "./run.ts";
+import { openTarget, targetOptions } from "./target-options.ts";
 
 export function runFleet(run: Run, options: RunOptions, places: Run["places"]): LazyFleet {
   const { loaded, globals } = options;

@@ -10,35 +10,32 @@ import type { ChangeStore } from "../changes/change-store.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
-import { secretVariables } from "../config/profiles.ts";
 import type { ApproveMode } from "../lib/approve-mode.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { trace, tracing } from "../lib/trace.ts";
+import { trace } from "../lib/trace.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { unlessAborted } from "../lib/waiting.ts";
-import { VERSION } from "../lib/version.ts";
 import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
-import type { EffectiveRules } from "../policy/machine-rules.ts";
 import { outputsDirectory, prepareOutputs } from "../session/outputs.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
 import { isLocal, type Place, samePaths } from "../targets/place.ts";
-import { aboutMachines, type HostFile, HostFiles } from "./about-machine.ts";
-import { type Extensions, loadExtensions, NO_EXTENSIONS } from "./extensions.ts";
+import type { Extensions } from "./extensions.ts";
 import type { FleetLimits, LazyFleet } from "./lazy-fleet.ts";
 import { LazyTarget, type RunTarget } from "./lazy-target.ts";
-import { MachineRules } from "./machine-rules.ts";
+import type { MachineRules } from "./machine-rules.ts";
 import { modelClient } from "./model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
-import { chosenPlaces } from "./places.ts";
 import { type RunHooks, runHooks } from "./run-hooks.ts";
-import { type KnownMachine, RunRecorder } from "./recorder.ts";
+import { RunRecorder } from "./recorder.ts";
+import { RunMachines } from "./run-machines.ts";
 import { RunSessions } from "./run-sessions.ts";
 import { callRunner, toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
-import { clientFor, samePlace, storedClient, storedPlaces, withStoredTarget } from "./stored-choices.ts";
+import { samePlace, storedClient, storedPlaces } from "./stored-choices.ts";
+import { openTarget, targetOptions } from "./target-options.ts";
 
 export interface RunOptions {
   readonly globals: GlobalOptions;
@@ -68,60 +65,8 @@ export interface RunOptions {
   readonly open?: (options: TargetOptions) => ReturnType<typeof import("../targets/open.ts").openTarget>;
 }
 
-/** A resumed session is read first: it may choose the target and the model. */
-export async function composeRun(options: RunOptions): Promise<Run> {
-  const { loaded, problem } = options;
-  const state = stateDirectory(loaded.env);
-  const secrets: Secrets = new Secrets({
-    mask: loaded.config.privacy.to_model === "mask",
-    keep: async (list) => {
-      if (state === undefined || options.record === false) return undefined;
-      return (await import("../session/secrets-file.ts")).writeSecrets(state, sessions.id, list);
-    },
-    problem,
-  });
-  const sessions: RunSessions = new RunSessions({
-    cwd: loaded.cwd,
-    stateDirectory: state,
-    record: options.record !== false,
-    redact: secrets.redact,
-    problem,
-  });
-  const resumed =
-    options.resume === undefined ? undefined : await sessions.resume(options.resume, options.fork === true);
-  const globals = resumed === undefined ? options.globals : withStoredTarget(options.globals, resumed.replay);
-  const [place, ...others] = await chosenPlaces(globals, loaded, {
-    stdin: options.stdin,
-    stored: resumed?.replay.places,
-  });
-  if (place === undefined) throw new BuddyError("internal", "no machine was chosen");
-  const chosen =
-    options.client === undefined
-      ? await clientFor(loaded, options.globals, resumed)
-      : { client: options.client, secrets: [], note: [] };
-  const warning = options.client === undefined ? requirePrice(chosen.client, globals, loaded.config.limits) : undefined;
-  if (warning !== undefined) problem(warning);
-  secrets.learn(chosen.secrets);
-  if (tracing()) (await import("./tracing.ts")).redactTrace(secrets.redact);
-  const places: Run["places"] = [place, ...others];
-  let run: Run | undefined;
-  const around = {
-    place: () => run?.place ?? place,
-    notice: (message: string) =>
-      run === undefined ? problem(message) : run.agent.publish({ type: "notice", kind: "info", message }),
-  };
-  const extensions = options.client === undefined ? await loadExtensions(loaded, around) : NO_EXTENSIONS;
-  if (extensions.mcp !== undefined) secrets.learn((await import("./mcp-servers.ts")).serverSecrets(loaded));
-  for (const notice of extensions.notices) problem(notice);
-  const fleet = await fleetFor(places, options);
-  const parts = { secrets, sessions, client: chosen.client, resumed, places, fleet, extensions };
-  run = new Run({ ...options, globals }, parts);
-  if (resumed !== undefined) run.notes.push(...chosen.note, ...run.adopt(resumed));
-  return run;
-}
-
 /** Loaded only where there are several machines. */
-async function fleetFor(places: Run["places"], options: RunOptions): Promise<MakeFleet | undefined> {
+export async function fleetFor(places: Run["places"], options: RunOptions): Promise<MakeFleet | undefined> {
   const several = places.length > 1 || options.fleet?.always === true;
   return several ? (await import("./run-fleet.ts")).runFleet : undefined;
 }
@@ -168,9 +113,9 @@ export class Run implements AsyncDisposable {
   /** The options in effect: those of the command line, and the target of a resumed session. */
   readonly globals: GlobalOptions;
   readonly #options: RunOptions;
+  readonly machines: RunMachines;
   /** What holds on the machines it works on. */
   readonly rules: MachineRules;
-  readonly #hostFiles: HostFiles;
   readonly #loaded: LoadedConfig;
   readonly #problem: (message: string) => void;
   readonly #sessions: RunSessions;
@@ -192,12 +137,12 @@ export class Run implements AsyncDisposable {
     this.#resumed = resumed !== undefined;
     this.approvals = new Approvals({ mode: approvalMode(globals.approve), asker: options.asker });
     this.budget = runBudget(globals, config.limits, options.askOverBudget === true ? this.approvals : undefined);
-    this.rules = new MachineRules(config, () => this.places);
-    this.#hostFiles = new HostFiles(buddyPaths(loaded.env)?.dir, options.problem);
+    this.machines = new RunMachines(this, loaded, secrets.privacy, options.problem);
+    this.rules = this.machines.rules;
     this.recorder = new RunRecorder({
       settings: config.audit,
       own: options.audit === true,
-      known: (opened) => this.#known(opened).catch(() => ({ names: this.place.names })),
+      known: (opened) => this.machines.known(opened).catch(() => ({ names: this.place.names })),
       record: options.record !== false || options.audit === true,
       stateDirectory: stateDirectory(loaded.env),
       session: () => sessions.id,
@@ -207,7 +152,7 @@ export class Run implements AsyncDisposable {
     this.hooks = runHooks({
       loaded,
       session: () => sessions.id,
-      known: (opened) => this.#known(opened),
+      known: (opened) => this.machines.known(opened),
       opened: () => this.target.opened,
       redact: secrets.redact,
       publish: (body) => this.agent.publish(body),
@@ -238,7 +183,7 @@ export class Run implements AsyncDisposable {
           files: this.operatorFiles.map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) })),
           dryRun: globals.dryRun,
         }),
-      describe: () => this.#describe(),
+      describe: () => this.machines.describe(this.#resumed),
       ...(mcp === undefined ? {} : { prepareTools: (signal) => mcp.servers.ready(signal) }),
     });
     this.agent.onEvent((event) => {
@@ -430,30 +375,6 @@ export class Run implements AsyncDisposable {
     this.rules.of(opened, this.place).then(introduce, introduce);
   }
 
-  /** hosts/NAME.md files of the machine, for /status; of all machines where there are several. */
-  hostFiles(): readonly HostFile[] {
-    return this.places.flatMap((place) => this.#hostFiles.of(place, this.#openedAt(place)));
-  }
-
-  #openedAt(place: Place): Target | undefined {
-    if (this.fleet === undefined) return this.target.opened;
-    return this.fleet.machines.find(({ name }) => name === place.name)?.opened;
-  }
-
-  #about(): string | undefined {
-    const { privacy } = this.secrets;
-    const text = aboutMachines(
-      this.places.map((place) => ({
-        name: place.name,
-        rules: this.rules.at(place),
-        files: this.#hostFiles
-          .of(place, this.#openedAt(place))
-          .map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) })),
-      })),
-    );
-    return text === undefined ? undefined : privacy.mask(text, { from: "[rules] notes" });
-  }
-
   /** `machine`: which, where there are several. */
   onNotice({ kind, text }: TargetNotice, machine?: string): void {
     this.agent.publish({ type: "notice", kind, message: text, ...(machine === undefined ? {} : { machine }) });
@@ -499,7 +420,7 @@ export class Run implements AsyncDisposable {
       target,
       place,
       rules,
-      about: () => this.#about(),
+      about: () => this.machines.about(),
       fleet: fleet?.parts,
       approvals,
       privacy: secrets.privacy,
@@ -512,46 +433,6 @@ export class Run implements AsyncDisposable {
     });
     return { places, target, fleet, calls, files };
   }
-
-  /** What the operator calls a machine; undefined: all of the run. */
-  async #known(target: Target | undefined): Promise<KnownMachine> {
-    if (target === undefined) {
-      const names = [...new Set(this.places.flatMap(({ name, names: more }) => [name, ...more]))];
-      return { names, ...labelOf(this.rules.current) };
-    }
-    const machine = this.fleet?.machines.find(({ opened }) => opened === target);
-    const place = this.places.find(({ name }) => name === machine?.name) ?? this.place;
-    // By all names of the machine: a label may hang on what only it reports.
-    return { names: machine?.names ?? place.names, ...labelOf(await this.rules.of(target, place)) };
-  }
-
-  #describe() {
-    const identity = this.target.opened?.identity;
-    const cwd = this.target.facts().cwd ?? "";
-    const places = this.places.every(isLocal) ? {} : { places: this.places.map(({ name, path }) => ({ name, path })) };
-    const resume = { ...places, ...(this.#resumed ? { resumed: true } : {}) };
-    const { label, mode } = this.rules.current;
-    const rules = { ...(label === undefined ? {} : { label }), ...(mode === "normal" ? {} : { mode }) };
-    if (identity === undefined) return { buddy: VERSION, cwd, ...rules, ...resume };
-    const { user, host, machine, attach } = identity;
-    return {
-      buddy: VERSION,
-      cwd,
-      user,
-      host,
-      machine,
-      ...rules,
-      ...(attach === undefined ? {} : { attach }),
-      ...resume,
-    };
-  }
-}
-
-export const openTarget: NonNullable<RunOptions["open"]> = async (wanted) =>
-  (await import("../targets/open.ts")).openTarget(wanted);
-
-function labelOf({ label }: EffectiveRules): { readonly label?: string } {
-  return label === undefined ? {} : { label };
 }
 
 const GO_BACK_MS = 30_000;
@@ -561,32 +442,4 @@ const PIECES: ReadonlySet<string> = new Set(["text", "reasoning", "tool_output",
 export function approvalMode(mode: ApproveMode | undefined): ApprovalMode {
   if (mode === undefined) return { kind: "ask" };
   return mode.kind === "duration" ? { kind: "until", at: Date.now() + mode.ms } : { kind: mode.kind };
-}
-
-/** The command line comes before what the configuration says of a place. */
-export function targetOptions(
-  loaded: LoadedConfig,
-  globals: Pick<GlobalOptions, "on" | "cd" | "tmux" | "tmuxSession">,
-  place: Place,
-): Omit<TargetOptions, "signal" | "onNotice"> {
-  const { config } = loaded;
-  // Without --on the process has changed to the local --cd already.
-  const cd = globals.cd ?? place.cd;
-  const cwd =
-    isLocal(place) && globals.on === undefined ? loaded.cwd : (cd ?? (isLocal(place) ? loaded.cwd : undefined));
-  const tmuxSession = globals.tmuxSession ?? (globals.tmux === "auto" ? place.tmux?.session : undefined);
-  return {
-    place,
-    tmux: globals.tmux === "auto" ? (place.tmux?.mode ?? "auto") : globals.tmux,
-    ...(tmuxSession === undefined ? {} : { tmuxSession }),
-    agentName: config.agent.name,
-    tmuxSocket: config.tmux.socket,
-    maxSessions: config.tmux.max_sessions,
-    tmuxIdleMs: config.tmux.idle,
-    maxPanes: config.tmux.max_panes,
-    ...(cwd === undefined ? {} : { cwd }),
-    backgroundTimeoutMs: config.tools.background_timeout,
-    secondLock: config.safety.second_lock,
-    secretEnv: secretVariables(loaded),
-  };
 }

@@ -1,7 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { composeRun, type Run } from "../../src/app/run.ts";
+import { composeRun } from "../../src/app/compose-run.ts";
+import type { Run } from "../../src/app/run.ts";
 import { readGlobalOptions } from "../../src/cli/args/options.ts";
 import { replHost } from "../../src/app/repl-host.ts";
 import { loadConfig } from "../../src/config/load.ts";

@@ -10,7 +10,8 @@ import { TOUR_FILE } from "../../../demo/playbooks/tour.ts";
 import type { Asker } from "../../../policy/approvals.ts";
 import { theme, type Theme } from "../../../ui/theme.ts";
 import { Transcript } from "../../../ui/transcript/transcript.ts";
-import { composeRun, type Run } from "../../../app/run.ts";
+import { composeRun } from "../../../app/compose-run.ts";
+import type { Run } from "../../../app/run.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { watchSignals } from "../../signals.ts";
 

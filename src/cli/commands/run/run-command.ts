@@ -2,7 +2,8 @@
 import { approvalNeeded } from "../../../app/approval-needed.ts";
 import type { AgentEvent } from "../../../agent/events.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
-import { composeRun, type Run, type RunOptions } from "../../../app/run.ts";
+import { composeRun } from "../../../app/compose-run.ts";
+import type { Run, RunOptions } from "../../../app/run.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
 import { Output } from "../../../lib/output.ts";
