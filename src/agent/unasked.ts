@@ -22,8 +22,13 @@ export async function unaskedRun(
   cwd: string,
   lock: SecondLock,
 ): Promise<UnaskedRun> {
-  if (target.isAdopted === true && (judged.conditions.length > 0 || runsSudo(judged)))
-    return { ask: "it cannot be looked up from an adopted shell" };
+  if (target.isAdopted === true) {
+    if (judged.conditions.length > 0 || runsSudo(judged))
+      return { ask: "it cannot be looked up from an adopted shell" };
+    // The clean child has nowhere to leave its directory.
+    if (/\b(?:cd|pushd|popd)\b/.test(text))
+      return { ask: "a change of directory stays in an adopted shell only where it is asked about" };
+  }
   const doubt = (await sudoDoubt(target, judged)) ?? (await conditionDoubt(target.transport, judged.conditions, cwd));
   if (doubt !== undefined) return { ask: doubt };
   const required = lock === "required";

@@ -72,6 +72,8 @@ export class LazyTarget implements RunTarget {
         ...(opened.ownPane === undefined ? {} : { ownPane: true }),
       };
     }
+    // Who and where it is, only the shell in it can tell.
+    if (target.pane !== undefined) return { label: `pane ${target.pane}`, tmux: true };
     const label = labelOfPath(target.place.path);
     if (!isLocal(target.place)) {
       const tmux = target.tmux === "auto" ? undefined : target.tmux === "required";

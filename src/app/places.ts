@@ -19,11 +19,11 @@ export interface ChoiceOptions {
 
 /** At least one. Without --on this costs nothing, unless targets are configured: then their names count for rules. */
 export async function chosenPlaces(
-  { on, ssh, container }: Pick<GlobalOptions, "on" | "ssh" | "container">,
+  { on, ssh, container, pane }: Pick<GlobalOptions, "on" | "ssh" | "container" | "pane">,
   loaded: LoadedConfig,
   { stored = [], ...options }: ChoiceOptions = {},
 ): Promise<readonly Place[]> {
-  if (stored.length > 0 && (on ?? ssh ?? container) === undefined) return storedPlaces(stored, loaded);
+  if (stored.length > 0 && (on ?? ssh ?? container ?? pane) === undefined) return storedPlaces(stored, loaded);
   const hasTargets = Object.keys(loaded.config.targets).length > 0;
   if (on === undefined && !hasTargets) return [placeOf({ ssh, container })];
   const { resolvePlaces, withKnownNames } = await import("../targets/names/resolve-places.ts");

@@ -68,6 +68,8 @@ export interface RunOptions {
 /** Loaded only where there are several machines. */
 export async function fleetFor(places: Run["places"], options: RunOptions): Promise<MakeFleet | undefined> {
   const several = places.length > 1 || options.fleet?.always === true;
+  if (several && options.globals.pane !== undefined)
+    throw new BuddyError("usage", "--pane is for the REPL and buddy exec, which work on one machine");
   return several ? (await import("./run-fleet.ts")).runFleet : undefined;
 }
 
@@ -315,7 +317,7 @@ export class Run implements AsyncDisposable {
    * that fails, nothing has changed. Returns what to say.
    */
   async workOn(places: Run["places"], signal: AbortSignal): Promise<readonly string[]> {
-    const { ssh: _ssh, container: _container, cd: _cd, tmuxSession: _session, ...globals } = this.globals;
+    const { ssh: _ssh, container: _container, cd: _cd, tmuxSession: _session, pane: _pane, ...globals } = this.globals;
     const options = { ...globals, on: places.map(({ name }) => name).join(",") };
     const next = this.#prepare(places, options, await fleetFor(places, this.#options));
     try {

@@ -11,7 +11,7 @@ import { chosenPlaces } from "./places.ts";
 
 /** The target of the session, unless the command line names one. */
 export function withStoredTarget(globals: GlobalOptions, { target, cwd, places }: Replay): GlobalOptions {
-  if (globals.ssh !== undefined || globals.container !== undefined || globals.on !== undefined) return globals;
+  if ((globals.ssh ?? globals.container ?? globals.on ?? globals.pane) !== undefined) return globals;
   if (places.length > 0)
     return globals.cd === undefined && cwd !== "" && places.length === 1 ? { ...globals, cd: cwd } : globals;
   const { ssh, container } = readLabel(target);

@@ -8,7 +8,7 @@ import type { TargetOptions } from "../targets/target.ts";
 /** The command line comes before what the configuration says of a place. */
 export function targetOptions(
   loaded: LoadedConfig,
-  globals: Pick<GlobalOptions, "on" | "cd" | "tmux" | "tmuxSession">,
+  globals: Pick<GlobalOptions, "on" | "cd" | "tmux" | "tmuxSession" | "pane">,
   place: Place,
 ): Omit<TargetOptions, "signal" | "onNotice"> {
   const { config } = loaded;
@@ -21,6 +21,7 @@ export function targetOptions(
     place,
     tmux: globals.tmux === "auto" ? (place.tmux?.mode ?? "auto") : globals.tmux,
     ...(tmuxSession === undefined ? {} : { tmuxSession }),
+    ...(globals.pane === undefined ? {} : { pane: globals.pane }),
     agentName: config.agent.name,
     tmuxSocket: config.tmux.socket,
     maxSessions: config.tmux.max_sessions,

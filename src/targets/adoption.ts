@@ -1,6 +1,6 @@
 /**
- * A target whose shared pane may hold a shell of the operator's: while that one is adopted, the target is the machine and
- * user in it. Its connection stays the one to the outer machine, so what needs a connection is refused.
+ * A target whose pane may hold a shell of the operator's: while that one is adopted, the target is the machine and user
+ * in it. Its connection stays the one to the outer machine, so what needs a connection is refused.
  */
 import { BuddyError } from "../lib/errors.ts";
 import { fileAccess } from "./files.ts";
@@ -9,21 +9,29 @@ import type {
   FileAccess,
   Locks,
   MachineFacts,
+  Panes,
   Target,
   TargetIdentity,
   TargetNotice,
   Transport,
 } from "./target.ts";
+import { VIEW } from "./tmux/adopted-hooks.ts";
 import type { AdoptedShell } from "./tmux/adopted-shell.ts";
 
 export interface AdoptingPane {
-  /** The shell in the foreground of the pane, with buddy's hooks in it; `ended` when the pane's own prompt is back. */
+  /** The shell in the foreground of the pane, with buddy's hooks in it; `ended` when what it was started from is back. */
   adopt(ended: () => void): Promise<AdoptedShell>;
 }
 
-export function adoptable(outer: Target, pane: AdoptingPane, tell: (notice: TargetNotice) => void): Target {
-  let inner: Target | undefined;
-  const now = (): Target => inner ?? outer;
+export interface AdoptionOptions {
+  readonly tell: (notice: TargetNotice) => void;
+  /** What there is without an adopted shell, where that is not the pane's own shell: a pane of the operator's. */
+  readonly without?: Target;
+}
+
+export function adoptable(outer: Target, pane: AdoptingPane, { tell, without = outer }: AdoptionOptions): Target {
+  const inner: { readonly target: Target; readonly shell: AdoptedShell }[] = [];
+  const now = (): Target => inner.at(-1)?.target ?? without;
   return {
     get identity() {
       return now().identity;
@@ -43,44 +51,62 @@ export function adoptable(outer: Target, pane: AdoptingPane, tell: (notice: Targ
     get locks() {
       return now().locks;
     },
-    get isAdopted() {
-      return inner !== undefined;
+    get panes() {
+      return now().panes;
     },
-    ...(outer.panes === undefined ? {} : { panes: outer.panes }),
+    get isAdopted() {
+      return inner.length > 0;
+    },
     now,
     async adopt() {
-      if (inner !== undefined) {
-        throw new BuddyError("usage", `buddy works in the shell of ${who(inner.identity)} already`, {
+      const around = inner.at(-1);
+      if (around?.shell.isReady === true) {
+        throw new BuddyError("usage", `buddy works in the shell of ${who(around.target.identity)} already`, {
           hint: "exit in the pane leaves it.",
         });
       }
+      const view = around?.shell.machine.view ?? (await viewOf(outer.transport));
       const shell = await pane.adopt(() => {
-        if (inner === undefined) return;
-        const left = who(inner.identity);
-        inner = undefined;
-        const text = `The shell of ${left} in the pane has ended: commands run as ${who(outer.identity)} again.`;
-        tell({ kind: "warning", text });
+        const at = inner.findIndex((one) => one.shell === shell);
+        if (at < 0) return;
+        const left = inner.splice(at)[0]?.target.identity ?? outer.identity;
+        tell({
+          kind: "warning",
+          text: `The shell of ${who(left)} in the pane has ended: ${continues(now(), without)}`,
+        });
       });
-      inner = innerTarget(outer, shell);
-      return inner.identity;
+      const target = innerTarget(around?.target ?? outer, shell, view === shell.machine.view);
+      inner.push({ target, shell });
+      return target.identity;
     },
     onNotice: (listener) => outer.onNotice(listener),
     [Symbol.asyncDispose]: () => outer[Symbol.asyncDispose](),
   };
+
+  function continues(target: Target, last: Target): string {
+    if (target !== last || last === outer) return `commands run as ${who(target.identity)} again.`;
+    return "nothing runs until the operator adopts another one there (/adopt).";
+  }
 }
 
-function innerTarget(outer: Target, shell: AdoptedShell): Target {
+async function viewOf(transport: Transport): Promise<string> {
+  const { stdout } = await transport.run(`{ ${VIEW}; } 2>/dev/null`, { timeoutMs: 5000 });
+  return stdout.toString().trim();
+}
+
+/** `sameFiles`: both see the same files; then what is done over the connection is done where it is meant. */
+function innerTarget(outer: Target, shell: AdoptedShell, sameFiles: boolean): Target {
   const { user, uid, host, machine, os, home, bash } = shell.machine;
   const before = outer.transport.facts;
-  const sameMachine = machine !== "" && machine === before.machine && host === before.host;
-  const isSame = sameMachine && uid === before.uid;
+  const sameMachine = machine === before.machine && host === before.host;
+  const isSame = sameMachine && sameFiles && uid === before.uid;
   const identity: TargetIdentity = {
     ...outer.identity,
     label: `${outer.identity.label}, in it ${user}@${host}`,
     user,
     host,
-    // What was remembered for one user of a machine does not count for another.
-    machine: sameMachine && !isSame ? `${machine} ${user}` : machine,
+    // What was remembered for one user of a machine does not count for another, nor for a container on it.
+    machine: sameMachine && !isSame ? `${machine} ${user}${sameFiles ? "" : " elsewhere"}` : machine,
     os,
     cwd: shell.cwd,
     shellName: shell.name,
@@ -101,11 +127,30 @@ function innerTarget(outer: Target, shell: AdoptedShell): Target {
     transport: innerTransport(outer.transport, facts, isSame ? undefined : refuse),
     files: isSame ? fileAccess(outer.transport, { cwd: () => shell.cwd }) : refusingFiles(refuse),
     background: isSame ? outer.background : refusingShells(refuse),
+    ...(outer.panes === undefined || isSame ? {} : { panes: onlyShared(outer.panes, refuse) }),
     locks,
   };
 }
 
 const NO_ROOM = "the shell was adopted";
+
+/** A target with nothing in it: every call is refused with the same error. */
+export function refusingTarget(target: Target, error: () => BuddyError): Target {
+  const refuse = (): Promise<never> => Promise.reject(error());
+  return {
+    ...target,
+    shell: {
+      kind: "tmux",
+      cwd: target.shell.cwd,
+      where: refuse,
+      run: refuse,
+      wait: refuse,
+      readOutput: target.shell.readOutput,
+    },
+    files: refusingFiles(refuse),
+    background: refusingShells(refuse),
+  };
+}
 
 function outside(inner: TargetIdentity, outer: TargetIdentity): BuddyError {
   const text = `this would act on ${who(outer)}, but buddy works in the shell of ${who(inner)}`;
@@ -151,4 +196,16 @@ function refusingFiles(refuse: () => Promise<never>): FileAccess {
 
 function refusingShells(refuse: () => Promise<never>): BackgroundShells {
   return { start: refuse, output: refuse, kill: refuse, list: () => Promise.resolve([]) };
+}
+
+/** Other panes than the one with the shell in it are on the outer machine. */
+function onlyShared(panes: Panes, refuse: () => Promise<never>): Panes {
+  return {
+    pane: (selector = {}) => (Object.keys(selector).length === 0 ? panes.pane() : refuse()),
+    createSession: refuse,
+    killSession: refuse,
+    createPane: refuse,
+    killPane: refuse,
+    list: () => panes.list(),
+  };
 }

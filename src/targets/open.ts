@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { unusableProgram } from "../lib/find-program.ts";
-import { adoptable } from "./adoption.ts";
+import { adoptable, refusingTarget } from "./adoption.ts";
 import { backgroundShells } from "./background.ts";
 import { TmuxUnusable } from "./errors.ts";
 import { CleanChildren } from "./unasked/clean-children.ts";
@@ -29,7 +29,7 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
         : "tmux does not start; often no UTF-8 locale, see tmux -V";
     return atLeast(version, 3, 2) ? undefined : `tmux ${version} is too old: 3.2 is needed`;
   };
-  if (options.tmux !== "never" && isLocal(options.place)) await insideManagedPane();
+  if (options.pane === undefined && options.tmux !== "never" && isLocal(options.place)) await insideManagedPane();
   const unusable = (error: unknown): string => {
     if (!(error instanceof TmuxUnusable) || options.tmux === "required") throw error;
     return error instanceof NoShell ? `${error.message} (attach to see: the pane says what to do)` : error.message;
@@ -38,6 +38,11 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
   const abandon = () => void transport.abandon();
   options.signal?.addEventListener("abort", abandon);
   try {
+    if (options.pane !== undefined) {
+      const none = tmuxMissing(transport);
+      if (none !== undefined) throw new BuddyError("target", `--pane ${options.pane} needs tmux 3.2 or newer: ${none}`);
+      return await openOperatorPane(transport, options.pane, options, notices);
+    }
     const missing = options.tmux === "never" ? "" : tmuxMissing(transport);
     if (missing !== undefined && options.tmux === "required") {
       throw new BuddyError("target", `--tmux was asked for, but ${missing} (${transport.label})`, {
@@ -101,9 +106,49 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
       panes,
       close: () => panes.close(),
     });
-    return adoptable(target, shared, (notice) => notices.tell(notice));
+    return adoptable(target, shared, { tell: (notice) => notices.tell(notice) });
   } catch (error) {
     await panes.close();
+    closeOutputStore(outputStore, options);
+    throw error;
+  }
+}
+
+/** A pane of the operator's own tmux: the shell in it is adopted, and nothing else is there. */
+async function openOperatorPane(
+  transport: Transport,
+  id: string,
+  options: TargetOptions,
+  notices: Notices,
+): Promise<Target> {
+  const { OperatorPane } = await import("./tmux/operator-pane.ts");
+  const outputStore = openOutputStore(options, notices);
+  const pane = await OperatorPane.open({ transport, id, outputStore }).catch((error: unknown) => {
+    closeOutputStore(outputStore, options);
+    throw error;
+  });
+  const outer = assemble({
+    transport,
+    options,
+    notices,
+    outputStore,
+    identity: { ...identify(transport, ""), label: `pane ${id}` },
+    clean: new CleanChildren(transport, "off"),
+    shell: await pane.panes.pane(),
+    panes: pane.panes,
+    close: () => pane.close(),
+  });
+  const left = () =>
+    new BuddyError("target", `the shell that buddy worked in, in pane ${id}, has ended`, {
+      hint: "Another shell at its prompt there is taken with /adopt.",
+    });
+  const without = refusingTarget(outer, left);
+  const target = adoptable(outer, pane, { tell: (notice) => notices.tell(notice), without });
+  try {
+    await target.adopt?.();
+    return target;
+  } catch (error) {
+    await pane.close();
     closeOutputStore(outputStore, options);
     throw error;
   }

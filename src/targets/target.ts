@@ -13,7 +13,7 @@ export interface Target extends AsyncDisposable {
   readonly files: FileAccess;
   readonly background: BackgroundShells;
   /** Present where the target has tmux. */
-  readonly panes?: Panes;
+  readonly panes?: Panes | undefined;
   /** Without `panes`: the operator's own tmux pane that buddy was started in; for capture and keys only. */
   readonly ownPane?: Pane;
   readonly locks: Locks;
@@ -519,6 +519,8 @@ export interface TargetOptions {
   readonly tmux: "auto" | "required" | "never";
   /** Session name of --tmux NAME; otherwise buddy-<agentName> or buddy-<12 hex digits of the target>. */
   readonly tmuxSession?: string;
+  /** A pane of the operator's own tmux on this machine, `%3`: instead of a session of buddy's. */
+  readonly pane?: string;
   readonly agentName: string;
   /** tmux server socket name (-L); empty = the operator's default server. */
   readonly tmuxSocket: string;

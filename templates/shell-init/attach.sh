@@ -33,20 +33,5 @@ if [ -n "$create" ]; then
   fi
   [ -z "$created" ] || echo buddy-created
 fi
-# The guard around the client matters: a control client whose reader died stays for ever, freezes the pane and blocks
-# kill-server. `cat` sees the end of stdin; the group is this client's own. It also keeps stdout open, so the end is
-# reported in words.
-# The first line on stdin says that the client is attached: then the next one may come.
-{
-  IFS= read -r a
-  flock -u 9 2>/dev/null
-  cat
-  flock -w 2 9 2>/dev/null
-  exec >&-
-  sleep 0.2 2>/dev/null || sleep 1
-  kill 0
-} | {
-  exec 9>&-
-  tmux -C attach-session -t "=$session" -f ignore-size,pause-after=10
-  printf '\nbuddy-exit %s %s\n' "$k" "$?"
-}
+lock() { flock "$@" 9 2>/dev/null; }
+join() { tmux -C attach-session -t "=$session" -f ignore-size,pause-after=10; }

@@ -93,6 +93,7 @@ const FLAG_SOURCES: Readonly<Record<string, Source>> = {
   ssh: "hosts",
   on: "places",
   container: "containers",
+  pane: "panes",
   approve: "approvals",
   resume: "sessions",
   run: "runbooks",
@@ -158,6 +159,7 @@ export type Source =
   | "hosts"
   | "places"
   | "containers"
+  | "panes"
   | "sessions"
   | "approvals"
   | "files"
@@ -177,6 +179,8 @@ export async function candidatesFor(source: Source): Promise<string[]> {
       return places();
     case "containers":
       return containers();
+    case "panes":
+      return panes();
     case "sessions":
       return ["last\tthe session used last", ...(await sessions())];
     case "approvals":
@@ -244,6 +248,16 @@ async function sessions(): Promise<string[]> {
     problem: () => {},
   };
   return new SessionStore(options).list().map(({ id, title }) => `${id}\t${plain(title)}`);
+}
+
+/** Of the server that this is typed in, or of the default one; without the pane that it is typed in. */
+function panes(): string[] {
+  const tmux = Bun.which("tmux");
+  if (tmux === null) return [];
+  const format = "#{pane_id}\t#{session_name}:#{window_index}, #{pane_current_command} in #{pane_current_path}";
+  const { stdout } = askProgram([tmux, "-u", "list-panes", "-a", "-F", format], { timeoutMs: 2_000 });
+  const listed = stdout.split("\n").filter((line) => line.startsWith("%"));
+  return listed.filter((line) => line.split("\t")[0] !== process.env["TMUX_PANE"]);
 }
 
 function containers(): string[] {

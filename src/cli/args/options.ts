@@ -40,6 +40,11 @@ export const GLOBAL_ARGS = {
     description: "require tmux; with a name, use that session (--tmux=NAME)",
   },
   "no-tmux": { type: "boolean", description: "do not use tmux" },
+  pane: {
+    type: "string",
+    valueHint: "%N",
+    description: "work in the shell of a pane of your own tmux on this machine (its #{pane_id}: %3)",
+  },
   cd: { type: "string", alias: "C", valueHint: "DIR", description: "work in this directory of the target" },
   "dry-run": { type: "boolean", description: "change nothing; say what would be done" },
   approve: {
@@ -83,6 +88,8 @@ export interface GlobalOptions {
   readonly on?: string;
   readonly tmux: "auto" | "required" | "never";
   readonly tmuxSession?: string;
+  /** Id of a pane of the operator's own tmux. */
+  readonly pane?: string;
   /** On a local target the process has changed to it already; elsewhere it is a directory of the target. */
   readonly cd?: string;
   readonly dryRun: boolean;
@@ -109,6 +116,7 @@ export function readGlobalOptions(values: FlagValues, env: Environment = process
     ["quiet", "debug"],
     ["on", "ssh"],
     ["on", "container"],
+    ...(["on", "ssh", "container", "tmux", "no-tmux", "cd"] as const).map((other) => ["pane", other] as const),
   ] as const) {
     if (values.has(one) && values.has(other)) {
       throw new BuddyError("usage", `--${one} and --${other} cannot be combined`, { hint: "give one of them" });
@@ -126,11 +134,13 @@ export function readGlobalOptions(values: FlagValues, env: Environment = process
   if (ssh !== undefined) requireSshTarget(ssh);
   const container = text("container");
   if (container !== undefined) requireContainerName(container);
+  const pane = text("pane");
+  if (pane !== undefined) requirePaneId(pane);
   const approve = text("approve");
   const maxCost = text("max-cost");
   return {
     ...defined({ config: text("config"), model: text("model"), baseUrl, apiKey: text("api-key"), ssh, container }),
-    ...defined({ on: text("on"), cd: text("cd"), tmuxSession: session }),
+    ...defined({ on: text("on"), cd: text("cd"), tmuxSession: session, pane }),
     ...(approve === undefined ? {} : { approve: requireApproveMode(approve) }),
     ...(maxCost === undefined ? {} : { maxCost: readAmount(maxCost, "--max-cost") }),
     ...(values.has("no-color") ? { color: false as const } : {}),
@@ -194,6 +204,13 @@ function requireSessionName(name: string): void {
   if (SESSION_NAME.test(name)) return;
   throw new BuddyError("usage", `--tmux: "${name}" cannot be a session name`, {
     hint: "letters, digits, - and _, at most 64, beginning with a letter, a digit or _",
+  });
+}
+
+function requirePaneId(id: string): void {
+  if (/^%\d{1,9}$/.test(id)) return;
+  throw new BuddyError("usage", `--pane: "${id}" is not the id of a tmux pane`, {
+    hint: "such as --pane %3; tmux shows it in the pane with: tmux display-message -p '#{pane_id}'",
   });
 }
 

@@ -1,16 +1,18 @@
 /**
- * A shell that the operator started inside the shared pane (`sudo -i`, `ssh other`, `docker exec -it`): buddy's hooks are
- * typed into it, and its commands begin and end with marks of their own. It ends when the pane's own prompt is back.
+ * A shell of the operator's that buddy works in, with hooks that are typed into it: its commands begin and end with marks
+ * of their own. `sudo -i`, `ssh other`, `docker exec -it` in the shared pane, or whatever is in a pane of their own tmux.
  */
 import { randomBytes, randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { Condition, within } from "../../lib/waiting.ts";
-import { quote } from "../quote.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { OutputPage, ReadOutputOptions, RunOptions, RunOutcome, RunResult, Shell, ShellPlace } from "../target.ts";
 import { Turns } from "../turns.ts";
+import { cleanChild } from "../unasked/clean-script.ts";
+import { type AdoptedShellName, askKind, commandLine, hooks, quoteFor, TAKE_OUT, VIEW, WHO } from "./adopted-hooks.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
+import { isTerminalReply, TypedLine } from "./typed-line.ts";
 
 export interface InnerMachine {
   readonly user: string;
@@ -20,13 +22,17 @@ export interface InnerMachine {
   readonly os: string;
   readonly home: string;
   readonly bash: boolean;
+  /** The same for two processes that see the same files. */
+  readonly view: string;
 }
 
 export interface AdoptedPane {
   readonly outputStore: OutputStore;
-  /** Clears the line and types the text and Enter. */
-  type(text: string): Promise<void>;
+  /** Clears the line and types the text, with Enter unless told otherwise. */
+  type(text: string, enter?: boolean): Promise<void>;
   interrupt(): Promise<void>;
+  /** Why nothing may be typed now; undefined: it may. */
+  obstacle?(): Promise<string | undefined>;
 }
 
 /** How long the shell may take to answer what is typed. */
@@ -38,10 +44,18 @@ const INTERRUPT_MS = 2000;
 /** A terminal without a line editor takes no more in one line. */
 const MOST_TYPED = 3500;
 const QUIET_MS = 1500;
+/** A pause in the operator's typing, and how long a command waits for one. */
+const PAUSE_MS = 1000;
+const TYPING_MS = 15_000;
+/** How long the prompt may take that comes after the hooks were taken out. */
+const OUT_MS = 700;
+const INTERRUPTED = 130;
 
 interface Running {
   readonly tag: number;
   readonly recording: Recording;
+  readonly startedAt: number;
+  readonly notes: string[];
   outcome: RunOutcome | undefined;
   started: boolean;
   lastActivity: number;
@@ -50,20 +64,29 @@ interface Running {
 export class AdoptedShell implements Shell {
   readonly kind = "tmux";
   readonly #pane: AdoptedPane;
+  readonly #atPrompt: () => void;
   readonly #key = randomBytes(12).toString("hex");
   readonly #scanner: MarkScanner;
   readonly #changes = new Condition();
   readonly #turns = new Turns();
-  #name = "sh";
+  #name: AdoptedShellName = "sh";
   #cwd = "/";
   #ready = false;
   #ended = false;
   #current: Running | undefined;
   #last: RunResult | undefined;
   #machine: InnerMachine | undefined;
+  #onKind: (name: AdoptedShellName) => void = () => {};
+  #typed = new TypedLine();
+  #typedAt = 0;
+  /** What the operator had typed when a command came. */
+  #aside = "";
+  #out: "" | "marked" | "prompt" = "";
 
-  constructor(pane: AdoptedPane) {
+  /** `atPrompt`: it is at its prompt, so whatever was started from it has ended. */
+  constructor(pane: AdoptedPane, atPrompt: () => void = () => {}) {
     this.#pane = pane;
+    this.#atPrompt = atPrompt;
     this.#scanner = new MarkScanner(
       this.#key,
       (bytes) => this.#text(bytes),
@@ -80,6 +103,11 @@ export class AdoptedShell implements Shell {
     return this.#name;
   }
 
+  /** It reads a line, and nothing runs in it. */
+  get isReady(): boolean {
+    return this.#ready && !this.#ended;
+  }
+
   get machine(): InnerMachine {
     if (this.#machine === undefined) throw new Error("the shell has not been adopted");
     return this.#machine;
@@ -87,38 +115,50 @@ export class AdoptedShell implements Shell {
 
   where(): Promise<ShellPlace> {
     const busy = this.#ready ? {} : { program: "a program in the adopted shell" };
-    return Promise.resolve({ cwd: this.#cwd, user: this.#machine?.user ?? "", typed: "", ...busy });
+    const typed = this.#ready ? this.#typed.text() : "";
+    return Promise.resolve({ cwd: this.#cwd, user: this.#machine?.user ?? "", typed, ...busy });
   }
 
   /** Puts the hooks in, and asks who and where it is. */
   async start(): Promise<void> {
-    const kind = Promise.withResolvers<string>();
+    const kind = Promise.withResolvers<AdoptedShellName>();
     this.#onKind = kind.resolve;
-    await this.#pane.type(
-      ` printf '\\033]7771;%s;K;%s;%s;%s\\a' ${this.#key} "$BASH_VERSION" "$ZSH_VERSION" "$FISH_VERSION"`,
-    );
+    await this.#pane.type(askKind(this.#key));
     const silent = new BuddyError("usage", "what runs in the pane does not answer like a shell at its prompt", {
-      hint: "Bring the inner shell to its prompt in the pane, then /adopt again.",
+      hint: "Bring the shell to its prompt in the pane, then try again.",
     });
     this.#name = (await within(kind.promise, ANSWER_MS)) ?? (await Promise.reject(silent));
     await this.#pane.type(hooks(this.#name, this.#key));
     await this.#changes.until(() => this.#ready || this.#ended, ANSWER_MS);
     if (!this.#ready) throw silent;
-    const { outcome, output } = await this.run(`sh -c ${this.#quote(WHO)}`, { waitMs: ANSWER_MS });
-    const [user = "", uid = "", host = "", machine = "", os = "", home = "", bash = ""] = output.head.split("\n");
-    if (outcome.kind !== "exited" || user === "" || host === "" || !/^\d+$/.test(uid.trim())) throw silent;
-    const trimmed = { user: user.trim(), host: host.trim(), machine: machine.trim(), os: os.trim(), home: home.trim() };
-    this.#machine = { ...trimmed, uid: Number(uid), bash: bash.trim() === "yes" };
+    const asked = `sh -c ${quoteFor(this.#name, `{ ${WHO}${VIEW}; } 2>/dev/null`)}`;
+    const { outcome, output } = await this.run(asked, { waitMs: ANSWER_MS });
+    const [user = "", uid = "", host = "", machine = "", os = "", home = "", bash = "", view = ""] = output.head
+      .split("\n")
+      .map((line) => line.trim());
+    if (outcome.kind !== "exited" || user === "" || host === "" || !/^\d+$/.test(uid)) throw silent;
+    this.#machine = { user, uid: Number(uid), host, machine: machine || host, os, home, bash: bash !== "", view };
   }
 
-  #onKind: (name: string) => void = () => {};
+  /** Takes the hooks out, where the shell is at its prompt to do so. */
+  async leave(): Promise<void> {
+    if (!this.isReady || (await this.#pane.obstacle?.()) !== undefined || !this.isReady) return;
+    // tmux has answered: what was typed before is known by now.
+    const typed = this.#typed.text();
+    this.#ready = false;
+    await this.#pane.type(TAKE_OUT);
+    if (typed === "" || isTerminalReply(typed)) return;
+    // At the next prompt, which is the first text behind the last mark.
+    await this.#changes.until(() => this.#out === "prompt", OUT_MS);
+    await this.#pane.type(typed, false);
+  }
 
   /** Bytes of the pane. */
   feed(bytes: Buffer): void {
     if (!this.#ended) this.#scanner.feed(bytes);
   }
 
-  /** The pane's own prompt is back, or the pane is gone. */
+  /** It is gone: what it was started from is at its prompt again, or the pane does not exist any more. */
   end(): void {
     this.#ended = true;
     this.#finish({ kind: "shell-ended", code: 0 });
@@ -142,30 +182,53 @@ export class AdoptedShell implements Shell {
 
   async #run(command: string, options: RunOptions): Promise<RunResult> {
     if (command.includes("\0")) throw new BuddyError("tool", "a command cannot contain a NUL byte");
-    if (this.#ended) return this.#notRun({ kind: "lost", why: "the adopted shell has ended; it did not run" }, []);
-    if (options.onlyIn !== undefined && options.onlyIn !== this.#cwd) {
-      const why = `the shell is in ${this.#cwd} now; the command was approved for ${options.onlyIn}. It did not run`;
-      return this.#notRun({ kind: "lost", why }, []);
-    }
-    await this.#changes.until(() => this.#ready || this.#ended, READY_MS, options.signal);
-    if (!this.#ready) {
-      const note = "Nothing was typed: something else runs in the adopted shell.";
-      return this.#notRun({ kind: "running", why: "busy" }, [note]);
-    }
     const tag = randomInt(1, 2 ** 31 - 1);
-    const line = this.#line(this.#child(command, options), tag);
+    const line = commandLine(this.#name, this.#child(command, options), tag);
     if (Buffer.byteLength(line) > MOST_TYPED) {
       throw new BuddyError("tool", "the command is too long for an adopted shell, where it has to be typed", {
         hint: "Split it, or ask the operator to connect buddy to that machine itself.",
       });
     }
-    const recording = new Recording(this.#pane.outputStore.open(), options, "stdout");
-    const running: Running = { tag, recording, outcome: undefined, started: false, lastActivity: performance.now() };
-    this.#current = running;
-    this.#ready = false;
+    await this.#changes.until(() => this.#ready || this.#ended, READY_MS, options.signal);
+    await this.#operatorTypes(options);
+    const obstacle = this.#ready ? await this.#pane.obstacle?.() : undefined;
+    if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, ["It had not begun."]);
+    if (this.#ended) return this.#notRun({ kind: "lost", why: "the adopted shell has ended; it did not run" }, []);
+    if (options.onlyIn !== undefined && options.onlyIn !== this.#cwd) {
+      const why = `the shell is in ${this.#cwd} now; the command was approved for ${options.onlyIn}. It did not run`;
+      return this.#notRun({ kind: "lost", why }, []);
+    }
+    if (!this.#ready || obstacle !== undefined) {
+      const note = `Nothing was typed: ${obstacle ?? "something else runs in the adopted shell"}.`;
+      return this.#notRun({ kind: "running", why: "busy" }, [note]);
+    }
+    const running = this.#begin(tag, options);
     await this.#pane.type(line);
     if (options.noWait === true) return this.#result(running, { kind: "running", why: "no-wait" });
     return this.#watch(running, options);
+  }
+
+  #begin(tag: number, options: RunOptions): Running {
+    const now = performance.now();
+    const typed = this.#typed.text();
+    this.#aside = isTerminalReply(typed) ? "" : typed;
+    const notes = this.#aside === "" ? [] : ["A line that the operator had typed was set aside and put back."];
+    const recording = new Recording(this.#pane.outputStore.open(), options, "stdout");
+    const times = { startedAt: now, lastActivity: now };
+    const running: Running = { tag, recording, notes, outcome: undefined, started: false, ...times };
+    this.#current = running;
+    this.#ready = false;
+    return running;
+  }
+
+  /** Their Enter is not to run what is left of a line that was taken from them in the middle. */
+  async #operatorTypes(options: RunOptions): Promise<void> {
+    const end = performance.now() + Math.min(TYPING_MS, (options.waitMs ?? Infinity) / 2);
+    const types = () => this.isReady && this.#typed.text() !== "" && performance.now() - this.#typedAt < PAUSE_MS;
+    if (types()) options.onDelay?.("The operator is typing in the pane; the command waits for a pause.");
+    while (types() && performance.now() < end && options.signal?.aborted !== true)
+      await this.#changes.until(() => !this.isReady, PAUSE_MS / 4, options.signal);
+    await this.#changes.until(() => this.#ready || this.#ended, READY_MS, options.signal);
   }
 
   async #watch(running: Running, options: RunOptions): Promise<RunResult> {
@@ -193,28 +256,16 @@ export class AdoptedShell implements Shell {
   /** What nobody was asked about runs as a child that knows nothing of this shell. */
   #child(command: string, { unasked }: RunOptions): string {
     if (unasked === undefined) return command;
-    return `${this.machine.bash ? "bash -p" : "sh"} -c ${this.#quote(command)}`;
-  }
-
-  #line(command: string, tag: number): string {
-    const fish = this.#name === "fish";
-    // oxlint-disable-next-line no-control-regex
-    if (/[\0-\x1f\x7f!]/.test(command)) {
-      const text = Array.from(Buffer.from(command), printed).join("");
-      return fish
-        ? ` set -g __buddy_c (printf '${text}' | string collect); __buddy_run ${tag}`
-        : ` __buddy_c=$(printf '${text}'); __buddy_run ${tag}`;
-    }
-    return fish
-      ? ` set -g __buddy_c ${this.#quote(command)}; __buddy_run ${tag}`
-      : ` __buddy_c=${this.#quote(command)}; __buddy_run ${tag}`;
-  }
-
-  #quote(word: string): string {
-    return this.#name === "fish" ? `'${word.replaceAll(/[\\']/g, "\\$&")}'` : quote(word);
+    const shell = this.machine.bash ? ({ kind: "bash", path: "bash" } as const) : ({ kind: "sh", path: "sh" } as const);
+    return cleanChild(command, shell, (word) => quoteFor(this.#name, word));
   }
 
   #text(bytes: Buffer): void {
+    if (this.#out !== "") {
+      this.#out = "prompt";
+      this.#changes.changed();
+      return;
+    }
     const running = this.#current;
     if (running?.started === true) {
       running.lastActivity = performance.now();
@@ -222,6 +273,10 @@ export class AdoptedShell implements Shell {
     } else if (this.#ready && (bytes.includes(10) || bytes.includes("\u001b[?1049h"))) {
       // A line was entered that is not buddy's.
       this.#ready = false;
+      this.#changes.changed();
+    } else if (this.#ready) {
+      this.#typed.write(bytes);
+      this.#typedAt = performance.now();
     }
   }
 
@@ -243,12 +298,24 @@ export class AdoptedShell implements Shell {
       case "ready":
         // A prompt without the end of the command: Ctrl-C, or a syntax error.
         if (running?.started === true) this.#finish({ kind: "exited", code: INTERRUPTED });
-        if (this.#current === undefined) this.#ready = true;
+        if (this.#current === undefined) this.#promptDrawn();
+        break;
+      case "shell-ended":
+        this.#out ||= "marked";
         break;
       default:
         break;
     }
     this.#changes.changed();
+  }
+
+  #promptDrawn(): void {
+    this.#ready = true;
+    this.#typed = new TypedLine();
+    const line = this.#aside;
+    this.#aside = "";
+    if (line !== "") void this.#pane.type(line, false).catch(() => {});
+    this.#atPrompt();
   }
 
   #finish(outcome: RunOutcome): void {
@@ -260,14 +327,14 @@ export class AdoptedShell implements Shell {
   }
 
   #result(running: Running, outcome: RunOutcome): RunResult {
-    const { recording } = running;
+    const { recording, notes, startedAt } = running;
     const result: RunResult = {
       outcome,
       output: recording.captured(),
       cwd: this.#cwd,
       outputId: recording.id,
-      notes: [],
-      durationMs: performance.now() - running.lastActivity,
+      notes: notes.splice(0),
+      durationMs: performance.now() - startedAt,
     };
     this.#last = result;
     return result;
@@ -278,41 +345,3 @@ export class AdoptedShell implements Shell {
     return { outcome, output, cwd: this.#cwd, notes, durationMs: 0 };
   }
 }
-
-const INTERRUPTED = 130;
-
-/** For `printf` in any shell, between single quotes. */
-function printed(byte: number): string {
-  const character = String.fromCharCode(byte);
-  if (/[A-Za-z0-9 _./:=,@+-]/.test(character)) return character;
-  return character === "%" ? "%%" : `\\${byte.toString(8).padStart(3, "0")}`;
-}
-
-/** One line for the shell: a function that runs a text between marks, and a mark behind the prompt. */
-function hooks(name: string, key: string): string {
-  const begins = `printf '\\033]7771;${key};C;%s\\a'`;
-  const ends = `printf '\\033]7771;${key};P;0;%s;%s;%s\\a'`;
-  const mark = `]7771;${key};B`;
-  if (name === "fish") {
-    return (
-      ` function __buddy_run; ${begins} $argv[1]; eval $__buddy_c; set -l c $status; ${ends} $c $argv[1] $PWD; return $c; end; ` +
-      `functions -q __buddy_prompt; or functions -c fish_prompt __buddy_prompt; ` +
-      `function fish_prompt; __buddy_prompt; printf '\\033${mark}\\a'; end`
-    );
-  }
-  const run = ` __buddy_run() { ${begins} "$1"; eval "$__buddy_c"; set -- "$1" "$?"; ${ends} "$2" "$1" "$PWD"; return "$2"; }`;
-  if (name === "zsh") {
-    const set = `case $PROMPT in *${key}*) ;; *) PROMPT=$PROMPT$'%{\\e${mark}\\a%}' ;; esac`;
-    return `${run}; __buddy_ps() { ${set}; }; precmd_functions+=(__buddy_ps)`;
-  }
-  if (name === "bash") {
-    const set = `case $PS1 in *${key}*) ;; *) PS1="$PS1"'\\[\\e${mark}\\a\\]' ;; esac`;
-    return `${run}; __buddy_ps() { ${set}; }; PROMPT_COMMAND=\${PROMPT_COMMAND:+"$PROMPT_COMMAND"$'\\n'}__buddy_ps`;
-  }
-  return `${run}; PS1="$PS1$(printf '\\033${mark}\\a')"`;
-}
-
-/** Who and where, for sh: as many lines as there are facts. */
-const WHO =
-  "id -un; id -u; hostname 2>/dev/null || uname -n; { cat /etc/machine-id || cat /etc/hostname || echo; } 2>/dev/null | head -n 1; " +
-  'uname -sr; printf "%s\\n" "${HOME:-/}"; command -v bash >/dev/null 2>&1 && echo yes || echo no';

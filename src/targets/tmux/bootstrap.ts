@@ -1,5 +1,7 @@
 /** How a managed pane comes to be: which shell runs in it, and the client that attaches. */
 import attach from "../../../templates/shell-init/attach.sh" with { type: "text" };
+import guard from "../../../templates/shell-init/guard.sh" with { type: "text" };
+import join from "../../../templates/shell-init/join.sh" with { type: "text" };
 import { BuddyError } from "../../lib/errors.ts";
 import type { MachineFacts, ShellScript } from "../target.ts";
 import { PREPARE, prepareArguments } from "./session-files.ts";
@@ -56,9 +58,20 @@ export function attachScript(options: AttachOptions): ShellScript {
   const args = [cwd, facts.programs["tmux"] ?? "tmux", socket, session, create ? "1" : "", owner];
   return {
     name: "buddy-pane",
-    text: PREPARE + attach,
+    text: PREPARE + attach + guard,
     args: [...prepareArguments(options), ...args, ...paneCommand(options)],
   };
+}
+
+/** Joins a session of the operator's own server. The first line on stdin must be the key. */
+export function joinScript(args: {
+  readonly facts: Pick<MachineFacts, "uid" | "programs">;
+  readonly socket: string;
+  readonly session: string;
+}): ShellScript {
+  const { facts, socket, session } = args;
+  const words = [facts.programs["tmux"] ?? "tmux", socket, session, String(facts.uid)];
+  return { name: "buddy-join", text: join + guard, args: words };
 }
 
 /** What tmux starts in a pane, as separate words: no shell of unknown kind reads them. */

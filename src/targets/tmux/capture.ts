@@ -52,6 +52,14 @@ export async function sendKeys(session: TmuxServer, pane: string, options: KeysO
   if (failed !== undefined) throw new BuddyError("tool", `tmux did not take the keys: ${failed.lines.join(" ")}`);
 }
 
+/** For send-keys: clears the line, and types the text. */
+export function typeKeys(text: string, enter: boolean): string {
+  return `-H ${CLEAR_LINE} ${hex(text)}${enter ? " 0d" : ""}`;
+}
+
+/** Goes to the end of what is typed and erases it. */
+const CLEAR_LINE = "05 15";
+
 function hex(text: string): string {
   return Buffer.from(text.replaceAll("\n", "\r")).toString("hex").replace(/../g, "$& ").trim();
 }

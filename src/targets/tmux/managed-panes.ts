@@ -192,6 +192,7 @@ export class ManagedPanes implements Panes {
 
   async close(): Promise<void> {
     clearTimeout(this.#leftovers);
+    await Promise.all([...this.#panes.values()].map((pane) => pane.leaveAdopted()));
     for (const pane of this.#panes.values()) pane.release();
     await Promise.all([this.#default, ...this.#sessions.values()].map((session) => session.close()));
   }

@@ -18,10 +18,11 @@ import type {
 } from "../target.ts";
 import { Turns } from "../turns.ts";
 import { within } from "../../lib/waiting.ts";
-import { capturePane, pause, sendKeys } from "./capture.ts";
+import { capturePane, pause, sendKeys, typeKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
 import { hasPrintable, typedLines } from "./typed-keys.ts";
-import { AdoptedShell } from "./adopted-shell.ts";
+import type { AdoptedShell } from "./adopted-shell.ts";
+import { AdoptedShells } from "./adopted-shells.ts";
 import { PaneInput } from "./pane-input.ts";
 import type { PaneRow } from "./pane-rows.ts";
 import { PaneState } from "./pane-state.ts";
@@ -29,7 +30,7 @@ import type { ForegroundState } from "./probe.ts";
 import { recover } from "./recover.ts";
 import { RunningCommand } from "./running-command.ts";
 import type { PaneSink, TmuxSession } from "./tmux-session.ts";
-import { busyOutcome, HOLDS_SHELL, watchCommand } from "./watch.ts";
+import { busyOutcome, holdsShell, watchCommand } from "./watch.ts";
 
 export interface PaneOptions {
   readonly session: TmuxSession;
@@ -55,8 +56,8 @@ const TYPING_MS = 15_000;
 const BEGUN_MS = 1000;
 /** How long a screen that is asked for waits for the prompt on it. */
 const PROMPT_MS = 250;
-/** Goes to the end of what is typed and erases it. */
-const CLEAR_LINE = "05 15";
+/** How long hooks may take to be taken out. */
+const LEAVE_MS = 2000;
 const LONG_MS = 2 ** 31 - 1;
 const MISSED = "Output was missed while the connection was down";
 
@@ -72,7 +73,7 @@ export class TmuxPane implements Pane, PaneSink {
   readonly #input: PaneInput;
   readonly #turns = new Turns();
   #unfollow: () => void;
-  #adopted: AdoptedShell | undefined;
+  readonly #adopted = new AdoptedShells();
 
   constructor(row: PaneRow, options: PaneOptions) {
     this.#options = options;
@@ -192,7 +193,7 @@ export class TmuxPane implements Pane, PaneSink {
 
   output(bytes: Buffer): void {
     this.#state.feed(bytes);
-    this.#adopted?.feed(bytes);
+    this.#adopted.feed(bytes);
   }
 
   /** The shell that the operator started in the pane, with buddy's hooks in it. */
@@ -203,23 +204,16 @@ export class TmuxPane implements Pane, PaneSink {
     const send = async (keys: string): Promise<void> => {
       await session.send([`copy-mode -q -t ${this.id}`, `send-keys -t ${this.id} ${keys}`]);
     };
-    const shell = new AdoptedShell({
-      outputStore,
-      type: (text) => send(`-H ${CLEAR_LINE} ${Buffer.from(text).toString("hex").replace(/../g, "$& ")}0d`),
-      interrupt: () => send("C-c"),
-    });
-    this.#adopted = shell;
-    try {
-      await shell.start();
-    } catch (error) {
-      this.#adopted = undefined;
-      throw error;
-    }
-    void this.#untilPrompt().then(() => {
-      this.#adopted = undefined;
-      shell.end();
-      ended();
-    });
+    const isFirst = this.#adopted.innermost === undefined;
+    const shell = await this.#adopted.adopt(
+      {
+        outputStore,
+        type: (text, enter = true) => send(typeKeys(text, enter)),
+        interrupt: () => send("C-c"),
+      },
+      ended,
+    );
+    if (isFirst) void this.#untilPrompt().then(() => this.#adopted.endAll());
     return shell;
   }
 
@@ -233,7 +227,7 @@ export class TmuxPane implements Pane, PaneSink {
     }
     const seen = await this.#input.look(true);
     const [screen] = await this.#options.session.ask(`display-message -p -t ${this.id} "#{alternate_on}"`);
-    if (!HOLDS_SHELL.test(seen.program) || screen === "1" || seen.doing === "password") {
+    if (!holdsShell(seen.program) || screen === "1" || seen.doing === "password") {
       throw new BuddyError("usage", `${seen.program} is in the foreground of the pane, not a shell at its prompt`, {
         hint: "Bring the inner shell to its prompt in the pane, then /adopt again.",
       });
@@ -267,6 +261,12 @@ export class TmuxPane implements Pane, PaneSink {
   paused(): void {
     this.#state.beginGap(false);
     void this.#recover("tmux left out output that came faster than it could be taken").catch(() => {});
+  }
+
+  /** Takes buddy's hooks out of a shell of the operator's. */
+  async leaveAdopted(): Promise<void> {
+    const left = this.#adopted.leave().catch(() => {});
+    await within(left, LEAVE_MS);
   }
 
   /** Stops following; the pane itself stays. */

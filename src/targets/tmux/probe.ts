@@ -114,6 +114,18 @@ export async function signalForeground(
   await transport.run(SIGNAL, { args: [String(pane.pid), signal], timeoutMs: 5000 });
 }
 
+/** $1 a process on the terminal: which group is in its foreground. */
+const GROUP = `
+if [ -r "/proc/$1/stat" ]; then IFS= read -r l <"/proc/$1/stat"; set -- \${l##*) }; echo "$6"
+else ps -o tpgid= -p "$1"; fi
+`;
+
+/** 0 where there is none. */
+export async function foregroundGroup(transport: Transport, pane: { readonly pid: number }): Promise<number> {
+  const { stdout } = await transport.run(GROUP, { args: [String(pane.pid)], timeoutMs: 5000 });
+  return Math.max(0, Number(stdout.toString()) || 0);
+}
+
 /** $1 process id of the supervisor. Prints directory, user and name of what is in the foreground, 1 where it is the pane's shell. */
 const PLACE = `
 if [ -r "/proc/$1/stat" ]; then

@@ -1,4 +1,5 @@
 /** Waits for a command: its end, a question it asks, the time allowed, or the wish to stop it. */
+import { words } from "../../lib/text.ts";
 import { unlessAborted, within } from "../../lib/waiting.ts";
 import type { RunOptions, RunOutcome } from "../target.ts";
 import { PasswordPrompt } from "./password-prompt.ts";
@@ -206,8 +207,19 @@ function unreachable(command: RunningCommand): RunOutcome {
 const ADOPT = " If it is a shell at its prompt, the operator can let buddy work in it: /adopt.";
 
 /** Programs that a shell may be behind. */
-export const HOLDS_SHELL =
-  /^(?:-?(?:ba|z|fi|da|a|mk|k|c|tc)?sh|busybox|sudo|su|doas|run0|ssh|mosh-client|autossh|tsh|docker|podman|nerdctl|crictl|kubectl|oc|lxc|incus|machinectl|nsenter|chroot|toolbox|distrobox|virsh|telnet|socat|newgrp|sg|env|nix-shell)$/;
+const SHELL_HOLDERS = new Set(
+  words(
+    "sh bash zsh fish dash ash mksh ksh oksh yash csh tcsh rbash busybox " +
+      "sudo su doas run0 pkexec runuser setpriv gosu newgrp sg env nix-shell script chroot unshare nsenter proot bwrap " +
+      "ssh slogin autossh sshpass mosh-client et tsh teleport boundary telnet rlogin plink socat cu picocom minicom " +
+      "docker podman nerdctl crictl ctr kubectl oc k3s nomad lxc lxc-attach incus pct machinectl systemd-nspawn jexec " +
+      "toolbox distrobox flatpak-spawn virsh multipass limactl aws session-manager-plugin gcloud az flyctl",
+  ),
+);
+
+export function holdsShell(program: string): boolean {
+  return SHELL_HOLDERS.has(program.replace(/^-/, ""));
+}
 
 /** What to report instead of running a command in a pane that is not free. */
 export function busyOutcome(
@@ -225,6 +237,6 @@ export function busyOutcome(
       screen === "working"
         ? { kind: "running", why: "busy", program: seen.program }
         : { kind: "waiting", for: screen, program: seen.program },
-    note: `Nothing was typed: ${named} is still in the foreground of this pane.${HOLDS_SHELL.test(seen.program) ? ADOPT : ""}`,
+    note: `Nothing was typed: ${named} is still in the foreground of this pane.${holdsShell(seen.program) ? ADOPT : ""}`,
   };
 }

@@ -31,8 +31,7 @@ export interface RoomEntry {
 
 export function cleanScript(text: string, shell: CleanShell, room: RoomEntry | undefined, to: string): string {
   const start = (enter: string, before: string, argument: string) => {
-    const apart = shell.kind === "bash" && STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : "";
-    const program = `${enter}${apart}${quote(shell.path)} ${shell.kind === "bash" ? "-p -c" : "-c"}`;
+    const program = `${enter}${programWords(text, shell).map(quote).join(" ")}`;
     const child = mayMove(text)
       ? `${program} ${quote(`${before}__buddy_text=$1; shift; ${REPORT}; eval "$__buddy_text" 3>&-`)} ` +
         `${shell.kind}${argument} ${quote(text)} 3>|${to}`
@@ -40,7 +39,7 @@ export function cleanScript(text: string, shell: CleanShell, room: RoomEntry | u
     return `${child} 2>&9 9>&- || __buddy_code=$?`;
   };
   const clear = mayMove(text) ? "" : `: >|${to}\n`;
-  const close = `${QUIETLY}; ${shell.kind === "bash" ? CLOSE_FILES : CLOSE_LOW_FILES}; `;
+  const close = closing(shell);
   const plain = start("", close, "");
   if (room === undefined) return `__buddy_code=0\n${clear}${plain}`;
   return `__buddy_code=0 __buddy_round=0
@@ -51,6 +50,20 @@ done
 if [ -n "$__buddy_pid" ]; then ${start(`${room.enter} `, `${ENTER_DIRECTORY}; ${close}`, ' "$PWD"')}
 else ${room.required ? REFUSE : plain}
 fi`;
+}
+
+/** The same as a command of its own, in words as `quoteWord` writes them: a change of directory is lost. */
+export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: string) => string): string {
+  return [...programWords(text, shell), closing(shell) + text, shell.kind].map(quoteWord).join(" ");
+}
+
+function programWords(text: string, shell: CleanShell): string[] {
+  if (shell.kind === "sh") return [shell.path, "-c"];
+  return [...(STARTS_SHELL.test(text) ? withoutFunctions(shell.path) : []), shell.path, "-p", "-c"];
+}
+
+function closing({ kind }: CleanShell): string {
+  return `${QUIETLY}; ${kind === "bash" ? CLOSE_FILES : CLOSE_LOW_FILES}; `;
 }
 
 /** For a shell of the Bourne family: enters the directory in which the child ended. */
@@ -75,9 +88,9 @@ const STARTS_SHELL =
   /(?:^|[^\w.])(?:(?:ba|rba|da|a)?sh|ldd|which|service|gunzip|[ef]grep|[a-z]*z[a-z]*(?:grep|cat|cmp|diff))(?![\w.-])/;
 
 /** `bash -p` takes no function over, but hands it on: here it goes. */
-function withoutFunctions(bash: string): string {
+function withoutFunctions(bash: string): string[] {
   const drop = `IFS='\n'; set -f; exec env $(env | sed -n 's/^\\(BASH_FUNC_[^=]*\\)=.*/-u\\1/p') "$@"`;
-  return `${quote(bash)} -p -c ${quote(drop)} bash `;
+  return [bash, "-p", "-c", drop, "bash"];
 }
 
 /**

@@ -1,0 +1,125 @@
+/** The lines that are typed into a shell that buddy adopts: hooks that mark its prompt and its commands, and their end. */
+import { quote } from "../quote.ts";
+
+export type AdoptedShellName = "bash" | "zsh" | "fish" | "sh";
+
+/** Asks any of the shells which one it is. */
+export function askKind(key: string): string {
+  return ` printf '\\033]7771;%s;K;%s;%s;%s\\a' ${key} "$BASH_VERSION" "$ZSH_VERSION" "$FISH_VERSION"`;
+}
+
+/** Takes everything out again. */
+export const TAKE_OUT = " __buddy_off";
+
+/**
+ * One line for the shell: a function that runs a text between marks, a mark behind the prompt, and a function that takes
+ * both out again. What may be exported (PS1, PROMPT_COMMAND) names a variable that is not, so a shell started from this
+ * one marks nothing. No line of buddy's stays in the history where the shell can leave lines out.
+ */
+export function hooks(name: AdoptedShellName, key: string): string {
+  return { bash: bashHooks, zsh: zshHooks, fish: fishHooks, sh: shHooks }[name](key);
+}
+
+/** The line that runs a command. */
+export function commandLine(name: AdoptedShellName, command: string, tag: number): string {
+  const fish = name === "fish";
+  // oxlint-disable-next-line no-control-regex
+  if (/[\0-\x1f\x7f!]/.test(command)) {
+    const text = Array.from(Buffer.from(command), printed).join("");
+    return fish
+      ? ` set -g __buddy_c (printf '${text}' | string collect); __buddy_run ${tag}`
+      : ` __buddy_c=$(printf '${text}'); __buddy_run ${tag}`;
+  }
+  const quoted = quoteFor(name, command);
+  return fish ? ` set -g __buddy_c ${quoted}; __buddy_run ${tag}` : ` __buddy_c=${quoted}; __buddy_run ${tag}`;
+}
+
+export function quoteFor(name: AdoptedShellName, word: string): string {
+  return name === "fish" ? `'${word.replaceAll(/[\\']/g, "\\$&")}'` : quote(word);
+}
+
+/** For `printf` in any shell, between single quotes. */
+function printed(byte: number): string {
+  const character = String.fromCharCode(byte);
+  if (/[A-Za-z0-9 _./:=,@+-]/.test(character)) return character;
+  return character === "%" ? "%%" : `\\${byte.toString(8).padStart(3, "0")}`;
+}
+
+const begins = (key: string) => `printf '\\033]7771;${key};C;%s\\a'`;
+const ends = (key: string) => `printf '\\033]7771;${key};P;0;%s;%s;%s\\a'`;
+/** The last thing that is marked: the next prompt has no mark. */
+const out = (key: string) => `printf '\\033]7771;${key};X;0\\a'`;
+const ready = (key: string) => `]7771;${key};B`;
+
+/** Of the Bourne family: `set --` keeps the exit code without a variable of its own. */
+const run = (key: string) =>
+  `__buddy_run() { ${begins(key)} "$1"; eval "$__buddy_c"; set -- "$1" "$?"; ${ends(key)} "$2" "$1" "$PWD"; return "$2"; }`;
+const before = "command -v __buddy_off >/dev/null && __buddy_off";
+
+function bashHooks(key: string): string {
+  const mark = "'\\[${__buddy_m-}\\]'";
+  const hook = "'${__buddy_m:+__buddy_ps}'";
+  const off = [
+    `PS1=\${PS1//${mark}/}`,
+    `PROMPT_COMMAND=\${PROMPT_COMMAND//$'\\n'${hook}/}; PROMPT_COMMAND=\${PROMPT_COMMAND//${hook}/}`,
+    `[ -n "$PROMPT_COMMAND" ] || [ "\${#PROMPT_COMMAND[@]}" -gt 1 ] || unset PROMPT_COMMAND`,
+    `HISTCONTROL=$__buddy_h; [ -n "$HISTCONTROL" ] || unset HISTCONTROL`,
+    "unset -f __buddy_run __buddy_ps __buddy_off; unset __buddy_m __buddy_h __buddy_c",
+    out(key),
+  ].join("; ");
+  // The lines with the key came before the history was asked to leave such lines out.
+  const forget =
+    `__buddy_f() { local h; h=$(HISTTIMEFORMAT= history 1); ` +
+    `[[ $h == *${key}* && $h =~ ^\\ *([0-9]+) ]] && history -d "\${BASH_REMATCH[1]}" && __buddy_f; }`;
+  return (
+    ` ${before}; __buddy_m=$'\\e${ready(key)}\\a' __buddy_h=\${HISTCONTROL-}; HISTCONTROL=ignorespace:$__buddy_h; ${run(key)}; ` +
+    `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) PS1=$PS1${mark} ;; esac; }; __buddy_off() { ${off}; }; ` +
+    `${forget}; __buddy_f; unset -f __buddy_f; __buddy_ps; ` +
+    `PROMPT_COMMAND=\${PROMPT_COMMAND:+"$PROMPT_COMMAND"$'\\n'}${hook}`
+  );
+}
+
+function zshHooks(key: string): string {
+  const off = [
+    "precmd_functions=(${precmd_functions:#__buddy_ps})",
+    'PROMPT=${PROMPT//"$__buddy_m"/}',
+    `[[ -z $__buddy_h ]] || unsetopt histignorespace`,
+    "unfunction __buddy_run __buddy_ps __buddy_off; unset __buddy_m __buddy_h __buddy_c",
+    out(key),
+  ].join("; ");
+  return (
+    ` ${before}; __buddy_m=$'%{\\e${ready(key)}\\a%}' __buddy_h=; ` +
+    `[[ -o histignorespace ]] || { __buddy_h=1; setopt histignorespace; }; ${run(key)}; ` +
+    `__buddy_ps() { case $PROMPT in *${key}*) ;; *) PROMPT=$PROMPT$__buddy_m ;; esac; }; __buddy_off() { ${off}; }; ` +
+    `precmd_functions+=(__buddy_ps)`
+  );
+}
+
+function fishHooks(key: string): string {
+  const off =
+    "functions -e fish_prompt; functions -c __buddy_prompt fish_prompt; " +
+    `functions -e __buddy_prompt __buddy_run __buddy_off; set -e __buddy_c; ${out(key)}`;
+  return (
+    ` functions -q __buddy_off; and __buddy_off; ` +
+    `function __buddy_run; ${begins(key)} $argv[1]; eval $__buddy_c; set -l c $status; ${ends(key)} $c $argv[1] $PWD; return $c; end; ` +
+    `functions -c fish_prompt __buddy_prompt; function __buddy_off; ${off}; end; ` +
+    `function fish_prompt; __buddy_prompt; printf '\\033${ready(key)}\\a'; end`
+  );
+}
+
+function shHooks(key: string): string {
+  const off = `PS1=$__buddy_p; unset -f __buddy_run __buddy_off; unset __buddy_p __buddy_m __buddy_c; ${out(key)}`;
+  return (
+    ` ${before}; __buddy_m=$(printf '\\033${ready(key)}\\a') __buddy_p=$PS1; ${run(key)}; ` +
+    // Tells busybox' line editor that the mark takes no room.
+    `__buddy_off() { ${off}; }; case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[$__buddy_m\\]' ;; *) PS1=$PS1'$__buddy_m' ;; esac`
+  );
+}
+
+/** What the machine and user in the shell are, in lines for `readWho`; for sh. */
+export const WHO =
+  "id -un || id -u; id -u; uname -n; m=; read -r m </etc/machine-id; echo $m; " +
+  '(. /etc/os-release; echo "$PRETTY_NAME, $(uname -sr)") || uname -sr; echo "${HOME:-/}"; command -v bash || echo; ';
+
+/** What tells whether two processes see the same files: the machine's boot, the mounts, the root directory. */
+export const VIEW = "echo $(cat /proc/sys/kernel/random/boot_id; readlink /proc/self/ns/mnt; ls -di /)";

@@ -1,0 +1,237 @@
+/**
+ * A pane of the operator's own tmux (`--pane %3`): followed through a control client that changes nothing of theirs, and
+ * typed into only while the shell that was adopted there is at its prompt.
+ */
+import { randomBytes } from "node:crypto";
+import { BuddyError } from "../../lib/errors.ts";
+import { within } from "../../lib/waiting.ts";
+import type { OutputStore } from "../output/output-store.ts";
+import type { KeysOptions, Pane, Panes, Transport } from "../target.ts";
+import type { AdoptedShell } from "./adopted-shell.ts";
+import { AdoptedShells } from "./adopted-shells.ts";
+import { joinScript } from "./bootstrap.ts";
+import { capturePane, pause, sendKeys, typeKeys } from "./capture.ts";
+import { ControlClient } from "./control.ts";
+import { findPane, OPERATOR_PANE, type OperatorPaneRow, operatorSocket, parseOperatorPane } from "./find-pane.ts";
+import { foregroundGroup, probeForeground } from "./probe.ts";
+import { hasPrintable } from "./typed-keys.ts";
+import { holdsShell } from "./watch.ts";
+
+/** How long tmux may take to answer. */
+const JOIN_MS = 10_000;
+const LEAVE_MS = 2000;
+/** How often it is looked whether a shell that shows no prompt is still there. */
+const LOOK_MS = 1000;
+
+export interface OperatorPaneOptions {
+  readonly transport: Transport;
+  readonly id: string;
+  readonly outputStore: OutputStore;
+}
+
+export class OperatorPane {
+  readonly id: string;
+  /** For capture-pane and send-keys: this pane and no other. */
+  readonly panes: Panes;
+  readonly #options: OperatorPaneOptions;
+  readonly #shells: AdoptedShells;
+  readonly #row: OperatorPaneRow;
+  readonly #client: ControlClient;
+  #looking: ReturnType<typeof setInterval> | undefined;
+
+  static async open(options: OperatorPaneOptions): Promise<OperatorPane> {
+    const { transport, id } = options;
+    const socket = operatorSocket();
+    const row = await findPane(transport, socket, id);
+    const script = joinScript({ facts: transport.facts, socket, session: row.session });
+    const process = transport.spawn(["sh"], { script });
+    process.stdin.write(`${randomBytes(8).toString("hex")}\n`);
+    const shells = new AdoptedShells();
+    let pane: OperatorPane | undefined;
+    const client = new ControlClient(process, {
+      output: (from, bytes) => {
+        if (from === id) shells.feed(bytes);
+      },
+      event: (line) => {
+        if (/^%(unlinked-)?window-close|^%layout-change|^%sessions?-/.test(line)) void pane?.look().catch(() => {});
+      },
+      closed: () => shells.endAll(),
+    });
+    if ((await within(client.preamble, JOIN_MS)) === undefined) {
+      client.abandon("no answer");
+      throw new BuddyError("target", `the tmux server of pane ${id} did not answer`, {
+        hint: "It is stopped, or of another version than the tmux on PATH.",
+      });
+    }
+    process.stdin.write("attached\n");
+    return (pane = new OperatorPane(options, row, client, shells));
+  }
+
+  private constructor(
+    options: OperatorPaneOptions,
+    row: OperatorPaneRow,
+    client: ControlClient,
+    shells: AdoptedShells,
+  ) {
+    this.id = options.id;
+    this.#options = options;
+    this.#row = row;
+    this.#client = client;
+    this.#shells = shells;
+    this.panes = this.#onlyThis();
+  }
+
+  /** Where the innermost shell is. */
+  get cwd(): string {
+    return this.#shells.innermost?.cwd ?? "/";
+  }
+
+  async adopt(ended: () => void): Promise<AdoptedShell> {
+    const why = (await this.#closedOff()) ?? (await this.#noShell());
+    if (why !== undefined) {
+      throw new BuddyError("target", `pane ${this.id} cannot be worked in: ${why}`, {
+        hint: "Bring a shell to its prompt there, then try again.",
+      });
+    }
+    const isFirst = this.#shells.innermost === undefined;
+    // Whatever holds the shell (itself, or sudo, ssh, podman) is in the foreground while it is at its prompt.
+    const holder = await foregroundGroup(this.#options.transport, this.#row);
+    const shell = await this.#shells.adopt(
+      {
+        outputStore: this.#options.outputStore,
+        type: (text, enter = true) => this.#send(typeKeys(text, enter)),
+        interrupt: () => this.#send("C-c"),
+        obstacle: () => this.#obstacle(holder),
+      },
+      ended,
+    );
+    if (isFirst) this.#lookNowAndThen(holder);
+    return shell;
+  }
+
+  /** Ends the shells of a pane that is gone. */
+  async look(): Promise<void> {
+    await this.#closedOff();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#looking);
+    const left = this.#shells.leave().catch(() => {});
+    await within(left, LEAVE_MS);
+    await this.#client.close();
+  }
+
+  /** Why nothing may be typed for the shell that this group holds. */
+  async #obstacle(holder: number): Promise<string | undefined> {
+    const why = await this.#closedOff();
+    if (why !== undefined) return why;
+    const group = await foregroundGroup(this.#options.transport, this.#row);
+    return group === holder ? undefined : "another program is in the foreground of the pane";
+  }
+
+  /** Why the pane itself takes no keys that are meant for it alone. */
+  async #closedOff(): Promise<string | undefined> {
+    if (this.#client.closed) return "tmux has ended, or ended the connection";
+    const listed = await this.#client.ask(`list-panes -s -t '${this.#row.session}:' -F '${OPERATOR_PANE}'`);
+    const row = listed.map(parseOperatorPane).find(({ id }) => id === this.id);
+    if (row !== undefined && !row.dead) return whyClosedOff(row);
+    this.#shells.endAll();
+    return "it was closed, or moved to another session";
+  }
+
+  async #noShell(): Promise<string | undefined> {
+    const { program, doing } = await probeForeground(this.#options.transport, this.#row, true);
+    if (doing === "password") return `${program} asks for a password`;
+    return holdsShell(program) ? undefined : `${program} is in the foreground, not a shell at its prompt`;
+  }
+
+  /** The outermost shell may be left without a word, when a connection breaks: what held it is gone then. */
+  #lookNowAndThen(holder: number): void {
+    clearInterval(this.#looking);
+    const gone = async () => {
+      const script = 'kill -0 "-$1" 2>/dev/null || [ -d "/proc/$1" ]';
+      const { code } = await this.#options.transport.run(script, { args: [String(holder)], timeoutMs: 5000 });
+      if (code === 1) this.#shells.endAll();
+    };
+    this.#looking = setInterval(() => {
+      const { innermost } = this.#shells;
+      if (innermost === undefined) clearInterval(this.#looking);
+      else if (!innermost.isReady) void gone().catch(() => {});
+    }, LOOK_MS);
+    this.#looking.unref();
+  }
+
+  async #send(keys: string): Promise<void> {
+    const replies = await this.#client.send([`copy-mode -q -t ${this.id}`, `send-keys -t ${this.id} ${keys}`]);
+    const refused = replies.find(({ ok }) => !ok);
+    if (refused !== undefined) throw new BuddyError("tool", `tmux did not take the keys: ${refused.lines.join(" ")}`);
+  }
+
+  async #keys(options: KeysOptions): Promise<void> {
+    await pause(options.delayMs, options.signal);
+    const { transport } = this.#options;
+    const refuse = (why: string) => {
+      throw new BuddyError("tool", `${why}: nothing was typed`, { hint: "Look at it with capture-pane first." });
+    };
+    const closed = await this.#closedOff();
+    // A full-screen program takes keys.
+    if (closed !== undefined && closed !== FULL_SCREEN) refuse(closed);
+    const { doing } = await probeForeground(transport, this.#row, true);
+    if (doing === "password" && hasPrintable(options.keys ?? [], options.literalText ?? ""))
+      refuse("a program in the pane asks for a password");
+    const { innermost } = this.#shells;
+    if (innermost === undefined) return refuse("no shell is adopted there");
+    const { program = "" } = await innermost.where();
+    if (options.onlyInto !== undefined && options.onlyInto !== program)
+      refuse(`${program || "the shell"} is in the foreground of the pane now`);
+    await sendKeys(this.#client, this.id, options);
+  }
+
+  #onlyThis(): Panes {
+    const refuse = () =>
+      Promise.reject(
+        new BuddyError("tool", `buddy works in pane ${this.id} of the operator's tmux and in no other one`, {
+          hint: "Leave out session and pane.",
+        }),
+      );
+    const shell = (): AdoptedShell => {
+      const { innermost } = this.#shells;
+      if (innermost !== undefined) return innermost;
+      throw new BuddyError("tool", `no shell is adopted in pane ${this.id}`, { hint: "The operator can: /adopt." });
+    };
+    const cwd = () => this.cwd;
+    const pane: Pane = {
+      kind: "tmux",
+      id: this.id,
+      get cwd() {
+        return cwd();
+      },
+      where: async () => shell().where(),
+      run: async (command, options) => shell().run(command, options),
+      wait: async (options) => shell().wait(options),
+      readOutput: async (id, options) => this.#options.outputStore.read(id, options),
+      capture: (options = {}) => capturePane(this.#client, this.id, options),
+      keys: (options) => this.#keys(options),
+    };
+    return {
+      pane: ({ session, pane: name, target } = {}) => {
+        const isThis = session === undefined && name === undefined && (target ?? this.id) === this.id;
+        return isThis ? Promise.resolve(pane) : refuse();
+      },
+      createSession: refuse,
+      killSession: refuse,
+      createPane: refuse,
+      killPane: refuse,
+      list: () => Promise.resolve([]),
+    };
+  }
+}
+
+const FULL_SCREEN = "a full-screen program is in it";
+
+/** `undefined`: keys typed there go to it and to nothing else. */
+function whyClosedOff(row: OperatorPaneRow): string | undefined {
+  if (row.synchronized) return "its keys also go to other panes (synchronize-panes)";
+  if (row.inputOff) return "its input is turned off (select-pane -d)";
+  return row.fullScreen ? FULL_SCREEN : undefined;
+}
