@@ -9,7 +9,9 @@ import { type Path, resolved } from "./shell/dangers/protected-paths.ts";
 /** Whether the file at this path holds keys. A path of a shell word may contain the characters that stand for globs. */
 export function holdsSecrets(path: string, directory = "."): boolean {
   const place = placeOf(path, directory);
-  return keys().some((secret) => isAt(place, secret));
+  if (keys().some((secret) => isAt(place, secret))) return true;
+  const way = wayOf(path, directory);
+  return way !== undefined && (way === "anywhere" || keys().some((secret) => endsAt(way, secret)));
 }
 
 /** A directory whose every file holds keys, such as `~/.ssh`. */
@@ -31,6 +33,11 @@ function hasKeysBelow(place: Path): boolean {
   return keys().some(({ parts, absolute }) =>
     parts.some((_, count) => count > 0 && ends(place, parts.slice(0, count), absolute)),
   );
+}
+
+/** Some file of keys has this name, whatever directory it is in. */
+export function mayNameSecret(name: string): boolean {
+  return keys().some(({ parts }) => parts.at(-1) !== "**" && mayMatch(name.toLowerCase(), parts.at(-1) as string));
 }
 
 /** buddy's own files: what it keeps of sessions and terminals. */
@@ -174,6 +181,8 @@ const keys = once(() =>
   /var/run/secrets/**
   /proc/*/environ
   /proc/*/task/*/environ
+  /proc/*/root/**
+  /proc/*/cwd/**
   /proc/*/mem
   /proc/*/fd/**
   /proc/*/task/*/fd/**
@@ -221,11 +230,65 @@ function isAt(place: Path, { parts: names, absolute, but }: Secret): boolean {
   return false;
 }
 
+/**
+ * Where links may make a path come out elsewhere than it reads: `anywhere` behind a link of /proc, otherwise the names
+ * that follow the last `..` behind a name, which counts from a directory that only the machine knows.
+ */
+function wayOf(path: string, directory: string): "anywhere" | readonly string[] | undefined {
+  if (!/\.\.|\/(?:proc|dev)\/|[\uFDD0-\uFDD2]/.test(path + directory)) return undefined;
+  const text = /^[/~\uFDD3]/.test(path) || directory === "." ? path : `${directory}/${path}`;
+  const parts: string[] = [];
+  let tail: string[] | undefined;
+  const pieces = text.split("/").filter((piece) => piece !== "" && piece !== ".");
+  for (const [index, piece] of pieces.entries()) {
+    if (piece === "..") {
+      if (parts.pop() !== undefined) tail = [];
+      continue;
+    }
+    parts.push(piece.toLowerCase());
+    tail?.push(piece.toLowerCase());
+    if (index < pieces.length - 1 && text.startsWith("/") && isProcessLink(parts)) return "anywhere";
+  }
+  return tail;
+}
+
+/** `/proc/1/root`, `/proc/self/task/7/cwd`, `/dev/fd/3`. */
+function isProcessLink(parts: readonly string[]): boolean {
+  const last = parts.at(-1) as string;
+  const below = (...names: string[]) =>
+    parts.length === names.length + 1 && names.every((name, index) => name === "*" || matches(parts[index], name));
+  if (below("dev", "fd") || below("proc", "*", "fd") || below("proc", "*", "task", "*", "fd")) return true;
+  return (matches(last, "root") || matches(last, "cwd")) && (below("proc", "*") || below("proc", "*", "task", "*"));
+}
+
+const matches = (part: string | undefined, name: string) => part !== undefined && mayMatch(part, name);
+
+/** A path that ends in these names may be that file of the root. */
+function endsAt(tail: readonly string[], { parts: names, absolute }: Secret): boolean {
+  if (!absolute || tail.length === 0) return false;
+  const fixed = names.at(-1) === "**" ? names.slice(0, -1) : names;
+  const below = fixed.length < names.length;
+  const least = below ? 1 : 0;
+  for (let count = Math.min(fixed.length, tail.length - least); count > 0; count--) {
+    if (!below && count !== tail.length) return false;
+    const end = fixed.slice(fixed.length - count);
+    if (
+      end.every(
+        (name, index) => name !== "*" && hasLetters(tail[index] as string) && mayMatch(tail[index] as string, name),
+      )
+    )
+      return true;
+  }
+  return false;
+}
+
 /** What find runs on: a name somewhere below a directory. */
 function isFoundBelow({ from, parts }: Path, names: readonly string[], absolute: boolean): boolean {
   const gap = parts.lastIndexOf(UNKNOWN);
   const tail = parts.slice(gap + 1);
   if (gap < 0 || tail.length === 0 || tail.length > names.length) return false;
+  // Nearly every name ends like that; only the directory makes it one of keys.
+  if (tail.length < names.length && names.at(-1)?.startsWith("*") === true) return false;
   const head = parts.slice(0, gap);
   if (absolute && (from !== "/" || !head.every((part, index) => mayMatch(part, names[index] ?? "")))) return false;
   if (!isFixed(tail.at(-1) as string)) {
@@ -259,11 +322,19 @@ function hasLetters(part: string): boolean {
   return isFixed(part) || part.replace(/[\uFDD0-\uFDD5]/g, "").length >= 2;
 }
 
+/** Something of the name is in the part: how it begins, or how it ends. */
+function overlaps(part: string, name: string): boolean {
+  if (!name.includes("*")) return true;
+  return (
+    (/^[^\uFDD0-\uFDD5]/.test(part) && !name.startsWith("*")) || (/[^\uFDD0-\uFDD5]$/.test(part) && !name.endsWith("*"))
+  );
+}
+
 /** Whether a part of a path, with globs and unknown text in it, can be a name of the table. */
 function mayMatch(part: string, name: string): boolean {
   if (name === part || name === "*") return true;
   // Text that is not known matches a name only where something of the name is known.
-  if (part === UNKNOWN || part === NUMBER || (part.includes(UNKNOWN) && name.includes("*"))) return false;
+  if (part === UNKNOWN || part === NUMBER || (part.includes(UNKNOWN) && !overlaps(part, name))) return false;
   if (name.startsWith(".") && (part[0] === STAR || part[0] === ONE)) return false;
   if (isFixed(part) && !/[*#]/.test(name)) return false;
   // Columns are positions in the name that can be reached.

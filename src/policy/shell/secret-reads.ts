@@ -6,6 +6,7 @@ import { hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "..
 import { startingAt } from "./dangers/protected-paths.ts";
 import { type Field, HOME, programName, readable, UNKNOWN } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
+import { readsAnyFile } from "./unknown-names.ts";
 import { findPlan, patternName } from "./wrappers/find.ts";
 
 /** Why a read needs a question; undefined: it shows nothing secret. */
@@ -22,12 +23,22 @@ export function secretRead(found: FoundCommand, cwd: string | undefined): string
     for (const place of places) {
       if (isBuddysOwn(path, place)) return `${readable(path)} belongs to buddy itself`;
       if (namesOnly) continue;
-      if (holdsSecrets(path, place) || holdsSecretFiles(path, place) || (whole && hasSecretsBelow(path, place)))
+      if (holdsSecrets(path, place) || holdsSecretFiles(path, place) || (whole && hasSecretsBelow(above(path), place)))
         return withSecrets(path);
     }
   }
   return undefined;
 }
+
+/** Of a name that may be any, what find starts at; of others the path itself. */
+function above(path: string): string {
+  const [, start] = /^([^]*?)\/\uFDD2(?:\/([^/]*))?$/.exec(path) ?? [];
+  const name = /[^/]*$/.exec(path)?.[0] ?? "";
+  return start !== undefined && isAnyName(name) ? start || "/" : path;
+}
+
+/** A pattern that says nearly nothing about the names it stands for. */
+const isAnyName = (name: string) => name.replace(/[\uFDD0-\uFDD5]/g, "").length < 2;
 
 /** What a script of these programs reads other files with. */
 const LOADS: ReadonlyMap<string, RegExp> = new Map([
@@ -54,12 +65,18 @@ export function secretPassedOn(walked: Walked, cwd: string | undefined): string 
   });
   if (!passed) return undefined;
   if (walked.computed) return "it reads a file whose name the text computes, and that may contain secrets";
+  if (readsAnyFile(walked))
+    return "it reads a file whose name is only known when it runs, and that may contain secrets";
   for (const found of walked.commands) {
     const program = programName(found.argv[0]?.value ?? "");
     if (!NAMES_ONLY.has(program) || program === "echo" || program === "printf") continue;
-    for (const path of pathsOf(program, found))
-      for (const place of startingAt(found.directories, cwd))
-        if (holdsSecrets(path, place) || holdsSecretFiles(path, place)) return withSecrets(path);
+    const anyName = isFind(program) ? foundBy(found.argv).filter((path) => above(path) !== path) : [];
+    for (const place of startingAt(found.directories, cwd)) {
+      const path =
+        pathsOf(program, found).find((one) => holdsSecrets(one, place) || holdsSecretFiles(one, place)) ??
+        anyName.find((one) => hasSecretsBelow(above(one), place));
+      if (path !== undefined) return withSecrets(path);
+    }
   }
   return undefined;
 }
@@ -100,7 +117,7 @@ function pathsOf(program: string, found: FoundCommand): readonly string[] {
   const paths: string[] = [];
   // The words of a command that it runs are that command's.
   const args = argv.slice(1, wrapped?.at).map((word) => word.value);
-  if (program === "find" || program === "gfind") paths.push(...foundBy(argv));
+  if (isFind(program)) paths.push(...foundBy(argv));
   let skip = PATTERN_FIRST.has(program) && !args.some((word) => /^-[a-zA-Z]*[ef]|^--(?:regexp|file)/.test(word));
   for (const word of args) {
     if (skip && !word.startsWith("-")) {
@@ -129,10 +146,12 @@ function foundBy(argv: readonly Field[]): string[] {
       ? [patternName(value.replace(/^(?:\*?\/)+/, ""))]
       : [],
   );
-  return (starts.length === 0 ? ["."] : starts).flatMap((start) => names.map((name) => `${start}/${UNKNOWN}/${name}`));
+  return (starts.length === 0 ? ["."] : starts).flatMap((start) =>
+    names.length === 0 ? [`${start}/${UNKNOWN}`] : names.map((name) => `${start}/${UNKNOWN}/${name}`),
+  );
 }
 
-const RECURSIVE = new Set(words("rg ag ack"));
+const RECURSIVE = new Set(words("rg ag ack diff gdiff sdiff tar bsdtar gtar zip 7z rsync cp scp"));
 
 /** Reads all that lies below a directory. */
 function isRecursive(program: string, { argv, by }: FoundCommand): boolean {
@@ -140,10 +159,14 @@ function isRecursive(program: string, { argv, by }: FoundCommand): boolean {
   // Only names such as *.conf, which no file of keys has.
   if (options.some((word) => /^--include=\*\.(?:conf|cfg|ini|log|md|txt|service|yaml|yml|json|[a-z]{1,3})$/.test(word)))
     return false;
-  if (RECURSIVE.has(program)) return true;
-  if (PATTERN_FIRST.has(program) || program === "diff")
-    return options.some((word) => /^-[a-zA-Z]*[rR]|^--(?:recursive|dereference-recursive)/.test(word));
-  if (/^(?:tar|bsdtar|gtar|zip|7z|rsync|cp|scp)$/.test(program)) return true;
   const wrapper = programName(by?.command.argv[0]?.value ?? "");
-  return wrapper === "find" || wrapper === "gfind";
+  // diff compares the files of two directories that have the same name, or one of a directory with a file.
+  if (RECURSIVE.has(program) || isFind(wrapper)) return true;
+  if (program === "git") return options.includes("--no-index");
+  return (
+    PATTERN_FIRST.has(program) &&
+    options.some((word) => /^-[a-zA-Z]*[rRd]|^--(?:recursive|dereference-recursive|directories)/.test(word))
+  );
 }
+
+const isFind = (program: string) => program === "find" || program === "gfind";

@@ -278,6 +278,40 @@ describe("files of keys", () => {
     "cat server.key",
     "cat /etc/ssl/private/x.pem",
     "cat /run/secrets/db",
+    "cat /proc/self/root/../etc/shadow",
+    "cat /proc/self/cwd/../etc/shadow",
+    "cat /proc/self/task/1/root/etc/shadow",
+    "cat /proc/1/r*t/etc/shadow",
+    "cat /var/run/../etc/shadow",
+    "cat link/../shadow",
+    "cd -P /var/run/..; cat etc/shadow",
+    "cd /proc/1/root && cat etc/shadow",
+    "grep -d recurse x /etc",
+    "grep --directories=recurse x /root",
+    "git grep --no-index -h . ~",
+    "git diff --no-index /x ~",
+    "diff /etc copies",
+    "diff /etc ./shadow",
+    "find ~ -type f -exec grep -h KEY {} +",
+    "find / -name '*.pem' -exec cat {} +",
+    "find ~ -name '?n*' | xargs cat",
+    "find ~ -newer x | xargs cat",
+    "find / -samefile x -exec cat {} +",
+    "find /etc -regex '.*/sha.*' | xargs cat",
+    'cat "$KUBECONFIG"',
+    "cat $GOOGLE_APPLICATION_CREDENTIALS",
+    "printenv KUBECONFIG | xargs cat",
+    "cat $(cat list)",
+    'cat "$(<list)"',
+    "xargs cat < list",
+    "xargs -a list cat",
+    'while read f; do cat "$f"; done < list',
+    'mapfile -t a < list; cat "${a[@]}"',
+    "while read d; do cat $d/credentials; done < list",
+    "jq -r .path f.json | xargs cat",
+    "git show HEAD:list | xargs cat",
+    "cat $(awk 'BEGIN{print \"/etc/sha\" \"dow\"}')",
+    "ls / | sed 's,.*,/etc/sh\\adow,' | xargs cat",
     "git diff --no-index /dev/null /etc/shadow",
   ])("%s asks", asks);
 
@@ -310,6 +344,12 @@ describe("files of keys", () => {
     "find /etc -name '*.conf' -exec grep -l x {} +",
     "git ls-files | xargs grep -n foo",
     'cat "$(ls -t | head -1)"',
+    'cat "$(systemctl show -p FragmentPath --value nginx)"',
+    "git diff --name-only | xargs grep -n foo",
+    "grep -rl foo src | xargs grep -n bar",
+    "find . -name '*.py' | while read -r f; do head -1 \"$f\"; done",
+    'while read -r h; do grep "$h" /etc/hosts; done < hosts.txt',
+    "tail -n 3 $LOGFILE",
     "timeout 5 ls ~/.ssh",
   ])("%s runs unasked in bash", (text) => expect(kinds(text)[0]).toBe("allow"));
 });
@@ -498,4 +538,19 @@ test.each([
   ["echo \"it's\" 1<(rm -rf /) 'x'", "deny"],
 ] as const)("a number right in front of a process substitution hides nothing: %j", (text, kind) => {
   expect(verdictOf(text)).toBe(kind);
+});
+
+describe("output that goes to a file which was opened for reading", () => {
+  test.each([
+    "echo x 3<f >/dev/fd/3",
+    ": < f > /dev/fd/0",
+    "(echo x >/dev/fd/5) 5<f",
+    "echo x 1<f >/dev/stdout",
+    "{ echo x >/dev/stdout; } <f 1>&0",
+    "{ echo x 2>/dev/stderr; } 2<f",
+    "ls >&3",
+  ])("%s asks", asks);
+  test.each(["ls > /dev/stderr", "ls 2>&1", "ls >&2", "ls 2>/dev/null 1>&2", "cat <&0"])("%s runs unasked", (text) =>
+    expect(kinds(text)[0]).toBe("allow"),
+  );
 });

@@ -114,6 +114,10 @@ test.each([
   expect(doubt(directory)).toContain(key.replace(".x.", ".x."));
 });
 
+test.each(["format.pretty=%h %G?", "branch.sort=signature:key", "tag.sort=-signature"])("%s starts gpg", (setting) => {
+  expect(doubt(repository(`signature-${setting.length}`, setting))).toContain(setting.split("=")[0] as string);
+});
+
 test("settings in an included file count, also under a condition", () => {
   writeFileSync(path("more"), `[core]\n\tfsmonitor = ${path("program")}\n`);
   expect(doubt(repository("include", `include.path=${path("more")}`))).toContain("core.fsmonitor");

@@ -120,9 +120,9 @@ const NOT_VOLUME_GROUPS = new Set(
   ),
 );
 
-/** A write to it changes no file. */
+/** A write to it changes no file. Not `/dev/fd/3`: it opens anew, for writing, what was opened for reading. */
 export function isHarmlessSink(value: string): boolean {
-  return /^\/dev\/(?:null|stdout|stderr|tty|fd\/[0-9]+)$/.test(value);
+  return /^\/dev\/(?:null|stdout|stderr|tty)$/.test(value);
 }
 
 /** A device file whose reading may block, drain or disturb something; plain sources of bytes are not. */

@@ -44,6 +44,8 @@ export interface Form {
   readonly at: boolean;
   /** Exactly one option and nothing else. */
   readonly alone: boolean;
+  /** The first word begins with an option that must be given: what others mean depends on it. */
+  readonly first: boolean;
   /** Code that reads the arguments instead, or a program whose row covers them. */
   readonly reader: string | undefined;
 }
@@ -83,6 +85,8 @@ class Match {
     const { form, args } = this;
     if (form.alone && (args.length !== 1 || !/^-[^]/.test(args[0] as string) || args[0] === "--"))
       return "with other arguments than one option";
+    if (form.first && !((form.options.get(firstOption(args[0] ?? ""))?.group ?? 0) > 0))
+      return "without an option in front that makes it only read";
     if (form.at && args.some((word) => word.startsWith("@") || maybeUnknown(word))) return "with what may be @file";
     let ended = false;
     if (form.old && /^[A-Za-z]+$/.test(args[0] ?? "")) {
@@ -208,6 +212,8 @@ class Match {
     return this.#late > 0 && this.#operands.length + this.#late > most ? "with that many arguments" : undefined;
   }
 }
+
+const firstOption = (word: string) => (word.startsWith("--") ? word : word.slice(0, 2));
 
 function fits(shape: Shape, word: string): boolean {
   if (shape.contents && (isDeviceToRead(word) || (isGlob(word) && word.startsWith("/dev/")))) return false;

@@ -128,6 +128,8 @@ const DOUBTS: Readonly<Record<string, string>> = {
 export function isHarmlessSetting(key: string, value: string): boolean {
   const [, section = "", name = ""] = /^([^.]+)(?:\.[^]*)?\.([^.]+)$/.exec(key) ?? [];
   const harmless = Object.hasOwn(HARMLESS, section) ? HARMLESS[section] : undefined;
+  // What these show or sort by may be a signature, which starts gpg.
+  if (/^(?:pretty|sort)$/.test(name) && /%G|signature/.test(value)) return false;
   if (harmless === "*" || harmless?.has(name) === true) return true;
   const off = /^(?:false|no|off|0|)$/i.test(value);
   if (key === "core.fsmonitor") return off;

@@ -153,7 +153,7 @@ export class Rows {
     for (const word of words) {
       if (word.startsWith("-")) for (const [name, option] of this.#options(word, whole)) options.set(name, option);
       else if (/^[A-Z<]/.test(word)) operands.push(this.#operand(word));
-      else if (!/^(?:open|words|reorders|old|at|alone|bare|none|reader:[\w-]+)$/.test(word))
+      else if (!/^(?:open|words|reorders|old|at|alone|first|bare|none|reader:[\w-]+)$/.test(word))
         throw new SyntaxError(`the table has a word that means nothing: ${word}`);
     }
     return {
@@ -166,6 +166,7 @@ export class Rows {
       old: flags.has("old"),
       at: flags.has("at"),
       alone: flags.has("alone"),
+      first: flags.has("first"),
       reader: words.find((word) => word.startsWith("reader:"))?.slice(7),
     };
   }

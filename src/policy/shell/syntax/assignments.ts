@@ -50,6 +50,11 @@ const ORDINARY = new Set(
     VERSION VOLUME WEEK WIDTH WORD WORDS YEAR YESTERDAY`),
 );
 
+/** A variable that programs know, and that an environment may have: what it holds may be the path of a file of keys. */
+export function isFromEnvironment(name: string): boolean {
+  return !isOwnName(name) || /KEY|PASS|CONF|DATA|DB/.test(name);
+}
+
 function isOwnName(name: string): boolean {
   if (/^[a-z][a-z0-9_]*$/.test(name)) return !OBEYED.has(name) && !/_proxy$|^(?:npm_config|pip|cargo|bash)_/.test(name);
   if (/^[a-z][A-Za-z0-9_]*$|^[A-Z][0-9]?$/.test(name)) return true;

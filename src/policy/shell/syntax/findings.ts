@@ -24,6 +24,8 @@ export class Findings {
   readonly texts: string[] = [];
   /** Some program makes other text out of text that is written out: a name need not look like what it is. */
   computed = false;
+  /** It uses a variable that it does not set and that an environment may have. */
+  environment = false;
   depth = 0;
   /** The shell at hand need not be bash: only what all shells read alike is certain. */
   anyShell = false;
@@ -40,6 +42,7 @@ export class Findings {
       writes: this.writes,
       reads: this.reads,
       computed: this.computed,
+      environment: this.environment,
       texts: this.texts,
       forkBomb: this.calls.isBomb(),
     };
@@ -118,6 +121,8 @@ export interface Walked {
   readonly texts: readonly string[];
   /** Text is made out of text that is written out. */
   readonly computed: boolean;
+  /** It uses a variable of its environment. */
+  readonly environment: boolean;
   readonly forkBomb: boolean;
 }
 

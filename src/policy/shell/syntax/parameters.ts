@@ -33,7 +33,10 @@ function plainValues(part: ParameterExpansionPart, by: Expansion): readonly Valu
   const { parameter, index } = part;
   if (index === undefined || !/^[A-Za-z_]/.test(parameter)) return simpleValues(parameter, by);
   const values = by.scope.get(parameter);
-  if (values === undefined) return [UNKNOWN];
+  if (values === undefined) {
+    by.fromEnvironment(parameter);
+    return [UNKNOWN];
+  }
   if (index.text === "@" || index.text === "*")
     return values.map((value) => (typeof value === "string" ? [value] : value));
   return values.flatMap((value) => {

@@ -56,6 +56,8 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
         continue;
       }
       const isDescriptor = /^(?:\d+-?|-)$/.test(item.value);
+      if (opensOutputToRead(descriptor ?? (operator === ">&" ? 1 : 0), operator, item.value))
+        by.uncertain("output that goes to what was opened for reading");
       if (operator === "<") {
         if (isInput) now = { kind: "unknown" };
         by.reads(item.value);
@@ -74,6 +76,12 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
     if (items.length !== 1) by.uncertain("a redirection to several or no files");
   }
   return { input: now, writes, moved };
+}
+
+/** `1< file`, `1>&3`: then `/dev/stdout` names a file, which a later `> /dev/stdout` would open for writing. */
+function opensOutputToRead(descriptor: number, operator: string, value: string): boolean {
+  if (descriptor !== 1 && descriptor !== 2) return false;
+  return operator === "<" || (/^[<>]&$/.test(operator) && !/^(?:[12]-?|-)$/.test(value));
 }
 
 function known(values: readonly string[], end: string): Input {

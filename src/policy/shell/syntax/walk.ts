@@ -1,6 +1,6 @@
 /** Every command a text would run, found by walking its syntax tree the way a shell would execute it. */
 import type { Assignment, Script, Word, WordPart } from "unbash";
-import { assignmentEffect, isScriptVariable } from "./assignments.ts";
+import { assignmentEffect, isFromEnvironment, isScriptVariable } from "./assignments.ts";
 import { isBash, outsideCommonGrammar } from "./common-grammar.ts";
 import { UNKNOWN } from "./field.ts";
 import { Findings, OutOfWork, type Printed, type Walked } from "./findings.ts";
@@ -55,6 +55,10 @@ class Walk implements Expansion {
 
   reads(file: string): void {
     this.found.reads.push({ file, directories: this.scope.directories() });
+  }
+
+  fromEnvironment(name: string): void {
+    this.found.environment ||= isFromEnvironment(name);
   }
 
   runText(text: string): void {

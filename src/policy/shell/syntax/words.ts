@@ -23,6 +23,8 @@ export interface Expansion {
   setVariable(name: string, values: readonly Value[]): void;
   /** A redirection reads this file. */
   reads(file: string): void;
+  /** A variable is used that the text does not set. */
+  fromEnvironment(name: string): void;
   readonly uncertain: (why: string) => void;
   /** Walks text that runs later, or may. */
   runText(text: string): void;
@@ -282,8 +284,11 @@ function bitsOf(values: readonly Value[], quoted: boolean, list: boolean): Bits[
 /** `$x`, `$1`, `$@`, `$?`. */
 export function simpleValues(name: string, by: Expansion): readonly Value[] {
   const { scope } = by;
-  if (/^[A-Za-z_]/.test(name))
-    return scope.get(name)?.map((value) => (typeof value === "string" ? value : (value[0] ?? ""))) ?? [UNKNOWN];
+  if (/^[A-Za-z_]/.test(name)) {
+    const values = scope.get(name);
+    if (values === undefined) by.fromEnvironment(name);
+    return values?.map((value) => (typeof value === "string" ? value : (value[0] ?? ""))) ?? [UNKNOWN];
+  }
   const { positional } = scope;
   if (/^[?#$!]$/.test(name)) return [NUMBER];
   if (name === "0") return [scope.zeroth ?? UNKNOWN];

@@ -17,6 +17,8 @@ export type FindAction =
       readonly argv: readonly Field[];
       readonly narrowed: boolean;
       readonly named: string | undefined;
+      /** It gets the name without the path (`-execdir`). */
+      readonly bare: boolean;
     }
   | { readonly kind: "write"; readonly file: Field | undefined };
 
@@ -35,6 +37,8 @@ export function findRuns(argv: readonly Field[]): Wrapped | undefined {
         );
       // A file's name may hold anything, also text that a shell would run.
       commands.push(on(found));
+      // GNU find puts ./ in front of it, others do not: there it may be an option.
+      if (action.bare) commands.push(on(UNKNOWN));
       if (!action.narrowed) commands.push(recursive(on(start.value)));
     }
   }
@@ -128,7 +132,8 @@ class Expression {
     if (/^-(?:exec|execdir|ok|okdir)$/.test(word)) {
       const from = this.at;
       while (this.at < this.argv.length && !this.endsRun()) this.at++;
-      this.actions.push({ kind: "run", argv: this.argv.slice(from, this.at), narrowed, named: this.#named });
+      const bare = word.endsWith("dir");
+      this.actions.push({ kind: "run", argv: this.argv.slice(from, this.at), narrowed, named: this.#named, bare });
       this.at++;
       return false;
     }

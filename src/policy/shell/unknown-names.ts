@@ -1,0 +1,90 @@
+/** Reads of files whose names only the running shell knows: where such a name may come from, and what may be in the file. */
+import { words } from "../../lib/text.ts";
+import { mayNameSecret } from "../secret-files.ts";
+import { readOnlyRows } from "./read-only/table.ts";
+import { type Field, programName, UNKNOWN } from "./syntax/field.ts";
+import type { FoundCommand, Walked } from "./syntax/findings.ts";
+
+/**
+ * Whether the text may read any file at all: some program opens what a variable of the environment or the contents of another
+ * file name. Names that are listed (find, ls, git ls-files) are judged where they are listed.
+ */
+export function readsAnyFile(walked: Walked): boolean {
+  const readers = walked.commands.filter((found) => filesOf(found).some(isAnyFile));
+  if (readers.length === 0) return false;
+  if (walked.environment || walked.reads.some(({ file }) => file !== "/dev/null")) return true;
+  return walked.commands.some((found) => !readers.includes(found) && !onlyNames(found));
+}
+
+/** Not known from its start on, and its end is not known or is a name that files of keys have. */
+function isAnyFile(path: string): boolean {
+  if (!path.startsWith(UNKNOWN)) return false;
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  return name.includes(UNKNOWN) || mayNameSecret(name);
+}
+
+/** Programs whose first operand is not a file. */
+const SCRIPT_FIRST = new Set(words("grep egrep fgrep ggrep zgrep rg jq gojq yq awk gawk mawk nawk sed gsed"));
+/** They read files but print no part of them. */
+const PRINT_FACTS = new Set(
+  words("wc md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum shasum md5 file cmp ls stat du"),
+);
+/** Options of jq that are followed by a name and a file. */
+const JQ_FILES = /^--(?:rawfile|slurpfile)$/;
+
+/** The words of a command that name files which it prints. */
+function filesOf({ argv }: FoundCommand): readonly string[] {
+  const program = programName(argv[0]?.value ?? "");
+  if (PRINT_FACTS.has(program)) return [];
+  const valued = new Set<string>();
+  let reads = /^(?:[gmn]?awk|g?sed|yq)$/.test(program);
+  for (const row of readOnlyRows().of(program))
+    for (const { form } of row.calls) {
+      if (form.operands.some(({ shape }) => shape?.contents === true)) reads = true;
+      for (const [name, { values }] of form.options) if (values > 0) valued.add(name);
+    }
+  if (!reads) return [];
+  const files: string[] = [];
+  let script = SCRIPT_FIRST.has(program) && !argv.some(({ value }) => /^-[a-zA-Z]*[ef]|^--(?:regexp|file)/.test(value));
+  for (let at = 1; at < argv.length; at++) {
+    const { value } = argv[at] as Field;
+    const last = value.startsWith("--") ? value : `-${value.at(-1)}`;
+    if (JQ_FILES.test(value)) files.push(argv[(at += 2)]?.value ?? "");
+    else if (value.startsWith("-") && value !== "-")
+      at += valued.has(last) ? (/^--arg(?:json)?$/.test(value) ? 2 : 1) : 0;
+    else if (script) script = false;
+    else files.push(value);
+  }
+  return files;
+}
+
+/** Programs that print names of files, numbers, or text that is written out. */
+const LISTS = new Set(
+  words(`ls stat du find gfind fd fdfind test [ [[ tree file realpath readlink dirname basename cd pushd popd echo printf pwd which
+    type whereis namei lsattr getfacl locate plocate dpkg rpm apk systemctl service pgrep pidof ps id groups whoami hostname
+    uname nproc date seq true false : sleep read mapfile readarray command xargs wc uptime free df lsof docker podman`),
+);
+/** Programs that only leave lines out, where they read no file. */
+const FILTERS = new Set(words("head tail sort uniq tac cat grep egrep fgrep column nl"));
+const NAMES_OF_GIT = /^(?:ls-files|ls-tree|rev-parse|status|branch|tag|remote|rev-list|merge-base|describe)$/;
+
+/** What it prints are names that it lists, no text that a file or a script holds. */
+function onlyNames(found: FoundCommand): boolean {
+  const { argv, wrapped } = found;
+  const program = programName(argv[0]?.value ?? "");
+  const args = argv.slice(1).map(({ value }) => value);
+  if (found.defined || (wrapped !== undefined && program !== "xargs")) return program !== "xargs";
+  if (program === "xargs") return !args.some((word) => /^-[a-zA-Z0-9]*a|^--arg-file/.test(word));
+  if (program === "git") {
+    const call = args.find((word) => !word.startsWith("-")) ?? "";
+    return NAMES_OF_GIT.test(call) || args.some((word) => /^--name-(?:only|status)$|^-l$|^--files-with/.test(word));
+  }
+  if (LISTS.has(program) || PRINT_FACTS.has(program)) return true;
+  const names = args.some((word) => /^-[a-zA-Z]*[lLcq]|^--(?:files|count|quiet)/.test(word));
+  if (/^(?:[ef]?grep|rg)$/.test(program) && names) return true;
+  if (filesOf(found).length > 0) return false;
+  if (/^[gmn]?awk$/.test(program)) return args.some((word) => /^[^{}"]*\{\s*print \$(?:\d+|NF)\s*\}$/.test(word));
+  if (program === "cut") return !args.some((word) => /^-[bc]|^--(?:bytes|characters)/.test(word));
+  if (program === "tr") return args.every((word) => /^(?:-[ds]+|\\[n0t]|\\000|[ \n\t,:])$/.test(word));
+  return FILTERS.has(program) && !args.some((word) => /^-[a-zA-Z]*o|^--only/.test(word));
+}
