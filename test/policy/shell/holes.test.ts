@@ -310,7 +310,7 @@ describe("files of keys", () => {
     "while read d; do cat $d/credentials; done < list",
     "jq -r .path f.json | xargs cat",
     "git show HEAD:list | xargs cat",
-    "cat $(awk 'BEGIN{print \"/etc/sha\" \"dow\"}')",
+    'cat $(awk \'BEGIN{print "/etc/sha" "dow"}\')',
     "ls / | sed 's,.*,/etc/sh\\adow,' | xargs cat",
     "git diff --no-index /dev/null /etc/shadow",
   ])("%s asks", asks);
