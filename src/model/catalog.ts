@@ -72,11 +72,11 @@ function namesOf(model: string): string[] {
 /** What a model of this family holds at least, whoever serves it and whatever its version is. */
 function familyLimit(model: string): number {
   const name = model.trim().toLowerCase();
-  return FAMILIES.find(([pattern]) => pattern.test(name))?.[1] ?? UNKNOWN_CONTEXT_LIMIT;
+  return families().find(([pattern]) => pattern.test(name))?.[1] ?? UNKNOWN_CONTEXT_LIMIT;
 }
 
 /** The first that fits counts; older generations before newer ones. */
-const FAMILIES: readonly (readonly [RegExp, number])[] = [
+const families = (): readonly (readonly [RegExp, number])[] => [
   [/gpt-3\.5/, 16_385],
   [/gpt-4(?![.o])/, 128_000],
   [/gpt-oss/, 131_072],

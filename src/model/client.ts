@@ -3,15 +3,11 @@ import { formatDuration } from "../lib/durations.ts";
 import { tracing } from "../lib/trace.ts";
 import { pause } from "../lib/waiting.ts";
 import { infoFor, type CatalogRule } from "./catalog.ts";
-import { adjustmentFor, type Adjustment } from "./adjustments.ts";
+import type { Adjustment } from "./adjustments.ts";
 import { Endpoint } from "./endpoint.ts";
 import { cancelled, ModelError } from "./errors.ts";
 import { exchange, type Exchange, type ExchangeLimits } from "./http/exchange.ts";
-import { explain } from "./explain.ts";
-import { anthropic } from "./protocols/anthropic.ts";
-import { completions } from "./protocols/completions.ts";
 import type { Protocol, Reply } from "./protocols/protocol.ts";
-import { responses } from "./protocols/responses.ts";
 import type { Environment } from "../lib/proxy.ts";
 import { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } from "./http/retry.ts";
 import { shapeHistory } from "./shape-history.ts";
@@ -86,12 +82,13 @@ const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 const LINGER_MS = 2_000;
 /** For the list of models of a server that runs one. */
 const WINDOW_MS = 3_000;
+/** An answer that is there sooner needs no list; no model thinks so fast. */
+const WINDOW_AFTER_MS = 25;
 
 class HttpModelClient implements ModelClient {
   readonly profile: ModelProfile;
   readonly #options: ModelOptions;
-  readonly #protocol: Protocol;
-  readonly #url: string;
+  readonly #protocol: Promise<Protocol>;
   readonly #endpoint: Endpoint;
   readonly #limits: ExchangeLimits;
   /** What this server has refused once is not sent again. */
@@ -104,7 +101,7 @@ class HttpModelClient implements ModelClient {
 
   constructor(options: ModelOptions) {
     this.#options = options;
-    this.#protocol = PROTOCOLS[options.api] as Protocol;
+    this.#protocol = PROTOCOLS[options.api]();
     this.#endpoint = new Endpoint(options);
     this.profile = {
       name: options.name,
@@ -113,7 +110,6 @@ class HttpModelClient implements ModelClient {
       auth: options.auth,
       baseUrl: this.#endpoint.baseUrl,
     };
-    this.#url = this.#endpoint.url(this.#protocol.path);
     this.#limits = {
       headerMs: options.headerTimeoutMs ?? DEFAULTS.headerMs,
       idleMs: options.idleTimeoutMs ?? DEFAULTS.idleMs,
@@ -128,11 +124,11 @@ class HttpModelClient implements ModelClient {
   }
 
   /**
-   * What a server of one's own tells of the window it runs with beats any catalog. Asked beside a request, never waited
-   * for; the great providers run their models as the catalog says.
+   * What a server of one's own tells of the window it runs with beats any catalog. Asked beside a request that takes its
+   * time, never waited for; the great providers run their models as the catalog says.
    */
   #learnWindow(signal: AbortSignal): void {
-    if (this.#asked || this.#options.contextLimit !== undefined || !this.#endpoint.tellsWindows) return;
+    if (this.#asked) return;
     this.#asked = true;
     const work = async () => {
       const { listModels } = await import("./list-models.ts");
@@ -144,15 +140,26 @@ class HttpModelClient implements ModelClient {
     work().catch(() => (this.#asked = !signal.aborted));
   }
 
+  /** Until the request is over. */
+  #watchWindow(signal: AbortSignal): Disposable | undefined {
+    if (this.#asked || this.#options.contextLimit !== undefined || !this.#endpoint.tellsWindows) return undefined;
+    const over = new AbortController();
+    const timer = setTimeout(() => this.#learnWindow(AbortSignal.any([signal, over.signal])), WINDOW_AFTER_MS);
+    return {
+      [Symbol.dispose]() {
+        clearTimeout(timer);
+        over.abort();
+      },
+    };
+  }
+
   async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, void> {
     const {
       retries = DEFAULTS.retries,
       backoffMs: first = FIRST_WAIT_MS,
       maxRetryMs = MAX_TOTAL_WAIT_MS,
     } = this.#options;
-    const over = new AbortController();
-    using _ = { [Symbol.dispose]: () => over.abort() };
-    this.#learnWindow(AbortSignal.any([signal, over.signal]));
+    using _ = this.#watchWindow(signal);
     let waited = 0;
     let refreshed = false;
     let forceRefresh = false;
@@ -177,14 +184,14 @@ class HttpModelClient implements ModelClient {
           }
         }
       } catch (caught) {
-        error = explain(caught, ask.situation);
+        error = (await import("./explain.ts")).explain(caught, ask.situation);
         traced?.failed(error);
       } finally {
         // Closes the connection when the reader stops early; without effect when the answer has ended.
         await answer.return(undefined as never);
       }
       if (signal.aborted) throw error;
-      const adjustment = adjustmentFor(error, this.#adjusted, ask.sent);
+      const adjustment = (await import("./adjustments.ts")).adjustmentFor(error, this.#adjusted, ask.sent);
       forceRefresh = error.status === 401 && this.#endpoint.renews && !refreshed;
       if (adjustment) this.#adjusted.add(adjustment);
       if (forceRefresh) refreshed = true;
@@ -247,13 +254,14 @@ class HttpModelClient implements ModelClient {
   ): Promise<Exchange & { readonly sent: Record<string, unknown> }> {
     const { unix, ca } = this.#options;
     const { headers, situation } = await this.#endpoint.request({ forceRefresh, session: request.session }, signal);
-    const sent = this.#body(request);
+    const protocol = await this.#protocol;
+    const sent = this.#body(request, protocol);
     return {
-      url: this.#url,
+      url: this.#endpoint.url(protocol.path),
       headers: { "content-type": "application/json", accept: "text/event-stream, application/json", ...headers },
       body: wellFormed(JSON.stringify(sent)),
       sent,
-      protocol: this.#protocol,
+      protocol,
       limits: this.#limits,
       situation,
       unix,
@@ -261,7 +269,7 @@ class HttpModelClient implements ModelClient {
     };
   }
 
-  #body(request: ModelRequest): Record<string, unknown> {
+  #body(request: ModelRequest, protocol: Protocol): Record<string, unknown> {
     const { model, stream = true, temperature, topP, reasoningEffort, maxTokens, extraBody } = this.#options;
     const login = this.#endpoint.usesLogin;
     const adjusted = this.#adjusted;
@@ -272,7 +280,7 @@ class HttpModelClient implements ModelClient {
       adjusted,
       imagesInResults,
     });
-    const body = this.#protocol.body(
+    const body = protocol.body(
       { ...request, messages },
       {
         model: this.#fallback ?? model,
@@ -292,7 +300,12 @@ class HttpModelClient implements ModelClient {
   }
 }
 
-const PROTOCOLS = { completions, responses, anthropic } as const;
+/** Only the one that is spoken is loaded. */
+const PROTOCOLS: Readonly<Record<Api, () => Promise<Protocol>>> = {
+  completions: async () => (await import("./protocols/completions.ts")).completions as Protocol,
+  responses: async () => (await import("./protocols/responses.ts")).responses as Protocol,
+  anthropic: async () => (await import("./protocols/anthropic.ts")).anthropic as Protocol,
+};
 
 /** The conversation stays at the end, where it grows. */
 function withExtra(body: Record<string, unknown>, extra: Readonly<Record<string, unknown>>): Record<string, unknown> {

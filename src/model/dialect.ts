@@ -25,7 +25,7 @@ export function dialectOf(endpoint: Endpoint): Dialect {
   const shapes = new Set<Shape>(rules.shapes ?? []);
   const model = endpoint.model.toLowerCase();
   // Servers of open weights check what the model's template checks. Gateways translate by themselves.
-  if (provider === undefined) for (const [pattern, shape] of BY_MODEL) if (pattern.test(model)) shapes.add(shape);
+  if (provider === undefined) for (const shape of shapesOf(model)) shapes.add(shape);
   return {
     shapes,
     strict: rules.strict ?? false,
@@ -52,8 +52,12 @@ function providerOf({ provider, host }: Endpoint): Provider | undefined {
   const names = Object.keys(HOSTS) as Provider[];
   return (
     names.find((name) => name === named || ALIASES[named ?? ""] === name) ??
-    names.find((name) => HOSTS[name].test(host.toLowerCase()))
+    names.find((name) => HOSTS[name].some((domain) => isBelow(host.toLowerCase(), domain)))
   );
+}
+
+function isBelow(host: string, domain: string): boolean {
+  return host === domain || host.endsWith(`.${domain}`);
 }
 
 const ALIASES: Readonly<Record<string, string>> = {
@@ -68,17 +72,17 @@ const ALIASES: Readonly<Record<string, string>> = {
 };
 
 const HOSTS = {
-  openai: /(^|\.)(openai\.com|openai\.azure\.com|chatgpt\.com|cognitiveservices\.azure\.com)(:\d+)?$/,
-  openrouter: /(^|\.)openrouter\.ai$/,
-  anthropic: /(^|\.)anthropic\.com$/,
-  google: /(^|\.)googleapis\.com$/,
-  mistral: /(^|\.)mistral\.ai$/,
-  groq: /(^|\.)groq\.com$/,
-  cerebras: /(^|\.)cerebras\.ai$/,
-  deepseek: /(^|\.)deepseek\.com$/,
-  moonshot: /(^|\.)(moonshot\.(ai|cn)|kimi\.com)$/,
-  xai: /(^|\.)x\.ai$/,
-} as const;
+  openai: ["openai.com", "openai.azure.com", "chatgpt.com", "cognitiveservices.azure.com"],
+  openrouter: ["openrouter.ai"],
+  anthropic: ["anthropic.com"],
+  google: ["googleapis.com"],
+  mistral: ["mistral.ai"],
+  groq: ["groq.com"],
+  cerebras: ["cerebras.ai"],
+  deepseek: ["deepseek.com"],
+  moonshot: ["moonshot.ai", "moonshot.cn", "kimi.com"],
+  xai: ["x.ai"],
+} as const satisfies Record<string, readonly string[]>;
 
 type Rules = Partial<Omit<Dialect, "shapes">> & { readonly shapes?: readonly Shape[] };
 
@@ -100,8 +104,7 @@ const RULES: Readonly<Record<Provider, Rules>> = {
 };
 
 /** Families whose own servers check these, wherever the weights run. */
-const BY_MODEL: readonly (readonly [RegExp, Shape])[] = [
-  [/(mis|mix|pix|code|dev|mini|magis)s?tral/, "short_ids"],
-  [/(mis|mix|pix|code|dev|mini|magis)s?tral/, "assistant_after_tool"],
-  [/gemini-[3-9]/, "thought_signatures"],
-];
+function shapesOf(model: string): readonly Shape[] {
+  if (/(mis|mix|pix|code|dev|mini|magis)s?tral/.test(model)) return ["short_ids", "assistant_after_tool"];
+  return /gemini-[3-9]/.test(model) ? ["thought_signatures"] : [];
+}

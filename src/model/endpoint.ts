@@ -26,7 +26,7 @@ export class Endpoint {
     this.#base = base;
     this.host = base.host;
     this.baseUrl = `${base.origin}${base.pathname}`.replace(/\/+$/, "");
-    this.dialect = dialectOf({ ...options, host: base.host });
+    this.dialect = dialectOf({ ...options, host: base.hostname });
   }
 
   /** Who is signed in pays by subscription, and is served elsewhere. */

@@ -4,7 +4,7 @@ import { trace } from "../../lib/trace.ts";
 import { Answer, jsonOr, pageWords } from "./answer.ts";
 import { ProviderError, Malformed } from "../provider-error.ts";
 import { cancelled, ModelError } from "../errors.ts";
-import { explainProviderError, type Situation } from "../explain.ts";
+import type { Situation } from "../explain.ts";
 import type { Protocol, Reply } from "../protocols/protocol.ts";
 import { retryAfterMs } from "./retry.ts";
 import type { ModelEvent } from "../types.ts";
@@ -141,6 +141,7 @@ async function refusal(response: Response, at: Situation): Promise<ModelError> {
   }
   const { text } = await boundedText(response, MAX_ERROR_BYTES);
   const complaint = new ProviderError(jsonOr(text, () => pageWords(text)));
+  const { explainProviderError } = await import("../explain.ts");
   return explainProviderError(complaint, status, retryAfterMs(headers, Date.now()), at);
 }
 

@@ -29,8 +29,10 @@ export class TextChannels {
 
   push(piece: string): void {
     // Nearly every piece of nearly every answer.
-    if (this.#mode === "text" && this.#held === "" && !piece.includes("<") && !piece.includes("["))
+    if (this.#held === "" && !piece.includes("<") && !piece.includes("[") && this.#isText(piece)) {
+      this.#mode = "text";
       return this.#sink.text(piece);
+    }
     this.#held += piece;
     while (this.#step(false));
   }
@@ -43,6 +45,13 @@ export class TextChannels {
     if (rest === "") return;
     if (this.#mode === "reasoning") this.#sink.reasoning(rest);
     else if (this.#mode !== "call" && this.#mode !== "channels") this.#show(rest);
+  }
+
+  /** For a piece without < and [. */
+  #isText(piece: string): boolean {
+    if (this.#mode !== "start" || this.#closing !== "") return this.#mode === "text";
+    const text = piece.trimStart();
+    return text !== "" && !text.startsWith("◁");
   }
 
   #show(piece: string): void {
