@@ -23,10 +23,10 @@ export interface DescribedMachine {
 
 /** For the model; undefined where there is nothing to say. Machines about which the same was written are one paragraph. */
 export function aboutMachines(machines: readonly DescribedMachine[]): string | undefined {
-  const said = Map.groupBy(machines, ({ rules, files }) => aboutMachine(rules, files));
-  const [first] = said.keys();
-  if (first === undefined && said.size <= 1) return undefined;
-  if (machines.length === 1) return `What the operator wrote about this machine:\n\n${first}`;
+  const texts = machines.map(({ rules, files }) => aboutMachine(rules, files));
+  if (texts.every((text) => text === undefined)) return undefined;
+  if (machines.length === 1) return `What the operator wrote about this machine:\n\n${texts[0]}`;
+  const said = Map.groupBy(machines, (_, index) => texts[index]);
   const parts = [...said].flatMap(([text, members]) =>
     text === undefined ? [] : [`${foldNames(members.map(({ name }) => name))}:\n\n${text}`],
   );

@@ -143,20 +143,15 @@ export class SessionRecorder {
     clearTimeout(this.#timer);
     await this.stored();
     await this.#log?.close();
-    if (this.#begun && this.#log !== undefined) await this.#rememberDirectory(this.#log);
+    if (this.#begun) this.#log?.remember();
   }
 
   #goLive(): void {
     clearTimeout(this.#timer);
-    void this.#open().then(async (log) => {
-      await log.goLive();
-      await this.#rememberDirectory(log);
+    void this.#open().then((log) => {
+      log.goLive();
+      log.remember();
     });
-  }
-
-  async #rememberDirectory(log: SessionLog): Promise<void> {
-    const { rememberDirectory } = await import("../session/known-directories.ts");
-    rememberDirectory(this.#options.stateDirectory, log.directory);
   }
 
   /** Writes what has happened so far; before that, events are kept. */

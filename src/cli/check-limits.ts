@@ -12,12 +12,18 @@ export function checkLimits(): void {
   } catch {
     return;
   }
-  const files = /^Max open files +(\d+)/m.exec(limits)?.[1];
-  if (files !== undefined && Number(files) < FEWEST_FILES) {
+  const files = Number.parseInt(limitOf(limits, "\nMax open files "), 10);
+  if (files < FEWEST_FILES) {
     throw new BuddyError("usage", `only ${files} files may be open at once (ulimit -n); buddy needs ${FEWEST_FILES}`, {
       hint: "Raise the limit before you start it: ulimit -n 1024",
     });
   }
   // Without a listener a write past the limit kills the process; with one it fails like on a full disk.
-  if (!/^Max file size +unlimited/m.test(limits)) process.on("SIGXFSZ", () => {});
+  if (!limitOf(limits, "\nMax file size ").startsWith("unlimited")) process.on("SIGXFSZ", () => {});
+}
+
+/** The columns behind a name; "" without it. */
+function limitOf(limits: string, name: string): string {
+  const at = limits.indexOf(name);
+  return at < 0 ? "" : limits.slice(at + name.length, at + name.length + 60).trimStart();
 }

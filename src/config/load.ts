@@ -23,6 +23,7 @@ import {
 } from "./schema.ts";
 import { judged, type Setting } from "./setting.ts";
 import { words } from "../lib/text.ts";
+import { once } from "../lib/values.ts";
 import { parseToml } from "./toml.ts";
 import type { AskTrust } from "./trust.ts";
 
@@ -279,7 +280,7 @@ class Layers {
   /** What a header takes from the environment is nearly always a key. */
   #addHeaderVariables(table: ReadonlyMap<string, FoundValue>): void {
     for (const text of Object.values(table.get("headers")?.value ?? {}))
-      for (const name of variablesIn(String(text))) if (!EVERYDAY.has(name)) this.#keyVariables.add(name);
+      for (const name of variablesIn(String(text))) if (!everyday().has(name)) this.#keyVariables.add(name);
   }
 
   /** A later file replaces a whole table. */
@@ -327,7 +328,7 @@ function hookOf(file: string, found: ReadonlyMap<string, FoundValue>): HookSetti
 export const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 /** Not hidden from children, even where a header names them. */
-const EVERYDAY = new Set(words("HOME USER LOGNAME PATH SHELL LANG TERM TMPDIR PWD HOSTNAME"));
+const everyday = once(() => new Set(words("HOME USER LOGNAME PATH SHELL LANG TERM TMPDIR PWD HOSTNAME")));
 
 function variablesIn(text: string): string[] {
   return [...text.matchAll(VARIABLE)].map(([, name = ""]) => name);

@@ -3,11 +3,11 @@
  * secrets.
  */
 import {
+  countsTokens,
   inPlace,
   isPlain,
   kindOfPlace,
   kindOfShape,
-  NO_SECRET,
   placeHint,
   shapeHint,
   shapes,
@@ -60,9 +60,9 @@ export function merged<S extends { readonly start: number; readonly end: number 
 
 function findShapes(text: string, spans: SecretSpan[]): void {
   const hint = shapeHint();
-  const shape = shapes();
   hint.lastIndex = 0;
   for (let match = hint.exec(text); match !== null; match = hint.exec(text)) {
+    const shape = shapes();
     let start = match.index;
     // The only shape that does not begin with its mark: digits, then :AA.
     if (match[0] === ":AA") while (start > 0 && match.index - start < 10 && /[0-9]/.test(text[start - 1]!)) start--;
@@ -77,16 +77,16 @@ function findShapes(text: string, spans: SecretSpan[]): void {
 /** Looked for only around the words that such a place has. */
 function findInPlaces(text: string, spans: SecretSpan[]): void {
   const hint = placeHint();
-  const place = inPlace();
   hint.lastIndex = 0;
   for (let match = hint.exec(text); match !== null; match = hint.exec(text)) {
+    const place = inPlace();
     for (const from of starts(text, match.index)) {
       place.lastIndex = from;
       const found = place.exec(text);
       if (found === null) continue;
       const lead = found.groups?.["lead"] ?? "";
       const end = from + found[0].length;
-      if (!NO_SECRET.test(lead) && !isPlain(lead, text.slice(from + lead.length, end)))
+      if (!countsTokens().test(lead) && !isPlain(lead, text.slice(from + lead.length, end)))
         spans.push({ start: from + lead.length, end, kind: kindOfPlace(lead) });
       hint.lastIndex = Math.max(hint.lastIndex, end);
       break;
@@ -124,24 +124,30 @@ function isWord(code: number): boolean {
   );
 }
 
-/** What only a whole file tells: .netrc over several lines, .pgpass, Secrets of Kubernetes. */
+/**
+ * What only a whole file tells: .netrc over several lines, .pgpass, Secrets of Kubernetes. An expression is made where a
+ * word that it needs is there.
+ */
 function findInDocuments(text: string, spans: SecretSpan[]): void {
-  groupSpans(
-    text,
-    /\blogin[ \t]+[^\s"']{1,100}[ \t]+password[ \t]+(?!\[redacted\]|‹secret-)([^\s"'\\]{3,})/g,
-    "password",
-    spans,
-  );
-  if (/^[ \t]*(?:machine[ \t]+\S|default[ \t]*$)/m.test(text))
-    groupSpans(text, /^[ \t]*password[ \t]+(?!\[redacted\]|‹secret-)(\S{3,})[ \t]*$/gm, "password", spans);
+  if (text.includes("password")) {
+    groupSpans(
+      text,
+      /\blogin[ \t]+[^\s"']{1,100}[ \t]+password[ \t]+(?!\[redacted\]|‹secret-)([^\s"'\\]{3,})/g,
+      "password",
+      spans,
+    );
+    if (/^[ \t]*(?:machine[ \t]+\S|default[ \t]*$)/m.test(text))
+      groupSpans(text, /^[ \t]*password[ \t]+(?!\[redacted\]|‹secret-)(\S{3,})[ \t]*$/gm, "password", spans);
+  }
   // host:port:database:user:password
-  groupSpans(
-    text,
-    /^[^:\s/]{1,253}:(?:\*|543[0-9]|643[0-9]):[^:\s]{1,63}:[^:\s]{1,63}:(?!\[redacted\]|‹secret-)(\S{3,})$/gm,
-    "password",
-    spans,
-  );
-  if (/kind\\?"?\s*:\s*\\?"?Secret\b/.test(text)) {
+  if (text.includes(":*:") || text.includes(":543") || text.includes(":643"))
+    groupSpans(
+      text,
+      /^[^:\s/]{1,253}:(?:\*|543[0-9]|643[0-9]):[^:\s]{1,63}:[^:\s]{1,63}:(?!\[redacted\]|‹secret-)(\S{3,})$/gm,
+      "password",
+      spans,
+    );
+  if (text.includes("Secret") && /kind\\?"?\s*:\s*\\?"?Secret\b/.test(text)) {
     kubernetesYaml(text, spans);
     kubernetesJson(text, spans);
   }

@@ -110,7 +110,7 @@ const TELLING = String.raw`(?!${CODE})(?=[A-Za-z_./-]{0,200}[0-9%+!@#^*~=$?])(?=
 const VALUE = String.raw`(?!${MASKED})[^"'&;,\s\\]+`;
 
 /** Places where secrets stand: what comes before one, and the secret itself. Each lead holds a match of `placeHint`. */
-const PLACES: readonly { readonly lead: string; readonly secret: string }[] = [
+const places = (): readonly { readonly lead: string; readonly secret: string }[] => [
   {
     // Authorization: Bearer …
     lead: String.raw`${HEADER_NAME}(?:\s{0,4}[:=]\s{0,4}(?:${QUOTE})?|${QUOTE}\s{0,4}[:=,]\s{0,4}${QUOTE})${SCHEME}\s{1,4}`,
@@ -183,28 +183,38 @@ export const placeHint = once(
 
 /** At one place; group `lead` stays. */
 export const inPlace = once(
-  () => new RegExp(`${START}(?:${PLACES.map(({ lead, secret }) => `(?<lead>${lead})${secret}`).join("|")})`, "iy"),
+  () =>
+    new RegExp(
+      `${START}(?:${places()
+        .map(({ lead, secret }) => `(?<lead>${lead})${secret}`)
+        .join("|")})`,
+      "iy",
+    ),
 );
 
 /** What documentation has in the place of a secret. */
-const PLACEHOLDER = /^(?:password|passwd|pass|secret|token|api_?key|key|changeme|example|x{3,}|\*{3,}|\.{3,}|…+)$/i;
+const placeholder = once(
+  () => /^(?:password|passwd|pass|secret|token|api_?key|key|changeme|example|x{3,}|\*{3,}|\.{3,}|…+)$/i,
+);
 
 /** A placeholder, or a word that is assigned to a name in small letters, which is code or prose. */
 export function isPlain(lead: string, value: string): boolean {
-  if (PLACEHOLDER.test(value) && !lead.includes("://")) return true;
+  if (placeholder().test(value) && !lead.includes("://")) return true;
   return /^[A-Za-z0-9_.-]+=\\{0,3}["']?$/.test(lead) && lead !== lead.toUpperCase() && /^[A-Za-z_-]+$/.test(value);
 }
 
 /** Counters, and marks of where a list goes on: no secrets, whatever they are called. */
-export const NO_SECRET =
-  /(?:page|next|previous|continuation|continue|sync|cancellation|resume|cursor|max|min|num|total|input|output|prompt|completion|cached|csrf|xsrf)[_-]?tokens?["']?\s*[:=]/i;
+export const countsTokens = once(
+  () =>
+    /(?:page|next|previous|continuation|continue|sync|cancellation|resume|cursor|max|min|num|total|input|output|prompt|completion|cached|csrf|xsrf)[_-]?tokens?["']?\s*[:=]/i,
+);
 
 /** What kind of secret follows such a lead. */
 export function kindOfPlace(lead: string): string {
-  return KINDS.find(([pattern]) => pattern.test(lead))?.[1] ?? "secret";
+  return kinds().find(([pattern]) => pattern.test(lead))?.[1] ?? "secret";
 }
 
-const KINDS: readonly (readonly [RegExp, string])[] = [
+const kinds = (): readonly (readonly [RegExp, string])[] => [
   [/:\/\/[^/]*$/, "password in a URL"],
   [/secret_?access_?key|^(?:AKIA|ASIA)/i, "AWS secret key"],
   [/bearer/i, "bearer token"],

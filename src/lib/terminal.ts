@@ -1,5 +1,6 @@
 /** The terminal this process has: whether a stream is one, which one it belongs to, colour, lines on stderr. */
 import { fstatSync, statSync, closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { once } from "./values.ts";
 
 // Whether a file descriptor is a terminal, without loading node:tty (2 ms) for a pipe, a file or /dev/null.
 
@@ -77,9 +78,9 @@ export function stderrLine(text: string): void {
     } catch (error) {
       // A slow reader of a non-blocking pipe gets a moment; one that is gone gets nothing.
       if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return;
-      Atomics.wait(PAUSE, 0, 0, 1);
+      Atomics.wait(pause(), 0, 0, 1);
     }
   }
 }
 
-const PAUSE = new Int32Array(new SharedArrayBuffer(4));
+const pause = once(() => new Int32Array(new SharedArrayBuffer(4)));

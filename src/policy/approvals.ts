@@ -3,6 +3,7 @@
  * allowed for the session.
  */
 import { words } from "../lib/text.ts";
+import { once } from "../lib/values.ts";
 import type { RequiredAnswer, ShellJudgement } from "./verdict.ts";
 
 export class Approvals {
@@ -263,11 +264,13 @@ export interface CommandPrefix {
 /**
  * Options that keep a program from doing what it does otherwise: allowed with one of these, it is not allowed without.
  */
-const HOLDING_BACK = new Set(words("-n --dry-run --just-print --check --simulate --no-run --list --collect-only --co"));
+const holdingBack = once(
+  () => new Set(words("-n --dry-run --just-print --check --simulate --no-run --list --collect-only --co")),
+);
 
 /** What was allowed covers what is asked: the same program and subcommand, and no option that was not seen then. */
 export function coversPrefix(known: CommandPrefix, wanted: CommandPrefix): boolean {
-  if (known.options?.some((option) => HOLDING_BACK.has(option) && wanted.options?.includes(option) !== true) === true)
+  if (known.options?.some((option) => holdingBack().has(option) && wanted.options?.includes(option) !== true) === true)
     return false;
   return (
     known.open === wanted.open &&

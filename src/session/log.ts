@@ -16,6 +16,7 @@ import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
 import { fileError } from "../lib/files.ts";
 import { pieces } from "../lib/text.ts";
+import { rememberDirectory } from "./known-directories.ts";
 import type { SessionLock } from "./session-lock.ts";
 import { prepare } from "./session-directory.ts";
 import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
@@ -73,6 +74,11 @@ export class SessionLog {
     if (this.#file !== undefined) this.#take();
   }
 
+  /** So that `buddy sessions --all` finds it. */
+  remember(): void {
+    rememberDirectory(this.#stateDirectory, this.directory);
+  }
+
   async close(): Promise<void> {
     this.#live = true;
     this.#flush(true);
@@ -107,7 +113,7 @@ export class SessionLog {
     const file = openSync(this.path, APPEND, 0o600);
     const { size, mode } = fstatSync(file);
     if ((mode & 0o077) !== 0) fchmodSync(file, 0o600);
-    const last = Buffer.alloc(1);
+    const last = new Uint8Array(1);
     // A crash may have torn the last line: the next one must not be glued to it.
     if (size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE) writeSync(file, "\n");
     if (this.#live) this.#take();
@@ -176,6 +182,8 @@ const DURABLE: ReadonlySet<AgentEvent["type"]> = new Set([
 /** A link could lead the log anywhere. */
 const APPEND = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
 const NEWLINE = 10;
+/** Not Buffer: the runtime makes that one, in a millisecond, when it is first named. */
+const ENCODER = new TextEncoder();
 const LARGE = 4 << 20;
 const WAITING_LIMIT = 32 << 20;
 
@@ -184,7 +192,7 @@ function writeWhole(file: number, line: string): void {
   const { size } = fstatSync(file);
   try {
     for (const piece of pieces(line)) {
-      const bytes = Buffer.from(piece);
+      const bytes = ENCODER.encode(piece);
       if (writeSync(file, bytes) !== bytes.length) throw new Error("no space left on the device");
     }
   } catch (error) {

@@ -1,4 +1,5 @@
 /** Colours one line of code at a time, for the languages operators meet; unknown ones stay plain. */
+import { once } from "../../lib/values.ts";
 import type { Theme } from "../theme.ts";
 
 /** `state` is what a line leaves open: the end of a block comment, string or here-document; "" when nothing is. */
@@ -8,8 +9,9 @@ export function highlight(
   state: string,
   style: Theme,
 ): { text: string; state: string } {
-  const grammar = GRAMMARS[ALIASES[language] ?? language];
-  if (grammar === undefined || !style.color || line.length > 2000) return { text: line, state: "" };
+  if (!style.color || line.length > 2000) return { text: line, state: "" };
+  const grammar = grammars()[ALIASES[language] ?? language];
+  if (grammar === undefined) return { text: line, state: "" };
   if (grammar.line !== undefined) return { text: grammar.line(line, style), state: "" };
   let out = "";
   let rest = line;
@@ -95,7 +97,7 @@ function diffLine(line: string, style: Theme): string {
   return line.startsWith("-") ? style.removed(line) : line;
 }
 
-const GRAMMARS: Record<string, Grammar> = {
+const grammars = once((): Readonly<Record<string, Grammar>> => ({
   shell: {
     comment: /^#/,
     quotes: `"'`,
@@ -184,7 +186,7 @@ const GRAMMARS: Record<string, Grammar> = {
   },
   markup: { spans: [["<!--", "-->"]], quotes: `"`, variable: /^<\/?[\w:-]+|^\/?>/ },
   diff: { line: diffLine },
-};
+}));
 
 const ALIASES: Record<string, string> = {
   sh: "shell",

@@ -3,6 +3,7 @@
  * working directory.
  */
 import { words } from "../../../lib/text.ts";
+import { once } from "../../../lib/values.ts";
 import { HOME, isUnknown, SPLIT, STAR, UNKNOWN } from "../syntax/field.ts";
 import { globMatches, matchesEverything } from "../syntax/glob.ts";
 
@@ -59,8 +60,10 @@ export function startingAt(directories: readonly string[], cwd: string | undefin
 }
 
 /** Top-level directories of Linux and macOS; not /tmp. */
-const SYSTEM = words(
-  "bin boot dev etc home lib lib32 lib64 libx32 media mnt nix opt proc root run sbin snap srv sys usr var Applications Library System Users Volumes private cores",
+const system = once(() =>
+  words(
+    "bin boot dev etc home lib lib32 lib64 libx32 media mnt nix opt proc root run sbin snap srv sys usr var Applications Library System Users Volumes private cores",
+  ),
 );
 const BELOW: Readonly<Record<string, readonly string[]>> = {
   usr: ["bin", "sbin", "lib", "lib32", "lib64", "libexec", "share", "local", "include", "src"],
@@ -86,7 +89,7 @@ function critical(path: Path): string | undefined {
   if (from !== "/") return undefined;
   const top = parts[0] as string;
   if (isUnknown(top)) return undefined;
-  if (parts.length === 1 && SYSTEM.some((name) => globMatches(top, name)))
+  if (parts.length === 1 && system().some((name) => globMatches(top, name)))
     return `a system directory (${shownParts(parts)})`;
   if (parts.length === 2) {
     if (HOMES.some((name) => globMatches(top, name)) && !isUnknown(last)) return "a home directory";
@@ -107,17 +110,22 @@ export function isDisk(value: string, cwd = "."): boolean {
   if (path.from !== "/" || path.parts[0] !== "dev") return false;
   const [, name, inner] = path.parts;
   if (name === undefined) return false;
-  if (DISK.test(name)) return true;
+  if (disk().test(name)) return true;
   if (inner === undefined) return name.startsWith(STAR);
-  return name === "disk" || name === "mapper" || name === "block" || name === "zvol" || !NOT_VOLUME_GROUPS.has(name);
+  return name === "disk" || name === "mapper" || name === "block" || name === "zvol" || !notVolumeGroups().has(name);
 }
 
-const DISK =
-  /^(?:sd|hd|vd|xvd|nvme|mmcblk|loop|md|dm-|r?disk\d|sr\d|sg\d|cdrom|nbd|zram|ram\d|pmem|bcache|drbd|rbd|ubi|mtd|dasd|ada\d|da\d|mem$|kmem$|port$)/;
-const NOT_VOLUME_GROUPS = new Set(
-  words(
-    "shm pts fd dri input snd net char bus cpu serial tcp udp mqueue hugepages v4l usb bsg infiniband vfio stdin stdout stderr null tty dma_heap accel",
-  ),
+const disk = once(
+  () =>
+    /^(?:sd|hd|vd|xvd|nvme|mmcblk|loop|md|dm-|r?disk\d|sr\d|sg\d|cdrom|nbd|zram|ram\d|pmem|bcache|drbd|rbd|ubi|mtd|dasd|ada\d|da\d|mem$|kmem$|port$)/,
+);
+const notVolumeGroups = once(
+  () =>
+    new Set(
+      words(
+        "shm pts fd dri input snd net char bus cpu serial tcp udp mqueue hugepages v4l usb bsg infiniband vfio stdin stdout stderr null tty dma_heap accel",
+      ),
+    ),
 );
 
 /** A write to it changes no file. Not `/dev/fd/3`: it opens anew, for writing, what was opened for reading. */
