@@ -273,12 +273,12 @@ class HttpModelClient implements ModelClient {
     const { model, stream = true, temperature, topP, reasoningEffort, maxTokens, extraBody } = this.#options;
     const login = this.#endpoint.usesLogin;
     const adjusted = this.#adjusted;
-    const imagesInResults = this.profile.api !== "completions";
+    const place = this.profile.api === "completions" ? "behind-results" : "in-results";
     const messages = shapeHistory(request.messages, {
       to: this.#origin,
       dialect: this.#endpoint.dialect,
       adjusted,
-      imagesInResults,
+      images: this.info.images === true && !adjusted.has("images") && place,
     });
     const body = protocol.body(
       { ...request, messages },

@@ -13,6 +13,8 @@ export interface Dialect {
   readonly cacheMarks: boolean;
   /** Takes `parallel_tool_calls`. */
   readonly parallelCalls: boolean;
+  /** Streams its token counts unasked, and refuses to be asked. */
+  readonly countsUnasked: boolean;
   /** The catalog says what windows this provider's models have. */
   readonly wellKnown: boolean;
   /** HTTP headers that the provider likes to see; {session} is the conversation's id. */
@@ -32,6 +34,7 @@ export function dialectOf(endpoint: Endpoint): Dialect {
     cacheKey: rules.cacheKey ?? false,
     cacheMarks: (rules.cacheMarks ?? false) && /claude|anthropic|qwen|gemini/.test(model),
     parallelCalls: rules.parallelCalls ?? false,
+    countsUnasked: rules.countsUnasked ?? false,
     wellKnown: provider !== undefined,
     headers: rules.headers ?? {},
   };
@@ -95,7 +98,7 @@ const RULES: Readonly<Record<Provider, Rules>> = {
   },
   anthropic: {},
   google: { shapes: ["thought_signatures"], strict: true },
-  mistral: { shapes: ["short_ids", "assistant_after_tool"], strict: true, parallelCalls: true },
+  mistral: { shapes: ["short_ids", "assistant_after_tool"], strict: true, parallelCalls: true, countsUnasked: true },
   groq: { strict: true, parallelCalls: true },
   cerebras: { strict: true },
   deepseek: { shapes: ["echo_reasoning"] },

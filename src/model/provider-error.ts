@@ -176,12 +176,10 @@ function visit(
   facts.retryAfterMs ??= secondsOf(node["retryDelay"]) ?? resetOf(node);
   for (const [key, value] of Object.entries(node).slice(0, 50)) {
     if (NAME_KEYS.has(key) && (typeof value === "string" || typeof value === "number")) facts.names.add(String(value));
-    else if (typeof value === "string" && key === "raw") {
+    else if (typeof value === "string" && /^raw$|message|msg|detail|title|description/i.test(key)) {
       facts.words.push(excerpt(value));
       queueJson(value, queue, depth);
-    } else if (typeof value === "string" && /message|msg|detail|title|description/i.test(key))
-      facts.words.push(excerpt(value));
-    else if (typeof value === "object" && depth < 6) queue.push({ value, depth: depth + 1 });
+    } else if (typeof value === "object" && depth < 6) queue.push({ value, depth: depth + 1 });
   }
 }
 

@@ -9,8 +9,8 @@ export interface ShapeOptions {
   readonly to: string;
   readonly dialect: Dialect;
   readonly adjusted: ReadonlySet<Adjustment>;
-  /** A result of a tool may hold pictures; otherwise they follow in a message of the user. */
-  readonly imagesInResults: boolean;
+  /** The model reads pictures: those of tool results there, or in a message of the user that follows; else they are left out. */
+  readonly images: "in-results" | "behind-results" | false;
 }
 
 /** Deterministic: the same history gives the same bytes, so that a prefix stays a prefix. */
@@ -19,27 +19,24 @@ export function shapeHistory(messages: readonly Message[], options: ShapeOptions
     options.adjusted.has(shape) || (options.dialect.shapes as ReadonlySet<Adjustment>).has(shape);
   const ids = new Map<string, string>();
   let shaped: Message[] = [];
-  for (const message of answered(messages)) {
+  for (const message of withImages(answered(messages), options.images)) {
     switch (message.role) {
       case "system":
         shaped.push(message);
         break;
       case "user":
         if (has("assistant_after_tool") && shaped.at(-1)?.role === "tool") shaped.push(FILLER);
-        shaped.push(options.adjusted.has("images") ? withoutImages(message) : message);
+        shaped.push(message);
         break;
       case "assistant":
         // An empty turn says nothing, and many servers refuse it.
         if (!message.content && message.toolCalls.length === 0) break;
         shaped.push(assistant(message, options, has, ids));
         break;
-      case "tool": {
-        const result = { ...message, callId: ids.get(message.callId) ?? message.callId };
-        shaped.push(options.adjusted.has("images") ? withoutImages(result) : result);
-      }
+      case "tool":
+        shaped.push({ ...message, callId: ids.get(message.callId) ?? message.callId });
     }
   }
-  if (!options.imagesInResults) shaped = withImagesBehind(shaped);
   if (has("no_system_role")) shaped = systemAsUser(shaped);
   return has("alternate_roles") ? joinedRoles(shaped) : shaped;
 }
@@ -140,6 +137,12 @@ function digest(id: string): string {
   return (Bun.hash(id).toString(36) + Bun.hash(`${id}-`).toString(36)).slice(0, 20);
 }
 
+function withImages(messages: readonly Message[], images: ShapeOptions["images"]): readonly Message[] {
+  if (images === "in-results" || !messages.some((message) => "images" in message)) return messages;
+  if (images === "behind-results") return withImagesBehind(messages);
+  return messages.map((message) => ("images" in message ? withoutImages(message) : message));
+}
+
 function withoutImages<M extends UserMessage | ToolMessage>(message: M): M {
   if (message.images === undefined) return message;
   const { images, ...rest } = message;
@@ -149,7 +152,6 @@ function withoutImages<M extends UserMessage | ToolMessage>(message: M): M {
 
 /** Chat completions takes pictures from the user alone: those of results follow the last of them. */
 function withImagesBehind(messages: readonly Message[]): Message[] {
-  if (!messages.some((message) => message.role === "tool" && message.images !== undefined)) return [...messages];
   const moved: Message[] = [];
   let images: ImagePart[] = [];
   const flush = () => {

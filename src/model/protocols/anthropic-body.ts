@@ -10,7 +10,7 @@ export function anthropicBody(request: ModelRequest, settings: BodySettings): ob
   const marks = !adjusted.has("cache_control");
   const system = request.messages.filter((message) => message.role === "system").map(({ content }) => content);
   const maxTokens = settings.maxTokens ?? Math.min(settings.maxOutput ?? USUAL_TOKENS, MOST_TOKENS);
-  const thinking = thinkingOf(settings, maxTokens);
+  const thinking = thinkingOf(settings, maxTokens, request.messages);
   const body: Json = { model: settings.model, max_tokens: maxTokens };
   if (settings.stream) body["stream"] = true;
   if (thinking !== undefined) Object.assign(body, thinking);
@@ -45,17 +45,33 @@ interface WireMessage {
 }
 
 /** Older models get a budget of tokens, newer ones decide themselves how long to think. */
-function thinkingOf({ reasoningEffort, model, adjusted }: BodySettings, maxTokens: number): Json | undefined {
+function thinkingOf(
+  { reasoningEffort, model, adjusted }: BodySettings,
+  maxTokens: number,
+  messages: readonly Message[],
+): Json | undefined {
   if (reasoningEffort === undefined || reasoningEffort === "none" || adjusted.has("thinking")) return undefined;
   const effort = reasoningEffort === "minimal" ? "low" : reasoningEffort;
   if (/claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-2\d{7})?$)/.test(model.toLowerCase())) {
     const budget = Math.min(BUDGETS[effort] ?? 8_192, maxTokens - 1_024);
-    return budget < 1_024 ? undefined : { thinking: { type: "enabled", budget_tokens: budget } };
+    return budget < 1_024 || answersUnthought(messages)
+      ? undefined
+      : { thinking: { type: "enabled", budget_tokens: budget } };
   }
   return {
     thinking: { type: "adaptive" },
     ...(!adjusted.has("reasoning_effort") && { output_config: { effort } }),
   };
+}
+
+/** Who thinks with a budget must have begun the turn whose results are sent with a thought; another model did not. */
+function answersUnthought(messages: readonly Message[]): boolean {
+  const results = messages.findLastIndex(({ role }) => role !== "user");
+  if (messages[results]?.role !== "tool") return false;
+  const asked = messages.findLastIndex(({ role }, at) => at < results && role === "user");
+  const first = messages.find((message, at) => at > asked && message.role === "assistant");
+  const blocks = first?.role === "assistant" ? first.items : undefined;
+  return !blocks?.some((block) => isRecord(block) && String(block["type"]).endsWith("thinking"));
 }
 
 const BUDGETS: Readonly<Record<string, number>> = {

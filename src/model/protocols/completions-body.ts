@@ -16,7 +16,7 @@ export function completionsBody(request: ModelRequest, settings: BodySettings): 
   const body: Partial<Body> = { model: settings.model };
   if (settings.stream) {
     body.stream = true;
-    if (!adjusted.has("stream_options")) body.stream_options = { include_usage: true };
+    if (!adjusted.has("stream_options") && !dialect.countsUnasked) body.stream_options = { include_usage: true };
   }
   if (settings.maxTokens !== undefined && !adjusted.has("max_tokens")) {
     const other = adjusted.has("max_completion_tokens") || dialect.shapes.has("max_completion_tokens");
