@@ -174,6 +174,7 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
     transport,
     outputStore,
     clean: clean.script,
+    standing: clean.standing,
     cwd: transport.facts.cwd,
     notice: (notice) => notices.tell(notice),
   });

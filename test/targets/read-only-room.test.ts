@@ -46,11 +46,48 @@ test("nothing in it makes it writable again or leads out of it", async () => {
     `unshare -Urm sh -c 'mount -o remount,bind,rw / ; : >${mark}'`,
     `chroot /proc/1/root touch ${mark}`,
     `for f in /proc/self/fd/*; do : >"$f/..${mark}"; done`,
+    `for f in /proc/$$/fd/* /proc/$PPID/fd/*; do printf 'touch ${mark}\\n' >"$f"; done`,
+    `for f in /proc/$$/fd/*; do printf 'touch ${mark}\\0' >"$f"; done`,
   ];
   for (const text of attempts) {
     await inside(target, `${text} 2>&1`);
+    await target.shell.run("true", { waitMs: 20_000 });
     expect({ text, exists: existsSync(mark) }).toEqual({ text, exists: false });
   }
+});
+
+test("one clean shell takes texts until the shell itself runs something, and is part of none of its state", async () => {
+  await using target = await open();
+  await target.locks.settled;
+  const first = await inside(target, "echo $$");
+  expect(await inside(target, "x=1; f() { :; }; umask 077; set -f; echo $$")).toBe(first);
+  const clean =
+    "echo ${x-unset} $(umask) $- $#; declare -F; compgen -v __buddy; for f in 4 5 6 7 8 9; do [ ! -e /dev/fd/$f ] || echo $f; done; exit 3";
+  const seen = await target.shell.run(clean, { waitMs: 20_000, unasked: { inRoom: true } });
+  expect(seen).toMatchObject({ outcome: { kind: "exited", code: 3 }, output: { head: "unset 0022 hpBc 0\n" } });
+  expect(await inside(target, "kill -9 $BASHPID; echo no")).toBe("");
+  expect(await inside(target, "echo $$")).toBe(first);
+  // Neither waits for it, nor sees it.
+  const approved = await target.shell.run("export SEEN=yes; wait; jobs; ulimit -n 99", { waitMs: 20_000 });
+  expect(approved).toMatchObject({ outcome: { kind: "exited", code: 0 }, output: { head: "" } });
+  expect(await inside(target, "echo $SEEN $(ulimit -n)")).toBe("yes 99\n");
+  expect(await inside(target, "echo $$")).not.toBe(first);
+  expect(await inside(target, "grep SigIgn </proc/self/status")).toMatch(/:\s0+\n$/);
+});
+
+test("a clean shell that was killed is replaced, and a text that ran is not run again", async () => {
+  await using target = await open();
+  await target.locks.settled;
+  const first = await inside(target, "echo $$");
+  expect(await target.transport.run(`kill -9 ${first}`)).toMatchObject({ code: 0 });
+  expect(await inside(target, "echo alone $$")).not.toBe(`alone ${first}`);
+  await inside(target, "echo $$");
+  const killed = await target.shell.run("echo once; kill -9 $$; exec sleep 0", {
+    waitMs: 20_000,
+    unasked: { inRoom: true },
+  });
+  expect(killed).toMatchObject({ outcome: { kind: "exited", code: 137 }, output: { head: "once\n" } });
+  expect(await inside(target, "echo after")).toBe("after\n");
 });
 
 test("a file system that is mounted later is seen in it, read-only", async () => {

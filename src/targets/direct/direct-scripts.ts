@@ -9,7 +9,7 @@ import { followClean } from "../unasked/clean-script.ts";
  *
  * Marks go to copies of stdout and stderr, so that a command that redirects them for good cannot hide its end; what it
  * starts does not get the copies. The end is reported before the next request is read and nowhere else: so `break`,
- * `continue` and syntax errors cannot skip it. `command eval`: in dash and busybox a syntax error in a plain eval would
+ * `continue` and syntax errors cannot skip it. A line without a text of its own has done its work when it is read. `command eval`: in dash and busybox a syntax error in a plain eval would
  * end the shell.
  */
 export const DIRECT_LOOP = `
@@ -30,16 +30,21 @@ fi
 export BUDDY_JOB="$4"
 shift 5
 __buddy_keep() { if [ -O "$__buddy_file" ]; then { export -p; printf 'umask '; umask; } >|"$__buddy_file"; fi; }
+__buddy_report() {
+  printf '\\033]7771;%s;E;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$1" >&9
+  printf '\\033]7771;%s;P;0;%s;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$1" "$PWD" >&8
+}
 __buddy_next() {
   __buddy_code=$?
   if [ -n "$__buddy_tag" ]; then
     if [ -n "$__buddy_save" ]; then __buddy_keep; fi
-    printf '\\033]7771;%s;E;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$__buddy_tag" >&9
-    printf '\\033]7771;%s;P;0;%s;%s;%s\\a' "$__buddy_key" "$__buddy_code" "$__buddy_tag" "$PWD" >&8
+    __buddy_report "$__buddy_tag"
     __buddy_tag= __buddy_save=
   fi
+  __buddy_text=
   IFS= read -r __buddy_line <&7 || { trap - EXIT; rm -rf "\${__buddy_file%/env}"; exit 0; }
   eval "$__buddy_line"
+  if [ -n "$__buddy_text" ] && [ -n "\${__buddy_texts-}" ]; then __buddy_leave; fi
 }
 # A child of bash that is killed before it has become its program still runs this trap: its number is not that of the shell.
 # Only the expansion can: in that state bash takes a failed test for a true one.
@@ -66,6 +71,17 @@ export function changesEnvironment(command: string): boolean {
 export function request(command: string, tag: number): string {
   const save = changesEnvironment(command) ? " __buddy_save=1" : "";
   return `__buddy_tag=${tag}${save} __buddy_text=${quoteOnOneLine(command)}\n`;
+}
+
+/**
+ * For a clean shell that stays: `standing` defines it, where this shell does not know it yet. Answered with "incomplete"
+ * where it cannot take the command.
+ */
+export function standingRequest(command: string, tag: number, standing?: string): string {
+  const define = standing === undefined ? "" : `eval ${quoteOnOneLine(standing)}\n`;
+  const ask = `__buddy_standing ${quoteOnOneLine(command)}`;
+  const refuse = `printf '\\033]7771;%s;I\\a' "$__buddy_key" >&8`;
+  return `${define}${ask}; if [ -n "$__buddy_code" ]; then __buddy_report ${tag}; else ${refuse}; fi\n`;
 }
 
 /** A command that runs as a clean child; `clean` gives its lines of sh. */

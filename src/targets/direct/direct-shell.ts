@@ -17,7 +17,8 @@ import type {
   TargetNotice,
   Transport,
 } from "../target.ts";
-import { changesEnvironment, cleanRequest, DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
+import { changesEnvironment, cleanRequest, DIRECT_LOOP, END_TREE, request, standingRequest } from "./direct-scripts.ts";
+import type { StandingScript } from "../unasked/clean-children.ts";
 import type { CleanScript } from "../unasked/clean-script.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
 import { Recording } from "../output/recording.ts";
@@ -32,6 +33,8 @@ export interface DirectShellOptions {
   readonly cwd: string;
   /** The script for a command that nobody was asked about. */
   readonly clean: CleanScript;
+  /** What a bash has to know to keep a clean shell for such commands. */
+  readonly standing: StandingScript;
   readonly notice: (notice: TargetNotice) => void;
 }
 
@@ -165,9 +168,17 @@ export class DirectShell implements Shell, AsyncDisposable {
     const text = unasked === undefined ? command : cleanRequest((to) => this.#options.clean(command, unasked, to));
     const asked = new Pauses();
     await using askpass = await this.#askpass(command, options, asked);
-    live.process.stdin.write(request((askpass?.prelude ?? "") + text, tag));
-    const ended = live.finished;
-    const how = await waitFor(ended, options, asked);
+    const standing = unasked && this.#options.standing(command, unasked);
+    if (standing === undefined) live.process.stdin.write(request((askpass?.prelude ?? "") + text, tag));
+    else live.ask(command, tag, standing);
+    let ended = live.finished;
+    let how = await waitFor(ended, options, asked);
+    if (how === "ended" && (await ended).kind === "not-taken") {
+      live.begin(tag, into);
+      live.process.stdin.write(request(text, tag));
+      ended = live.finished;
+      how = await waitFor(ended, options, asked);
+    }
     if (how !== "ended") {
       const tree = this.#endTree(live).then(
         () => true,
@@ -183,6 +194,7 @@ export class DirectShell implements Shell, AsyncDisposable {
       return { kind: "stopped", by: how === "aborted" ? "user" : "deadline" };
     }
     const end = await ended;
+    if (end.kind === "not-taken") return { kind: "lost", why: "the shell did not take the command" };
     if (end.kind === "exited") {
       this.#cwd = end.cwd || this.#cwd;
       if (changesEnvironment(command) && this.#options.transport.kind !== "local") void this.#rememberEnvironment();
@@ -264,7 +276,18 @@ interface Recordings {
   readonly stderr: Recording;
 }
 
-type End = { kind: "exited"; code: number; cwd: string } | { kind: "gone"; code: number; cwd: string; lost: boolean };
+type End =
+  | { kind: "exited"; code: number; cwd: string }
+  /** The clean shell that stays has not run it. */
+  | { kind: "not-taken" }
+  | Gone;
+
+interface Gone {
+  readonly kind: "gone";
+  readonly code: number;
+  readonly cwd: string;
+  readonly lost: boolean;
+}
 
 /** Time in which a command waits for the operator, which is not its own. */
 class Pauses {
@@ -314,7 +337,9 @@ class LiveShell {
   readonly process: Process;
   /** Every process started from this shell carries it in its environment. */
   readonly job: string;
-  ended: End | undefined;
+  ended: Gone | undefined;
+  /** What it knows of a clean shell. */
+  #standing: string | undefined;
   #into: Recordings | undefined;
   #tag = 0;
   #code: { code: number; cwd: string } | undefined;
@@ -363,6 +388,12 @@ class LiveShell {
     return late;
   }
 
+  /** For the clean shell that stays. */
+  ask(command: string, tag: number, standing: string): void {
+    this.process.stdin.write(standingRequest(command, tag, standing === this.#standing ? undefined : standing));
+    this.#standing = standing;
+  }
+
   release(): void {
     this.#into = undefined;
     this.#released = true;
@@ -391,7 +422,7 @@ class LiveShell {
     } else if (mark.kind === "prompt" && mark.tag === 0 && mark.id === 0) {
       this.#exit = { code: mark.code, cwd: mark.cwd };
       this.#gone(mark.code, false);
-    }
+    } else if (mark.kind === "incomplete") this.#end.resolve({ kind: "not-taken" });
   }
 
   #stderrMark(mark: Mark): void {

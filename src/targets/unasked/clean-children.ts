@@ -2,10 +2,13 @@
  * What a target does with a text that nobody was asked about: a clean child, in the read-only room where there is
  * one.
  */
-import type { Locks, RoomState, SecondLock, Transport, Process } from "../target.ts";
+import type { Locks, RoomState, SecondLock, Transport, Process, Unasked } from "../target.ts";
 import { type CleanScript, type CleanShell, cleanScript, cleanShell, type RoomEntry } from "./clean-script.ts";
+import { fitsStandingShell, standingShell } from "./standing-shell.ts";
 import { quote } from "../quote.ts";
 import roomScript from "../../../templates/read-only-room.sh" with { type: "text" };
+
+export type StandingScript = (text: string, unasked: Unasked) => string | undefined;
 
 export class CleanChildren implements Locks {
   readonly #shell: CleanShell;
@@ -39,6 +42,13 @@ export class CleanChildren implements Locks {
 
   readonly script: CleanScript = (text, { inRoom }, to) =>
     cleanScript(text, this.#shell, inRoom ? this.#room.entry : undefined, to);
+
+  /** For a bash without a terminal: what it has to know to keep a clean shell in the room; undefined: not for this text. */
+  readonly standing: StandingScript = (text, { inRoom }) => {
+    const { entry } = this.#room;
+    if (!inRoom || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingShell(text)) return undefined;
+    return standingShell(this.#shell, entry);
+  };
 }
 
 // The second lock: a mount namespace on the target in which every file system is read-only. It is made once, in

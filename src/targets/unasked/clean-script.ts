@@ -74,17 +74,17 @@ export function followClean(to: string, cd: string): string {
 }
 
 /** Nothing but a change of directory outlives the text. */
-function mayMove(text: string): boolean {
+export function mayMove(text: string): boolean {
   return /cd|pushd|popd/.test(text);
 }
 
 const REPORT = `trap '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null' EXIT`;
 
 /** By its name and inside the room: the directory of the shell is on the writable mount. */
-const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old; shift`;
+export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old; shift`;
 
 /** Words that are a shell, or a program that is a script on some systems: such a child takes exported functions over. */
-const STARTS_SHELL =
+export const STARTS_SHELL =
   /(?:^|[^\w.])(?:(?:ba|rba|da|a)?sh|ldd|which|service|gunzip|[ef]grep|[a-z]*z[a-z]*(?:grep|cat|cmp|diff))(?![\w.-])/;
 
 /** `bash -p` takes no function over, but hands it on: here it goes. */
@@ -97,21 +97,21 @@ function withoutFunctions(bash: string): string[] {
  * No shell inside reads a start-up file, no pager waits for keys, git does not write into its index, and all go where the
  * policy looked.
  */
-const QUIETLY =
+export const QUIETLY =
   "unset BASH_ENV ENV CDPATH GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_CONFIG_PARAMETERS; " +
   "export PAGER=cat GIT_PAGER=cat MANPAGER=cat SYSTEMD_PAGER=cat GIT_OPTIONAL_LOCKS=0; " +
   `[ -n "\${GIT_CONFIG_COUNT-}" ] || ` +
   "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.autoRefreshIndex GIT_CONFIG_VALUE_0=false";
 
 /** Files that the operator's shell has open are on writable mounts: none comes along. sh knows only numbers of one digit. */
-const closeFiles = (keep: string, close: string) =>
+export const closeFiles = (keep: string, close: string) =>
   `for __buddy_fd in /proc/$$/fd/*; do __buddy_fd=\${__buddy_fd##*/}; ` +
   `case $__buddy_fd in ${keep}) ;; ${close}) eval "exec $__buddy_fd>&-" ;; esac; done; unset __buddy_fd`;
 const CLOSE_FILES = closeFiles("[0-3]", "[0-9]*");
 const CLOSE_LOW_FILES = closeFiles("[0-3]", "[4-9]");
 
 /** Finds the process of the room, if it still is the one that made it and this directory can be entered by its name. */
-const LOOK = `__buddy_look() {
+export const LOOK = `__buddy_look() {
   __buddy_pid= __buddy_start= __buddy_stat= __buddy_field=1
   IFS=' ' read -r __buddy_pid __buddy_start <"$1" && IFS= read -r __buddy_stat <"/proc/$__buddy_pid/stat"
   __buddy_stat=\${__buddy_stat##*) }
