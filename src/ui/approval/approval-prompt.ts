@@ -2,26 +2,14 @@
 import { foldNames, matchNames } from "../../lib/fold-names.ts";
 import { clip } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
-import { showText } from "../../policy/terminal-text.ts";
 import { layout } from "../editor/layout.ts";
 import type { LineBuffer } from "../editor/line-buffer.ts";
 import { Editor } from "../editor/editor.ts";
 import { History } from "../editor/history.ts";
-import { highlight } from "../markdown/highlight.ts";
 import { key, type TerminalInput } from "../terminal/keys.ts";
 import type { Theme } from "../theme.ts";
-import { oneLine } from "../transcript/tool-view.ts";
-import { timeOfDay } from "../words.ts";
-import {
-  inRows,
-  KEEP_KEY_NAMES,
-  KEY_NAMES,
-  listed,
-  SET_KEY_NAMES,
-  privilegedUser,
-  signOf,
-  stated,
-} from "./question-text.ts";
+import { inRows, listed } from "./question-text.ts";
+import { QuestionView } from "./question-view.ts";
 
 export interface PromptHooks {
   answer(answer: ApprovalAnswer): void;
@@ -40,13 +28,13 @@ export class ApprovalPrompt {
   #mode: "choose" | "reason" | "edit" | "name" | "machines" = "choose";
   #help = false;
   #note = "";
-  /** What is too long for the panel was printed above it, as far as it is printed at all. */
-  #printed = false;
+  readonly #view: QuestionView;
   readonly #editor: Editor;
   readonly #line: LineBuffer;
 
   constructor(request: ApprovalRequest, style: Theme, hooks: PromptHooks) {
     this.request = request;
+    this.#view = new QuestionView(request, style);
     this.#style = style;
     this.#hooks = hooks;
     this.#editor = new Editor(
@@ -64,33 +52,16 @@ export class ApprovalPrompt {
 
   /** Lines for the scrollback: what does not fit into the panel, so that nothing is approved unseen. */
   preamble(columns: number, rows: number): string[] {
-    const long = this.#tooTall(columns, rows);
-    this.#printed = this.#printed || long || this.#diff.length > 0;
-    const diff = this.#diff;
-    return [
-      ...(diff.length > 0
-        ? [this.#changeLine(), ...diff.slice(0, PRINTED_LINES).map((line) => this.#diffRow(line))]
-        : []),
-      ...(long ? this.#commandLines.slice(0, PRINTED_LINES).map((line) => `  ${line}`) : []),
-    ];
-  }
-
-  /** The whole of it, to be read in a pager. */
-  document(): string[] {
-    return [
-      ...this.#facts(Number.MAX_SAFE_INTEGER, 0),
-      "",
-      ...(this.request.write === undefined ? this.#commandLines : [this.#changeLine(Infinity)]),
-      ...this.#diff.map((line) => this.#diffRow(line)),
-    ];
+    return this.#view.preamble(columns, rows);
   }
 
   /** The live rows and the cursor's place among them. */
   view(columns: number, rows: number, behind: number): { rows: string[]; cursor: { row: number; col: number } } {
-    const out = this.#facts(columns, behind);
+    const out = [...this.#view.facts(columns, behind, this.#note), ...this.#view.hidden()];
     if (this.#mode !== "choose") return this.#lineView(out, columns, rows);
-    const question = this.#question(columns, rows);
-    const keys = this.#help ? this.#helpRows() : [this.#style.grey(this.#keys(columns))];
+    const question = this.#view.question(columns, rows);
+    const letters = this.#letters();
+    const keys = this.#help ? this.#view.help(letters) : [this.#view.keys(letters, columns)];
     const body = [...question.rows];
     const cursor = { row: out.length + body.length - 1, col: question.col };
     const wrapped = keys.flatMap((row) => inRows(row, columns, Infinity));
@@ -105,11 +76,9 @@ export class ApprovalPrompt {
 
   /** Shown above the line while the operator is still typing. */
   announcement(columns: number, note: string): string[] {
-    const where = this.#where();
-    const command = clip(this.#commandLines.join("⏎"), Math.max(10, columns - where.length));
     return [
-      ...this.#facts(columns, 0).slice(0, 1),
-      clip(`${this.#style.prompt(where)}${this.#style.bold(command)}`, columns),
+      ...this.#view.facts(columns, 0, this.#note).slice(0, 1),
+      this.#view.command(columns),
       clip(this.#style.grey(`  ${note}`), columns),
     ];
   }
@@ -151,7 +120,7 @@ export class ApprovalPrompt {
         this.#open("edit", this.request.action);
         return;
       case "v":
-        this.#hooks.view?.(this.document());
+        this.#hooks.view?.(this.#view.document());
         return;
       case "c":
         this.#hooks.answer({ kind: "canary" });
@@ -167,11 +136,7 @@ export class ApprovalPrompt {
 
   /** The question as lines, for line mode. */
   plainQuestion(behind: number): string[] {
-    this.#printed = true;
-    return [
-      ...this.#facts(Number.MAX_SAFE_INTEGER, behind),
-      ...`${this.#where()}${this.#commandLines.join("\n")}${this.#ask}`.split("\n"),
-    ];
+    return this.#view.plain(behind);
   }
 
   /** What stands before the answer in line mode. */
@@ -194,10 +159,10 @@ export class ApprovalPrompt {
     } else if (this.#mode === "edit") {
       this.#mode = "choose";
       if (text !== "" && text !== this.request.action.trim()) this.#hooks.answer({ kind: "edit", command: line });
-    } else if (/^(v|view)$/i.test(text)) return this.document();
+    } else if (/^(v|view)$/i.test(text)) return this.#view.document();
     else if (/^(k|keep|r|revert|y|yes|n|no|a|always|e|edit|c|canary|s|stop|select|\?|h|help)$/i.test(text)) {
       this.handle(key(text[0]!));
-      const rows = this.#help ? this.#helpRows() : [];
+      const rows = this.#help ? this.#view.help(this.#letters()) : [];
       this.#help = false;
       return this.#note === "" ? rows : [this.#note];
     } else return [`answer ${listed(this.#letters())}`];
@@ -213,7 +178,7 @@ export class ApprovalPrompt {
   #letters(): string[] {
     if (this.request.keep !== undefined) return ["k", "r", "v"];
     const { prefixes, editable, machines, typed } = this.request;
-    const approving = this.#printed || (this.#diff.length === 0 && this.#commandLines.length <= PRINTED_LINES);
+    const approving = this.#view.approvable;
     return [
       ...(approving ? ["y"] : []),
       ...(approving && machines !== undefined && typed === undefined ? ["c"] : []),
@@ -245,7 +210,7 @@ export class ApprovalPrompt {
       return;
     }
     this.#mode = "choose";
-    this.#note = text === "" ? "" : `the name of this machine is ${this.#machineName()}; nothing was approved`;
+    this.#note = text === "" ? "" : `the name of this machine is ${this.#view.machineName()}; nothing was approved`;
   }
 
   /** Names, globs and ranges, parted by blanks or commas. */
@@ -260,12 +225,8 @@ export class ApprovalPrompt {
     this.#note = text === "" ? "" : `none of ${foldNames(names)} is called that; nothing was approved`;
   }
 
-  #machineName(): string {
-    return oneLine(this.request.typed ?? "");
-  }
-
   #nameLabel(): string {
-    return `Type ${this.#machineName()} to approve: `;
+    return `Type ${this.#view.machineName()} to approve: `;
   }
 
   #open(mode: "reason" | "edit" | "name" | "machines", text: string): void {
@@ -297,174 +258,6 @@ export class ApprovalPrompt {
     });
   }
 
-  #facts(columns: number, behind: number): string[] {
-    const { request } = this;
-    const style = this.#style;
-    const risk =
-      request.risk === "high"
-        ? style.error("high risk")
-        : request.risk === "medium"
-          ? style.warning("medium risk")
-          : "low risk";
-    const traits = [risk, ...(request.mutation && request.write === undefined ? ["makes changes"] : [])];
-    const more = behind > 0 ? style.grey(` · 1 of ${behind + 1} waiting`) : "";
-    const place = [
-      `${showText(request.where, { mode: "line" })}${request.label === undefined ? "" : ` ${style.error(oneLine(request.label))}`}`,
-      ...(request.pane === undefined ? [] : [`pane ${oneLine(request.pane)}`]),
-      ...(request.cwd === undefined ? [] : [`in ${showText(request.cwd, { mode: "line" })}`]),
-    ];
-    const rows = [
-      `${style.warning("?")} ${style.bold(this.#happening())} · ${traits.join(", ")}${more}`,
-      `  ${style.grey("on")} ${place.join(", ")}`,
-    ];
-    if (request.why !== "") rows.push(`  ${style.grey(`why: ${oneLine(request.why)}`)}`);
-    if (request.understated)
-      rows.push(
-        `  ${style.warning(`model declared: ${stated(request.declared)} · buddy found: ${stated(request.found ?? request)}`)}`,
-      );
-    if (request.policy !== "") rows.push(`  ${style.grey(oneLine(request.policy))}`);
-    if (request.typed !== undefined)
-      rows.push(`  ${style.warning(`approving this takes the name of the machine: ${this.#machineName()}`)}`);
-    if (this.#note !== "") rows.push(`  ${style.warning(this.#note)}`);
-    return rows.flatMap((row) => inRows(row, columns, FACT_ROWS));
-  }
-
-  /** What will happen, in plain words. */
-  #happening(): string {
-    const { tool, write, privesc, action } = this.request;
-    if (write !== undefined) {
-      const verb = write.removes === true ? "remove" : write.creates ? "create" : "write";
-      return `${verb} ${this.#path()} ${this.#size()}${privesc ? " as root (sudo)" : ""}`;
-    }
-    const { keep } = this.request;
-    if (keep !== undefined) return `keep this change? It is reverted at ${timeOfDay(keep.until)}`;
-    if (tool === "run_shell") return `run a command${privesc ? ` as ${privilegedUser(action)}` : ""}`;
-    if (tool === "send-keys") return "press keys in the pane";
-    return oneLine(tool.replaceAll(/[_-]/g, " "));
-  }
-
-  #path(): string {
-    return showText(this.request.write?.path ?? "", { mode: "line" });
-  }
-
-  #size(): string {
-    const { added, removed } = this.request.write ?? { added: 0, removed: 0 };
-    return `(+${added} −${removed})`;
-  }
-
-  /** Above a difference: how large it is, and how much of it is not printed. */
-  #changeLine(printed = PRINTED_LINES): string {
-    const { write } = this.request;
-    const hidden = this.#diff.length - printed;
-    const size =
-      write === undefined ? `${this.#diff.length} lines` : `${this.#path()}  +${write.added} −${write.removed}`;
-    const line = `  ${size}${hidden > 0 ? `, ${hidden} lines not shown: v` : ""}`;
-    return hidden > 0 ? this.#style.warning(line) : this.#style.bold(line);
-  }
-
-  #diffRow(line: string): string {
-    return `  ${highlight(line, "diff", "", this.#style).text}`;
-  }
-
-  get #diff(): readonly string[] {
-    const { diff = "" } = this.request;
-    return (this.#diffLines ??= diff === "" ? [] : showText(diff, { mode: "command" }).replace(/\n$/, "").split("\n"));
-  }
-
-  #diffLines: readonly string[] | undefined;
-
-  get #commandLines(): readonly string[] {
-    return (this.#shownCommand ??= showText(this.request.action, { mode: "command" }).split("\n"));
-  }
-
-  #shownCommand: readonly string[] | undefined;
-
-  #where(): string {
-    return `${showText(this.request.where, { mode: "line" })}${signOf(this.request)} `;
-  }
-
-  get #ask(): string {
-    return this.request.keep === undefined ? APPROVE : KEEP;
-  }
-
-  #tooTall(columns: number, rows: number): boolean {
-    return this.#wrapped(columns).length > Math.max(2, Math.floor(rows / 2) - 2);
-  }
-
-  /** The question over as many rows as it takes; its end stays in one piece. */
-  #wrapped(columns: number): string[] {
-    const style = this.#style;
-    const text = `${style.prompt(this.#where())}${style.bold(this.#commandLines.join("\n"))}`;
-    const rows = text
-      .split("\n")
-      .flatMap((line) => Bun.wrapAnsi(line, columns, { hard: true, trim: false, wordWrap: false }).split("\n"));
-    const last = rows.at(-1)!;
-    const end = style.warning(this.#ask);
-    if (Bun.stringWidth(last) + this.#ask.length + 1 <= columns) rows[rows.length - 1] = `${last}${end} `;
-    else rows.push(`${end.replace(" --", "--")} `);
-    return rows;
-  }
-
-  #question(columns: number, rows: number): { rows: string[]; col: number } {
-    let shown = this.#wrapped(columns);
-    if (this.#tooTall(columns, rows)) {
-      const count = this.#commandLines.length;
-      const hidden = count - PRINTED_LINES;
-      const note = !this.#printed
-        ? " (v shows it all)"
-        : hidden > 0
-          ? ` (${hidden} lines not shown: v)`
-          : count > 1
-            ? ` (all ${count} lines above)`
-            : " (in full above)";
-      const style = this.#style;
-      const room = Math.max(4, columns - note.length - this.#ask.length - 1);
-      const start = clip(`${style.prompt(this.#where())}${style.bold(this.#commandLines[0]!)}`, room);
-      shown = [`${start}${style.grey(note)}${style.warning(this.#ask)} `];
-    }
-    return { rows: shown, col: Math.min(Bun.stringWidth(shown.at(-1)!), columns - 1) };
-  }
-
-  #keys(columns: number): string {
-    const { prefixes } = this.request;
-    const always = prefixes?.map((p) => `“${p.words.map(oneLine).join(" ")}${p.open ? " …" : ""}”`).join(", ");
-    const letters = this.#letters().filter((letter) => letter !== "h");
-    const named = (full: boolean): string =>
-      letters
-        .map((letter) => {
-          if (letter === "a" && full) return `a always ${always}`;
-          if (this.request.keep !== undefined) return `${letter} ${KEEP_KEY_NAMES[letter]}`;
-          if (letter === "y" && this.request.typed !== undefined) return "y type the name";
-          if (this.request.machines !== undefined && letter in SET_KEY_NAMES)
-            return `${letter} ${SET_KEY_NAMES[letter]}`;
-          return `${letter} ${KEY_NAMES[letter]}`;
-        })
-        .join("  ");
-    for (const text of [named(true), named(false)]) if (Bun.stringWidth(text) <= columns) return text;
-    return listed(this.#letters());
-  }
-
-  #helpRows(): string[] {
-    const { prefixes } = this.request;
-    const letters = this.#letters();
-    const like = prefixes?.map((p) => `"${p.words.map(oneLine).join(" ")}"`).join(", ");
-    const rows: [string, string][] = [
-      ["y", this.request.typed === undefined ? "yes, this once" : "yes: then type the name of the machine"],
-      ["n", "no; optionally tell the model why"],
-      ["a", `yes, and don't ask again for ${like} this session`],
-      ["e", "edit the command first; it is checked again"],
-      ["v", this.request.diff === undefined ? "view the whole command" : "view the whole change"],
-      ["c", "on one machine first; its result is shown, then you are asked for the others"],
-      ["s", this.request.machines === undefined ? "no, and stop the task" : "choose the machines it runs on"],
-    ];
-    return [
-      ...rows.filter(([letter]) => letters.includes(letter)).map((row) => row.join("  ")),
-      "Esc  go to the input line; Esc again comes back",
-      "/  type a command first (/kill, /status); the question waits",
-      "Ctrl-C  no, without a reason",
-    ].map((row) => this.#style.grey(`  ${row}`));
-  }
-
   #lineView(above: string[], columns: number, rows: number): { rows: string[]; cursor: { row: number; col: number } } {
     const label = {
       reason: "Reason (optional): ",
@@ -490,10 +283,4 @@ export class ApprovalPrompt {
   }
 }
 
-const APPROVE = " -- approve?";
-const KEEP = " -- keep?";
 const MACHINES_LABEL = "Machines (web01, web*, web[02-05]): ";
-/** Rows that each fact about a command may take. */
-const FACT_ROWS = 2;
-/** Lines of a command or a difference that are printed above the panel; `v` shows the others. */
-const PRINTED_LINES = 200;

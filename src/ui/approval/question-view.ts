@@ -1,0 +1,259 @@
+/** How a question looks: what would happen, where and why, the change or command itself, and the keys. */
+import { clip } from "../../lib/text.ts";
+import type { ApprovalRequest } from "../../policy/approvals.ts";
+import { showText } from "../../policy/terminal-text.ts";
+import { highlight } from "../markdown/highlight.ts";
+import type { Theme } from "../theme.ts";
+import { oneLine } from "../transcript/tool-view.ts";
+import { timeOfDay } from "../words.ts";
+import {
+  inRows,
+  KEEP_KEY_NAMES,
+  KEY_NAMES,
+  listed,
+  privilegedUser,
+  SET_KEY_NAMES,
+  signOf,
+  stated,
+} from "./question-text.ts";
+
+export class QuestionView {
+  readonly request: ApprovalRequest;
+  readonly #style: Theme;
+  /** What is too long for the panel was printed above it, as far as it is printed at all. */
+  #printed = false;
+
+  constructor(request: ApprovalRequest, style: Theme) {
+    this.request = request;
+    this.#style = style;
+  }
+
+  /** Lines for the scrollback: what does not fit into the panel, so that nothing is approved unseen. */
+  preamble(columns: number, rows: number): string[] {
+    const long = this.#tooTall(columns, rows);
+    this.#printed = this.#printed || long || this.#diff.length > 0;
+    const diff = this.#diff;
+    return [
+      ...(diff.length > 0
+        ? [this.#changeLine(), ...diff.slice(0, PRINTED_LINES).map((line) => this.#diffRow(line))]
+        : []),
+      ...(long ? this.#commandLines.slice(0, PRINTED_LINES).map((line) => `  ${line}`) : []),
+    ];
+  }
+
+  /** The whole of it, to be read in a pager. */
+  document(): string[] {
+    return [
+      ...this.facts(Number.MAX_SAFE_INTEGER, 0),
+      "",
+      ...(this.request.write === undefined ? this.#commandLines : [this.#changeLine(Infinity)]),
+      ...this.#diff.map((line) => this.#diffRow(line)),
+    ];
+  }
+
+  /** The question as lines, for line mode. */
+  plain(behind: number): string[] {
+    this.#printed = true;
+    return [
+      ...this.facts(Number.MAX_SAFE_INTEGER, behind),
+      ...`${this.where()}${this.#commandLines.join("\n")}${this.#ask}`.split("\n"),
+    ];
+  }
+
+  /** Whether it was said what is not shown: only then it can be approved. */
+  get approvable(): boolean {
+    return this.#printed || (this.#diff.length === 0 && this.#commandLines.length <= PRINTED_LINES);
+  }
+
+  /** Said in the panel, too: the line above a long change has scrolled away. */
+  hidden(): string[] {
+    const hidden = this.#diff.length - PRINTED_LINES;
+    return hidden > 0 ? [this.#style.warning(`  ${hidden} lines of it are not shown: v`)] : [];
+  }
+
+  /** The command on one line. */
+  command(columns: number): string {
+    return clip(`${this.#style.prompt(this.where())}${this.#style.bold(this.#commandLines.join("⏎"))}`, columns);
+  }
+
+  machineName(): string {
+    return oneLine(this.request.typed ?? "");
+  }
+
+  /** Rows above the question; `note` answers a key that means nothing here. */
+  facts(columns: number, behind: number, note = ""): string[] {
+    const { request } = this;
+    const style = this.#style;
+    const risk =
+      request.risk === "high"
+        ? style.error("high risk")
+        : request.risk === "medium"
+          ? style.warning("medium risk")
+          : "low risk";
+    const traits = [risk, ...(request.mutation && request.write === undefined ? ["makes changes"] : [])];
+    const more = behind > 0 ? style.grey(` · 1 of ${behind + 1} waiting`) : "";
+    const place = [
+      `${showText(request.where, { mode: "line" })}${request.label === undefined ? "" : ` ${style.error(oneLine(request.label))}`}`,
+      ...(request.pane === undefined ? [] : [`pane ${oneLine(request.pane)}`]),
+      ...(request.cwd === undefined ? [] : [`in ${showText(request.cwd, { mode: "line" })}`]),
+    ];
+    const rows = [
+      `${style.warning("?")} ${style.bold(this.#happening())} · ${traits.join(", ")}${more}`,
+      `  ${style.grey("on")} ${place.join(", ")}`,
+    ];
+    if (request.why !== "") rows.push(`  ${style.grey(`why: ${oneLine(request.why)}`)}`);
+    if (request.understated)
+      rows.push(
+        `  ${style.warning(`model declared: ${stated(request.declared)} · buddy found: ${stated(request.found ?? request)}`)}`,
+      );
+    if (request.policy !== "") rows.push(`  ${style.grey(oneLine(request.policy))}`);
+    if (request.typed !== undefined)
+      rows.push(`  ${style.warning(`approving this takes the name of the machine: ${this.machineName()}`)}`);
+    if (note !== "") rows.push(`  ${style.warning(note)}`);
+    return rows.flatMap((row) => inRows(row, columns, FACT_ROWS));
+  }
+
+  /** What will happen, in plain words. */
+  #happening(): string {
+    const { tool, write, privesc, action } = this.request;
+    if (write !== undefined) {
+      const verb = write.removes === true ? "remove" : write.creates ? "create" : "write";
+      return `${verb} ${this.#path()} ${this.#size()}${privesc ? " as root (sudo)" : ""}`;
+    }
+    const { keep } = this.request;
+    if (keep !== undefined) return `keep this change? It is reverted at ${timeOfDay(keep.until)}`;
+    if (tool === "run_shell") return `run a command${privesc ? ` as ${privilegedUser(action)}` : ""}`;
+    if (tool === "send-keys") return "press keys in the pane";
+    return oneLine(tool.replaceAll(/[_-]/g, " "));
+  }
+
+  #path(): string {
+    return showText(this.request.write?.path ?? "", { mode: "line" });
+  }
+
+  #size(): string {
+    const { added, removed } = this.request.write ?? { added: 0, removed: 0 };
+    return `(+${added} −${removed})`;
+  }
+
+  /** Above a difference: how large it is, and how much of it is not printed. */
+  #changeLine(printed = PRINTED_LINES): string {
+    const { write } = this.request;
+    const hidden = this.#diff.length - printed;
+    const size =
+      write === undefined ? `${this.#diff.length} lines` : `${this.#path()}  +${write.added} −${write.removed}`;
+    const line = `  ${size}${hidden > 0 ? `, ${hidden} lines not shown: v` : ""}`;
+    return hidden > 0 ? this.#style.warning(line) : this.#style.bold(line);
+  }
+
+  #diffRow(line: string): string {
+    return `  ${highlight(line, "diff", "", this.#style).text}`;
+  }
+
+  get #diff(): readonly string[] {
+    const { diff = "" } = this.request;
+    return (this.#diffLines ??= diff === "" ? [] : showText(diff, { mode: "command" }).replace(/\n$/, "").split("\n"));
+  }
+
+  #diffLines: readonly string[] | undefined;
+
+  get #commandLines(): readonly string[] {
+    return (this.#shownCommand ??= showText(this.request.action, { mode: "command" }).split("\n"));
+  }
+
+  #shownCommand: readonly string[] | undefined;
+
+  where(): string {
+    return `${showText(this.request.where, { mode: "line" })}${signOf(this.request)} `;
+  }
+
+  get #ask(): string {
+    return this.request.keep === undefined ? APPROVE : KEEP;
+  }
+
+  #tooTall(columns: number, rows: number): boolean {
+    return this.#wrapped(columns).length > Math.max(2, Math.floor(rows / 2) - 2);
+  }
+
+  /** The question over as many rows as it takes; its end stays in one piece. */
+  #wrapped(columns: number): string[] {
+    const style = this.#style;
+    const text = `${style.prompt(this.where())}${style.bold(this.#commandLines.join("\n"))}`;
+    const rows = text
+      .split("\n")
+      .flatMap((line) => Bun.wrapAnsi(line, columns, { hard: true, trim: false, wordWrap: false }).split("\n"));
+    const last = rows.at(-1)!;
+    const end = style.warning(this.#ask);
+    if (Bun.stringWidth(last) + this.#ask.length + 1 <= columns) rows[rows.length - 1] = `${last}${end} `;
+    else rows.push(`${end.replace(" --", "--")} `);
+    return rows;
+  }
+
+  /** The question itself, with room for the cursor behind it. */
+  question(columns: number, rows: number): { rows: string[]; col: number } {
+    let shown = this.#wrapped(columns);
+    if (this.#tooTall(columns, rows)) {
+      const count = this.#commandLines.length;
+      const hidden = count - PRINTED_LINES;
+      const note = !this.#printed
+        ? " (v shows it all)"
+        : hidden > 0
+          ? ` (${hidden} lines not shown: v)`
+          : count > 1
+            ? ` (all ${count} lines above)`
+            : " (in full above)";
+      const style = this.#style;
+      const room = Math.max(4, columns - note.length - this.#ask.length - 1);
+      const start = clip(`${style.prompt(this.where())}${style.bold(this.#commandLines[0]!)}`, room);
+      shown = [`${start}${style.grey(note)}${style.warning(this.#ask)} `];
+    }
+    return { rows: shown, col: Math.min(Bun.stringWidth(shown.at(-1)!), columns - 1) };
+  }
+
+  /** The keys that count, on one row. */
+  keys(letters: readonly string[], columns: number): string {
+    const { prefixes } = this.request;
+    const always = prefixes?.map((p) => `“${p.words.map(oneLine).join(" ")}${p.open ? " …" : ""}”`).join(", ");
+    const shown = letters.filter((letter) => letter !== "h");
+    const named = (full: boolean): string =>
+      shown
+        .map((letter) => {
+          if (letter === "a" && full) return `a always ${always}`;
+          if (this.request.keep !== undefined) return `${letter} ${KEEP_KEY_NAMES[letter]}`;
+          if (letter === "y" && this.request.typed !== undefined) return "y type the name";
+          if (this.request.machines !== undefined && letter in SET_KEY_NAMES)
+            return `${letter} ${SET_KEY_NAMES[letter]}`;
+          return `${letter} ${KEY_NAMES[letter]}`;
+        })
+        .join("  ");
+    for (const text of [named(true), named(false)]) if (Bun.stringWidth(text) <= columns) return this.#style.grey(text);
+    return this.#style.grey(listed(letters));
+  }
+
+  help(letters: readonly string[]): string[] {
+    const { prefixes } = this.request;
+    const like = prefixes?.map((p) => `"${p.words.map(oneLine).join(" ")}"`).join(", ");
+    const rows: [string, string][] = [
+      ["y", this.request.typed === undefined ? "yes, this once" : "yes: then type the name of the machine"],
+      ["n", "no; optionally tell the model why"],
+      ["a", `yes, and don't ask again for ${like} this session`],
+      ["e", "edit the command first; it is checked again"],
+      ["v", this.request.diff === undefined ? "view the whole command" : "view the whole change"],
+      ["c", "on one machine first; its result is shown, then you are asked for the others"],
+      ["s", this.request.machines === undefined ? "no, and stop the task" : "choose the machines it runs on"],
+    ];
+    return [
+      ...rows.filter(([letter]) => letters.includes(letter)).map((row) => row.join("  ")),
+      "Esc  go to the input line; Esc again comes back",
+      "/  type a command first (/kill, /status); the question waits",
+      "Ctrl-C  no, without a reason",
+    ].map((row) => this.#style.grey(`  ${row}`));
+  }
+}
+
+const APPROVE = " -- approve?";
+const KEEP = " -- keep?";
+/** Rows that each fact about a command may take. */
+const FACT_ROWS = 2;
+/** Lines of a command or a difference that are printed above the panel; `v` shows the others. */
+const PRINTED_LINES = 200;
