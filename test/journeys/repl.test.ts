@@ -539,6 +539,39 @@ describe("signals", () => {
   );
 
   test(
+    "SIGHUP while something runs asks once more; where the window is closed it leaves, and resuming names what runs",
+    async () => {
+      const args = { command: "sleep 1000", mode: "background", risk: "low", mutation: false, privesc: false, why: "w" };
+      const start = { toolCalls: [{ name: "run_shell", args }] };
+      await using repl = new ReplBinary([start, { text: "STARTED" }, start, { text: "AGAIN" }]);
+      const pty = await repl.start();
+      await pty.until(/> *$/);
+      pty.type("go\r");
+      await pty.until(/STARTED[\s\S]*> *$/);
+      process.kill(pty.pid, "SIGHUP");
+      await pty.until("quit again");
+      process.kill(pty.pid, "SIGHUP");
+      expect(await pty.exited).toBe(129);
+      expect(pty.emulator.raw).toMatch(/still running: sh-\w+ {2}sleep 1000/);
+      const other = await repl.start();
+      await other.until(/> *$/);
+      other.type("go\r");
+      await other.until(/AGAIN[\s\S]*> *$/);
+      other.close();
+      expect(await other.exited).toBe(129);
+      const resumed = await repl.start({ args: ["resume", "--last", "--no-tmux"] });
+      const screen = await resumed.until(/still running in the background:\s+sh-\w+/);
+      for (const id of new Set(screen.match(/sh-\w{8}/g))) {
+        resumed.type(`/kill ${id}\r`);
+        await resumed.until((shown) => shown.includes(`/kill ${id}`) && /> *$/.test(shown));
+      }
+      resumed.key("ctrl-d");
+      expect(await resumed.exited).toBe(0);
+    },
+    TIMEOUT,
+  );
+
+  test(
     "Ctrl-Z goes to the shell, fg comes back with the line",
     async () => {
       await using repl = new ReplBinary(echo);

@@ -4,6 +4,7 @@ import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
 import { busyPanes, runningShells, workLines } from "../commands/work.ts";
+import { canAsk } from "../../lib/terminal.ts";
 import { clip } from "../../lib/text.ts";
 import { History } from "../editor/history.ts";
 import type { Choice } from "../picker.ts";
@@ -105,7 +106,7 @@ export class Repl implements CommandScreen {
     host.setPasswordAsker(this.#screen);
     const ignoreSignals = onSignals({
       SIGTERM: () => this.leave(EXIT.terminated),
-      SIGHUP: () => this.leave(EXIT.hangup),
+      SIGHUP: () => this.#hungUp(),
       SIGINT: () => this.interrupt(),
     });
     this.#saidAttach = host.facts().target.attach !== undefined;
@@ -216,27 +217,33 @@ export class Repl implements CommandScreen {
   }
 
   /** Ctrl-D, /quit: leaves, but says first what runs, and asks once more. */
-  quit(): void {
+  quit(code: ExitCode = EXIT.ok): void {
     if (this.#warnedOfWork || this.#quitting) {
-      this.leave(EXIT.ok);
+      this.leave(code);
       return;
     }
     this.#quitting = true;
     void this.host.work().then(
-      (work) => this.#quitWith(work),
-      () => this.#quitWith({ shells: [], panes: [] }),
+      (work) => this.#quitWith(work, code),
+      () => this.#quitWith({ shells: [], panes: [] }, code),
     );
+  }
+
+  /** A signal that someone sent is a wish to quit. A terminal that is gone cannot be asked: resuming names what still runs. */
+  #hungUp(): void {
+    if (canAsk()) this.quit(EXIT.hangup);
+    else this.leave(EXIT.hangup);
   }
 
   #quitting = false;
 
-  #quitWith(work: WorkInFlight): void {
+  #quitWith(work: WorkInFlight, code: ExitCode): void {
     this.#quitting = false;
     const open = this.tasks.list.filter((task) => task.state.kind !== "over");
     const shells = runningShells(work);
     const panes = busyPanes(work);
     if (open.length + shells.length + panes.length === 0) {
-      this.leave(EXIT.ok);
+      this.leave(code);
       return;
     }
     this.#warnedOfWork = true;
