@@ -541,7 +541,14 @@ describe("signals", () => {
   test(
     "SIGHUP while something runs asks once more; where the window is closed it leaves, and resuming names what runs",
     async () => {
-      const args = { command: "sleep 1000", mode: "background", risk: "low", mutation: false, privesc: false, why: "w" };
+      const args = {
+        command: "sleep 1000",
+        mode: "background",
+        risk: "low",
+        mutation: false,
+        privesc: false,
+        why: "w",
+      };
       const start = { toolCalls: [{ name: "run_shell", args }] };
       await using repl = new ReplBinary([start, { text: "STARTED" }, start, { text: "AGAIN" }]);
       const pty = await repl.start();

@@ -215,8 +215,10 @@ function overall(
   if (uncertain.length > 0) return { kind: "ask", why: `cannot be analysed: ${uncertain[0]}` };
   const write = walked.writes[0];
   if (write !== undefined) return { kind: "ask", why: `it writes to ${readable(write.file)}` };
-  const open = judged.find((item) => item.command.verdict !== "allow");
-  if (open !== undefined) return { kind: "ask", why: open.command.why };
+  // What a wrapper runs says more than that it runs something.
+  const open = judged.filter((item) => item.command.verdict !== "allow");
+  const inner = open.find((item) => walked.commands[judged.indexOf(item)]?.wrapped === undefined) ?? open[0];
+  if (inner !== undefined) return { kind: "ask", why: inner.command.why };
   const effect = walked.effects[0];
   if (effect !== undefined) return { kind: "ask", why: effect };
   const secret = secretInput(walked, cwd) ?? secretPassedOn(walked, cwd);

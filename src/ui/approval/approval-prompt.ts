@@ -57,12 +57,14 @@ export class ApprovalPrompt {
 
   /** The live rows and the cursor's place among them. */
   view(columns: number, rows: number, behind: number): { rows: string[]; cursor: { row: number; col: number } } {
-    const out = [...this.#view.facts(columns, behind, this.#note), ...this.#view.hidden()];
-    if (this.#mode !== "choose") return this.#lineView(out, columns, rows);
+    const facts = (tight: boolean) => [...this.#view.facts(columns, behind, this.#note, tight), ...this.#view.hidden()];
+    if (this.#mode !== "choose") return this.#lineView(facts(false), columns, rows);
     const question = this.#view.question(columns, rows);
     const letters = this.#letters();
     const keys = this.#help ? this.#view.help(letters) : [this.#view.keys(letters, columns)];
     const body = [...question.rows];
+    const loose = facts(false);
+    const out = loose.length + body.length + 1 > rows ? facts(true) : loose;
     const cursor = { row: out.length + body.length - 1, col: question.col };
     const wrapped = keys.flatMap((row) => inRows(row, columns, Infinity));
     // The command stays in sight; what `a` would remember is shown whole also on a small screen.

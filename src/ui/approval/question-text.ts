@@ -20,8 +20,9 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
       : answer.kind === "yes"
         ? style.ok("kept")
         : style.removed("reverted");
-  const room = Math.max(20, columns - Bun.stringWidth(decision) - Bun.stringWidth(more) - 4);
-  return `${style.grey(`${clip(`${where}${sign} ${first}`, room)}${more} --`)} ${decision}`;
+  const decided = clip(decision, Math.max(12, columns - 24));
+  const room = Math.max(20, columns - Bun.stringWidth(decided) - Bun.stringWidth(more) - 4);
+  return `${style.grey(`${clip(`${where}${sign} ${first}`, room)}${more} --`)} ${decided}`;
 }
 
 /** Between the place and what would happen there: only a command stands behind a prompt. */

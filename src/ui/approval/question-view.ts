@@ -80,8 +80,8 @@ export class QuestionView {
     return oneLine(this.request.typed ?? "");
   }
 
-  /** Rows above the question; `note` answers a key that means nothing here. */
-  facts(columns: number, behind: number, note = ""): string[] {
+  /** Rows above the question; `note` answers a key that means nothing here. `tight`: the rows are needed for the command. */
+  facts(columns: number, behind: number, note = "", tight = false): string[] {
     const { request } = this;
     const style = this.#style;
     const risk =
@@ -104,13 +104,14 @@ export class QuestionView {
     if (request.why !== "") rows.push(`  ${style.grey(`why: ${oneLine(request.why)}`)}`);
     if (request.understated)
       rows.push(
-        `  ${style.warning(`model declared: ${stated(request.declared)} · buddy found: ${stated(request.found ?? request)}`)}`,
+        `  ${style.warning(`model declared: ${stated(request.declared)} · ${FOUND} ${stated(request.found ?? request)}`)}`,
       );
     if (request.policy !== "") rows.push(`  ${style.grey(oneLine(request.policy))}`);
     if (request.typed !== undefined)
       rows.push(`  ${style.warning(`approving this takes the name of the machine: ${this.machineName()}`)}`);
     if (note !== "") rows.push(`  ${style.warning(note)}`);
-    return rows.flatMap((row) => inRows(row, columns, FACT_ROWS));
+    const most = (row: string) => (tight && !row.includes(FOUND) ? 1 : FACT_ROWS);
+    return rows.flatMap((row) => inRows(row, columns, most(row)));
   }
 
   /** What will happen, in plain words. */
@@ -204,8 +205,9 @@ export class QuestionView {
             : " (in full above)";
       const style = this.#style;
       const room = Math.max(4, columns - note.length - this.#ask.length - 1);
-      const start = clip(`${style.prompt(this.where())}${style.bold(this.#commandLines[0]!)}`, room);
-      shown = [`${start}${style.grey(note)}${style.warning(this.#ask)} `];
+      const start = `${style.prompt(this.where())}${style.bold(this.#commandLines[0]!)}`;
+      const end = `${style.grey(note)}${style.warning(this.#ask)} `;
+      shown = room < RECOGNISABLE ? [...shown.slice(0, HEAD_ROWS), `…${end}`] : [`${clip(start, room)}${end}`];
     }
     return { rows: shown, col: Math.min(Bun.stringWidth(shown.at(-1)!), columns - 1) };
   }
@@ -253,7 +255,12 @@ export class QuestionView {
 
 const APPROVE = " -- approve?";
 const KEEP = " -- keep?";
+const FOUND = "buddy found:";
 /** Rows that each fact about a command may take. */
 const FACT_ROWS = 2;
+/** Columns in which a command can be recognised. */
+const RECOGNISABLE = 24;
+/** Of a command that is too long for a narrow screen. */
+const HEAD_ROWS = 3;
 /** Lines of a command or a difference that are printed above the panel; `v` shows the others. */
 const PRINTED_LINES = 200;
