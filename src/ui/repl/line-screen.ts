@@ -104,6 +104,7 @@ export class LineScreen implements ReplScreen {
 
   async ask(request: ApprovalRequest, signal: AbortSignal, behind?: () => number): Promise<ApprovalAnswer> {
     const repl = this.#started;
+    if (signal.aborted) return { kind: "cancelled" };
     if (this.#ended) return { kind: "nobody" };
     const given: ApprovalAnswer[] = [];
     const prompt = new ApprovalPrompt(request, repl.style, { answer: (answer) => void given.push(answer) });

@@ -112,6 +112,18 @@ describe("line mode", () => {
     await rig.until(`"denied","by":"cancelled"`);
   });
 
+  test("s stops the task: nothing else is asked", async () => {
+    const turn: ScriptedTurn = async function* ({ ask }) {
+      const first = await ask();
+      yield* answer(`decisions: ${JSON.stringify([first, await ask()])}`);
+    };
+    await using rig = new PlainRig({ turn });
+    rig.send("1");
+    await rig.until("approve?\ny, n, a, e, v, s or ?: ");
+    rig.send("s");
+    await rig.until("task 1 was stopped");
+  });
+
   test("pickers, Ctrl-C and news", async () => {
     await using rig = new PlainRig({ turn: waiting, target: { kind: "ssh", name: "deploy@web1" } });
     await rig.until("(ssh deploy@web1)> ");
