@@ -2,7 +2,7 @@
 import type { AgentEvent, AgentEventBody } from "../../src/agent/events.ts";
 import { Tasks } from "../../src/agent/tasks.ts";
 import type { ExitCode } from "../../src/lib/errors.ts";
-import { Approvals, type ApprovalRequest, type Decision } from "../../src/policy/approvals.ts";
+import { Approvals, type ApprovalRequest, type Decision, type RequestPlace } from "../../src/policy/approvals.ts";
 import type { Display, ReplFacts, ReplHost } from "../../src/ui/repl/host.ts";
 import { Repl } from "../../src/ui/repl/repl.ts";
 import { TerminalScreen } from "../../src/ui/repl/terminal-screen.ts";
@@ -17,7 +17,7 @@ export interface TurnTools {
   readonly signal: AbortSignal;
   /** Waits until the test opens the gate of that name, or the turn is cancelled. */
   gate(name: string): Promise<void>;
-  ask(request?: Partial<ApprovalRequest>): Promise<Decision>;
+  ask(request?: Partial<ApprovalRequest>, place?: () => Promise<RequestPlace>): Promise<Decision>;
 }
 
 export interface RigOptions {
@@ -120,7 +120,7 @@ export class ReplRig implements AsyncDisposable {
         signal.addEventListener("abort", () => reject(signal.reason));
         await Promise.race([this.#gate(name).promise, promise]);
       },
-      ask: (request = {}) => this.approvals.decide({ ...REQUEST, ...request }, signal),
+      ask: (request = {}, place) => this.approvals.decide({ ...REQUEST, ...request }, signal, undefined, place),
     };
     for await (const body of turn(tools)) yield stamped(body);
   }

@@ -112,16 +112,21 @@ describe("line mode", () => {
     await rig.until(`"denied","by":"cancelled"`);
   });
 
-  test("s stops the task: nothing else is asked", async () => {
-    const turn: ScriptedTurn = async function* ({ ask }) {
-      const first = await ask();
-      yield* answer(`decisions: ${JSON.stringify([first, await ask()])}`);
+  test("s stops the task: a question that comes after it is not asked and does not wait", async () => {
+    const turn: ScriptedTurn = async function* ({ ask, signal }) {
+      await ask();
+      const second = await ask({}, async () => {
+        await until(() => signal.aborted, "the stop");
+        return { where: "ann@desk" };
+      });
+      yield* answer(JSON.stringify(second));
     };
     await using rig = new PlainRig({ turn });
     rig.send("1");
     await rig.until("approve?\ny, n, a, e, v, s or ?: ");
     rig.send("s");
-    await rig.until("task 1 was stopped");
+    await rig.until('{"kind":"denied","by":"cancelled"}');
+    expect(rig.said.split("approve?")).toHaveLength(2);
   });
 
   test("pickers, Ctrl-C and news", async () => {
