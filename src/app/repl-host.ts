@@ -246,7 +246,7 @@ async function lookAt(
   signal: AbortSignal,
 ): Promise<Image | string | undefined> {
   const { readImage } = await import("../targets/read-image.ts");
-  const image = await readImage(target, path, signal);
+  const image = await readImage(target.files, path, signal);
   if (image === undefined) return undefined;
   if ("problem" in image) return image.problem;
   const { info, profile } = run.agent.client;

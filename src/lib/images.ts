@@ -18,8 +18,11 @@ export function imageOf(bytes: Uint8Array): Image | { readonly problem: string }
 }
 
 export function tooLarge(bytes: number): string {
-  return `the image has ${(bytes / 1e6).toFixed(1)} MB, and at most ${MOST_IMAGE_BYTES / 1e6} MB can be sent: scale it down first`;
+  return `the image has ${(bytes / 1e6).toFixed(1)} MB, and ${MOST}`;
 }
+
+const MOST = `at most ${MOST_IMAGE_BYTES / 1e6} MB can be sent: scale it down first`;
+export const TOO_LARGE = `the image is too large: ${MOST}`;
 
 export function imageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, 12)).toString("latin1");

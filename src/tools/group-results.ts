@@ -28,10 +28,11 @@ export function groupResults(
   const groups = new Map<string, { machines: string[]; sample: MachineResult; text: string }>();
   for (const one of results) {
     const text = textOf(one);
-    const { outcome, exitCode, outputs = [] } = one.result;
+    const { outcome, exitCode, outputs = [], images = [] } = one.result;
     // Ids and the machine's own name in a message do not make answers different.
     const neutral = answered(one) ? without(text, outputs) : without(text, [...outputs, one.machine]);
-    const key = JSON.stringify([outcome, exitCode, neutral, one.digest]);
+    const pictures = images.map(({ data }) => String(Bun.hash(data)));
+    const key = JSON.stringify([outcome, exitCode, neutral, one.digest, pictures]);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, { machines: [one.machine], sample: one, text });
     else group.machines.push(one.machine);
@@ -59,7 +60,8 @@ export function groupedResult(results: readonly MachineResult[], budget: number)
   const codes = new Set(results.map(({ result }) => result.exitCode));
   const [outcome = "done"] = outcomes;
   const [code] = codes;
-  const images = groupResults(results)[0]?.sample.result.images;
+  // In the order of the groups, so that each can be told whose it is.
+  const images = groupResults(results).flatMap(({ sample }) => sample.result.images ?? []);
   return {
     ok: results.every(({ result }) => result.ok),
     outcome: outcomes.size === 1 ? outcome : "mixed",
@@ -67,9 +69,12 @@ export function groupedResult(results: readonly MachineResult[], budget: number)
     result: groupedText(results, { budget }),
     display: groupedText(results, { budget: PEOPLE, people: true }),
     outputs: results.flatMap(({ result }) => result.outputs ?? []),
-    ...(images === undefined ? {} : { images }),
+    ...(images.length === 0 ? {} : { images: images.slice(0, MOST_IMAGES) }),
   };
 }
+
+/** Providers take some twenty in a request. */
+const MOST_IMAGES = 8;
 
 /** Characters that the record keeps for people; the whole is stored. */
 const PEOPLE = 8_000;

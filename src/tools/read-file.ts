@@ -37,7 +37,7 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
       signal: context.signal,
     });
     if (slice.binary) {
-      const image = await readImage(target, args.path, context.signal);
+      const image = await readImage(files, args.path, context.signal);
       if (image !== undefined) return imageResult(args.path, image, context.seesImages);
       return {
         ok: false,

@@ -12,6 +12,12 @@ import { missing, needs, type Need } from "../support/needs.ts";
 
 const pane = await needs("tmux");
 
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+const OCTAL = [...PNG].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+
 setDefaultTimeout(90_000);
 
 interface Kind {
@@ -99,6 +105,21 @@ function onTarget(kind: Kind): void {
     const flags = [...kind.flags(at), "--approve", "all", "--max-iterations", "60"];
     await check(rig, await rig.events([...flags, "go"], { timeoutMs: 80_000 }));
   }
+
+  test("read_file of a picture: where the shell is, by its bytes", async () => {
+    await run(
+      [
+        shell(`mkdir -p /tmp/pictures && cd /tmp/pictures && printf '${OCTAL}' > dot.png`),
+        call("read_file", { path: "dot.png" }),
+        shell("rm -r /tmp/pictures"),
+      ],
+      (rig) => {
+        expect(JSON.stringify(rig.requests[2]!.body["messages"])).toContain(
+          `data:image/png;base64,${PNG.toString("base64")}`,
+        );
+      },
+    );
+  });
 
   test("run_shell: output, exit code, state that stays, who and where in every event", async () => {
     await run(

@@ -35,6 +35,14 @@ describe("groups", () => {
     expect(groupResults([one, { ...exited("b", "head…tail"), digest: "2" }])).toHaveLength(2);
   });
 
+  test("another picture is another answer, and each of them is attached once", () => {
+    const seen = (machine: string, data: string) =>
+      exited(machine, "attached", { images: [{ type: "image/png", data }] });
+    const results = [seen("a", "AA"), seen("b", "BB"), seen("c", "BB")];
+    expect(groupResults(results).map(({ machines }) => machines)).toEqual([["b", "c"], ["a"]]);
+    expect(groupedResult(results, 4000).images?.map(({ data }) => data)).toEqual(["BB", "AA"]);
+  });
+
   test("a machine's name in the reason why it is unreachable is no difference; in an output it is", () => {
     expect(groupResults([unreachable("web01"), unreachable("web02")])).toHaveLength(1);
     expect(groupResults([exited("web01", "web01"), exited("web02", "web02")])).toHaveLength(2);
