@@ -9,7 +9,7 @@ import type { Privacy } from "../policy/privacy.ts";
 import { prefixesOf } from "../policy/shell/command-prefix.ts";
 import { holdsSecrets } from "../policy/secret-files.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
-import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
+import { requiredAnswer, type ShellJudgement, type Verdict } from "../policy/verdict.ts";
 import type { Target, Unasked } from "../targets/target.ts";
 import { diffSize } from "../tools/diff.ts";
 import { filesFor, needsRoot } from "../tools/files-as-root.ts";
@@ -320,8 +320,11 @@ async function permitWrite(
   const judged = await parts.judgeWrite(resolved, intent.path, sudo);
   if (judged.kind === "deny") return refusedByPolicy(judged);
   const rules = await parts.rules(target);
-  const risk = judged.kind === "ask" || sudo ? "high" : "medium";
-  const verdict = underGuard(withSecrets(judged, call.secrets, parts.privacy), risk, rules);
+  const guard = await guardedWrite(parts.guard, resolved.path, target);
+  if (guard !== undefined && "problem" in guard) return refusedByGuard(guard.problem);
+  const risk = judged.kind === "ask" || sudo || guard !== undefined ? "high" : "medium";
+  const inPerson = guard === undefined ? judged : onlyInPerson(judged, guard.says);
+  const verdict = underGuard(withSecrets(inPerson, call.secrets, parts.privacy), risk, rules);
   // The same object goes to `prepare` and `run`: the tool knows it again.
   const input = call.reveal(call.input);
   const output = fileKind(resolved.path);
@@ -337,7 +340,8 @@ async function permitWrite(
       ...(intent.why === undefined ? {} : { why: intent.why }),
     });
   if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
-  const run: Permission = { kind: "run", input, path: resolved.path, diff, output };
+  const revert = guard === undefined ? {} : { revert: guard };
+  const run: Permission = { kind: "run", input, path: resolved.path, diff, output, ...revert };
   if (!confirms(parts, rules) && verdict.kind === "allow") return run;
   const verb = removes ? "remove" : "write";
   const action = `${verb} ${resolved.path}${asRoot ? " as root (sudo)" : ""}`;
@@ -360,4 +364,28 @@ async function permitWrite(
     ...(verdict.kind === "ask" && verdict.answer !== undefined ? { answer: verdict.answer } : {}),
   });
   return decision.kind === "approved" ? run : refused(decision, action);
+}
+
+/** How a file that can lock the operator out is taken back. */
+async function guardedWrite(
+  guard: LockoutGuard | undefined,
+  path: string,
+  target: Target,
+): Promise<RevertPlan | { readonly problem: string } | undefined> {
+  if (guard === undefined) return undefined;
+  const { lockoutFile } = await import("../policy/shell/dangers/lockout.ts");
+  const home = target.transport.facts.home.replace(/\/$/, "");
+  const found =
+    lockoutFile(path) ?? (path.startsWith(`${home}/`) ? lockoutFile(`~${path.slice(home.length)}`) : undefined);
+  return found && guard([{ ...found, program: "", words: [], file: path }], { text: "" }, target);
+}
+
+/** As for a command that can lock the operator out: nothing approves it by itself. */
+function onlyInPerson(verdict: Exclude<Verdict, { kind: "deny" }>, says: string): Verdict {
+  const why = verdict.kind === "ask" ? `${verdict.why}; ${says}` : says;
+  return {
+    kind: "ask",
+    why,
+    answer: requiredAnswer(verdict.kind === "ask" ? verdict.answer : undefined, "in-person") ?? "in-person",
+  };
 }

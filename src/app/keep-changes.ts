@@ -87,7 +87,7 @@ async function changedPlaces(
   const skipped = unknown.map((word) => `${word} (known only when it runs)`);
   if (elsewhere && places.length + unknown.length > 0) skipped.push("what runs in another place");
   // Files are kept over buddy's own connection, which does not lead into that shell.
-  if (target.isAdopted === true && places.length > 0)
+  if (target.isElsewhere === true && places.length > 0)
     return { places: [], skipped: [...skipped, ...places.map((place) => `${place.path} (in an adopted shell)`)] };
   return { places, skipped, privileged: privileged && uid !== 0 };
 }

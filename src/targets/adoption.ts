@@ -57,6 +57,9 @@ export function adoptable(outer: Target, pane: AdoptingPane, { tell, without = o
     get isAdopted() {
       return inner.length > 0;
     },
+    get isElsewhere() {
+      return now().isElsewhere === true;
+    },
     now,
     async adopt() {
       const around = inner.at(-1);
@@ -122,6 +125,7 @@ function innerTarget(outer: Target, shell: AdoptedShell, sameFiles: boolean): Ta
   return {
     ...outer,
     isAdopted: true,
+    isElsewhere: !isSame,
     identity,
     shell,
     transport: innerTransport(outer.transport, facts, isSame ? undefined : refuse),
@@ -153,7 +157,7 @@ export function refusingTarget(target: Target, error: () => BuddyError): Target 
 }
 
 function outside(inner: TargetIdentity, outer: TargetIdentity): BuddyError {
-  const text = `this would act on ${who(outer)}, but buddy works in the shell of ${who(inner)}`;
+  const text = `this would act on ${who(outer)} (${outer.label}), outside of the shell of ${who(inner)} that buddy works in`;
   return new BuddyError("target", text, {
     hint: "Use run_shell, which runs in that shell; files: cat, tee, sed.",
   });

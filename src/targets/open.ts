@@ -132,7 +132,7 @@ async function openOperatorPane(
     options,
     notices,
     outputStore,
-    identity: { ...identify(transport, ""), label: `pane ${id}` },
+    identity: { ...identify(transport, "no shell"), label: `pane ${id}` },
     clean: new CleanChildren(transport, "off"),
     shell: await pane.panes.pane(),
     panes: pane.panes,

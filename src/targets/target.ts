@@ -19,6 +19,8 @@ export interface Target extends AsyncDisposable {
   readonly locks: Locks;
   /** It is a shell that the operator started in the shared pane, which has no connection of its own. */
   readonly isAdopted?: boolean;
+  /** That shell sees other files than the connection reaches, or as another user: what needs the connection is refused. */
+  readonly isElsewhere?: boolean;
   /** With tmux: works in the shell that the operator started in the shared pane, as the user and machine in it. */
   adopt?(): Promise<TargetIdentity>;
   /** The target as it is now: an adopted shell that ends later does not become the pane's own shell. */

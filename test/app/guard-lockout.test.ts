@@ -4,7 +4,8 @@ import { join } from "node:path";
 import type { Turn } from "../../src/demo/playbook.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../src/policy/approvals.ts";
 import { drain } from "../support/agent.ts";
-import { DECLARED, shell } from "../support/calls.ts";
+import { RevertTimer, type ScriptOnTarget } from "../../src/changes/revert-timer.ts";
+import { call, DECLARED, shell } from "../support/calls.ts";
 import { Here } from "../support/in-process.ts";
 import { type Machine, startMachine } from "../support/lab.ts";
 import { needs } from "../support/needs.ts";
@@ -18,7 +19,7 @@ let machine: Machine;
 beforeAll(async () => {
   // Of its own: what is put back there must not touch the files of this machine.
   const prepare =
-    "mount -t tmpfs tmpfs /mnt; cp -a /etc /mnt/etc; mount --bind /mnt/etc /etc; mount -t tmpfs tmpfs /run; mkdir /run/sshd; mount -t tmpfs tmpfs /root; mkdir /root/.ssh";
+    "mount -t tmpfs tmpfs /mnt; cp -a /etc /mnt/etc; mount --bind /mnt/etc /etc; mount -t tmpfs tmpfs /run; mkdir /run/sshd; mount -t tmpfs tmpfs /root; mkdir /root/.ssh; mount -t tmpfs tmpfs /usr/local/bin";
   machine = await startMachine({ name: "guarded", prepare });
 });
 afterAll(() => machine?.[Symbol.asyncDispose]());
@@ -36,7 +37,9 @@ interface Ran {
 /** `keep`: what the operator answers when asked whether the change stays. */
 async function runOn(turns: readonly Turn[], keep?: ApprovalAnswer, seconds = 60): Promise<Ran> {
   const answer = (request: ApprovalRequest): ApprovalAnswer =>
-    request.keep === undefined ? { kind: "yes" } : (keep ?? { kind: "nobody" });
+    request.keep === undefined
+      ? { kind: "yes", ...(request.typed === undefined ? {} : { typed: request.typed }) }
+      : (keep ?? { kind: "nobody" });
   await using here = new Here([...turns, { text: "done" }], {
     answer,
     config: `[safety]\nlockout_revert = "${seconds}s"`,
@@ -98,7 +101,7 @@ test("no answer in time: it is taken back", async () => {
 });
 
 describe("each comes back when it is not kept", () => {
-  const CHANGES: readonly (readonly [what: string, command: string, look: string])[] = [
+  const CHANGES: readonly (readonly [what: string, command: string | Turn, look: string])[] = [
     ["a new sudoers file", "echo 'x ALL=(ALL) ALL' > /etc/sudoers.d/buddy-test", "ls /etc/sudoers.d"],
     [
       "sshd's configuration",
@@ -114,6 +117,26 @@ describe("each comes back when it is not kept", () => {
     ["an interface that goes down", "ip link set lo down", "ip -o link show lo | cut -d'>' -f1; ip -o -4 addr show lo"],
     ["the user's own keys", "echo key >> ~/.ssh/authorized_keys", "cat ~/.ssh/authorized_keys"],
     ["rules of iptables", "iptables -A INPUT -p tcp --dport 9 -j DROP", "iptables -S"],
+    [
+      "a file of the firewall that write_file wrote",
+      call("write_file", { path: "/etc/nftables.conf", content: "table inet new {}\n", sudo: true }),
+      "cat /etc/nftables.conf",
+    ],
+    [
+      "a new file of the network",
+      call("write_file", { path: "/etc/netplan/99-new.yaml", content: "network: {}\n", sudo: true }),
+      "ls /etc/netplan",
+    ],
+    [
+      "sshd's configuration, edited as a file",
+      call("edit_file", {
+        path: "/etc/ssh/sshd_config",
+        old_text: "PermitRootLogin yes",
+        new_text: "PermitRootLogin no",
+        sudo: true,
+      }),
+      "cat /etc/ssh/sshd_config",
+    ],
   ];
   let before: readonly string[];
   let after: readonly string[];
@@ -122,9 +145,10 @@ describe("each comes back when it is not kept", () => {
 
   // One run for all of them.
   beforeAll(async () => {
-    machine.run("mkdir -p /etc/sudoers.d /etc/ssh; echo mine >~/.ssh/authorized_keys");
+    machine.run(`mkdir -p /etc/sudoers.d /etc/ssh /etc/netplan; echo mine >~/.ssh/authorized_keys
+echo 'table inet old {}' >/etc/nftables.conf; echo 'PermitRootLogin yes' >>/etc/ssh/sshd_config`);
     before = looks();
-    const turns = CHANGES.map(([, command]) => shell(command, HIGH));
+    const turns = CHANGES.map(([, command]) => (typeof command === "string" ? shell(command, HIGH) : command));
     ({ results } = await runOn(turns, { kind: "no" }));
     after = looks();
   });
@@ -133,6 +157,69 @@ describe("each comes back when it is not kept", () => {
     expect(results[index]).toContain("taken back");
     expect(after[index]).toBe(before[index]!);
   });
+});
+
+test("a file that is kept stays, and one that cannot lock anybody out is not asked about twice", async () => {
+  const { asked, results } = await runOn(
+    [
+      call("write_file", { path: "/etc/nftables.conf", content: "table inet kept {}\n", sudo: true }),
+      call("write_file", { path: "/etc/motd", content: "hello\n", sudo: true }),
+    ],
+    { kind: "yes" },
+  );
+  expect(asked.map(({ keep }) => keep !== undefined)).toEqual([false, true, false]);
+  expect(asked[0]?.policy).toContain("unless you keep it");
+  expect(asked[0]?.answer).toBe("in-person");
+  expect(results[0]).toContain("kept");
+  expect(machine.run("cat /etc/nftables.conf")).toContain("inet kept");
+});
+
+/** Programs that are not on this machine, which write down how they are called. */
+const STAND_INS = `mkdir -p /run/systemd/system
+for p in systemctl netplan nmcli networkctl; do
+  { echo '#!/bin/sh'
+    echo 'echo "\${0##*/} $*" >>/run/called'
+    echo 'case $1 in is-active) echo active ;; is-enabled) echo enabled ;; esac'; } >/usr/local/bin/$p
+  chmod 755 /usr/local/bin/$p
+done`;
+
+test("units, netplan, networkd and NetworkManager are called in reverse", async () => {
+  machine.run(STAND_INS);
+  const commands: readonly (readonly [command: string, reverse: readonly string[]])[] = [
+    ["systemctl mask --now NetworkManager", ["systemctl enable NetworkManager", "systemctl start NetworkManager"]],
+    ["systemctl disable --now ssh.service", ["systemctl enable ssh.service", "systemctl start ssh.service"]],
+    ["netplan apply", ["netplan apply"]],
+    ["nmcli connection down uplink", ["nmcli connection up uplink"]],
+    ["nmcli device disconnect eth9", ["nmcli device connect eth9"]],
+    ["networkctl down eth9", ["networkctl reload"]],
+  ];
+  const turns = commands.map(([command]) => shell(`${command}; echo done >>/run/called`, HIGH));
+  const { results } = await runOn(turns, { kind: "no" });
+  const called = machine
+    .run("cat /run/called; rm -rf /run/called /run/systemd /usr/local/bin/*")
+    .split("done\n")
+    .slice(1);
+  for (const [at, [command, reverse]] of commands.entries()) {
+    expect([command, results[at]]).toEqual([command, expect.stringContaining("taken back")]);
+    for (const line of reverse) expect(called[at]?.split("\n")).toContain(line);
+  }
+});
+
+test("where systemd runs the machine, the revert is a unit of its own", async () => {
+  const prepare = `mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system; mount -t tmpfs tmpfs /usr/local/sbin
+printf '%s\n' '#!/bin/sh' 'echo "$*" >/run/called' 'while [ $1 != /bin/sh ]; do shift; done' 'setsid "$@" &' >/usr/local/sbin/systemd-run
+chmod 755 /usr/local/sbin/systemd-run; s=$1; shift; sh -c "$s" sh "$@" >/run/out && cat /run/called`;
+  let called = "";
+  const root: ScriptOnTarget = async (script, { args }) => {
+    const argv = ["unshare", "-mpf", "--mount-proc", "sh", "-c", prepare, "sh", script, ...args];
+    const { exitCode, stdout, stderr } = Bun.spawnSync(argv);
+    called = stdout.toString().trim();
+    return { code: exitCode, stdout, stderr: stderr.toString() };
+  };
+  await RevertTimer.arm({ run: root, root }, "unit", { save: "", back: "true", seconds: 30, asRoot: true });
+  expect(called).toBe(
+    "--quiet --collect --unit=buddy-revert-unit /bin/sh /run/buddy-revert-unit/wait /run/buddy-revert-unit 30",
+  );
 });
 
 test("what buddy cannot take back needs a reverse from the model, which the question shows", async () => {

@@ -1,10 +1,15 @@
 /** Shells that the operator starts in the shared pane, adopted for real: su, sudo -i, ssh to another machine, other shells. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from "bun:test";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { openTarget } from "../../src/targets/open.ts";
 import { placeOf } from "../../src/targets/place.ts";
 import type { Pane, Target, TargetNotice } from "../../src/targets/target.ts";
 import { available, needs } from "../support/needs.ts";
+import { type Container, containerTarget } from "../support/container.ts";
 import { type SudoMachine, sudoMachine, useMachine } from "../support/sudo-machine.ts";
+import { type OpenedTarget, openTestTarget } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
 
 const { describe, test } = await needs("linux", "root", "sshd", "ip", "sudo", "tmux");
@@ -103,5 +108,94 @@ describe("a shell inside the pane", () => {
     await expect(target.adopt!()).rejects.toThrow("sleep is in the foreground");
     await pane.keys({ keys: ["C-c"] });
     expect((await target.shell.wait()).outcome.kind).toBe("exited");
+  });
+});
+
+const elsewhere = await needs("linux", "root", "sshd", "ip", "sudo", "tmux", "podman");
+
+elsewhere.describe("another machine inside the pane", () => {
+  const id = "0123456789abcdef0123456789abcdef";
+  const bin = mkdtempSync(join(tmpdir(), "buddy-adopt-"));
+  let machine: SudoMachine;
+  let container: Container;
+  let path: Disposable;
+  let opened: OpenedTarget;
+  let pane: string;
+
+  beforeAll(async () => {
+    machine = await sudoMachine("far");
+    machine.run(`echo ${id} >/etc/machine-id`);
+    // As much as possible like this machine: only its files are others.
+    const alike = ["--uts=host", "-v", "/etc/machine-id:/etc/machine-id:ro"];
+    container = await containerTarget({ image: "tmux", run: alike });
+    writeFileSync(join(bin, "kubectl"), `#!/bin/sh\npodman exec -it ${container.name} sh\n`);
+    chmodSync(join(bin, "kubectl"), 0o755);
+    const podman = container.env["PATH"]?.split(":")[0];
+    path = useMachine({ ...machine, env: { ...machine.env, PATH: `${bin}:${podman}:${machine.env.PATH}` } });
+    opened = await openTestTarget("local");
+    pane = (opened.target.shell as Pane).id;
+  });
+  afterAll(async () => {
+    await opened[Symbol.asyncDispose]();
+    path[Symbol.dispose]();
+    await Promise.all([machine[Symbol.asyncDispose](), container[Symbol.asyncDispose]()]);
+    rmSync(bin, { recursive: true, force: true });
+  });
+
+  /** As the operator does it, beside buddy. */
+  const tmux = (...args: string[]) => Bun.$`tmux -L ${opened.options.tmuxSocket} ${args}`.text();
+  const type = (line: string) => tmux("send-keys", "-t", pane, line, "Enter");
+  const enter = async (line: string, prompt: RegExp): Promise<void> => {
+    await type(line);
+    const lastLine = async () => (await tmux("capture-pane", "-p", "-t", pane)).trimEnd().split("\n").at(-1) ?? "";
+    await until(async () => prompt.test(await lastLine()), `${line} shows its prompt`);
+  };
+  const refuses = async (): Promise<void> => {
+    const { files, background, panes } = opened.target;
+    await expect(files.read("/etc/hosts")).rejects.toThrow("this would act on");
+    await expect(files.write("/tmp/x", "x")).rejects.toThrow("this would act on");
+    await expect(background.start("true")).rejects.toThrow("this would act on");
+    await expect(panes!.createPane("other")).rejects.toThrow("this would act on");
+    await expect(panes!.pane({ pane: "other" })).rejects.toThrow("this would act on");
+  };
+  const back = () => until(() => opened.target.isAdopted === false, "buddy is back");
+
+  elsewhere.test("ssh, then sudo -i in it; out again one by one; a connection that breaks", async () => {
+    const { target } = opened;
+    const here = target.identity;
+    await enter("ssh admin@far", /admin@far:~\$ ?$/);
+    expect(await target.adopt!()).toMatchObject({ user: "admin", host: "far", machine: id });
+    expect(target.transport.base?.facts.host).toBe(here.host);
+    expect((await target.shell.run("uname -n; false")).outcome).toEqual({ kind: "exited", code: 1 });
+    expect((await target.shell.run("cat /etc/machine-id", { unasked: { inRoom: false } })).output.head).toBe(`${id}\n`);
+    await refuses();
+    await enter("sudo -i", /root@far:~# ?$/);
+    expect((await target.shell.run("id -un")).outcome).toMatchObject({ kind: "running", why: "busy" });
+    expect(await target.adopt!()).toMatchObject({ user: "root", host: "far" });
+    // What was remembered for admin does not count for root.
+    expect(target.identity.machine).not.toBe(id);
+    expect((await target.shell.run("id -un")).output.head).toBe("root\n");
+    await type("exit");
+    await until(() => target.identity.user === "admin", "admin's shell is back");
+    expect((await target.shell.run("id -un")).output.head).toBe("admin\n");
+    machine.run("pkill -KILL -u admin; :");
+    await back();
+    expect(target.identity).toEqual(here);
+    expect((await target.shell.run("uname -n")).output.head).toBe(`${here.host}\n`);
+  });
+
+  elsewhere.test.each(["podman exec -it NAME bash", "kubectl exec -it pod -- sh"])("%s", async (line) => {
+    const { target } = opened;
+    const { host } = target.identity;
+    const { machine: local } = target.transport.facts;
+    await enter(line.replace("NAME", container.name), /[#$] ?$/);
+    const identity = await target.adopt!();
+    // The same host name, machine-id and user as outside: still another place.
+    expect(identity).toMatchObject({ user: "root", host });
+    expect(identity.machine).not.toBe(local);
+    expect((await target.shell.run("test -e /usr/bin/podman || echo inside")).output.head).toBe("inside\n");
+    await refuses();
+    await type("exit");
+    await back();
   });
 });

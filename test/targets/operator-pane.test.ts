@@ -111,6 +111,8 @@ describe("--pane", () => {
     const ran = await opened.shell.run("echo one; sh -c 'exit 7'");
     expect(ran.outcome).toEqual({ kind: "exited", code: 7 });
     expect(ran.output.head).toBe("one\n");
+    // The key of the marks: who could read it could pretend that a command has ended.
+    expect(screen(pane)).not.toMatch(/\b[\da-f]{24}\b/);
     expect((await opened.shell.run("echo a\\!b", { unasked: { inRoom: false } })).output.head).toBe("a!b\n");
     expect((await opened.shell.run(`cd ${directory}`)).cwd).toBe(directory);
     await opened.files.write(`${directory}/note`, "text\n");

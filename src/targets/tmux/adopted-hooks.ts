@@ -3,21 +3,28 @@ import { quote } from "../quote.ts";
 
 export type AdoptedShellName = "bash" | "zsh" | "fish" | "sh";
 
-/** Asks any of the shells which one it is. */
-export function askKind(key: string): string {
-  return ` printf '\\033]7771;%s;K;%s;%s;%s\\a' ${key} "$BASH_VERSION" "$ZSH_VERSION" "$FISH_VERSION"`;
+/** Asks any of the shells which one it is. `word` marks the answer. */
+export function askKind(word: string): string {
+  return ` printf '\\033]7771;%s;K;%s;%s;%s\\a' ${word} "$BASH_VERSION" "$ZSH_VERSION" "$FISH_VERSION"`;
 }
 
 /** Takes everything out again. */
 export const TAKE_OUT = " __buddy_off";
 
+/** Reads the key where the terminal shows nothing of it: what is on the screen, the model can read. */
+const readKey = (word: string) =>
+  `sh -c '{ stty -echo && printf "\\033]7771;${word};N\\a" && IFS= read -r k; stty echo; } </dev/tty >/dev/tty; echo "$k"'`;
+
 /**
- * One line for the shell: a function that runs a text between marks, a mark behind the prompt, and a function that takes
+ * One line for the shell: it reads the key, which marks carry (after the mark N of `word`), then come a function that runs a text between marks, a mark behind the prompt, and a function that takes
  * both out again. What may be exported (PS1, PROMPT_COMMAND) names a variable that is not, so a shell started from this
  * one marks nothing. No line of buddy's stays in the history where the shell can leave lines out.
  */
-export function hooks(name: AdoptedShellName, key: string): string {
-  return { bash: bashHooks, zsh: zshHooks, fish: fishHooks, sh: shHooks }[name](key);
+export function hooks(name: AdoptedShellName, word: string): string {
+  if (name === "fish")
+    return ` functions -q __buddy_off; and __buddy_off; set -g __buddy_k (${readKey(word)}); ${fishHooks()}`;
+  const lines = { bash: bashHooks, zsh: zshHooks, sh: shHooks }[name](word);
+  return ` command -v __buddy_off >/dev/null && __buddy_off; __buddy_k=$(${readKey(word)}); ${lines}`;
 }
 
 /** The line that runs a command. */
@@ -45,18 +52,17 @@ function printed(byte: number): string {
   return character === "%" ? "%%" : `\\${byte.toString(8).padStart(3, "0")}`;
 }
 
-const begins = (key: string) => `printf '\\033]7771;${key};C;%s\\a'`;
-const ends = (key: string) => `printf '\\033]7771;${key};P;0;%s;%s;%s\\a'`;
+const begins = `printf '\\033]7771;%s;C;%s\\a'`;
+const ends = `printf '\\033]7771;%s;P;0;%s;%s;%s\\a'`;
 /** The last thing that is marked: the next prompt has no mark. */
-const out = (key: string) => `printf '\\033]7771;${key};X;0\\a'`;
-const ready = (key: string) => `]7771;${key};B`;
+const out = `printf '\\033]7771;%s;X;0\\a'`;
 
 /** Of the Bourne family: `set --` keeps the exit code without a variable of its own. */
-const run = (key: string) =>
-  `__buddy_run() { ${begins(key)} "$1"; eval "$__buddy_c"; set -- "$1" "$?"; ${ends(key)} "$2" "$1" "$PWD"; return "$2"; }`;
-const before = "command -v __buddy_off >/dev/null && __buddy_off";
+const run =
+  `__buddy_run() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; ` +
+  `${ends} "$__buddy_k" "$2" "$1" "$PWD"; return "$2"; }`;
 
-function bashHooks(key: string): string {
+function bashHooks(word: string): string {
   const mark = "'\\[${__buddy_m-}\\]'";
   const hook = "'${__buddy_m:+__buddy_ps}'";
   const off = [
@@ -64,55 +70,57 @@ function bashHooks(key: string): string {
     `PROMPT_COMMAND=\${PROMPT_COMMAND//$'\\n'${hook}/}; PROMPT_COMMAND=\${PROMPT_COMMAND//${hook}/}`,
     `[ -n "$PROMPT_COMMAND" ] || [ "\${#PROMPT_COMMAND[@]}" -gt 1 ] || unset PROMPT_COMMAND`,
     `HISTCONTROL=$__buddy_h; [ -n "$HISTCONTROL" ] || unset HISTCONTROL`,
-    "unset -f __buddy_run __buddy_ps __buddy_off; unset __buddy_m __buddy_h __buddy_c",
-    out(key),
+    `${out} "$__buddy_k"`,
+    "unset -f __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_h __buddy_c",
   ].join("; ");
-  // The lines with the key came before the history was asked to leave such lines out.
+  // The first lines came before the history was asked to leave such lines out.
   const forget =
     `__buddy_f() { local h; h=$(HISTTIMEFORMAT= history 1); ` +
-    `[[ $h == *${key}* && $h =~ ^\\ *([0-9]+) ]] && history -d "\${BASH_REMATCH[1]}" && __buddy_f; }`;
+    `[[ $h == *${word}* && $h =~ ^\\ *([0-9]+) ]] && history -d "\${BASH_REMATCH[1]}" && __buddy_f; }`;
   return (
-    ` ${before}; __buddy_m=$'\\e${ready(key)}\\a' __buddy_h=\${HISTCONTROL-}; HISTCONTROL=ignorespace:$__buddy_h; ${run(key)}; ` +
+    `__buddy_m=$'\\e]7771;'$__buddy_k$';B\\a' __buddy_h=\${HISTCONTROL-}; HISTCONTROL=ignorespace:$__buddy_h; ${run}; ` +
     `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) PS1=$PS1${mark} ;; esac; }; __buddy_off() { ${off}; }; ` +
     `${forget}; __buddy_f; unset -f __buddy_f; __buddy_ps; ` +
     `PROMPT_COMMAND=\${PROMPT_COMMAND:+"$PROMPT_COMMAND"$'\\n'}${hook}`
   );
 }
 
-function zshHooks(key: string): string {
+function zshHooks(): string {
   const off = [
     "precmd_functions=(${precmd_functions:#__buddy_ps})",
     'PROMPT=${PROMPT//"$__buddy_m"/}',
     `[[ -z $__buddy_h ]] || unsetopt histignorespace`,
-    "unfunction __buddy_run __buddy_ps __buddy_off; unset __buddy_m __buddy_h __buddy_c",
-    out(key),
+    `${out} "$__buddy_k"`,
+    "unfunction __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_h __buddy_c",
   ].join("; ");
   return (
-    ` ${before}; __buddy_m=$'%{\\e${ready(key)}\\a%}' __buddy_h=; ` +
-    `[[ -o histignorespace ]] || { __buddy_h=1; setopt histignorespace; }; ${run(key)}; ` +
-    `__buddy_ps() { case $PROMPT in *${key}*) ;; *) PROMPT=$PROMPT$__buddy_m ;; esac; }; __buddy_off() { ${off}; }; ` +
+    `__buddy_m=$'%{\\e]7771;'$__buddy_k$';B\\a%}' __buddy_h=; ` +
+    `[[ -o histignorespace ]] || { __buddy_h=1; setopt histignorespace; }; ${run}; ` +
+    `__buddy_ps() { case $PROMPT in *$__buddy_k*) ;; *) PROMPT=$PROMPT$__buddy_m ;; esac; }; __buddy_off() { ${off}; }; ` +
     `precmd_functions+=(__buddy_ps)`
   );
 }
 
-function fishHooks(key: string): string {
+function fishHooks(): string {
   const off =
-    "functions -e fish_prompt; functions -c __buddy_prompt fish_prompt; " +
-    `functions -e __buddy_prompt __buddy_run __buddy_off; set -e __buddy_c; ${out(key)}`;
+    `${out} $__buddy_k; functions -e fish_prompt; functions -c __buddy_prompt fish_prompt; ` +
+    `functions -e __buddy_prompt __buddy_run __buddy_off; set -e __buddy_c; set -e __buddy_k`;
   return (
-    ` functions -q __buddy_off; and __buddy_off; ` +
-    `function __buddy_run; ${begins(key)} $argv[1]; eval $__buddy_c; set -l c $status; ${ends(key)} $c $argv[1] $PWD; return $c; end; ` +
+    `function __buddy_run; ${begins} $__buddy_k $argv[1]; eval $__buddy_c; set -l c $status; ` +
+    `${ends} $__buddy_k $c $argv[1] $PWD; return $c; end; ` +
     `functions -c fish_prompt __buddy_prompt; function __buddy_off; ${off}; end; ` +
-    `function fish_prompt; __buddy_prompt; printf '\\033${ready(key)}\\a'; end`
+    `function fish_prompt; __buddy_prompt; printf '\\033]7771;%s;B\\a' $__buddy_k; end`
   );
 }
 
-function shHooks(key: string): string {
-  const off = `PS1=$__buddy_p; unset -f __buddy_run __buddy_off; unset __buddy_p __buddy_m __buddy_c; ${out(key)}`;
+function shHooks(): string {
+  const off =
+    `PS1=$__buddy_p; ${out} "$__buddy_k"; ` +
+    "unset -f __buddy_run __buddy_off; unset __buddy_k __buddy_p __buddy_m __buddy_c";
   return (
-    ` ${before}; __buddy_m=$(printf '\\033${ready(key)}\\a') __buddy_p=$PS1; ${run(key)}; ` +
+    `__buddy_m=$(printf '\\033]7771;%s;B\\a' "$__buddy_k") __buddy_p=$PS1; ${run}; __buddy_off() { ${off}; }; ` +
     // Tells busybox' line editor that the mark takes no room.
-    `__buddy_off() { ${off}; }; case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[$__buddy_m\\]' ;; *) PS1=$PS1'$__buddy_m' ;; esac`
+    `case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[$__buddy_m\\]' ;; *) PS1=$PS1'$__buddy_m' ;; esac`
   );
 }
 

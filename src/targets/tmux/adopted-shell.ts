@@ -30,6 +30,8 @@ export interface AdoptedPane {
   readonly outputStore: OutputStore;
   /** Clears the line and types the text, with Enter unless told otherwise. */
   type(text: string, enter?: boolean): Promise<void>;
+  /** Types what the terminal does not show, and Enter. */
+  typeUnseen(text: string): Promise<void>;
   interrupt(): Promise<void>;
   /** Why nothing may be typed now; undefined: it may. */
   obstacle?(): Promise<string | undefined>;
@@ -76,7 +78,7 @@ export class AdoptedShell implements Shell {
   #current: Running | undefined;
   #last: RunResult | undefined;
   #machine: InnerMachine | undefined;
-  #onKind: (name: AdoptedShellName) => void = () => {};
+  #first: MarkScanner | undefined;
   #typed = new TypedLine();
   #typedAt = 0;
   /** What the operator had typed when a command came. */
@@ -122,13 +124,29 @@ export class AdoptedShell implements Shell {
   /** Puts the hooks in, and asks who and where it is. */
   async start(): Promise<void> {
     const kind = Promise.withResolvers<AdoptedShellName>();
-    this.#onKind = kind.resolve;
-    await this.#pane.type(askKind(this.#key));
+    const unseen = Promise.withResolvers<true>();
+    // What is on the screen is no secret: the first marks have a word of their own.
+    const word = randomBytes(6).toString("hex");
+    this.#first = new MarkScanner(
+      word,
+      () => {},
+      (mark) => {
+        if (mark.kind === "shell-kind") kind.resolve(mark.name);
+        else if (mark.kind === "no-editor") unseen.resolve(true);
+      },
+    );
+    await this.#pane.type(askKind(word));
     const silent = new BuddyError("usage", "what runs in the pane does not answer like a shell at its prompt", {
       hint: "Bring the shell to its prompt in the pane, then try again.",
     });
     this.#name = (await within(kind.promise, ANSWER_MS)) ?? (await Promise.reject(silent));
-    await this.#pane.type(hooks(this.#name, this.#key));
+    await this.#pane.type(hooks(this.#name, word));
+    if ((await within(unseen.promise, ANSWER_MS)) === undefined) {
+      await this.#pane.interrupt();
+      throw silent;
+    }
+    await this.#pane.typeUnseen(this.#key);
+    this.#first = undefined;
     await this.#changes.until(() => this.#ready || this.#ended, ANSWER_MS);
     if (!this.#ready) throw silent;
     const asked = `sh -c ${quoteFor(this.#name, `{ ${WHO}${VIEW}; } 2>/dev/null`)}`;
@@ -155,13 +173,15 @@ export class AdoptedShell implements Shell {
 
   /** Bytes of the pane. */
   feed(bytes: Buffer): void {
-    if (!this.#ended) this.#scanner.feed(bytes);
+    if (this.#ended) return;
+    this.#first?.feed(bytes);
+    this.#scanner.feed(bytes);
   }
 
   /** It is gone: what it was started from is at its prompt again, or the pane does not exist any more. */
   end(): void {
     this.#ended = true;
-    this.#finish({ kind: "shell-ended", code: 0 });
+    this.#finish({ kind: "lost", why: "the adopted shell has ended with it" });
     this.#changes.changed();
   }
 
@@ -284,9 +304,6 @@ export class AdoptedShell implements Shell {
     const running = this.#current;
     const ours = running !== undefined && "tag" in mark && mark.tag === running.tag;
     switch (mark.kind) {
-      case "shell-kind":
-        this.#onKind(mark.name);
-        break;
       case "started":
         if (ours) running.started = true;
         break;

@@ -43,7 +43,7 @@ export async function sendKeys(session: TmuxServer, pane: string, options: KeysO
   const target = tmuxQuote(pane);
   const lines = [`copy-mode -q -t ${target}`];
   // tmux eats a trailing semicolon even with -l, and takes an unknown key name for text: bytes for text, -- for names.
-  if (text !== "") lines.push(`send-keys -t ${target} -H ${hex(text)}`);
+  if (text !== "") lines.push(`send-keys -t ${target} -H ${hexKeys(text)}`);
   for (const key of keys)
     lines.push(`send-keys -t ${target} -- ${tmuxQuote(key.endsWith(";") ? `${key.slice(0, -1)}\\;` : key)}`);
   if (options.enter === true) lines.push(`send-keys -t ${target} Enter`);
@@ -54,13 +54,14 @@ export async function sendKeys(session: TmuxServer, pane: string, options: KeysO
 
 /** For send-keys: clears the line, and types the text. */
 export function typeKeys(text: string, enter: boolean): string {
-  return `-H ${CLEAR_LINE} ${hex(text)}${enter ? " 0d" : ""}`;
+  return `-H ${CLEAR_LINE} ${hexKeys(text)}${enter ? " 0d" : ""}`;
 }
 
 /** Goes to the end of what is typed and erases it. */
 const CLEAR_LINE = "05 15";
 
-function hex(text: string): string {
+/** For send-keys -H. */
+export function hexKeys(text: string): string {
   return Buffer.from(text.replaceAll("\n", "\r")).toString("hex").replace(/../g, "$& ").trim();
 }
 

@@ -10,7 +10,7 @@ import type { KeysOptions, Pane, Panes, Transport } from "../target.ts";
 import type { AdoptedShell } from "./adopted-shell.ts";
 import { AdoptedShells } from "./adopted-shells.ts";
 import { joinScript } from "./bootstrap.ts";
-import { capturePane, pause, sendKeys, typeKeys } from "./capture.ts";
+import { capturePane, pause, sendKeys, typeKeys, hexKeys } from "./capture.ts";
 import { ControlClient } from "./control.ts";
 import { findPane, OPERATOR_PANE, type OperatorPaneRow, operatorSocket, parseOperatorPane } from "./find-pane.ts";
 import { foregroundGroup, probeForeground } from "./probe.ts";
@@ -100,6 +100,7 @@ export class OperatorPane {
       {
         outputStore: this.#options.outputStore,
         type: (text, enter = true) => this.#send(typeKeys(text, enter)),
+        typeUnseen: (text) => this.#send(`-H ${hexKeys(text)} 0d`),
         interrupt: () => this.#send("C-c"),
         obstacle: () => this.#obstacle(holder),
       },

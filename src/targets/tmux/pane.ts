@@ -18,7 +18,7 @@ import type {
 } from "../target.ts";
 import { Turns } from "../turns.ts";
 import { within } from "../../lib/waiting.ts";
-import { capturePane, pause, sendKeys, typeKeys } from "./capture.ts";
+import { capturePane, pause, sendKeys, typeKeys, hexKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
 import { hasPrintable, typedLines } from "./typed-keys.ts";
 import type { AdoptedShell } from "./adopted-shell.ts";
@@ -209,6 +209,7 @@ export class TmuxPane implements Pane, PaneSink {
       {
         outputStore,
         type: (text, enter = true) => send(typeKeys(text, enter)),
+        typeUnseen: (text) => send(`-H ${hexKeys(text)} 0d`),
         interrupt: () => send("C-c"),
       },
       ended,
