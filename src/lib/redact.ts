@@ -90,15 +90,20 @@ export class RedactedStream {
 /** Everything before this index can no longer become part of a secret. `spaced`: secrets with white space in them. */
 export function safeCut(text: string, spaced: readonly string[] = []): number {
   let cut = lastSpace(text) + 1;
-  const key = text.lastIndexOf("-----BEGIN ");
-  // complete once the whole last line of the block lies before the cut
-  if (key >= 0 && !/-----END [A-Z0-9 ]*-----/.test(text.slice(key, cut))) cut = Math.min(cut, key);
-  // "Authorization: Bearer " and what follows belong together
-  const lead = unfinished().exec(text.slice(Math.max(0, cut - 200), cut));
-  if (lead !== null) cut -= lead[0].length;
-  for (const secret of spaced) {
-    const across = text.indexOf(secret, Math.max(0, cut - secret.length + 1));
-    cut = Math.min(cut, startOfPrefix(text, secret), across < 0 ? cut : across);
+  for (let before = -1; before !== cut;) {
+    before = cut;
+    const key = text.lastIndexOf("-----BEGIN ");
+    // complete once the whole last line of the block lies before the cut
+    if (key >= 0 && !/-----END [A-Z0-9 ]*-----/.test(text.slice(key, cut))) cut = Math.min(cut, key);
+    // "Authorization: Bearer " and what follows belong together
+    const lead = unfinished().exec(text.slice(Math.max(0, cut - 200), cut));
+    if (lead !== null) cut -= lead[0].length;
+    for (const secret of spaced) {
+      const across = text.indexOf(secret, Math.max(0, cut - secret.length + 1));
+      cut = Math.min(cut, startOfPrefix(text, secret), across < 0 ? cut : across);
+    }
+    // Any of these may begin inside a word, which may be a token: it stays whole.
+    if (cut !== before) cut = lastSpace(text.slice(0, cut)) + 1;
   }
   return cut;
 }

@@ -186,26 +186,3 @@ test("no text makes it slow: the time of odd texts grows with their length, not 
   ];
   for (const piece of odd) expect(redact(piece.repeat(200_000)).length).toBeGreaterThan(0);
 });
-
-test(
-  "keys planted in generated text never survive",
-  () => {
-    const random = new Seeded(0x5ec7e7);
-    const pieces = [
-      ..." \n\t'\"=:;,&?/\\{}[]()<>@.-_",
-      "key",
-      "Bearer ",
-      "Authorization: ",
-      "token=",
-      "https://",
-      "sk-",
-      "漢",
-      "-----",
-    ];
-    for (let i = 0; i < cases(20_000); i++) {
-      const out = redact(random.text(pieces, 12) + KEY + random.text(pieces, 12));
-      if (out.includes(KEY)) throw new Error(`case ${i}: ${JSON.stringify(out)}`);
-    }
-  },
-  LONG,
-);

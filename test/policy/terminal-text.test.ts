@@ -1,12 +1,7 @@
 import { expect, test } from "bun:test";
-import { Terminal } from "@xterm/headless";
-import { TerminalText, type TerminalTextOptions, showText } from "../../src/policy/terminal-text.ts";
-import { LONG, Seeded, cases } from "../support/seeded.ts";
-
-/** What may stand in shown output: no control but line end and tab, no C1, nothing unseen; colour only where asked for. */
-const FOREIGN =
-  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
-const COLOR = /\x1b\[0(?:;\d{1,3})*m/g;
+import { PIECES, WAYS } from "../fuzz/terminal.ts";
+import { TerminalText, showText } from "../../src/policy/terminal-text.ts";
+import { LONG, Seeded } from "../support/seeded.ts";
 
 test.each([
   ["\x1b]0;title\x07text", "text"],
@@ -110,53 +105,6 @@ test("bytes: invalid UTF-8 becomes U+FFFD, characters cut by the chunks stay who
   expect(showText(new Uint8Array([0x61, 0xe6]))).toBe("a\ufffd");
 });
 
-const PIECES = [
-  ..."abc 012;:?[]mHJ\\PX^_\n\r\t\b\x07\x1b\x18\x7f\x00\x0b",
-  ..."\x85\x90\x98\x9b\x9c\x9d\x9e\x9f\u200b\u200c\u200d\u202e\u2066\ufeff\u00ad\u0301\ufe0f\u2028",
-  ..."漢م😀👩❤\u{e0061}\u{e0101}\u{1f3fb}",
-  "\x1b[31m",
-  "\x1b[0m",
-  "\x1b]52;c;",
-  "\x1b]8;;u\x07",
-  "\x1b\\",
-  "\r\n",
-  "\ud83d",
-  "\ude00",
-  "👨‍👩‍👧",
-  "\x1b[38;5;9;48;5;1m",
-];
-
-const WAYS: readonly TerminalTextOptions[] = [
-  {},
-  { color: true },
-  { mode: "command" },
-  { mode: "line" },
-  { color: true, maxLine: 7 },
-];
-
-test(
-  "whatever comes in, only plain text comes out, wherever the chunks are cut",
-  () => {
-    const random = new Seeded(0xb0dd1);
-    for (let i = 0; i < cases(100_000); i++) {
-      const text = random.text(PIECES, 24);
-      const options = random.of(WAYS);
-      const shown = showText(text, options);
-      const bare = options.color === true ? shown.replace(COLOR, "") : shown;
-      if (FOREIGN.test(bare) || !shown.isWellFormed())
-        throw new Error(`case ${i}: ${JSON.stringify({ text, options, shown })}`);
-      if (options.color === true && shown.lastIndexOf("\x1b[0;") > shown.lastIndexOf("\x1b[0m"))
-        throw new Error(`case ${i} is not reset: ${JSON.stringify({ text, shown })}`);
-      const cut = random.below(text.length + 1);
-      const filter = new TerminalText(options);
-      const pieces = filter.push(text.slice(0, cut)) + filter.push(text.slice(cut)) + filter.end();
-      if (pieces !== shown)
-        throw new Error(`case ${i} cut at ${cut}: ${JSON.stringify({ text, options, shown, pieces })}`);
-    }
-  },
-  LONG,
-);
-
 test(
   "every split point of a long mixed text gives the same",
   () => {
@@ -172,49 +120,6 @@ test(
       for (let i = 0; i < text.length; i++) byUnit += units.push(text[i] ?? "");
       expect(byUnit + units.end()).toBe(shown);
     }
-  },
-  LONG,
-);
-
-test(
-  "showing twice changes nothing more",
-  () => {
-    const random = new Seeded(99);
-    for (let i = 0; i < 20_000; i++) {
-      const shown = showText(random.text(PIECES, 20));
-      expect(showText(shown)).toBe(shown);
-    }
-  },
-  LONG,
-);
-
-test(
-  "a terminal shows what was shown, line by line, and is told nothing else",
-  async () => {
-    const random = new Seeded(0x7e4);
-    const terminal = new Terminal({ cols: 260, rows: 60, scrollback: 0, convertEol: true, allowProposedApi: true });
-    const told: string[] = [];
-    terminal.onTitleChange((title) => told.push(`title ${title}`));
-    terminal.onData((data) => told.push(`answer ${JSON.stringify(data)}`));
-    terminal.onBell(() => told.push("bell"));
-    for (let i = 0; i < 3000; i++) {
-      const color = random.below(2) === 1;
-      const shown = showText(random.text(PIECES, 24), random.below(4) === 0 ? { mode: "command" } : { color });
-      terminal.reset();
-      await new Promise<void>((done) => terminal.write(shown, done));
-      const lines = shown.replace(COLOR, "").split("\n");
-      const { buffer } = terminal;
-      const where = JSON.stringify({ shown, told, y: buffer.active.cursorY, type: buffer.active.type });
-      if (told.length > 0 || buffer.active.type !== "normal") throw new Error(`case ${i}: ${where}`);
-      if (buffer.active.cursorY !== lines.length - 1) throw new Error(`case ${i}, the cursor: ${where}`);
-      for (const [row, line] of lines.entries()) {
-        const plain = (text: string): string => text.replace(/[\s\p{M}\p{DI}]/gu, "");
-        const seen = buffer.active.getLine(row)?.translateToString(true) ?? "";
-        if (plain(seen) !== plain(line))
-          throw new Error(`case ${i}, line ${row} shows ${JSON.stringify(seen)}: ${where}`);
-      }
-    }
-    terminal.dispose();
   },
   LONG,
 );
