@@ -7,10 +7,14 @@ limit=$(option @buddy_idle)
 case $limit in '' | *[!0-9]* | 0) exit ;; esac
 now=$(date +%s) since=$(option @buddy_unused) used=
 [ "$(tmux display-message -p -t "$id:" '#{session_attached}')" = 0 ] || used=1
-for p in $(tmux list-panes -s -t "$id:" -F '#{pane_current_command}|#{pane_tty}' | tr ' ' _); do
+for p in $(tmux list-panes -s -t "$id:" -F '#{pane_current_command}|#{pane_pid}|#{pane_tty}' | tr ' ' _); do
   case ${p%%|*} in sh | bash | zsh | fish | dash | ash | ksh | mksh | busybox) ;; *) used=1 ;; esac
-  # The supervisor and its shell; a third process is work in the background.
-  [ "$(ps -t "${p#*|/dev/}" -o pid= 2>/dev/null | wc -l)" -le 2 ] || used=1
+  # The supervisor and its shell; a third process is work in the background. A container has terminals of the same names:
+  # where ps knows sessions, only the pane's own counts.
+  pid=${p#*|} pid=${pid%%|*} tty=${p##*|/dev/}
+  if n=$(ps -t "$tty" -o sid= 2>/dev/null); then n=$(echo "$n" | grep -c "^ *$pid\$")
+  else n=$(ps -t "$tty" -o pid= 2>/dev/null | wc -l); fi
+  [ "$n" -le 2 ] || used=1
 done
 if [ -n "$used" ] || [ -z "$since" ]; then
   since=$now

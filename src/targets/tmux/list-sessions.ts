@@ -31,18 +31,23 @@ const ANSWER_MS = 10_000;
 const FORMATS = {
   session: "#{session_id}|#{session_created}|#{session_activity}|#{@buddy_client}|#{session_name}",
   client: "#{session_id}|#{client_control_mode}|#{client_pid}",
-  pane: "#{session_id}|#{pane_tty}|#{pane_current_command}|#{@buddy_pane}|#{pane_current_path}",
+  pane: "#{pane_pid}|#{session_id}|#{pane_tty}|#{pane_current_command}|#{@buddy_pane}|#{pane_current_path}",
 };
 
-/** $1 tmux, $2 socket name. One line of each kind for each thing; processes on the terminals of panes are counted. */
+/**
+ * $1 tmux, $2 socket name. One line of each kind for each thing; processes on the terminals of panes are counted. A
+ * container has terminals of the same names: where ps knows sessions, only the pane's own counts.
+ */
 const LIST = `
 tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@"; else "$t" -u "$@"; fi; }
 t=$1 s=$2
 tmux list-sessions -f '#{@buddy_managed}' -F 'session|${FORMATS.session}' 2>/dev/null
 tmux list-clients -F 'client|${FORMATS.client}' 2>/dev/null
 tmux list-panes -a -f '#{@buddy_managed}' -F '${FORMATS.pane}' 2>/dev/null | while IFS= read -r l; do
-  p=\${l#*|}; p=\${p%%|*}
-  echo "pane|$(ps -t "\${p#/dev/}" -o pid= 2>/dev/null | wc -l | tr -d ' ')|$l"
+  pid=\${l%%|*} l=\${l#*|}; p=\${l#*|}; p=\${p%%|*}; p=\${p#/dev/}
+  if n=$(ps -t "$p" -o sid= 2>/dev/null); then n=$(echo "$n" | grep -c "^ *$pid$")
+  else n=$(ps -t "$p" -o pid= 2>/dev/null | wc -l | tr -d ' '); fi
+  echo "pane|$n|$l"
 done
 :
 `;

@@ -50,8 +50,8 @@ export function prepareArguments(options: {
 /**
  * Removes directories of sessions whose tmux server is gone, killed from outside or by a reboot. $1 directory of all
  * sessions, $2 user id, $3 tmux. Only what belongs to the user, in a directory that only the user can write to, and was
- * not opened just now. A server that answers is alive also where its process number cannot be seen: another container
- * with the same /tmp.
+ * not opened just now. A server that answers by its number is alive also where that process cannot be seen: another
+ * container with the same /tmp. One that answers at the same socket with another number came after it.
  */
 const SWEEP = `
 own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
@@ -59,7 +59,7 @@ private() { own "$1" && case $(ls -ld "$1") in d???------*) ;; *) return 1 ;; es
 isup() {
   while IFS= read -r s; do
     kill -0 "\${s##*,}" && return
-    "$tmux" -S "\${s%,*}" list-sessions </dev/null && return
+    [ "$("$tmux" -S "\${s%,*}" display-message -p '#{pid}' </dev/null)" = "\${s##*,}" ] && return
   done
   return 1
 }

@@ -63,7 +63,7 @@ test("only directories whose servers are all gone are removed", async () => {
   const dead = `/nowhere/tmux,${gone}`;
   const elsewhere = mkdtempSync(join(tmpdir(), "buddy-elsewhere-"));
   state("alive", [`${path},${server}`]);
-  state("answers, though its number is not seen here", [`${path},${gone}`]);
+  state("another server came to its socket", [`${path},${gone}`]);
   state("one of two", [dead, `${path},${server}`]);
   state("just opened", [dead], new Date());
   state("never used", undefined);
@@ -77,7 +77,6 @@ test("only directories whose servers are all gone are removed", async () => {
   expect(readdirSync(base).toSorted()).toEqual([
     "a link",
     "alive",
-    "answers, though its number is not seen here",
     "empty",
     "just opened",
     "never used",
@@ -87,6 +86,33 @@ test("only directories whose servers are all gone are removed", async () => {
   expect(existsSync(join(elsewhere, "precious"))).toBe(true);
   rmSync(elsewhere, { recursive: true });
 });
+
+const namespaces = await needs("tmux", "linux", "root");
+namespaces.test(
+  "a server that answers stays, also where its process number is not seen: another container",
+  async () => {
+    const elsewhere = join(base, "elsewhere");
+    const far = Bun.spawn(["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", FAR_SERVER, "far", elsewhere], {
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    const ask = () =>
+      Bun.spawnSync(["tmux", "-S", elsewhere, "display-message", "-p", "#{pid}"]).stdout.toString().trim();
+    const pid = await until(ask, "the server to answer");
+    expect(existsSync(`/proc/${pid}`)).toBe(false);
+    const directory = state("z", [`${elsewhere},${pid}`]);
+    await removeLeftovers(transport, base);
+    expect(existsSync(directory)).toBe(true);
+    far.kill("SIGKILL");
+    await far.exited;
+    await until(() => ask() === "", "the server to be gone");
+    await removeLeftovers(transport, base);
+    expect(existsSync(directory)).toBe(false);
+  },
+);
+const FAR_SERVER = `
+echo 4000000 >/proc/sys/kernel/ns_last_pid
+tmux -S "$1" -f /dev/null new-session -d 'sleep 1000'
+read -r end`;
 
 test("nothing is removed where somebody else could have prepared it", async () => {
   const leftover = state("z", [`/nowhere/tmux,${gone}`]);
