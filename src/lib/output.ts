@@ -65,11 +65,12 @@ export class Output {
   }
 
   async #put(text: string): Promise<void> {
-    if (this.#broken) return;
+    // Behind half a line another one would only garble both.
+    if (this.#broken || this.#cut) return;
     try {
       this.#isFile ??= fstatSync(this.fd).isFile();
       // In pieces: as bytes at once, a long text would be in memory twice.
-      for (let at = 0; at < text.length && !(this.#cut && at > 0);) {
+      for (let at = 0; at < text.length && !this.#cut;) {
         const end = pieceEnd(text, at);
         await this.#putPiece(at === 0 && end === text.length ? text : text.slice(at, end));
         at = end;

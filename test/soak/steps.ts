@@ -35,6 +35,8 @@ export interface Event {
 
 /** Documented exit codes; a machine that could not be reached is 1 or 255. */
 const CODES = new Set<number | string>([0, 1, 3, 4, 124, 129, 130, 143, 255]);
+/** The run was stopped: what its reader does not take soon is given up. */
+const STOPPED = new Set([124, 129, 130, 143]);
 /** A step may take so much longer than its --timeout: the end of things on a far side, on a busy machine. */
 const GRACE_S = 30;
 const CRASH = /\n\s+at .*\.ts:\d|TypeError|RangeError|ReferenceError|panic|Segmentation|unhandled|is not a function/i;
@@ -108,7 +110,7 @@ export async function runStep(world: World, seed: number, step: number): Promise
     wrong.push(`an error in words of the runtime: ${CRASH.exec(stderr)?.[0]} in ${stderr.slice(-800)}`);
   // eslint-disable-next-line no-control-regex
   if (/\u001b[^[]|\u009b|\u0007/.test(stderr)) wrong.push("stderr has control sequences that no colour needs");
-  const events = json ? readEvents(stdout, wrong, killed || late) : undefined;
+  const events = json ? readEvents(stdout, wrong, killed || late || STOPPED.has(code)) : undefined;
   if (code === 0 && events !== undefined && events.at(-1)?.type !== "done") wrong.push("it ended well without `done`");
   return {
     step,
