@@ -80,11 +80,13 @@ else
 fi
 works "$@" || none "it cannot be entered"
 # root could mount it writable again, or leave it through another process: both take a capability.
-drop=sys_admin,-sys_ptrace
+# Inheritable ones, which some containers start with, come back with the next program: they go, too.
+drop=-sys_admin,-sys_ptrace caps=cap_sys_admin,cap_sys_ptrace
 if [ "$uid" != 0 ]; then :
-elif works "$@" setpriv --bounding-set -$drop; then set -- "$@" "$(command -v setpriv)" --bounding-set -$drop
-elif works "$@" capsh --drop=cap_sys_admin,cap_sys_ptrace -- -c 'exec "$0" "$@"'; then
-  set -- "$@" "$(command -v capsh)" --drop=cap_sys_admin,cap_sys_ptrace -- -c 'exec "$0" "$@"'
+elif works "$@" setpriv --inh-caps $drop --bounding-set $drop; then
+  set -- "$@" "$(command -v setpriv)" --inh-caps $drop --bounding-set $drop
+elif works "$@" capsh --inh= --drop=$caps -- -c 'exec "$0" "$@"'; then
+  set -- "$@" "$(command -v capsh)" --inh= --drop=$caps -- -c 'exec "$0" "$@"'
 fi
 publish || none "no private directory for it"
 first=$pid

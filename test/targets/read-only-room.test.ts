@@ -1,6 +1,6 @@
 /** The read-only room cannot be left or undone from inside, follows the mounts of the machine, and ends with its target. */
 import { expect } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openTarget } from "../../src/targets/open.ts";
@@ -88,6 +88,38 @@ test("a clean shell that was killed is replaced, and a text that ran is not run 
   });
   expect(killed).toMatchObject({ outcome: { kind: "exited", code: 137 }, output: { head: "once\n" } });
   expect(await inside(target, "echo after")).toBe("after\n");
+});
+
+test("capabilities that a container handed down do not make it writable again", async () => {
+  const handed = ["setpriv", "--inh-caps", "+sys_admin,+sys_ptrace"];
+  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-room-caps-")));
+  const script = join(import.meta.dir, "../../templates/read-only-room.sh");
+  const room = Bun.spawn([...handed, "sh", script, at], {
+    stdin: "pipe",
+    stdout: "pipe",
+    cwd: "/",
+    detached: true,
+  });
+  try {
+    let said = "";
+    for await (const chunk of room.stdout) {
+      said += new TextDecoder().decode(chunk);
+      if (said.includes("\n")) break;
+    }
+    const [, , file = "", ...enter] = said.trim().split("\t");
+    const pid = readFileSync(file, "utf8").split(" ")[0] as string;
+    const text = `mount -o remount,bind,rw /tmp; touch ${at}/mark; grep CapInh /proc/self/status`;
+    const words = enter.map((word) => (word === "@pid@" ? pid : word));
+    const { stdout } = Bun.spawnSync([...handed, ...words, "sh", "-c", text]);
+    expect({ inheritable: stdout.toString().trim(), exists: existsSync(join(at, "mark")) }).toEqual({
+      inheritable: "CapInh:\t0000000000000000",
+      exists: false,
+    });
+  } finally {
+    process.kill(-room.pid, "SIGKILL");
+    await room.exited;
+    rmSync(at, { recursive: true, force: true });
+  }
 });
 
 test("a file system that is mounted later is seen in it, read-only", async () => {
