@@ -122,6 +122,66 @@ describe("start-up", () => {
   );
 });
 
+/** What a short answer of `buddy exec` does not need before its request leaves, by the moment at which it is loaded. */
+const LATER: Readonly<Record<string, readonly string[]>> = {
+  "with the first request, the one that is spoken": [
+    "src/model/protocols/anthropic.ts",
+    "src/model/protocols/completions.ts",
+    "src/model/protocols/responses.ts",
+  ],
+  "with an error": [
+    "src/model/adjustments.ts",
+    "src/model/error-table.ts",
+    "src/model/explain.ts",
+    "src/model/http/network-errors.ts",
+    "src/app/no-model-hint.ts",
+    "src/cli/report-error.ts",
+  ],
+  "with a value that is not plainly right, or a file of the working directory": [
+    "src/config/zod.ts",
+    "src/config/trust.ts",
+    "src/config/create.ts",
+  ],
+  "while the answer is awaited": [
+    "src/model/list-models.ts",
+    "src/session/log.ts",
+    "src/session/session-lock.ts",
+    "src/session/store.ts",
+    "src/ui/exec-output/print.ts",
+  ],
+  "with a call of a tool": [
+    "src/agent/permit.ts",
+    "src/agent/run-permitted.ts",
+    "src/audit/audit-log.ts",
+    "src/changes/change-store.ts",
+    "src/policy/shell/judge.ts",
+    "src/targets/open.ts",
+    "src/tools/builtin.ts",
+  ],
+  "where there are several machines": ["src/app/run-fleet.ts", "src/agent/fleet/run-on-machines.ts"],
+};
+
+describe("before the request of `buddy exec` leaves", () => {
+  const linked = new Map(
+    ["src/cli/run.ts", "src/cli/commands/exec/command.ts", "src/cli/commands/exec/run-exec.ts"]
+      .flatMap((entry) => [...staticallyReachable(entry)])
+      // Run while the program is bundled.
+      .filter(([, path]) => !path.includes("src/tools/schemas.ts")),
+  );
+
+  test.each(Object.entries(LATER))("loaded later: %s", (_, modules) => {
+    expect(modules.filter((file) => !files.includes(file))).toEqual([]);
+    expect(modules.flatMap((file) => linked.get(file)?.join(" → ") ?? [])).toEqual([]);
+  });
+
+  test("the code that is linked does not grow unseen", () => {
+    const own = [...linked.keys()].filter((file) => file.startsWith("src/"));
+    const bytes = own.reduce((sum, file) => sum + sourceText(file).length, 0);
+    // A start links about a millisecond of it; what a start does not use is imported where it is used.
+    expect(Math.round(bytes / 1000)).toBeLessThanOrEqual(680);
+  });
+});
+
 describe("commands", () => {
   for (const file of sourceFiles("src/cli/commands/*/command.ts")) {
     test(`${basename(dirname(file))} can be asked for its help without loading a heavy package`, () => {
