@@ -8,14 +8,16 @@ export function isIgnored(signal: string): boolean {
   return number !== undefined && ((mask() >> BigInt(number - 1)) & 1n) === 1n;
 }
 
+const FIELD = "\nSigIgn:";
 let known: bigint | undefined;
 
 /** Read once, before a listener of ours could have changed it; where there is no /proc, none is known to be ignored. */
 function mask(): bigint {
   if (known !== undefined) return known;
   try {
-    const digits = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "latin1"))?.[1] ?? "0";
-    known = BigInt(`0x${digits}`);
+    const status = readFileSync("/proc/self/status", "latin1");
+    const at = status.indexOf(FIELD);
+    known = at < 0 ? 0n : BigInt(`0x${status.slice(at + FIELD.length, status.indexOf("\n", at + 1)).trim()}`);
   } catch {
     known = 0n;
   }

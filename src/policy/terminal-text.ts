@@ -240,9 +240,14 @@ export interface TerminalTextOptions {
 }
 
 export function showText(text: string | Uint8Array, options: TerminalTextOptions = {}): string {
+  // The expressions for everything else take milliseconds to make, and a start shows only this.
+  const short = Math.min(SHORT, options.maxLine ?? SHORT);
+  if (typeof text === "string" && text.length <= short && /^[\x20-\x7e]*$/.test(text)) return text;
   const filter = new TerminalText(options);
   return filter.push(text) + filter.end();
 }
+
+const SHORT = 1_000;
 
 type State = "ground" | "escape" | "escape-more" | "csi" | "osc" | "string";
 
