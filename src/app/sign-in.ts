@@ -59,11 +59,19 @@ function keyAdvice({ name, baseUrl, variable }: ChosenProfile): string {
     : `Get a key from ${host}, then: export ${variable}=…`;
 }
 
-/** Whether the profile's key can be had from OpenRouter with the browser. */
-export async function isOpenRouter(name: string | undefined, globals: GlobalOptions): Promise<boolean> {
+/**
+ * The profile whose key can be had from OpenRouter with the browser: the one that is named, or for the name of the
+ * provider the first that is there.
+ */
+export async function openRouterProfile(name: string | undefined, globals: GlobalOptions): Promise<string | undefined> {
   const { loadConfiguration } = await import("./configuration.ts");
-  const { baseUrl } = await chosenProfile(await loadConfiguration(globals), name);
-  return /(^|\.)openrouter\.ai$/.test(URL.parse(baseUrl)?.hostname ?? "");
+  const loaded = await loadConfiguration(globals);
+  const { models } = loaded.config;
+  const isThere = (baseUrl = "") => /(^|\.)openrouter\.ai$/.test(URL.parse(baseUrl)?.hostname ?? "");
+  const first = Object.keys(models).find((one) => isThere(models[one]?.api_base_url));
+  if (name === "openrouter" && models[name] === undefined && first !== undefined) return first;
+  const { name: chosen, baseUrl } = await chosenProfile(loaded, name);
+  return isThere(baseUrl) ? chosen : undefined;
 }
 
 /** Shows an address in the browser of this machine; without one the user opens it. */

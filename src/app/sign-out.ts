@@ -5,7 +5,7 @@ import { providerKeyFile } from "../config/keys.ts";
 import { buddyPaths } from "../config/paths.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
-import { isOpenRouter, openSignIn } from "./sign-in.ts";
+import { openRouterProfile, openSignIn } from "./sign-in.ts";
 
 /** `say` gets one line for each thing that happened. */
 export async function signOut(
@@ -13,7 +13,7 @@ export async function signOut(
   globals: GlobalOptions,
   say: (line: string) => void,
 ): Promise<void> {
-  if (await isOpenRouter(profile, globals)) return removeKey("openrouter", say);
+  if ((await openRouterProfile(profile, globals)) !== undefined) return removeKey("openrouter", say);
   const { device, store, provider } = await openSignIn(profile, globals);
   const current = store.read(provider);
   if (current === undefined) return say("not signed in; nothing to remove");

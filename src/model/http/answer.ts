@@ -28,7 +28,7 @@ export class Answer {
       this.#events++;
       const text = protocol.text && this.#repeated.textIn(data);
       if (text !== undefined) return protocol.text?.(this.#state, text, this.#emit);
-      const event = data.trim() === "[DONE]" ? DONE : this.#parsed(data);
+      const event = data.length < MARK_CHARS && data.trim() === "[DONE]" ? DONE : this.#parsed(data);
       protocol.step(this.#state, event, name, this.#emit);
       const only = protocol.onlyText?.(event);
       if (only !== undefined) this.#repeated.learn(data, only);
@@ -120,6 +120,8 @@ export class Answer {
   };
 }
 
+/** More than `[DONE]` with spaces around it. */
+const MARK_CHARS = 16;
 /** Words of gateways in the place of a comment. */
 const KEEP_ALIVE = /^\W{0,3}(ping|pong|keep[ -_]?alive|heartbeat|OPENROUTER PROCESSING)\W*$/i;
 

@@ -87,6 +87,17 @@ test("an existing file is refused, or kept beside the new one", async () => {
   expect(readdirSync(join(dir, ".config/buddy"))).toHaveLength(3); // with the schema for editors
 });
 
+test("the file of a first start, untouched, is no obstacle and is not kept", async () => {
+  const dir = home();
+  const env = { HOME: dir };
+  await loadConfig({ env, cwd: root });
+  const ask = async () => ({ profile: "demo", autoApprove: "read-only" as const, name: "" });
+  const { lines } = await initConfig({ force: false, env, cwd: root, ask });
+  expect(lines).toEqual(["wrote ~/.config/buddy/buddy.toml", "next: buddy"]);
+  expect((await loadConfig({ env, cwd: root })).config.agent.model).toBe("demo");
+  expect(readdirSync(join(dir, ".config/buddy"))).toHaveLength(2);
+});
+
 test("an old file that cannot be kept stays where it is", () => {
   const dir = home();
   expect(() => setAside(join(dir, "missing.toml"), { env: { HOME: dir }, cwd: dir })).toThrow(

@@ -1,5 +1,5 @@
 /** What `buddy init` does: asks where it can, and writes the template with the answers. */
-import { existsSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { CONFIG_TEMPLATE, createConfigFile, setAside } from "../../../config/create.ts";
 import { providerKeyFile } from "../../../config/keys.ts";
 import { shownPath } from "../../../config/origin.ts";
@@ -27,7 +27,8 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   if (present !== undefined && !present.isFile()) {
     throw new BuddyError("config", `${shown} is not a regular file`, { hint: "name another one with --config PATH" });
   }
-  if (present !== undefined && !force) {
+  // What a first start wrote is not the user's: whoever was sent here by it is not sent away.
+  if (present !== undefined && !isTemplate(path) && !force) {
     throw new BuddyError("config", `${shown} exists already`, {
       hint: "edit it, or replace it with: buddy init --force (the old one is kept beside it)",
     });
@@ -35,7 +36,7 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   const ask = options.ask ?? (isTerminal(0) && isTerminal(1) ? await questions() : undefined);
   const answers = await ask?.();
   const keyFile = answers?.key === undefined ? undefined : keepKey(answers.profile, answers.key, env);
-  const aside = existsSync(path) ? setAside(path, { env, cwd }) : undefined;
+  const aside = !existsSync(path) || isTemplate(path) ? undefined : setAside(path, { env, cwd });
   try {
     createConfigFile(path, answers === undefined ? CONFIG_TEMPLATE : fillTemplate(answers, keyFile));
   } catch (error) {
@@ -53,6 +54,16 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
         : "next: buddy",
     ],
   };
+}
+
+/** The file as a first start writes it. */
+function isTemplate(path: string): boolean {
+  try {
+    return readFileSync(path, "utf8") === CONFIG_TEMPLATE;
+  } catch {
+    // Setting it aside says why it cannot be read.
+    return false;
+  }
 }
 
 /** The template with the answers in the places of its defaults. */

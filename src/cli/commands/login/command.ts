@@ -16,16 +16,17 @@ export const command = defineCommand({
     ["buddy login --check", "exit code 4 when not signed in"],
   ],
   notes:
-    "For a profile on OpenRouter the browser of this machine grants a key, which is\n" +
-    "kept in ~/.config/buddy/keys/openrouter.",
+    "For a profile on OpenRouter (or: buddy login openrouter) the browser of this\n" +
+    "machine grants a key, which is kept in ~/.config/buddy/keys/openrouter.",
   async run({ args, globals }) {
     if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset cannot be combined");
-    const { isOpenRouter, openSignIn } = await import("../../../app/sign-in.ts");
+    const { openRouterProfile, openSignIn } = await import("../../../app/sign-in.ts");
     if (args.reset) {
       await (await import("../../../app/sign-out.ts")).signOut(args.profile, globals, (line) => log.info(line));
       return EXIT.ok;
     }
-    if (!args.check && (await isOpenRouter(args.profile, globals))) return openRouter(args.profile);
+    const profile = args.check ? undefined : await openRouterProfile(args.profile, globals);
+    if (profile !== undefined) return openRouter(profile);
     const account = await openSignIn(args.profile, globals);
     if (args.check) return check(account);
     return login(account, args.browser === true);
@@ -33,7 +34,7 @@ export const command = defineCommand({
 });
 
 /** The key goes into a file that every profile on OpenRouter finds. */
-async function openRouter(profile: string | undefined): Promise<ExitCode> {
+async function openRouter(profile: string): Promise<ExitCode> {
   const { openInBrowser, untilInterrupted } = await import("../../../app/sign-in.ts");
   const { openRouterKey } = await import("../../../auth/openrouter.ts");
   const { requirePaths } = await import("../../../config/paths.ts");
@@ -45,7 +46,7 @@ async function openRouter(profile: string | undefined): Promise<ExitCode> {
     openRouterKey({ say: (text) => log.info(text), open: openInBrowser }, signal, home ? { home, ports: [0] } : {}),
   );
   writeFileAtomic(path, `${key}\n`);
-  log.info(`The key is in ${path}. Try:  buddy exec${profile === undefined ? "" : ` -m ${profile}`} "hello"`);
+  log.info(`The key is in ${path}. Try:  buddy exec -m ${profile} "hello"`);
   return EXIT.ok;
 }
 
