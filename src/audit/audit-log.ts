@@ -129,8 +129,7 @@ export class AuditLog {
   }
 
   #writeLocked(batch: readonly Waiting[], signer: LineSigner): void {
-    this.#rotate();
-    const file = openRecord(this.#paths.current);
+    const file = this.#openCurrent();
     try {
       const { notes, ...from } = this.#continue(file, signer);
       let link: Link = from;
@@ -180,14 +179,14 @@ export class AuditLog {
   }
 
   /** A full file gets the next number; the chain continues in a new one. */
-  #rotate(): void {
+  #openCurrent(): number {
     const { directory, rotateBytes } = this.#options;
     const file = openRecord(this.#paths.current);
-    const { size } = fstatSync(file);
+    if (fstatSync(file).size < rotateBytes) return file;
     closeSync(file);
-    if (size < rotateBytes) return;
     const next = (rotatedFiles(directory).at(-1)?.number ?? 0) + 1;
     renameSync(this.#paths.current, join(directory, `audit.${next}.jsonl`));
+    return openRecord(this.#paths.current);
   }
 }
 

@@ -86,8 +86,8 @@ export interface Tail {
 /** Reads from the end: a record of any size takes the time of one line. */
 export function readTail(file: number, size: number): Tail {
   let text = Buffer.alloc(0);
-  for (let from = size; from > 0;) {
-    const length = Math.min(from, 1 << 16);
+  for (let from = size, most = 1 << 12; from > 0; most = 1 << 16) {
+    const length = Math.min(from, most);
     const piece = Buffer.alloc(length);
     from -= length;
     readSync(file, piece, 0, length, from);
