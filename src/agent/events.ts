@@ -1,4 +1,5 @@
 /** Everything that happens in a run, as the REPL, `exec`, `exec --json` and the session log see it. */
+import type { LineTime } from "./line-times.ts";
 import type { AssistantMessage, UserMessage } from "../model/types.ts";
 import type { Hop } from "../targets/place.ts";
 
@@ -169,6 +170,8 @@ export interface ToolFinishedEvent {
   readonly output?: string;
   /** Under which the full output is stored. */
   readonly output_id?: string;
+  /** When its lines came, where they came one after the other: milliseconds before the end, and how many by then. */
+  readonly lines?: readonly LineTime[];
   /** Where a run has several machines: how it went on each. */
   readonly machines?: readonly MachineOutcome[];
 }

@@ -18,12 +18,19 @@ import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets,
 import type { AgentEventBody, ProposedChange } from "./events.ts";
 import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
 import type { Attempt } from "./fleet/run-on-machines.ts";
+import { LineTimes } from "./line-times.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
 import type { AroundChange } from "./run-permitted.ts";
 import { cancelled, inWords, orCancelled, refusedWithoutRecord, textOf, within } from "./call-results.ts";
 import { type Plan, planCall, type Ready } from "./plan-call.ts";
 import { ResultNotes } from "./result-notes.ts";
+
+/** How long a call took, and when its lines came. */
+interface Clock {
+  ms: number;
+  readonly lines: LineTimes;
+}
 
 export interface CallParts extends Omit<PermitParts, "prompts"> {
   readonly registry: Registry;
@@ -149,7 +156,7 @@ export class CallRunner {
       args: plan.args,
       ...(machines === undefined ? {} : { machines }),
     });
-    const clock = { ms: 0 };
+    const clock: Clock = { ms: 0, lines: new LineTimes() };
     let outcome: ToolResult;
     if (batch.signal.aborted) outcome = cancelled(batch.signal);
     else if (plan.ready === undefined)
@@ -177,12 +184,13 @@ export class CallRunner {
       result: content,
       ...(outcome.display === undefined ? {} : { display: outcome.display }),
       ...(outcome.outputId === undefined ? {} : { output_id: outcome.outputId }),
+      ...clock.lines.ended(),
       ...(outcome.machines === undefined ? {} : { machines: outcome.machines }),
     });
     return { outcome, content };
   }
 
-  async #execute(ready: Ready, call: ToolCall, batch: BatchContext, clock: { ms: number }): Promise<ToolResult> {
+  async #execute(ready: Ready, call: ToolCall, batch: BatchContext, clock: Clock): Promise<ToolResult> {
     const { fleet } = this.#parts;
     if (fleet !== undefined && ready.machines !== undefined)
       return this.#onMachines(fleet, ready.machines, ready, call, batch, clock);
@@ -197,7 +205,7 @@ export class CallRunner {
     ready: Ready,
     call: ToolCall,
     batch: BatchContext,
-    clock: { ms: number },
+    clock: Clock,
   ): Promise<ToolResult> {
     const [{ runOnMachines }, { machineBatch, machineOutcome, saysHowLong }, { groupedResult }] = await Promise.all([
       import("./fleet/run-on-machines.ts"),
@@ -216,7 +224,7 @@ export class CallRunner {
           { ...ready, input: { ...(ready.input as object) } },
           call,
           machineBatch(batch, machine.name, signal),
-          { ms: 0 },
+          { ms: 0, lines: new LineTimes() },
           { ...machine.permit, ...parts },
         ),
       publish: batch.publish,
@@ -240,7 +248,7 @@ export class CallRunner {
     ready: Ready,
     call: ToolCall,
     batch: BatchContext,
-    clock: { ms: number },
+    clock: Clock,
     /** What belongs to one of several machines. */
     machine: Partial<PermitParts> = {},
   ): Promise<Attempt> {
@@ -262,7 +270,9 @@ export class CallRunner {
       return (taken ??= opened.now?.() ?? opened);
     };
     const publish = (stream: Stream, text: string): void => {
-      if (text !== "") batch.publish({ type: "tool_output", call: call.id, stream, text });
+      if (text === "") return;
+      if (stream !== "info") clock.lines.note(text);
+      batch.publish({ type: "tool_output", call: call.id, stream, text });
     };
     const context: ToolContext = {
       signal: batch.signal,

@@ -1,6 +1,7 @@
 /** What the operator does on the target without the model: commands of their own, background shells, the pane, outputs. */
 import type { RecordedEntry } from "../agent/call-record.ts";
 import type { AgentEvent } from "../agent/events.ts";
+import { LineTimes } from "../agent/line-times.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { ApprovalRequest } from "../policy/approvals.ts";
@@ -147,12 +148,16 @@ export function operatorCommand(
     publish({ type: "tool_started", call, tool: "you", title: command, args: {} });
     const budget = outputBudget("shell", run.agent.contextLimit, 0);
     const started = performance.now();
+    const lines = new LineTimes();
     const password = run.passwords.for(() => Promise.resolve(target));
     const running = target.shell.run(command, {
       signal: inner,
       ...(password === undefined ? {} : { password }),
       keep: budget,
-      onOutput: ({ stream, text }) => publish({ type: "tool_output", call, stream, text }),
+      onOutput: ({ stream, text }) => {
+        lines.note(text);
+        publish({ type: "tool_output", call, stream, text });
+      },
     });
     const result = await running.catch(async (error: unknown) => {
       const failed = {
@@ -189,6 +194,7 @@ export function operatorCommand(
       result: JSON.stringify({ result: ended.result }),
       ...(ended.display === undefined ? {} : { display: ended.display }),
       ...(ended.outputId === undefined ? {} : { output_id: ended.outputId }),
+      ...lines.ended(),
     });
     const text = boundText(String(ended.result), budget, () => "left out");
     return `I ran this command myself; nothing is asked of you yet.\n\n$ ${command}\n${text}`;

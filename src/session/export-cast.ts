@@ -1,6 +1,6 @@
 /**
- * A session as an asciicast (version 2), for asciinema: what the shared pane showed. The log holds when a command began
- * and ended and what it printed, but not when each line came: its output appears when it ended.
+ * A session as an asciicast (version 2), for asciinema: what the shared pane showed, each line when it came. Lines of
+ * which the log has no time appear when their command ended.
  */
 import { isCommand, took, type ToolEntry, type Transcript } from "./transcript.ts";
 
@@ -57,17 +57,44 @@ function* castFrames({ entries, who }: Transcript, options: CastOptions): Genera
     const began = Math.max(at, ended - tool.ms);
     yield { at, text: prompt };
     yield { at: began, text: `${show(tool.title).replaceAll("\n", "\n> ")}\n` };
-    const output = show(outputOf(tool, options));
-    if (output !== "") yield { at: ended, text: output.endsWith("\n") ? output : `${output}\n` };
+    yield* timed(outputOf(tool, options), tool.lines, { began, ended }, show);
     if ((tool.exitCode ?? 0) !== 0) yield { at: ended, text: grey(`# exit code ${tool.exitCode}`) };
   }
 }
 
+/** The lines in the groups in which they came; those without a time come with the end. */
+function* timed(
+  { text, from }: Output,
+  times: ToolEntry["lines"],
+  { began, ended }: { readonly began: number; readonly ended: number },
+  show: CastOptions["show"],
+): Generator<Frame> {
+  if (text === "") return;
+  const lines = show(text).split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  let next = 0;
+  for (const [before, count] of from === undefined ? [] : times) {
+    const group = lines.slice(next, Math.max(next, count - (from ?? 0)));
+    next += group.length;
+    if (group.length > 0) yield { at: Math.max(began, ended - before), text: `${group.join("\n")}\n` };
+  }
+  if (next < lines.length) yield { at: ended, text: `${lines.slice(next).join("\n")}\n` };
+}
+
+interface Output {
+  readonly text: string;
+  /** How many lines came before it; undefined where lines in its middle are missing. */
+  readonly from: number | undefined;
+}
+
 /** The log keeps the beginning and the end of a long output; the whole one is stored beside it, for a while. */
-function outputOf(tool: ToolEntry, { output }: CastOptions): string {
-  if (tool.outputId === undefined || !tool.output.includes(`output ${tool.outputId}`)) return tool.output;
+function outputOf(tool: ToolEntry, { output }: CastOptions): Output {
+  if (tool.outputId === undefined || !tool.output.includes(`output ${tool.outputId}`))
+    return { text: tool.output, from: 0 };
   const whole = output(tool.outputId);
-  return whole === undefined ? tool.output : whole.slice(-MOST_OUTPUT);
+  if (whole === undefined) return { text: tool.output, from: undefined };
+  const cut = Math.max(0, whole.length - MOST_OUTPUT);
+  return { text: whole.slice(cut), from: whole.slice(0, cut).split("\n").length - 1 };
 }
 
 function grey(text: string): string {

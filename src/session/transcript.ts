@@ -1,4 +1,5 @@
 /** A stored session as a person would report it: who asked what, what was answered, what ran and who approved it. */
+import type { LineTime } from "../agent/line-times.ts";
 import { type AgentEvent, PROPOSED_HEADING, proposedLines } from "../agent/events.ts";
 import type { ToolCall } from "../model/types.ts";
 import { words } from "../lib/text.ts";
@@ -40,6 +41,8 @@ export interface ToolEntry {
   machines: readonly string[];
   /** Under which the whole output is kept. */
   outputId: string | undefined;
+  /** When its lines came. */
+  lines: readonly LineTime[];
   output: string;
   outcome: string;
   ok: boolean;
@@ -113,6 +116,7 @@ export function readTranscript(path: string, id: string): Transcript {
         tool.ended = at;
         tool.ms = event.ms;
         tool.outputId = event.output_id;
+        tool.lines = event.lines ?? [];
         tool.machines = event.machines?.map(({ machine }) => machine) ?? [];
         tool.outcome = event.outcome;
         tool.ok = event.ok && (event.exit_code ?? 0) === 0;
@@ -174,6 +178,7 @@ function newEntry(call: ToolCall, where: string): ToolEntry {
     ms: 0,
     machines: [],
     outputId: undefined,
+    lines: [],
     proposed: undefined,
     where,
     output: "",

@@ -49,6 +49,7 @@ beforeAll(async () => {
       call("write_file", { path: "note's.txt", content: "EOF\nhi\n" }),
       shell(HIDDEN, CHANGE),
       shell(LONG, CHANGE),
+      shell("echo early; sleep 0.6; echo late; sleep 0.3", CHANGE),
       { text: "done" },
     ],
     {
@@ -119,6 +120,12 @@ describe("--cast", () => {
   test("has the whole output of a command whose middle the log left out", async () => {
     // Outputs reach the disk a moment after their command has ended.
     await until(async () => (await exported("cast")).includes("line 1500\\r"), "the middle of the output");
+  });
+
+  test("shows each line when it came", async () => {
+    const [, ...events] = (await lines()) as [unknown, ...[number, string, string][]];
+    const at = (line: string) => events.find(([, , text]) => text === `${line}\r\n`)?.[0] ?? 0;
+    expect(at("late") - at("early")).toBeGreaterThan(0.4);
   });
 
   test("lets nothing through that drives a terminal", async () => {

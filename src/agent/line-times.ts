@@ -1,0 +1,36 @@
+/** When the lines of a command's output came: a few points of time, for a recording that plays as it was. */
+
+/** How long before the end, in milliseconds, and how many lines had come by then. */
+export type LineTime = readonly [before: number, lines: number];
+
+export class LineTimes {
+  #lines = 0;
+  #points: [at: number, lines: number][] = [];
+  #step = STEP_MS;
+
+  note(text: string): void {
+    let lines = 0;
+    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
+    if (lines === 0) return;
+    this.#lines += lines;
+    const now = performance.now();
+    const last = this.#points.at(-1);
+    if (last !== undefined && now - last[0] < this.#step) last[1] = this.#lines;
+    else this.#points.push([now, this.#lines]);
+    if (this.#points.length <= MOST) return;
+    // Every second point holds what the one before it had, and more.
+    this.#points = this.#points.filter((_, at) => at % 2 === 1);
+    this.#step *= 2;
+  }
+
+  /** Nothing where all came at once, or with the end. */
+  ended(): { readonly lines?: readonly LineTime[] } {
+    const now = performance.now();
+    const [first] = this.#points;
+    if (first === undefined || now - first[0] < STEP_MS) return {};
+    return { lines: this.#points.map(([at, lines]) => [Math.round(now - at), lines] as const) };
+  }
+}
+
+const STEP_MS = 100;
+const MOST = 200;
