@@ -2,7 +2,7 @@
  * Many machines at once, beside ansible, clush and pssh with persistent connections: `bun bench/fleet.ts [part…]`,
  * BENCH_MACHINES=50.
  */
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { startModel } from "../test/support/model.ts";
@@ -20,6 +20,8 @@ function row(figure: string, measured: string, goal = ""): void {
   console.log(`${figure.padEnd(52)} ${measured.padEnd(34)} ${goal}`);
 }
 
+const costs = ({ ms, cpuMs }: Pick<Timed, "ms" | "cpuMs">) =>
+  `${seconds(ms)}, CPU ${(cpuMs / COUNT).toFixed(1)} ms a machine`;
 const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
 const name = (at: number) => `web${String(at + 1).padStart(3, "0")}`;
 const addressOf = (at: number) => `127.0.${1 + Math.floor(at / 200)}.${1 + (at % 200)}`;
@@ -55,11 +57,46 @@ async function lab(count: number): Promise<Lab> {
   };
 }
 
-async function timed(argv: readonly string[], env: Record<string, string>): Promise<{ ms: number; out: string }> {
+/**
+ * CPU time of everything below this process, the servers included, less its own: all machines share the cores here, so that a
+ * clock shows how busy the computer is. Undefined where control groups do not count it.
+ */
+function cpuMeter(): (() => number) | undefined {
+  const group = `/sys/fs/cgroup/cpuacct/buddy-bench-${process.pid}`;
+  try {
+    mkdirSync(group);
+    writeFileSync(join(group, "cgroup.procs"), String(process.pid));
+  } catch {
+    return undefined;
+  }
+  process.on("exit", () => {
+    writeFileSync("/sys/fs/cgroup/cpuacct/cgroup.procs", String(process.pid));
+    try {
+      rmdirSync(group);
+    } catch {
+      // A server of it still ends.
+    }
+  });
+  return () => {
+    const own = process.cpuUsage();
+    return Number(readFileSync(join(group, "cpuacct.usage"), "utf8")) / 1e6 - (own.user + own.system) / 1000;
+  };
+}
+
+const cpu = cpuMeter();
+
+async function timed(argv: readonly string[], env: Record<string, string>): Promise<Timed> {
   const start = performance.now();
+  const before = cpu?.() ?? Number.NaN;
   const child = Bun.spawn([...argv], { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [out] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { ms: performance.now() - start, out };
+  return { ms: performance.now() - start, cpuMs: (cpu?.() ?? Number.NaN) - before, out };
+}
+
+interface Timed {
+  readonly ms: number;
+  readonly cpuMs: number;
+  readonly out: string;
 }
 
 /** Each with the persistent connections that its manual recommends. */
@@ -87,6 +124,8 @@ function others(at: Lab, hosts: string): Readonly<Record<string, readonly string
 interface Session {
   /** From the call to its result, for each call in order; the last with everything warm. */
   readonly calls: readonly number[];
+  /** CPU time of each call, on all sides. */
+  readonly cpuMs: readonly number[];
   /** When each machine answered the first call, since it began. */
   readonly answered: readonly number[];
   readonly memoryKb: number;
@@ -113,6 +152,8 @@ async function session(at: Lab, hosts: string, calls: number, args: readonly str
   );
   const started = new Map<string, number>();
   const times: number[] = [];
+  const cpuMs: number[] = [];
+  let before = cpu?.() ?? Number.NaN;
   const answered: number[] = [];
   let figures = { memoryKb: 0, descriptors: 0, sockets: 0, processes: 0 };
   let rest = "";
@@ -127,13 +168,18 @@ async function session(at: Lab, hosts: string, calls: number, args: readonly str
       if (event.type === "tool_started") started.set(event.call, now);
       const since = now - (started.get(event.call) ?? now);
       if (event.type === "machine_finished" && times.length === 0 && event.ok === true) answered.push(since);
-      if (event.type === "tool_finished") times.push(since);
+      if (event.type === "tool_finished") {
+        times.push(since);
+        const now = cpu?.() ?? Number.NaN;
+        cpuMs.push(now - before);
+        before = now;
+      }
       if (event.type === "tool_started" && times.length === calls) figures = look(child.pid);
     }
   }
   await Promise.all([child.stderr.text(), child.exited]);
   await model.server.close();
-  return { calls: times.slice(0, calls), answered, ...figures };
+  return { calls: times.slice(0, calls), cpuMs: cpuMs.slice(0, calls), answered, ...figures };
 }
 
 function look(pid: number): Pick<Session, "memoryKb" | "descriptors" | "sockets" | "processes"> {
@@ -177,8 +223,8 @@ const parts: Record<string, () => Promise<void>> = {
     const at = await lab(COUNT);
     const hosts = at.hosts(Array.from({ length: COUNT }, (_, n) => name(n)));
     const commands = others(at, hosts);
-    const cold: [string, number][] = [];
-    const warm: [string, number][] = [];
+    const cold: Timed[] = [];
+    const warm: Timed[] = [];
     for (const [tool, argv] of Object.entries(commands)) {
       if (Bun.which(argv[0] ?? "") === null) {
         row(`${tool}`, "not installed");
@@ -191,22 +237,47 @@ const parts: Record<string, () => Promise<void>> = {
         continue;
       }
       const later = [await timed(argv, at.env), await timed(argv, at.env), await timed(argv, at.env)];
-      cold.push([tool, first.ms]);
-      warm.push([tool, median(later.map(({ ms }) => ms))]);
-      row(`${tool}, ${COUNT} machines`, `first ${seconds(first.ms)}, later ${seconds(warm.at(-1)?.[1] ?? 0)}`);
+      const middle = later.toSorted((a, b) => a.cpuMs - b.cpuMs)[1]!;
+      cold.push(first);
+      warm.push(middle);
+      row(`${tool}, ${COUNT} machines, first`, costs(first));
+      row("… later", costs(middle));
     }
+    const least = (all: readonly Timed[], what: "ms" | "cpuMs") => Math.min(...all.map((one) => one[what]));
+    const times = (value: number, of: number) => `${(value / of).toFixed(2)} ×`;
     const alone = await timed([BUDDY, "run", "-q", "--on", `@${hosts}`, COMMAND], at.env);
-    const run = await session(at, hosts, 20);
-    const fastestCold = Math.min(...cold.map(([, ms]) => ms));
-    const fastestWarm = Math.min(...warm.map(([, ms]) => ms));
-    const later = median(run.calls.slice(1));
+    row("buddy run, connections included", costs(alone));
     row(
-      "buddy run, connections included",
-      `${seconds(alone.ms)}, ${(alone.ms / fastestCold).toFixed(2)} × the fastest`,
+      "… to the fastest, by the clock and by CPU",
+      `${times(alone.ms, least(cold, "ms"))}, ${times(alone.cpuMs, least(cold, "cpuMs"))}`,
       "≤ 1.2",
     );
-    row("buddy exec, first command", `${seconds(run.calls[0] ?? 0)}`);
-    row("buddy exec, later command", `${later.toFixed(0)} ms, ${(fastestWarm / later).toFixed(0)} × faster`, "≥ 20");
+    const run = await session(at, hosts, 20);
+    const later = { ms: median(run.calls.slice(1)), cpuMs: median(run.cpuMs.slice(1)) };
+    row("buddy exec, first command", costs({ ms: run.calls[0] ?? 0, cpuMs: run.cpuMs[0] ?? 0 }));
+    row("buddy exec, later command", costs(later));
+    row(
+      "… the fastest to it, by the clock and by CPU",
+      `${times(least(warm, "ms"), later.ms)}, ${times(least(warm, "cpuMs"), later.cpuMs)}`,
+      "≥ 20",
+    );
+  },
+
+  /** What the programs below cost that every tool needs: a login, and a command over a connection that stands. */
+  async floor() {
+    const at = await lab(COUNT);
+    const names = Array.from({ length: COUNT }, (_, n) => name(n));
+    const all = (flags: string, command: string) =>
+      ["sh", "-c", `for h in ${names.join(" ")}; do ssh ${flags} $h ${command} & done; wait`] as const;
+    const share = `-o ControlPath=${at.dir}/floor-%C`;
+    row("a bare login with one command", costs(await timed(all("-S none", COMMAND), at.env)));
+    row("a login that stays, without a command", costs(await timed(all(`-M -N -f ${share}`, ""), at.env)));
+    row("a command over it", costs(await timed(all(share, COMMAND), at.env)));
+    row(
+      "a fork and exec of it",
+      costs(await timed(["sh", "-c", `for h in ${names.join(" ")}; do ${COMMAND} & done; wait`], at.env)),
+    );
+    await timed(all(`-O exit ${share}`, ""), at.env);
   },
 
   async memory() {

@@ -27,7 +27,8 @@ trap 'exit 0' HUP INT TERM
 # mounted over it, need not be read-only. /proc and /dev/pts hold no files; where they can be read-only, they are.
 inside='
 mount -n --make-rprivate / 2>/dev/null
-mount -n -o remount,bind,ro=recursive / 2>/dev/null
+# All at once, where mount can do that; with an empty fstab, so that one which cannot mounts nothing.
+mount -n -a -T "$1" -o remount,bind,ro 2>/dev/null
 nl="
 "
 left=
@@ -49,10 +50,9 @@ read -r end
 '
 # Sets pid and start; stdin of this script belongs to the room, which ends with it.
 make() {
-  rm -f "$dir/said"
-  mkfifo "$dir/said" || return 1
+  [ -p "$dir/said" ] || mkfifo "$dir/said" || return 1
   cat /proc/self/mounts >"$dir/mounts"
-  unshare $1 sh "$dir/room.sh" <&4 >"$dir/said" 2>/dev/null 4<&- &
+  unshare $1 sh "$dir/room.sh" "$dir/fstab" <&4 >"$dir/said" 2>/dev/null 4<&- &
   pid=$! said=
   read -r said <"$dir/said"
   if [ "$said" != made ]; then
@@ -66,10 +66,11 @@ make() {
 }
 publish() { printf '%s %s\n' "$pid" "$start" >"$dir/new" && mv -f "$dir/new" "$file"; }
 # What enters must start programs, and they must not be able to write.
-works() { "$@" true 2>/dev/null && ! "$@" sh -c ': >"$1"' sh "$dir/probe" 2>/dev/null; }
+works() { "$@" sh -c 'if true >"$1"; then exit 1; fi' sh "$dir/probe" 2>/dev/null; }
 exec 4<&0 </dev/null
 # A file: as an argument everyone would see it in `ps`.
 printf '%s' "$inside" >"$dir/room.sh"
+: >"$dir/fstab"
 
 why= kind=root how=-m uid=$(id -u) nsenter=$(command -v nsenter)
 if [ "$uid" = 0 ] && make "$how"; then set -- "$nsenter" -m -t "$pid"
@@ -78,15 +79,15 @@ else
   make "$how" || none "${why:-the system does not allow mount namespaces}"
   set -- "$nsenter" -U -m --preserve-credentials -t "$pid"
 fi
-works "$@" || none "it cannot be entered"
 # root could mount it writable again, or leave it through another process: both take a capability.
 # Inheritable ones, which some containers start with, come back with the next program: they go, too.
 drop=-sys_admin,-sys_ptrace caps=cap_sys_admin,cap_sys_ptrace
-if [ "$uid" != 0 ]; then :
+if [ "$uid" != 0 ]; then works "$@" || none "it cannot be entered"
 elif works "$@" setpriv --inh-caps $drop --bounding-set $drop; then
   set -- "$@" "$(command -v setpriv)" --inh-caps $drop --bounding-set $drop
 elif works "$@" capsh --inh= --drop=$caps -- -c 'exec "$0" "$@"'; then
   set -- "$@" "$(command -v capsh)" --inh= --drop=$caps -- -c 'exec "$0" "$@"'
+else works "$@" || none "it cannot be entered"
 fi
 publish || none "no private directory for it"
 first=$pid
@@ -100,8 +101,10 @@ say ready $kind "$file" "$@"
 # Mounts that appear later are not in the room, and those that go are held by it: it is made anew. findmnt reports a change
 # at once, but not one from before it listens; so there is a look every few seconds, too.
 {
-  if command -v findmnt >/dev/null; then findmnt --poll -n -o ACTION 2>/dev/null & fi
-  while sleep 2; do echo look; done
+  poll=
+  if command -v findmnt >/dev/null; then findmnt --poll -n -o ACTION 2>/dev/null & poll=$!; fi
+  while sleep 2 && kill -0 $$; do echo look; done 2>/dev/null
+  [ -z "$poll" ] || kill $poll
 } | while read -r action; do
   if cmp -s "$dir/mounts" /proc/self/mounts; then continue; fi
   : >"$file.changing"

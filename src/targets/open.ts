@@ -14,6 +14,7 @@ import { OutputStore } from "./output/output-store.ts";
 import { choosePaneShell } from "./tmux/bootstrap.ts";
 import { insideManagedPane, ownPane } from "./tmux/borrowed-pane.ts";
 import { NoShell } from "./tmux/pane.ts";
+import { PaneWhenAsked } from "./pane-when-asked.ts";
 import { ManagedPanes } from "./tmux/managed-panes.ts";
 import type { Pane, Panes, Shell, Target, TargetIdentity, TargetNotice, TargetOptions, Transport } from "./target.ts";
 import { openTransport } from "./connection/open-transport.ts";
@@ -35,6 +36,11 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
     return error instanceof NoShell ? `${error.message} (attach to see: the pane says what to do)` : error.message;
   };
   const transport = await openTransport(options);
+  const tellMissing = (why: string) =>
+    notices.tell({
+      kind: "info",
+      text: `${transport.label}: ${why}; commands run in a direct shell without a pane to watch.`,
+    });
   const abandon = () => void transport.abandon();
   options.signal?.addEventListener("abort", abandon);
   try {
@@ -49,13 +55,11 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
         hint: "Install tmux 3.2 or newer there, or leave --tmux out.",
       });
     }
+    if (missing === undefined && transport.own !== undefined && options.tmux === "auto")
+      return openForMany(transport, options, notices, (error) => tellMissing(unusable(error)));
     const opened = missing === undefined ? await openWithPane(transport, options, notices).catch(unusable) : missing;
     if (typeof opened !== "string") return opened;
-    if (opened !== "")
-      notices.tell({
-        kind: "info",
-        text: `${transport.label}: ${opened}; commands run in a direct shell without a pane to watch.`,
-      });
+    if (opened !== "") tellMissing(opened);
     return openDirect(transport, options, notices);
   } catch (error) {
     await transport[Symbol.asyncDispose]();
@@ -68,29 +72,12 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
 async function openWithPane(transport: Transport, options: TargetOptions, notices: Notices): Promise<Target> {
   const outputStore = openOutputStore(options, notices);
   const clean = new CleanChildren(transport, options.secondLock);
-  const session = sessionName(options, transport);
   const shell = choosePaneShell(transport.facts, options.shell);
-  const panes = new ManagedPanes({
-    session: {
-      transport,
-      session,
-      owner: session,
-      shell,
-      socket: tmuxSocket(options, transport),
-      cwd: transport.facts.cwd,
-      unset: options.secretEnv,
-      notice: (notice) => notices.tell(notice),
-      ...(options.tmuxIdleMs === undefined ? {} : { idleMs: options.tmuxIdleMs }),
-      ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
-    },
-    maxSessions: options.maxSessions,
-    maxPanes: options.maxPanes,
-    outputStore,
-    clean: clean.script,
-  });
+  const panes = managedPanes({ transport, options, notices, outputStore, clean });
   try {
     const shared = await panes.openShared();
-    await enterDirectory(shared, options, transport, notices);
+    const wanted = options.cwd !== undefined || transport.kind === "local";
+    if (wanted && shared.cwd !== transport.facts.cwd) await enterDirectory(shared, transport.facts.cwd, notices);
     const identity = identify(transport, shell.name, {
       session: panes.session,
       attach: attachCommand(options, panes.session, transport),
@@ -112,6 +99,67 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
     closeOutputStore(outputStore, options);
     throw error;
   }
+}
+
+/** One of many machines: its pane is made when somebody is asked about a command. */
+function openForMany(
+  transport: Transport,
+  options: TargetOptions,
+  notices: Notices,
+  unusable: (error: unknown) => void,
+): Target {
+  const outputStore = openOutputStore(options, notices);
+  const clean = new CleanChildren(transport, options.secondLock);
+  const panes = managedPanes({ transport, options, notices, outputStore, clean });
+  const pane = new PaneWhenAsked({
+    panes,
+    direct: directShell({ transport, notices, outputStore, clean }),
+    enter: (shared, cwd) => enterDirectory(shared, cwd, notices),
+    unusable,
+  });
+  const identity: TargetIdentity = {
+    ...identify(transport, choosePaneShell(transport.facts, options.shell).name),
+    get tmuxSession() {
+      return pane.session;
+    },
+    get attach() {
+      return pane.session === undefined ? undefined : attachCommand(options, pane.session, transport);
+    },
+  };
+  return assemble({
+    transport,
+    options,
+    notices,
+    outputStore,
+    identity,
+    clean,
+    shell: pane,
+    panes: pane,
+    close: () => pane.close(),
+  });
+}
+
+function managedPanes(parts: Pick<Parts, "transport" | "options" | "notices" | "outputStore" | "clean">): ManagedPanes {
+  const { transport, options, notices, outputStore, clean } = parts;
+  const session = sessionName(options, transport);
+  return new ManagedPanes({
+    session: {
+      transport,
+      session,
+      owner: session,
+      shell: choosePaneShell(transport.facts, options.shell),
+      socket: tmuxSocket(options, transport),
+      cwd: transport.facts.cwd,
+      unset: options.secretEnv,
+      notice: (notice) => notices.tell(notice),
+      ...(options.tmuxIdleMs === undefined ? {} : { idleMs: options.tmuxIdleMs }),
+      ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
+    },
+    maxSessions: options.maxSessions,
+    maxPanes: options.maxPanes,
+    outputStore,
+    clean: clean.script,
+  });
 }
 
 /** A pane of the operator's own tmux: the shell in it is adopted, and nothing else is there. */
@@ -155,10 +203,7 @@ async function openOperatorPane(
 }
 
 /** A pane that was there before may be anywhere: commands must run where buddy was started, or where --cd says. */
-async function enterDirectory(shell: Shell, options: TargetOptions, transport: Transport, notices: Notices) {
-  const { cwd } = transport.facts;
-  const wanted = options.cwd !== undefined || transport.kind === "local";
-  if (!wanted || shell.cwd === cwd) return;
+async function enterDirectory(shell: Shell, cwd: string, notices: Notices): Promise<void> {
   const { outcome } = await shell.run(`cd ${quote(cwd)}`, { waitMs: ENTER_MS });
   if (outcome.kind === "exited" && outcome.code === 0) return;
   const why = outcome.kind === "exited" ? `cd failed (exit code ${outcome.code})` : "something is running in it";
@@ -170,15 +215,8 @@ const ENTER_MS = 3_000;
 function openDirect(transport: Transport, options: TargetOptions, notices: Notices): Target {
   const outputStore = openOutputStore(options, notices);
   const clean = new CleanChildren(transport, options.secondLock);
-  const shell = new DirectShell({
-    transport,
-    outputStore,
-    clean: clean.script,
-    standing: clean.standing,
-    cwd: transport.facts.cwd,
-    notice: (notice) => notices.tell(notice),
-  });
-  const up = shell.warm();
+  const shell = directShell({ transport, notices, outputStore, clean });
+  const up = transport.own === undefined ? shell.warm() : Promise.resolve();
   const name = transport.facts.programs["bash"] === undefined ? "sh" : "bash";
   const identity = identify(transport, name);
   return assemble({
@@ -192,6 +230,19 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
     shell,
     ownPane: transport.kind === "local" ? ownPane() : undefined,
     close: async () => shell[Symbol.asyncDispose](),
+  });
+}
+
+function directShell(parts: Pick<Parts, "transport" | "notices" | "outputStore" | "clean">): DirectShell {
+  const { transport, notices, outputStore, clean } = parts;
+  return new DirectShell({
+    transport,
+    outputStore,
+    clean: clean.script,
+    standing: clean.standing,
+    cwd: transport.facts.cwd,
+    notice: (notice) => notices.tell(notice),
+    mayUseOwn: () => clean.room.kind !== "making",
   });
 }
 

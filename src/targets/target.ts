@@ -49,8 +49,8 @@ export interface TargetIdentity {
   /** Name of the shell that runs commands: bash, zsh, fish, dash, ash, mksh, sh. */
   readonly shellName: string;
   /** Shell command the operator types to watch, where there is tmux. */
-  readonly attach?: string;
-  readonly tmuxSession?: string;
+  readonly attach?: string | undefined;
+  readonly tmuxSession?: string | undefined;
 }
 
 export interface Transport extends AsyncDisposable {
@@ -79,6 +79,19 @@ export interface Transport extends AsyncDisposable {
   run(script: string, options?: ScriptOptions): Promise<ScriptResult>;
   /** What the machine says of itself; taken when it is reached and compared after every reconnect. */
   readonly facts: MachineFacts;
+  /** One of many machines: what can be done without a further session on its connection. Another one after a reconnect. */
+  readonly own?: SessionTexts | undefined;
+}
+
+/** Texts that nobody was asked about, and what holds the read-only room, in the session that the connection has anyway. */
+export interface SessionTexts {
+  /** The shell that runs them: it takes lines of `line`, and marks the end of each with `key`. */
+  texts(): Process;
+  line(script: string, tag: number, cwd: string, job: string, key: string): string;
+  /** Runs until the connection ends; gives its first line. */
+  start(script: string, argument: string): Promise<string>;
+  /** The last text was stopped, and may not end. */
+  forget(): void;
 }
 
 export interface MachineFacts {

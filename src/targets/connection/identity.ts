@@ -9,7 +9,8 @@ import type { MachineFacts, ScriptResult } from "../target.ts";
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
 
 /**
- * Arguments: the directory to work in, or ""; anything when it may be gone. The last field is the directory of records.
+ * Arguments: the directory to work in, or ""; anything when it may be gone. The last fields are the directory of
+ * records, and whether the shell leads a process group.
  */
 export const FACTS_SCRIPT = `
 case \${1-} in
@@ -19,20 +20,23 @@ case \${1-} in
 /*) cd "$1" ;;
 *) cd "./$1" ;;
 esac || [ -n "\${2-}" ] || exit 3
-u=$(id -un 2>/dev/null) || u=$(id -u)
+i=\${I:-$(id -u)} k=$(uname -snr)
+u=$(id -un 2>/dev/null) || u=$i
 e=$(getent passwd "$u" 2>/dev/null) || e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
 s=\${e##*:}; s=\${s:-\${SHELL-}}; [ -x "$s" ] || s=
 h=\${HOME-}
 if [ -z "$h" ]; then e=\${e%:*}; h=\${e##*:}; fi
 m=; if [ -r /etc/machine-id ]; then read -r m </etc/machine-id; fi
-if [ -z "$m" ] && [ "$(uname -s)" = Darwin ]; then m=$(sysctl -n kern.uuid 2>/dev/null); fi
+if [ -z "$m" ] && [ "\${k%% *}" = Darwin ]; then m=$(sysctl -n kern.uuid 2>/dev/null); fi
 n=$(if [ -r /etc/os-release ]; then . /etc/os-release; printf %s "\${PRETTY_NAME-}"; fi)
-printf '%s\\0' "$u" "$(id -u)" "$(uname -n)" "$m" "\${n:+$n, }$(uname -sr)" "$(pwd)" "\${h:-/}" "$s" "$(tmux -V 2>/dev/null)"
-for p in ${PROGRAMS.join(" ")}; do printf '%s\\0' "$(command -v $p 2>/dev/null)"; done
+v=\${k#* } v="\${k%% *} \${v#* }" k=\${k#* } k=\${k%% *}
+printf '%s\\0' "$u" "$i" "$k" "$m" "\${n:+$n, }$v" "\${PWD:-$(pwd)}" "\${h:-/}" "$s" "$(tmux -V 2>/dev/null)"
+for p in ${PROGRAMS.join(" ")}; do command -v $p 2>/dev/null; printf '\\0'; done
 printf '%s\\0' "\${D-}"
+if kill -0 "-$$" 2>/dev/null; then printf '%s\\0' leads; fi
 `;
 
-export function parseFacts(result: ScriptResult, label: string, wanted?: string): MachineFacts & { directory: string } {
+export function parseFacts(result: ScriptResult, label: string, wanted?: string): ReportedFacts {
   if (result.code === 3) {
     throw new BuddyError("target", `${label} has no directory ${wanted}`, {
       // Of the shell's line only what it says of the directory, not where in our script.
@@ -48,7 +52,7 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
   }
   const programs: Record<string, string> = {};
   PROGRAMS.forEach((name, at) => {
-    const path = fields[9 + at];
+    const path = fields[9 + at]?.trimEnd();
     if (path) programs[name] = path;
   });
   return {
@@ -63,7 +67,13 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
     programs,
     ...tmuxVersion(tmux),
     directory: fields[9 + PROGRAMS.length] ?? "",
+    leads: fields[10 + PROGRAMS.length] === "leads",
   };
+}
+
+export interface ReportedFacts extends MachineFacts {
+  readonly directory: string;
+  readonly leads: boolean;
 }
 
 /** A tmux that does not answer must not hold up the start. */
@@ -74,7 +84,7 @@ export function localMachine(): string {
   return firstText("/etc/machine-id").trim() || os.hostname();
 }
 
-/** The same from the runtime: no process is started, except to ask tmux for its version. */
+/** The same from the runtime, for a `directory`: no process is started, except to ask tmux for its version. */
 export function localFacts(cwd: string): MachineFacts {
   const uid = process.getuid?.() ?? 0;
   const [username, shell] = account(uid);
@@ -90,7 +100,7 @@ export function localFacts(cwd: string): MachineFacts {
     host: os.hostname(),
     machine: localMachine(),
     os: `${name === undefined ? "" : `${name}, `}${os.type()} ${os.release()}`,
-    cwd: directory(cwd),
+    cwd,
     home: homeDirectory(),
     loginShell: shell,
     programs,
@@ -127,7 +137,8 @@ function tmuxVersion(said: string | undefined): { tmuxVersion?: string } {
   return version === undefined ? {} : { tmuxVersion: version };
 }
 
-function directory(path: string): string {
+/** Where to work on this machine, links followed; refused where there is none. */
+export function directory(path: string): string {
   const home = homeDirectory();
   const full = path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
   try {

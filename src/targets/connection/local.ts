@@ -4,7 +4,7 @@ import { Channel, runAgainAfterDrop } from "./script-runners.ts";
 import { childEnv, startChild } from "../../lib/start-child.ts";
 import { within } from "../../lib/waiting.ts";
 import { endGroups, exitCleanup, signalGroup } from "./exit-cleanup.ts";
-import { localFacts } from "./identity.ts";
+import { directory, localFacts } from "./identity.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
 import { scriptInFile } from "./script-file.ts";
 
@@ -18,18 +18,24 @@ export interface LocalOptions {
 export class LocalTransport implements Transport {
   readonly kind = "local";
   readonly label = "local";
-  readonly facts: MachineFacts;
+  readonly #cwd: string;
+  #facts: MachineFacts | undefined;
   readonly #groups = new Map<number, () => void>();
   /** Those among them that end by themselves. */
   readonly #clients = new Map<number, Promise<unknown>>();
   readonly #channel: Channel;
 
   constructor(options: LocalOptions = {}) {
-    this.facts = localFacts(options.cwd ?? process.cwd());
+    this.#cwd = directory(options.cwd ?? process.cwd());
     this.#channel = new Channel({
       spawn: (argv, more) => this.spawn(argv, { ...more, isClient: true }),
       label: "this machine",
     });
+  }
+
+  /** Asks tmux for its version, which a transport that only starts clients (ssh) does not need. */
+  get facts(): MachineFacts {
+    return (this.#facts ??= localFacts(this.#cwd));
   }
 
   spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
@@ -42,12 +48,12 @@ export class LocalTransport implements Transport {
         stdin: "pipe",
         stdout: "pipe",
         stderr: "pipe",
-        cwd: options.cwd ?? this.facts.cwd,
+        cwd: options.cwd ?? this.#cwd,
         env: childEnv(options.env),
         detached: true,
       });
     } catch (error) {
-      return notStarted(error, argv, options.cwd ?? this.facts.cwd);
+      return notStarted(error, argv, options.cwd ?? this.#cwd);
     }
     this.#groups.set(child.pid, exitCleanup().watch(child.pid, options.isClient));
     const kill = (signal?: NodeJS.Signals) => {

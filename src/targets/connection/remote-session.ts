@@ -3,7 +3,8 @@
  */
 import { Channel } from "./script-runners.ts";
 import { FACTS_SCRIPT, parseFacts } from "./identity.ts";
-import { RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
+import { PING, RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from "./script-runner.ts";
+import { OwnSession } from "./own-session.ts";
 import { remoteProcess, type ProcessEnder } from "./remote-process.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
 import { quote } from "../quote.ts";
@@ -14,6 +15,8 @@ export interface RemoteSessionOptions {
   readonly label: string;
   /** Starts LOADER on the target through a client, with the client's stdio. */
   readonly client: () => Process;
+  /** The client of the guard, where it was started with the connection. */
+  readonly first?: Process;
   /** Directory to work in; "" = where a login starts. */
   readonly cwd: string;
   /** After a reconnect: the directory may have gone meanwhile. */
@@ -39,6 +42,7 @@ export class RemoteSession {
   readonly #remoteGuard: ScriptRunner;
   readonly #channel: Channel;
   readonly #ender: ProcessEnder;
+  #own: OwnSession | undefined;
   #warmed = false;
   readonly #abandoned = Promise.withResolvers<void>();
 
@@ -70,15 +74,17 @@ export class RemoteSession {
 
   static async open(options: RemoteSessionOptions): Promise<RemoteSession> {
     const remoteGuard = new ScriptRunner(
-      remoteProcess(options.client(), RUNNER_ARGV, { script: RUNNER_SCRIPT }, undefined),
+      remoteProcess(options.first ?? options.client(), RUNNER_ARGV, { script: RUNNER_SCRIPT }, undefined),
     );
     remoteGuard.tell("makedirectory");
     try {
       const asked = remoteGuard.run(FACTS_SCRIPT, [options.cwd, options.again ? "again" : ""]);
       const answer = await within(asked, options.timeoutMs, options.signal);
       if (answer === undefined) throw new NoAnswer("target", `no answer within ${options.timeoutMs / 1000} s`);
-      const { directory, ...facts } = parseFacts(answer, options.label, options.cwd);
-      return new RemoteSession(options, remoteGuard, facts, directory);
+      const { directory, leads, ...facts } = parseFacts(answer, options.label, options.cwd);
+      const remoteSession = new RemoteSession(options, remoteGuard, facts, directory);
+      if (options.frugal === true && directory !== "" && leads) remoteSession.#own = new OwnSession(remoteGuard);
+      return remoteSession;
     } catch (error) {
       remoteGuard.destroy(new ScriptRunnerLost("given up"));
       throw error;
@@ -87,6 +93,11 @@ export class RemoteSession {
 
   get alive(): boolean {
     return this.#remoteGuard.alive;
+  }
+
+  /** What the guard's own session can do without a further one; undefined where it cannot. */
+  get own(): OwnSession | undefined {
+    return this.alive ? this.#own : undefined;
   }
 
   spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
@@ -110,7 +121,7 @@ export class RemoteSession {
   async answers(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     if (!this.alive) return false;
     try {
-      return (await within(this.#remoteGuard.run(":"), timeoutMs, signal)) !== undefined;
+      return (await within(this.#remoteGuard.run(PING), timeoutMs, signal)) !== undefined;
     } catch {
       signal?.throwIfAborted();
       return false;

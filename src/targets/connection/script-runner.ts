@@ -16,10 +16,12 @@ const LOOP = `
 trap '' HUP
 NL='
 '
-H= G= L= D=
+H= G= L= D= I= T= B=
 IFS= read -r K || exit 0
 h() { case $(printf ab | head -c 1 2>/dev/null) in a) H=1 ;; *) H=0 ;; esac; }
-x() { [ -n "$H" ] || h; t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
+begin() { printf '%s +\\n' "$1"; printf '%s +\\n' "$1" >&2; }
+after() { [ -z "$T" ] || wait "$T"; begin "$1"; }
+x() { t=$1; shift; ( "$@" ) </dev/null; printf '%s %s\\n' "$t" "$?"; printf '%s\\n' "$t" >&2; }
 take() { if [ "$H" = 1 ]; then head -c "$1"; else dd ibs=1 obs=65536 count="$1" 2>/dev/null; fi; }
 d() {
   [ -n "$H" ] || h
@@ -36,8 +38,9 @@ unwatch() {
   if [ -n "$D" ]; then rm -f "$D/g$1" "$D/c$1"; fi
 }
 makedirectory() {
-  D=\${TMPDIR:-/tmp}/buddy-$(id -u)
-  (umask 077; mkdir "$D") 2>/dev/null
+  I=$(id -u)
+  D=\${TMPDIR:-/tmp}/buddy-$I
+  [ -d "$D" ] || (umask 077; mkdir "$D") 2>/dev/null
   if [ -L "$D" ] || [ ! -d "$D" ] || [ ! -O "$D" ] || [ ! -w "$D" ]; then D=; return; fi
   for g in "$D"/run.*; do if [ -d "$g" ] && ! kill -0 "\${g##*.}" 2>/dev/null; then rm -rf "$g"; fi; done
   D=$D/run.$$
@@ -47,21 +50,30 @@ before_kill() { :; }
 while IFS= read -r l; do
   case $l in "$K "*) eval "\${l#"$K "}" ;; *) exit 70 ;; esac
 done
-exec </dev/null >/dev/null 2>&1
+exec </dev/null >/dev/null 2>&1 6>&-
+if [ -n "$T" ]; then trap '' TERM; kill -0 "$T" && { kill -TERM "-$$"; sleep 0.1; }; fi
 if [ -n "$D" ]; then
   for g in "$D"/g[0-9]*; do G="$G \${g#"$D"/g}"; done
   for g in "$D"/c[0-9]*; do L="$L \${g#"$D"/c}"; done
   rm -rf "$D"
 fi
-${END_GROUPS}`;
+${END_GROUPS}
+[ -z "$B" ] || kill -KILL "-$$"
+`;
 
 /** How a script runner is started. */
 export const RUNNER_ARGV: readonly string[] = ["sh"];
 export const RUNNER_SCRIPT: ShellScript = { name: "buddy-runner", text: LOOP };
 
+/** A script that does nothing but answer, also while a text runs. */
+export const PING = ":";
+/** Stands behind the token where an answer begins. */
+const BEGINS = "+";
+
 const MAX_RESPONSE = 96 * 1024 * 1024;
 const MAX_STDERR = 64 * 1024;
-const MAX_LAST_WORDS = 1000;
+/** ssh says much of a host key that has changed. */
+const MAX_LAST_WORDS = 4000;
 const SLOW_LINE_BYTES_PER_MS = 50;
 
 interface Pending {
@@ -86,6 +98,7 @@ export class ScriptRunner {
   #err = new Splitter(MAX_STDERR);
   #dead: Error | undefined;
   #lastByte = performance.now();
+  #lent: { readonly out: Lent; readonly err: Lent } | undefined;
 
   constructor(process: Process) {
     this.process = process;
@@ -104,6 +117,11 @@ export class ScriptRunner {
 
   get alive(): boolean {
     return this.#dead === undefined;
+  }
+
+  /** Programs that a text left behind could print into its answers: better another runner. */
+  get isLent(): boolean {
+    return this.#lent !== undefined;
   }
 
   get load(): number {
@@ -128,7 +146,8 @@ export class ScriptRunner {
         if (this.#dead !== undefined) return reject(this.#dead);
         const token = randomBytes(16).toString("hex");
         const call = [this.#name(script), ...args.map(quoteOnOneLine)].join(" ");
-        const line = input === undefined ? `x ${token} ${call}` : `d ${token} ${input.byteLength} ${call}`;
+        const begin = this.#lent === undefined ? "" : `${script === PING ? "begin" : "after"} ${token}; `;
+        const line = begin + (input === undefined ? `x ${token} ${call}` : `d ${token} ${input.byteLength} ${call}`);
         this.#pending.push({
           token: Buffer.from(token),
           exclusive: input !== undefined,
@@ -143,6 +162,24 @@ export class ScriptRunner {
         if (input !== undefined && input.byteLength > 0) this.process.stdin.write(input);
       });
     });
+  }
+
+  /**
+   * A process for what runs beside the loop and prints into its streams: each line of its stdin is one that the loop
+   * reads. From now on what comes outside of an answer is its output. It ends with the runner.
+   */
+  lend(): Process {
+    const [out, err] = [new Lent(), new Lent()];
+    this.#lent = { out, err };
+    void this.ended.then(() => [out, err].forEach((one) => one.end()));
+    return {
+      pid: this.process.pid,
+      stdin: { write: (line) => this.tell(String(line).trimEnd()), end() {} },
+      stdout: out.stream,
+      stderr: err.stream,
+      exited: this.process.exited,
+      kill() {},
+    };
   }
 
   close(): void {
@@ -189,10 +226,11 @@ export class ScriptRunner {
     }
     for (const one of this.#pending) {
       if (one.out !== undefined) continue;
-      const found = this.#out.upTo(one.token, 1);
+      const found = this.#answer("out", this.#out, one.token);
       if (found === undefined) return;
       one.out = { bytes: found.before, code: Number.parseInt(found.after, 10) };
     }
+    this.#passOn("out", this.#out);
     this.#settle();
   }
 
@@ -200,11 +238,24 @@ export class ScriptRunner {
     if (!this.#err.push(chunk)) this.#err = this.#err.newer(chunk);
     for (const one of this.#pending) {
       if (one.err !== undefined) continue;
-      const found = this.#err.upTo(one.token, 0);
-      if (found === undefined) break;
+      const found = this.#answer("err", this.#err, one.token);
+      if (found === undefined) return this.#settle();
       one.err = found.before.toString();
     }
+    this.#passOn("err", this.#err);
     this.#settle();
+  }
+
+  /** What came before an answer begins is of the lent process. */
+  #answer(stream: "out" | "err", splitter: Splitter, token: Buffer): ReturnType<Splitter["upTo"]> {
+    const found = splitter.upTo(token);
+    if (found?.after !== BEGINS) return found;
+    this.#lent?.[stream].push(found.before);
+    return splitter.upTo(token);
+  }
+
+  #passOn(stream: "out" | "err", splitter: Splitter): void {
+    if (this.#dead === undefined) this.#lent?.[stream].push(splitter.take());
   }
 
   #settle(): void {
@@ -226,6 +277,28 @@ export class ScriptRunner {
 /** The runner's process ended: connection, container or shell gone. */
 export class ScriptRunnerLost extends Error {
   override name = "ScriptRunnerLost";
+}
+
+/** A stream of the lent process; what nobody reads any more is dropped. */
+class Lent {
+  readonly stream: ReadableStream<Uint8Array>;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  constructor() {
+    this.stream = new ReadableStream({
+      start: (controller) => void (this.#controller = controller),
+      cancel: () => void (this.#controller = undefined),
+    });
+  }
+
+  push(bytes: Uint8Array): void {
+    if (bytes.length > 0) this.#controller?.enqueue(bytes);
+  }
+
+  end(): void {
+    this.#controller?.close();
+    this.#controller = undefined;
+  }
 }
 
 /** Bytes so far, and the cut at a token followed by the rest of its line; never searches the same bytes twice. */
@@ -252,7 +325,7 @@ class Splitter {
     return true;
   }
 
-  upTo(token: Buffer, fields: 0 | 1): { before: Buffer; after: string } | undefined {
+  upTo(token: Buffer): { before: Buffer; after: string } | undefined {
     const view = this.#bytes.subarray(0, this.#used);
     const at = view.indexOf(token, this.#searched);
     if (at < 0) {
@@ -265,7 +338,7 @@ class Splitter {
       return undefined;
     }
     const before = Buffer.from(view.subarray(0, at));
-    const after = fields === 0 ? "" : view.toString("latin1", at + token.length, end).trim();
+    const after = view.toString("latin1", at + token.length, end).trim();
     const rest = Buffer.from(view.subarray(end + 1));
     this.#bytes = rest;
     this.#used = rest.length;
@@ -283,5 +356,13 @@ class Splitter {
 
   rest(): Buffer {
     return this.#bytes.subarray(0, this.#used);
+  }
+
+  take(): Buffer {
+    const rest = this.rest();
+    this.#bytes = Buffer.alloc(0);
+    this.#used = 0;
+    this.#searched = 0;
+    return rest;
   }
 }

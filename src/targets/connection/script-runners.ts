@@ -63,7 +63,8 @@ export class Channel {
   #scriptRunner(slow: boolean): ScriptRunner {
     if (this.#closed) throw new TargetClosed("target", `${this.#options.label} was closed`);
     const { shared, frugal } = this.#options;
-    if ((this.#sharing || (frugal === true && !slow)) && shared?.alive === true) return shared;
+    if ((this.#sharing || (frugal === true && !slow && shared?.isLent !== true)) && shared?.alive === true)
+      return shared;
     this.#scriptRunners = this.#scriptRunners.filter((scriptRunner) => scriptRunner.alive);
     const usable = this.#scriptRunners.filter(
       (scriptRunner) => !this.#slow.has(scriptRunner) || scriptRunner.load === 0,

@@ -7,6 +7,7 @@ import { startChild } from "../../lib/start-child.ts";
 import { within } from "../../lib/waiting.ts";
 import { PermanentRefusal } from "../errors.ts";
 import { quoteAll } from "../quote.ts";
+import type { Process } from "../target.ts";
 import { exitCleanup } from "./exit-cleanup.ts";
 import type { SshDestination } from "./ssh-destination.ts";
 import { sshFailure } from "./ssh-failure.ts";
@@ -25,12 +26,13 @@ const COMMON_OPTIONS = [
   "PermitLocalCommand=no",
 ];
 
+// Every script runner is a client: without any, after kill -9 of buddy and its exit cleanup, the master goes by itself.
+const PERSIST = "ControlPersist=10";
+
 const MASTER_OPTIONS = [
   ...COMMON_OPTIONS,
   "ControlMaster=yes",
-  // Every script runner is a client: without any, after kill -9 of buddy and its exit cleanup, the master goes by
-  // itself.
-  "ControlPersist=10",
+  PERSIST,
   "ConnectTimeout=20",
   "ServerAliveInterval=5",
   "ServerAliveCountMax=3",
@@ -41,6 +43,7 @@ const CLIENT_OPTIONS = [...COMMON_OPTIONS, "ControlMaster=no", "ProxyCommand=fal
 
 const MAX_SAID = 16 * 1024;
 const BATCH_LIMIT_MS = 60_000;
+const ENDED_MS = 1000;
 
 export interface MasterOptions {
   readonly destination: SshDestination;
@@ -52,9 +55,9 @@ export interface MasterOptions {
 export class SshMaster implements AsyncDisposable {
   readonly #destination: SshDestination;
   /** Undefined for a connection of the user's own, which stays. */
-  readonly #own: { readonly socket: string; readonly letGo: () => void } | undefined;
+  readonly #own: Own | undefined;
 
-  private constructor(destination: SshDestination, own?: { socket: string; letGo: () => void }) {
+  private constructor(destination: SshDestination, own?: Own) {
     this.#destination = destination;
     this.#own = own;
   }
@@ -90,10 +93,26 @@ export class SshMaster implements AsyncDisposable {
     return this.#own === undefined;
   }
 
+  /**
+   * The connection and its first session in one process, for one of many machines: nothing is asked, and why it fails is
+   * what that process says.
+   */
+  static async startWithSession(
+    destination: SshDestination,
+    command: string,
+    spawn: (argv: readonly string[]) => Process,
+  ): Promise<{ readonly master: SshMaster; readonly first: Process }> {
+    const socket = await newSocket(destination);
+    const letGo = exitCleanup().onDeath(`rm -f ${quoteAll([socket])}`);
+    const chosen = settings([...MASTER_OPTIONS.filter((one) => one !== PERSIST), "BatchMode=yes"]);
+    const problem = unusableProgram("ssh");
+    if (problem !== undefined) throw noSsh(problem);
+    const first = spawn(["ssh", "-T", "-M", "-S", socket, ...chosen, ...place(destination), command]);
+    return { master: new SshMaster(destination, { socket, letGo, first }), first };
+  }
+
   static async start(options: MasterOptions): Promise<SshMaster> {
-    const directory = socketDirectory();
-    await sweepSockets(directory, askToExit);
-    const socket = join(directory, socketName(options.destination.text));
+    const socket = await newSocket(options.destination);
     // Known before there is anything to clean up, so that no moment is left uncovered.
     const letGo = exitCleanup().onDeath(`${quoteAll(exitArgv(socket))}; rm -f ${quoteAll([socket])}`);
     const master = new SshMaster(options.destination, { socket, letGo });
@@ -114,10 +133,28 @@ export class SshMaster implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#own === undefined) return;
-    await askToExit(this.#own.socket);
-    rmSync(this.#own.socket, { force: true });
-    this.#own.letGo();
+    const { socket, first, letGo } = this.#own;
+    if (first === undefined) await askToExit(socket);
+    else {
+      first.kill();
+      await within(first.exited, ENDED_MS);
+    }
+    rmSync(socket, { force: true });
+    letGo();
   }
+}
+
+interface Own {
+  readonly socket: string;
+  readonly letGo: () => void;
+  /** The process of the connection, where that is its first session, too. */
+  readonly first?: Process;
+}
+
+async function newSocket({ text }: SshDestination): Promise<string> {
+  const directory = socketDirectory();
+  await sweepSockets(directory, askToExit);
+  return join(directory, socketName(text));
 }
 
 const startSsh: typeof startChild = (argv, options) => {

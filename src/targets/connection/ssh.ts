@@ -5,19 +5,33 @@ import { setTimeout as delay } from "node:timers/promises";
 import { homeDirectory } from "../../lib/home-directory.ts";
 import { canAsk } from "../../lib/terminal.ts";
 import { BuddyError } from "../../lib/errors.ts";
+import { within } from "../../lib/waiting.ts";
 import { ConnectionLost, MachineChanged, PermanentRefusal } from "../errors.ts";
 import { NoAnswer, RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
 import { LINE_TAKEN, LOADER } from "../quote.ts";
-import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions, Transport } from "../target.ts";
+import type {
+  MachineFacts,
+  Process,
+  ScriptOptions,
+  ScriptResult,
+  SessionTexts,
+  SpawnOptions,
+  Transport,
+} from "../target.ts";
 import { LocalTransport } from "./local.ts";
 import { Reconnector } from "./reconnector.ts";
 import { parseDestination, sshArguments, type SshDestination } from "./ssh-destination.ts";
+import { sshFailure } from "./ssh-failure.ts";
 import { SshMaster } from "./ssh-master.ts";
 
 /** In single quotes: the one form that sh, fish and csh read alike. */
 const REMOTE_COMMAND = `exec sh -c '${LOADER}'`;
 const OPEN_MS = 30_000;
+/** With the login. */
+const LOGIN_MS = 60_000;
+/** Exit code of ssh itself. */
+const CONNECTION_FAILED = 255;
 /** For a connection that was there before. */
 const SHARED_MS = 10_000;
 const CHECK_MS = 5000;
@@ -67,6 +81,10 @@ export class SshTransport implements Transport {
       await local[Symbol.asyncDispose]();
       throw error;
     }
+  }
+
+  get own(): SessionTexts | undefined {
+    return this.#line.remoteSession.own;
   }
 
   spawn(argv: readonly string[], options?: SpawnOptions): Process {
@@ -160,24 +178,29 @@ async function connect(
   signal: AbortSignal | undefined,
 ): Promise<Line> {
   const signalled = signal === undefined ? {} : { signal };
-  const open = async (master: SshMaster): Promise<Line> => {
+  const frugal = options.frugal === true;
+  const open = async (master: SshMaster, first?: Process): Promise<Line> => {
     try {
       const remoteSession = await RemoteSession.open({
         label: `ssh ${destination.text}`,
         client: () => local.spawn(master.argv(REMOTE_COMMAND), { isClient: true }),
+        ...(first === undefined ? {} : { first }),
         cwd: options.cwd ?? "",
         again: options.again ?? false,
-        frugal: options.frugal ?? false,
-        timeoutMs: master.isShared ? SHARED_MS : OPEN_MS,
+        frugal,
+        timeoutMs: master.isShared ? SHARED_MS : first === undefined ? OPEN_MS : LOGIN_MS,
         ...signalled,
       });
       return { master, remoteSession };
     } catch (error) {
+      const code = first === undefined ? 0 : await within(first.exited, 0);
       await master[Symbol.asyncDispose]();
-      throw error instanceof NoAnswer || error instanceof ScriptRunnerLost ? commandsFail(error, destination) : error;
+      if (!(error instanceof NoAnswer || error instanceof ScriptRunnerLost)) throw error;
+      if (code === undefined) throw sshFailure(`Connection timed out after ${LOGIN_MS / 1000} s`, destination);
+      throw code === CONNECTION_FAILED ? sshFailure(error.message, destination) : commandsFail(error, destination);
     }
   };
-  const shared = options.frugal === true && !mayShare() ? undefined : await SshMaster.shared(destination);
+  const shared = frugal && !mayShare() ? undefined : await SshMaster.shared(destination);
   if (shared !== undefined) {
     try {
       return await open(shared);
@@ -187,7 +210,10 @@ async function connect(
       if (!(error instanceof ConnectionLost)) throw error;
     }
   }
-  return await open(await SshMaster.start({ destination, interactive, ...signalled }));
+  if (!frugal || interactive) return await open(await SshMaster.start({ destination, interactive, ...signalled }));
+  const spawn = (argv: readonly string[]) => local.spawn(argv, { isClient: true });
+  const { master, first } = await SshMaster.startWithSession(destination, REMOTE_COMMAND, spawn);
+  return await open(master, first);
 }
 
 /** Asking each of many machines costs a process: without a ControlPath in the configuration there is nothing to find. */

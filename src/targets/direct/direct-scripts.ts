@@ -92,17 +92,18 @@ export function cleanRequest(clean: (to: string) => string): string {
 
 /**
  * $1 process of the shell, $2 mark in the environment. The shell is stopped first, or it would continue with the next
- * command of its list; then TERM, a short wait and KILL to all that it started, also what left its group (`setsid`).
+ * command of its list; then TERM, a short wait and KILL to all that it started, also what left its group (`setsid`). Without a
+ * process: only what has the mark.
  */
 export const END_TREE = `
 case $1$2 in *[!0-9a-f-]*|'') exit 2 ;; esac
-[ "$1" -gt 1 ] && [ \${#2} -ge 16 ] || exit 2
-kill -STOP "$1" 2>/dev/null
+[ "\${1:-2}" -gt 1 ] && [ \${#2} -ge 16 ] || exit 2
+[ -z "$1" ] || kill -STOP "$1" 2>/dev/null
 list() {
   if [ -d /proc/self ]; then
     for f in $(grep -ls "BUDDY_JOB=$2" /proc/[0-9]*/environ 2>/dev/null); do f=\${f#/proc/}; echo "\${f%/environ}"; done
   fi
-  ps -A -o pid= -o ppid= -o stat= 2>/dev/null | awk -v s="$1" '
+  [ -z "$1" ] || ps -A -o pid= -o ppid= -o stat= 2>/dev/null | awk -v s="$1" '
     $3 !~ /^Z/ { n++; pid[n] = $1; parent[n] = $2 }
     END {
       mine[s] = 1
@@ -117,6 +118,6 @@ each CONT "$1" "$2"
 i=0
 while [ $i -lt 10 ] && [ -n "$(others "$1" "$2")" ]; do sleep 0.03 2>/dev/null || sleep 1; i=$((i + 1)); done
 each KILL "$1" "$2"
-kill -KILL "$1" "-$1" 2>/dev/null
+[ -z "$1" ] || kill -KILL "$1" "-$1" 2>/dev/null
 :
 `;

@@ -12,6 +12,7 @@ import type {
   RunOptions,
   RunOutcome,
   RunResult,
+  SessionTexts,
   Shell,
   ShellPlace,
   TargetNotice,
@@ -36,6 +37,8 @@ export interface DirectShellOptions {
   /** What a bash has to know to keep a clean shell for such commands. */
   readonly standing: StandingScript;
   readonly notice: (notice: TargetNotice) => void;
+  /** What nobody was asked about may run in the session of the connection, where it has one for that. */
+  readonly mayUseOwn?: () => boolean;
 }
 
 /** How long ending what a command started may take, and then the shell itself, before they are given up. */
@@ -50,6 +53,8 @@ export class DirectShell implements Shell, AsyncDisposable {
   /** Where the exported variables are kept for a shell that has to be started again. */
   readonly #directory: string;
   #live: LiveShell | undefined;
+  /** The session of one of many machines that has run a text already. */
+  #own: SessionTexts | undefined;
   #cwd: string;
   #used = false;
   /**
@@ -123,7 +128,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     // The loop ends with its stdin and takes its directory along.
     live.process.stdin.end();
     const over = await within(live.process.exited, CLOSE_MS);
-    if (over === undefined) await this.#endTree(live).catch(() => {});
+    if (over === undefined) await this.#endTree(String(await live.process.pid), live.job).catch(() => {});
     live.process.kill("SIGKILL");
   }
 
@@ -151,25 +156,28 @@ export class DirectShell implements Shell, AsyncDisposable {
 
   async #execute(command: string, options: RunOptions, into: Recordings, notes: string[]): Promise<RunOutcome> {
     if (this.#live?.ended !== undefined) this.#live = undefined;
-    if (this.#live === undefined) {
+    const { unasked } = options;
+    let own = unasked === undefined ? undefined : this.#ownSession();
+    if (own === undefined && this.#live === undefined) {
       try {
         await this.#options.transport.ensure(options.signal);
       } catch (error) {
         return { kind: "lost", why: (error as Error).message };
       }
-      this.#live = this.#start();
+      own = unasked === undefined ? undefined : this.#ownSession();
+      if (own === undefined) this.#live = this.#start();
     }
-    const live = this.#live;
+    const live = own?.live ?? this.#live!;
     const tag = ++this.#tag;
     const late = live.begin(tag, into);
     if (late !== "") notes.push(`Programs left in the background printed meanwhile: ${JSON.stringify(late)}`);
     this.#used = true;
-    const { unasked } = options;
     const text = unasked === undefined ? command : cleanRequest((to) => this.#options.clean(command, unasked, to));
     const asked = new Pauses();
     await using askpass = await this.#askpass(command, options, asked);
-    const standing = unasked && this.#options.standing(command, unasked);
-    if (standing === undefined) live.process.stdin.write(request((askpass?.prelude ?? "") + text, tag));
+    const standing = unasked && own === undefined ? this.#options.standing(command, unasked) : undefined;
+    if (own !== undefined) live.process.stdin.write(own.session.line(text, tag, this.#cwd, live.job, own.key));
+    else if (standing === undefined) live.process.stdin.write(request((askpass?.prelude ?? "") + text, tag));
     else live.ask(command, tag, standing);
     let ended = live.finished;
     let how = await waitFor(ended, options, asked);
@@ -179,13 +187,15 @@ export class DirectShell implements Shell, AsyncDisposable {
       ended = live.finished;
       how = await waitFor(ended, options, asked);
     }
+    if (how !== "ended" && own !== undefined) {
+      own.session.forget();
+      await this.#endJob("", live.job, notes);
+      if ((await within(ended, KILLED_MS)) === undefined) live.release();
+      return { kind: "stopped", by: how === "aborted" ? "user" : "deadline" };
+    }
     if (how !== "ended") {
-      const tree = this.#endTree(live).then(
-        () => true,
-        (error: unknown) => notes.push(`Ending its processes failed: ${(error as Error).message}`),
-      );
-      if ((await within(tree, END_MS)) === undefined)
-        notes.push("The target does not answer: its processes may still run there.");
+      const pid = (await within(live.process.pid, END_MS).catch(() => undefined)) ?? "";
+      await this.#endJob(String(pid), live.job, notes);
       live.process.kill("SIGKILL");
       await within(live.process.exited, KILLED_MS);
       live.release();
@@ -197,13 +207,15 @@ export class DirectShell implements Shell, AsyncDisposable {
     if (end.kind === "not-taken") return { kind: "lost", why: "the shell did not take the command" };
     if (end.kind === "exited") {
       this.#cwd = end.cwd || this.#cwd;
-      if (changesEnvironment(command) && this.#options.transport.kind !== "local") void this.#rememberEnvironment();
+      if (own === undefined && changesEnvironment(command) && this.#options.transport.kind !== "local")
+        void this.#rememberEnvironment();
       return { kind: "exited", code: end.code };
     }
     this.#live = undefined;
     live.release();
     if (end.cwd !== "") this.#cwd = end.cwd;
     if (this.#closed) return { kind: "lost", why: "closed" };
+    if (own !== undefined) return this.#connectionLost();
     const refusal = await within(
       live.process.pid.then(
         () => undefined,
@@ -213,8 +225,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     );
     if (refusal !== undefined) return { kind: "lost", why: [refusal.message, refusal.hint].filter(Boolean).join(". ") };
     this.#options.notice({ kind: "lost-state", text: RESTARTED });
-    if (end.lost && !(await this.#answers()))
-      return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
+    if (end.lost && !(await this.#answers())) return this.#connectionLost();
     notes.push(RESTARTED);
     return { kind: "shell-ended", code: end.code };
   }
@@ -227,6 +238,23 @@ export class DirectShell implements Shell, AsyncDisposable {
       return Promise.resolve(undefined);
     const ask = askForSudo(password);
     return Askpass.start(transport, this.#directory, (prompt, signal) => asked.during(ask(prompt, signal)));
+  }
+
+  #connectionLost(): RunOutcome {
+    return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
+  }
+
+  /**
+   * For the first text on a connection: a shell of its own pays from the second on. Not while the room is being made: the
+   * session does one thing at a time.
+   */
+  #ownSession(): OwnLive | undefined {
+    const session = this.#options.transport.own;
+    if (session === undefined || session === this.#own || this.#live !== undefined) return undefined;
+    if (this.#options.mayUseOwn?.() !== true) return undefined;
+    this.#own = session;
+    const [key, job] = [randomBytes(16).toString("hex"), randomBytes(8).toString("hex")];
+    return { session, key, live: new LiveShell(session.texts(), key, job, true) };
   }
 
   #start(): LiveShell {
@@ -261,15 +289,30 @@ export class DirectShell implements Shell, AsyncDisposable {
     return (await within(code, END_MS)) === 0;
   }
 
-  async #endTree(live: LiveShell): Promise<void> {
-    const pid = await live.process.pid;
-    await this.#options.transport.run(END_TREE, { args: [String(pid), live.job], slow: true, timeoutMs: 5000 });
+  /** Ends what the command started, and notes what did not work. */
+  async #endJob(pid: string, job: string, notes: string[]): Promise<void> {
+    const tree = this.#endTree(pid, job).then(
+      () => true,
+      (error: unknown) => notes.push(`Ending its processes failed: ${(error as Error).message}`),
+    );
+    if ((await within(tree, END_MS)) === undefined)
+      notes.push("The target does not answer: its processes may still run there.");
+  }
+
+  async #endTree(pid: string, job: string): Promise<void> {
+    await this.#options.transport.run(END_TREE, { args: [pid, job], slow: true, timeoutMs: 5000 });
   }
 }
 
 const NOTHING = { head: "", tail: "", omittedBytes: 0, totalBytes: 0 };
 const RESTARTED =
   "The shell ended and a new one is started in the same directory with the same exported variables; functions, aliases and other variables are lost.";
+
+interface OwnLive {
+  readonly session: SessionTexts;
+  readonly live: LiveShell;
+  readonly key: string;
+}
 
 interface Recordings {
   readonly stdout: Recording;

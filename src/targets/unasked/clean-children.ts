@@ -2,7 +2,8 @@
  * What a target does with a text that nobody was asked about: a clean child, in the read-only room where there is
  * one.
  */
-import type { Locks, RoomState, SecondLock, Transport, Process, Unasked } from "../target.ts";
+import { within } from "../../lib/waiting.ts";
+import type { Locks, Process, RoomState, SecondLock, SessionTexts, Transport, Unasked } from "../target.ts";
 import { type CleanScript, type CleanShell, cleanScript, cleanShell, type RoomEntry } from "./clean-script.ts";
 import { fitsStandingShell, standingShell } from "./standing-shell.ts";
 import { quote } from "../quote.ts";
@@ -63,6 +64,7 @@ export class ReadOnlyRoom implements AsyncDisposable {
   #state: RoomState = { kind: "making" };
   #entry: RoomEntry | undefined;
   #process: Process | undefined;
+  #session: SessionTexts | undefined;
   readonly #settled = Promise.withResolvers<RoomState>();
 
   constructor(transport: Transport, lock: SecondLock) {
@@ -83,12 +85,20 @@ export class ReadOnlyRoom implements AsyncDisposable {
 
   /** How a command enters; undefined while there is no room. */
   get entry(): RoomEntry | undefined {
+    const { own } = this.#transport;
+    // After a reconnect it is gone with the session that held it.
+    if (this.#session !== undefined && own !== undefined && own !== this.#session) {
+      this.#entry = undefined;
+      void this.#makeIn(own, `/tmp/buddy-${this.#transport.facts.uid}`);
+    }
     return this.#entry;
   }
 
   make(): void {
-    if (this.#process !== undefined || this.#state.kind !== "making") return;
+    if (this.#process !== undefined || this.#session !== undefined || this.#state.kind !== "making") return;
     const { uid } = this.#transport.facts;
+    const { own } = this.#transport;
+    if (own !== undefined) return void this.#makeIn(own, `/tmp/buddy-${uid}`);
     const child = this.#transport.spawn(["sh"], {
       script: { name: "buddy-room", text: roomScript, args: [`/tmp/buddy-${uid}`] },
       cwd: "/",
@@ -112,6 +122,13 @@ export class ReadOnlyRoom implements AsyncDisposable {
     child.stdin.end();
     child.kill();
     await Promise.race([child.exited, Bun.sleep(CLOSE_MS)]).catch(() => {});
+  }
+
+  /** Without a process of its own: it ends with the session. */
+  async #makeIn(session: SessionTexts, directory: string): Promise<void> {
+    this.#session = session;
+    const line = await within(session.start(roomScript, directory), MAKE_MS).catch(() => "");
+    this.#take((line ?? "none\tmaking it took too long").split("\t"));
   }
 
   /** The script reports once: "ready KIND FILE ENTER…", or "none WHY"; then it makes the room anew by itself. */

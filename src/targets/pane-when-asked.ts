@@ -1,0 +1,133 @@
+/**
+ * The shared pane of one of many machines: it is made with the first command that somebody is asked about. Until then what only
+ * reads runs in the session of the connection, and leaves nothing behind but a directory, which the pane enters.
+ */
+import type { DirectShell } from "./direct/direct-shell.ts";
+import type { ManagedPanes } from "./tmux/managed-panes.ts";
+import type {
+  OutputPage,
+  Pane,
+  Panes,
+  PaneSelector,
+  ReadOutputOptions,
+  RunOptions,
+  RunResult,
+  Shell,
+  ShellPlace,
+} from "./target.ts";
+
+export interface PaneWhenAskedOptions {
+  readonly panes: ManagedPanes;
+  /** Runs what is not asked about before there is a pane, and everything where there cannot be one. */
+  readonly direct: DirectShell;
+  /** Takes the new pane to where commands run. */
+  enter(pane: Pane, cwd: string): Promise<void>;
+  /** Says why there is no pane; throws what is not for it. */
+  unusable(error: unknown): void;
+}
+
+export class PaneWhenAsked implements Shell, Panes {
+  readonly #options: PaneWhenAskedOptions;
+  #opening: Promise<Shell> | undefined;
+  #pane: Shell | undefined;
+
+  constructor(options: PaneWhenAskedOptions) {
+    this.#options = options;
+  }
+
+  get kind(): Shell["kind"] {
+    return this.#pane?.kind ?? "tmux";
+  }
+
+  get cwd(): string {
+    return (this.#pane ?? this.#options.direct).cwd;
+  }
+
+  get environmentFile(): string | undefined {
+    return (this.#pane ?? this.#options.direct).environmentFile;
+  }
+
+  /** Undefined while there is none. */
+  get session(): string | undefined {
+    return this.#pane?.kind === "tmux" ? this.#options.panes.session : undefined;
+  }
+
+  async where(): Promise<ShellPlace> {
+    return (await this.#shell()).where();
+  }
+
+  async run(command: string, options: RunOptions = {}): Promise<RunResult> {
+    if (this.#opening === undefined && options.unasked !== undefined && options.noWait !== true) {
+      const result = await this.#options.direct.run(command, options);
+      const { outcome } = result;
+      // The start-up files of the pane's shell may know more programs; nothing was changed by trying.
+      if (outcome.kind !== "exited" || outcome.code !== NOT_FOUND) return result;
+    }
+    return (await this.#shell()).run(command, options);
+  }
+
+  async wait(options?: Omit<RunOptions, "noWait">): Promise<RunResult> {
+    return (this.#opening === undefined ? this.#options.direct : await this.#opening).wait(options);
+  }
+
+  readOutput(id: string, options?: ReadOutputOptions): Promise<OutputPage> {
+    return this.#options.direct.readOutput(id, options);
+  }
+
+  async close(): Promise<void> {
+    if (this.#opening !== undefined) await this.#options.panes.close();
+    await this.#options.direct[Symbol.asyncDispose]();
+  }
+
+  // --- panes ---
+
+  pane(selector?: PaneSelector): Promise<Pane> {
+    return this.#withPanes((panes) => panes.pane(selector));
+  }
+
+  createSession(name: string): ReturnType<Panes["createSession"]> {
+    return this.#withPanes((panes) => panes.createSession(name));
+  }
+
+  killSession(name: string): Promise<void> {
+    return this.#withPanes((panes) => panes.killSession(name));
+  }
+
+  createPane(name: string, session?: string): ReturnType<Panes["createPane"]> {
+    return this.#withPanes((panes) => panes.createPane(name, session));
+  }
+
+  killPane(name: string, session?: string): Promise<void> {
+    return this.#withPanes((panes) => panes.killPane(name, session));
+  }
+
+  list(): ReturnType<Panes["list"]> {
+    return this.#opening === undefined ? Promise.resolve([]) : this.#withPanes((panes) => panes.list());
+  }
+
+  async #withPanes<T>(act: (panes: ManagedPanes) => Promise<T>): Promise<T> {
+    await this.#shell();
+    return act(this.#options.panes);
+  }
+
+  #shell(): Promise<Shell> {
+    return (this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    }));
+  }
+
+  async #open(): Promise<Shell> {
+    const { panes, direct, enter, unusable } = this.#options;
+    try {
+      const pane = await panes.openShared();
+      if (pane.cwd !== direct.cwd) await enter(pane, direct.cwd);
+      return (this.#pane = pane);
+    } catch (error) {
+      unusable(error);
+      return (this.#pane = direct);
+    }
+  }
+}
+
+const NOT_FOUND = 127;
