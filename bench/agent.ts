@@ -1,4 +1,4 @@
-/** What buddy adds to a model's answer: one-shot time and memory against a bare fetch, and the cost of a tool call. Prints a table. */
+/** What buddy adds to a model's answer: one-shot time and memory against a bare fetch, and the cost of a tool call. */
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,11 +6,11 @@ import { type Playbook, script } from "../src/demo/playbook.ts";
 import { type ScriptedServer, startScripted } from "../src/demo/server/server.ts";
 import { buddyBinary } from "../test/support/buddy.ts";
 import { endTmux } from "../test/support/end-tmux.ts";
+import { figure } from "./support/figures.ts";
 
 const RUNS = Number(process.env.RUNS ?? 15);
 const CALLS = 200;
 const dir = mkdtempSync(join(tmpdir(), "buddy-bench-"));
-const rows: [string, string, string][] = [];
 /** The run that is measured, and its most memory as the system counts it when a request comes. */
 let measured: { pid: number; mb: number } | undefined;
 
@@ -23,7 +23,6 @@ try {
       for (const shell of ["--no-tmux", "--tmux"] as const) await toolCalls(buddy, shell, kind);
     await laterTurns(buddy);
   }
-  for (const row of rows) console.log(`${row[0].padEnd(52)} ${row[1].padStart(14)}   ${row[2]}`);
 } finally {
   endTmux("buddy-bench");
   rmSync(dir, { recursive: true, force: true });
@@ -71,18 +70,12 @@ async function oneShot(floor: string, buddy: string): Promise<void> {
       whole.push(b);
     }
   }
-  const ratio = median(whole, "ms") / median(bare, "ms");
-  rows.push([
-    "bare fetch, compiled Bun",
-    `${median(bare, "ms").toFixed(1)} ms`,
-    `RSS ${median(bare, "mb").toFixed(0)} MB`,
-  ]);
-  rows.push([
-    "buddy exec, no tools",
-    `${median(whole, "ms").toFixed(1)} ms`,
-    `${ratio.toFixed(2)} × bare (≤ 3); RSS ${median(whole, "mb").toFixed(0)} MB (≤ 60)`,
-  ]);
-  rows.push(["answer received → exit", `${median(whole, "exitMs").toFixed(1)} ms`, "≤ 15 ms"]);
+  figure("a bare `fetch` in a compiled Bun program", all(bare, "ms"), "ms");
+  figure("… memory", all(bare, "mb"), "MB");
+  figure("`buddy exec`, an answer without tools", all(whole, "ms"), "ms");
+  figure("… to the bare `fetch`", middle(all(whole, "ms")) / middle(all(bare, "ms")), "×", "≤ 3");
+  figure("… memory", all(whole, "mb"), "MB", "≤ 60");
+  figure("answer received to exit, session on the disk", all(whole, "exitMs"), "ms", "≤ 15");
 }
 
 /** Unasked: a clean child behind both locks. Approved: in the shell itself. */
@@ -103,12 +96,11 @@ async function toolCalls(buddy: string, shell: "--tmux" | "--no-tmux", kind: "un
     server,
   );
   const gaps = server.requests.slice(2).map((request, index) => request.at - answered[index + 1]!);
-  const limit = shell === "--no-tmux" ? "≤ 3 ms" : kind === "unasked" ? "≤ 7 ms" : "≤ 5 ms";
-  rows.push([
-    `per ${kind} call ${shell}, ${CALLS} calls`,
-    `${middle(gaps).toFixed(2)} ms`,
-    `${limit}; first ${gaps.slice(0, 20).length ? middle(gaps.slice(0, 20)).toFixed(2) : "-"}, last ${middle(gaps.slice(-20)).toFixed(2)} ms; RSS ${sample.mb.toFixed(0)} MB (≤ 90)`,
-  ]);
+  const goal = shell === "--no-tmux" ? "≤ 3" : kind === "unasked" ? "≤ 7" : "≤ 5";
+  const where = shell === "--tmux" ? "in the pane" : "without tmux";
+  figure(`an ${kind} call, ${where}, over ${CALLS} calls`, gaps, "ms", goal);
+  figure("… the first 20, the last 20 of them: ratio", middle(gaps.slice(-20)) / middle(gaps.slice(0, 20)), "×");
+  figure(`… memory after ${CALLS} calls`, sample.mb, "MB", "≤ 90");
 }
 
 /** 100 000 lines of output early must not slow what comes after. */
@@ -131,11 +123,9 @@ async function laterTurns(buddy: string): Promise<void> {
     );
     const sample = await measure([buddy, "exec", "-q", shell, "--approve", "all", "go"], server);
     const gaps = server.requests.slice(1).map((request, index) => request.at - answered[index]!);
-    rows.push([
-      `${shell}: before / during / after 100 000 lines`,
-      `${middle(gaps.slice(1, 10)).toFixed(2)} ms`,
-      `${gaps[10]?.toFixed(0)} ms, then ${middle(gaps.slice(11)).toFixed(2)} ms; RSS ${sample.mb.toFixed(0)} MB`,
-    ]);
+    figure(`a call after one that printed 100 000 lines, ${shell}`, gaps.slice(11), "ms");
+    figure("… to the calls before it", middle(gaps.slice(11)) / middle(gaps.slice(1, 10)), "×");
+    figure("… memory", sample.mb, "MB");
   }
 }
 
@@ -193,8 +183,8 @@ async function measure(argv: readonly string[], server: ScriptedServer): Promise
   };
 }
 
-function median(samples: readonly Sample[], key: keyof Sample): number {
-  return middle(samples.map((sample) => sample[key]));
+function all(samples: readonly Sample[], key: keyof Sample): number[] {
+  return samples.map((sample) => sample[key]);
 }
 
 function middle(values: readonly number[]): number {

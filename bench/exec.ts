@@ -5,27 +5,21 @@ import { proxyTo } from "../test/support/proxy.ts";
 import { sshd } from "../test/support/sshd.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../test/support/tmux.ts";
 import { placeOf } from "../src/targets/place.ts";
+import { figure } from "./support/figures.ts";
 
 const RTT_MS = 100;
 const FLOOD_SECONDS = Number(process.env["BENCH_SECONDS"] ?? 60);
 const wanted = process.argv.slice(2);
 
-function row(figure: string, measured: string, goal = ""): void {
-  console.log(`${figure.padEnd(44)} ${measured.padEnd(34)} ${goal}`);
-}
-
-async function times(count: number, act: () => Promise<unknown>): Promise<{ p50: number; p90: number }> {
+async function times(count: number, act: () => Promise<unknown>): Promise<number[]> {
   const measured: number[] = [];
   for (let i = 0; i < count; i++) {
     const start = performance.now();
     await act();
     measured.push(performance.now() - start);
   }
-  measured.sort((a, b) => a - b);
-  return { p50: measured[Math.floor(count / 2)] ?? 0, p90: measured[Math.floor(count * 0.9)] ?? 0 };
+  return measured;
 }
-
-const ms = (value: number) => `${value.toFixed(2)} ms`;
 
 /** The design buddy replaces: one tmux process a call, the visible prompt looked for on the captured screen every 50 ms. */
 async function pollingTrue(place: OpenedTarget, pane: string): Promise<void> {
@@ -52,20 +46,20 @@ const parts: Record<string, () => Promise<void>> = {
     await using place = await openTestTarget("local", { shell: "bash" });
     await times(50, () => place.target.shell.run("true"));
     const pane = await times(300, () => place.target.shell.run("true"));
-    row("local tmux, true", `p50 ${ms(pane.p50)}, p90 ${ms(pane.p90)}`, "≤ 1.5 ms");
+    const ours = figure("`true` in the local pane", pane, "ms", "≤ 1.5");
     const room = await place.target.locks.settled;
     const clean = await times(200, () => place.target.shell.run("true", { unasked: { inRoom: false } }));
-    row("  unasked: clean child", `p50 ${ms(clean.p50)}, p90 ${ms(clean.p90)}`);
+    figure("… unasked, in a clean child", clean, "ms");
     const locked = await times(200, () => place.target.shell.run("true", { unasked: { inRoom: true } }));
-    row(`  unasked: both locks (room: ${room.kind})`, `p50 ${ms(locked.p50)}, p90 ${ms(locked.p90)}`, "≤ 7 ms");
+    figure(`… unasked, behind both locks (room: ${room.kind})`, locked, "ms", "≤ 7");
     const id = (place.target.shell as Pane).id;
     const polling = await times(30, () => pollingTrue(place, id));
-    row("polling design, true", `p50 ${ms(polling.p50)}`);
-    row("  faster than polling", `${(polling.p50 / pane.p50).toFixed(1)} ×`, "≥ 8 ×");
+    const polled = figure("`true` with the polling design", polling, "ms");
+    figure("… to ours", polled.value / ours.value, "×", "≥ 8");
     await using direct = await openTestTarget("local", { tmux: "never" });
     await times(50, () => direct.target.shell.run("true"));
     const plain = await times(500, () => direct.target.shell.run("true"));
-    row("local direct, true", `p50 ${ms(plain.p50)}, p90 ${ms(plain.p90)}`, "≤ 0.5 ms");
+    figure("`true` in a direct shell", plain, "ms", "≤ 0.5");
   },
 
   async open() {
@@ -81,9 +75,8 @@ const parts: Record<string, () => Promise<void>> = {
       again.push(performance.now() - restart);
       await second.shell.run("true");
     }
-    const median = (all: number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? 0;
-    row("opening local tmux", ms(median(opened)), "≤ 60 ms");
-    row("reattaching", ms(median(again)), "≤ 40 ms");
+    figure("opening the local pane", opened, "ms", "≤ 60");
+    figure("finding it again", again, "ms", "≤ 40");
   },
 
   async ssh() {
@@ -92,13 +85,15 @@ const parts: Record<string, () => Promise<void>> = {
       place: placeOf({ ssh: `127.0.0.1:${proxy.port}` }),
       shell: "bash",
     });
-    const rtt = (one: { p50: number }) => `${(one.p50 / RTT_MS).toFixed(2)} RTT`;
+    const trips = async (count: number, act: () => Promise<unknown>) =>
+      (await times(count, act)).map((ms) => ms / RTT_MS);
     await times(3, () => place.target.shell.run("true"));
-    row("ssh + tmux, true", rtt(await times(20, () => place.target.shell.run("true"))), "≤ 1.1 RTT");
+    figure("`true` in a pane over ssh", await trips(20, () => place.target.shell.run("true")), "round trips", "≤ 1.1");
     const file = `/tmp/buddy-bench-${process.pid}`;
     await place.target.files.write(file, "x".repeat(1000));
-    row("ssh, file written", rtt(await times(15, () => place.target.files.write(file, "y".repeat(1000)))), "≤ 2.2 RTT");
-    row("ssh, file read", rtt(await times(15, () => place.target.files.read(file))), "≤ 1.2 RTT");
+    const write = () => place.target.files.write(file, "y".repeat(1000));
+    figure("a file written over ssh", await trips(15, write), "round trips", "≤ 2.2");
+    figure("a file read over ssh", await trips(15, () => place.target.files.read(file)), "round trips", "≤ 1.2");
     await place.target.shell.run(`rm ${file}`);
   },
 
@@ -106,7 +101,7 @@ const parts: Record<string, () => Promise<void>> = {
     await using place = await openTestTarget("container", { shell: "bash" });
     await times(30, () => place.target.shell.run("true"));
     const one = await times(200, () => place.target.shell.run("true"));
-    row("container + tmux, true", `p50 ${ms(one.p50)}, p90 ${ms(one.p90)}`, "≤ 3 ms");
+    figure("`true` in a pane in a container", one, "ms", "≤ 3");
   },
 
   async large() {
@@ -120,8 +115,9 @@ const parts: Record<string, () => Promise<void>> = {
     const result = await place.target.shell.run("seq 1 1000000");
     const took = performance.now() - start;
     clearInterval(watch);
-    row("seq 1 1000000", `${(took / 1000).toFixed(2)} s, exact: ${result.output.totalBytes === 6_888_896}`, "≤ 2.5 s");
-    row("  memory growth", `${((most - before) / 1e6).toFixed(0)} MB`, "< 64 MB");
+    if (result.output.totalBytes !== 6_888_896) throw new Error(`${result.output.totalBytes} bytes arrived`);
+    figure("`seq 1 1000000` in the pane, exact to the byte", took / 1000, "s", "≤ 2.5");
+    figure("… memory beyond before", (most - before) / 1e6, "MB", "≤ 64");
   },
 
   async flood() {
@@ -153,16 +149,12 @@ const parts: Record<string, () => Promise<void>> = {
     stop.abort();
     const { outcome } = await running;
     const gone = performance.now() - cancelled;
-    const worst = (all: number[]) => ms(Math.max(...all));
-    const middle = (all: number[]) => ms(all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? 0);
-    row(
-      `yes for ${FLOOD_SECONDS} s, memory growth`,
-      `${((most - before) / 1e6).toFixed(0)} MB (${(bytes / 1e6).toFixed(0)} MB shown)`,
-      "< 100 MB",
-    );
-    row("  a keystroke meanwhile (event loop)", `median ${middle(lags)}, worst ${worst(lags)}`, "≤ 200 ms");
-    row("  a command in another pane meanwhile", `median ${middle(keys)}, worst ${worst(keys)}`);
-    row("  cancelled in", `${ms(gone)} (${outcome.kind})`, "≤ 1 s");
+    if (outcome.kind !== "stopped") throw new Error(`yes ended as ${outcome.kind}`);
+    figure(`\`yes\` for ${FLOOD_SECONDS} s: output shown`, bytes / 1e6, "MB");
+    figure("… memory beyond before", (most - before) / 1e6, "MB", "≤ 100");
+    figure("… longest wait of a key meanwhile", Math.max(...lags), "ms", "≤ 200");
+    figure("… a command in another pane meanwhile", keys, "ms");
+    figure("… cancelled after", gone, "ms", "≤ 1000");
   },
 };
 

@@ -9,11 +9,12 @@ import { SshTransport } from "../src/targets/connection/ssh.ts";
 import { proxyTo } from "../test/support/proxy.ts";
 import { useSshd } from "../test/support/sshd.ts";
 import { openPlace } from "../test/support/transports.ts";
+import { figure } from "./support/figures.ts";
 
 const ROUND_TRIP_MS = 100;
 const TIMES = 15;
 
-async function median(work: () => Promise<unknown>): Promise<number> {
+async function samples(work: () => Promise<unknown>): Promise<number[]> {
   await work();
   const taken: number[] = [];
   for (let time = 0; time < TIMES; time++) {
@@ -21,10 +22,10 @@ async function median(work: () => Promise<unknown>): Promise<number> {
     await work();
     taken.push(performance.now() - start);
   }
-  return taken.toSorted((a, b) => a - b)[Math.floor(TIMES / 2)] ?? Number.NaN;
+  return taken;
 }
 
-async function measure(transport: Transport): Promise<Record<string, number>> {
+async function measure(transport: Transport): Promise<Record<string, number[]>> {
   const dir = (await transport.run("mktemp -d /tmp/buddy-bench-XXXXXX")).stdout.toString().trim();
   const files = fileAccess(transport, { cwd: () => dir });
   const shells = backgroundShells(transport, { cwd: () => dir, timeoutMs: 60_000, scope: `bench-${process.pid}` });
@@ -33,17 +34,17 @@ async function measure(transport: Transport): Promise<Record<string, number>> {
   const running = await shells.start("sleep 100");
   const started: string[] = [];
   const figures = {
-    "small script": await median(() => transport.run(":")),
-    resolve: await median(() => files.resolve("file")),
-    "read 3 KB": await median(() => files.read("file")),
-    "write 3 KB": await median(() => files.write("file", text)),
-    "resolve + write": await median(async () => {
+    "small script": await samples(() => transport.run(":")),
+    resolve: await samples(() => files.resolve("file")),
+    "read 3 KB": await samples(() => files.read("file")),
+    "write 3 KB": await samples(() => files.write("file", text)),
+    "resolve + write": await samples(async () => {
       await files.resolve("file");
       await files.write("file", text);
     }),
-    "read 10 at once": await median(() => Promise.all(Array.from({ length: 10 }, () => files.read("file")))),
-    "background start": await median(async () => void started.push((await shells.start("true")).id)),
-    "background poll": await median(() => shells.output(running.id)),
+    "read 10 at once": await samples(() => Promise.all(Array.from({ length: 10 }, () => files.read("file")))),
+    "background start": await samples(async () => void started.push((await shells.start("true")).id)),
+    "background poll": await samples(() => shells.output(running.id)),
   };
   await shells.kill(running.id);
   await transport.run('rm -rf "$1"', { args: [dir] });
@@ -51,15 +52,17 @@ async function measure(transport: Transport): Promise<Record<string, number>> {
 }
 
 process.env["XDG_STATE_HOME"] = mkdtempSync(join(tmpdir(), "buddy-bench-state-"));
-const rows: Record<string, Record<string, string>> = {};
-const add = (name: string, figures: Record<string, number>, unit: string, divisor: number) => {
-  for (const [what, ms] of Object.entries(figures)) {
-    rows[what] = { ...rows[what], [name]: `${(ms / divisor).toFixed(2)} ${unit}` };
-  }
+const add = (name: string, figures: Record<string, number[]>, unit: string, divisor: number) => {
+  for (const [what, taken] of Object.entries(figures))
+    figure(
+      `${what}, ${name}`,
+      taken.map((ms) => ms / divisor),
+      unit,
+    );
 };
 for (const place of ["local", "container"] as const) {
   const opened = await openPlace(place);
-  add(place, await measure(opened.transport), "ms", 1);
+  add(place === "local" ? "here" : "in a container", await measure(opened.transport), "ms", 1);
   await opened[Symbol.asyncDispose]();
 }
 using server = await useSshd();
@@ -67,8 +70,7 @@ await using proxy = await proxyTo(server.port, { delayMs: ROUND_TRIP_MS / 2 });
 const start = performance.now();
 const far = await SshTransport.open({ destination: `127.0.0.1:${proxy.port}`, interactive: false });
 const opening = performance.now() - start;
-add(`ssh, ${ROUND_TRIP_MS} ms`, await measure(far), "RTT", ROUND_TRIP_MS);
+add("over ssh", await measure(far), "round trips", ROUND_TRIP_MS);
 await far[Symbol.asyncDispose]();
-console.table(rows);
-console.log(`opening over ssh: ${(opening / ROUND_TRIP_MS).toFixed(1)} RTT`);
+figure("opening over ssh", opening / ROUND_TRIP_MS, "round trips");
 rmSync(process.env["XDG_STATE_HOME"], { recursive: true });

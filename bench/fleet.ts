@@ -10,19 +10,18 @@ import { shell } from "../test/support/calls.ts";
 import { proxyTo } from "../test/support/proxy.ts";
 import { sshdAddresses } from "../test/support/machines.ts";
 import { until } from "../test/support/until.ts";
+import { figure } from "./support/figures.ts";
 
 const COUNT = Number(process.env["BENCH_MACHINES"] ?? 50);
 const BUDDY = join(import.meta.dir, "../dist/buddy");
 const COMMAND = "uname -n";
 const wanted = process.argv.slice(2);
 
-function row(figure: string, measured: string, goal = ""): void {
-  console.log(`${figure.padEnd(52)} ${measured.padEnd(34)} ${goal}`);
+function costs(what: string, { ms, cpuMs }: Pick<Timed, "ms" | "cpuMs">): void {
+  figure(what, ms / 1000, "s");
+  figure("… CPU time, a machine", cpuMs / COUNT, "ms");
 }
 
-const costs = ({ ms, cpuMs }: Pick<Timed, "ms" | "cpuMs">) =>
-  `${seconds(ms)}, CPU ${(cpuMs / COUNT).toFixed(1)} ms a machine`;
-const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
 const name = (at: number) => `web${String(at + 1).padStart(3, "0")}`;
 const addressOf = (at: number) => `127.0.${1 + Math.floor(at / 200)}.${1 + (at % 200)}`;
 
@@ -227,40 +226,33 @@ const parts: Record<string, () => Promise<void>> = {
     const warm: Timed[] = [];
     for (const [tool, argv] of Object.entries(commands)) {
       if (Bun.which(argv[0] ?? "") === null) {
-        row(`${tool}`, "not installed");
+        console.log(`${tool}: not installed`);
         continue;
       }
       const first = await timed(argv, at.env);
       const missing = COUNT - answers(first.out);
       if (missing > 0) {
-        row(tool, `${missing} of ${COUNT} machines did not answer`);
+        console.log(`${tool}: ${missing} of ${COUNT} machines did not answer`);
         continue;
       }
       const later = [await timed(argv, at.env), await timed(argv, at.env), await timed(argv, at.env)];
       const middle = later.toSorted((a, b) => a.cpuMs - b.cpuMs)[1]!;
       cold.push(first);
       warm.push(middle);
-      row(`${tool}, ${COUNT} machines, first`, costs(first));
-      row("… later", costs(middle));
+      costs(`${tool}, ${COUNT} machines: the first command`, first);
+      costs("… a later command", middle);
     }
     const least = (all: readonly Timed[], what: "ms" | "cpuMs") => Math.min(...all.map((one) => one[what]));
-    const times = (value: number, of: number) => `${(value / of).toFixed(2)} ×`;
     const alone = await timed([BUDDY, "run", "-q", "--on", `@${hosts}`, COMMAND], at.env);
-    row("buddy run, connections included", costs(alone));
-    row(
-      "… to the fastest, by the clock and by CPU",
-      `${times(alone.ms, least(cold, "ms"))}, ${times(alone.cpuMs, least(cold, "cpuMs"))}`,
-      "≤ 1.2",
-    );
+    costs(`\`buddy run\`, ${COUNT} machines, connections included`, alone);
+    figure("… to the fastest of the others, by the clock", alone.ms / least(cold, "ms"), "×", "≤ 1.2");
+    figure("… to the fastest of the others, by CPU", alone.cpuMs / least(cold, "cpuMs"), "×", "≤ 1.2");
     const run = await session(at, hosts, 20);
     const later = { ms: median(run.calls.slice(1)), cpuMs: median(run.cpuMs.slice(1)) };
-    row("buddy exec, first command", costs({ ms: run.calls[0] ?? 0, cpuMs: run.cpuMs[0] ?? 0 }));
-    row("buddy exec, later command", costs(later));
-    row(
-      "… the fastest to it, by the clock and by CPU",
-      `${times(least(warm, "ms"), later.ms)}, ${times(least(warm, "cpuMs"), later.cpuMs)}`,
-      "≥ 20",
-    );
+    costs("`buddy exec`, the first command", { ms: run.calls[0] ?? 0, cpuMs: run.cpuMs[0] ?? 0 });
+    costs("… a later command", later);
+    figure("… the fastest of the others to it, by the clock", least(warm, "ms") / later.ms, "×", "≥ 20");
+    figure("… the fastest of the others to it, by CPU", least(warm, "cpuMs") / later.cpuMs, "×", "≥ 20");
   },
 
   /** What the programs below cost that every tool needs: a login, and a command over a connection that stands. */
@@ -270,13 +262,11 @@ const parts: Record<string, () => Promise<void>> = {
     const all = (flags: string, command: string) =>
       ["sh", "-c", `for h in ${names.join(" ")}; do ssh ${flags} $h ${command} & done; wait`] as const;
     const share = `-o ControlPath=${at.dir}/floor-%C`;
-    row("a bare login with one command", costs(await timed(all("-S none", COMMAND), at.env)));
-    row("a login that stays, without a command", costs(await timed(all(`-M -N -f ${share}`, ""), at.env)));
-    row("a command over it", costs(await timed(all(share, COMMAND), at.env)));
-    row(
-      "a fork and exec of it",
-      costs(await timed(["sh", "-c", `for h in ${names.join(" ")}; do ${COMMAND} & done; wait`], at.env)),
-    );
+    costs("a bare login with one command", await timed(all("-S none", COMMAND), at.env));
+    costs("a login that stays, without a command", await timed(all(`-M -N -f ${share}`, ""), at.env));
+    costs("a command over it", await timed(all(share, COMMAND), at.env));
+    const forks = ["sh", "-c", `for h in ${names.join(" ")}; do ${COMMAND} & done; wait`];
+    costs("a fork and exec of it", await timed(forks, at.env));
     await timed(all(`-O exit ${share}`, ""), at.env);
   },
 
@@ -285,17 +275,11 @@ const parts: Record<string, () => Promise<void>> = {
     const one = await session(at, at.hosts([name(0), name(1)]), 3);
     const all = await session(at, at.hosts(Array.from({ length: COUNT }, (_, n) => name(n))), 3);
     const more = COUNT - 2;
-    row(
-      "memory of buddy, a machine",
-      `${((all.memoryKb - one.memoryKb) / 1024 / more).toFixed(2)} MB (${(all.memoryKb / 1024).toFixed(0)} MB in all)`,
-      "≤ 1.5 MB",
-    );
-    row(
-      "processes, descriptors, sockets, a machine",
-      [all.processes - one.processes, all.descriptors - one.descriptors, all.sockets - one.sockets]
-        .map((n) => (n / more).toFixed(1))
-        .join(", "),
-    );
+    figure("memory of buddy, a machine", (all.memoryKb - one.memoryKb) / 1024 / more, "MB", "≤ 1.5");
+    figure(`… with ${COUNT} machines`, all.memoryKb / 1024, "MB");
+    figure("processes that buddy keeps, a machine", (all.processes - one.processes) / more, "");
+    figure("descriptors of buddy, a machine", (all.descriptors - one.descriptors) / more, "");
+    figure("… of which sockets", (all.sockets - one.sockets) / more, "");
   },
 
   async delay() {
@@ -303,7 +287,8 @@ const parts: Record<string, () => Promise<void>> = {
     await using proxy = await proxyTo(at.port, { delayMs: 50 });
     at.configure(Array.from({ length: COUNT }, (_, n) => at.host(`far${n}`, "127.0.0.1", proxy.port)).join("\n"));
     const run = await session(at, at.hosts(Array.from({ length: COUNT }, (_, n) => `far${n}`)), 20);
-    row("50 ms each way, a later command", `${(median(run.calls.slice(1)) / 100).toFixed(2)} round trips`, "≤ 1.2");
+    const trips = run.calls.slice(1).map((ms) => ms / 100);
+    figure(`a later command, ${COUNT} machines, 50 ms each way`, trips, "round trips", "≤ 1.2");
   },
 
   async silent() {
@@ -316,28 +301,22 @@ const parts: Record<string, () => Promise<void>> = {
     const names = Array.from({ length: COUNT }, (_, n) => (n < 3 ? `hole${n}` : name(n)));
     const holes = await session(at, at.hosts(names), 3);
     hole.close();
-    row(`${COUNT - 3} machines alone: the last has answered`, seconds(Math.max(...well.answered)));
-    row(
-      `… beside 3 that are silent (${holes.answered.length} answered)`,
-      `${seconds(Math.max(...holes.answered))}, result after ${seconds(holes.calls[0] ?? 0)}`,
-    );
-    row(
-      "… later command",
-      `${median(holes.calls.slice(1)).toFixed(0)} ms, without the silent ones ${median(well.calls.slice(1)).toFixed(0)} ms`,
-    );
+    figure(`${COUNT - 3} machines alone: the last has answered after`, Math.max(...well.answered) / 1000, "s");
+    figure("… a later command", well.calls.slice(1), "ms");
+    figure("… beside 3 that are silent: the last has answered after", Math.max(...holes.answered) / 1000, "s");
+    figure("… the result is there after", (holes.calls[0] ?? 0) / 1000, "s");
+    figure("… a later command", holes.calls.slice(1), "ms");
   },
 
   async many() {
     const at = await lab(200);
     const run = await session(at, at.hosts(Array.from({ length: 200 }, (_, n) => name(n))), 3);
-    row(
-      "200 machines: answered, first, later",
-      `${run.answered.length}, ${seconds(run.calls[0] ?? 0)}, ${(run.calls.at(-1) ?? 0).toFixed(0)} ms`,
-    );
-    row(
-      "… memory, processes, descriptors of buddy",
-      `${(run.memoryKb / 1024).toFixed(0)} MB, ${run.processes}, ${run.descriptors}`,
-    );
+    figure("of 200 machines have answered", run.answered.length, "", "≥ 200");
+    figure("… the first command", (run.calls[0] ?? 0) / 1000, "s");
+    figure("… a later command", run.calls.slice(1), "ms");
+    figure("… memory of buddy", run.memoryKb / 1024, "MB");
+    figure("… processes that buddy keeps", run.processes, "");
+    figure("… descriptors of buddy", run.descriptors, "");
   },
 };
 

@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { figure } from "./support/figures.ts";
 
 const BUDDY = process.env["BUDDY_BINARY"] ?? join(import.meta.dir, "../dist/buddy");
 const MB = 1024 * 1024;
@@ -82,18 +83,16 @@ async function run(args: readonly string[], bytesPerSecond = Infinity): Promise<
   return { mb: peak, bytes };
 }
 
-function row(name: string, { mb, bytes }: Peak, idle: number, goal: string): void {
-  console.log(
-    `${name.padEnd(44)} ${(bytes / MB).toFixed(1).padStart(7)} MB out, peak ${mb.toFixed(0)} MB (+${(mb - idle).toFixed(0)})  ${goal}`,
-  );
+function row(name: string, { mb, bytes }: Peak, idle: number, goal?: string): void {
+  figure(`${name} (${(bytes / MB).toFixed(0)} MB out): memory beyond an idle run`, mb - idle, "MB", goal);
 }
 
 const PARTS: Record<string, (idle: number) => Promise<void>> = {
   async "slow-reader"(idle) {
     answers = [shell("seq 1 40000000"), text("done")];
-    row("exec --json of 340 MB, reader at 2 MB/s", await run(["--json", "x"], 2 * MB), idle, "≤ +60");
+    row("exec --json of 340 MB, reader at 2 MB/s", await run(["--json", "x"], 2 * MB), idle, "≤ 60");
     answers = [shell("while :; do echo line of output; done | head -c 60000000"), text("done")];
-    row("exec --json of many lines, reader at 2 MB/s", await run(["--json", "x"], 2 * MB), idle, "≤ +60");
+    row("exec --json of many lines, reader at 2 MB/s", await run(["--json", "x"], 2 * MB), idle, "≤ 60");
   },
   async stream(idle) {
     const size = 32;
@@ -104,25 +103,25 @@ const PARTS: Record<string, (idle: number) => Promise<void>> = {
         yield `${sse({}, "stop")}data: [DONE]\n\n`;
       },
     ];
-    row(`an answer of ${size} MB`, await run(["x"]), idle, `≤ +${3 * size}`);
+    row(`an answer of ${size} MB`, await run(["x"]), idle, `≤ ${3 * size}`);
     answers = [
       async function* () {
         for (let sent = 0; sent < size * MB; sent += chunk.length) yield sse({ content: chunk });
         yield `${sse({}, "stop")}data: [DONE]\n\n`;
       },
     ];
-    row(`the same with --json`, await run(["--json", "x"]), idle, `≤ +${3 * size}`);
+    row(`the same with --json`, await run(["--json", "x"]), idle, `≤ ${3 * size}`);
   },
   async event(idle) {
     answers = [text("x".repeat(32 * MB))];
-    row("one event of 32 MB", await run(["x"]), idle, "≤ +96");
+    row("one event of 32 MB", await run(["x"]), idle, "≤ 96");
   },
   async session(idle) {
     answers = Array.from({ length: 40 }, () => text("y".repeat(5 * MB)));
     await run(["first"]);
     for (let at = 1; at < 40; at++) await run(["--resume", "last", "next"]);
     answers = [text("done")];
-    row("a session of 200 MB resumed", await run(["--resume", "last", "more"]), idle, "bounded");
+    row("a session of 200 MB resumed", await run(["--resume", "last", "more"]), idle);
   },
 };
 
@@ -134,7 +133,7 @@ writeFileSync(
 );
 answers = [text("done")];
 const idle = (await run(["x"])).mb;
-console.log(`idle: ${idle.toFixed(0)} MB`);
+figure("an idle run", idle, "MB");
 for (const [name, part] of Object.entries(PARTS)) if (wanted.length === 0 || wanted.includes(name)) await part(idle);
 await server.stop(true);
 rmSync(dir, { recursive: true });

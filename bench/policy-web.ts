@@ -4,16 +4,20 @@ import { Privacy } from "../src/policy/privacy.ts";
 import { showText } from "../src/policy/terminal-text.ts";
 import { judgeUrl } from "../src/policy/urls.ts";
 import { htmlText } from "../src/tools/page/html-text.ts";
+import { figure } from "./support/figures.ts";
 
 const MB = 1024 * 1024;
-const rows: string[][] = [];
+const TIMES = 5;
 
 async function measure(name: string, unit: string, amount: number, work: () => unknown): Promise<void> {
   await work();
-  const started = performance.now();
-  await work();
-  const ms = performance.now() - started;
-  rows.push([name, `${ms.toFixed(0)} ms`, `${((amount / ms) * 1000).toFixed(0)} ${unit}/s`]);
+  const rates: number[] = [];
+  for (let time = 0; time < TIMES; time++) {
+    const started = performance.now();
+    await work();
+    rates.push((amount / (performance.now() - started)) * 1000);
+  }
+  figure(name, rates, `${unit} a second`);
 }
 
 const plain = `${"plain output of a build, eighty columns wide, as most of it is ".padEnd(79, ".")}\n`.repeat(50_000);
@@ -48,5 +52,3 @@ const page = "<div><p>Hello <b>world</b> &amp; <a href='/x?y=1&amp;z'>link</a><u
   55_000,
 );
 await measure("HTML to text", "MB", page.length / MB, () => htmlText(page, "https://x.test/"));
-
-for (const row of rows) console.log(row[0]?.padEnd(26), row[1]?.padStart(9), row[2]?.padStart(18));

@@ -1,4 +1,4 @@
-/** How much of a session's requests a provider can find in its cache: the part that is byte-identical with the request before. Prints a table. */
+/** How much of a session's requests a provider can find in its cache: the part that is byte-identical with the request before. */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { script } from "../src/demo/playbook.ts";
 import { startScripted } from "../src/demo/server/server.ts";
 import { buddyBinary } from "../test/support/buddy.ts";
 import { endTmux } from "../test/support/end-tmux.ts";
+import { figure } from "./support/figures.ts";
 
 const CALLS = 20;
 const COMMANDS = ["pwd", "cd /usr", "ls", "cd /", "id -un", "true"];
@@ -13,19 +14,16 @@ const dir = mkdtempSync(join(tmpdir(), "buddy-bench-"));
 
 try {
   const buddy = await buddyBinary();
-  const rows: object[] = [];
   for (const shell of ["--no-tmux", "--tmux"]) {
-    for (const api of ["completions", "responses", "anthropic"]) rows.push(await session(buddy, shell, api));
+    for (const api of ["completions", "responses", "anthropic"]) await session(buddy, shell, api);
   }
-  console.log(`${CALLS} calls; the first request has no other before it`);
-  console.table(rows);
 } finally {
   endTmux("buddy-bench");
   rmSync(dir, { recursive: true, force: true });
 }
 
 /** The session walks through directories: what changes must not change what was said before. */
-async function session(buddy: string, shell: string, api: string): Promise<object> {
+async function session(buddy: string, shell: string, api: string): Promise<void> {
   const home = join(dir, `${shell}-${api}`);
   mkdirSync(home, { recursive: true });
   const config = join(home, "buddy.toml");
@@ -59,13 +57,10 @@ async function session(buddy: string, shell: string, api: string): Promise<objec
   }
   const last = bodies.at(-1)!;
   const added = (last.length - bodies[0]!.length - printed(last)) / CALLS;
-  return {
-    shell,
-    api,
-    "first request": bodies[0]!.length,
-    "added by a call beyond its output": Math.round(added),
-    "identical prefix": `${((100 * same) / total).toFixed(1)} %`,
-  };
+  const where = `${api}, ${shell}`;
+  figure(`${where}: the first request`, bodies[0]!.length, "bytes");
+  figure(`${where}: added by a call beyond its output`, added, "bytes");
+  figure(`${where}: identical with the request before`, (100 * same) / total, "%");
 }
 
 /** Bytes of what the commands printed, without what buddy says beside it. */

@@ -1,4 +1,4 @@
-/** What the REPL costs a person: time to the prompt, key to screen, memory, idle CPU; on a real pseudo-terminal. Prints a table. */
+/** What the REPL costs a person: time to the prompt, key to screen, memory, idle CPU; on a real pseudo-terminal. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,15 +8,14 @@ import { endTmux } from "../test/support/end-tmux.ts";
 import type { Pty } from "../test/support/pty.ts";
 import { ReplBinary } from "../test/support/repl-binary.ts";
 import { until } from "../test/support/until.ts";
+import { figure } from "./support/figures.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 15);
 const KEYS = "qzjvxkwbQZJVXKWBYHUPGCDM";
-const rows: [what: string, value: string, goal: string][] = [];
 
 await startUp();
 await keysAndMemory();
 await flood();
-for (const [what, value, goal] of rows) console.log(`${what.padEnd(46)} ${value.padStart(22)}   ${goal}`);
 
 /** Start to usable prompt beside a compiled hello-world, one after the other. */
 async function startUp(): Promise<void> {
@@ -36,8 +35,8 @@ async function startUp(): Promise<void> {
       times.hello.push(bare);
       times.buddy.push(prompt);
     }
-    rows.push(["start of a compiled hello-world", ms(median(times.hello)), "~5 ms"]);
-    rows.push(["start to usable prompt", ms(median(times.buddy)), "≤ 80 ms"]);
+    figure("start of a compiled hello-world", times.hello, "ms");
+    figure("start to usable prompt", times.buddy, "ms", "≤ 80");
     endTmux("buddy", dir);
   } finally {
     rmSync(dir, { recursive: true, force: true });
@@ -61,15 +60,16 @@ async function keysAndMemory(): Promise<void> {
   await until(() => rss(pty) > 0, "the process");
   const before = cpu(pty);
   await quiet(3000);
-  rows.push(["CPU while idle, of one core", `${((cpu(pty) - before) / 3).toFixed(1)} %`, "0"]);
-  rows.push(["memory while idle", `${rss(pty).toFixed(0)} MB`, "≤ 70 MB"]);
+  figure("CPU while idle, of one core", (cpu(pty) - before) / 3, "%", "≤ 0.4");
+  figure("memory while idle", rss(pty), "MB", "≤ 70");
   const idle: number[] = [];
   for (const letter of KEYS) idle.push(await keyTime(pty, letter));
-  rows.push(["key to screen, idle (median, worst)", `${ms(median(idle))}, ${ms(Math.max(...idle))}`, "≤ 5 ms"]);
+  figure("key to screen, idle", idle, "ms", "≤ 5");
+  figure("… the longest", Math.max(...idle), "ms");
   pty.key("ctrl-u");
   pty.type("go\r");
   await pty.until((screen) => screen.includes("line 9999") && !screen.includes("task 1 ·"), 60_000);
-  rows.push(["memory after 10 000 streamed lines", `${rss(pty).toFixed(0)} MB`, "≤ 100 MB"]);
+  figure("memory after 10 000 streamed lines", rss(pty), "MB", "≤ 100");
 }
 
 /** Keys while 100 000 lines run over the screen; the model is a process of its own, or it would be measured too. */
@@ -98,10 +98,10 @@ async function flood(): Promise<void> {
       pty.key("backspace");
       await quiet(5);
     }
-    rows.push(["100 000 lines streamed in", ms(performance.now() - began), ""]);
-    const worst = `${ms(median(times))}, ${ms(Math.max(...times))}`;
-    rows.push([`key to screen meanwhile (median, worst of ${times.length})`, worst, "≤ 50 ms"]);
-    rows.push(["memory after 100 000 streamed lines", `${rss(pty).toFixed(0)} MB`, "≤ 100 MB"]);
+    figure("100 000 lines streamed in", (performance.now() - began) / 1000, "s");
+    figure("key to screen meanwhile", times, "ms");
+    figure("… the longest", Math.max(...times), "ms", "≤ 50");
+    figure("memory after 100 000 streamed lines", rss(pty), "MB");
   } finally {
     child.kill();
   }
@@ -138,12 +138,4 @@ function cpu(pty: Pty): number {
 
 function rss(pty: Pty): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pty.pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
-}
-
-function ms(value: number): string {
-  return `${value.toFixed(1)} ms`;
 }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CONFIG_TEMPLATE } from "../src/config/create.ts";
 import { buildHost, compile, hostTarget } from "../scripts/build.ts";
+import { figure } from "./support/figures.ts";
 
 const ROUNDS = Number(process.argv[2] ?? 60);
 
@@ -66,35 +67,24 @@ try {
   const config = join(dir, "full.toml");
   writeFileSync(config, fullConfig(), { mode: 0o600 });
   mkdirSync(join(dir, "home"));
-  const base = subject("hello-world", [hello]);
+  const base = subject("a compiled Bun hello-world", [hello]);
   const subjects = [
     base,
-    subject("buddy --version", [buddy, "--version"], { time: 1.05, memory: 1.3 }),
-    subject("buddy --help", [buddy, "--help"], { time: 2 }),
-    subject("buddy exec --help", [buddy, "exec", "--help"], { time: 2 }),
+    subject("`buddy --version`", [buddy, "--version"], { time: 1.05, memory: 1.3 }),
+    subject("`buddy --help`", [buddy, "--help"], { time: 2 }),
+    subject("`buddy exec --help`", [buddy, "exec", "--help"], { time: 2 }),
     subject("an unknown command", [buddy, "exce"], { exit: 2 }),
     subject("a full configuration", [loading, config], { time: 3 }),
     subject("… an unknown profile", [buddy, "exec", "--config", config, "-m", "none", "x"], { exit: 2 }),
   ];
   measure(subjects, { HOME: join(dir, "home"), PATH: process.env.PATH ?? "" }, dir);
 
-  console.log(`medians of ${ROUNDS} interleaved runs; ratios to the hello-world of this run\n`);
-  console.log(row("", "ms", "ratio", "budget", "RSS MB", "ratio", "budget"));
   for (const { name, ms, rss, time, memory } of subjects) {
-    const times = median(ms) / median(base.ms);
-    const sizes = median(rss) / median(base.rss);
-    console.log(
-      row(name, median(ms).toFixed(1), ratio(times), ratio(time), median(rss).toFixed(0), ratio(sizes), ratio(memory)),
-    );
+    figure(name, ms, "ms");
+    const most = (limit: number | undefined) => (limit === undefined ? undefined : `≤ ${limit}`);
+    if (name !== base.name) figure("… to the hello-world", median(ms) / median(base.ms), "×", most(time));
+    figure("… memory", rss, "MB", memory === undefined ? undefined : most(Math.round(memory * median(base.rss))));
   }
 } finally {
   rmSync(dir, { recursive: true, force: true });
-}
-
-function row(name: string, ...cells: readonly string[]): string {
-  return name.padEnd(22) + cells.map((cell) => cell.padStart(8)).join("");
-}
-
-function ratio(value: number | undefined): string {
-  return value === undefined ? "" : `${value.toFixed(2)}×`;
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createModelClient } from "../src/model/client.ts";
 import { startScripted } from "../src/demo/server/server.ts";
+import { figure } from "./support/figures.ts";
 
 const EVENTS = 20_000;
 const ROUNDS = 12;
@@ -14,7 +15,6 @@ else if (mode === "bare" || mode === "client") await memory(mode, url);
 else await parent();
 
 async function parent(): Promise<void> {
-  const rows: Record<string, string | number>[] = [];
   for (const name of ["completions", "responses"]) {
     for (const [shape, write] of Object.entries(SHAPES)) {
       const reply = {
@@ -27,23 +27,11 @@ async function parent(): Promise<void> {
       const times = await child<{ bare: number; client: number; wire: number }>("time", server.url, name);
       const bareMb = await child<number>("bare", server.url, name);
       const clientMb = await child<number>("client", server.url, name);
-      rows.push({
-        protocol: name,
-        shape,
-        "bare ms": times.bare.toFixed(1),
-        "client ms": times.client.toFixed(1),
-        "time ×": (times.client / times.bare).toFixed(2),
-        "bare MB": bareMb.toFixed(0),
-        "client MB": clientMb.toFixed(0),
-        "memory ×": (clientMb / bareMb).toFixed(2),
-        "to the wire ms": times.wire.toFixed(2),
-      });
+      figure(`${name}, ${shape}: time`, times.client / times.bare, "× bare");
+      figure(`${name}, ${shape}: memory`, clientMb / bareMb, "× bare");
+      figure(`${name}, ${shape}: asked for to on the wire`, times.wire, "ms");
     }
   }
-  console.log(
-    `${EVENTS} stream events; best of ${ROUNDS}, taken in turns; memory is the peak of a process that reads one stream`,
-  );
-  console.table(rows);
 }
 
 async function child<T>(...args: string[]): Promise<T> {

@@ -51,14 +51,15 @@ export function prepareArguments(options: {
  * Removes directories of sessions whose tmux server is gone, killed from outside or by a reboot. $1 directory of all
  * sessions, $2 user id, $3 tmux. Only what belongs to the user, in a directory that only the user can write to, and was
  * not opened just now. A server that answers by its number is alive also where that process cannot be seen: another
- * container with the same /tmp. One that answers at the same socket with another number came after it.
+ * container with the same /tmp. One that answers at the same socket with another number came after it. Numbers are used
+ * again: a process of that number that is not tmux does not count.
  */
 const SWEEP = `
 own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 private() { own "$1" && case $(ls -ld "$1") in d???------*) ;; *) return 1 ;; esac; }
 isup() {
   while IFS= read -r s; do
-    kill -0 "\${s##*,}" && return
+    kill -0 "\${s##*,}" && case $(ps -o comm= -p "\${s##*,}") in '' | *tmux*) return ;; esac
     [ "$("$tmux" -S "\${s%,*}" display-message -p '#{pid}' </dev/null)" = "\${s##*,}" ] && return
   done
   return 1

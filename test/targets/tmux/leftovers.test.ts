@@ -64,6 +64,7 @@ test("only directories whose servers are all gone are removed", async () => {
   const elsewhere = mkdtempSync(join(tmpdir(), "buddy-elsewhere-"));
   state("alive", [`${path},${server}`]);
   state("another server came to its socket", [`${path},${gone}`]);
+  state("another program has its number", [`/nowhere/tmux,${process.pid}`]);
   state("one of two", [dead, `${path},${server}`]);
   state("just opened", [dead], new Date());
   state("never used", undefined);
