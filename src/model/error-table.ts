@@ -19,7 +19,14 @@ export function classify(error: ProviderError, status: number | undefined, wait:
     if (row.wait !== undefined && row.wait !== wait) continue;
     if (row.words.test(error.text)) return { reason: row.reason, retry: row.retry ?? false };
   }
-  return byStatus(code);
+  return byCulprit(error.param, code) ?? byStatus(code);
+}
+
+/** No words that are known, but the field that the server objects to. */
+function byCulprit(param: string | undefined, status: number): Failure | undefined {
+  if (param === undefined || ![400, 404, 422].includes(status)) return undefined;
+  if (param === "model") return { reason: "unknown-model", retry: false };
+  return new RegExp(`^(${PARAMETERS})$`).test(param) ? { reason: "parameter", retry: false } : undefined;
 }
 
 /** Inside a stream, or in an answer with status 200 that is an error. */
@@ -55,6 +62,7 @@ const table = once((): readonly Row[] => [
       "failed to call a function",
       "malformed_function_call",
       "(failed|unable) to (generate|parse) (the )?(tool[_ ]?calls?|input at pos)|error parsing tool call|tool_call_error",
+      "(generated|produced|wrote) an? (invalid|malformed) (tool|function)[ _]call",
       "output_parse_failed|generated output that could not be parsed|xml syntax error",
     ),
   },
@@ -65,6 +73,7 @@ const table = once((): readonly Row[] => [
       "max_(completion_|output_)?tokens['`\"]?( or 'max_completion_tokens')? (is|are) too (large|high|big)",
       "max_tokens['`\"]?: \\d+ > \\d+",
       "maximum tokens you requested exceeds",
+      "max_(completion_|output_)?tokens['`\"]?( ?[(:=]?\\d+\\)?)? exceeds?(?!.{0,30}context)",
       "max_tokens.{0,40}(must be|should be|at most|less than)(?!.{0,80}inputs)",
       "range of max_tokens",
     ),
@@ -75,11 +84,12 @@ const table = once((): readonly Row[] => [
     words: any(
       "context[ _-]?(length|window|size|limit)",
       "(maximum|max|available|outof) ?context",
-      "prompt['`]? (is )?too (long|large)",
+      "(prompt|input|messages?|conversation|history|context)['`]? (is |are )?too (long|large|big)",
+      "(?<!(output|maximum|completion) )\\btokens?\\b.{0,40}(exceeds?|more than|larger than|greater than)\\b.{0,30}(model|limit|maximum|tokens|context|window)",
+      "(prompt|input|request) (length|size).{0,40}(exceed|longer than|too long)",
       "prompt (token count|exceeds|contains \\d+ tokens)",
       "(maximum|max) prompt (length|tokens)",
       "max_prompt_tokens",
-      "input (is )?too (long|large)",
       "input (prompt )?\\(?(length|\\d+ tokens)\\)?.{0,60}(exceed|longer|too long)",
       "input tokens? (count|length).{0,80}(exceed|too long|supports up to|only supports)",
       "exceeded model token limit",
@@ -139,7 +149,7 @@ const table = once((): readonly Row[] => [
     reason: "quota",
     words: any(
       "usage_limit_(reached|exceeded)|usage_not_included",
-      "usage limits? (has been |have been )?(reached|exceeded)|reached your .{0,30}usage limit",
+      "usage limits? (has been |have been )?(reached|exceeded)|(reached|hit|exceeded) (your|the) .{0,30}usage limit",
       "free-models-per-day",
       "daily free allocation|reached your daily",
       "api calls / month",
@@ -173,7 +183,7 @@ const table = once((): readonly Row[] => [
       "per[ -]?(minute|second|min\\b)|perminute",
       "throttling\\.(rate|allocation|user)(?!.*free)",
       "(request|token)_quota_exceeded|queue_exceeded",
-      "rate_limit_exceeded",
+      "rate_limit_exceeded|concurren\\w+ .{0,20}limit",
       "rate[ _-]limit(ed| reached| exceeded)",
       "\\b[TR]P[MS]\\b",
     ),
@@ -187,7 +197,7 @@ const table = once((): readonly Row[] => [
       "requires billing|enable billing|credit card",
       "credit balance|credit limit|creditserror|out of credits?|call volume quota",
       "(insufficient|not enough|not_enough|no|low|negative|need)[ _]?(account )?(balance|credit|fund|quota|有)",
-      "balance (is )?(too low|insufficient|not enough)|balance >",
+      "balance (is )?(too low|insufficient|not enough|negative)|balance >|(no|zero) (remaining|more) (credit|balance)",
       "credits? (\\w+ ){0,2}(depleted|exhausted|expired|used up)|used all available credits|have any credits",
       "(purchase|add|buy|more) (more )?credits|can only afford|monthly included credits",
       "payment (is )?required|payment method|insufficient_funds",
@@ -195,8 +205,8 @@ const table = once((): readonly Row[] => [
       "account.{0,60}(suspended|not active)",
       "spend(ing)? (limit|cap)|budget.{0,20}exceeded|budget_exceeded|key limit exceeded",
       "monthlylimiterror|freetieronly|free tier .{0,30}exhausted|free allocated quota",
-      "specified api usage limits",
-      "package has expired|subscription (has )?expired|trial (has )?(ended|expired)",
+      "specified api usage limits|(exhausted|used up) (their|your|its|the) .{0,20}(balance|credit)|credits?_exhausted",
+      "package has expired|subscription (has |is |was )?(expired|inactive|not active|required|cancell?ed)|trial (has )?(ended|expired)",
     ),
   },
   {
@@ -204,6 +214,7 @@ const table = once((): readonly Row[] => [
     words: any(
       "(account|organi[sz]ation).{0,20}(has been|is) (locked|disabled|deactivated|banned)|account_deactivated",
       "(credential|key|token)s? (is|are) only (authori[sz]ed|valid) for",
+      "无效的.{0,8}(key|令牌|密钥)|密钥(错误|无效)|signature we calculated",
       "authenticationerror|(invalid|incorrect)[_ ](x-)?api[_ -]?key",
     ),
   },
@@ -215,7 +226,8 @@ const table = once((): readonly Row[] => [
       "(api|access|secret|subscription)[ _-]?(key|token)s?\\b.{0,60}(not valid|invalid|incorrect|expired|revoked|not found|missing|wrong|disabled|blocked|leaked|malformed|required|not set|not provided)",
       "(invalid|incorrect|wrong|missing|bad|no|expired|malformed|provide an|pass a valid).{0,24}((api|access|secret|auth\\w*|bearer|subscription|security|server)[ _-]?(key|token)|credentials?|authorization)",
       "authenticat|unauthori[sz]ed|unauthenticated|autherror|authorized_error",
-      "token (has |is )?(been )?(expired|invalid|revoked)|expired or incorrect|token_expired",
+      "(token|key) (has |is )?(been )?(expired|invalid|revoked|disabled|blocked|inactive)|expired or incorrect|token_expired",
+      "(invalid|expired|bad|unknown) token\\b|not authori[sz]ed to",
       "(security|bearer|oauth|access) token.{0,60}(invalid|expired|malformed)",
       "user not found|login fail|invalid username or password|not licensed",
       "unregistered callers|organization_restricted",
@@ -230,9 +242,9 @@ const table = once((): readonly Row[] => [
   {
     reason: "tools-unsupported",
     words: any(
-      "(not|n't) support.{0,12}\\b(tools?|functions?)\\b([ _-]?(use|call\\w*))?",
-      "(?<!parallel_)\\btool[ _-]?(use|call(s|ing)?)['`]? (with function calling )?(is |are )?(not (supported|enabled|available)|unsupported)",
-      "function[ _-]?call(s|ing)?['`]? (is |are )?(not (supported|enabled|available)|unsupported)",
+      "(not|n't) support.{0,24}\\b(tools?|functions?)\\b([ _-]?(use|call\\w*))?",
+      "(?<!parallel_)\\btool[ _-]?(use|call(s|ing)?)['`]? (with function calling )?(is |are )?(not (supported|enabled|available|implemented)|unsupported)",
+      "function[ _-]?call(s|ing)?['`]? (is |are )?(not (supported|enabled|available|implemented)|unsupported)",
       "\\btools?['`]? (is|are) not supported",
       "endpoints found that support tool use",
       "enable-auto-tool-choice|tools param requires",
@@ -268,8 +280,8 @@ const table = once((): readonly Row[] => [
       "(unknown|invalid|no such|unavailable)[_ ]model|model.{0,60} is not loaded|resource_does_not_exist",
       "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed)|been (decommissioned|deprecated|removed|retired)|end of (its )?life|marked .{0,20}as legacy|no longer (available|supported)|(is )?not a valid model|not supported\\b)",
       "(is )?not a valid model|model (identifier|id|name).{0,20}invalid|invalid model name",
-      "deploymentnotfound|deployment.{0,60}(does not exist|not found)|endpoint_not_found",
-      "no endpoints found|no allowed providers",
+      "deploymentnotfound|deployment.{0,60}(does not exist|not found|not be found)|endpoint_not_found",
+      "no endpoints found|no allowed providers|no (available )?(provider|channel|endpoint)s?\\b.{0,20} for model|model.{0,60} not allowed",
       "unable to access (non-serverless )?model|not found the model",
       "access (to )?(the )?model|model (access )?denied|model_terms_required",
       "no models? (is |are )?loaded|try pulling it|on-demand throughput",
