@@ -32,7 +32,7 @@ async function changesNothing(flags: Flags, first?: (here: Here) => void): Promi
       risk: "low",
       mutation: false,
       privesc: false,
-      why: "",
+      why: "the test wants it",
     }),
     shell(`ls ${name} ${name}-2 ${name}-3`),
     { text: "done" },

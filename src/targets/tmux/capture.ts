@@ -1,4 +1,5 @@
 /** Reads a pane's screen and presses keys in it. */
+import { isKeyName } from "./typed-keys.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { CaptureOptions, KeysOptions } from "../target.ts";
 import { type Reply, tmuxQuote } from "./control.ts";
@@ -42,10 +43,12 @@ export async function sendKeys(session: TmuxServer, pane: string, options: KeysO
   }
   const target = tmuxQuote(pane);
   const lines = [`copy-mode -q -t ${target}`];
-  // tmux eats a trailing semicolon even with -l, and takes an unknown key name for text: bytes for text, -- for names.
+  // tmux eats a trailing semicolon even with -l: bytes for text. What was judged as text must not be a key to some version.
   if (text !== "") lines.push(`send-keys -t ${target} -H ${hexKeys(text)}`);
-  for (const key of keys)
-    lines.push(`send-keys -t ${target} -- ${tmuxQuote(key.endsWith(";") ? `${key.slice(0, -1)}\\;` : key)}`);
+  for (const key of keys) {
+    const name = key.endsWith(";") ? `${key.slice(0, -1)}\\;` : key;
+    lines.push(`send-keys -t ${target} ${isKeyName(key) ? `-- ${tmuxQuote(name)}` : `-H ${hexKeys(key)}`}`);
+  }
   if (options.enter === true) lines.push(`send-keys -t ${target} Enter`);
   const replies = await session.send(lines);
   const failed = replies.slice(1).find((reply) => !reply.ok);

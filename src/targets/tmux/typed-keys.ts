@@ -51,8 +51,8 @@ export function keyList(keys: KeysInput["keys"]): readonly string[] {
   return (typeof keys === "string" ? keys.split(/\s+/) : keys).filter((key) => key !== "");
 }
 
-/** What tmux does not know as a key it types letter by letter. */
-function isKeyName(key: string): boolean {
+/** Everything else is typed letter by letter. */
+export function isKeyName(key: string): boolean {
   return /^(?:[CMS]-)+.+$|^\^.$|^F\d+$|^KP.+$|^0x[\da-f]+$|^User\d+$|^Mouse/i.test(key) || NAMES.has(key.toLowerCase());
 }
 

@@ -42,9 +42,12 @@ export function cleanScript(text: string, shell: CleanShell, room: RoomEntry | u
   const close = closing(shell);
   const plain = start("", close, "");
   if (room === undefined) return `__buddy_code=0\n${clear}${plain}`;
+  const look = `__buddy_look ${quote(room.file)}`;
+  const changing = quote(`${room.file}.changing`);
+  // The room was published before it stopped changing: where it is not changing, another look is the last.
   return `__buddy_code=0 __buddy_round=0
 ${clear}${LOOK}
-until __buddy_look ${quote(room.file)} || ${room.required ? WAITED : `[ ! -e ${quote(`${room.file}.changing`)} ] || ${WAITED}`}; do
+until ${look} || { [ ! -e ${changing} ] && { ${look} || ${room.required ? waited(60) : ":"}; }; } || ${waited(600)}; do
   sleep 0.05 2>/dev/null || sleep 1
 done
 if [ -n "$__buddy_pid" ]; then ${start(`${room.enter} `, `${ENTER_DIRECTORY}; ${close}`, ' "$PWD"')}
@@ -121,5 +124,6 @@ export const LOOK = `__buddy_look() {
   return 1
 }`;
 
-const WAITED = `[ $((__buddy_round=__buddy_round+1)) -gt 60 ]`;
+/** Rounds of 50 ms: as long as a room may take on a busy machine, or a little where none is being made. */
+const waited = (rounds: number) => `[ $((__buddy_round=__buddy_round+1)) -gt ${rounds} ]`;
 const REFUSE = `echo 'buddy: the second lock is not ready; nothing was run' >&9; __buddy_code=126`;
