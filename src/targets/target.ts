@@ -79,6 +79,8 @@ export interface Transport extends AsyncDisposable {
   run(script: string, options?: ScriptOptions): Promise<ScriptResult>;
   /** What the machine says of itself; taken when it is reached and compared after every reconnect. */
   readonly facts: MachineFacts;
+  /** The connection was lost and is being put up again. */
+  readonly isReconnecting?: boolean;
   /** One of many machines: what can be done without a further session on its connection. Another one after a reconnect. */
   readonly own?: SessionTexts | undefined;
 }

@@ -1,11 +1,12 @@
 /** Twelve machines at once, on the compiled binary: one result, one question, and no machine that holds up another. */
 import { beforeAll, expect, setDefaultTimeout } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary } from "../support/buddy.ts";
 import { call, execRig, shell } from "../support/exec.ts";
 import { machines, type Machines } from "../support/machines.ts";
 import { needs } from "../support/needs.ts";
+import { proxyTo } from "../support/proxy.ts";
 
 const { test } = await needs("sshd");
 setDefaultTimeout(120_000);
@@ -124,19 +125,56 @@ test("one question for three machines: a canary first, then the others", async (
   expect(done()).toEqual(["web01", "web02", "web03"]);
 });
 
-test("rules hold for each machine: a read-only one and a guarded one are left out by name, the others change", async () => {
+test("twelve machines of different content: one hangs, one drops, one is replaced, one is read-only, one guarded", async () => {
+  // The machine behind web11 says that it is another one as soon as its home directory has `replaced`.
+  const uname = join(lab.server.remoteBin, "uname");
+  writeFileSync(uname, `#!/bin/sh\nif [ -e ~/replaced ]; then echo Linux other 6.1; else exec /bin/uname "$@"; fi\n`);
+  chmodSync(uname, 0o755);
+  await using dropping = await proxyTo(lab.server.port);
+  await using replaced = await proxyTo(lab.server.port);
+  lab.server.configure(`Host web10\n  Port ${dropping.port}\nHost web11\n  Port ${replaced.port}`);
   const rules = '[rules."web02"]\nmode = "read-only"\n[rules."web03"]\nmode = "guarded"\n';
-  await using rig = execRig(
-    [shell("sudo -n touch ~/ruled", { risk: "high", mutation: true, privesc: true }), { text: "done" }],
-    {
-      config: `${CONFIG}[targets.four]\nssh = "web[01-04]"\n${rules}`,
+  const calls = [
+    () => shell("cat ~/name"),
+    () => {
+      dropping.refuse(true);
+      writeFileSync(join(lab.home("web11"), "replaced"), "");
+      for (const proxy of [dropping, replaced]) proxy.cut();
+      const text = "test $MACHINE != web05 || sleep 600; touch ~/all && cat ~/app.conf";
+      return shell(text, { risk: "high", mutation: true });
     },
-  );
-  const { events } = await rig.events(["--on", "four", "--no-tmux", "-q", "--approve", "all", "go"], { env: env() });
+    () => {
+      dropping.refuse(false);
+      return shell("cat ~/name", { on: ["web10"] });
+    },
+    () => ({ text: "done" }),
+  ];
+  await using rig = execRig(calls, { config: CONFIG + rules });
+  const { events } = await rig.events(["--on", "web", "--no-tmux", "-q", "--approve", "all", "go"], {
+    env: env(),
+    timeoutMs: 100_000,
+  });
+  rmSync(uname);
+  const [names = "", changed = "", back = ""] = rig.results().map(String);
+  for (const name of NAMES) expect(names).toContain(`${name}: ${name}`);
   const outcomes = Object.fromEntries(
-    events.flatMap((event) => (event.type === "machine_finished" ? [[event.machine, event.outcome]] : [])),
+    events.flatMap((event) =>
+      event.type === "machine_finished" && event.call === callOf(events, 1) ? [[event.machine, event.outcome]] : [],
+    ),
   );
-  expect(outcomes).toEqual({ web01: "exited", web02: "denied", web03: "denied", web04: "exited" });
-  expect(["web02", "web03"].filter((name) => existsSync(join(lab.home(name), "ruled")))).toEqual([]);
-  expect(rig.lastResult()).toContain("read-only");
+  const exited = ["web01", "web04", "web06", "web07", "web08", "web09", "web12"];
+  expect(outcomes).toEqual({
+    ...Object.fromEntries(exited.map((name) => [name, "exited"])),
+    web02: "denied",
+    web03: "denied",
+    web05: "still-running",
+    web10: "unreachable",
+    web11: "lost",
+  });
+  expect(changed).toContain("web[01,04,06,08-09,12] (6 machines)");
+  expect(changed).toContain("+setting_20 = 99");
+  expect(changed).toContain("read-only");
+  expect(changed).toMatch(/web11 \(lost\):\s[^\n]*different machine/);
+  expect(back).toContain("web10");
+  expect(NAMES.filter((name) => existsSync(join(lab.home(name), "all")))).toEqual(exited);
 });

@@ -386,9 +386,11 @@ class MachineCalls {
 
   #leaveOut(one: Progress, result: ToolResult): void {
     const connecting = one.state === "connecting" || one.state === "judging";
+    // Without a pane nothing outlives its connection.
+    const lost = isLost(one) && one.machine.opened?.shell.kind === "direct";
     this.#finish(one, result);
     // A command that runs is left running; what has not begun must not begin later.
-    if (connecting) one.stop.abort(new Error("left out"));
+    if (connecting || lost) one.stop.abort(new Error("left out"));
   }
 
   #silent(one: Progress): ToolResult {
@@ -396,6 +398,8 @@ class MachineCalls {
     if (one.state === "connecting")
       return { ok: false, outcome: "unreachable", result: `no connection after ${waited}; buddy keeps trying` };
     if (one.state === "judging") return { ok: false, outcome: "unreachable", result: `it does not answer (${waited})` };
+    if (isLost(one))
+      return { ok: false, outcome: "unreachable", result: `the connection was lost (${waited}); buddy keeps trying` };
     return {
       ok: false,
       outcome: "still-running",
@@ -407,6 +411,10 @@ class MachineCalls {
   #giveUpAll(): void {
     for (const one of this.#all) this.#finish(one, STOPPED);
   }
+}
+
+function isLost({ machine }: Progress): boolean {
+  return machine.opened?.transport.isReconnecting === true;
 }
 
 /** A machine that is still being connected to when all others are done gets so long altogether. */

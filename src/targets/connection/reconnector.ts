@@ -19,6 +19,10 @@ export class Reconnector {
     this.#reconnect = reconnect;
   }
 
+  get busy(): boolean {
+    return this.#running !== undefined;
+  }
+
   get closed(): boolean {
     return this.#closing.signal.aborted;
   }

@@ -83,6 +83,10 @@ export class SshTransport implements Transport {
     }
   }
 
+  get isReconnecting(): boolean {
+    return this.#reconnector.busy;
+  }
+
   get own(): SessionTexts | undefined {
     return this.#line.remoteSession.own;
   }
