@@ -176,6 +176,18 @@ export const UNASKED: readonly UnaskedCase[] = [
     },
   },
   {
+    name: "the hooks of the pane do not grow with it",
+    run: async (place, unasked) => {
+      if (place.shell !== "bash") return;
+      const hooks = async () => whole(await approved(place, 'echo "${#PS0} ${#PROMPT_COMMAND[*]}"'));
+      await unasked("true");
+      const before = await hooks();
+      await unasked("echo a");
+      await unasked("echo b");
+      expect(await hooks()).toBe(before);
+    },
+  },
+  {
     name: "the pane shows its text and not how it is started",
     run: async (place, unasked) => {
       if (place.target.panes === undefined) return;

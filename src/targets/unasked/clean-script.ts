@@ -115,11 +115,11 @@ const CLOSE_LOW_FILES = closeFiles("[0-3]", "[4-9]");
 
 /** Finds the process of the room, if it still is the one that made it and this directory can be entered by its name. */
 export const LOOK = `__buddy_look() {
-  __buddy_pid= __buddy_start= __buddy_stat= __buddy_field=1
-  IFS=' ' read -r __buddy_pid __buddy_start <"$1" && IFS= read -r __buddy_stat <"/proc/$__buddy_pid/stat"
+  __buddy_pid= __buddy_since= __buddy_stat= __buddy_field=1
+  IFS=' ' read -r __buddy_pid __buddy_since <"$1" && IFS= read -r __buddy_stat <"/proc/$__buddy_pid/stat"
   __buddy_stat=\${__buddy_stat##*) }
   while [ $__buddy_field -lt 20 ]; do __buddy_stat=\${__buddy_stat#* } __buddy_field=$((__buddy_field + 1)); done
-  if [ -n "$__buddy_start" ] && [ "\${__buddy_stat%% *}" = "$__buddy_start" ] && [ . -ef "\${PWD:-}" ]; then return 0; fi
+  if [ -n "$__buddy_since" ] && [ "\${__buddy_stat%% *}" = "$__buddy_since" ] && [ . -ef "\${PWD:-}" ]; then return 0; fi
   __buddy_pid=
   return 1
 }`;

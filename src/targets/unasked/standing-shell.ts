@@ -19,7 +19,7 @@ import {
  */
 export function standingShell(shell: CleanShell, room: RoomEntry): string {
   const file = quote(room.file);
-  const words = `${quote(shell.path)} -p -c ${quote(LOAD)} bash "$PWD" ${file} "$__buddy_pid $__buddy_start"`;
+  const words = `${quote(shell.path)} -p -c ${quote(LOAD)} bash "$PWD" ${file} "$__buddy_pid $__buddy_since"`;
   return `${LOOK}
 __buddy_texts= __buddy_codes=
 __buddy_serve() {
