@@ -12,7 +12,7 @@ import type { Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEventBody, ProposedChange } from "./events.ts";
 
 export interface PermitParts {
-  readonly approvals: Pick<Approvals, "decide">;
+  readonly approvals: Pick<Approvals, "decide"> & Partial<Pick<Approvals, "following">>;
   /** Another machine of the set has to be asked about, so this one is too: why. */
   readonly atLeastAsk?: string;
   target(): Promise<Target>;

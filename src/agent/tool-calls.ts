@@ -120,6 +120,7 @@ export class CallRunner {
     for (let at = 0; at < planned.length;) {
       let end = at + 1;
       if (planned[at]!.aside) while (end < planned.length && planned[end]!.aside) end++;
+      this.#parts.approvals.following = planned.slice(end).filter(({ aside }) => !aside).length;
       results.push(...(await Promise.all(planned.slice(at, end).map((plan) => this.#perform(plan, batch)))));
       at = end;
     }

@@ -15,6 +15,8 @@ export class Approvals {
   #line: Promise<unknown> = Promise.resolve();
   /** Questions that are asked or wait for their turn. */
   #pending = 0;
+  /** Calls of the same answer of the model that come after this one and may be asked about. */
+  following = 0;
   readonly #now: () => number;
 
   constructor(options: { mode?: ApprovalMode; asker?: Asker | undefined; now?: () => number } = {}) {
@@ -95,7 +97,7 @@ export class Approvals {
       const request = { ...asked, ...(await place?.()) };
       onAsked?.(request);
       if (this.#asker === undefined) return { kind: "denied", by: "nobody" };
-      const answer = await this.#asker.ask(request, signal, () => this.#pending - 1);
+      const answer = await this.#asker.ask(request, signal, () => this.#pending - 1 + this.following);
       return this.#take(answer, request, signal);
     }).finally(() => this.#pending--);
   }
