@@ -53,7 +53,5 @@ async function askOnTerminal({ file, settings }: TrustQuestion): Promise<boolean
     ...settings.map((line) => `  ${line}`),
   ];
   const { yesOnTerminal } = await import("./confirm-on-terminal.ts");
-  return yesOnTerminal(
-    `${printable(lines.join("\n"))}\nTrust this file? You will be asked again if it changes. [y/N] `,
-  );
+  return yesOnTerminal(`${printable(lines.join("\n"))}\nTrust this file? You will be asked again if it changes.`);
 }

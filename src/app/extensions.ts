@@ -82,6 +82,6 @@ async function askOnTerminal({ repository, skills }: SkillQuestion): Promise<boo
   });
   const text = [`The repository ${repository} brings skills. The model takes them for your instructions:`, ...lines];
   return yesOnTerminal(
-    `${text.map((line) => showText(line, { mode: "line" })).join("\n")}\nTrust ${skills.length === 1 ? "it" : "them"}? You will be asked again if they change. [y/N] `,
+    `${text.map((line) => showText(line, { mode: "line" })).join("\n")}\nTrust ${skills.length === 1 ? "it" : "them"}? You will be asked again if they change.`,
   );
 }

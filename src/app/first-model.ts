@@ -74,7 +74,7 @@ export async function offerFirstModel(
   if (file === undefined || loaded.files[0] !== file || !(await needsModel(loaded))) return false;
   const [first] = await firstModels(loaded.env, servers);
   if (first === undefined) return false;
-  const question = `There is no sign-in and no key for profile ${loaded.config.agent.model}.\nUse ${first.text}? [y/N] `;
+  const question = `There is no sign-in and no key for profile ${loaded.config.agent.model}.\nUse ${first.text}?`;
   if ((await ask(question)) !== true) return false;
   createConfigFile(file, withProfile(readFileSync(file, "utf8"), first));
   return true;

@@ -52,7 +52,7 @@ export class RunSessions {
     const resumed = await open().catch(async (error: unknown) => {
       if (!(error instanceof ForeignSession)) throw error;
       const { yesOnTerminal } = await import("./confirm-on-terminal.ts");
-      const question = `${printable(error.lines.join("\n"))}\nContinue this session? [y/N] `;
+      const question = `${printable(error.lines.join("\n"))}\nContinue this session?`;
       if ((await yesOnTerminal(question)) !== true) throw error;
       return open({ foreign: true });
     });

@@ -102,12 +102,16 @@ export async function signInParts(warn: (message: string) => void = (message) =>
 }
 
 /** On a terminal the waiting line is rewritten in place; elsewhere it is said once a minute. */
-export function signInScreen(): SignInScreen {
+export async function signInScreen(): Promise<SignInScreen> {
   const live = isatty(2) && process.env.TERM !== "dumb";
+  const led = live ? await ledLines() : undefined;
   let last = "";
   const put = (text: string) => void Bun.stderr.writer().write(text);
   return {
-    say: (text) => log.info(text),
+    say(text) {
+      if (led === undefined) log.info(text);
+      else led(text.trimEnd());
+    },
     progress(text) {
       const columns = process.stderr.columns ?? 80;
       if (live) put(`\r\u001b[K${text === undefined ? "" : clip(`${text} (Ctrl-C to stop)`, columns - 1)}`);
@@ -115,6 +119,23 @@ export function signInScreen(): SignInScreen {
       last = text ?? "";
     },
   };
+}
+
+/** Lines as @clack/prompts leads them, in letters that the terminal can show. */
+async function ledLines(): Promise<(text: string) => void> {
+  const [{ log: led }, { terminalEncoder }, { Writable }] = await Promise.all([
+    import("@clack/prompts"),
+    import("../ui/terminal/ascii.ts"),
+    import("node:stream"),
+  ]);
+  const encode = terminalEncoder(process.env);
+  const output = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      process.stderr.write(encode(chunk.toString()));
+      done();
+    },
+  });
+  return (text) => led.message(text, { output });
 }
 
 /** Ctrl-C ends the work with exit code 130 and nothing stored. */

@@ -132,9 +132,9 @@ function variants(text: string): string[] {
 
 async function openAndLeave(place: Place, line: string): Promise<void> {
   await using repl = place.terminal(line);
-  await seen(repl, /% context (?:\([^)]*\))? ?>|\[y\/N\]/);
+  await seen(repl, /% context (?:\([^)]*\))? ?>|Yes \/ /);
   // The directory brings skills, which have to be trusted first.
-  if (repl.screen().includes("[y/N]")) repl.type("y\r");
+  if (repl.screen().includes("Yes / ")) repl.type("y");
   await seen(repl, /% context (?:\([^)]*\))? ?>/);
   // With a prompt of its own it has work to finish first.
   if (line.endsWith('"')) await seen(repl, /Everything is in order/);

@@ -61,6 +61,14 @@ export class TerminalKeys {
     }
   }
 
+  /** What was typed, as it came; undefined when the question was taken back. */
+  async bytes(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const chunk = this.#signal.aborted ? undefined : await Promise.race([this.#read(), this.#taken.promise]);
+      if (chunk === undefined || chunk.length > 0) return chunk;
+    }
+  }
+
   /** A whole line, for a terminal in its own mode. */
   async line(): Promise<string | undefined> {
     if (this.#saved !== undefined) stty(this.terminal, this.#saved);

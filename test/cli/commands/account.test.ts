@@ -95,14 +95,14 @@ describe("buddy login", () => {
     expect(existsSync(join(here.home, ".config/buddy/auth.json"))).toBe(false);
   });
 
-  test("what --check says of a token that has run out, and of one that lasts long", () => {
+  test("what --check says of a token that has run out, and of one that lasts long", async () => {
     const base = { access_token: "a", refresh_token: "r" };
     const words = (expires_at: number) => describeSignIn({ ...base, expires_at } as never).text;
     expect(words(Date.now() - 60_000)).toMatch(/^signed in; the token expired at .* UTC and is refreshed by itself$/);
     expect(words(Date.now() + 10 * 24 * 3_600_000)).toContain("(240 hours)");
     expect(words(Date.now() + 30_000)).toContain("(1 minute)");
     expect(describeSignIn(undefined)).toEqual({ signedIn: false, text: "not signed in" });
-    expect(typeof signInScreen().progress).toBe("function");
+    expect(typeof (await signInScreen()).progress).toBe("function");
   });
 });
 

@@ -7,7 +7,7 @@ import { findLocalServers, type LocalServer } from "../../../model/local-servers
 
 export interface InitAnswers {
   readonly profile: string;
-  readonly autoApprove: "none" | "read-only" | "developer";
+  readonly autoApprove: "none" | "read-only" | "operator" | "developer";
   readonly name: string;
   /** Of a model server on this machine. */
   readonly local?: { readonly baseUrl: string; readonly model: string };
@@ -60,6 +60,11 @@ export async function askInitQuestions(): Promise<InitAnswers> {
       options: [
         { value: "read-only", label: "Those that provably only read", hint: "recommended" },
         { value: "developer", label: "Also everyday build and git commands" },
+        {
+          value: "operator",
+          label: "Also reads with your credentials",
+          hint: "kubectl get, aws describe-…, ssh HOST '…'",
+        },
         { value: "none", label: "None: ask every time" },
       ],
     }),

@@ -56,8 +56,9 @@ async function login({ device, store, provider, profile }: Account, browser: boo
   const { signIn, signInWithBrowser } = await import("../../../auth/sign-in.ts");
   const { openInBrowser, signInScreen, untilInterrupted } = await import("../../../app/sign-in.ts");
   const parts = { device, store, provider };
+  const screen = await signInScreen();
   await untilInterrupted((signal) =>
-    browser ? signInWithBrowser(parts, signInScreen(), openInBrowser, signal) : signIn(parts, signInScreen(), signal),
+    browser ? signInWithBrowser(parts, screen, openInBrowser, signal) : signIn(parts, screen, signal),
   );
   log.info(`Signed in. Profile ${profile} is ready: try  buddy exec -m ${profile} "hello"`);
   return EXIT.ok;

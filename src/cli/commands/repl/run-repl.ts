@@ -43,7 +43,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     composeRun({ globals, loaded, askOverBudget: true, resume, fork, problem: (message) => problem(message) });
   await using run = await compose(options.resume, options.fork).catch(async (error: unknown) => {
     const { SessionHeld } = await import("../../../session/session-lock.ts");
-    if (error instanceof SessionHeld && (await yesOnTerminal(`${error.message}.\nContinue in a copy of it? [y/N] `)))
+    if (error instanceof SessionHeld && (await yesOnTerminal(`${error.message}.\nContinue in a copy of it?`)))
       return compose(error.id, true);
     throw await withNoModelHint(error);
   });

@@ -3,7 +3,6 @@ import { BuddyError, EXIT } from "../../../lib/errors.ts";
 import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
-import type { GlobalOptions } from "../../args/options.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
@@ -23,7 +22,7 @@ export const command = defineCommand({
   ],
   async run({ args, globals }) {
     if (args.last && args.id !== undefined) throw new BuddyError("usage", "give an id or --last, not both");
-    const resume = args.last ? "last" : (args.id ?? (await chosen(globals)));
+    const resume = args.last ? "last" : (args.id ?? (await chosen()));
     if (resume === undefined) return EXIT.ok;
     const { repl } = await import("../repl/run-repl.ts");
     return await repl({ resume, fork: args.fork === true }, globals);
@@ -31,17 +30,16 @@ export const command = defineCommand({
 });
 
 /** Without an id: a list to choose from. Undefined when nothing was chosen. */
-async function chosen(globals: GlobalOptions): Promise<string | undefined> {
+async function chosen(): Promise<string | undefined> {
   if (!isTerminal(0) || !isTerminal(1) || process.env.TERM === "dumb") {
     throw new BuddyError("usage", "which session? buddy resume ID, or buddy resume --last", {
       hint: "buddy sessions lists them",
     });
   }
-  const [{ SessionStore }, { pickOnTerminal }, { sessionChoices }, { wantsColor }] = await Promise.all([
+  const [{ SessionStore }, { pickWithClack }, { sessionChoices }] = await Promise.all([
     import("../../../session/store.ts"),
-    import("../../../ui/pick-on-terminal.ts"),
+    import("../../../ui/clack-on-terminal.ts"),
     import("../../../ui/commands/session.ts"),
-    import("../../../lib/terminal.ts"),
   ]);
   const store = new SessionStore({
     cwd: process.cwd(),
@@ -54,7 +52,5 @@ async function chosen(globals: GlobalOptions): Promise<string | undefined> {
     throw new BuddyError("usage", "no saved sessions in this directory", {
       hint: "buddy sessions --all lists those of other directories",
     });
-  const color = wantsColor({ flag: globals.color, env: process.env, isTty: true });
-  const choice = await pickOnTerminal("Continue which session?", sessionChoices(sessions), color);
-  return choice?.value;
+  return pickWithClack("Continue which session?", sessionChoices(sessions));
 }

@@ -38,7 +38,7 @@ export async function targetSessions(place: Place, loaded: LoadedConfig, args: S
   if (args.yes !== true) {
     const { yesOnTerminal } = await import("../../../app/confirm-on-terminal.ts");
     const count = `${unused.length} session${unused.length === 1 ? "" : "s"}`;
-    const answer = await yesOnTerminal(`End ${count} not in use on ${printable(sessions.label)}? [y/N] `);
+    const answer = await yesOnTerminal(`End ${count} not in use on ${printable(sessions.label)}?`);
     if (answer === undefined) {
       throw new BuddyError("approval", "ending sessions needs an answer, and there is no terminal to ask on", {
         hint: "Add --yes to end them without a question.",

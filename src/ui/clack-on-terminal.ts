@@ -1,0 +1,68 @@
+/** Questions of @clack/prompts on the controlling terminal, before the REPL has it. Import it lazily: it brings clack with it. */
+import { PassThrough, Writable } from "node:stream";
+import * as clack from "@clack/prompts";
+import { openTerminal } from "../lib/terminal.ts";
+import type { Choice } from "./picker.ts";
+import { TerminalKeys } from "./terminal/terminal-keys.ts";
+
+/** Undefined when nothing was chosen, or there is no terminal to choose on. */
+export async function pickWithClack(message: string, choices: readonly Choice[]): Promise<string | undefined> {
+  return onTerminal<string>(({ rows, ...streams }) =>
+    clack.select({
+      message,
+      options: choices.map(({ value, label, hint }) => ({ value, label, ...(hint === "" ? {} : { hint }) })),
+      maxItems: Math.max(3, Math.min(12, rows - 4)),
+      ...streams,
+    }),
+  );
+}
+
+/** `above` stands over the question. Undefined when it was left. */
+export async function confirmWithClack(above: readonly string[], message: string): Promise<boolean | undefined> {
+  return onTerminal<boolean>(({ input, output }) => {
+    output.write(above.map((line) => `${line}\n`).join(""));
+    return clack.confirm({ message, initialValue: false, input, output });
+  });
+}
+
+interface Streams {
+  readonly input: PassThrough;
+  readonly output: Writable;
+  readonly rows: number;
+}
+
+/** clack gets streams of its own: a ReadStream on the terminal continues to read after it, and takes the REPL's keys. */
+async function onTerminal<T>(ask: (streams: Streams) => Promise<T | symbol>): Promise<T | undefined> {
+  const terminal = openTerminal();
+  if (terminal === undefined) return undefined;
+  const over = new AbortController();
+  const keys = new TerminalKeys(terminal, over.signal);
+  const { columns, rows } = keys.size();
+  const input = new PassThrough();
+  const output = Object.assign(
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        // The terminal is raw: it does not return to the first column by itself.
+        keys.write(chunk.toString().replace(/(?<!\r)\n/g, "\r\n"));
+        done();
+      },
+    }),
+    { columns, rows, isTTY: true },
+  );
+  const feeding = feed(keys, input);
+  try {
+    const answer = await ask({ input, output, rows });
+    return clack.isCancel(answer) ? undefined : (answer as T);
+  } finally {
+    over.abort();
+    await feeding;
+    await keys.close();
+  }
+}
+
+async function feed(keys: TerminalKeys, input: PassThrough): Promise<void> {
+  // The terminal turns the return of Enter into a newline, which clack takes for another key.
+  for (let chunk = await keys.bytes(); chunk !== undefined; chunk = await keys.bytes())
+    input.write(chunk.map((byte) => (byte === 10 ? 13 : byte)));
+  input.end();
+}
