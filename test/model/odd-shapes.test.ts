@@ -259,6 +259,13 @@ describe("tool calls", () => {
     expect(await call(event)).toEqual([["look", '{"a":1}']]);
   });
 
+  test.each(["functions.look", "look<|channel|>commentary", "default_api:look"])(
+    "what a template writes around a name: %s",
+    async (name) => {
+      expect(await call(piece("x", name, '{"a":1}'))).toEqual([["look", '{"a":1}']]);
+    },
+  );
+
   test("no arguments at all", async () => {
     expect(
       await call(delta({ tool_calls: [{ index: 0, id: "x", function: { name: "look", arguments: null } }] })),
@@ -279,6 +286,8 @@ describe("the form of the stream", () => {
       "names and no blank lines",
       whole(said("a"), said("b")).replaceAll("data: ", "event: message\ndata: ").replaceAll("\n\n", "\n"),
     ],
+    ["spaces before each line", whole(said("a"), said("b")).replaceAll("data:", "  data:")],
+    ["events inside events", whole(said("a"), said("b")).replaceAll("data:", "data: data:")],
     ["words that keep the connection alive", `event: ping\ndata: ping\n\n${whole(said("a"), said("b"))}`],
     [
       "a closing message that repeats it all",

@@ -213,8 +213,11 @@ export class SseParser {
 
   #line(text: string, start: number, end: number): void {
     if (start === end) return this.#dispatch();
+    while (text.charCodeAt(start) === 32) start++;
     if (text.startsWith("data:", start)) {
-      const value = text.slice(text.charCodeAt(start + 5) === 32 ? start + 6 : start + 5, end);
+      const given = text.slice(text.charCodeAt(start + 5) === 32 ? start + 6 : start + 5, end);
+      // A gateway that wraps the events of another.
+      const value = given.startsWith("data:") ? given.replace(/^(?:data: ?)+/, "") : given;
       if (this.#data !== undefined && startsAnother(this.#data, value)) this.#split();
       this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
     } else if (text.startsWith("event:", start)) {

@@ -42,7 +42,7 @@ export class ToolCallSlots {
       if (onlyWhole && !isWholeJson(text)) continue;
       const extra = { ...slot.extra };
       if (Object.keys(slot.functionExtra).length > 0) extra["function"] = slot.functionExtra;
-      const call = { id: uniqueId(slot.id, taken), name: slot.name, arguments: text };
+      const call = { id: uniqueId(slot.id, taken), name: bareName(slot.name), arguments: text };
       calls.push(Object.keys(extra).length > 0 ? { ...call, extra } : call);
     }
     return calls;
@@ -83,6 +83,16 @@ export class ToolCallSlots {
     const continues = last !== undefined && last.name === name && last.length > 0 && !last.whole;
     return continues ? last : undefined;
   }
+}
+
+/** Without what templates write around it: `functions.look`, `look<|channel|>commentary`. */
+function bareName(name: string): string {
+  return (
+    name
+      .replace(/<\|.*$/s, "")
+      .replace(/^(functions|default_api|tools?)[.:]/, "")
+      .trim() || name
+  );
 }
 
 /** Arguments that a gateway wrapped in a string, sent twice, or put behind the empty object it began with. */
