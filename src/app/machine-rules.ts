@@ -34,16 +34,16 @@ export class MachineRules {
   /** Taken anew for every target that is opened. A machine whose names cannot be found out is an error, not free. */
   of(target: Target, place: Place): Promise<EffectiveRules> {
     if (this.#rules.length === 0) return Promise.resolve(NO_RULES);
-    const known = this.#opened.get(target);
-    if (known !== undefined) return known;
-    const found = machineNames(place, target.transport).then((names) => {
-      const rules = effectiveRules(this.#rules, names);
+    const found =
+      this.#opened.get(target) ??
+      machineNames(place, target.transport).then((names) => effectiveRules(this.#rules, names));
+    this.#opened.set(target, found);
+    found.catch(() => this.#opened.delete(target));
+    // Of the target that is in use: an adopted shell has rules of its own, and those before it hold again afterwards.
+    return found.then((rules) => {
       this.#known.set(place, rules);
       return rules;
     });
-    this.#opened.set(target, found);
-    found.catch(() => this.#opened.delete(target));
-    return found;
   }
 }
 

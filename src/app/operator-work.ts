@@ -77,9 +77,11 @@ export async function adoptShell(run: Run): Promise<readonly string[]> {
       hint: "tmux on one machine is needed.",
     });
   const { user, host, os, shellName } = await target.adopt();
+  await run.rules.of(target.now?.() ?? target, run.place);
   return [
     `commands run in the pane's shell of ${user}@${host} now (${os}, ${shellName}), and ask as for that machine`,
     "file tools and background shells cannot reach it unless it is the same machine and user; exit in the pane leaves it",
+    ...run.askAgain(),
   ];
 }
 

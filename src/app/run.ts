@@ -336,6 +336,11 @@ export class Run implements AsyncDisposable {
       `The operator changed the machine: it is ${this.target.facts().label} now; before it was ${before.target.facts().label}`,
     );
     await before.target[Symbol.asyncDispose]();
+    return this.askAgain();
+  }
+
+  /** On another machine, or as another user: what was approved in advance was not meant for it. Returns what to say. */
+  askAgain(): readonly string[] {
     const { mode } = this.approvals;
     if (mode.kind !== "all" && mode.kind !== "until") return [];
     this.approvals.setMode({ kind: "ask" });
@@ -381,6 +386,10 @@ export class Run implements AsyncDisposable {
   onNotice({ kind, text }: TargetNotice, machine?: string): void {
     this.agent.publish({ type: "notice", kind, message: text, ...(machine === undefined ? {} : { machine }) });
     if (kind !== "info") this.calls.notes.tell(machine === undefined ? text : `${machine}: ${text}`);
+    // An adopted shell may have ended: the rules of the machine before it are shown again.
+    const { opened } = this.target;
+    if (machine === undefined && opened?.now !== undefined)
+      this.rules.of(opened.now(), this.place).catch(() => undefined);
   }
 
   /** Where the full outputs of commands are kept. */

@@ -126,7 +126,8 @@ describe("sudo that asks for a password", () => {
     const touch = shell("touch /etc/made-by-root", { mutation: true, risk: "medium" });
     await using repl = new ReplBinary([shell("id -un"), touch, { text: "done as root" }]);
     const pty = await repl.start({
-      args: ["--ssh", "admin@vault"],
+      // Approved for admin, not for root.
+      args: ["--ssh", "admin@vault", "--approve", "all"],
       config: '[tmux]\nsocket = "buddy-adopt"\n[safety]\nsecond_lock = "off"',
       env: { PATH: machine.env.PATH },
       cols: 100,

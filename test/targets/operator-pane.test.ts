@@ -145,6 +145,8 @@ describe("--pane", () => {
     // Not adopted: nothing is typed into it.
     expect((await opened.shell.run("inside=yes")).outcome).toMatchObject({ kind: "running", why: "busy" });
     expect(lastLine(pane)).toBe("inner $");
+    // Keys for it are judged as the lines of a shell.
+    expect((await (await opened.panes!.pane()).where()).program).toBe("bash");
     await opened.adopt!();
     await opened.shell.run("inside=yes");
     expect((await opened.shell.run("echo $inside")).output.head).toBe("yes\n");

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { within } from "../../lib/waiting.ts";
 import type { OutputStore } from "../output/output-store.ts";
-import type { KeysOptions, Pane, Panes, Transport } from "../target.ts";
+import type { KeysOptions, Pane, Panes, ShellPlace, Transport } from "../target.ts";
 import type { AdoptedShell } from "./adopted-shell.ts";
 import { AdoptedShells } from "./adopted-shells.ts";
 import { joinScript } from "./bootstrap.ts";
@@ -94,6 +94,7 @@ export class OperatorPane {
       });
     }
     const isFirst = this.#shells.innermost === undefined;
+    if (isFirst) this.#lookNoMore();
     // Whatever holds the shell (itself, or sudo, ssh, podman) is in the foreground while it is at its prompt.
     const holder = await foregroundGroup(this.#options.transport, this.#row);
     const shell = await this.#shells.adopt(
@@ -116,7 +117,7 @@ export class OperatorPane {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#looking);
+    this.#lookNoMore();
     const left = this.#shells.leave().catch(() => {});
     await within(left, LEAVE_MS);
     await this.#client.close();
@@ -148,24 +149,44 @@ export class OperatorPane {
 
   /** The outermost shell may be left without a word, when a connection breaks: what held it is gone then. */
   #lookNowAndThen(holder: number): void {
-    clearInterval(this.#looking);
     const gone = async () => {
       const script = 'kill -0 "-$1" 2>/dev/null || [ -d "/proc/$1" ]';
       const { code } = await this.#options.transport.run(script, { args: [String(holder)], timeoutMs: 5000 });
-      if (code === 1) this.#shells.endAll();
+      // Meanwhile another shell may have been adopted.
+      if (code === 1 && this.#looking === looking) this.#shells.endAll();
     };
-    this.#looking = setInterval(() => {
+    const looking = setInterval(() => {
       const { innermost } = this.#shells;
-      if (innermost === undefined) clearInterval(this.#looking);
+      if (innermost === undefined) clearInterval(looking);
       else if (!innermost.isReady) void gone().catch(() => {});
     }, LOOK_MS);
-    this.#looking.unref();
+    looking.unref();
+    this.#looking = looking;
+  }
+
+  #lookNoMore(): void {
+    clearInterval(this.#looking);
+    this.#looking = undefined;
   }
 
   async #send(keys: string): Promise<void> {
     const replies = await this.#client.send([`copy-mode -q -t ${this.id}`, `send-keys -t ${this.id} ${keys}`]);
     const refused = replies.find(({ ok }) => !ok);
     if (refused !== undefined) throw new BuddyError("tool", `tmux did not take the keys: ${refused.lines.join(" ")}`);
+  }
+
+  /** What is in the foreground is named as the system knows it: lines for another shell are judged as such. */
+  async #where(): Promise<ShellPlace> {
+    const place = await this.#adopted().where();
+    if (place.program === undefined) return place;
+    const { program } = await probeForeground(this.#options.transport, this.#row, true);
+    return { ...place, program };
+  }
+
+  #adopted(): AdoptedShell {
+    const { innermost } = this.#shells;
+    if (innermost !== undefined) return innermost;
+    throw new BuddyError("tool", `no shell is adopted in pane ${this.id}`, { hint: "The operator can: /adopt." });
   }
 
   async #keys(options: KeysOptions): Promise<void> {
@@ -180,9 +201,7 @@ export class OperatorPane {
     const { doing } = await probeForeground(transport, this.#row, true);
     if (doing === "password" && hasPrintable(options.keys ?? [], options.literalText ?? ""))
       refuse("a program in the pane asks for a password");
-    const { innermost } = this.#shells;
-    if (innermost === undefined) return refuse("no shell is adopted there");
-    const { program = "" } = await innermost.where();
+    const { program = "" } = await this.#where();
     if (options.onlyInto !== undefined && options.onlyInto !== program)
       refuse(`${program || "the shell"} is in the foreground of the pane now`);
     await sendKeys(this.#client, this.id, options);
@@ -195,11 +214,6 @@ export class OperatorPane {
           hint: "Leave out session and pane.",
         }),
       );
-    const shell = (): AdoptedShell => {
-      const { innermost } = this.#shells;
-      if (innermost !== undefined) return innermost;
-      throw new BuddyError("tool", `no shell is adopted in pane ${this.id}`, { hint: "The operator can: /adopt." });
-    };
     const cwd = () => this.cwd;
     const pane: Pane = {
       kind: "tmux",
@@ -207,9 +221,9 @@ export class OperatorPane {
       get cwd() {
         return cwd();
       },
-      where: async () => shell().where(),
-      run: async (command, options) => shell().run(command, options),
-      wait: async (options) => shell().wait(options),
+      where: () => this.#where(),
+      run: async (command, options) => this.#adopted().run(command, options),
+      wait: async (options) => this.#adopted().wait(options),
       readOutput: async (id, options) => this.#options.outputStore.read(id, options),
       capture: (options = {}) => capturePane(this.#client, this.id, options),
       keys: (options) => this.#keys(options),
