@@ -1,5 +1,5 @@
 /** Changes that can lock the operator out, on a machine with a network of its own: they come back unless they are kept. */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import type { Turn } from "../../src/demo/playbook.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../src/policy/approvals.ts";
@@ -13,7 +13,7 @@ import { until } from "../support/until.ts";
 
 setDefaultTimeout(90_000);
 
-const { describe, test } = await needs("linux", "root", "sshd", "ip", "nft");
+const { afterAll, beforeAll, beforeEach, describe, test } = await needs("linux", "root", "sshd", "ip", "nft");
 
 let machine: Machine;
 beforeAll(async () => {

@@ -6,6 +6,7 @@ import { execRig, shell } from "../support/exec.ts";
 import { needs } from "../support/needs.ts";
 
 const pane = await needs("tmux");
+const client = await needs("ssh");
 
 setDefaultTimeout(60_000);
 
@@ -219,7 +220,7 @@ describe("exit codes", () => {
     expect(run.stderr).toContain("--timeout");
   });
 
-  test("1 when the target cannot be opened: never this machine instead", async () => {
+  client.test("1 when the target cannot be opened: never this machine instead", async () => {
     await using rig = execRig([shell("touch here"), { text: "I could not." }]);
     const run = await rig.exec(["--approve", "all", "--ssh", "nobody@127.0.0.1:1", "go"]);
     expect(run.code).toBe(1);

@@ -1,5 +1,5 @@
 /** Twelve machines at once, on the compiled binary: one result, one question, and no machine that holds up another. */
-import { beforeAll, expect, setDefaultTimeout } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary } from "../support/buddy.ts";
@@ -8,7 +8,7 @@ import { machines, type Machines } from "../support/machines.ts";
 import { needs } from "../support/needs.ts";
 import { proxyTo } from "../support/proxy.ts";
 
-const { test } = await needs("sshd");
+const { beforeAll, test } = await needs("sshd");
 setDefaultTimeout(120_000);
 
 const NAMES = Array.from({ length: 12 }, (_, at) => `web${String(at + 1).padStart(2, "0")}`);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { createHash } from "node:crypto";
 import {
   chmodSync,
@@ -20,8 +20,10 @@ import { Pty } from "../support/pty.ts";
 import { until } from "../support/until.ts";
 
 const SCRIPT = join(import.meta.dir, "../../install.sh");
-const x64 = await needs("linux-x64");
-const tls = await needs("openssl");
+const { afterAll, afterEach, beforeAll, beforeEach, describe, test } = await needs("curl", "wget");
+const bare = await needs("curl", "wget", "busybox", "chroot-as-user");
+const x64 = await needs("curl", "wget", "linux-x64", "busybox", "chroot-as-user");
+const tls = await needs("curl", "wget", "openssl");
 const SHELLS = { dash: ["dash"], busybox: ["busybox", "ash"], bash: ["bash", "--posix"], zsh: ["zsh", "-f"] } as const;
 const target = `${process.platform}-${process.arch}`;
 const asset = `buddy-${target}`;
@@ -391,7 +393,7 @@ describe("install.sh", () => {
     return { stderr: await child.stderr.text(), code: await child.exited };
   }
 
-  test("on musl without libstdc++ it says what to install", async () => {
+  bare.test("on musl without libstdc++ it says what to install", async () => {
     const { stderr, code } = await inBareRoot({ "lib/ld-musl-x86_64.so.1": "" });
     expect(stderr).toContain("apk add libstdc++");
     expect(code).toBe(1);

@@ -4,8 +4,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { call, type ExecRig, execRig, shell } from "../support/exec.ts";
+import { needs } from "../support/needs.ts";
 
 setDefaultTimeout(60_000);
+
+const patch = await needs("patch");
+const client = await needs("ssh");
 
 const host = hostname();
 const made = (rig: ExecRig, name = "made") => existsSync(join(rig.box.cwd, name));
@@ -34,32 +38,35 @@ describe("read-only", () => {
     expect(run.stderr.split("\n")).toContain("touch made");
   });
 
-  test("files, background shells and panes are not changed either, and all of it is listed once at the end", async () => {
-    await using rig = execRig(
-      [
-        write,
-        shell("touch made", { mutation: true, risk: "medium", mode: "background" }),
-        touch,
-        shell("cat /etc/hostname"),
-        { text: "ok" },
-      ],
-      { config: readOnly },
-    );
-    const { code, events } = await rig.events(["--approve", "all", "--no-tmux", "go"]);
-    expect(code).toBe(0);
-    expect(made(rig)).toBe(false);
-    expect(events.filter(({ type }) => type === "approval_asked")).toEqual([]);
-    const proposed = events.filter(({ type }) => type === "proposed") as unknown as {
-      changes: { where: string; label: string; command: string }[];
-    }[];
-    expect(proposed).toHaveLength(1);
-    expect(proposed[0]?.changes.map(({ label }) => label)).toEqual(["PROD", "PROD"]);
-    const [patch, command] = proposed[0]?.changes ?? [];
-    expect(command?.command).toBe("touch made");
-    // The change of a file is a command that makes exactly this change.
-    Bun.spawnSync(["sh", "-c", patch?.command ?? "false"], { cwd: rig.box.cwd });
-    expect(readFileSync(join(rig.box.cwd, "made"), "utf8")).toBe("one\ntwo\n");
-  });
+  patch.test(
+    "files, background shells and panes are not changed either, and all of it is listed once at the end",
+    async () => {
+      await using rig = execRig(
+        [
+          write,
+          shell("touch made", { mutation: true, risk: "medium", mode: "background" }),
+          touch,
+          shell("cat /etc/hostname"),
+          { text: "ok" },
+        ],
+        { config: readOnly },
+      );
+      const { code, events } = await rig.events(["--approve", "all", "--no-tmux", "go"]);
+      expect(code).toBe(0);
+      expect(made(rig)).toBe(false);
+      expect(events.filter(({ type }) => type === "approval_asked")).toEqual([]);
+      const proposed = events.filter(({ type }) => type === "proposed") as unknown as {
+        changes: { where: string; label: string; command: string }[];
+      }[];
+      expect(proposed).toHaveLength(1);
+      expect(proposed[0]?.changes.map(({ label }) => label)).toEqual(["PROD", "PROD"]);
+      const [patch, command] = proposed[0]?.changes ?? [];
+      expect(command?.command).toBe("touch made");
+      // The change of a file is a command that makes exactly this change.
+      Bun.spawnSync(["sh", "-c", patch?.command ?? "false"], { cwd: rig.box.cwd });
+      expect(readFileSync(join(rig.box.cwd, "made"), "utf8")).toBe("one\ntwo\n");
+    },
+  );
 
   test("what is proven to read runs", async () => {
     await using rig = execRig([shell("cat /etc/hostname"), { text: "ok" }], { config: readOnly });
@@ -182,7 +189,7 @@ test("of several machines the read-only one is left out, the others get the chan
   expect(proposed.changes.map(({ command }) => command)).toEqual(["touch made"]);
 });
 
-test("buddy policy and buddy targets show what the rules of a machine make of it", async () => {
+client.test("buddy policy and buddy targets show what the rules of a machine make of it", async () => {
   await using rig = execRig([], {
     config: `[targets.keep]\nssh = "keep.invalid"\n[targets.care]\nssh = "care.invalid"\n${rules("keep", 'mode = "read-only"\nlabel = "PROD"')}\n${rules("care", 'mode = "guarded"\ndeny = ["make"]')}`,
   });

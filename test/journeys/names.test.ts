@@ -15,6 +15,9 @@ tmux = false
 [targets.two]
 via = ["env", "WHERE=two"]
 tmux = false
+[targets.silent]
+via = ["sh", "-c", "sleep 1000"]
+tmux = false
 `;
 const WHERE = 'echo "at $WHERE"; pwd';
 
@@ -64,6 +67,16 @@ test("/on changes the machine, and the prompt shows it, also on 40 columns", asy
   await pty.until(/\(one\)>/);
   pty.type("/on tow\r");
   await pty.until(/two/);
+  pty.type("/on two\r");
+  await pty.until(/\(two\)>/);
+  pty.type("where?\r");
+  await pty.until(/at two/);
+});
+
+test("/on leaves a machine that is still being opened", async () => {
+  await using repl = new ReplBinary([shellCall(WHERE), { text: "done" }]);
+  const pty = await repl.start({ config: TARGETS, args: ["--on", "silent"] });
+  await pty.until(/\(silent\)>/);
   pty.type("/on two\r");
   await pty.until(/\(two\)>/);
   pty.type("where?\r");

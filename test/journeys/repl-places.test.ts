@@ -7,6 +7,7 @@ import { until } from "../support/until.ts";
 import { needs } from "../support/needs.ts";
 
 const pane = await needs("tmux");
+const client = await needs("ssh");
 const ssh = await needs("sshd");
 
 const TIMEOUT = 60_000;
@@ -95,7 +96,7 @@ test(
   TIMEOUT,
 );
 
-test(
+client.test(
   "a host that cannot be reached ends it with an error, never on this machine instead",
   async () => {
     await using repl = new ReplBinary([]);

@@ -4,9 +4,11 @@ import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, sandbox } from "../support/buddy.ts";
 import { startLoginServer } from "../support/login-server.ts";
+import { needs } from "../support/needs.ts";
 import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
 import { until } from "../support/until.ts";
 
+const procps = await needs("ps");
 const TIMEOUT = 60_000;
 /** Answers every prompt with itself. */
 const echo = {
@@ -474,7 +476,7 @@ describe("other terminals", () => {
 });
 
 describe("signals", () => {
-  test(
+  procps.test(
     "a kill -9 or a crash left raw mode, bracketed paste and focus reports behind",
     async () => {
       await using repl = new ReplBinary(echo);
@@ -502,7 +504,7 @@ describe("signals", () => {
     TIMEOUT,
   );
 
-  test(
+  procps.test(
     "SIGTERM, SIGHUP and a closed window end it with the right code and leave the terminal as it was",
     async () => {
       await using repl = new ReplBinary(echo);

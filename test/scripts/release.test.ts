@@ -46,8 +46,10 @@ function packageOf(target: BuildTarget, end: string): string {
   return write(found?.[0] ?? "none", found?.[1] ?? Buffer.alloc(0));
 }
 
+const zstd = await needs("zstd");
+
 describe("an archive", () => {
-  test("holds the binary 0755, the man page, the completions and the licences", () => {
+  zstd.test("holds the binary 0755, the man page, the completions and the licences", () => {
     for (const [name, data] of archives("linux-x64", PARTS, FACTS, FAST)) {
       const listed = run(["tar", name.endsWith("zst") ? "--zstd" : "-z", "-tvf", write(name, data)]).out;
       expect(listed).toMatch(new RegExp(`^-rwxr-xr-x root/root .* buddy-${version}-linux-x64/buddy$`, "m"));
@@ -147,11 +149,14 @@ npm.describe("the npm packages", () => {
     const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     expect({ code, out, err }).toMatchObject({ code: 0 });
     const installed = [...new Bun.Glob("**/bin/buddy").scanSync(join(home, "lib/node_modules"))];
-    expect(installed).toEqual([expect.stringContaining(`buddy-${hostTarget()}/bin/buddy`)]);
+    // npm before 10 does not look at the C library and brings both.
+    const fitting = installed.filter((path) => path.includes(`buddy-${hostTarget()}/bin/buddy`));
+    expect(fitting).toHaveLength(1);
+    expect(installed.every((path) => path.includes(`buddy-${process.platform}-${process.arch}`))).toBe(true);
     const buddy = join(home, "bin/buddy");
     expect(run([buddy, "--version"])).toMatchObject({ code: 0, out: `buddy ${version}\n`, err: "" });
     expect(run([buddy, "fail"])).toMatchObject({ code: 7 });
-    rmSync(join(home, "lib/node_modules", installed[0] ?? ""));
+    for (const path of installed) rmSync(join(home, "lib/node_modules", path));
     expect(run([buddy]).err).toContain("is not installed");
   });
 });

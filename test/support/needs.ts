@@ -102,6 +102,9 @@ const TRIES = {
   },
   /** A root of one's own, with mounts in it. */
   chroot: async () => works(["unshare", "--mount", "chroot", "/", "true"]),
+  /** A root of one's own, also without being root. */
+  "chroot-as-user": async () =>
+    process.getuid?.() === 0 ? works(["chroot", "/", "true"]) : works(["unshare", "-r", "chroot", "/", "true"]),
   /** Host names and networks of one's own, entered from outside. */
   namespaces: async () => works(["unshare", "--uts", "--net", "nsenter", "--version"]),
   /** Namespaces, an overlay of the whole machine, and strace in it. */
@@ -122,6 +125,7 @@ const TRIES = {
   cc: async () => works(["cc", "--version"]),
   jq: async () => works(["jq", "-n", "1"]),
   curl: async () => works(["curl", "--version"]),
+  wget: async () => works(["wget", "--help"]),
   asciinema: async () => works(["asciinema", "--version"]),
   ip: async () => works(["ip", "-V"]),
   openssl: async () => works(["openssl", "version"]),
@@ -134,7 +138,10 @@ const TRIES = {
   nft: async () => works(["unshare", "--net", "nft", "add table inet x"]),
   patch: async () => works(["patch", "--version"]),
   strace: async () => works(["strace", "-o", "/dev/null", "true"]),
-  acl: async () => works(["getfacl", "--version"]),
+  acl: async () => works(["setfacl", "--version"]),
+  attr: async () => works(["setfattr", "--version"]),
+  ssh: async () => works(["ssh", "-V"]),
+  ps: async () => works(["ps", "-e"]) ?? works(["pgrep", "--version"]),
   nginx: async () => works(["nginx", "-v"]),
   ansible: async () => works(["ansible-inventory", "--version"]),
   sudo: async () => works(["sudo", "-n", "true"]),

@@ -11,10 +11,11 @@ import { proxyTo } from "../support/proxy.ts";
 import { useSshd } from "../support/sshd.ts";
 import { eachPlace, openPlace, type Opened } from "../support/transports.ts";
 import { until } from "../support/until.ts";
-import { needs } from "../support/needs.ts";
+import { available, needs } from "../support/needs.ts";
 
 const ssh = await needs("sshd");
 const container = await needs("podman");
+const busybox = await needs("busybox");
 
 async function text(transport: Transport, path: string): Promise<string> {
   return (await transport.run('cat "$1"', { args: [path] })).stdout.toString();
@@ -296,10 +297,7 @@ ssh.test("a shell continues when the connection and buddy are gone, and is found
   rmSync(gate);
 });
 
-test.each([
-  ["bash", "bash"],
-  ["busybox", "busybox"],
-])("signals where sh is %s", async (_, program) => {
+test.each(await available("bash", "busybox"))("signals where sh is %s", async (program) => {
   const bin = realpathSync(mkdtempSync(join(tmpdir(), "buddy-bin-")));
   const before = process.env["PATH"];
   symlinkSync(Bun.which(program) ?? "", join(bin, "sh"));
@@ -314,7 +312,7 @@ test.each([
   }
 });
 
-test.each([
+busybox.test.each([
   ["perl", ["perl"]],
   ["nothing", []],
 ])("where there is no setsid but %s", async (_, programs) => {

@@ -19,9 +19,12 @@ export const GUIDED_TASKS: readonly GuidedTask[] = [
     plan: {
       stages: [
         () => ({ calls: [shellCall("free -m", "see how much memory is in use")] }),
-        // macOS has no free.
+        // A small Linux has no free, and macOS neither that nor /proc.
         ([free]) => ({
-          calls: free?.outcome === "failed" ? [shellCall("vm_stat", "see how much memory is in use")] : [],
+          calls:
+            free?.outcome === "failed"
+              ? [shellCall("cat /proc/meminfo 2>/dev/null || vm_stat", "see how much memory is in use")]
+              : [],
         }),
       ],
       answer: (seen) => memoryWords(seen.at(-1)),
@@ -67,11 +70,15 @@ export const GUIDED_TASKS: readonly GuidedTask[] = [
 
 function diskWords(df: Round | undefined): string {
   if (!df) return "";
-  const rows = df.text.split("\n").flatMap((line) => {
+  const all = df.text.split("\n").flatMap((line) => {
     const found = /^(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\d+)%\s+(\/.*)$/.exec(line.trim());
-    if (!found || /^(tmpfs|devtmpfs|udev|shm|none|efivarfs)$/.test(found[1]!)) return [];
-    return { size: found[2]!, used: found[3]!, free: found[4]!, percent: Number(found[5]), at: found[6]! };
+    if (!found) return [];
+    const [, of, size, used, free, percent, at] = found as unknown as string[];
+    return { of: of!, size: size!, used: used!, free: free!, percent: Number(percent), at: at! };
   });
+  const disks = all.filter(({ of }) => !/^(tmpfs|devtmpfs|udev|shm|none|efivarfs)$/.test(of));
+  // A chroot may see nothing else.
+  const rows = disks.length > 0 ? disks : all;
   if (df.outcome !== "ok" || rows.length === 0) return resultWords("`df -hP`", df);
   const fullest = rows.toSorted((a, b) => b.percent - a.percent).slice(0, 5);
   const lines = fullest.map(
@@ -89,13 +96,22 @@ function memoryWords(round: Round | undefined): string {
   if (!round) return "";
   const row = (name: string) =>
     new RegExp(`^${name}:?\\s+(.*)$`, "m").exec(round.text)?.[1]?.trim().split(/\s+/).map(Number);
-  const mem = row("Mem");
+  const mem = row("Mem") ?? fromMeminfo(row);
   if (round.outcome !== "ok" || !mem || mem.length < 3)
     return resultWords(`\`${String(round.args["command"])}\``, round);
   const gib = (mib: number | undefined) => `${((mib ?? 0) / 1024).toFixed(1)} GiB`;
-  const swap = row("Swap");
+  const [swapKib] = row("SwapTotal") ?? [];
+  const swap = swapKib === undefined ? row("Swap") : [swapKib / 1024, (swapKib - (row("SwapFree")?.[0] ?? 0)) / 1024];
   const swapWords = swap?.[0] ? `Swap: ${gib(swap[1])} of ${gib(swap[0])} used.` : "There is no swap.";
   return `Memory: ${gib(mem[1])} of ${gib(mem[0])} used, ${gib(mem[5] ?? mem[2])} available to programs. ${swapWords}`;
+}
+
+/** As the columns of `free -m`: total, used, and in the sixth place what is available. */
+function fromMeminfo(row: (name: string) => number[] | undefined): number[] | undefined {
+  const [total] = row("MemTotal") ?? [];
+  const [available] = row("MemAvailable") ?? row("MemFree") ?? [];
+  if (total === undefined || available === undefined) return undefined;
+  return [total / 1024, (total - available) / 1024, 0, 0, 0, available / 1024];
 }
 
 interface ProcessRow {

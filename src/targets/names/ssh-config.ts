@@ -81,7 +81,11 @@ export async function resolvedSsh(destination: string, signal?: AbortSignal): Pr
       timeout: ANSWER_MS,
     });
   } catch (error) {
-    throw problem((error as NodeJS.ErrnoException).code === "ENOENT" ? "ssh is not installed" : String(error), error);
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw problem(String(error), error);
+    throw new BuddyError("target", `ssh is not installed, so the settings of ${host} cannot be read`, {
+      hint: "The package is called openssh-client.",
+      cause: error,
+    });
   }
   const stop = () => child.kill();
   signal?.addEventListener("abort", stop, { once: true });

@@ -25,6 +25,7 @@ import { startModel } from "../../support/model.ts";
 import { needs } from "../../support/needs.ts";
 
 const pane = await needs("tmux");
+const client = await needs("ssh");
 
 setDefaultTimeout(60_000);
 
@@ -116,7 +117,7 @@ describe("exec", () => {
     expect(eventsOf(ran.stdout).at(-1)).toMatchObject({ type: "done", text: "ok" });
   });
 
-  test("schema, last message, failure, time-out, target that is not there", async () => {
+  test("schema, last message, failure, time-out", async () => {
     writeFileSync("schema.json", '{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"array"}');
     const valid = await run([{ text: "{}" }, { text: "[1]" }], {
       outputSchema: "schema.json",
@@ -131,6 +132,9 @@ describe("exec", () => {
     });
     expect(await run([{ text: "x" }], { lastMessage: join(dir, "nowhere/file") })).toMatchObject({ code: 2 });
     expect(await run([{ fault: "silence" }], { timeoutMs: 50 })).toMatchObject({ code: 124 });
+  });
+
+  client.test("a target that is not there", async () => {
     const gone = await run([shell("true"), { text: "no" }], {}, { ssh: "127.0.0.1:1" });
     expect(gone).toMatchObject({ code: 1, stdout: "no\n" });
     expect(gone.stderr).toContain("127.0.0.1");

@@ -1,6 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { guardTerminal } from "../../../src/ui/terminal/terminal.ts";
+import { needs } from "../../support/needs.ts";
 import { until } from "../../support/until.ts";
+
+const { test } = await needs("ps");
 
 const guards = (): string =>
   Bun.spawnSync(["pgrep", "-f", "buddy-terminal", "-P", String(process.pid)])

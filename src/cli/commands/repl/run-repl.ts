@@ -130,11 +130,13 @@ async function openTarget(run: Run, ui: Ui): Promise<void> {
   run.extensions.mcp?.servers.start();
   // One of several that cannot be reached is named where it matters.
   if (run.fleet !== undefined) return run.fleet.start();
+  const first = run.target;
   try {
-    await run.target.get();
-    ui.targetOpened();
+    await first.get();
+    if (run.target === first) ui.targetOpened();
   } catch (error) {
-    ui.fatal(error, exitCodeOf(error));
+    // With /on the operator has left it while it was being opened.
+    if (run.target === first) ui.fatal(error, exitCodeOf(error));
   }
 }
 
