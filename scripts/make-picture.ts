@@ -79,24 +79,35 @@ function draw(): string {
   while (lines.length > 0 && lines.at(-1)?.translateToString(true) === "") lines.pop();
   const rows = lines.map((line, y) => {
     const runs: { style: string; text: string; x: number }[] = [];
+    const behind: { fill: string; x: number; cells: number }[] = [];
     for (let x = 0; x < (line?.length ?? 0); x += 1) {
       const cell = line?.getCell(x);
       const text = cell?.getChars() || " ";
       const style = cell === undefined ? "" : styleOf(cell);
+      const fill = cell?.isBgPalette() === true ? (BASE[cell.getBgColor()] ?? "") : "";
+      const ground = behind.at(-1);
+      if (ground !== undefined && ground.fill === fill) ground.cells += 1;
+      else behind.push({ fill, x, cells: 1 });
       const last = runs.at(-1);
       if (last?.style === style) last.text += text;
       else runs.push({ style, text, x });
     }
     // The directory has another name each time the picture is made.
     for (const run of runs) run.text = run.text.replaceAll(home, "/srv/app".padEnd(home.length));
-    return runs
+    const grounds = behind
+      .filter(({ fill }) => fill !== "")
+      .map(
+        ({ fill, x, cells }) =>
+          `<rect x="${(16 + x * CHARACTER).toFixed(1)}" y="${(y + 2) * LINE - 13}" width="${(cells * CHARACTER).toFixed(1)}" height="${LINE}" fill="${fill}"/>`,
+      );
+    const texts = runs
       .map(({ style, text, x }) => ({ style, text: text.trim(), x: x + text.length - text.trimStart().length }))
       .filter(({ text }) => text !== "")
       .map(
         ({ style, text, x }) =>
           `<text x="${(16 + x * CHARACTER).toFixed(1)}" y="${(y + 2) * LINE}" textLength="${(text.length * CHARACTER).toFixed(1)}"${style}>${Bun.escapeHTML(text.replaceAll(" ", "\u00a0"))}</text>`,
-      )
-      .join("");
+      );
+    return [...grounds, ...texts].join("");
   });
   const width = Math.ceil(COLUMNS * CHARACTER + 32);
   const height = (lines.length + 2) * LINE;
