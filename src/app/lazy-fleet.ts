@@ -99,6 +99,20 @@ export class LazyFleet implements RunTarget {
     return { label: this.#label, machines: this.#names, tmux: undefined };
   }
 
+  /** Waits until all have answered, not long for those that do not; says who has not. */
+  async answers(signal: AbortSignal): Promise<string[]> {
+    const asked = Promise.allSettled(this.#machines.map(({ target }) => target.get()));
+    await within(asked, ANSWER_MS, signal);
+    const silent = this.#machines.filter(({ target }) => target.opened === undefined);
+    const failed = silent.filter(({ target }) => target.error !== undefined);
+    const waiting = silent.filter((machine) => !failed.includes(machine));
+    const said = [...Map.groupBy(failed, ({ target }) => wordsOf(target.error))].map(
+      ([why, machines]) => `${foldNames(machines.map(({ name }) => name))}: ${why}`,
+    );
+    if (waiting.length > 0) said.push(`still connecting: ${foldNames(waiting.map(({ name }) => name))}`);
+    return said;
+  }
+
   async leaveIfSilent(): Promise<void> {
     await Promise.all(this.#machines.map(({ target }) => target.leaveIfSilent()));
   }
@@ -237,6 +251,8 @@ const LABEL_COLUMNS = 100;
 /** A machine that could not be reached is not tried more often than this. */
 const AGAIN_MS = 10_000;
 const SOON_MS = 300;
+/** How long somebody who changes to several machines waits for them. */
+const ANSWER_MS = 10_000;
 const ATTEMPTS = 3;
 const DROPPED_MS = 300;
 const LONG_MS = 5_000;

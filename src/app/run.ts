@@ -320,11 +320,12 @@ export class Run implements AsyncDisposable {
     const { ssh: _ssh, container: _container, cd: _cd, tmuxSession: _session, pane: _pane, ...globals } = this.globals;
     const options = { ...globals, on: places.map(({ name }) => name).join(",") };
     const next = this.#prepare(places, options, await fleetFor(places, this.#options));
+    let silent: readonly string[] = [];
     try {
       if (next.fleet === undefined) {
         const opened = await unlessAborted(signal, next.target.get());
         await this.rules.of(opened, places[0]);
-      } else next.target.start();
+      } else silent = await next.fleet.answers(signal);
     } catch (error) {
       await next.target[Symbol.asyncDispose]();
       throw error;
@@ -336,7 +337,7 @@ export class Run implements AsyncDisposable {
       `The operator changed the machine: it is ${this.target.facts().label} now; before it was ${before.target.facts().label}`,
     );
     await before.target[Symbol.asyncDispose]();
-    return this.askAgain();
+    return [...silent, ...this.askAgain()];
   }
 
   /** On another machine, or as another user: what was approved in advance was not meant for it. Returns what to say. */

@@ -121,6 +121,15 @@ test("a + adds machines, a name goes back to one, local to this machine", async 
   expect(run.places.map(({ name }) => name)).toEqual(["one", "two"]);
   expect(run.target.facts().machines).toEqual(["one", "two"]);
   expect(await on(run, loaded, "both")).toEqual(["already on 2 machines: one, two"]);
+  const [set, silent, ...more] = await on(run, loaded, "+gone");
+  expect(set).toContain("3 machines");
+  expect(silent).toMatch(/^gone: /);
+  expect(more).toEqual([]);
+  expect(run.fleet?.machines.map(({ opened }) => opened?.identity.label)).toEqual([
+    "env WHERE=one",
+    "env WHERE=two",
+    undefined,
+  ]);
   await on(run, loaded, "two");
   expect(run.fleet).toBeUndefined();
   await on(run, loaded, "local");
