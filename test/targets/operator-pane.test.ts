@@ -126,6 +126,8 @@ describe("--pane", () => {
     const about = () => tmux("display-message", "-p", "-t", "work:", "#{window_id} #{window_width}x#{window_height}");
     const was = [about(), tmux("show-environment", "-t", "work"), tmux("show-options", "-t", "work")];
     const { shell } = await open(pane);
+    await shell.run("PS1='other $ ' PROMPT_COMMAND=");
+    expect((await shell.run("echo on")).output.head).toBe("on\n");
     type(pane, "echo half");
     await until(() => lastLine(pane).endsWith("echo half"), "the line is typed");
     const ran = await shell.run("echo mine");

@@ -57,10 +57,10 @@ const ends = `printf '\\033]7771;%s;P;0;%s;%s;%s\\a'`;
 /** The last thing that is marked: the next prompt has no mark. */
 const out = `printf '\\033]7771;%s;X;0\\a'`;
 
-/** Of the Bourne family: `set --` keeps the exit code without a variable of its own. */
+/** Of the Bourne family: `set --` keeps the exit code without a variable of its own. A prompt that the text set gets its mark. */
 const run =
   `__buddy_run() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; ` +
-  `${ends} "$__buddy_k" "$2" "$1" "$PWD"; return "$2"; }`;
+  `${ends} "$__buddy_k" "$2" "$1" "$PWD"; __buddy_ps; return "$2"; }`;
 
 function bashHooks(word: string): string {
   const mark = "'\\[${__buddy_m-}\\]'";
@@ -116,11 +116,12 @@ function fishHooks(): string {
 function shHooks(): string {
   const off =
     `PS1=$__buddy_p; ${out} "$__buddy_k"; ` +
-    "unset -f __buddy_run __buddy_off; unset __buddy_k __buddy_p __buddy_m __buddy_c";
+    "unset -f __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_p __buddy_m __buddy_c";
+  // Tells busybox' line editor that the mark takes no room.
+  const mark = `case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[$__buddy_m\\]' ;; *) PS1=$PS1'$__buddy_m' ;; esac`;
   return (
-    `__buddy_m=$(printf '\\033]7771;%s;B\\a' "$__buddy_k") __buddy_p=$PS1; ${run}; __buddy_off() { ${off}; }; ` +
-    // Tells busybox' line editor that the mark takes no room.
-    `case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[$__buddy_m\\]' ;; *) PS1=$PS1'$__buddy_m' ;; esac`
+    `__buddy_m=$(printf '\\033]7771;%s;B\\a' "$__buddy_k"); ${run}; __buddy_off() { ${off}; }; ` +
+    `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) __buddy_p=$PS1; ${mark} ;; esac; }; __buddy_ps`
   );
 }
 
