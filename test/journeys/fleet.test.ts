@@ -97,6 +97,9 @@ test("buddy run groups what machines answer, and its exit code is the worst of t
   expect(unreached.code).toBe(255);
   expect(unreached.stdout).toContain("web[01-03] (3): Linux");
 
+  const only = await run("--on", "dead", "uname");
+  expect({ code: only.code, lines: only.stderr.trim().split("\n").length }).toEqual({ code: 255, lines: 1 });
+
   const unapproved = await run("--on", "few", "touch", "~/never");
   expect(unapproved.code).toBe(3);
   expect(existsSync(join(lab.home("web01"), "never"))).toBe(false);

@@ -21,7 +21,7 @@ export class RunPrinter {
   readonly #options: RunPrinterOptions;
   readonly #live: LiveLine | undefined;
   readonly #safe: { readonly stdout: (text: string) => string; readonly stderr: (text: string) => string };
-  #alone = true;
+  #alone = false;
   #title = "";
   #streamed = false;
 
@@ -47,7 +47,9 @@ export class RunPrinter {
       case "machine_finished":
         return this.#live?.relabel(progressWords(event).slice(0, LIVE_COLUMNS));
       case "machine":
-        if (event.state === "unreachable") this.warn(`${event.machine}: ${event.message ?? "unreachable"}`);
+        // Of one machine the result says it.
+        if (event.state === "unreachable" && (!this.#alone || this.#options.json))
+          this.warn(`${event.machine}: ${event.message ?? "unreachable"}`);
         return;
       case "notice":
         if (event.kind !== "info")
