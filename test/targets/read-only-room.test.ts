@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { openTarget } from "../../src/targets/open.ts";
 import type { Target } from "../../src/targets/target.ts";
 import { needs } from "../support/needs.ts";
+import { processesWith } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 import { LOCAL } from "../../src/targets/place.ts";
 
@@ -165,4 +166,18 @@ test("a directory that cannot be entered by its name runs beside it", async () =
   await target.shell.run(`cd ${at}/sub`);
   rmSync(at, { recursive: true });
   expect(await inside(target, "echo here")).toContain("here\n");
+});
+
+test("one whose process was killed is made anew before the next text", async () => {
+  await using target = await open();
+  expect(await target.locks.settled).toMatchObject({ kind: "ready" });
+  const mark = `/tmp/buddy-escape-${crypto.randomUUID()}`;
+  // The script that keeps the room: what has made it is its child, and it is one of this process.
+  const keepers = processesWith("", process.pid).filter((pid) => processesWith("/room.sh", pid).length > 0);
+  expect(keepers).toHaveLength(1);
+  process.kill(keepers[0]!, "SIGKILL");
+  await until(() => target.locks.room.kind !== "ready", "it is seen to be gone");
+  expect(await target.locks.settled).toMatchObject({ kind: "ready" });
+  expect(await inside(target, `: >${mark} 2>&1`)).toContain("Read-only file system");
+  expect(existsSync(mark)).toBe(false);
 });

@@ -65,7 +65,11 @@ export class ReadOnlyRoom implements AsyncDisposable {
   #entry: RoomEntry | undefined;
   #process: Process | undefined;
   #session: SessionTexts | undefined;
-  readonly #settled = Promise.withResolvers<RoomState>();
+  #settled = Promise.withResolvers<RoomState>();
+  /** It was there, and its process has ended: with a connection that was dropped, or killed. */
+  #lost = false;
+  #remade = 0;
+  #closed = false;
 
   constructor(transport: Transport, lock: SecondLock) {
     this.#transport = transport;
@@ -74,12 +78,15 @@ export class ReadOnlyRoom implements AsyncDisposable {
     else if (!/Linux/.test(transport.facts.os)) this.#settle({ kind: "none", why: "the system is not Linux" });
   }
 
+  /** Whoever looks wants to use it: one that was lost is made anew. */
   get state(): RoomState {
+    if (this.#lost && !this.#closed && this.#remade < MOST_REMADE) this.#makeAnew();
     return this.#state;
   }
 
   /** Once it is known whether there is a room. */
   get settled(): Promise<RoomState> {
+    void this.state;
     return this.#settled.promise;
   }
 
@@ -111,12 +118,27 @@ export class ReadOnlyRoom implements AsyncDisposable {
       .finally(() => {
         clearTimeout(timer);
         this.#entry = undefined;
-        const why = this.#state.kind === "ready" ? "its process has ended" : "it could not be made";
+        this.#lost = this.#state.kind === "ready";
+        const why = this.#lost ? "its process has ended" : "it could not be made";
         if (this.#state.kind !== "none") this.#settle({ kind: "none", why });
       });
   }
 
+  /** After a drop the machine is reached again first. */
+  #makeAnew(): void {
+    this.#lost = false;
+    this.#remade++;
+    this.#process = undefined;
+    this.#state = { kind: "making" };
+    this.#settled = Promise.withResolvers();
+    this.#transport.ensure().then(
+      () => this.#closed || this.make(),
+      (error: unknown) => this.#settle({ kind: "none", why: error instanceof Error ? error.message : String(error) }),
+    );
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
     const child = this.#process;
     if (child === undefined) return;
     child.stdin.end();
@@ -159,3 +181,5 @@ export class ReadOnlyRoom implements AsyncDisposable {
 }
 
 const CLOSE_MS = 1500;
+/** Something that keeps ending it is not fought for ever. */
+const MOST_REMADE = 20;
