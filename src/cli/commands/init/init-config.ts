@@ -27,16 +27,17 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   if (present !== undefined && !present.isFile()) {
     throw new BuddyError("config", `${shown} is not a regular file`, { hint: "name another one with --config PATH" });
   }
+  const ask = options.ask ?? (isTerminal(0) && isTerminal(1) ? await questions() : undefined);
   // What a first start wrote is not the user's: whoever was sent here by it is not sent away.
-  if (present !== undefined && !isTemplate(path) && !force) {
+  const untouched = ask !== undefined && present !== undefined && isTemplate(path);
+  if (present !== undefined && !untouched && !force) {
     throw new BuddyError("config", `${shown} exists already`, {
       hint: "edit it, or replace it with: buddy init --force (the old one is kept beside it)",
     });
   }
-  const ask = options.ask ?? (isTerminal(0) && isTerminal(1) ? await questions() : undefined);
   const answers = await ask?.();
   const keyFile = answers?.key === undefined ? undefined : keepKey(answers.profile, answers.key, env);
-  const aside = !existsSync(path) || isTemplate(path) ? undefined : setAside(path, { env, cwd });
+  const aside = existsSync(path) && (force || !untouched) ? setAside(path, { env, cwd }) : undefined;
   try {
     createConfigFile(path, answers === undefined ? CONFIG_TEMPLATE : fillTemplate(answers, keyFile));
   } catch (error) {
