@@ -374,9 +374,7 @@ async function guardedWrite(
 ): Promise<RevertPlan | { readonly problem: string } | undefined> {
   if (guard === undefined) return undefined;
   const { lockoutFile } = await import("../policy/shell/dangers/lockout.ts");
-  const home = target.transport.facts.home.replace(/\/$/, "");
-  const found =
-    lockoutFile(path) ?? (path.startsWith(`${home}/`) ? lockoutFile(`~${path.slice(home.length)}`) : undefined);
+  const found = lockoutFile(path, target.transport.facts.home);
   return found && guard([{ ...found, program: "", words: [], file: path }], { text: "" }, target);
 }
 

@@ -11,6 +11,8 @@ export interface WriteRules {
   readonly allowedPaths: readonly string[];
   /** buddy's own files on that machine: the configuration in use, the sign-in, the sessions. */
   readonly ownPaths: readonly string[];
+  /** [safety] lockout. */
+  readonly lockout: NonNullable<PathRules["lockout"]>;
 }
 
 /** `asked` is the path as the tool was given it; `sudo`: it would be written as root. */
@@ -25,7 +27,10 @@ export function writeJudge(files: Pick<FileAccess, "resolve">, rules: WriteRules
       real(rules.allowedPaths),
       real(rules.ownPaths),
     ]);
-    return { realHome: realHome.path, rules: { allowedRoots, ownPaths: [...rules.ownPaths, ...own] } };
+    return {
+      realHome: realHome.path,
+      rules: { allowedRoots, ownPaths: [...rules.ownPaths, ...own], lockout: rules.lockout },
+    };
   };
   let known: Promise<Known> | undefined;
   return async (resolved, asked, sudo = false) => {

@@ -148,7 +148,11 @@ export function machineParts({
       const { ownPaths, writeJudge } = await import("./judge-write.ts");
       judgeWrite ??= writeJudge(
         { resolve: async (root) => (await target.get()).files.resolve(root) },
-        { allowedPaths: config.tools.files_allowed_paths, ownPaths: local ? ownPaths(loaded) : [] },
+        {
+          allowedPaths: config.tools.files_allowed_paths,
+          ownPaths: local ? ownPaths(loaded) : [],
+          lockout: config.safety.lockout,
+        },
       );
       return judgeWrite(path, asked, sudo);
     },

@@ -11,8 +11,9 @@ import {
   SYSTEM_DIRECTORIES,
   SYSTEM_EXCEPTIONS,
 } from "./sensitive-paths.ts";
+import { asDanger, lockoutFile } from "./shell/dangers/lockout.ts";
 import { showText } from "./terminal-text.ts";
-import type { Verdict } from "./verdict.ts";
+import type { ShellRules, Verdict } from "./verdict.ts";
 
 export interface PathFacts {
   /** As the tool was asked, before anything was resolved. */
@@ -34,9 +35,27 @@ export interface PathRules {
   readonly allowedRoots: readonly string[];
   /** buddy's own files on the target: the configuration in use, the sign-in, the sessions. */
   readonly ownPaths?: readonly string[];
+  /** [safety] lockout; absent = off. */
+  readonly lockout?: ShellRules["safety"]["lockout"];
 }
 
+/** Where it may be written, and what holds for files that can lock the operator out, as for commands that write them. */
 export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
+  const verdict = judgePlace(facts, rules);
+  const { lockout = "off" } = rules;
+  if (verdict.kind === "deny" || lockout === "off") return verdict;
+  const homes = [facts.home, facts.realHome ?? facts.home];
+  const paths = [facts.path, expandHome(facts.asked ?? facts.path, facts.home)].map(lexical);
+  const found = paths.flatMap((path) => homes.map((home) => lockoutFile(path, home))).find((one) => one !== undefined);
+  if (found === undefined) return verdict;
+  const { why, instead } = asDanger(found);
+  if (lockout === "block") return deny(why, instead);
+  return verdict.kind === "allow"
+    ? { kind: "ask", why, answer: "in-person" }
+    : { ...verdict, why: `${verdict.why}; ${why}`, answer: verdict.answer ?? "in-person" };
+}
+
+function judgePlace(facts: PathFacts, rules: PathRules): Verdict {
   const shown = showText(facts.path, { mode: "line" });
   const asked = facts.asked ?? facts.path;
   if (facts.path.includes("\0") || asked.includes("\0")) return deny("a path cannot contain a NUL byte");

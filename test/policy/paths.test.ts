@@ -295,3 +295,31 @@ test.each(["/tmp/buddy-notes/x", "/tmp/buddy-x1/y", `${HOME}/src/buddy/src/main.
   "writing %s is fine",
   (path) => expect(judge(path)).toBe("allow"),
 );
+
+test.each([
+  ["/etc/ssh/sshd_config.d/10-team.conf"],
+  ["/etc/netplan/01.yaml"],
+  ["/etc/nftables.conf"],
+  ["/etc/hosts.allow"],
+  ["/etc/pam.d/sshd"],
+  ["/etc/sudoers.d/team"],
+  ["/etc/systemd/network/10-lan.network"],
+])("[safety] lockout holds for %s as for a command that writes it", (path) => {
+  expect(asRoot(path, { lockout: "block" }).kind).toBe("deny");
+  expect(asRoot(path, { lockout: "block", allowedRoots: ["/etc"] }).kind).toBe("deny");
+  for (const lockout of ["ask", "guard"] as const)
+    expect(asRoot(path, { lockout })).toMatchObject({
+      kind: "ask",
+      answer: expect.stringMatching(/^(?:typed|in-person)$/),
+    });
+  expect(asRoot(path, { lockout: "off" })).toEqual(asRoot(path));
+});
+
+test("[safety] lockout: by where a path leads and by its name, at home too, and for no other file", () => {
+  const rules = { allowedRoots: ["/srv", "~/.ssh"], lockout: "block" } as const;
+  expect(judge(`${HOME}/.ssh/authorized_keys`, rules)).toBe("deny");
+  expect(judge("/data/home/.ssh/authorized_keys", { lockout: "block" }, { realHome: "/data/home" })).toBe("deny");
+  expect(judge("/srv/sshd_config", rules, { asked: "/etc/ssh/sshd_config" })).toBe("deny");
+  expect(judge("/srv/sshd_config", rules)).toBe("allow");
+  expect(asRoot("/etc/hosts", { lockout: "block" })).toMatchObject({ kind: "ask" });
+});

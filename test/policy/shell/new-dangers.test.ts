@@ -99,10 +99,10 @@ describe("lockoutOf", () => {
 
   test("files by their path, for the file tools", async () => {
     const { lockoutFile } = await import("../../../src/policy/shell/dangers/lockout.ts");
-    expect(lockoutFile("/etc/ssh/sshd_config.d/10.conf")?.kind).toBe("ssh");
-    expect(lockoutFile("/etc/sudoers")?.kind).toBe("sudoers");
-    expect(lockoutFile("~/.ssh/authorized_keys")?.kind).toBe("ssh");
-    expect(lockoutFile("/home/bob/.ssh/authorized_keys")?.kind).toBe("ssh");
-    expect(lockoutFile("/etc/hosts")).toBeUndefined();
+    expect(lockoutFile("/etc/ssh/sshd_config.d/10.conf", "/data/ann")?.kind).toBe("ssh");
+    expect(lockoutFile("/etc/sudoers", "/data/ann")?.kind).toBe("sudoers");
+    expect(lockoutFile("/data/ann/.ssh/authorized_keys", "/data/ann/")?.kind).toBe("ssh");
+    expect(lockoutFile("/home/bob/.ssh/authorized_keys", "/data/ann")?.kind).toBe("ssh");
+    expect(lockoutFile("/etc/hosts", "/data/ann")).toBeUndefined();
   });
 });

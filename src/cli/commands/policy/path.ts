@@ -17,9 +17,10 @@ export async function explainer(globals: GlobalOptions): Promise<Explainer> {
   const loaded = await loadConfiguration(globals, { create: false });
   const transport = new LocalTransport();
   const files = fileAccess(transport, { cwd: () => process.cwd() });
+  const { tools, safety } = loaded.config;
   const explain = pathExplainer(
     files,
-    { allowedPaths: loaded.config.tools.files_allowed_paths, ownPaths: ownPaths(loaded) },
+    { allowedPaths: tools.files_allowed_paths, ownPaths: ownPaths(loaded), lockout: safety.lockout },
     await rulesByName(loaded.config, LOCAL),
   );
   return {

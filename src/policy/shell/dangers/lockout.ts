@@ -32,11 +32,17 @@ export function lockoutsIn({ commands, writes }: Walked, cwd: string | undefined
   return [...commands.flatMap((one) => lockouts(one, cwd)), ...writes.flatMap(({ file }) => ofWrite(file, ["."], cwd))];
 }
 
-/** Whether a change of this file could lock the operator out; `path` is absolute, or below `~`. */
-export function lockoutFile(path: string): Pick<Lockout, "kind" | "does"> | undefined {
-  const parts = path.replace(/^~/, "").split("/").filter(Boolean);
-  const entry = filePatterns().find(({ home, pattern }) => home === path.startsWith("~") && covers(pattern, parts));
+/** Whether a change of this file could lock the operator out; `path` is absolute, without links where they are known. */
+export function lockoutFile(path: string, home: string): Pick<Lockout, "kind" | "does"> | undefined {
+  const root = `${home.replace(/\/+$/, "")}/`;
+  const below = root !== "/" && path.startsWith(root) ? path.slice(root.length) : undefined;
+  const entry = patternOf(path, false) ?? (below === undefined ? undefined : patternOf(below, true));
   return entry === undefined ? undefined : { kind: entry.kind, does: entry.does };
+}
+
+function patternOf(path: string, atHome: boolean): FilePattern | undefined {
+  const parts = path.split("/").filter(Boolean);
+  return filePatterns().find(({ home, pattern }) => home === atHome && covers(pattern, parts));
 }
 
 function lockouts(found: FoundCommand, cwd: string | undefined): Lockout[] {

@@ -32,7 +32,7 @@ afterAll(async () => {
 
 function explain(path: unknown, allowedPaths: string[] = [], ownPaths: string[] = []): Promise<PathExplanation> {
   const files = fileAccess(transport, { cwd: () => dir });
-  return pathExplainer(files, { allowedPaths, ownPaths })(path);
+  return pathExplainer(files, { allowedPaths, ownPaths, lockout: "guard" })(path);
 }
 
 test("decided on where the path leads: dots, links, last components, dangling ones, chains", async () => {
@@ -84,7 +84,7 @@ test("a start-up file that is a link is one also when it is named from its direc
   symlinkSync("dotfiles/.bashrc", join(home, ".bashrc"));
   const local = fileAccess(transport, { cwd: () => home });
   const files = { ...local, resolve: async (path: string) => ({ ...(await local.resolve(path)), home }) };
-  const judge = pathExplainer(files, { allowedPaths: [], ownPaths: [] });
+  const judge = pathExplainer(files, { allowedPaths: [], ownPaths: [], lockout: "guard" });
   for (const path of [".bashrc", "./.bashrc", "dotfiles/../.bashrc", join(home, ".bashrc")])
     expect([path, (await judge(path)).verdict]).toEqual([path, "block"]);
   expect((await judge("dotfiles/.bashrc")).verdict).toBe("allow");
@@ -100,7 +100,7 @@ test("what cannot be resolved now is asked again with the next path", async () =
       return local.resolve(path);
     },
   };
-  const judge = pathExplainer(files, { allowedPaths: [], ownPaths: [] });
+  const judge = pathExplainer(files, { allowedPaths: [], ownPaths: [], lockout: "guard" });
   await expect(judge(join(dir, "app/file"))).rejects.toThrow("the line is down");
   down = false;
   expect((await judge(join(dir, "app/file"))).verdict).toBe("allow");
