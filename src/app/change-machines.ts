@@ -4,6 +4,7 @@ import { BuddyError } from "../lib/errors.ts";
 import { joinPlaces, knownNames } from "../targets/names/resolve-places.ts";
 import { pathKey, type Place, samePaths } from "../targets/place.ts";
 import type { TargetRow } from "../ui/repl/host.ts";
+import { uncertainRules } from "./machine-rules.ts";
 import { meaning, namedPlaces, otherNames, whereabouts } from "./named-places.ts";
 import { chosenPlaces, placeSources } from "./places.ts";
 import type { Run } from "./run.ts";
@@ -59,5 +60,5 @@ export async function workOn(
   const identity = run.target.opened?.identity;
   if (identity !== undefined) said[0] = `on ${identity.user}@${identity.host} (${identity.label})`;
   if (identity?.attach !== undefined) said.push(`watch with: ${identity.attach}`);
-  return [...said, ...notes];
+  return [...said, ...uncertainRules(loaded.config, run.places), ...notes];
 }

@@ -3,6 +3,7 @@ import { BuddyError } from "../lib/errors.ts";
 import { tracing } from "../lib/trace.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { loadExtensions, NO_EXTENSIONS } from "./extensions.ts";
+import { uncertainRules } from "./machine-rules.ts";
 import { chosenPlaces } from "./places.ts";
 import { requirePrice } from "./run-budget.ts";
 import { fleetFor, Run, type RunOptions } from "./run.ts";
@@ -36,6 +37,7 @@ export async function composeRun(options: RunOptions): Promise<Run> {
     stored: resumed?.replay.places,
   });
   if (place === undefined) throw new BuddyError("internal", "no machine was chosen");
+  for (const warning of uncertainRules(loaded.config, [place, ...others])) problem(warning);
   const chosen =
     options.client === undefined
       ? await clientFor(loaded, options.globals, resumed)

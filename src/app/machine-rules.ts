@@ -1,6 +1,13 @@
 /** The rules of the machine that a run works on: matched with every name it has, once it is open with all of them. */
 import type { Config, MachineRuleSettings } from "../config/schema.ts";
-import { effectiveRules, type EffectiveRules, type MachineRule, NO_RULES } from "../policy/machine-rules.ts";
+import { foldNames } from "../lib/fold-names.ts";
+import {
+  effectiveRules,
+  type EffectiveRules,
+  type MachineRule,
+  matchesName,
+  NO_RULES,
+} from "../policy/machine-rules.ts";
 import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
 import type { Target, Transport } from "../targets/target.ts";
 
@@ -79,6 +86,19 @@ export async function rulesOf(
   transport: Transport,
 ): Promise<EffectiveRules> {
   return rules.length === 0 ? NO_RULES : effectiveRules(rules.map(asRule), await machineNames(place, transport));
+}
+
+/** For people: rules that hold only because a group cannot be read, one sentence a group. */
+export function uncertainRules({ rules }: Pick<Config, "rules">, places: readonly Place[]): string[] {
+  const unsure = places.flatMap((place) => (place.unsure ?? []).map((one) => ({ ...one, machine: place.name })));
+  const groups = new Map(unsure.map(({ group, why }) => [group, why]));
+  return [...groups].flatMap(([group, why]) => {
+    const matching = rules.filter(({ pattern }) => matchesName(pattern, group));
+    if (matching.length === 0) return [];
+    const machines = foldNames(unsure.flatMap((one) => (one.group === group ? [one.machine] : [])));
+    const patterns = matching.map(({ pattern }) => `[rules.${JSON.stringify(pattern)}]`).join(" and ");
+    return [`${why}; it may hold ${machines}, so ${patterns} counts there until [targets.${group}] is corrected`];
+  });
 }
 
 /** "PROD, read-only"; "" where there is nothing to say. */

@@ -11,6 +11,8 @@ export interface Place {
   readonly tmux?: PlaceTmux;
   /** Its own name first, then target names, groups and the ssh destinations as written: what rules are matched with. */
   readonly names: readonly string[];
+  /** Groups among its names that cannot be read in full and may hold it: their rules count, to be safe. */
+  readonly unsure?: readonly { readonly group: string; readonly why: string }[];
 }
 
 export type Hop =

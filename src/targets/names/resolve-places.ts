@@ -4,9 +4,9 @@ import { resolve } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
 import { fileError } from "../../lib/files.ts";
 import { closestMatch } from "../../lib/text.ts";
-import { parseDestination } from "../connection/ssh-destination.ts";
 import { type Hop, LOCAL, nameOfPath, namesOfPath, pathKey, type Place, type PlaceTmux } from "../place.ts";
 import { type Inventory, readInventory } from "./inventory.ts";
+import { type DoubtfulGroup, mayHold, NamedMachines } from "./named-machines.ts";
 import { expandRanges, MOST_PLACES, splitList, tooMany } from "./ranges.ts";
 import { type SshHosts, sshHosts } from "./ssh-config.ts";
 
@@ -227,17 +227,63 @@ class Resolver {
     const targets = Object.entries(this.#sources.targets);
     if (targets.length === 0) return [...places];
     const known = new NamedMachines();
-    const unreadable: string[] = [];
+    const doubtful: DoubtfulGroup[] = [];
     for (const [name, target] of targets) {
-      // A group that cannot be read may hold any machine: what rules say of it holds for all.
-      const members = await this.#target(name, target, []).catch(() => undefined);
-      if (members === undefined) unreadable.push(name);
-      else for (const member of members) known.add(name, member.path);
+      const { members, unread, why } = await this.#readable(name, target, new Set());
+      for (const member of members) known.add(name, member.path);
+      if (why === undefined) continue;
+      const isUncertain = unread.some((entry) => /^[@-]/.test(entry)) || (await this.#isInventoryUnreadable());
+      doubtful.push({ group: name, why: why.message, entries: isUncertain ? "any" : unread });
     }
-    return places.map((one) => ({
-      ...one,
-      names: [...new Set([...one.names, ...known.namesOn(one.path), ...unreadable])],
-    }));
+    return places.map((one) => {
+      const names = [...new Set([...one.names, ...known.namesOn(one.path)])];
+      const unsure = doubtful.filter((group) => !names.includes(group.group) && mayHold(group, { names }));
+      return {
+        ...one,
+        names: [...names, ...unsure.map(({ group }) => group)],
+        ...(unsure.length === 0 ? {} : { unsure: unsure.map(({ group, why }) => ({ group, why })) }),
+      };
+    });
+  }
+
+  /** What can be read of a target, and the entries that cannot. Groups that include each other hold what all of them hold. */
+  async #readable(name: string, target: NamedTarget, seen: Set<string>): Promise<Readable> {
+    seen.add(name);
+    const whole = await this.#target(name, target, []).catch(asProblem);
+    if (!(whole instanceof BuddyError)) return { members: whole, unread: [] };
+    const parts: Readable[] = [];
+    for (const entry of target.ssh ?? [])
+      parts.push(await orUnread(entry, async () => placesOf(name, { ...target, ssh: [entry] })));
+    for (const entry of target.include ?? [])
+      for (const one of await this.#namesIn(entry)) {
+        const inner = Object.hasOwn(this.#sources.targets, one) ? this.#sources.targets[one] : undefined;
+        if (inner === undefined) parts.push(await orUnread(one, () => this.#name(one, [])));
+        else if (!seen.has(one)) parts.push(await this.#readable(one, inner, seen));
+      }
+    return {
+      members: parts.flatMap(({ members }) => members),
+      unread: parts.flatMap(({ unread }) => unread),
+      why: whole,
+    };
+  }
+
+  /** The entry itself where it has no others. */
+  async #namesIn(entry: string): Promise<string[]> {
+    try {
+      const known = /[*?]/.test(entry) ? await this.#allNames() : [];
+      return expandRanges(entry).flatMap((one) => {
+        const found = known.filter((name) => new Bun.Glob(one).match(name));
+        return found.length === 0 ? [one] : found;
+      });
+    } catch (error) {
+      asProblem(error);
+      return [entry];
+    }
+  }
+
+  async #isInventoryUnreadable(): Promise<boolean> {
+    if (this.#sources.inventory === undefined) return false;
+    return (await this.#readInventory().catch(asProblem)) instanceof BuddyError;
   }
 
   #memberNames(): ReadonlyMap<string, Place> {
@@ -273,6 +319,22 @@ class Resolver {
       hint: near.length > 0 ? `The nearest names: ${near.join(", ")}. ${LISTED}` : LISTED,
     });
   }
+}
+
+interface Readable {
+  readonly members: readonly Place[];
+  readonly unread: readonly string[];
+  readonly why?: BuddyError;
+}
+
+async function orUnread(entry: string, read: () => Promise<readonly Place[]>): Promise<Readable> {
+  const found = await read().catch(asProblem);
+  return found instanceof BuddyError ? { members: [], unread: [entry] } : { members: found, unread: [] };
+}
+
+function asProblem(error: unknown): BuddyError {
+  if (error instanceof BuddyError) return error;
+  throw error;
 }
 
 const LISTED = "`buddy targets` lists the names.";
@@ -332,44 +394,6 @@ function distinctNames(places: readonly Place[]): Place[] {
     used.add(name);
     return name === one.name ? one : { ...one, name, names: [...new Set([name, ...one.names])] };
   });
-}
-
-/**
- * Which names lead to which machine. The rules of a name hold for every place that its machine leads to: for another user
- * there, and for what is further in.
- */
-class NamedMachines {
-  /** By the machine; then the names, each with the ports of its ssh destinations (0 where none is written). */
-  readonly #names = new Map<string, Map<string, Set<number>>>();
-  /** A machine is in several groups, and its path is read once. */
-  readonly #read = new WeakMap<readonly Hop[], ReturnType<typeof machineOf>>();
-
-  add(name: string, path: readonly Hop[]): void {
-    const machine = this.#read.get(path) ?? machineOf(path);
-    this.#read.set(path, machine);
-    const { key, port } = machine;
-    const names = this.#names.get(key) ?? new Map<string, Set<number>>();
-    this.#names.set(key, names.set(name, (names.get(name) ?? new Set()).add(port)));
-  }
-
-  namesOn(path: readonly Hop[]): string[] {
-    const steps = path.length === 0 ? [path] : path.map((_, at) => path.slice(0, at + 1));
-    return steps.flatMap((step) => {
-      const { key, port } = machineOf(step);
-      // A destination without a port may lead to any.
-      return [...(this.#names.get(key) ?? [])].flatMap(([name, ports]) =>
-        port === 0 || ports.has(0) || ports.has(port) ? [name] : [],
-      );
-    });
-  }
-}
-
-/** Another user on the same host is the same machine. */
-function machineOf(path: readonly Hop[]): { readonly key: string; readonly port: number } {
-  const [first, ...inner] = path;
-  if (first?.kind !== "ssh") return { key: pathKey(path), port: 0 };
-  const { host, port = 0 } = parseDestination(first.destination);
-  return { key: `${host.toLowerCase()} ${pathKey(inner)}`, port };
 }
 
 const LARGEST_LIST = 1024 * 1024;

@@ -179,9 +179,38 @@ describe("no second name goes around a rule", () => {
     expect(groups.toSorted()).toEqual(expected.toSorted());
   });
 
-  test("a group that cannot be read may hold any machine", async () => {
-    const place = await withKnownNames(placeOf({ ssh: "x" }), sources({ targets: { bad: { include: ["nothing"] } } }));
-    expect(place.names).toContain("bad");
+  test.each<[string, string[], string, boolean]>([
+    ["what it names literally", ["web1", "x"], "x", true],
+    ["a name that is nearly the machine's", ["nothing", "web-01"], "web-02", true],
+    ["another name", ["nothing"], "web-02", false],
+    ["a pattern without a match", ["stage-*"], "stage-7", true],
+    ["another pattern", ["stage-*"], "web-02", false],
+    ["a range that cannot be read", ["web-[1-"], "web-02", true],
+    ["a list, which a group cannot have", ["@list"], "web-02", true],
+    ["the group of an entry", ["inner"], "web-02", false],
+  ])("a group that cannot be read may hold a machine: %s", async (_, include, ssh, isHeld) => {
+    const targets = { bad: { include }, inner: { include: ["nothing"] } };
+    const { names, unsure = [] } = await withKnownNames(placeOf({ ssh }), sources({ targets }));
+    expect(names.includes("bad")).toBe(isHeld);
+    expect(unsure.map(({ group }) => group).includes("bad")).toBe(isHeld);
+  });
+
+  test("what can be read of a group is in it for certain, also where groups include each other", async () => {
+    const targets = {
+      a: { include: ["b", "one"] },
+      b: { include: ["a", "two", "nothing"] },
+      one: { ssh: ["m1"] },
+      two: { ssh: ["m2"] },
+    };
+    for (const ssh of ["m1", "m2"]) {
+      const { names, unsure } = await withKnownNames(placeOf({ ssh }), sources({ targets }));
+      expect({ known: names.includes("a") && names.includes("b"), unsure }).toEqual({ known: true, unsure: undefined });
+    }
+  });
+
+  test("with an inventory that cannot be read a group may hold any machine", async () => {
+    const broken = sources({ targets: { bad: { include: ["nothing"] } }, inventory: "/nowhere/hosts.ini" });
+    expect((await withKnownNames(placeOf({ ssh: "x" }), broken)).unsure).toHaveLength(1);
   });
 });
 

@@ -1,5 +1,6 @@
 /** `buddy targets`: machines by name, what the names lead to, and whether they can be worked on. */
 import { BuddyError, EXIT } from "../../../lib/errors.ts";
+import { log } from "../../../lib/log.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({
@@ -34,8 +35,9 @@ export const command = defineCommand({
         });
     if (args.check === true && args.sessions === true)
       throw new BuddyError("usage", "--check and --sessions cannot be combined", { hint: "give one of them" });
-    const [{ loadConfiguration }, { chosenPlace, chosenPlaces, placeSources }] = await Promise.all([
+    const [{ loadConfiguration }, { uncertainRules }, { chosenPlace, chosenPlaces, placeSources }] = await Promise.all([
       import("../../../app/configuration.ts"),
+      import("../../../app/machine-rules.ts"),
       import("../../../app/places.ts"),
     ]);
     const { what } = args;
@@ -53,16 +55,15 @@ export const command = defineCommand({
     if (args.check === true) {
       const { checkPlaces } = await import("./check-places.ts");
       const all = Object.keys(loaded.config.targets).join(",") || "local";
-      return checkPlaces(
-        await chosenPlaces(anyChosen ? chosen : { on: all }, loaded, { stdin }),
-        loaded,
-        globals,
-        args,
-      );
+      const places = await chosenPlaces(anyChosen ? chosen : { on: all }, loaded, { stdin });
+      for (const warning of uncertainRules(loaded.config, places)) log.warn(warning);
+      return checkPlaces(places, loaded, globals, args);
     }
     const { listNames, listPlaces } = await import("./list-places.ts");
     if (!anyChosen) return listNames(placeSources(loaded), loaded, args);
-    await listPlaces(await chosenPlaces(chosen, loaded, { stdin }), loaded, args);
+    const places = await chosenPlaces(chosen, loaded, { stdin });
+    for (const warning of uncertainRules(loaded.config, places)) log.warn(warning);
+    await listPlaces(places, loaded, args);
     return EXIT.ok;
   },
 });
