@@ -30,15 +30,21 @@ const WGET_VALUED: Valued = [
   [/^-[tT]$/, /^\d+$/],
   [/^--header$/, /^[A-Za-z-]+: ?[^@]*$/],
 ];
-const WGET_PRINTS = /(?:^| )(?:-[qS]*O ?-|-[qS]*O ?\/dev\/null|--output-document[= ](?:-|\/dev\/null)|--spider)(?: |$)/;
+/** Word for word: a value could hold the same text; `got` refuses such a word as a value. */
+const WGET_PRINTS = /^(?:-[qS]*O-?|--output-document(?:=(?:-|\/dev\/null))?|--spider)$/;
 
 const curl: PresetReader = (args, { hosts }) => {
   const gets = args.some((word) => /^-[sSfiIkvg46]*G|^--get$/.test(word));
   return got(args, hosts, CURL_FLAGS, gets ? [...CURL_VALUED, ...QUERY] : CURL_VALUED);
 };
 
-const wget: PresetReader = (args, { hosts }) =>
-  WGET_PRINTS.test(args.join(" ")) ? got(args, hosts, WGET_FLAGS, WGET_VALUED) : "writes a file";
+/** wget follows redirects to any host unless it is given `--max-redirect=0`. */
+const wget: PresetReader = (args, { hosts }) => {
+  if (!args.some((word) => WGET_PRINTS.test(word))) return "writes a file";
+  const limits = args.filter((word) => word.startsWith("--max-redirect"));
+  if (limits.length === 0 || limits.some((word) => word !== "--max-redirect=0")) return "without --max-redirect=0";
+  return got(args, hosts, WGET_FLAGS, WGET_VALUED);
+};
 
 function got(args: readonly string[], hosts: readonly string[], flags: RegExp, valued: Valued): string | undefined {
   const urls: string[] = [];
