@@ -1,6 +1,6 @@
 /** Status, warnings and errors for people: the one way to stderr, except for the screens of `exec` and the REPL. */
 import { createConsola, type LogObject } from "consola/core";
-import { stderrLine } from "./terminal.ts";
+import { isTerminal, stderrLine } from "./terminal.ts";
 
 /** `info` and `error` print what they get; `warn` says whose warning it is. */
 export const log = createConsola({
@@ -11,5 +11,13 @@ export const log = createConsola({
 });
 
 function lineOf(type: LogObject["type"], text: string): string {
-  return type === "warn" ? `buddy: warning: ${text}` : text;
+  return type === "warn" ? wrapped(`buddy: warning: ${text}`) : text;
+}
+
+/** A terminal would break words; what is longer than a row by itself, such as a path, stays whole to be copied. */
+function wrapped(text: string): string {
+  if (!isTerminal(2)) return text;
+  const columns = process.stderr.columns || 80;
+  const [first = "", ...rest] = text.split("\n").flatMap((line) => Bun.wrapAnsi(line, columns - 2).split("\n"));
+  return [first, ...rest.map((row) => `  ${row.trimEnd()}`)].join("\n");
 }

@@ -28,6 +28,8 @@ export class ApprovalPrompt {
   #mode: "choose" | "reason" | "edit" | "name" | "machines" = "choose";
   #help = false;
   #note = "";
+  /** Of the last frame; lines are not wrapped in line mode. */
+  #columns = Number.MAX_SAFE_INTEGER;
   readonly #view: QuestionView;
   readonly #editor: Editor;
   readonly #line: LineBuffer;
@@ -57,6 +59,7 @@ export class ApprovalPrompt {
 
   /** The live rows and the cursor's place among them. */
   view(columns: number, rows: number, behind: number): { rows: string[]; cursor: { row: number; col: number } } {
+    this.#columns = columns;
     const facts = (tight: boolean) => [...this.#view.facts(columns, behind, this.#note, tight), ...this.#view.hidden()];
     if (this.#mode !== "choose") return this.#lineView(facts(false), columns, rows);
     const question = this.#view.question(columns, rows);
@@ -122,7 +125,7 @@ export class ApprovalPrompt {
         this.#open("edit", this.request.action);
         return;
       case "v":
-        this.#hooks.view?.(this.#view.document());
+        this.#hooks.view?.(this.#view.document(this.#columns));
         return;
       case "c":
         this.#hooks.answer({ kind: "canary" });
@@ -161,7 +164,7 @@ export class ApprovalPrompt {
     } else if (this.#mode === "edit") {
       this.#mode = "choose";
       if (text !== "" && text !== this.request.action.trim()) this.#hooks.answer({ kind: "edit", command: line });
-    } else if (/^(v|view)$/i.test(text)) return this.#view.document();
+    } else if (/^(v|view)$/i.test(text)) return this.#view.document(this.#columns);
     else if (/^(k|keep|r|revert|y|yes|n|no|a|always|e|edit|c|canary|s|stop|select|\?|h|help)$/i.test(text)) {
       this.handle(key(text[0]!));
       const rows = this.#help ? this.#view.help(this.#letters()) : [];

@@ -43,8 +43,8 @@ function decisionWords(answer: ApprovalAnswer, style: Theme): string {
     case "edit":
       return style.ok("edited");
     case "no":
-      if (answer.stop === true) return style.removed("denied; task stopped");
-      return style.removed(answer.reason ? `denied: ${oneLine(answer.reason)}` : "denied");
+      // The reason stands in full below the call.
+      return style.removed(answer.stop === true ? "denied; task stopped" : "denied");
     case "cancelled":
       return style.grey("withdrawn");
     case "nobody":

@@ -42,9 +42,9 @@ export class QuestionView {
   }
 
   /** The whole of it, to be read in a pager. */
-  document(): string[] {
+  document(columns: number): string[] {
     return [
-      ...this.facts(Number.MAX_SAFE_INTEGER, 0),
+      ...this.#factRows(0, "").flatMap((row) => inRows(row, columns, Infinity)),
       "",
       ...(this.request.write === undefined ? this.#commandLines : [this.#changeLine(Infinity)]),
       ...this.#diff.map((line) => this.#diffRow(line)),
@@ -82,6 +82,11 @@ export class QuestionView {
 
   /** Rows above the question; `note` answers a key that means nothing here. `tight`: the rows are needed for the command. */
   facts(columns: number, behind: number, note = "", tight = false): string[] {
+    const most = (row: string) => (tight && !row.includes(FOUND) ? 1 : FACT_ROWS);
+    return this.#factRows(behind, note).flatMap((row) => inRows(row, columns, most(row)));
+  }
+
+  #factRows(behind: number, note: string): string[] {
     const { request } = this;
     const style = this.#style;
     const risk =
@@ -110,8 +115,7 @@ export class QuestionView {
     if (request.typed !== undefined)
       rows.push(`  ${style.warning(`approving this takes the name of the machine: ${this.machineName()}`)}`);
     if (note !== "") rows.push(`  ${style.warning(note)}`);
-    const most = (row: string) => (tight && !row.includes(FOUND) ? 1 : FACT_ROWS);
-    return rows.flatMap((row) => inRows(row, columns, most(row)));
+    return rows;
   }
 
   /** What will happen, in plain words. */

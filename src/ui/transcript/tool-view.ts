@@ -75,7 +75,7 @@ export class ToolView {
     const text = resultText(event);
     if (/^@@ -\d/m.test(event.display ?? "")) return [head, ...this.#diff(text, outputName)];
     if (event.machines !== undefined) return [head, ...this.#grouped(text, outputName)];
-    if (this.#preview.lines === 0) this.#preview.push(showText(text));
+    if (this.#preview.lines === 0) this.#preview.push(showText(withoutOutcome(text, event)));
     return [head, ...this.#previewRows(outputName)];
   }
 
@@ -203,6 +203,13 @@ export function resultText({ display, result }: Pick<ToolFinishedEvent, "display
   } catch {
     return result;
   }
+}
+
+/** The outcome stands beside the command already: below it comes only what was added to it, such as a reason. */
+function withoutOutcome(text: string, { ok, outcome }: Pick<ToolFinishedEvent, "ok" | "outcome">): string {
+  if (ok || !text.startsWith(outcome)) return text;
+  const added = text.slice(outcome.length);
+  return added === "" ? "" : added.startsWith(": ") ? added.slice(2) : text;
 }
 
 /** What one of several machines says, with its name. */
