@@ -34,11 +34,15 @@ fi
 unset -f __buddy_names
 # Variables that a start-up file made read-only, as hardened machines do: to set one would end this file.
 __buddy_fixed=
-while IFS=' =' read -r __buddy_file __buddy_file __buddy_file __buddy_plain; do
+while IFS=' =' read -r __buddy_file __buddy_file __buddy_file __buddy_rest; do
   case $__buddy_file in PROMPT_COMMAND | PS[012]) __buddy_fixed="$__buddy_fixed $__buddy_file " ;; esac
 done <<<"$(readonly -p)"
 __buddy_is_fixed() { case $__buddy_fixed in *" $1 "*) return ;; esac; return 1; }
 IFS= read -r __buddy_key <"$__buddy_dir/key"
+if [ -z "$__buddy_plain" ] && __buddy_is_fixed PROMPT_COMMAND && __buddy_is_fixed PS1; then
+  # Nothing could report a prompt: the same shell again, with what the start-up files exported.
+  BUDDY_DIR=$__buddy_dir BUDDY_LOGIN= BUDDY_PLAIN=readonly exec "$BASH" --rcfile "$__buddy_dir/bash.sh" -i
+fi
 IFS= read -r __buddy_run <"$__buddy_dir/run"
 __buddy_id=0 __buddy_more=0 __buddy_code=0 __buddy_tag=0 __buddy_changes= __buddy_shown= __buddy_ps1= __buddy_start=none __buddy_repair= __buddy_result= __buddy_aside=
 if [ -r "$__buddy_run/$__buddy_pane.cwd" ]; then
@@ -193,5 +197,6 @@ fi
 __buddy_is_fixed PS2 || PS2="\[\e]7771;$__buddy_key;I;\$((__buddy_more=1))\a\]${PS2-> }"
 declare +x PS0 PS1 PS2 PROMPT_COMMAND 2>/dev/null
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
-unset __buddy_file __buddy_login __buddy_plain
+if [ "$__buddy_plain" = readonly ]; then printf '\033]7771;%s;L\a' "$__buddy_key"; fi
+unset __buddy_file __buddy_login __buddy_plain __buddy_rest
 __buddy_hook

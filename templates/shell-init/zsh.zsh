@@ -68,7 +68,8 @@ __buddy_take() {
   __buddy_tag=${tag:-0}
   case $line in (*=* | *export* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   __buddy_hook
-  { IFS= read -r for; IFS= read -r -d '' shown } 2>/dev/null <$__buddy_run/$__buddy_pane.shown
+  # zsh names a missing file on the screen, whatever stderr is.
+  [[ -s $__buddy_run/$__buddy_pane.shown ]] && { IFS= read -r for; IFS= read -r -d '' shown } <$__buddy_run/$__buddy_pane.shown
   if [[ -n $tag && $for == $tag ]]; then
     # The operator sees the text that runs, not how it is started: that line is accepted without being drawn.
     : >|$__buddy_run/$__buddy_pane.shown

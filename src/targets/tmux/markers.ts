@@ -19,8 +19,8 @@ export type Mark =
   | { readonly kind: "no-editor" }
   /** `cwd` is where the next one starts. */
   | { readonly kind: "shell-ended"; readonly code: number; readonly cwd: string }
-  /** The shell never came to its prompt: from now on it is started without start-up files. */
-  | { readonly kind: "start-up-skipped"; readonly code: number }
+  /** The shell never came to its prompt: from now on it is started without start-up files. No code: they leave no way to a mark. */
+  | { readonly kind: "start-up-skipped"; readonly code: number | undefined }
   /** No shell comes up at all: the pane waits for the operator. */
   | { readonly kind: "gave-up"; readonly code: number };
 
@@ -114,7 +114,7 @@ export function parseMark(text: string): Mark | undefined {
     case "X":
       return { kind: "shell-ended", code: Number.parseInt(rest, 10) || 0, cwd: /^\d+;(.*)$/s.exec(rest)?.[1] ?? "" };
     case "L":
-      return { kind: "start-up-skipped", code: Number(rest) || 0 };
+      return { kind: "start-up-skipped", code: rest === "" ? undefined : Number(rest) };
     case "G":
       return { kind: "gave-up", code: Number(rest) || 0 };
   }

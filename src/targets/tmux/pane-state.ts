@@ -54,6 +54,8 @@ const CARRIAGE_RETURN = 13;
 const MAX_UNMARKED = 20;
 
 const FIX_HINT = "The pane shows the exit code; the operator corrects the cause and presses Enter there.";
+const READ_ONLY =
+  "The start-up files make PROMPT_COMMAND and PS1 read-only: the pane has the variables they export, not their aliases and functions.";
 const SKIPPED = "the pane runs without its start-up files now. The operator corrects them and types exit in the pane.";
 const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
 
@@ -380,7 +382,9 @@ export class PaneState {
       case "start-up-skipped":
         this.tell(
           "warning",
-          `${this.#options.shell.name} ended before its first prompt (exit code ${mark.code}): ${SKIPPED}`,
+          mark.code === undefined
+            ? READ_ONLY
+            : `${this.#options.shell.name} ended before its first prompt (exit code ${mark.code}): ${SKIPPED}`,
         );
         break;
       case "gave-up":

@@ -102,6 +102,18 @@ describe("a hardened bash", () => {
   });
 });
 
+test("a read-only PROMPT_COMMAND and PS1 cost 12 s and what the start-up files export", async () => {
+  const rc = "PROMPT_COMMAND=true PS1='> '\nreadonly PROMPT_COMMAND PS1\nexport MARK=kept\n";
+  writeFileSync(join(home.path, ".bashrc"), rc);
+  try {
+    await using place = await openTestTarget("local", { shell: "bash" });
+    expect(place.notices.map(({ text: said }) => said).join()).not.toContain("did not come to a prompt");
+    expect(text(await place.target.shell.run('echo "$MARK"'))).toBe("kept\n");
+  } finally {
+    await Bun.$`rm -f ${join(home.path, ".bashrc")}`.quiet();
+  }
+});
+
 test("a write that the terminal does not take was called waiting for input", async () => {
   await using place = await openTestTarget("local", { shell: "bash" });
   const pane = (place.target.shell as Pane).id;
@@ -125,6 +137,7 @@ describe("the operator types while a command comes", () => {
     expect(text(first)).toBe("mine\n");
     expect(first.notes.join()).toContain("echo 'half");
     await until(async () => /\] [^\n]*echo 'half\s*$/.test(await screen(place)), "it is back");
+    expect(await screen(place)).not.toContain("__buddy");
     const second = await place.target.shell.run("echo again");
     expect([text(second), second.notes]).toEqual(["again\n", []]);
     await until(async () => (await screen(place)).trimEnd().endsWith("echo 'half"), "it is back again");
