@@ -1,7 +1,7 @@
 /** What /targets shows, and what /on does: other machines for a conversation that continues. */
 import type { LoadedConfig } from "../config/load.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { joinPlaces, knownNames } from "../targets/names/resolve-places.ts";
+import { completedNames, joinPlaces } from "../targets/names/resolve-places.ts";
 import { pathKey, type Place, samePaths } from "../targets/place.ts";
 import type { TargetRow } from "../ui/repl/host.ts";
 import { uncertainRules } from "./machine-rules.ts";
@@ -34,10 +34,12 @@ export async function targetRows(run: Run, loaded: LoadedConfig, what?: string):
 
 export async function targetNames(loaded: LoadedConfig): Promise<Pick<TargetRow, "name" | "meaning">[]> {
   const sources = placeSources(loaded);
-  return knownNames(sources).map((name) => ({
+  const { names, inventory } = await completedNames(sources);
+  const own = names.map((name) => ({
     name,
     meaning: Object.hasOwn(sources.targets, name) ? "" : name === "local" ? "this machine" : "of ~/.ssh/config",
   }));
+  return [...own, ...inventory.map((name) => ({ name, meaning: "of the inventory" }))];
 }
 
 /** `+WHAT` adds to the machines in use. */

@@ -6,6 +6,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import { expandHome } from "../config/paths.ts";
 import type { TargetSettings } from "../config/schema.ts";
 import { BuddyError } from "../lib/errors.ts";
+import { stateDirectory } from "../lib/user-directories.ts";
 import type { NamedTarget, PlaceSources } from "../targets/names/resolve-places.ts";
 import { type Hop, labelOfPath, namesOfPath, pathKey, type Place, placeOf } from "../targets/place.ts";
 
@@ -79,6 +80,7 @@ export function placeSources(loaded: LoadedConfig): PlaceSources {
   return {
     targets: Object.fromEntries(Object.entries(targets).map(([name, target]) => [name, namedTarget(target)])),
     inventory: fleet.inventory === "" ? undefined : resolve(base, expandHome(fleet.inventory, loaded.env)),
+    state: stateDirectory(loaded.env),
     home: loaded.env.HOME,
     cwd: loaded.cwd,
   };

@@ -228,15 +228,16 @@ async function profiles(): Promise<string[]> {
   return profileNames(loaded).map((name) => `${name}\t${loaded.config.models[name]?.model ?? "built in"}`);
 }
 
-/** Without ssh, ansible or the network: what is typed must not wait. */
+/** Without ssh or the network, and not long for the inventory: what is typed must not wait. */
 async function places(): Promise<string[]> {
-  const [{ loadConfig }, { placeSources }, { knownNames }] = await Promise.all([
+  const [{ loadConfig }, { placeSources }, { completedNames }] = await Promise.all([
     import("../../config/load.ts"),
     import("../../app/places.ts"),
     import("../../targets/names/resolve-places.ts"),
   ]);
   const loaded = await loadConfig({ env: process.env, cwd: process.cwd(), create: false });
-  return knownNames(placeSources(loaded));
+  const { names, inventory } = await completedNames(placeSources(loaded));
+  return [...names, ...inventory];
 }
 
 async function sessions(): Promise<string[]> {

@@ -6,6 +6,7 @@ import { fileError } from "../../lib/files.ts";
 import { closestMatch } from "../../lib/text.ts";
 import { type Hop, LOCAL, nameOfPath, namesOfPath, pathKey, type Place, type PlaceTmux } from "../place.ts";
 import { type Inventory, readInventory } from "./inventory.ts";
+import { inventoryNames, rememberNames } from "./inventory-names.ts";
 import { type DoubtfulGroup, mayHold, NamedMachines } from "./named-machines.ts";
 import { expandRanges, MOST_PLACES, splitList, tooMany } from "./ranges.ts";
 import { type SshHosts, sshHosts } from "./ssh-config.ts";
@@ -26,6 +27,8 @@ export interface PlaceSources {
   readonly targets: Readonly<Record<string, NamedTarget>>;
   /** File of an Ansible inventory; asked only for names that are not known otherwise, and for globs. */
   readonly inventory?: string | undefined;
+  /** buddy's state directory, where the names of the inventory are remembered for completion. */
+  readonly state?: string | undefined;
   /** Of the operator, for ~/.ssh/config and `@~/file`. */
   readonly home?: string | undefined;
   /** `@file` is relative to it. */
@@ -59,6 +62,14 @@ export function joinPlaces(one: readonly Place[], other: readonly Place[]): Plac
 /** Every configured name and machine, and every host of ~/.ssh/config: what can be listed without asking any machine. */
 export function knownNames({ targets, home }: Pick<PlaceSources, "targets" | "home">): string[] {
   return [...new Set([LOCAL.name, ...Object.keys(targets), ...memberNames(targets).keys(), ...sshHosts(home).names])];
+}
+
+/** These and the names of the inventory: for completion, which does not wait long for them. */
+export async function completedNames(sources: PlaceSources): Promise<{ names: string[]; inventory: string[] }> {
+  const names = knownNames(sources);
+  const { inventory, state } = sources;
+  const listed = inventory === undefined ? [] : await inventoryNames(inventory, state);
+  return { names, inventory: listed.filter((name) => !names.includes(name)) };
 }
 
 /** The machines of targets that have several, by the name each is shown with; not where two of them share one. */
@@ -300,7 +311,11 @@ class Resolver {
   }
 
   #readInventory(): Promise<Inventory> {
-    return (this.#inventory ??= readInventory(this.#sources.inventory ?? "", this.#sources.signal));
+    const { inventory: file = "", state, signal } = this.#sources;
+    return (this.#inventory ??= readInventory(file, signal).then((inventory) => {
+      rememberNames(file, inventory, state);
+      return inventory;
+    }));
   }
 
   async #unknown(name: string): Promise<BuddyError> {

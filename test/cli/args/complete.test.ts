@@ -1,5 +1,7 @@
 /** What completion offers, inside this process; the shells' side of it is in the journeys. */
 import { expect, test } from "bun:test";
+import { readFileSync, utimesSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { Here } from "../../support/in-process.ts";
 import { runHere } from "../../support/stdout.ts";
 
@@ -72,4 +74,21 @@ test("a broken configuration, no home and no engine offer nothing, quietly", asy
   expect(await offered("--ssh", "")).toEqual([]);
   here.programs({}, { only: true });
   expect(await offered("--container", "")).toEqual([]);
+});
+
+test("names of the inventory: read once, then remembered until it changes", async () => {
+  await using here = new Here([], { config: '[targets.quartz]\nssh = "x"\n[fleet]\ninventory = "hosts.ini"\n' });
+  const directory = dirname(here.write("home/.config/buddy/hosts.ini", "listed by the program below\n"));
+  const listing = (host: string) => JSON.stringify({ quarry: { hosts: [host] } });
+  here.programs({ "ansible-inventory": `cat '${directory}/listing'; echo >> '${directory}/asked'` });
+  const asked = () => readFileSync(join(directory, "asked"), "utf8").length;
+  here.write("home/.config/buddy/listing", listing("quail-1"));
+  expect(await offered("--on", "qua")).toEqual(["quartz", "quarry", "quail-1"]);
+  expect(await offered("exec", "--on=quartz,quai")).toEqual(["--on=quartz,quail-1"]);
+  expect(asked()).toBe(1);
+  here.write("home/.config/buddy/listing", listing("quail-2"));
+  utimesSync(join(directory, "hosts.ini"), new Date(), new Date(Date.now() + 5_000));
+  expect(await offered("targets", "quai")).toEqual(["quail-2"]);
+  here.programs({ "ansible-inventory": "exit 1" });
+  expect(await offered("targets", "quai")).toEqual(["quail-2"]);
 });
