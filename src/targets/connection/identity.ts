@@ -20,16 +20,15 @@ case \${1-} in
 /*) cd "$1" ;;
 *) cd "./$1" ;;
 esac || [ -n "\${2-}" ] || exit 3
-i=\${I:-$(id -u)} k=$(uname -snr)
+i=\${I:-$(id -u)} k=$(uname -n) v=$(uname -sr)
 u=$(id -un 2>/dev/null) || u=$i
 e=$(getent passwd "$u" 2>/dev/null) || e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
 s=\${e##*:}; s=\${s:-\${SHELL-}}; [ -x "$s" ] || s=
 h=\${HOME-}
 if [ -z "$h" ]; then e=\${e%:*}; h=\${e##*:}; fi
 m=; if [ -r /etc/machine-id ]; then read -r m </etc/machine-id; fi
-if [ -z "$m" ] && [ "\${k%% *}" = Darwin ]; then m=$(sysctl -n kern.uuid 2>/dev/null); fi
+if [ -z "$m" ] && [ "\${v%% *}" = Darwin ]; then m=$(sysctl -n kern.uuid 2>/dev/null); fi
 n=$(if [ -r /etc/os-release ]; then . /etc/os-release; printf %s "\${PRETTY_NAME-}"; fi)
-v=\${k#* } v="\${k%% *} \${v#* }" k=\${k#* } k=\${k%% *}
 printf '%s\\0' "$u" "$i" "$k" "$m" "\${n:+$n, }$v" "\${PWD:-$(pwd)}" "\${h:-/}" "$s" "$(tmux -V 2>/dev/null)"
 for p in ${PROGRAMS.join(" ")}; do command -v $p 2>/dev/null; printf '\\0'; done
 printf '%s\\0' "\${D-}"

@@ -1,6 +1,7 @@
 /** Shells that end, are hardened or stand still: what a pane makes of them. */
 import { expect } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Pane, RunResult } from "../../../src/targets/target.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../../support/tmux.ts";
@@ -117,7 +118,11 @@ test("a read-only PROMPT_COMMAND and PS1 cost 12 s and what the start-up files e
 test("a write that the terminal does not take was called waiting for input", async () => {
   await using place = await openTestTarget("local", { shell: "bash" });
   const pane = (place.target.shell as Pane).id;
-  const running = place.target.shell.run("stty ixon; seq 1 200000; stty -ixon", { waitMs: 4000, keep: 100 });
+  const begun = join(tmpdir(), `buddy-begun-${crypto.randomUUID()}`);
+  const command = `stty ixon; : >${begun}; seq 1 200000; rm ${begun}; stty -ixon`;
+  const running = place.target.shell.run(command, { waitMs: 4000, keep: 100 });
+  // Before that it would be a key for the line editor.
+  await until(() => existsSync(begun), "it has begun");
   await place.tmux("send-keys", "-t", pane, "C-s");
   const result = await running;
   await place.tmux("send-keys", "-t", pane, "C-q");
