@@ -101,8 +101,8 @@ test("a background job is not stopped by asking: it is refused", async () => {
 afterAll(() => expect(processesWith(`sleep ${uniqueSeconds().slice(0, -3)}`)).toEqual([]));
 
 test("nohup: a hang-up that was ignored at the start stays ignored", async () => {
-  const gate = `gate-${uniqueSeconds()}`;
-  await using rig = execRig([shell(`while [ ! -e ${gate} ]; do sleep 0.05; done; echo through`), { text: "answered" }]);
+  const [gate, pause] = ["gate", `sleep 0.0${uniqueSeconds()}`];
+  await using rig = execRig([shell(`while [ ! -e ${gate} ]; do ${pause}; done; echo through`), { text: "answered" }]);
   const binary = await buddyBinary();
   const child = Bun.spawn(["sh", "-c", `trap '' HUP; exec "$0" exec --no-tmux --approve all go </dev/null`, binary], {
     cwd: rig.box.cwd,
@@ -110,7 +110,7 @@ test("nohup: a hang-up that was ignored at the start stays ignored", async () =>
     stdout: "pipe",
     stderr: "ignore",
   });
-  await until(() => processesWith(gate).length > 0, "the command to run");
+  await until(() => processesWith(pause).length > 0, "the command to run");
   child.kill("SIGHUP");
   writeFileSync(join(rig.box.cwd, gate), "");
   expect(await child.stdout.text()).toBe("answered\n");
