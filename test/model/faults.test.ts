@@ -287,6 +287,14 @@ describe.each(APIS)("%s", (api) => {
     },
   );
 
+  test("a server that never begins is limited in all, too", async () => {
+    await using model = startModel([{ fault: "silence" }, { text: "fine" }], { api, totalTimeoutMs: 200 });
+    const error = await failure(model.client);
+    expect(error.message).toContain("no end of the answer");
+    expect(error.hint).toContain("answer_timeout");
+    await thenNormal(model);
+  });
+
   test("cancelling reaches the socket: while waiting for headers, while streaming, while waiting to retry", async () => {
     const replies: ScriptedReply[] = [
       { fault: "silence" },

@@ -43,6 +43,7 @@ export async function* exchange(
   const watchdog = new Watchdog(signal);
   let rest: BodyReader | undefined;
   try {
+    watchdog.endBy(limits.totalMs, `no end of the answer within ${seconds(limits.totalMs)}`);
     watchdog.expect(limits.headerMs, `no answer within ${seconds(limits.headerMs)}`);
     const response = await fetch(ask.url, {
       method: "POST",
@@ -58,7 +59,6 @@ export async function* exchange(
     } as BunFetchRequestInit);
     trace("headers", () => ({ status: response.status, request_id: requestId(response.headers) }));
     watchdog.expect(limits.idleMs, `silent for ${seconds(limits.idleMs)} in the middle of the answer`);
-    watchdog.endBy(limits.totalMs, `no end of the answer within ${seconds(limits.totalMs)}`);
     if (!response.ok) {
       watchdog.endBy(ERROR_BODY_MS, "");
       throw await refusal(response, situation);
@@ -100,7 +100,7 @@ export async function* exchange(
     throw new ModelError("timeout", `${situation.host}: ${words}`, {
       brief: words,
       retryable,
-      hint: "A slow model may need a larger api_timeout in [network].",
+      hint: `A slow model may need a larger ${retryable ? "api_timeout" : "answer_timeout"} in [network].`,
     });
   } finally {
     if (rest) void drain(rest, watchdog);
