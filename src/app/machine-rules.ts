@@ -8,19 +8,22 @@ import {
   matchesName,
   NO_RULES,
 } from "../policy/machine-rules.ts";
+import type { PlaceSources } from "../targets/names/resolve-places.ts";
 import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
 import type { Target, Transport } from "../targets/target.ts";
 
 export class MachineRules {
   readonly #rules: readonly MachineRule[];
   readonly #places: () => readonly Place[];
+  readonly #sources: PlaceSources | undefined;
   readonly #opened = new WeakMap<Target, Promise<EffectiveRules>>();
   readonly #known = new WeakMap<Place, EffectiveRules>();
 
   /** `places`: where the run works now. */
-  constructor({ rules }: Pick<Config, "rules">, places: () => readonly Place[]) {
+  constructor({ rules }: Pick<Config, "rules">, places: () => readonly Place[], sources?: PlaceSources) {
     this.#rules = rules.map(asRule);
     this.#places = places;
+    this.#sources = sources;
   }
 
   /** What is known now: until the machine is open, what its written names say. Decisions wait for `of`. */
@@ -41,9 +44,7 @@ export class MachineRules {
   /** Taken anew for every target that is opened. A machine whose names cannot be found out is an error, not free. */
   of(target: Target, place: Place): Promise<EffectiveRules> {
     if (this.#rules.length === 0) return Promise.resolve(NO_RULES);
-    const found =
-      this.#opened.get(target) ??
-      machineNames(place, target.transport).then((names) => effectiveRules(this.#rules, names));
+    const found = this.#opened.get(target) ?? rulesOpened(this.#rules, place, target.transport, this.#sources);
     this.#opened.set(target, found);
     found.catch(() => this.#opened.delete(target));
     // Of the target that is in use: an adopted shell has rules of its own, and those before it hold again afterwards.
@@ -73,10 +74,16 @@ function asRule(settings: MachineRuleSettings): MachineRule {
   return { pattern, mode, label, autoApprove, deny, allow, approveMaxMs: approve_max, notes };
 }
 
-/** Without opening it: by its written names and the host that ssh makes of them. */
-export async function rulesByName({ rules }: Pick<Config, "rules">, place: Place): Promise<EffectiveRules> {
+/** Without opening it: by its written names and the host that ssh makes of them. `sources` know its other names. */
+export async function rulesByName(
+  { rules }: Pick<Config, "rules">,
+  place: Place,
+  sources?: PlaceSources,
+): Promise<EffectiveRules> {
   if (rules.length === 0) return NO_RULES;
-  return effectiveRules(rules.map(asRule), [...placeNames(place), ...(await resolvedHosts(place))]);
+  const all = rules.map(asRule);
+  const more = await Promise.all([resolvedHosts(place), addressNames(all, place, sources)]);
+  return effectiveRules(all, [...placeNames(place), ...more.flat()]);
 }
 
 /** Of a machine that is open: by all its names. */
@@ -84,8 +91,26 @@ export async function rulesOf(
   { rules }: Pick<Config, "rules">,
   place: Place,
   transport: Transport,
+  sources?: PlaceSources,
 ): Promise<EffectiveRules> {
-  return rules.length === 0 ? NO_RULES : effectiveRules(rules.map(asRule), await machineNames(place, transport));
+  return rules.length === 0 ? NO_RULES : rulesOpened(rules.map(asRule), place, transport, sources);
+}
+
+async function rulesOpened(
+  rules: readonly MachineRule[],
+  place: Place,
+  transport: Transport,
+  sources: PlaceSources | undefined,
+): Promise<EffectiveRules> {
+  const names = await Promise.all([machineNames(place, transport), addressNames(rules, place, sources)]);
+  return effectiveRules(rules, names.flat());
+}
+
+/** Names with rules that lead to the same machine, however it was written. */
+async function addressNames(rules: readonly MachineRule[], place: Place, sources: PlaceSources | undefined) {
+  if (sources === undefined || isLocal(place)) return [];
+  const { namesByAddress } = await import("../targets/names/resolve-places.ts");
+  return namesByAddress(place, sources, (name) => rules.some(({ pattern }) => matchesName(pattern, name)));
 }
 
 /** For people: rules that hold only because a group cannot be read, one sentence a group. */

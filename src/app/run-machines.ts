@@ -10,6 +10,7 @@ import { aboutMachines, type HostFile, HostFiles } from "./about-machine.ts";
 import type { LazyFleet } from "./lazy-fleet.ts";
 import type { RunTarget } from "./lazy-target.ts";
 import { MachineRules } from "./machine-rules.ts";
+import { placeSources } from "./places.ts";
 import type { KnownMachine } from "./recorder.ts";
 
 /** Where the run works now. */
@@ -28,7 +29,7 @@ export class RunMachines {
   constructor(at: Machines, loaded: LoadedConfig, privacy: Privacy, problem: (message: string) => void) {
     this.#at = at;
     this.#privacy = privacy;
-    this.rules = new MachineRules(loaded.config, () => at.places);
+    this.rules = new MachineRules(loaded.config, () => at.places, placeSources(loaded));
     this.#hostFiles = new HostFiles(buddyPaths(loaded.env)?.dir, problem);
   }
 

@@ -67,6 +67,24 @@ remote.describe("over ssh", () => {
     expect((await rulesByName(await config("prod-db*"), place)).mode).toBe("read-only");
     expect((await rulesByName(await config("prod-web*"), place)).mode).toBe("normal");
   });
+
+  remote.test("the address of a target is the target, as another user and further in, too", async () => {
+    using server = await useSshd();
+    server.configure("Host dbalias\n  HostName 192.0.2.7\n  Port 2207\n");
+    const sources = {
+      targets: { db: { ssh: ["dbalias"] }, vault: { include: ["db"] }, other: { ssh: ["192.0.2.7:2208"] } },
+      cwd: "/",
+    };
+    const mode = async (pattern: string, place: Place) =>
+      (await rulesByName(await config(pattern), place, sources)).mode;
+    for (const pattern of ["db", "vault", "dbali*"])
+      for (const ssh of ["192.0.2.7:2207", "root@192.0.2.7:2207"]) {
+        expect([pattern, ssh, await mode(pattern, placeOf({ ssh }))]).toEqual([pattern, ssh, "read-only"]);
+        expect(await mode(pattern, placeOf({ ssh, container: "c" }))).toBe("read-only");
+      }
+    for (const ssh of ["192.0.2.7:2208", "192.0.2.8:2207"]) expect(await mode("db", placeOf({ ssh }))).toBe("normal");
+    expect(await mode("other", placeOf({ ssh: "192.0.2.7:2207" }))).toBe("normal");
+  });
 });
 
 describe("on this machine", () => {

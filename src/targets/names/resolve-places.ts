@@ -4,12 +4,13 @@ import { resolve } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
 import { fileError } from "../../lib/files.ts";
 import { closestMatch } from "../../lib/text.ts";
+import { atMost } from "../../lib/waiting.ts";
 import { type Hop, LOCAL, nameOfPath, namesOfPath, pathKey, type Place, type PlaceTmux } from "../place.ts";
 import { type Inventory, readInventory } from "./inventory.ts";
 import { inventoryNames, rememberNames } from "./inventory-names.ts";
 import { type DoubtfulGroup, mayHold, NamedMachines } from "./named-machines.ts";
 import { expandRanges, MOST_PLACES, splitList, tooMany } from "./ranges.ts";
-import { type SshHosts, sshHosts } from "./ssh-config.ts";
+import { byAddress, type SshHosts, sshHosts } from "./ssh-config.ts";
 
 /** One `[targets.NAME]`. */
 export interface NamedTarget {
@@ -53,6 +54,34 @@ export async function withKnownNames(place: Place, sources: PlaceSources): Promi
   const [named = place] = await new Resolver(sources).withKnownNames([place]);
   return named;
 }
+
+/**
+ * Names that lead to the machine by another way of writing it: an alias and its address are one machine. Compared by what
+ * ssh makes of both, so each destination costs a start of ssh: `counts` says which names are worth it.
+ */
+export async function namesByAddress(
+  place: Place,
+  sources: PlaceSources,
+  counts: (name: string) => boolean,
+): Promise<string[]> {
+  if (place.path[0]?.kind !== "ssh") return [];
+  // Of the same sources once: a run on many machines asks for each of them.
+  const machines = machinesOf.get(sources) ?? new Resolver(sources).machines();
+  machinesOf.set(sources, machines);
+  const named = (await machines).flatMap(({ names, path }) => {
+    const more = names.filter((name) => counts(name) && !place.names.includes(name));
+    return path[0]?.kind === "ssh" && more.length > 0 ? [{ names: more, path }] : [];
+  });
+  if (named.length === 0) return [];
+  const known = new NamedMachines();
+  await atMost(8, named, async ({ names, path }) => {
+    const resolved = await byAddress(path, sources.signal);
+    for (const name of names) known.add(name, resolved);
+  });
+  return [...new Set(known.namesOn(await byAddress(place.path, sources.signal)))];
+}
+
+const machinesOf = new WeakMap<PlaceSources, Promise<Place[]>>();
 
 /** Both, each place once and with a name of its own. */
 export function joinPlaces(one: readonly Place[], other: readonly Place[]): Place[] {
@@ -232,6 +261,21 @@ class Resolver {
     throw new BuddyError("usage", "standard input cannot name machines: it is used for something else", {
       hint: "Put the names into a file and use --on @FILE.",
     });
+  }
+
+  /** Of the targets and the hosts of ~/.ssh/config. */
+  async machines(): Promise<Place[]> {
+    const targets = Object.entries(this.#sources.targets);
+    const found = await Promise.all(
+      targets.map(async ([name, target]) => {
+        const { members } = await this.#readable(name, target, new Set());
+        return members.map((member) => ({ ...member, names: [...new Set([...member.names, name])] }));
+      }),
+    );
+    return merge([
+      ...found.flat(),
+      ...this.#sshHosts().names.map((host) => place([{ kind: "ssh", destination: host }])),
+    ]);
   }
 
   async withKnownNames(places: readonly Place[]): Promise<Place[]> {

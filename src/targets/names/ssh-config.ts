@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
 import { startChild } from "../../lib/start-child.ts";
 import { parseDestination } from "../connection/ssh-destination.ts";
+import type { Hop } from "../place.ts";
 
 export interface SshHosts {
   /** Names that can be connected to as they are. */
@@ -110,4 +111,23 @@ export async function resolvedSsh(destination: string, signal?: AbortSignal): Pr
     port: Number(values.get("port") ?? port ?? 22),
     ...(jump === undefined || jump === "none" ? {} : { jump }),
   };
+}
+
+const resolved = new Map<string, Promise<ResolvedSsh>>();
+
+/** The path with the address and port that ssh makes of its destination, asked once; as it is where ssh refuses it. */
+export async function byAddress(path: readonly Hop[], signal?: AbortSignal): Promise<readonly Hop[]> {
+  const [first, ...inner] = path;
+  if (first?.kind !== "ssh") return path;
+  const { destination } = first;
+  const asked = resolved.get(destination) ?? resolvedSsh(destination, signal);
+  resolved.set(destination, asked);
+  try {
+    const { host, port } = await asked;
+    return [{ kind: "ssh", destination: `${host.includes(":") ? `[${host}]` : host}:${port}` }, ...inner];
+  } catch (error) {
+    resolved.delete(destination);
+    if (error instanceof BuddyError) return path;
+    throw error;
+  }
 }

@@ -9,7 +9,7 @@ import { loadConfiguration } from "../../../app/configuration.ts";
 import type { Explainer, PolicyOptions } from "./explainer.ts";
 import { onMachine } from "./on-machine.ts";
 import { ruleFacts, rulesByName } from "../../../app/machine-rules.ts";
-import { chosenPlace } from "../../../app/places.ts";
+import { chosenPlace, placeSources } from "../../../app/places.ts";
 import { shellRules } from "../../../app/run-tools.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { askProgram } from "../../../lib/start-child.ts";
@@ -37,7 +37,7 @@ interface ShellAnswer {
 
 export async function explainer(globals: GlobalOptions, options: PolicyOptions = {}): Promise<Explainer> {
   const loaded = await loadConfiguration(globals, { create: false });
-  const machine = await rulesByName(loaded.config, await chosenPlace(globals, loaded));
+  const machine = await rulesByName(loaded.config, await chosenPlace(globals, loaded), placeSources(loaded));
   const rules = shellRules(loaded.config, machine);
   const home = homeDirectory();
   const user = process.env.USER || process.env.LOGNAME || (process.getuid?.() === 0 ? "root" : undefined);

@@ -10,9 +10,11 @@ import { atMost } from "../../../lib/waiting.ts";
 import { openTransport } from "../../../targets/connection/open-transport.ts";
 import { machineReport, type MachineReport } from "../../../targets/machine-report.ts";
 import { labelOfPath, type Place } from "../../../targets/place.ts";
+import type { PlaceSources } from "../../../targets/names/resolve-places.ts";
 import type { TargetOptions } from "../../../targets/target.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { ruleFacts, rulesOf, ruleWords } from "../../../app/machine-rules.ts";
+import { placeSources } from "../../../app/places.ts";
 import { checkLocks } from "../doctor/locks.ts";
 import { clockWords, isFull, isOff } from "../doctor/target.ts";
 
@@ -21,6 +23,11 @@ const LONGEST_MS = 25_000;
 
 export interface CheckOptions {
   readonly json?: boolean | undefined;
+}
+
+interface Known {
+  readonly rules: LoadedConfig["config"]["rules"];
+  readonly sources: PlaceSources;
 }
 
 interface Checked {
@@ -55,8 +62,9 @@ export async function checkPlaces(
   const out = new Output(1);
   const width = Math.min(24, Math.max(...places.map(({ name }) => name.length)));
   const color = wantsColor({ flag: globals.color, env: process.env, isTty: isatty(1) });
+  const sources = placeSources(loaded);
   const checked = await atMost(loaded.config.fleet.parallel, places, async (place) => {
-    const result = await check(place, optionsFor(place, loaded, globals), loaded.config);
+    const result = await check(place, optionsFor(place, loaded, globals), { rules: loaded.config.rules, sources });
     // As they come: one that hangs does not hold up what is known of the others.
     if (args.json !== true) await out.write(rows(result, width, color));
     return result;
@@ -87,10 +95,10 @@ function optionsFor(place: Place, loaded: LoadedConfig, globals: GlobalOptions):
   };
 }
 
-async function check(place: Place, options: TargetOptions, config: LoadedConfig["config"]): Promise<Checked> {
+async function check(place: Place, options: TargetOptions, known: Known): Promise<Checked> {
   const base = { name: place.name, place: labelOfPath(place.path) };
   const late = AbortSignal.timeout(LONGEST_MS);
-  const work = examine(base, { ...options, signal: late }, config);
+  const work = examine(base, { ...options, signal: late }, known);
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   late.addEventListener("abort", () =>
     reject(
@@ -113,13 +121,13 @@ async function check(place: Place, options: TargetOptions, config: LoadedConfig[
 async function examine(
   base: Pick<Checked, "name" | "place">,
   options: TargetOptions,
-  config: LoadedConfig["config"],
+  { rules: written, sources }: Known,
 ): Promise<Checked> {
   await using transport = await openTransport(options);
   const report = await machineReport(transport);
   const locks = await checkLocks(transport, options.secondLock);
   const latency = await latencyOf(transport);
-  const rules = await rulesOf(config, options.place, transport);
+  const rules = await rulesOf({ rules: written }, options.place, transport, sources);
   const { user, host, machine, os, loginShell, tmuxVersion } = transport.facts;
   const problems =
     options.tmux === "required" && report.tmux === "" ? ["tmux is required there, and not installed"] : [];

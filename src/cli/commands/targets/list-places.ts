@@ -1,5 +1,6 @@
 /** The names that can be used with --on, and the machines behind them. */
 import { meaning, namedPlaces, otherNames, spaced, whereabouts } from "../../../app/named-places.ts";
+import { placeSources } from "../../../app/places.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { shownPath } from "../../../config/origin.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
@@ -46,9 +47,13 @@ const MOST_AT_ONCE = 8;
 
 /** The machines themselves, with what ssh makes of their destinations. */
 export async function listPlaces(places: readonly Place[], loaded: LoadedConfig, args: ListOptions): Promise<void> {
+  const sources = placeSources(loaded);
   const rows = await atMost(MOST_AT_ONCE, places, async (place) => {
     // What is wrong with ssh is shown in the place of its host.
-    const [ssh, rules] = await Promise.all([ofSsh(place), rulesByName(loaded.config, place).catch(() => NO_RULES)]);
+    const [ssh, rules] = await Promise.all([
+      ofSsh(place),
+      rulesByName(loaded.config, place, sources).catch(() => NO_RULES),
+    ]);
     return { place, ssh, rules };
   });
   if (args.json === true) {
