@@ -10,7 +10,11 @@ const { describe, test } = await needs("tmux");
 
 setDefaultTimeout(60_000);
 
-const worker = join(import.meta.dir, "../../support/open-worker.ts");
+const ROOT = join(import.meta.dir, "../../..");
+/** The checkout may be below what gets another file system. */
+const SEEN_AT = "/mnt";
+const seen = (path: string): string => (path.startsWith(`${ROOT}/`) ? SEEN_AT + path.slice(ROOT.length) : path);
+const worker = seen(join(ROOT, "test/support/open-worker.ts"));
 const NO_PLACE = "mount -t tmpfs -o ro none /dev/shm; mkdir -p $HOME; mount -t tmpfs -o ro none $HOME";
 
 async function openAfter(prepare: string, tmux: "auto" | "required") {
@@ -24,8 +28,8 @@ async function openAfter(prepare: string, tmux: "auto" | "required") {
     backgroundTimeoutMs: 1000,
     secretEnv: [],
   };
-  const script = `${prepare}; exec "$@"`;
-  const command = [process.execPath, worker, "x", "1", "2", JSON.stringify(options)];
+  const script = `mount --rbind '${ROOT}' ${SEEN_AT} && cd ${SEEN_AT} && { ${prepare}; exec "$@"; }`;
+  const command = [seen(process.execPath), worker, "x", "1", "2", JSON.stringify(options)];
   const child = Bun.spawn(["unshare", process.getuid?.() === 0 ? "-m" : "-rm", "sh", "-c", script, "sh", ...command], {
     stdout: "pipe",
     stderr: "pipe",
