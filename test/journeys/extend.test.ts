@@ -40,7 +40,7 @@ describe("skills", () => {
     const run = async (answer?: string) => {
       await using pty = await rig.terminal(["hello", "--no-tmux"]);
       if (answer !== undefined) {
-        await pty.until(/\[y\/N\]/);
+        await pty.until(/Trust it\?/);
         pty.type(answer);
       }
       expect(await pty.exited).toBe(0);

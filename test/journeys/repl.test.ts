@@ -99,7 +99,7 @@ describe("a conversation", () => {
         "held",
       );
       const two = await repl.start({ args: ["resume", "--last", "--no-tmux"] });
-      await two.until(/is in use by process \d+[\s\S]*Continue in a copy of it\? \[y\/N\] *$/);
+      await two.until(/is in use by process \d+[\s\S]*Continue in a copy of it\?/);
       two.type("y\r");
       await two.until(/resumed[\s\S]*> *$/);
       two.type("in the copy\r");
@@ -115,7 +115,7 @@ describe("a conversation", () => {
       await three.until(/turns? so far/);
       await until(() => readdirSync(join(repl.box.cwd, ".buddyx/sessions")).length === 3, "a second copy");
       const four = await repl.start({ args: ["resume", held[0]!, "--no-tmux"] });
-      await four.until(/\[y\/N\] *$/);
+      await four.until(/Continue in a copy of it\?/);
       four.type("n\r");
       await four.until("is in use");
       expect(await four.exited).not.toBe(0);
