@@ -289,7 +289,7 @@ async function permitControl(
   const rules = await parts.rules(target);
   const { risk, mutation, privesc, why } = intent.declared;
   if (rules.mode === "read-only") return withheld(target, rules, { command: `# ${intent.title}`, why });
-  const keys: Verdict = { kind: "ask", why: "what becomes of panes cannot be judged beforehand" };
+  const keys: Verdict = { kind: "ask", why: "what happens in the panes cannot be analysed in advance" };
   const verdict = underGuard(withSecrets(keys, call.secrets, parts.privacy), risk, rules);
   const answer = verdict.kind === "ask" ? verdict.answer : undefined;
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);

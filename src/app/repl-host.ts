@@ -256,7 +256,13 @@ async function lookAt(
 async function exported(run: Run, format: ExportFormat, state: string | undefined): Promise<string> {
   await run.stored();
   const { exportSession } = await import("./export-session.ts");
-  return [...(await exportSession((await run.sessions()).readable(run.session()), format, state))].join("");
+  const sessions = await run.sessions();
+  const id = run.session();
+  if (!sessions.list().some((stored) => stored.id === id))
+    throw new BuddyError("usage", "nothing to export: nothing of this session is saved yet", {
+      hint: "send a prompt first",
+    });
+  return [...(await exportSession(sessions.readable(id), format, state))].join("");
 }
 
 /** Everything that is not a default, with the file or variable it comes from; keys are never shown. */

@@ -9,7 +9,11 @@ import type { GlobalOptions } from "../cli/args/options.ts";
 import { log } from "../lib/log.ts";
 
 /** The store and server behind a login profile; throws for a profile that needs no sign-in, with what it needs. */
-export async function openSignIn(name: string | undefined, globals: GlobalOptions) {
+export async function openSignIn(
+  name: string | undefined,
+  globals: GlobalOptions,
+  command: "login" | "logout" = "login",
+) {
   const { loadConfiguration } = await import("./configuration.ts");
   const { profileNames } = await import("../config/profiles.ts");
   const { isLocal } = await import("../config/keys.ts");
@@ -22,10 +26,10 @@ export async function openSignIn(name: string | undefined, globals: GlobalOption
     const what = needsNone ? "needs no sign-in" : "uses a key, not a sign-in";
     throw new BuddyError("usage", `profile ${profile.name} ${what}`, {
       hint: [
-        ...(needsNone ? [] : [keyAdvice(profile)]),
+        ...(needsNone ? [] : [command === "login" ? keyAdvice(profile) : "Remove the key where you set it."]),
         ...(others.length === 0
           ? []
-          : [`Profiles with a sign-in: ${others.join(", ")}; for example: buddy login ${others[0]}`]),
+          : [`Profiles with a sign-in: ${others.join(", ")}; for example: buddy ${command} ${others[0]}`]),
       ].join("\n"),
     });
   }

@@ -14,7 +14,7 @@ export async function signOut(
   say: (line: string) => void,
 ): Promise<void> {
   if ((await openRouterProfile(profile, globals)) !== undefined) return removeKey("openrouter", say);
-  const { device, store, provider } = await openSignIn(profile, globals);
+  const { device, store, provider } = await openSignIn(profile, globals, "logout");
   const current = store.read(provider);
   if (current === undefined) return say("not signed in; nothing to remove");
   let revoked = true;

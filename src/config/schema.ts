@@ -297,7 +297,7 @@ export const MACHINE_RULE_SETTINGS = {
     optional(duration(10 * MINUTE, "the longest time for which /approve and --approve hold there; 0: not at all")),
     (raw) => (raw === 0 || raw === "0" || raw === "0s" ? 0 : undefined),
   ),
-  notes: optional(anyText("", "what you and the model should know of it: shown at the start, told to the model")),
+  notes: optional(anyText("", "what you and the model should know about it: shown at the start, sent to the model")),
 } as const satisfies Record<string, Setting<unknown>>;
 
 /** Sections of tables with names of the user's own: [mcp.grafana]. The name must fit the pattern. */

@@ -9,6 +9,17 @@ export function compactNumber(value: number): string {
   return `${(value / 1_000_000).toFixed(1)}M`;
 }
 
+/** What does not fit into a row continues in the next, below its own beginning; a long word stays in one piece. */
+export function wrapped(lines: readonly string[], columns: number): string[] {
+  return lines.flatMap((line) => {
+    if (Bun.stringWidth(line) <= columns) return [line];
+    const [indent = ""] = /^ */.exec(line) ?? [];
+    return Bun.wrapAnsi(line.slice(indent.length), Math.max(10, columns - indent.length))
+      .split("\n")
+      .map((row) => indent + row);
+  });
+}
+
 /** 800 → "0.8s", 12400 → "12s", 75000 → "1m15s". */
 export function seconds(ms: number): string {
   if (ms < 9950) return `${(ms / 1000).toFixed(1)}s`;

@@ -157,9 +157,15 @@ function requirePositionals(
     }
     if (def.choices !== undefined && !def.choices.includes(word)) {
       const meant = closestMatch(word, def.choices);
-      throw new BuddyError("usage", `"${word}" is not one of ${def.choices.join(", ")}`, {
-        hint: meant === undefined ? `see: buddy ${command} --help` : `did you mean ${meant}?`,
-      });
+      throw new BuddyError(
+        "usage",
+        def.choices.length === 1
+          ? `unknown word "${word}"; expected ${def.choices[0]}`
+          : `"${word}" is not one of ${def.choices.join(", ")}`,
+        {
+          hint: meant === undefined ? `see: buddy ${command} --help` : `did you mean ${meant}?`,
+        },
+      );
     }
   }
   return words;

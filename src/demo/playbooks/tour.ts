@@ -51,7 +51,7 @@ const PLAN: Plan = {
 };
 
 function lookAround(system: Round | undefined, disk: Round | undefined): string {
-  const name = system?.outcome === "ok" ? system.text.trim() : "a system that did not tell its name";
+  const name = system?.outcome === "ok" ? system.text.trim() : "a system that did not report its name";
   const full = /(\d+)%\s+\/\s*$/m.exec(disk?.text ?? "")?.[1];
   return `This is ${name}${full === undefined ? "" : `, and its root file system is ${full} % full`}.`;
 }

@@ -18,7 +18,7 @@ export function outsideRoots(
     if (!isMove(words)) continue;
     const to = words.slice(1).find((word) => !/^-[LPe@]+$/.test(word) && word !== "--");
     if (to === undefined || /^[-~+]|[$`*?]/.test(to)) {
-      return refuse("it changes to a directory outside shell_roots, or to one that cannot be known beforehand", roots);
+      return refuse("it changes to a directory outside shell_roots, or to one that is only known when it runs", roots);
     }
     at = posix.resolve(at, to);
     if (!isBelow(at, roots)) return refuse(`it changes to ${at}, outside shell_roots`, roots);

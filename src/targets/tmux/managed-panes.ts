@@ -122,7 +122,7 @@ export class ManagedPanes implements Panes {
   async killSession(name: string): Promise<void> {
     const full = this.#fullName(name);
     if (full === this.session) {
-      throw new BuddyError("tool", `${full} is the default session and stays`, {
+      throw new BuddyError("tool", `${full} is the default session and cannot be ended`, {
         hint: "Only sessions made by tmux-create-session can be ended.",
       });
     }
@@ -165,7 +165,7 @@ export class ManagedPanes implements Panes {
     const session = await this.#opened(sessionName);
     const pane = paneName(name);
     if (pane === SHARED) {
-      throw new BuddyError("tool", "the shared pane is where operator and buddy meet; it stays", {
+      throw new BuddyError("tool", "the shared pane cannot be closed", {
         hint: "Only panes made by tmux-create-pane can be ended.",
       });
     }
@@ -257,7 +257,7 @@ export class ManagedPanes implements Panes {
         )
       )[0]?.split("|") ?? [];
     if (!id.startsWith("%")) {
-      throw new BuddyError("tool", `tmux knows no pane ${JSON.stringify(target)}`, {
+      throw new BuddyError("tool", `tmux has no pane ${JSON.stringify(target)}`, {
         hint: "Name a managed session and pane instead.",
       });
     }

@@ -113,7 +113,7 @@ async function watched(
 }
 
 const UNANSWERED =
-  "the shell in the pane does not tell what it does with commands; look at the pane before running it again, and close the pane to get a new one";
+  "the shell in the pane does not report what it does with commands; look at the pane before running it again, and close the pane to get a new one";
 
 function judge(
   seen: ForegroundState,

@@ -28,8 +28,8 @@ export class ApprovalPrompt {
   #mode: "choose" | "reason" | "edit" | "name" | "machines" = "choose";
   #help = false;
   #note = "";
-  /** Of the last frame; lines are not wrapped in line mode. */
-  #columns = Number.MAX_SAFE_INTEGER;
+  /** Of the screen it was last shown on. */
+  #columns = 80;
   readonly #view: QuestionView;
   readonly #editor: Editor;
   readonly #line: LineBuffer;
@@ -140,8 +140,9 @@ export class ApprovalPrompt {
   }
 
   /** The question as lines, for line mode. */
-  plainQuestion(behind: number): string[] {
-    return this.#view.plain(behind);
+  plainQuestion(behind: number, columns: number): string[] {
+    this.#columns = columns;
+    return this.#view.plain(behind, columns);
   }
 
   /** What stands before the answer in line mode. */

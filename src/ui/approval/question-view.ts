@@ -44,7 +44,7 @@ export class QuestionView {
   /** The whole of it, to be read in a pager. */
   document(columns: number): string[] {
     return [
-      ...this.#factRows(0, "").flatMap((row) => inRows(row, columns, Infinity)),
+      ...this.#wholeFacts(columns, 0),
       "",
       ...(this.request.write === undefined ? this.#commandLines : [this.#changeLine(Infinity)]),
       ...this.#diff.map((line) => this.#diffRow(line)),
@@ -52,10 +52,10 @@ export class QuestionView {
   }
 
   /** The question as lines, for line mode. */
-  plain(behind: number): string[] {
+  plain(behind: number, columns: number): string[] {
     this.#printed = true;
     return [
-      ...this.facts(Number.MAX_SAFE_INTEGER, behind),
+      ...this.#wholeFacts(columns, behind),
       ...`${this.where()}${this.#commandLines.join("\n")}${this.#ask}`.split("\n"),
     ];
   }
@@ -84,6 +84,10 @@ export class QuestionView {
   facts(columns: number, behind: number, note = "", tight = false): string[] {
     const most = (row: string) => (tight && !row.includes(FOUND) ? 1 : FACT_ROWS);
     return this.#factRows(behind, note).flatMap((row) => inRows(row, columns, most(row)));
+  }
+
+  #wholeFacts(columns: number, behind: number): string[] {
+    return this.#factRows(behind, "").flatMap((row) => inRows(row, columns, Infinity));
   }
 
   #factRows(behind: number, note: string): string[] {

@@ -86,7 +86,7 @@ class TerminalQuestion {
     const say = (lines: readonly string[]) => this.#keys.write(lines.map((line) => `${line}\n`).join(""));
     say([
       ...this.#prompt.preamble(79, Number.MAX_SAFE_INTEGER),
-      ...this.#prompt.plainQuestion(this.#options.behind?.() ?? 0),
+      ...this.#prompt.plainQuestion(this.#options.behind?.() ?? 0, 79),
     ]);
     while (this.#answer === undefined) {
       this.#keys.write(this.#prompt.plainLabel());

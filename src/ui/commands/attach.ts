@@ -13,7 +13,7 @@ export const attach: SlashCommand = {
     if (target.kind === "fleet") {
       const lines = (target.machines ?? []).map(({ name, attach: how }) => `${oneLine(name)}: ${oneLine(how)}`);
       if (lines.length === 0) screen.fail("no machine has a shared pane yet", "try again in a moment");
-      else screen.say(["from another terminal:", ...lines]);
+      else screen.verbatim(["from another terminal:", ...lines]);
       return;
     }
     if (target.attach === undefined) {
@@ -23,11 +23,11 @@ export const attach: SlashCommand = {
     }
     const command = oneLine(target.attach);
     if (process.env.TMUX === undefined) {
-      screen.say([`from another terminal: ${screen.style.bold(command)}`]);
+      screen.verbatim([`from another terminal: ${screen.style.bold(command)}`]);
       return;
     }
     const problem = await split(screen, target.attach);
-    if (problem === undefined) screen.say([`opened in a split: ${screen.style.bold(command)}`]);
+    if (problem === undefined) screen.verbatim([`opened in a split: ${screen.style.bold(command)}`]);
     else screen.fail(`tmux could not open a split: ${oneLine(problem)}`, `from another terminal: ${command}`);
   },
 };

@@ -20,23 +20,17 @@ export const extendCommands: readonly SlashCommand[] = [
     args: "",
     summary: "MCP servers: their tools, resources and prompts",
     anytime: true,
-    run: async (screen) => screen.say(wrapped(await screen.host.mcp(), screen.columns)),
+    run: async (screen) => screen.say(shown(await screen.host.mcp())),
   },
 ];
 
 async function skills(screen: CommandScreen): Promise<void> {
-  screen.say(wrapped(await screen.host.skills(), screen.columns));
+  screen.say(shown(await screen.host.skills()));
 }
 
-/** What does not fit into a row continues in the next, below its own beginning. */
-function wrapped(lines: readonly string[], columns: number): string[] {
-  return lines.flatMap((line) => {
-    const [indent = ""] = /^ */.exec(line) ?? [];
-    const text = showText(line.slice(indent.length), { mode: "line" });
-    return Bun.wrapAnsi(text, Math.max(10, columns - indent.length), { hard: true })
-      .split("\n")
-      .map((row) => indent + row);
-  });
+/** Made safe, each line by itself. */
+function shown(lines: readonly string[]): string[] {
+  return lines.map((line) => showText(line, { mode: "line" }));
 }
 
 async function run(screen: CommandScreen, args: string): Promise<void> {

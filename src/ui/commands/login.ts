@@ -52,7 +52,9 @@ function profileFor(screen: CommandScreen, args: string, command: string): Profi
   else if (profile.auth !== "login")
     screen.fail(
       `profile ${profile.name} uses an API key, not a sign-in`,
-      "set BUDDY_API_KEY, or the profile's api_key_env or api_key_file",
+      command === "logout"
+        ? "there is nothing to sign out of; remove the key where you set it"
+        : "set BUDDY_API_KEY, or the profile's api_key_env or api_key_file",
     );
   else return profile;
   return undefined;

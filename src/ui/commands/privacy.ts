@@ -34,7 +34,7 @@ export const privacy: SlashCommand = {
     const { privacy: secrets } = screen.host;
     if (word === "show") {
       const value = (await confirmed(screen, secret.name)) ? secrets.value(number) : undefined;
-      if (value !== undefined) screen.say(showText(value).split("\n"));
+      if (value !== undefined) screen.verbatim(showText(value).split("\n"));
     } else if (secrets.drop(number)) screen.say([`${secret.name} is forgotten; the model can no longer use this name`]);
   },
 };

@@ -29,7 +29,10 @@ export interface CommandScreen {
   readonly tasks: Tasks;
   readonly style: Theme;
   readonly columns: number;
+  /** Words of buddy's own, wrapped where a row ends. */
   say(lines: readonly string[]): void;
+  /** As it is: commands to be copied, text that is not ours. */
+  verbatim(lines: readonly string[]): void;
   fail(message: string, hint?: string): void;
   /** Undefined when the operator chose nothing. */
   pick(title: string, choices: readonly Choice[], selected: number): Promise<Choice | undefined>;

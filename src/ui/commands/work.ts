@@ -80,8 +80,10 @@ export function workLines(
 ): string[] {
   const { style, columns } = screen;
   const now = Date.now();
+  // A narrow screen needs its columns for the command.
+  const wide = columns >= 60;
   const row = (id: string, state: string, time: string, what: string, quiet: boolean): string => {
-    const start = `${id.padStart(3)}  ${state.padEnd(20)} ${time.padEnd(6)}`;
+    const start = `${id.padStart(3)}  ${wide ? `${state.padEnd(20)} ${time.padEnd(6)}` : [state, time].join(" ").trimEnd()}`;
     return clip(`${quiet ? style.grey(start) : start}  ${style.grey(oneLine(what))}`, columns);
   };
   const taskRows = shown.map((task) => {

@@ -82,7 +82,7 @@ export class LineScreen implements ReplScreen {
   }
 
   view(lines: readonly string[]): Promise<void> {
-    this.#started.say(lines);
+    this.#started.verbatim(lines);
     return Promise.resolve();
   }
 
@@ -109,7 +109,10 @@ export class LineScreen implements ReplScreen {
     const given: ApprovalAnswer[] = [];
     const prompt = new ApprovalPrompt(request, repl.style, { answer: (answer) => void given.push(answer) });
     repl.transcript.say(
-      [...prompt.preamble(this.columns, Number.MAX_SAFE_INTEGER), ...prompt.plainQuestion(behind?.() ?? 0)],
+      [
+        ...prompt.preamble(this.columns, Number.MAX_SAFE_INTEGER),
+        ...prompt.plainQuestion(behind?.() ?? 0, this.columns),
+      ],
       "tool",
     );
     while (given.length === 0) {
@@ -121,7 +124,7 @@ export class LineScreen implements ReplScreen {
         if (signal.aborted) return { kind: "cancelled" };
         continue;
       }
-      repl.say(prompt.plainAnswer(line));
+      repl.verbatim(prompt.plainAnswer(line));
     }
     const [answer] = given as [ApprovalAnswer];
     if (answer.kind === "no" && answer.stop === true) repl.stopTask();

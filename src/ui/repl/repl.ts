@@ -12,6 +12,7 @@ import { onSignals } from "../terminal/on-signals.ts";
 import { theme, type Theme } from "../theme.ts";
 import { oneLine, resultText } from "../transcript/tool-view.ts";
 import { Transcript } from "../transcript/transcript.ts";
+import { wrapped } from "../words.ts";
 import type { ReplHost, WorkInFlight } from "./host.ts";
 import { planRows, planSteps, type PlanStep } from "./plan.ts";
 import { promptText } from "./prompt.ts";
@@ -274,6 +275,10 @@ export class Repl implements CommandScreen {
   }
 
   say(lines: readonly string[]): void {
+    this.verbatim(wrapped(lines, this.columns));
+  }
+
+  verbatim(lines: readonly string[]): void {
     this.transcript.say(lines);
     this.#screen.refresh();
   }

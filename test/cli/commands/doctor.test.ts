@@ -198,7 +198,7 @@ describe("the machine", () => {
     expect(page.code).toBe(0);
     expect(page.stdout).toMatch(/^ok config {2,}read /m);
     expect(page.stdout).toMatch(/^! {2}config {2,}.*shell_timeot/m);
-    expect(page.stdout).toMatch(/^ +to do: change the file$/m);
+    expect(page.stdout).toMatch(/^ +fix: change the file$/m);
     expect(page.stdout).toEndWith("\n\nit works, with warnings\n");
     expect(page.stdout).not.toContain("\u001b");
     writeFileSync(here.config, "[agent");

@@ -74,7 +74,7 @@ function page(findings: readonly Finding[], globals: GlobalOptions): string {
   const lines = findings.flatMap(({ check, status, text, remedy }) => {
     const [sign, code] = SIGNS[status];
     const mark = color ? `\u001b[${code}m${sign}\u001b[0m` : sign;
-    const todo = remedy === undefined ? "" : `\n${indent}to do: ${rows(remedy, `${indent}       `, columns)}`;
+    const todo = remedy === undefined ? "" : `\n${indent}fix: ${rows(remedy, `${indent}     `, columns)}`;
     return [`${mark} ${check.padEnd(width)}  ${rows(text, indent, columns)}${todo}`];
   });
   const bad = findings.filter(({ status }) => status === "broken").length;

@@ -159,7 +159,7 @@ export class Update {
     const mirror = env["BUDDY_INSTALL_BASE_URL"]?.replace(/\/$/, "");
     const releases = typeof BUDDY_RELEASES === "string" ? BUDDY_RELEASES : undefined;
     if (!mirror && releases === undefined)
-      throw new BuddyError("usage", "this buddy was built from a checkout and knows no releases", {
+      throw new BuddyError("usage", "this buddy was built from a checkout, which has no releases to update from", {
         hint: "Update the checkout and build again, or name a mirror with BUDDY_INSTALL_BASE_URL.",
       });
     const latest = version === undefined ? `${releases}/latest/download` : `${releases}/download/v${version}`;
