@@ -1,4 +1,4 @@
-/** Start-up time and memory of the compiled binary, as ratios to a compiled Bun hello-world in the same run. */
+/** Start-up time of the compiled binary, as ratios to a compiled Bun hello-world in the same run. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,26 +14,23 @@ interface Subject {
   readonly exit: number;
   /** At most this many times the hello-world. */
   readonly time?: number;
-  readonly memory?: number;
   readonly ms: number[];
-  readonly rss: number[];
 }
 
 function subject(name: string, argv: readonly string[], more: Partial<Subject> = {}): Subject {
-  return { name, argv, exit: 0, ms: [], rss: [], ...more };
+  return { name, argv, exit: 0, ms: [], ...more };
 }
 
 function measure(subjects: readonly Subject[], env: Record<string, string>, cwd: string): void {
   // Interleaved, so that a busy moment of the machine falls on everyone alike; the first rounds only warm the caches.
   for (let round = -5; round < ROUNDS; round++) {
-    for (const { argv, exit, ms, rss } of subjects) {
+    for (const { argv, exit, ms } of subjects) {
       const started = Bun.nanoseconds();
       const child = Bun.spawnSync([...argv], { env, cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
       const took = (Bun.nanoseconds() - started) / 1e6;
       if (child.exitCode !== exit) throw new Error(`${argv.join(" ")}: ${child.exitCode} ${child.stderr.toString()}`);
       if (round < 0) continue;
       ms.push(took);
-      rss.push(child.resourceUsage.maxRSS / 1e6);
     }
   }
 }
@@ -70,7 +67,7 @@ try {
   const base = subject("a compiled Bun hello-world", [hello]);
   const subjects = [
     base,
-    subject("`buddy --version`", [buddy, "--version"], { time: 1.05, memory: 1.3 }),
+    subject("`buddy --version`", [buddy, "--version"], { time: 1.05 }),
     subject("`buddy --help`", [buddy, "--help"], { time: 2 }),
     subject("`buddy exec --help`", [buddy, "exec", "--help"], { time: 2 }),
     subject("an unknown command", [buddy, "exce"], { exit: 2 }),
@@ -79,11 +76,10 @@ try {
   ];
   measure(subjects, { HOME: join(dir, "home"), PATH: process.env.PATH ?? "" }, dir);
 
-  for (const { name, ms, rss, time, memory } of subjects) {
+  for (const { name, ms, time } of subjects) {
     figure(name, ms, "ms");
-    const most = (limit: number | undefined) => (limit === undefined ? undefined : `≤ ${limit}`);
-    if (name !== base.name) figure("… to the hello-world", median(ms) / median(base.ms), "×", most(time));
-    figure("… memory", rss, "MB", memory === undefined ? undefined : most(Math.round(memory * median(base.rss))));
+    if (name !== base.name)
+      figure("… to the hello-world", median(ms) / median(base.ms), "×", time === undefined ? undefined : `≤ ${time}`);
   }
 } finally {
   rmSync(dir, { recursive: true, force: true });
