@@ -51,6 +51,7 @@ export class Printer {
   #answerOpen = false;
   #usage: (AgentEvent & { type: "usage" }) | undefined;
   #attach: string | undefined;
+  #announced = "";
   /** By call: output behind the last whole line. */
   readonly #unfinished = new Map<string, string>();
   readonly #tools = new Map<string, ToolView>();
@@ -69,6 +70,15 @@ export class Printer {
     if (options.live && !options.quiet) this.#live = new LiveLine((text) => void options.err.write(this.#encode(text)));
   }
 
+  /** How many machines a name leads to, before anything runs there. */
+  async #announce(machines: readonly string[]): Promise<void> {
+    const names = machines.join("\n");
+    if (machines.length < 2 || names === this.#announced) return;
+    this.#announced = names;
+    const { foldNames } = await import("../../lib/fold-names.ts");
+    await this.note(`on       ${machines.length} machines: ${foldNames(machines)}`);
+  }
+
   async show(event: AgentEvent): Promise<void> {
     this.#follow(event);
     if (event.type !== "reasoning") this.#endReasoning();
@@ -83,6 +93,7 @@ export class Printer {
         return this.#message(event);
       case "session":
         this.#label = event.label === undefined ? "" : `${oneLine(event.label)} · `;
+        if (!this.#options.quiet) await this.#announce(event.places?.map(({ name }) => name) ?? []);
         if (event.attach !== undefined && event.attach !== this.#attach) {
           this.#attach = event.attach;
           if (!this.#options.quiet) await this.note(`watch    ${event.attach}`);

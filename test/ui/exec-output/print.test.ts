@@ -107,6 +107,15 @@ describe("the answer", () => {
 });
 
 describe("everything else", () => {
+  test("several machines are named once, before anything runs there; -q does not", async () => {
+    const places = ["web01", "web02", "db"].map((name) => ({ name, path: [] }));
+    const session = { type: "session", buddy: "1", cwd: "/", profile: "p", model: "m", places };
+    const events = [session, session, DONE];
+    expect((await shown(events)).err).toBe("on       3 machines: web[01-02],db\n");
+    expect((await shown(events, { quiet: true })).err).toBe("");
+    expect((await shown([{ ...session, places: places.slice(1, 2) }, DONE])).err).toBe("");
+  });
+
   test("warnings, retries and news of the target; -q keeps warnings only", async () => {
     const events = [
       { type: "session", buddy: "1", cwd: "/", profile: "p", model: "m", attach: "tmux attach" },

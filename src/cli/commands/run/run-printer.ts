@@ -34,6 +34,8 @@ export class RunPrinter {
 
   show(event: AgentEvent): void {
     switch (event.type) {
+      case "session":
+        return this.#announce(event.places?.map(({ name }) => name) ?? []);
       case "tool_started":
         this.#alone = (event.machines?.length ?? 1) === 1;
         this.#title = oneLine(event.title).slice(0, LIVE_COLUMNS);
@@ -60,6 +62,12 @@ export class RunPrinter {
       default:
         return;
     }
+  }
+
+  /** How many machines a name leads to, before anything runs there. */
+  #announce(machines: readonly string[]): void {
+    const { quiet, json } = this.#options;
+    if (machines.length > 1 && !quiet && !json) this.warn(`on ${machines.length} machines: ${foldNames(machines)}`);
   }
 
   warn(message: string): void {
