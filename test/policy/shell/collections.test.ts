@@ -937,8 +937,6 @@ const EVERYDAY = [
   "docker logs --tail 100 web",
   "docker inspect web",
   "docker stats --no-stream",
-  "docker compose ps",
-  "docker compose logs --tail=50",
   "lsblk",
   "lsblk -f",
   "lscpu",

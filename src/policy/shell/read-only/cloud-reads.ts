@@ -32,6 +32,7 @@ const aws: PresetReader = (args) => {
   const call = `${service} ${verb}`;
   const named = AWS_BY_NAME.has(call);
   if (!named && !isAwsRead(service, verb)) return `${call} is not known to be a harmless read`;
+  if (AWS_SHOWS_VARIABLES.test(call)) return `${call} shows ${WHAT_IT_STARTS_WITH}`;
   if (call === "configure list" && rest.length > 0) return "configure list with other words";
   let values = named ? 0 : 1;
   for (const [index, word] of rest.entries()) {
@@ -55,6 +56,29 @@ function isAwsRead(service: string, verb: string): boolean {
   return /^(?:describe|list|get|head|search|lookup|filter|estimate|simulate)-[a-z0-9-]+$/.test(verb);
 }
 
+/** Calls that show the environment, the user data or the start-up script of what runs: passwords and tokens are kept there. */
+const AWS_SHOWS_VARIABLES = new RegExp(
+  `^(?:${[
+    "lambda (?:get-function(?:-configuration)?|list-functions|list-versions-by-function)",
+    "ecs (?:describe-task-definition|describe-tasks|describe-daemon-task-definition)",
+    "ec2 (?:describe-launch-template-versions|get-launch-template-data|describe-spot-fleet-requests)",
+    "autoscaling describe-launch-configurations",
+    "batch describe-(?:job-definitions|jobs)",
+    "elasticbeanstalk describe-configuration-settings",
+    "emr (?:describe-cluster|describe-step|list-steps|list-bootstrap-actions|list-instance-groups)",
+    "events list-targets-by-rule",
+    "scheduler get-schedule",
+    "ssm (?:get-document|get-command-invocation|list-commands|list-command-invocations|get-automation-execution)",
+    "codepipeline (?:get-pipeline|list-action-executions)",
+    "cloudformation get-template",
+    "mwaa get-environment",
+    "imagebuilder get-(?:component|workflow|image-recipe|container-recipe)",
+    "(?:stepfunctions|states) (?:describe-execution|describe-state-machine|get-execution-history)",
+    "amp describe-alert-manager-definition",
+  ].join("|")})$`,
+);
+const WHAT_IT_STARTS_WITH = "variables or scripts of what runs, which may contain secrets";
+
 const isQueue = (word: string, before: string | undefined) =>
   /^(?:--queue-url=)?https:\/\/[\w.-]+\.amazonaws\.com\/[\w./-]+$/.test(word) &&
   (before === "--queue-url" || word.startsWith("--queue-url="));
@@ -67,10 +91,12 @@ interface Verbs {
   readonly calls: ReadonlySet<string>;
   /** Groups whose reads show more than a state. */
   readonly refused: RegExp;
+  /** Whether it shows the variables or scripts of what runs. */
+  readonly started?: (path: string, verb: string, options: readonly string[]) => boolean;
 }
 
 /** Commands whose words end in a verb: groups, the verb, names, options. */
-function verbs({ reads, options, calls, refused }: Verbs): PresetReader {
+function verbs({ reads, options, calls, refused, started }: Verbs): PresetReader {
   return (args) => {
     if (!args.every(isFixed)) return UNKNOWN_WORDS;
     if (calls.has(args.join(" "))) return undefined;
@@ -84,7 +110,9 @@ function verbs({ reads, options, calls, refused }: Verbs): PresetReader {
       refused.test(path)
     )
       return "may show secrets";
-    const odd = args.slice(at + 1).find((word) => word.startsWith("-") && !options.has(word.replace(/=[^]*$/, "")));
+    const rest = args.slice(at + 1);
+    if (started?.(path, args[at] as string, rest) === true) return `shows ${WHAT_IT_STARTS_WITH}`;
+    const odd = rest.find((word) => word.startsWith("-") && !options.has(word.replace(/=[^]*$/, "")));
     return odd === undefined ? undefined : `with ${odd}`;
   };
 }
@@ -102,6 +130,12 @@ const gcloud = verbs({
   ),
   calls: new Set(["auth list", "info", "version", "--version", "config list", "config configurations list"]),
   refused: /^(?:(?:alpha|beta) )?auth(?: |$)/,
+  // Tables of a list have columns of states; other formats have everything.
+  started: (path, verb, options) =>
+    (verb === "describe" || options.some((word) => /^--(?:format|flatten)/.test(word))) &&
+    /^(?:(?:alpha|beta) )?(?:run|functions|composer|builds|workflows|deployment-manager|dataproc|batch|scheduler|app versions|compute (?:instances|instance-templates|project-info))(?: |$)/.test(
+      path,
+    ),
 });
 
 const az = verbs({
@@ -118,7 +152,7 @@ const az = verbs({
   ),
   calls: new Set(["version", "--version", "account list", "account list -o table"]),
   refused:
-    /^(?:appconfig|iot hub device-identity|iot hub module-identity|rest|webapp deployment|functionapp deployment)(?: |$)/,
+    /^(?:container|containerapp|deployment|spring|appconfig|iot hub device-identity|iot hub module-identity|rest|webapp deployment|functionapp deployment)(?: |$)/,
 });
 
 const cloud = verbs({
@@ -129,7 +163,7 @@ const cloud = verbs({
   ),
   calls: new Set(["version", "--version", "account get"]),
   refused:
-    /(?:^| )(?:databases?|db|rdb|redis|auth|config|configuration|console|ec2|iam|application|registry|context)(?: |$)/,
+    /(?:^| )(?:apps?|serverless|stack|function|databases?|db|rdb|redis|auth|config|configuration|console|ec2|iam|application|registry|context)(?: |$)/,
 });
 
 export const CLOUD_READERS: Readonly<Record<string, PresetReader>> = { aws, gcloud, az, cloud };
