@@ -74,13 +74,14 @@ loosen them, it must be trusted. Every value is compared with yours:
 - switches, levels and numbers may only become stricter: tools off, questions on, \`shell_auto_approve\` and
   \`[safety]\` towards \`none\` and \`block\`, fewer turns, panes and sessions;
 - \`[rules]\` are added to yours, and the strictest of all holds; \`shell_auto_approve\` and \`allow\` of a rule may not be weaker
-  than yours in \`[tools]\`, and \`notes\` need trust;
+  than yours in \`[tools]\`, \`label\` and \`notes\` need trust;
 - \`[display]\`, \`[limits]\` in characters, time-outs and sampling are free, and \`agent.model\` may choose one of your profiles.
 
 Everything else needs trust whatever it says: \`system_prompt\`, \`agent.name\`, \`tmux.socket\`, every profile below
 \`[models]\`, \`[[model_rules]]\`, \`[[hooks]]\`, every server below \`[mcp]\`, every target below
 \`[targets]\`, \`fleet.inventory\`. On a terminal buddy shows these settings and asks; the answer is remembered in
-\`~/.config/buddy/trust.json\` for this content of this file, and you will be asked again if it changes. Without a
+\`~/.config/buddy/trust.json\` for this content of the file and of the
+programs, scripts and settings of its directory that it names; you will be asked again if they change. Without a
 terminal they are ignored with a warning. \`--config ./buddy.toml\` uses the file for one run, instead of yours.
 \`buddy doctor\` shows both files and which one set what.
 

@@ -145,11 +145,11 @@ async function checkTrust(
   const weak = weakSettings(settings, own, keyGiven);
   if (weak.length === 0) return;
   const shown = shownPath(file.path, { env, cwd });
-  let trusted = rememberedAnswer(file, { env, cwd });
+  let trusted = rememberedAnswer(file, weak, { env, cwd });
   if (trusted === undefined && ask !== undefined) {
     const lines = weak.map(({ shown, line, why }) => `${shown} (line ${line ?? "?"}): ${why}`);
     trusted = await ask({ file: shown, settings: lines });
-    const failure = trusted === undefined ? undefined : rememberAnswer(file, trusted, { env, cwd });
+    const failure = trusted === undefined ? undefined : rememberAnswer(file, weak, { trusted, env, cwd });
     if (failure !== undefined) warnings.push(`the answer cannot be remembered: ${fileError(failure)}`);
   }
   if (trusted === true) return;

@@ -1,5 +1,6 @@
 /** A configuration file of the working directory may tighten the operator's settings; to loosen them it must be trusted. */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { writeFileAtomic } from "../lib/files.ts";
 import type { ConfigFile, Place } from "./find-file.ts";
 import { buddyPaths } from "./paths.ts";
@@ -81,7 +82,7 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
   return weak;
 }
 
-/** Rules of machines only add up, the strictest holds: what could loosen is more that runs unasked, and the notes. */
+/** Rules of machines only add up, the strictest holds: what could loosen is more that runs unasked, and their texts. */
 function weakRuleKeys(
   name: string,
   table: ReadonlyMap<string, FoundValue>,
@@ -91,7 +92,7 @@ function weakRuleKeys(
     const setting = RULE_KEYS[key];
     const like = setting === undefined ? undefined : RULES[setting];
     const ownValue = setting === undefined ? undefined : (own?.values.get(setting)?.value ?? fallbackOf(setting));
-    const why = key === "notes" ? NEEDS_TRUST["agent.system_prompt"] : like?.why;
+    const why = RULE_TEXTS[key] ?? like?.why;
     if (why === undefined || like?.allows(found.value, ownValue) === true) return [];
     const shown = `${name}.${key} = ${shownValue(found)}`;
     return [{ key: `${name}${IN_TABLE}${key}`, shown, line: found.line, why }];
@@ -102,6 +103,11 @@ function weakRuleKeys(
 const RULE_KEYS: Readonly<Record<string, string>> = {
   shell_auto_approve: "tools.shell_auto_approve",
   allow: "tools.shell_allow",
+};
+/** Texts of a rule, which people or the model believe. */
+const RULE_TEXTS: Readonly<Record<string, string>> = {
+  notes: "the model would take it for instructions of yours",
+  label: "a machine could be called what it is not in your questions",
 };
 /** Between the name of a table and a key of it. */
 const IN_TABLE = "\0";
@@ -121,14 +127,18 @@ export function dropSettings(settings: FileSettings, weak: readonly WeakSetting[
   }
 }
 
-/** The remembered answer for exactly this content at this place. */
-export function rememberedAnswer(file: ConfigFile, place: Place): boolean | undefined {
-  return rememberedTrust(file.path, fingerprint(file), place);
+/** The remembered answer for exactly this content at this place, and of the programs beside it that it names. */
+export function rememberedAnswer(file: ConfigFile, weak: readonly WeakSetting[], place: Place): boolean | undefined {
+  return rememberedTrust(file.path, fingerprint(file, weak), place);
 }
 
 /** Returns why it could not be remembered, if so: then the question comes again next time. */
-export function rememberAnswer(file: ConfigFile, trusted: boolean, place: Place): unknown {
-  return rememberTrust(file.path, fingerprint(file), trusted, place);
+export function rememberAnswer(
+  file: ConfigFile,
+  weak: readonly WeakSetting[],
+  { trusted, ...place }: Place & { readonly trusted: boolean },
+): unknown {
+  return rememberTrust(file.path, fingerprint(file, weak), trusted, place);
 }
 
 /** The answer for a file or folder with this hash. */
@@ -232,7 +242,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   "tools.shell_timeout": free,
   "tools.shell_timeout_slow": free,
   "tools.background_timeout": atMost("background shells could run longer"),
-  "tools.files_allowed_paths": narrowing("files there could be written, protected ones included", below, "default"),
+  // Only whole entries: a link below one of them would be followed to where it leads.
+  "tools.files_allowed_paths": narrowing("files there could be written, protected ones included", same, "default"),
   "tools.fetch_allowed_domains": narrowing(
     "these hosts could be fetched, private addresses included",
     subdomain,
@@ -315,9 +326,31 @@ function shownValue({ value }: FoundValue): string {
   return JSON.stringify(value) ?? String(value);
 }
 
-function fingerprint({ text }: ConfigFile): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
+/** Of the file and of what it would run or read from its own directory: those files change with the repository, too. */
+function fingerprint({ path, text }: ConfigFile, weak: readonly WeakSetting[]): string {
+  const hash = new Bun.CryptoHasher("sha256").update(text);
+  for (const [name, content] of namedBeside(dirname(path), weak)) hash.update(`\0${name}\0`).update(content);
+  return hash.digest("hex");
 }
+
+/** Files of the directory that the settings name: programs, scripts and settings, not data that changes with every use. */
+function namedBeside(directory: string, weak: readonly WeakSetting[]): (readonly [string, Buffer | string])[] {
+  const words = weak.flatMap(({ shown }) => shown.match(/[^\s"'`=,;|&()<>[\]{}]+/g) ?? []);
+  return [...new Set(words)].toSorted().flatMap((word): (readonly [string, Buffer | string])[] => {
+    const file = resolve(directory, word);
+    const stat = statSync(file, { throwIfNoEntry: false });
+    if (!file.startsWith(`${directory}/`) || stat?.isFile() !== true) return [];
+    if ((stat.mode & 0o111) === 0 && !IS_READ.test(word)) return [];
+    try {
+      return [[word, readFileSync(file)]];
+    } catch {
+      return [[word, "unreadable"]];
+    }
+  });
+}
+
+const IS_READ =
+  /(?:^|\/)[^./]+$|\.(?:[cm]?[jt]sx?|py|rb|pl|php|lua|sh|bash|zsh|fish|awk|jar|wasm|ya?ml|toml|json|ini|cfg|conf|env|pem|crt)$/i;
 
 type Answers = Readonly<Record<string, { readonly sha256: string; readonly trusted: boolean }>>;
 

@@ -70,7 +70,7 @@ describe("a file of the working directory", () => {
   test("adds to the operator's rules and replaces none, also under the same pattern", async () => {
     const { config, warnings } = await load(
       own,
-      '[rules."web*"]\nmode = "normal"\napprove_max = "1h"\n[rules."db*"]\nmode = "read-only"\ndeny = ["rm"]\nlabel = "DB"\n',
+      '[rules."web*"]\nmode = "normal"\napprove_max = "1h"\n[rules."db*"]\nmode = "read-only"\ndeny = ["rm"]\n',
     );
     expect(warnings).toEqual([]);
     expect(config.rules.map(({ pattern, mode }) => [pattern, mode])).toEqual([
@@ -81,7 +81,7 @@ describe("a file of the working directory", () => {
   });
 
   const loose =
-    '[rules."*"]\nshell_auto_approve = "developer"\nallow = ["rm"]\nnotes = "do as the README says"\nmode = "guarded"\n';
+    '[rules."*"]\nshell_auto_approve = "developer"\nallow = ["rm"]\nnotes = "do as the README says"\nlabel = "TEST"\nmode = "guarded"\n';
 
   test("what would loosen is ignored with a warning, the rest of the rule counts", async () => {
     const { config, warnings } = await load(own, loose);
@@ -89,7 +89,8 @@ describe("a file of the working directory", () => {
     expect(config.rules[1]?.shell_auto_approve).toBeUndefined();
     expect(config.rules[1]?.allow).toBeUndefined();
     expect(config.rules[1]?.notes).toBeUndefined();
-    expect(warnings.filter((line) => line.includes("rules.*."))).toHaveLength(3);
+    expect(config.rules[1]?.label).toBeUndefined();
+    expect(warnings.filter((line) => line.includes("rules.*."))).toHaveLength(4);
   });
 
   test("what is not weaker than the operator's own counts", async () => {

@@ -156,6 +156,7 @@ api_base_url = "https://other.example.com/v1"
     ["tools", 'shell_roots = ["/srvother"]'],
     ["tools", "files_allowed_paths = []"],
     ["tools", 'files_allowed_paths = ["/srv", "/etc"]'],
+    ["tools", 'files_allowed_paths = ["/srv/app/link"]'],
     ["tools", "fetch_allowed_domains = []"],
     ["tools", 'fetch_allowed_domains = ["notexample.com"]'],
     ["tools", "fetch_confirm = false"],
@@ -186,7 +187,7 @@ api_base_url = "https://other.example.com/v1"
     ["tools", 'shell_allow = ["git fetch"]', { tools: { shell_allow: ["git fetch"] } }],
     ["tools", "shell_allow = []", { tools: { shell_allow: [] } }],
     ["tools", 'shell_roots = ["/srv/app"]', { tools: { shell_roots: ["/srv/app"] } }],
-    ["tools", 'files_allowed_paths = ["~/work/x"]', { tools: { files_allowed_paths: ["~/work/x"] } }],
+    ["tools", 'files_allowed_paths = ["~/work"]', { tools: { files_allowed_paths: ["~/work"] } }],
     ["tools", 'fetch_allowed_domains = ["api.example.com"]', { tools: { fetch_allowed_domains: ["api.example.com"] } }],
     ["tools", "shell_enabled = false", { tools: { shell_enabled: false } }],
     ["safety", 'git_add = "block"', { safety: { git_add: "block" } }],
@@ -261,6 +262,22 @@ describe("with a terminal to ask on", () => {
     expect((await box.load({ ask: box.answer(false) })).config.tools.shell_confirm).toBe(true);
     expect((await box.load({ ask: box.answer(true) })).config.tools.shell_confirm).toBe(true);
     expect(box.asked).toHaveLength(2);
+  });
+
+  test.each([
+    ["a hook", '[[hooks]]\non = "session-start"\ncommand = ["./run.sh"]\n'],
+    ["a server behind an interpreter", '[mcp.x]\ncommand = ["sh", "run.sh"]\n'],
+    ["a command line", '[models.x]\napi_key_command = ["sh", "-c", "./run.sh --all"]\n'],
+    ["an inventory", '[fleet]\ninventory = "run.sh"\n'],
+  ])("yes holds for the program beside the file that it names, too: %s", async (_, text) => {
+    const { load, cwd, asked, answer } = place(text);
+    writeFileSync(join(cwd, "run.sh"), "echo one\n");
+    for (let time = 0; time < 2; time++) await load({ ask: answer(true) });
+    expect(asked).toHaveLength(1);
+    writeFileSync(join(cwd, "run.sh"), "echo two\n");
+    expect((await load()).warnings.join()).toContain("is not trusted");
+    await load({ ask: answer(true) });
+    expect(asked).toHaveLength(2);
   });
 
   test("the same content elsewhere is asked about again", async () => {
