@@ -131,13 +131,27 @@ export class CallRunner {
   async runForOperator(tool: Tool, input: unknown, batch: BatchContext, machine?: string): Promise<ToolResult> {
     const call = { id: `operator-${crypto.randomUUID()}`, name: tool.name, arguments: JSON.stringify(input) };
     const intent = tool.intent(input);
-    // One of several: where the target of the run is not the machine it is about.
-    const one = this.#parts.fleet?.machines.find(
-      ({ opened }) => machine !== undefined && identityOf(opened) === machine,
-    );
+    const one = machine === undefined ? undefined : await this.#machineOf(machine, batch.signal);
     const ready = { tool, input, intent, ...(one === undefined ? {} : { machines: [one] }) };
     const plan: Plan = { call, aside: false, args: input, title: intent.title, ready, operator: true };
     return (await this.#outcome(plan, batch)).outcome;
+  }
+
+  /** One of several: where the target of the run is not the machine it is about. After a resume none is connected yet. */
+  async #machineOf(machine: string, signal: AbortSignal): Promise<FleetMachine | undefined> {
+    const { machines = [] } = this.#parts.fleet ?? {};
+    const known = machines.find(({ opened }) => identityOf(opened) === machine);
+    if (known !== undefined) return known;
+    const others = machines.filter(({ opened }) => opened === undefined);
+    const first = Promise.any(
+      others.map(async (one) =>
+        identityOf(await one.permit.target()) === machine ? one : Promise.reject(new Error("another machine")),
+      ),
+    );
+    return unlessAborted(
+      signal,
+      first.catch(() => undefined),
+    );
   }
 
   async #perform(plan: Plan, batch: BatchContext): Promise<ToolMessage> {

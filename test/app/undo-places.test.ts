@@ -117,14 +117,21 @@ container.test("in a container: a removed file comes back", async () => {
   });
 });
 
-ssh.test("on several machines: one change a machine, and all of them are taken back", async () => {
+ssh.test("on several machines: one change a machine, and all of them are taken back after a resume", async () => {
   const fleet = await machines(["web01", "web02"]);
   const turns = [call("write_file", { path: "~/name", content: "changed\n" })];
   const look = () => fleet.names.map((name) => readFileSync(join(fleet.home(name), "name"), "utf8"));
   const before = look();
-  await working(turns, { flags: { on: "web01,web02" }, path: fleet.env.PATH, home: fleet.env.HOME }, async (run) => {
-    expect(look()).toEqual(["changed\n", "changed\n"]);
-    expect(await undone(run, "all")).toEqual(["done", "done"]);
-  });
+  await working(
+    turns,
+    { flags: { on: "web01,web02" }, path: fleet.env.PATH, home: fleet.env.HOME },
+    async (run, here) => {
+      expect(look()).toEqual(["changed\n", "changed\n"]);
+      await run[Symbol.asyncDispose]();
+      // None of them is connected yet.
+      const again = await here.compose({ on: "web01,web02", "no-tmux": true }, { resume: run.session() });
+      expect(await undone(again, "all")).toEqual(["done", "done"]);
+    },
+  );
   expect(look()).toEqual(before);
 });
