@@ -170,6 +170,12 @@ function written(program: string, args: readonly Field[]): string[] {
   if (program === "dd") return glued;
   if (program === "curl" || program === "wget")
     return [...glued, ...after(/^-[a-zA-Z]*[oO]$|^--output(?:-document)?$/)];
+  // What an archive holds is not known: the directory that it is unpacked in counts.
+  if (program === "unzip" || (TAR.has(program) && (EXTRACTS.test(values[0] ?? "") || values.some(isExtract))))
+    return [
+      ...after(/^-[a-zA-Z]*[Cd]$|^--directory$/),
+      ...values.flatMap((value) => /^(?:--directory=|-[Cd])([^]+)$/.exec(value)?.[1] ?? []),
+    ];
   if (program === "find" && values.includes("-delete")) return operands;
   return [];
 }
@@ -182,5 +188,8 @@ const ALL_OPERANDS = new Set(
 );
 const LATER_OPERANDS = new Set(words("chmod chown chgrp chattr setfacl chcon restorecon"));
 const LAST_OPERAND = new Set(words("cp install ln rsync scp"));
+const TAR = new Set(words("tar gtar bsdtar"));
+const EXTRACTS = /^[a-zA-Z]*x/;
+const isExtract = (value: string) => /^-[a-zA-Z]*x|^--(?:extract|get)$/.test(value);
 const IN_PLACE = new Set(words("sed gsed perl ruby awk gawk yq"));
 const IN_PLACE_OPTION = /^-[a-zA-Z0-9]*i|^--in-?place/;

@@ -14,15 +14,17 @@ function deletes(statement: string): boolean {
   const [, rest] = REMOVES.exec(statement) ?? [];
   if (rest === undefined) return false;
   const condition = /\bwhere\b([^]*)$/i.exec(rest)?.[1];
-  return condition === undefined || ALWAYS.test(condition);
+  return condition === undefined || condition.split(/\bor\b/i).some((one) => ALWAYS.test(one));
 }
 
 /** Not a column of that name. U+FDD2 stands for text that only the running shell knows. */
 const DROPS = /\bdrop\s+(?!(?:from|as|is|in|and|or|order|group|where|not|like|asc|desc|limit)\b)[\w"`[\uFDD2]/i;
-const BEFORE = String.raw`(?:^|\(|\b(?:begin|then|else|do|loop|explain|analyze)\b|\$\w*\$|\*/)\s*`;
+const BEFORE = String.raw`(?:^|\(|\balter\s+table\s+\S+(?:\s+on\s+cluster\s+\S+)?|\b(?:begin|then|else|do|loop|explain|analyze)\b|\$\w*\$|\*/)\s*`;
 const TRUNCATES = new RegExp(`${BEFORE}truncate\\s+[\\w"\`[\\uFDD2]`, "i");
 const REMOVES = new RegExp(`${BEFORE}delete\\s+([^]*)$`, "i");
-const ALWAYS = /^\s*\(?\s*(?:true|1|(\d+)\s*=\s*\1|''\s*=\s*'')\s*\)?\s*$/i;
+/** A number, or the same on both sides. */
+const ALWAYS =
+  /^[\s(]*(?:true|not\s+(?:false|0)|[1-9]\d*|([\w.]+)\s*(?:[=<>]=|=|\bis\b|\blike\b)\s*\1|''\s*=\s*'')[\s)]*(?:\breturning\b[^]*)?$/i;
 
 /** MySQL reads \' as a quote inside of a text, the standard does not: both readings count. */
 const WITH_ESCAPES = /'(?:[^'\\]|\\[^]|'')*'|"(?:[^"\\]|\\[^])*"|--(?=\s|$)[^\n]*|\/\*!\d*|\/\*[^]*?\*\//g;
