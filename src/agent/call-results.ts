@@ -57,7 +57,10 @@ export function refusedWithoutRecord(why: string): ToolResult {
 export function inWords(error: unknown): string {
   if (error instanceof BuddyError) {
     const { message, hint } = error;
-    return hint === undefined ? message : `${message}${/[.!?]$/.test(message) ? "" : "."} ${hint}`;
+    if (hint === undefined) return message;
+    // The words of a program end a message as they are.
+    if (message.includes("\n")) return `${message}\n${hint}`;
+    return `${message}${/[.!?]$/.test(message) ? "" : "."} ${hint}`;
   }
   return error instanceof Error ? error.message : String(error);
 }

@@ -87,7 +87,7 @@ function refused(why: Refusal, stderr: string, { facts }: Transport, purpose: st
       });
     case "forbidden":
       return new BuddyError("target", `${nothing}: the sudoers rules do not let ${who} run a shell as root`, {
-        hint: `sudo said: ${said}. Ask the operator; sudo -l shows what is allowed.`,
+        hint: `sudo said: ${said.replace(/\.$/, "")}. Ask the operator; sudo -l shows what is allowed.`,
       });
     case "wrong-password":
       return new BuddyError("target", `${nothing}: sudo did not get the right password`, {

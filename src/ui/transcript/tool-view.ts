@@ -75,7 +75,10 @@ export class ToolView {
     const text = resultText(event);
     if (/^@@ -\d/m.test(event.display ?? "")) return [head, ...this.#diff(text, outputName)];
     if (event.machines !== undefined) return [head, ...this.#grouped(text, outputName)];
-    if (this.#preview.lines === 0) this.#preview.push(showText(withoutOutcome(text, event)));
+    // Notes of how it went (a password, a connection that came back) do not stand for the result.
+    const onlyNotes = this.#streams.size === 1 && this.#streams.has("info");
+    if (this.#preview.lines === 0 || onlyNotes)
+      this.#preview.push(`${onlyNotes ? "\n" : ""}${showText(withoutOutcome(text, event))}`);
     return [head, ...this.#previewRows(outputName)];
   }
 
@@ -225,7 +228,10 @@ export function progressWords({ done, of, waiting }: MachineFinishedEvent): stri
 function outcomeWords(event: ToolFinishedEvent): string {
   if (event.machines !== undefined) {
     const failed = event.machines.filter(({ ok }) => !ok).length;
-    return failed === 0 ? `${event.machines.length} machines` : `${failed} of ${event.machines.length} failed`;
+    const all = event.machines.length;
+    return failed === 0
+      ? `${all} ${all === 1 ? "machine" : "machines"}`
+      : `${failed} of ${event.machines.length} failed`;
   }
   if (event.exit_code !== undefined) return `exit ${event.exit_code}`;
   if (event.ok) return event.outcome === "running" || event.outcome === "waiting" ? event.outcome : "";

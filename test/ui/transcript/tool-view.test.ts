@@ -1,0 +1,29 @@
+/** A finished call on the screen. */
+import { expect, test } from "bun:test";
+import { ToolView } from "../../../src/ui/transcript/tool-view.ts";
+import { theme } from "../../../src/ui/theme.ts";
+
+const finished = (pushed: readonly (readonly [string, string])[]) => {
+  const view = new ToolView("write_file", "/etc/motd", {
+    style: theme(false),
+    width: () => 80,
+    redact: (text) => text,
+  });
+  for (const [stream, text] of pushed) view.push(stream, text);
+  const event = { call: "1", tool: "write_file", ok: true, outcome: "done", result: "created /etc/motd", ms: 1 };
+  return view.finished({ type: "tool_finished", ...event } as Parameters<ToolView["finished"]>[0]).slice(1);
+};
+
+test("notes of how it went do not stand for the result; output does", () => {
+  expect(finished([])).toEqual(["  created /etc/motd"]);
+  expect(finished([["info", "sudo asks for a password"]])).toEqual([
+    "  sudo asks for a password",
+    "  created /etc/motd",
+  ]);
+  expect(
+    finished([
+      ["info", "a note\n"],
+      ["stdout", "line\n"],
+    ]),
+  ).toEqual(["  a note", "  line"]);
+});
