@@ -52,7 +52,8 @@ export async function judgeKeys(
   });
   for (const one of judged) {
     if (one.verdict.kind === "deny") return done(one.verdict);
-    const outside = parts.shellRoots.length === 0 ? undefined : outsideRoots(one, pane.cwd, parts.shellRoots);
+    const outside =
+      parts.shellRoots.length === 0 ? undefined : outsideRoots(one, place.cwd || pane.cwd, parts.shellRoots);
     if (outside !== undefined) return done(outside);
   }
   if (!atPrompt) {

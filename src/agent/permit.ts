@@ -10,7 +10,7 @@ import { prefixesOf } from "../policy/shell/command-prefix.ts";
 import { holdsSecrets } from "../policy/secret-files.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
 import { requiredAnswer, type ShellJudgement, type Verdict } from "../policy/verdict.ts";
-import type { Target, Unasked } from "../targets/target.ts";
+import type { Shell, Target, Unasked } from "../targets/target.ts";
 import { diffSize } from "../tools/diff.ts";
 import { filesFor, needsRoot } from "../tools/files-as-root.ts";
 import { paneFor, shellFor } from "../tools/select-shell.ts";
@@ -111,10 +111,13 @@ async function permitShell(
       unasked = how.unasked;
     } else if (verdict.kind === "allow" && judged.readOnly && !edited) {
       const how = await unaskedRun(target, real, judged, shell.cwd, parts.secondLock);
-      if ("ask" in how) verdict = { kind: "ask", why: how.ask };
-      else unasked = how.unasked;
+      const doubt = "ask" in how ? how.ask : await doubtWhereItIs(target, judged, shell);
+      if (doubt !== undefined) verdict = { kind: "ask", why: doubt };
+      else if ("unasked" in how) unasked = how.unasked;
     } else if (verdict.kind === "allow" && !edited) {
-      const doubt = await conditionDoubt(target.transport, judged.conditions, shell.cwd);
+      const doubt =
+        (await conditionDoubt(target.transport, judged.conditions, shell.cwd)) ??
+        (await doubtWhereItIs(target, judged, shell));
       if (doubt !== undefined) verdict = { kind: "ask", why: doubt };
     }
     if (verdict.kind === "allow" && parts.atLeastAsk !== undefined) {
@@ -169,6 +172,17 @@ async function permitShell(
     command = decision.command;
     edited = true;
   }
+}
+
+/** What must hold of a repository holds where the machine says the shell is, too: what a mark says may be forged. */
+async function doubtWhereItIs(
+  target: Target,
+  { conditions }: ShellJudgement,
+  shell: Shell,
+): Promise<string | undefined> {
+  if (conditions.length === 0 || target.isAdopted === true) return undefined;
+  const { cwd } = await shell.where();
+  return cwd === "" || cwd === shell.cwd ? undefined : conditionDoubt(target.transport, conditions, cwd);
 }
 
 /** What the model names as the reverse is judged, too: it would run by itself. */

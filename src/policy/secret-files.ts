@@ -30,7 +30,11 @@ export function hasSecretsBelow(path: string, directory = "."): boolean {
 function hasKeysBelow(place: Path): boolean {
   if (place.parts.length === 0) return place.from !== ".";
   if (place.from === "/" && /^(?:home|users|root)(?:\/[^/]+)?$/.test(place.parts.join("/"))) return true;
-  return keys().some(({ parts, absolute }) =>
+  return isAbove(place, keys());
+}
+
+function isAbove(place: Path, files: readonly Secret[]): boolean {
+  return files.some(({ parts, absolute }) =>
     parts.some((_, count) => count > 0 && ends(place, parts.slice(0, count), absolute)),
   );
 }
@@ -44,6 +48,11 @@ export function mayNameSecret(name: string): boolean {
 export function isBuddysOwn(path: string, directory = "."): boolean {
   const place = placeOf(path, directory);
   return own().some((one) => isAt(place, one) || ends(place, one.parts.slice(0, -1), one.absolute));
+}
+
+/** A directory above those of its terminals: the key of their marks is in one. */
+export function hasBuddysBelow(path: string, directory = "."): boolean {
+  return isAbove(placeOf(path, directory), own());
 }
 
 /** A variable of buddy's, or the beginning of a mark that its terminals write. */
@@ -197,6 +206,9 @@ const own = once(() =>
   .buddyx/**
   .agentx/**
   buddy-#/**
+  /tmp/buddy-#/**
+  /private/tmp/buddy-#/**
+  /dev/shm/buddy-#/**
   /run/user/*/buddy/**
   .cache/buddy/**
   .local/state/buddy/**

@@ -2,7 +2,7 @@
  * Which file of keys, or of buddy's own, a read would show to the model: one rule for words, scripts and redirections.
  */
 import { words } from "../../lib/text.ts";
-import { hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../secret-files.ts";
+import { hasBuddysBelow, hasSecretsBelow, holdsSecretFiles, holdsSecrets, isBuddysOwn } from "../secret-files.ts";
 import { startingAt } from "./dangers/protected-paths.ts";
 import { type Field, HOME, programName, readable, UNKNOWN } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
@@ -23,6 +23,7 @@ export function secretRead(found: FoundCommand, cwd: string | undefined): string
     for (const place of places) {
       if (isBuddysOwn(path, place)) return `${readable(path)} belongs to buddy itself`;
       if (namesOnly) continue;
+      if (whole && hasBuddysBelow(above(path), place)) return `${readable(path)} contains files of buddy itself`;
       if (holdsSecrets(path, place) || holdsSecretFiles(path, place) || (whole && hasSecretsBelow(above(path), place)))
         return withSecrets(path);
     }
@@ -74,7 +75,7 @@ export function secretPassedOn(walked: Walked, cwd: string | undefined): string 
     for (const place of startingAt(found.directories, cwd)) {
       const path =
         pathsOf(program, found).find((one) => holdsSecrets(one, place) || holdsSecretFiles(one, place)) ??
-        anyName.find((one) => hasSecretsBelow(above(one), place));
+        anyName.find((one) => hasSecretsBelow(above(one), place) || hasBuddysBelow(above(one), place));
       if (path !== undefined) return withSecrets(path);
     }
   }
