@@ -12,22 +12,23 @@ export interface FoundContainer {
 }
 
 /**
- * Argument: name. For each engine: command, path, version, id and status (empty when it does not know the name), what
- * it said then, running names. A session over ssh often lacks the directories where engines are installed.
+ * Arguments: name, engines. For each engine: command, path, version, id and status (empty when it does not know the
+ * name), what it said then, running names. A session over ssh often lacks the directories where engines are installed.
  */
 const FIND = `
 PATH=$PATH:/usr/local/bin:/opt/homebrew/bin:/snap/bin; export PATH
-for e in docker podman; do
+n=$1; shift
+for e; do
   p=$(command -v $e 2>/dev/null) || p=$(IFS=:; for d in $PATH; do [ ! -f "$d/$e" ] || { echo "$d/$e"; break; }; done)
   [ -n "$p" ] || continue
   v=$("$p" --version 2>/dev/null); x=$?
   s= r=
   if [ $x = 126 ] || [ ! -x "$p" ]; then f= s="cannot be executed: $p"
-  elif ! f=$("$p" container inspect --format '{{.Id}} {{.State.Status}}' "$1" 2>/dev/null); then
-    f= s=$("$p" container inspect "$1" 2>&1 >/dev/null)
+  elif ! f=$("$p" container inspect --format '{{.Id}} {{.State.Status}}' "$n" 2>/dev/null); then
+    f= s=$("$p" container inspect "$n" 2>&1 >/dev/null)
     r=$("$p" ps --format '{{.Names}}' 2>/dev/null)
   fi
-  printf '%s\\0' "$e" "$p" "$v" "$f" "$s" "$r"
+  printf '%s\\0' "\${e##*/}" "$p" "$v" "$f" "$s" "$r"
   if [ -n "$f" ]; then break; fi
 done
 exit 0
@@ -45,11 +46,18 @@ interface Answer {
   readonly running: readonly string[];
 }
 
-export async function findContainer(base: Transport, name: string, signal?: AbortSignal): Promise<FoundContainer> {
+/** `engines` are commands or their paths: the one that had it before is the only one to ask about it again. */
+export async function findContainer(
+  base: Transport,
+  name: string,
+  signal?: AbortSignal,
+  engines: readonly string[] = ["docker", "podman"],
+): Promise<FoundContainer> {
   if (!/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) {
     throw new BuddyError("usage", `--container ${JSON.stringify(name)}: that is not a name a container can have`);
   }
-  const result = await base.run(FIND, { args: [name], timeoutMs: 60_000, ...(signal === undefined ? {} : { signal }) });
+  const options = { args: [name, ...engines], timeoutMs: 60_000 };
+  const result = await base.run(FIND, signal === undefined ? options : { ...options, signal });
   const answers = parse(result.stdout.toString());
   const place = base.kind === "local" ? "on this machine" : `on ${base.label}`;
   if (answers.length === 0) {

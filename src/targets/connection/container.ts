@@ -39,7 +39,8 @@ export class ContainerTransport extends InnerTransport {
   }
 
   protected override async enterAgain(signal: AbortSignal): Promise<RemoteSession> {
-    const container = await findContainer(this.base, this.#name, signal).catch((error: unknown) => {
+    const engines = [this.container.command];
+    const container = await findContainer(this.base, this.#name, signal, engines).catch((error: unknown) => {
       if (!(error instanceof ContainerMissing)) throw error;
       throw new PermanentRefusal("target", `container ${this.#name} was removed`, { hint: error.hint, cause: error });
     });

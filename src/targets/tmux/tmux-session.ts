@@ -415,23 +415,28 @@ export class TmuxSession {
     if (remote)
       notice({ kind: "reconnecting", text: `Connection to ${transport.label} lost (${why}); reconnecting …` });
     const stale = this.#clientPid;
+    let failed = `the connection to ${transport.label} was lost`;
     for (const delay of remote ? BACKOFF_MS : LOCAL_BACKOFF_MS) {
       await Bun.sleep(delay);
       if (this.#closed) return;
       try {
         await transport.ensure();
       } catch (error) {
-        if (error instanceof PermanentRefusal) return this.#giveUp(error.message);
+        failed = (error as Error).message;
+        if (error instanceof PermanentRefusal) return this.#giveUp(failed);
         continue;
       }
       const attached = await this.#attach(false).catch((error: unknown) => error as Error);
-      if (attached instanceof SessionGone) break;
-      if (attached instanceof Error) continue;
+      if (attached instanceof SessionGone) return this.#giveUp(`the tmux session ${this.name} is gone`);
+      if (attached instanceof Error) {
+        failed = attached.message;
+        continue;
+      }
       const resumed = await this.#resume(attached.client, stale, remote).catch(() => "dropped" as const);
       if (resumed === "resumed") return;
       if (resumed === "taken") return this.#giveUp(`another buddy took the tmux session ${this.name} over meanwhile`);
     }
-    this.#giveUp(`the tmux session ${this.name} is gone`);
+    this.#giveUp(failed);
   }
 
   async #resume(client: ControlClient, stale: number, remote: boolean): Promise<"resumed" | "taken"> {

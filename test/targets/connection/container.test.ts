@@ -184,7 +184,7 @@ describe("engines that do not help", () => {
   afterAll(() => rmSync(bin, { recursive: true }));
 
   /** Looks for a container where PATH has only that directory, with these engines in it. */
-  async function find(engines: Readonly<Record<string, string>>): Promise<unknown> {
+  async function find(engines: Readonly<Record<string, string>>, asked?: readonly string[]): Promise<unknown> {
     for (const [name, body] of Object.entries(engines))
       writeFileSync(join(bin, name), `#!${join(bin, "sh")}\n${body}\n`, { mode: 0o755 });
     try {
@@ -195,7 +195,7 @@ describe("engines that do not help", () => {
             ? (text: string, options: object) => target.run(text.replace(/^PATH=.*$/m, `PATH=${bin}`), options)
             : Reflect.get(target, key, target),
       });
-      return await findContainer(limited, "web").catch((error: unknown) => error);
+      return await findContainer(limited, "web", undefined, asked).catch((error: unknown) => error);
     } finally {
       for (const name of Object.keys(engines)) rmSync(join(bin, name));
     }
@@ -220,6 +220,9 @@ describe("engines that do not help", () => {
     expect(((await find({ docker, podman })) as BuddyError).hint).toStartWith(
       'podman answers, and has no container "web".',
     );
+    // A container that podman had was removed: docker, which is down, kept buddy from saying so.
+    const removed = (await find({ docker, podman }, [join(bin, "podman")])) as BuddyError;
+    expect([removed.constructor.name, removed.hint]).toEqual(["ContainerMissing", "No container is running."]);
   });
 
   test("one that is found and cannot be executed", async () => {
