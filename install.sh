@@ -124,7 +124,7 @@ download() {
       https:*)
         if grep -qi '^ *location: *http:' "$work/why"; then
           rm -f "$2"
-          echo "the server leads from https to http" >"$work/why"
+          echo "the server redirects from https to http" >"$work/why"
           return 1
         fi
         ;;
@@ -256,7 +256,7 @@ fetch_sums() {
     fi
   else
     case $RELEASES in
-      @*) fail "this copy of install.sh belongs to a checkout and knows no release" \
+      @*) fail "this copy of install.sh belongs to a checkout, which has no releases" \
         "Build buddy as the README says, take install.sh from a release, or set BUDDY_INSTALL_BASE_URL." ;;
     esac
     if [ -n "$version" ]; then base=$RELEASES/download/v$version; else base=$RELEASES/latest/download; fi

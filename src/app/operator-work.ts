@@ -143,7 +143,7 @@ export function operatorCommand(
       });
     if (rules.mode === "read-only" && !readOnly)
       throw new BuddyError("usage", `not allowed: ${target.identity.host} is read-only ([rules] in buddy.toml)`, {
-        hint: "buddy changes nothing there, for you either; use a shell of your own",
+        hint: "buddy makes no changes there, not even for you; use a shell of your own",
       });
     if (rules.mode === "guarded" && risk === "high")
       await typedName(run, target, { call, action: command, risk, mutation, privesc }, inner);

@@ -83,7 +83,7 @@ export class RunRecorder implements Recorder {
       const text = this.#options.redact(journalLine(entry));
       try {
         const { code } = await target.transport.run(JOURNAL_SCRIPT, { args: [text], timeoutMs: JOURNAL_MS });
-        if (code !== 0) this.#report(target, "it has no logger");
+        if (code !== 0) this.#report(target, "logger is not installed there");
       } catch (error) {
         this.#report(target, (error as Error).message);
       }

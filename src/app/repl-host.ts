@@ -393,7 +393,7 @@ function status({ run, loaded, globals }: ReplHostParts): StatusRow[] {
   if (!info.known && loaded.config.models[profile.name]?.context_limit === undefined)
     rows.push({
       label: "catalog",
-      value: `the model is unknown: a window of ${info.contextLimit} tokens is assumed; context_limit in its profile says better`,
+      value: `the model is unknown: a window of ${info.contextLimit} tokens is assumed; set context_limit in its profile`,
     });
   if (globals.verbose) rows.push({ label: "process", value: String(process.pid) });
   return rows;

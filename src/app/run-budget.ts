@@ -60,7 +60,7 @@ export function requirePrice(
   const known = info.priceIn !== undefined && info.priceOut !== undefined;
   if (known || reportsCost(profile.baseUrl) || profile.name === "demo") return undefined;
   const problem = `the price of ${profile.model} is not known`;
-  const hint = `write it down: [[model_rules]] with exact = ${JSON.stringify(profile.model)}, price_in and price_out (0 for a model that costs nothing)`;
+  const hint = `set it: [[model_rules]] with exact = ${JSON.stringify(profile.model)}, price_in and price_out (0 for a model that costs nothing)`;
   if (maxCost === undefined) return `${problem}, so [limits] cost_session does not hold for it; ${hint}`;
   throw new BuddyError("config", `${problem}, so --max-cost cannot hold`, { hint });
 }

@@ -62,7 +62,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => widen((await import("./commands/skills/command.ts")).command),
   },
   mcp: {
-    summary: "list, check, add or remove servers of tools",
+    summary: "list, check, add or remove MCP servers",
     load: async () => widen((await import("./commands/mcp/command.ts")).command),
   },
   demo: {

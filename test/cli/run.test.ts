@@ -47,6 +47,7 @@ describe("run", () => {
   ])("%p answers", async (argv, answer) => {
     expect(await run(argv)).toBe(EXIT.ok);
     expect(out.join("\n")).toMatch(answer);
+    expect(out.join("\n")).not.toContain("<!--");
     expect(err).toEqual([]);
   });
 

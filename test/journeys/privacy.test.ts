@@ -284,7 +284,7 @@ describe("/privacy", () => {
     pty.type("/privacy drop 1\r");
     await pty.until("is forgotten");
     pty.type("/privacy\r");
-    await pty.until("no secret was met");
+    await pty.until("no secrets found");
     pty.type("/quit\r");
     await pty.exited;
     expect(leaks([aws], { directories: [repl.box.dir] })).toEqual([]);

@@ -95,7 +95,7 @@ function unknown(name: string, place: string, answers: readonly Answer[]): Buddy
     }
     const denied = /permission denied/i.test(said);
     const other = answers.find(knowsNone);
-    const known = other === undefined ? "" : `${other.command} answers, and has no container ${JSON.stringify(name)}. `;
+    const known = other === undefined ? "" : `${other.command} answers, but has no container ${JSON.stringify(name)}. `;
     return new BuddyError("target", `${silent.command} does not answer ${place}: ${said}`, {
       hint: denied
         ? `${known}Your user may not use it: add it to the group docker, or use rootless podman.`

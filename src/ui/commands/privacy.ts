@@ -46,7 +46,7 @@ function list(screen: CommandScreen): void {
     return;
   }
   const secrets = host.privacy.list();
-  if (secrets.length === 0) screen.say(["no secret was met in this session"]);
+  if (secrets.length === 0) screen.say(["no secrets found in this session"]);
   screen.say(secrets.map(({ name, from }) => clip(`${name}  ${style.grey(oneLine(from))}`, columns)));
 }
 

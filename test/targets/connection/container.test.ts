@@ -218,7 +218,7 @@ describe("engines that do not help", () => {
     const podman =
       'case $1 in ps) ;; --version) echo podman ;; *) echo "Error: no such container web" >&2; exit 125 ;; esac';
     expect(((await find({ docker, podman })) as BuddyError).hint).toStartWith(
-      'podman answers, and has no container "web".',
+      'podman answers, but has no container "web".',
     );
     // A container that podman had was removed: docker, which is down, kept buddy from saying so.
     const removed = (await find({ docker, podman }, [join(bin, "podman")])) as BuddyError;

@@ -41,7 +41,7 @@ export async function localServers(inUse: string, candidates?: readonly Candidat
   return found.map(({ name, baseUrl, models }) => ({
     check: "local",
     status: "info",
-    text: `${name} answers at ${baseUrl}${models.length === 0 ? ", and has no model yet" : `: ${someOf(models)}`}`,
+    text: `${name} answers at ${baseUrl}${models.length === 0 ? ", but has no models yet" : `: ${someOf(models)}`}`,
     remedy: `buddy --base-url ${baseUrl} -m ${models[0] ?? "MODEL"} uses it`,
   }));
 }

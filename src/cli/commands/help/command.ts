@@ -15,7 +15,7 @@ export const TOPICS = {
   undo: "changes taken back; what can lock you out",
   events: "the JSON events of exec --json",
   connect: "connect your model, provider by provider",
-  providers: "how to write down each endpoint",
+  providers: "how to configure each endpoint",
   troubleshooting: "messages and what to do; where files are; bug reports",
   security: "boundaries and guardrails",
 } as const;

@@ -27,7 +27,8 @@ const PAGES: Readonly<Record<Topic, string>> = {
 
 /** Rendered on a terminal; as it is, in Markdown, elsewhere. */
 export async function topicPage(topic: Topic, color: false | undefined): Promise<string> {
-  const page = PAGES[topic];
+  // Notes for those who change the page.
+  const page = PAGES[topic].replace(/<!--[^]*?-->\n*/g, "");
   if (!isTerminal(1) || process.env["TERM"] === "dumb") return page;
   const [{ MarkdownStream }, { theme }] = await Promise.all([
     import("../../../ui/markdown/markdown-stream.ts"),

@@ -6,7 +6,11 @@ import { log } from "../../../lib/log.ts";
 export const command = defineCommand({
   name: "login",
   args: {
-    profile: { type: "positional", required: false, description: "the profile to sign in for (default: the active)" },
+    profile: {
+      type: "positional",
+      required: false,
+      description: "the profile to sign in for (default: the active one)",
+    },
     browser: { type: "boolean", description: "use the browser of this machine instead of a code" },
     check: { type: "boolean", description: "show whether you are signed in and until when" },
     reset: { type: "boolean", description: "the same as buddy logout" },

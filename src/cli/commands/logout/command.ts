@@ -6,7 +6,11 @@ import { defineCommand } from "../../command.ts";
 export const command = defineCommand({
   name: "logout",
   args: {
-    profile: { type: "positional", required: false, description: "the profile to sign out of (default: the active)" },
+    profile: {
+      type: "positional",
+      required: false,
+      description: "the profile to sign out of (default: the active one)",
+    },
   },
   examples: [["buddy logout", "revoke and remove the sign-in"]],
   async run({ args, globals }) {

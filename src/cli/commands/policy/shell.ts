@@ -128,7 +128,7 @@ function inWords(answer: ShellAnswer): string {
   if (answer.dangers.length > 0) lines.push(`danger: ${answer.dangers.join(", ")} ([safety])`);
   if (answer.answer !== null) lines.push(ANSWER_WORDS[answer.answer]);
   lines.push(
-    `risk ${answer.risk}, ${answer.mutation ? "may change something" : "changes nothing"}${answer.privesc ? ", with other rights" : ""}`,
+    `risk ${answer.risk}, ${answer.mutation ? "may change something" : "changes nothing"}${answer.privesc ? ", with other privileges" : ""}`,
   );
   return printable(lines.join("\n"));
 }

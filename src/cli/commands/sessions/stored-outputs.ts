@@ -10,13 +10,13 @@ export function* storedOutputs(state: string | undefined, session: string, outpu
   const directory = state === undefined ? undefined : outputsDirectory(state, session);
   const ids = directory === undefined ? [] : idsIn(directory);
   if (output === undefined) {
-    if (ids.length === 0) yield "no outputs are kept of this session\n";
+    if (ids.length === 0) yield "no outputs of this session are kept\n";
     for (const id of ids) yield `${id}\n`;
     return;
   }
   if (directory === undefined || !ids.includes(output))
     throw new BuddyError("usage", `session ${session} has no output "${output}"`, {
-      hint: ids.length === 0 ? "none are kept of it" : `buddy sessions output ${session} lists them`,
+      hint: ids.length === 0 ? "none are kept" : `buddy sessions output ${session} lists them`,
     });
   const outputs = new SessionOutputs({
     directory,

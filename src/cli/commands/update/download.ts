@@ -70,7 +70,7 @@ async function follow(address: string, env: DownloadOptions["env"], signal: Abor
     if (response.status < 300 || response.status >= 400 || location === null) return response;
     const next = new URL(location, url);
     if (url.protocol === "https:" && next.protocol !== "https:")
-      throw new Redirected("the server leads from https to another protocol");
+      throw new Redirected("the server redirects from https to another protocol");
     url = next;
   }
   throw new Redirected("too many redirects");

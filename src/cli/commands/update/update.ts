@@ -112,7 +112,7 @@ export class Update {
       this.#verify(name, packed, sums.get(name));
       const files = readTar(await Bun.zstdDecompress(packed), `${archive}/`);
       const binary = files.get("buddy");
-      if (binary === undefined) throw new BuddyError("tool", `${name} holds no buddy; nothing was changed`);
+      if (binary === undefined) throw new BuddyError("tool", `${name} does not contain buddy; nothing was changed`);
       this.#verify(`buddy in ${name}`, binary, expected);
       this.#write(staged, binary);
       chmodSync(staged, 0o755);

@@ -60,7 +60,7 @@ test("words name what cannot be known", async () => {
   const text = explain.words(await explain.explain("sudo rm -rf $X"));
   expect(text).toContain("ask: cannot be analysed");
   expect(text).toContain("unknown: ");
-  expect(text).toContain("with other rights");
+  expect(text).toContain("with other privileges");
 });
 
 test("a batch answers each line when it arrives, also lines split over chunks and endless ones", async () => {
