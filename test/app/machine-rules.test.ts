@@ -70,7 +70,11 @@ remote.describe("over ssh", () => {
 
   remote.test("the address of a target is the target, as another user and further in, too", async () => {
     using server = await useSshd();
-    server.configure("Host dbalias\n  HostName 192.0.2.7\n  Port 2207\n");
+    const hosts = [
+      "Host dbalias second gate\n  HostName 192.0.2.7\n  Port 2207",
+      "Host dbalias second\n  IdentityFile ~/.ssh/one\nHost gate\n  IdentityFile ~/.ssh/two\n",
+    ].join("\n");
+    server.configure(hosts);
     const sources = {
       targets: { db: { ssh: ["dbalias"] }, vault: { include: ["db"] }, other: { ssh: ["192.0.2.7:2208"] } },
       cwd: "/",
@@ -84,6 +88,9 @@ remote.describe("over ssh", () => {
       }
     for (const ssh of ["192.0.2.7:2208", "192.0.2.8:2207"]) expect(await mode("db", placeOf({ ssh }))).toBe("normal");
     expect(await mode("other", placeOf({ ssh: "192.0.2.7:2207" }))).toBe("normal");
+    // A gateway that leads elsewhere by the key is another machine.
+    expect(await mode("db", placeOf({ ssh: "second" }))).toBe("read-only");
+    expect(await mode("db", placeOf({ ssh: "gate" }))).toBe("normal");
   });
 });
 

@@ -56,8 +56,9 @@ export async function withKnownNames(place: Place, sources: PlaceSources): Promi
 }
 
 /**
- * Names that lead to the machine by another way of writing it: an alias and its address are one machine. Compared by what
- * ssh makes of both, so each destination costs a start of ssh: `counts` says which names are worth it.
+ * Names that lead to the machine by another way of writing it: an alias and its address are one machine, and so are two
+ * aliases, unless a key or a jump host tells them apart. Compared by what ssh makes of both, so each destination costs a
+ * start of ssh: `counts` says which names are worth it.
  */
 export async function namesByAddress(
   place: Place,
@@ -73,12 +74,14 @@ export async function namesByAddress(
     return path[0]?.kind === "ssh" && more.length > 0 ? [{ names: more, path }] : [];
   });
   if (named.length === 0) return [];
+  const own = await byAddress(place.path);
   const known = new NamedMachines();
   await atMost(8, named, async ({ names, path }) => {
-    const resolved = await byAddress(path, sources.signal);
-    for (const name of names) known.add(name, resolved);
+    const other = await byAddress(path);
+    if (own.isAlias && other.isAlias && other.route !== own.route) return;
+    for (const name of names) known.add(name, other.path);
   });
-  return [...new Set(known.namesOn(await byAddress(place.path, sources.signal)))];
+  return [...new Set(known.namesOn(own.path))];
 }
 
 const machinesOf = new WeakMap<PlaceSources, Promise<Place[]>>();

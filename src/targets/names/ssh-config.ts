@@ -63,8 +63,20 @@ export interface ResolvedSsh {
 
 const ANSWER_MS = 10_000;
 
-/** Asks `ssh -G`, which connects to nothing. */
 export async function resolvedSsh(destination: string, signal?: AbortSignal): Promise<ResolvedSsh> {
+  const { user, host, port } = parseDestination(destination);
+  const values = new Map(await sshSettings(destination, signal));
+  const jump = values.get("proxyjump");
+  return {
+    host: values.get("hostname") ?? host,
+    user: values.get("user") ?? user ?? "",
+    port: Number(values.get("port") ?? port ?? 22),
+    ...(jump === undefined || jump === "none" ? {} : { jump }),
+  };
+}
+
+/** Asks `ssh -G`, which connects to nothing. */
+async function sshSettings(destination: string, signal?: AbortSignal): Promise<(readonly [string, string])[]> {
   const { user, host, port } = parseDestination(destination);
   const flags = [...(user === undefined ? [] : ["-l", user]), ...(port === undefined ? [] : ["-p", String(port)])];
   const problem = (why: string, cause?: unknown) =>
@@ -98,36 +110,45 @@ export async function resolvedSsh(destination: string, signal?: AbortSignal): Pr
   signal?.removeEventListener("abort", stop);
   signal?.throwIfAborted();
   if (code !== 0) throw problem(said.trim().split("\n").at(-1) || `exit code ${code}`);
-  const values = new Map(
-    text.split("\n").map((line) => {
-      const at = line.indexOf(" ");
-      return [line.slice(0, at), line.slice(at + 1)] as const;
-    }),
-  );
-  const jump = values.get("proxyjump");
-  return {
-    host: values.get("hostname") ?? host,
-    user: values.get("user") ?? user ?? "",
-    port: Number(values.get("port") ?? port ?? 22),
-    ...(jump === undefined || jump === "none" ? {} : { jump }),
-  };
+  return text.split("\n").map((line) => {
+    const at = line.indexOf(" ");
+    return [line.slice(0, at), line.slice(at + 1)] as const;
+  });
 }
 
-const resolved = new Map<string, Promise<ResolvedSsh>>();
+/** The path with the address and port that ssh makes of its destination, and what else decides where that leads. */
+export interface PathByAddress {
+  readonly path: readonly Hop[];
+  /** It was not written as the address. */
+  readonly isAlias: boolean;
+  readonly route: string;
+}
 
-/** The path with the address and port that ssh makes of its destination, asked once; as it is where ssh refuses it. */
-export async function byAddress(path: readonly Hop[], signal?: AbortSignal): Promise<readonly Hop[]> {
-  const [first, ...inner] = path;
-  if (first?.kind !== "ssh") return path;
+/** A gateway leads to other machines by these: two hosts of one address that differ in them are two machines. */
+const ROUTE = new Set(["proxyjump", "proxycommand", "identityfile", "hostkeyalias"]);
+const asked = new Map<string, Promise<PathByAddress>>();
+
+/** Each destination is asked about once. One that ssh refuses stays as it is. */
+export async function byAddress([first, ...inner]: readonly Hop[]): Promise<PathByAddress> {
+  if (first?.kind !== "ssh") return { path: first === undefined ? [] : [first, ...inner], isAlias: false, route: "" };
   const { destination } = first;
-  const asked = resolved.get(destination) ?? resolvedSsh(destination, signal);
-  resolved.set(destination, asked);
+  const found = asked.get(destination) ?? askAddress(destination);
+  asked.set(destination, found);
+  const { path, ...more } = await found;
+  return { path: [...path, ...inner], ...more };
+}
+
+async function askAddress(destination: string): Promise<PathByAddress> {
   try {
-    const { host, port } = await asked;
-    return [{ kind: "ssh", destination: `${host.includes(":") ? `[${host}]` : host}:${port}` }, ...inner];
+    const settings = await sshSettings(destination);
+    const values = new Map(settings);
+    const { host: written } = parseDestination(destination);
+    const host = values.get("hostname") ?? written;
+    const address = `${host.includes(":") ? `[${host}]` : host}:${values.get("port") ?? 22}`;
+    const route = settings.filter(([key]) => ROUTE.has(key)).join("\n");
+    return { path: [{ kind: "ssh", destination: address }], isAlias: host !== written, route };
   } catch (error) {
-    resolved.delete(destination);
-    if (error instanceof BuddyError) return path;
+    if (error instanceof BuddyError) return { path: [{ kind: "ssh", destination }], isAlias: false, route: "" };
     throw error;
   }
 }
