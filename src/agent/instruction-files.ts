@@ -47,14 +47,23 @@ export function instructionFiles(configDirectory: string | undefined, cwd: strin
   return { files, notices };
 }
 
-/** Directories from the repository root to `cwd`; only `cwd` outside a repository. */
+/**
+ * Directories from the repository root to `cwd`; only `cwd` outside a repository. One that another user made above it, as
+ * anyone can in /tmp, does not count.
+ */
 function fromRoot(cwd: string): string[] {
   const chain: string[] = [];
   for (let dir = resolve(cwd); ; dir = dirname(dir)) {
     chain.unshift(dir);
-    if (existsSync(join(dir, ".git"))) return chain;
+    const git = join(dir, ".git");
+    if (existsSync(git) && (dir === chain.at(-1) || owners(cwd).has(statSync(git).uid))) return chain;
     if (dir === dirname(dir)) return [resolve(cwd)];
   }
+}
+
+/** The user, root, and whoever owns the directory that the user chose to work in. */
+function owners(cwd: string): ReadonlySet<number | undefined> {
+  return new Set([0, process.getuid?.(), statSync(cwd, { throwIfNoEntry: false })?.uid]);
 }
 
 /** Its real path, where a regular file is there that was not read yet. */

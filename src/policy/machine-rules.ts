@@ -98,15 +98,28 @@ function spellings(name: string): string[] {
 }
 
 export function matchesName(pattern: string, name: string): boolean {
-  const wanted = pattern.trim().toLowerCase();
+  const wanted = pattern.trim().toLowerCase().replace(/\.$/, "");
   const known = name.toLowerCase();
   if (wanted === known || glob(wanted).test(known)) return true;
+  const [one, other] = [addressOf(wanted), addressOf(known)];
+  if (one !== undefined && one === other) return true;
   // Ids of machines and containers: with or without hyphens, whole or cut as engines cut them.
   const [a, b] = [wanted, known].map((id) => id.replaceAll("-", "")) as [string, string];
   return ID.test(a) && ID.test(b) && (a.startsWith(b) || b.startsWith(a));
 }
 
 const ID = /^[0-9a-f]{12,64}$/;
+
+/** An address has many spellings: `::1` and `0:0:0:0:0:0:0:1`, in brackets, with a zone, `10.7`, an IPv4 one in an IPv6 one. */
+function addressOf(text: string): string | undefined {
+  const bare = text.replace(/^\[([^\]]+)\]$/, "$1").replace(/%.*$/, "");
+  if (!/^(?:[\da-f.]*:[\da-f.:]*|[\dx][\da-fx.]*)$/.test(bare)) return undefined;
+  const host = URL.parse(`http://${bare.includes(":") ? `[${bare}]` : bare}/`)?.hostname;
+  const [, high, low] = /^\[::ffff:([\da-f]+):([\da-f]+)\]$/.exec(host ?? "") ?? [];
+  if (high === undefined || low === undefined) return host;
+  const value = Number.parseInt(high, 16) * 65536 + Number.parseInt(low, 16);
+  return URL.parse(`http://${value}/`)?.hostname;
+}
 
 function glob(pattern: string): RegExp {
   const escaped = pattern.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");

@@ -1,6 +1,6 @@
 /** AGENTS.md files: which are taken, in which order, how much of them, and how they stand in the prompt. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemPrompt } from "../../src/agent/system-prompt.ts";
@@ -29,6 +29,18 @@ test("global first, then from the repository root down; nothing above it", () =>
   expect(taken("config", "repo/a/b").map(({ text }) => text)).toEqual(["global", "root", "deep"]);
   expect(taken(undefined, "repo/a").map(({ text }) => text)).toEqual(["root"]);
   expect(taken("config", undefined).map(({ text }) => text)).toEqual(["global"]);
+});
+
+test.skipIf(process.getuid?.() !== 0)("a repository that another user made above the directory does not count", () => {
+  write("shared/AGENTS.md", "planted");
+  const git = dirname(write("shared/.git/HEAD", ""));
+  write("shared/mine/AGENTS.md", "here");
+  chownSync(git, 12345, 12345);
+  expect(taken(undefined, "shared/mine").map(({ text }) => text)).toEqual(["here"]);
+  // Who works in it says so by being there, or has it from the one whose directory that is.
+  expect(taken(undefined, "shared").map(({ text }) => text)).toEqual(["planted"]);
+  chownSync(join(dir, "shared/mine"), 12345, 12345);
+  expect(taken(undefined, "shared/mine").map(({ text }) => text)).toEqual(["planted", "here"]);
 });
 
 test("outside a repository only the working directory counts", () => {

@@ -37,6 +37,21 @@ describe("which rules match", () => {
     expect(modeOf([{ pattern: "fe80::1", mode: "guarded" }], "root@[fe80::1]:22")).toBe("guarded");
   });
 
+  test.each([
+    ["2001:db8::1", "root@[2001:DB8:0:0::0:1]:22", true],
+    ["2001:db8::1", "2001:db8:0:0:0:0:0:1", true],
+    ["[fe80::1]", "fe80::1%eth0", true],
+    ["10.0.0.7", "::ffff:10.0.0.7", true],
+    ["10.0.0.7", "10.7", true],
+    ["10.0.0.7", "root@0x0a000007", true],
+    ["db1.example.com.", "db1.example.com", true],
+    ["2001:db8::1", "2001:db8::2", false],
+    ["10.0.0.7", "10.0.0.70", false],
+    ["7", "10.0.0.7", false],
+  ])("an address in any spelling: %s and %s", (pattern, name, match) => {
+    expect(modeOf([{ pattern, mode: "guarded" }], name)).toBe(match ? "guarded" : "normal");
+  });
+
   test("machine and container ids: with hyphens, and cut as engines cut them", () => {
     const id = "b08dfa6083e7567a1921a715000001fb";
     expect(matchesName(id, id.toUpperCase())).toBe(true);
