@@ -5,7 +5,7 @@ import { runCommand } from "citty";
 import { closestMatch } from "../lib/text.ts";
 import { BuddyError, EXIT, type ExitCode } from "../lib/errors.ts";
 import { tracing } from "../lib/trace.ts";
-import { VERSION } from "../lib/version.ts";
+import { RELEASES, VERSION } from "../lib/version.ts";
 import { checkLimits } from "./check-limits.ts";
 import type { Args } from "./command.ts";
 import { COMMANDS, loadRepl } from "./commands.ts";
@@ -83,6 +83,7 @@ function versionDetails(): string {
   const compiled = Bun.main.startsWith("/$bunfs/") ? process.execPath : "not compiled";
   return [
     `buddy ${VERSION}`,
+    `build    ${RELEASES === undefined ? "from a checkout" : `release of ${RELEASES}`}`,
     `binary   ${compiled}`,
     `system   ${process.platform} ${process.arch}`,
     `runtime  Bun ${Bun.version} (${Bun.revision.slice(0, 9)})`,

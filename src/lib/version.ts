@@ -1,4 +1,10 @@
-/** The version of this build. */
+/** The version of this build, and where it comes from. */
 import { version } from "../../package.json";
 
 export const VERSION: string = version;
+
+/** Set in the binaries of a release (scripts/build.ts). */
+declare const BUDDY_RELEASES: string | undefined;
+
+/** Where releases of this build are found; undefined when it was built from a checkout. */
+export const RELEASES: string | undefined = typeof BUDDY_RELEASES === "string" ? BUDDY_RELEASES : undefined;

@@ -31,6 +31,7 @@ describe("run", () => {
   test.each([
     [["--version"], /^buddy \d+\.\d+\.\d+/],
     [["-V"], /^buddy \d+\.\d+\.\d+/],
+    [["--version", "--verbose"], /^buddy \S+\nbuild +from a checkout\nbinary .*\nsystem .*\nruntime +Bun \d/],
     [["exec", "--version"], /^buddy \d+\.\d+\.\d+/],
     [["--help"], /^buddy: a terminal agent/],
     [["-q", "-h"], /^buddy: a terminal agent/],

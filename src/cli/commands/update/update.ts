@@ -19,11 +19,9 @@ import { BuddyError } from "../../../lib/errors.ts";
 import { fileError } from "../../../lib/files.ts";
 import { printable } from "../../../lib/text.ts";
 import { askProgram } from "../../../lib/start-child.ts";
+import { RELEASES } from "../../../lib/version.ts";
 import { download } from "./download.ts";
 import { packageOwner } from "./package-owner.ts";
-
-/** Set in the binaries of a release (scripts/build.ts). */
-declare const BUDDY_RELEASES: string | undefined;
 
 export interface UpdateOptions {
   /** The file to replace. */
@@ -157,12 +155,11 @@ export class Update {
   async #sums(version: string | undefined): Promise<{ base: string; sums: ReadonlyMap<string, string> }> {
     const { env, signal } = this.#options;
     const mirror = env["BUDDY_INSTALL_BASE_URL"]?.replace(/\/$/, "");
-    const releases = typeof BUDDY_RELEASES === "string" ? BUDDY_RELEASES : undefined;
-    if (!mirror && releases === undefined)
+    if (!mirror && RELEASES === undefined)
       throw new BuddyError("usage", "this buddy was built from a checkout, which has no releases to update from", {
         hint: "Update the checkout and build again, or name a mirror with BUDDY_INSTALL_BASE_URL.",
       });
-    const latest = version === undefined ? `${releases}/latest/download` : `${releases}/download/v${version}`;
+    const latest = version === undefined ? `${RELEASES}/latest/download` : `${RELEASES}/download/v${version}`;
     const places = mirror ? [...(version === undefined ? [] : [`${mirror}/v${version}`]), mirror] : [latest];
     let problem: unknown;
     for (const base of places) {
