@@ -40,15 +40,24 @@ function prefixOf(words: readonly string[]): CommandPrefix {
   return third !== undefined && isSubcommand(third) ? opened([program, second, third], words, 0) : exact;
 }
 
-/** The first words, as many operands as decide what is done, and the options with their values. */
+/**
+ * The first words, as many operands as decide what is done, the options with their values, and operands that say where
+ * from or to: addresses, refspecs that overwrite or delete, what is installed from a file or a repository.
+ */
 function opened(first: readonly string[], words: readonly string[], operands: number): CommandPrefix {
   const read = readOptions(words, first.length, rowOf(words)?.row);
   const options = read.options.map(({ name, value, known }) =>
     value === undefined || (known && !isPlace(value)) ? name : `${name} ${value}`,
   );
-  const decisive = OPEN.has(programName(first[0] ?? "")) ? [] : read.operands.slice(0, operands);
-  return { words: [...first, ...decisive], open: true, options: [...new Set(options)].toSorted() };
+  const name = programName(first[0] ?? "");
+  if (OPEN.has(name)) return { words: first, open: true, options: unique(options) };
+  const installs = name !== "git" && INSTALLS.has(first.at(-1) ?? "");
+  const places = read.operands.slice(operands).filter((word) => /^\+|:/.test(word) || (installs && isPlace(word)));
+  const decisive = read.operands.slice(0, operands);
+  return { words: [...first, ...decisive], open: true, options: unique([...options, ...places]) };
 }
+
+const unique = (list: readonly string[]) => [...new Set(list)].toSorted();
 
 /** A value that names a file or a program, rather than text. */
 const isPlace = (value: string) => /^[.~/]|\//.test(value);
@@ -60,6 +69,9 @@ const OPEN = new Set(words("mkdir touch pytest tsc eslint prettier jest vitest")
 const TARGETS = new Set(words("make ninja just task"));
 /** The first operand is the place that data comes from or goes to. */
 const REMOTES = new Set(["git fetch", "git pull", "git push", "git clone"]);
+
+/** What they take by name from a known place, or from anywhere by a path or an address; it runs what it brings. */
+const INSTALLS = new Set(words("install i add upgrade update up reinstall pull get ci sync"));
 
 /** Subcommands that run or set whatever comes after them: only the very same words again. */
 const RUNNERS = new Set([
