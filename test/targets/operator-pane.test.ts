@@ -145,7 +145,9 @@ describe("--pane", () => {
     enter(pane, "PS1='inner $ ' bash --norc");
     await until(() => lastLine(pane) === "inner $", "the inner shell is there");
     // Not adopted: nothing is typed into it.
-    expect((await opened.shell.run("inside=yes")).outcome).toMatchObject({ kind: "running", why: "busy" });
+    const busy = await opened.shell.run("inside=yes");
+    expect(busy.outcome).toMatchObject({ kind: "running", why: "busy" });
+    expect(busy.notes.join()).toContain("/adopt");
     expect(lastLine(pane)).toBe("inner $");
     // Keys for it are judged as the lines of a shell.
     expect((await (await opened.panes!.pane()).where()).program).toBe("bash");

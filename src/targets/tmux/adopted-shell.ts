@@ -13,6 +13,7 @@ import { cleanChild } from "../unasked/clean-script.ts";
 import { type AdoptedShellName, askKind, commandLine, hooks, quoteFor, TAKE_OUT, VIEW, WHO } from "./adopted-hooks.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
 import { isTerminalReply, TypedLine } from "./typed-line.ts";
+import { ADOPT } from "./watch.ts";
 
 export interface InnerMachine {
   readonly user: string;
@@ -219,7 +220,9 @@ export class AdoptedShell implements Shell {
       return this.#notRun({ kind: "lost", why }, []);
     }
     if (!this.#ready || obstacle !== undefined) {
-      const note = `Nothing was typed: ${obstacle ?? "something else runs in the adopted shell"}.`;
+      // What is in front may be on another machine: whether it is a shell only the operator sees.
+      const adopt = this.#current === undefined ? ADOPT : "";
+      const note = `Nothing was typed: ${obstacle ?? "something else runs in the adopted shell"}.${adopt}`;
       return this.#notRun({ kind: "running", why: "busy" }, [note]);
     }
     const running = this.#begin(tag, options);

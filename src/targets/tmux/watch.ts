@@ -204,7 +204,7 @@ function unreachable(command: RunningCommand): RunOutcome {
   return { kind: "stopped", by: "user" };
 }
 
-const ADOPT = " If it is a shell at its prompt, the operator can let buddy work in it: /adopt.";
+export const ADOPT = " If it is a shell at its prompt, the operator can let buddy work in it: /adopt.";
 
 /** Programs that a shell may be behind. */
 const SHELL_HOLDERS = new Set(
