@@ -62,5 +62,6 @@ export async function workOn(
   const identity = run.target.opened?.identity;
   if (identity !== undefined) said[0] = `on ${identity.user}@${identity.host} (${identity.label})`;
   if (identity?.attach !== undefined) said.push(`watch with: ${identity.attach}`);
+  said.push(...run.rules.current.notes.map((note) => `notes: ${note}`));
   return [...said, ...uncertainRules(loaded.config, run.places), ...notes];
 }

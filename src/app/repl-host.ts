@@ -298,11 +298,10 @@ const MOST_FILES = 20_000;
 function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplFacts {
   const { target } = run;
   const { opened } = target;
-  if (run.fleet !== undefined) return { ...fleetFacts(run.fleet), ...conversationFacts(run, globals, resumed) };
+  if (run.fleet !== undefined) return { ...fleetFacts(run, run.fleet), ...conversationFacts(run, globals, resumed) };
   const kind = run.place.path.at(-1)?.kind ?? "local";
   const who = opened === undefined ? localWho(kind) : { user: opened.identity.user, host: opened.identity.host };
   const attach = opened?.identity.attach;
-  const { label, mode, notes } = run.rules.current;
   const adopted = opened?.isAdopted === true ? `${who.user}@${who.host} in the pane` : undefined;
   return {
     target: {
@@ -311,9 +310,7 @@ function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplF
       ...who,
       cwd: opened?.shell.cwd ?? target.facts().cwd ?? loaded.cwd,
       ...(attach === undefined ? {} : { attach }),
-      ...(label === undefined ? {} : { label }),
-      ...(mode === "normal" ? {} : { mode }),
-      ...(notes.length === 0 ? {} : { notes }),
+      ...ruleFacts(run),
       state: opened === undefined ? (target.error === undefined ? "opening" : "failed") : "open",
     },
     ...conversationFacts(run, globals, resumed),
@@ -341,7 +338,7 @@ function conversationFacts(run: Run, globals: GlobalOptions, resumed: boolean): 
 }
 
 /** Several machines: none of them is the one that the prompt could show. */
-function fleetFacts(fleet: NonNullable<Run["fleet"]>): Pick<ReplFacts, "target"> {
+function fleetFacts(run: Run, fleet: NonNullable<Run["fleet"]>): Pick<ReplFacts, "target"> {
   const { label } = fleet.facts();
   const open = fleet.machines.some(({ opened }) => opened !== undefined);
   const failed = fleet.machines.every(({ target }) => target.error !== undefined);
@@ -349,7 +346,16 @@ function fleetFacts(fleet: NonNullable<Run["fleet"]>): Pick<ReplFacts, "target">
     opened?.identity.attach === undefined ? [] : [{ name, attach: opened.identity.attach }],
   );
   const state = open ? "open" : failed ? "failed" : "opening";
-  return { target: { kind: "fleet", name: label, cwd: "", machines, state } };
+  return { target: { kind: "fleet", name: label, cwd: "", machines, ...ruleFacts(run), state } };
+}
+
+function ruleFacts({ rules }: Run): Pick<ReplFacts["target"], "label" | "mode" | "notes"> {
+  const { label, mode, notes } = rules.current;
+  return {
+    ...(label === undefined ? {} : { label }),
+    ...(mode === "normal" ? {} : { mode }),
+    ...(notes.length === 0 ? {} : { notes }),
+  };
 }
 
 /** What the prompt shows: the name, or a destination as it was written. */

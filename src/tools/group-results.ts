@@ -113,7 +113,7 @@ function summaryLine(results: readonly MachineResult[], groups: readonly ResultG
     parts.push(`${machines.length} ${what}${names ? ` (${foldNames(machines)})` : ""}`);
   };
   say(
-    named((one) => one.result.ok),
+    named((one) => answered(one) && one.result.ok),
     "ok",
     false,
   );

@@ -26,12 +26,12 @@ via = ["false"]
 include = ["one", "two"]
 `;
 
-async function rig(turns: Turn[] = []) {
+async function rig(turns: Turn[] = [], rules = "") {
   const box = sandbox();
   const model = startModel(turns);
   const path = box.write(
     "home/.config/buddy/buddy.toml",
-    `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "${model.url}"\nmodel = "m"\napi_key = "k"\n${TARGETS}`,
+    `[agent]\nmodel = "test"\n[models.test]\napi_base_url = "${model.url}"\nmodel = "m"\napi_key = "k"\n${TARGETS}${rules}`,
     0o600,
   );
   const globals = readGlobalOptions(
@@ -134,6 +134,13 @@ test("a + adds machines, a name goes back to one, local to this machine", async 
   expect(run.fleet).toBeUndefined();
   await on(run, loaded, "local");
   expect(run.target.facts().label).toBe("local");
+});
+
+test("rules of several machines are facts of all of them, and their notes are shown after /on", async () => {
+  await using here = await rig([], '[rules."one"]\nlabel = "PROD"\nnotes = "call Ann first"\n');
+  const { run, loaded } = here;
+  expect(await on(run, loaded, "both")).toContain("notes: call Ann first");
+  expect(run.rules.current).toMatchObject({ label: "PROD", notes: ["call Ann first"] });
 });
 
 test("/targets names what there is, and what is in use", async () => {

@@ -95,6 +95,17 @@ describe("the result", () => {
     expect(result).toContain("exit code 5");
   });
 
+  test("a machine that was left out is counted once, and not as one that did it", () => {
+    const left: MachineResult = {
+      machine: "db",
+      ms: 0,
+      result: { ok: true, outcome: "left-out", result: "not chosen" },
+    };
+    expect(String(groupedResult([...many(2, () => "ok"), left], 4_000).result)).toStartWith(
+      "3 machines: 2 ok, 1 left out (db)",
+    );
+  });
+
   test.each([200, 1_000, 4_000])(
     "two hundred different answers stay within %i characters and their notices",
     (budget) => {
