@@ -42,7 +42,8 @@ export class ToolView {
   push(stream: string, text: string): void {
     let filter = this.#streams.get(stream);
     if (filter === undefined) this.#streams.set(stream, (filter = new TerminalText()));
-    this.#preview.push(filter.push(text));
+    if (stream === "info") this.#preview.note(filter.push(text));
+    else this.#preview.push(filter.push(text));
   }
 
   /** It printed something while it ran. */
@@ -75,10 +76,9 @@ export class ToolView {
     const text = resultText(event);
     if (/^@@ -\d/m.test(event.display ?? "")) return [head, ...this.#diff(text, outputName)];
     if (event.machines !== undefined) return [head, ...this.#grouped(text, outputName)];
-    // Notes of how it went (a password, a connection that came back) do not stand for the result.
-    const onlyNotes = this.#streams.size === 1 && this.#streams.has("info");
-    if (this.#preview.lines === 0 || onlyNotes)
-      this.#preview.push(`${onlyNotes ? "\n" : ""}${showText(withoutOutcome(text, event))}`);
+    // Notes of how it went (a password, a connection that came back) do not stand for a result; the exit code is in the head.
+    const onlyNotes = this.#streams.size === 1 && this.#streams.has("info") && event.exit_code === undefined;
+    if (this.#preview.lines === 0 || onlyNotes) this.#preview.push(showText(withoutOutcome(text, event)));
     return [head, ...this.#previewRows(outputName)];
   }
 
@@ -160,6 +160,11 @@ class OutputPreview {
       from = end + 1;
     }
     if (this.#partial.length < LINE) this.#partial += text.slice(from, from + LINE);
+  }
+
+  /** On a line of its own. */
+  note(text: string): void {
+    this.push(`${this.#partial === "" ? "" : "\n"}${text.replace(/\n+$/, "")}\n`);
   }
 
   get lines(): number {

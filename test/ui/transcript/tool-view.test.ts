@@ -22,8 +22,11 @@ test("notes of how it went do not stand for the result; output does", () => {
   ]);
   expect(
     finished([
-      ["info", "a note\n"],
+      ["info", "a note"],
+      ["info", "another\n"],
+      ["stdout", "a li"],
+      ["info", "third"],
       ["stdout", "line\n"],
     ]),
-  ).toEqual(["  a note", "  line"]);
+  ).toEqual(["  a note", "  another", "  a li", "  third", "  line"]);
 });
