@@ -1,6 +1,8 @@
 # buddy: makes the private directory of a session: $1 name, $2 user id. $k is the key to use when there is none yet, $s the
 # stamp of the start-up files, which `files` writes. A directory that belongs to another user is not used.
 own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
+# One level at a time: nothing is made through a link, or in a directory of another user.
+make() { own "$1" || { ( umask 077; mkdir -p "$1" ) 2>/dev/null && own "$1"; }; }
 put() { ( umask 077; printf %s "$2" >"$1.$$" && mv -f "$1.$$" "$1" ) 2>/dev/null || { rm -f "$1.$$"; false; }; }
 fill() {
   w=; [ -r "$d/stamp" ] && read -r w <"$d/stamp"
@@ -17,9 +19,8 @@ fill() {
 name=$1 u=$2 d=
 shift 2
 for b in "/tmp/buddy-$u" "${HOME:-/tmp}/.cache/buddy" "/dev/shm/buddy-$u"; do
-  ( umask 077; mkdir -p "$b/$name/zsh" ) 2>/dev/null
   d=$b/$name
-  if own "$b" && own "$d" && fill; then break; fi
+  if make "$b" && make "$d" && make "$d/zsh" && fill; then break; fi
   d=
 done
 if [ -z "$d" ]; then
@@ -31,7 +32,7 @@ IFS= read -r k <"$d/key"
 # the disk each time (0.3 to 4 ms).
 r=; [ -r "$d/run" ] && IFS= read -r r <"$d/run"
 for b in "$r" "/dev/shm/buddy-$u/$name" "$d"; do
-  [ -n "$b" ] && [ -d "${b%/*/*}" ] && ( umask 077; mkdir -p "$b" ) 2>/dev/null && own "${b%/*}" && own "$b" && break
+  [ -n "$b" ] && [ -d "${b%/*/*}" ] && make "${b%/*}" && make "$b" && break
 done
 [ "$b" = "$r" ] || put "$d/run" "$b
 "

@@ -15,7 +15,11 @@ import { within } from "../../lib/waiting.ts";
 const HELPER = `
 d=$1
 umask 077
-mkdir -p "\${d%/*}" && rm -rf "$d" && mkdir "$d" || exit 1
+for b in "\${d%/*/*}" "\${d%/*}"; do
+  [ -d "$b" ] || mkdir "$b"
+  if [ -L "$b" ] || [ ! -O "$b" ]; then exit 1; fi
+done
+rm -rf "$d" && mkdir "$d" || exit 1
 trap 'rm -rf "$d"' EXIT
 trap 'exit 1' HUP INT TERM
 mkfifo "$d/ask" "$d/answer" && cat >"$d/program" <<'BUDDY_ASKPASS' && chmod 700 "$d/program" && "$d/program" || exit 1

@@ -18,11 +18,16 @@ exec 7<&0 8>&1 9>&2 </dev/null
 IFS= read -r __buddy_key <&7 || exit 0
 __buddy_file=$1/env __buddy_tag= __buddy_save= NL='
 '
-for d in "\${1%/*}"/direct-*; do
-  # What a shell left behind that was killed.
-  if [ "$d" != "$1" ] && read -r p <"$d/pid" && ! kill -0 "$p"; then rm -rf "$d"; fi
-done 2>/dev/null
-( umask 077; mkdir -p "$1" && { [ -s "$__buddy_file" ] || printf '%s' "$5" >>"$__buddy_file"; } && echo $$ >"$1/pid" ) 2>/dev/null
+# A link there, or a directory of another user, is not used: nothing is made through it.
+if { [ -d "\${1%/*}" ] || ( umask 077; mkdir "\${1%/*}" ); } 2>/dev/null && [ ! -L "\${1%/*}" ] && [ -O "\${1%/*}" ]; then
+  for d in "\${1%/*}"/direct-*; do
+    # What a shell left behind that was killed.
+    if [ "$d" != "$1" ] && read -r p <"$d/pid" && ! kill -0 "$p"; then rm -rf "$d"; fi
+  done 2>/dev/null
+  ( umask 077; mkdir -p "$1" && { [ -s "$__buddy_file" ] || printf '%s' "$5" >>"$__buddy_file"; } && echo $$ >"$1/pid" ) 2>/dev/null
+else
+  __buddy_file=
+fi
 if [ "$2" = 1 ]; then
   if [ -s "$__buddy_file" ] && [ -O "$__buddy_file" ]; then . "$__buddy_file"; else eval "$5"; fi 2>/dev/null
   cd -- "$3" 2>/dev/null

@@ -276,7 +276,8 @@ export class DirectShell implements Shell, AsyncDisposable {
   /** Beside the next command: it must not wait for this. */
   async #rememberEnvironment(): Promise<void> {
     try {
-      const { code, stdout } = await this.#options.transport.run('cat "$1"', { args: [this.environmentFile] });
+      const script = '[ -O "$1" ] && [ ! -L "$1" ] && cat "$1"';
+      const { code, stdout } = await this.#options.transport.run(script, { args: [this.environmentFile] });
       if (code === 0 && stdout.length > 0) this.#environment = stdout.toString();
     } catch {
       // The connection is gone: what was known before is all there is.

@@ -56,10 +56,11 @@ done
 const END = `
 tmux() { if [ -n "$s" ]; then "$t" -u -L "$s" "$@" 9>&-; else "$t" -u "$@" 9>&-; fi; }
 t=$1 s=$2 name=\${2:-default}.$5
-if [ -d "/tmp/buddy-$3" ] && [ -O "/tmp/buddy-$3" ]; then exec 9>>"/tmp/buddy-$3/lock"; flock -w 5 9 2>/dev/null; fi
+own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
+if own "/tmp/buddy-$3"; then exec 9>>"/tmp/buddy-$3/lock"; flock -w 5 9 2>/dev/null; fi
 tmux kill-session -t "$4" || exit
 for d in "/tmp/buddy-$3" "$HOME/.cache/buddy" "/dev/shm/buddy-$3"; do
-  if [ -O "$d/$name" ] && [ ! -L "$d/$name" ]; then rm -rf "$d/$name"; fi
+  if own "$d" && own "$d/$name"; then rm -rf "$d/$name"; fi
 done
 `;
 

@@ -1,6 +1,9 @@
 /** Machines where tmux is present and of no use: a direct shell with the reason, or an error where a pane is required. */
 import { expect, setDefaultTimeout } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import prepareScript from "../../../templates/shell-init/prepare.sh" with { type: "text" };
+import { DIRECT_LOOP } from "../../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import { LOCAL } from "../../../src/targets/place.ts";
 import { openTestTarget } from "../../support/tmux.ts";
@@ -56,6 +59,22 @@ describe("a target without room for tmux", () => {
     expect(out).toBe("");
     expect(err).toContain("Read-only file system");
   });
+});
+
+test("nothing is made through a link in the place of buddy's directory", () => {
+  const trap = mkdtempSync("/var/tmp/buddy-trap-");
+  const script = `
+mount -t tmpfs none /tmp; mount -t tmpfs none /dev/shm; mkdir /tmp/home; HOME=/tmp/home
+ln -s ${trap} /tmp/buddy-7; ln -s ${trap} /dev/shm/buddy-7
+echo key | sh -c "$2" sh /tmp/buddy-7/direct-0 '' / job ''
+sh -c "$1" sh session 7`;
+  const prepare = `files() { :; }\nk=key s=stamp\n${prepareScript}\necho "$d $r"`;
+  const unshare = ["unshare", process.getuid?.() === 0 ? "-m" : "-rm"];
+  const { stdout } = Bun.spawnSync([...unshare, "sh", "-c", script, "sh", prepare, DIRECT_LOOP]);
+  const made = readdirSync(trap);
+  rmSync(trap, { recursive: true });
+  expect(made).toEqual([]);
+  expect(stdout.toString()).toEndWith("/tmp/home/.cache/buddy/session /tmp/home/.cache/buddy/session\n");
 });
 
 test("a tmux server that does not answer hung for ever", async () => {
