@@ -5,7 +5,7 @@
 import { programName } from "./syntax/field.ts";
 
 /**
- * A row: `program [subcommand]: options`. `-x=` takes a value, which is text or a path that nothing runs; `--` frees
+ * A row: `program [subcommand]: options`; programs with the same ones are separated by `|`. `-x=` takes a value, which is text or a path that nothing runs; `--` frees
  * what follows `--`.
  */
 const TABLE = `
@@ -107,6 +107,33 @@ kubectl: -n= -o= -l= -f= -A -w -c= --namespace= --output= --selector= --all-name
 helm: -n= -f= -i --namespace= --values= --install --wait --timeout= --version= --set= --atomic --dry-run --create-namespace
 pip: -q -v -r= -e= -U --quiet --verbose --requirement= --upgrade --user --no-deps --editable=
 pip3: -q -v -r= -e= -U --quiet --verbose --requirement= --upgrade --user --no-deps --editable=
+man: -a -f -k -w -K= -S= -s= --all --whatis --apropos --where --path
+sort: -n -r -u -h -b -f -V -M -g -i -d -s -c -C -m -z -k= -t= -o= -S= -T= --numeric-sort --reverse --unique --human-numeric-sort --version-sort --ignore-case --stable --key= --field-separator= --output= --check --parallel=
+split: -d -x -l= -b= -C= -n= -a= --lines= --bytes= --number= --suffix-length= --numeric-suffixes --additional-suffix=
+rg: -i -S -s -v -w -x -F -n -N -l -c -o -q -U -u -uu -H -h -a -A= -B= -C= -e= -g= -t= -T= -m= -j= --hidden --no-ignore --files --json --type= --glob= --line-number --ignore-case --files-with-matches --count --context= --max-count= --max-depth= --sort= --stats --heading --no-heading --color=
+fd|fdfind: -H -I -u -s -i -g -F -a -l -L -p -0 -d= -t= -e= -E= -S= --hidden --no-ignore --case-sensitive --ignore-case --glob --absolute-path --list-details --follow --full-path --max-depth= --type= --extension= --exclude= --size= --changed-within= --changed-before=
+tcpdump: -n -nn -e -q -t -tttt -v -vv -x -X -A -S -D -l -p -U -i= -r= -c= -s= -w= -C= -W= -G=
+rpm: -q -a -i -l -f -p -c -d -s -V -K -U -F -v -h -e -qa -qi -ql -qf --query --all --info --list --file --package --verify --install --upgrade --erase --last --changelog --requires --provides --nodeps --force --test --queryformat= --qf=
+dpkg: -l -L -s -S -c -I -i -r -P -p -V -C -G -E -R --list --listfiles --status --search --contents --info --install --remove --purge --verify --audit --configure --get-selections --print-architecture --dry-run
+gcc|cc|c++|g++|clang|clang++: -c -S -E -g -v -o= -I= -L= -l= -D= -U= -O -O0 -O1 -O2 -O3 -Os -Og -Wall -Wextra -Werror -Wpedantic -pedantic -std= -pthread -fPIC -shared -static -march= -mtune= -MMD -MD -MP -MF= -x=
+psql: -h= -p= -U= -d= -l -t -A -x -q -X -w -W --host= --port= --username= --dbname= --list --tuples-only --no-align --expanded --quiet --no-psqlrc --csv
+mysql|mariadb: -h= -P= -u= -D= -p -t -N -B -s -E -A --host= --port= --user= --database= --table --batch --silent --skip-column-names
+gdb: -p= -q -n -nx -nh -batch --pid= --quiet --batch
+strace|ltrace: -f -c -C -t -tt -ttt -T -r -y -yy -v -q -i -k -p= -e= -s= -P= -S=
+nc|ncat|netcat: -l -z -v -n -u -k -4 -6 -N -w= -p= -s= -q= -i=
+rclone: -v -P -q -n -i --progress --dry-run --verbose --quiet --transfers= --checkers= --exclude= --include= --max-depth= --stats= --checksum --size-only --update --human-readable
+restic: -r= -v -q -n -H= --repo= --verbose --quiet --json --tag= --host= --path= --exclude= --dry-run --keep-last= --keep-daily= --keep-weekly= --keep-monthly= --prune --no-lock
+borg: -v -p -n -s -C= -e= --verbose --info --list --stats --progress --json --dry-run --compression= --exclude= --last= --first= --short
+sftp: -4 -6 -a -C -p -q -r -v -P= -i= -l=
+autossh: -t -T -q -v -n -N -f -C -a -x -4 -6 -M= -p= -l= -i=
+mosh: -4 -6 -a -n -p=
+svn: -q -v -u -r= -c= -m= -F= -N --depth= --quiet --verbose --revision= --change= --message= --file= --force --dry-run --non-interactive --parents
+hg: -q -v -u -A -n -r= -m= -l= -R= -B= -b= --quiet --verbose --update --rev= --message= --branch= --bookmark= --dry-run --stat
+pandoc: -s -f= -t= -o= -r= -w= -N --from= --to= --output= --standalone --toc --wrap= --number-sections
+nmap: -n -v -F -A -O -6 -p= -Pn -sn -sT -sS -sU -sV -T0 -T1 -T2 -T3 -T4 -T5 -oN= -oG= -oX= -iL= --open --top-ports= --reason --max-retries=
+ansible-playbook: -v -vv -vvv -C -D -b -k -K -l= -t= -u= -f= --limit= --tags= --skip-tags= --check --diff --become --user= --forks= --list-hosts --list-tasks --list-tags --syntax-check --start-at-task=
+cpio: -i -o -p -d -m -u -v -t -0 --extract --create --list --verbose --quiet --make-directories --preserve-modification-time --no-absolute-filenames
+logrotate: -d -f -v --debug --force --verbose
 `;
 
 interface Row {
@@ -122,16 +149,17 @@ function table(): ReadonlyMap<string, Row> {
   return (rows ??= new Map(
     TABLE.trim()
       .split("\n")
-      .map((line) => {
+      .flatMap((line) => {
         const colon = line.indexOf(": ");
         const options = line.slice(colon + 2).split(" ");
-        return [
-          line.slice(0, colon),
-          {
-            options: new Map(options.map((word) => [word.replace(/=$/, ""), word.endsWith("=")])),
-            free: options.includes("--"),
-          },
-        ];
+        const row: Row = {
+          options: new Map(options.map((word) => [word.replace(/=$/, ""), word.endsWith("=")])),
+          free: options.includes("--"),
+        };
+        return line
+          .slice(0, colon)
+          .split("|")
+          .map((name) => [name, row] as const);
       }),
   ));
 }

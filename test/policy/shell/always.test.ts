@@ -115,6 +115,53 @@ describe("shell_allow of a program whose options can run something", () => {
     "sudo systemctl reload nginx",
   ])("%s runs unasked", (text) => expect(verdictOf(text, { allow })).toBe("allow"));
 
+  test.each([
+    "find . -exec touch P ';'",
+    "man -P ./x ls",
+    "sort --compress-program=./x f",
+    "sort --compress-prog ./x f",
+    "split --filter=./x f",
+    "rg --pre ./x y",
+    "rg --hostname-bin=./x y",
+    "fd -x ./x",
+    "fdfind --exec-batch ./x",
+    "tcpdump -i eth0 -w f -C 1 -z ./x",
+    "rpm --pipe=./x -qa",
+    "rpm -q -E '%(./x)'",
+    "dpkg --pre-invoke=./x -i a.deb",
+    "gcc -wrapper ./x a.c",
+    "clang -fplugin=./x.so a.c",
+    "psql -c '\\! ./x'",
+    "mysql -e 'system ./x'",
+    "gdb -ex 'shell ./x'",
+    "strace -o '|./x' true",
+    "nc -e ./x -l 80",
+    "rclone --password-command ./x ls a:",
+    "restic --password-command=./x snapshots",
+    "borg --rsh ./x list a",
+    "sftp -S ./x host",
+    "svn --diff-cmd ./x diff",
+    "hg --config alias.x='!./x' x",
+    "pandoc --filter ./x a.md",
+    "nmap --script ./x host",
+    "ansible-playbook -i ./x a.yml",
+    "cpio --rsh-command=./x -i",
+    "logrotate -s ./x a",
+  ])("of the program alone: %s asks", (text) => {
+    expect(verdictOf(text, { allow: [text.split(" ")[0] as string] })).toBe("ask");
+  });
+
+  test.each([
+    "sort -u -k 2 f -o g",
+    "rpm -Uvh a.rpm",
+    "gcc -O2 -Wall -Iinclude -o a a.c -lm",
+    "strace -f -p 12",
+    "psql -h db -l",
+    "nc -zv db 5432",
+  ])("of the program alone: %s runs unasked", (text) =>
+    expect(verdictOf(text, { allow: [text.split(" ")[0] as string] })).toBe("allow"),
+  );
+
   test("an option that the entry itself names is allowed", () => {
     expect(verdictOf("make --eval=x all", { allow: ["make --eval=x"] })).toBe("allow");
     expect(verdictOf("make --eval=y all", { allow: ["make --eval=x"] })).toBe("ask");
