@@ -234,6 +234,8 @@ export interface ProposedEvent {
 }
 
 export interface ProposedChange {
+  /** The name of the machine, where the run has several. */
+  readonly machine?: string;
   /** user@host of the machine. */
   readonly where: string;
   readonly label?: string;
@@ -246,8 +248,8 @@ export interface ProposedChange {
 
 /** The changes as lines that a shell takes: what is not a command is a comment. */
 export function proposedLines(changes: readonly ProposedChange[]): string[] {
-  return changes.flatMap(({ where, label, directory, why, command }) => {
-    const place = `${where}${label === undefined ? "" : ` ${label}`}${directory === undefined ? "" : `, in ${directory}`}`;
+  return changes.flatMap(({ machine, where, label, directory, why, command }) => {
+    const place = `${machine === undefined ? "" : `${machine}, `}${where}${label === undefined ? "" : ` ${label}`}${directory === undefined ? "" : `, in ${directory}`}`;
     return [`# ${[place, ...(why ? [why.replace(/\s+/g, " ")] : [])].join(": ")}`, ...command.split("\n")];
   });
 }

@@ -57,6 +57,8 @@ export interface BatchContext {
   /** The model reads images. */
   readonly seesImages: boolean;
   publish(body: AgentEventBody): void;
+  /** The one of several that the calls are for. */
+  readonly machine?: string;
   /** What each of several machines answered. */
   onMachines?(results: readonly MachineResult[]): void;
 }
@@ -329,7 +331,7 @@ export class CallRunner {
       if (unrecorded !== undefined) return result(refusedWithoutRecord(unrecorded));
       if (permission.kind === "result") {
         if (permission.nobody !== undefined) this.#refuse(permission.nobody);
-        if (permission.proposed !== undefined) this.#propose(permission.proposed);
+        if (permission.proposed !== undefined) this.#propose(permission.proposed, batch.machine);
         return result(batch.signal.aborted ? cancelled(batch.signal) : permission.result);
       }
       if (permission.output !== undefined) printing.expect(permission.output);
@@ -381,9 +383,10 @@ export class CallRunner {
   }
 
   /** The same change wanted twice is one. */
-  #propose(change: ProposedChange): void {
-    const key = JSON.stringify([change.where, change.directory, change.command]);
-    if (this.#proposed.size < MOST_PROPOSED && !this.#proposed.has(key)) this.#proposed.set(key, change);
+  #propose(change: ProposedChange, machine: string | undefined): void {
+    const key = JSON.stringify([machine, change.where, change.directory, change.command]);
+    if (this.#proposed.size >= MOST_PROPOSED || this.#proposed.has(key)) return;
+    this.#proposed.set(key, machine === undefined ? change : { machine, ...change });
   }
 
   #refuse(action: string): void {

@@ -185,8 +185,8 @@ test("of several machines the read-only one is left out, the others get the chan
     "go",
   ]);
   expect(made(rig)).toBe(true);
-  const proposed = events.find(({ type }) => type === "proposed") as unknown as { changes: { command: string }[] };
-  expect(proposed.changes.map(({ command }) => command)).toEqual(["touch made"]);
+  const proposed = events.find(({ type }) => type === "proposed") as unknown as { changes: object[] };
+  expect(proposed.changes).toMatchObject([{ machine: "keep", command: "touch made" }]);
 });
 
 client.test("buddy policy and buddy targets show what the rules of a machine make of it", async () => {

@@ -15,7 +15,7 @@ export function machineBatch<B extends { readonly signal: AbortSignal; publish(b
     if (body.type === "approval_asked" || body.type === "approval_answered") return;
     batch.publish(body.type === "tool_output" ? { ...body, machine } : body);
   };
-  return { ...batch, signal, publish };
+  return { ...batch, signal, publish, machine };
 }
 
 /** The model said how long to wait, or that it takes long. */
