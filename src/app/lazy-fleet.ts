@@ -88,7 +88,7 @@ export class LazyFleet implements RunTarget {
   get(): Promise<Target> {
     return Promise.reject(
       new BuddyError("usage", `this works on one machine, and the run has ${this.#label}`, {
-        hint: "Start buddy for one of them: --on NAME",
+        hint: "Choose one of them with --on NAME.",
       }),
     );
   }

@@ -371,7 +371,7 @@ class Resolver {
       hint:
         near.length > 0
           ? `Did you mean ${near.join(", ")}? ${LISTED}`
-          : `${LISTED} For a host without a name: --ssh HOST`,
+          : `${LISTED} For a host without a name: buddy --ssh HOST`,
     });
   }
 
