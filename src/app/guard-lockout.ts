@@ -69,9 +69,18 @@ export async function guardLockout(
     return noted(result, note, false);
   };
   const running = run();
-  const result = await within(running, timer.firesAt - Date.now());
+  // Nothing of a failed call may come back later, over what was changed and kept since.
+  const failed = async () => void (signal.aborted || say(await fired(timer, "the call failed")));
+  const result = await within(running, timer.firesAt - Date.now()).catch(async (error: unknown) => {
+    await failed();
+    throw error;
+  });
   if (signal.aborted) return lost(result ?? (await running), STOPPED);
   if (result === undefined) return lost(await running, await ended(timer, "no answer came back in time"));
+  if (call.intent.kind === "write" && !result.ok) {
+    await failed();
+    return result;
+  }
   const after = await transport.connectAnew(limited(signal, Math.min(PROBE_MS, timer.firesAt - Date.now())));
   if (before === undefined && after !== undefined)
     return lost(result, await fired(timer, `a new connection failed: ${after}`));

@@ -174,6 +174,15 @@ test("a file that is kept stays, and one that cannot lock anybody out is not ask
   expect(machine.run("cat /etc/nftables.conf")).toContain("inet kept");
 });
 
+test("a file that a check refuses leaves no revert behind, which would take back what is kept later", async () => {
+  const write = (content: string) => call("write_file", { path: "/etc/nftables.conf", content, sudo: true });
+  const { asked, results } = await runOn([write("table inet {{\n"), write("table inet right {}\n")], { kind: "yes" });
+  expect(results[0]).toContain("was not changed");
+  expect(asked.filter(({ keep }) => keep !== undefined)).toHaveLength(1);
+  await until(() => left() === "", "nothing is armed any more");
+  expect(machine.run("cat /etc/nftables.conf")).toContain("inet right");
+});
+
 /** Programs that are not on this machine, which write down how they are called. */
 const STAND_INS = `mkdir -p /run/systemd/system
 for p in systemctl netplan nmcli networkctl; do
