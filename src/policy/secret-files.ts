@@ -209,6 +209,9 @@ const own = once(() =>
   /tmp/buddy-#/**
   /private/tmp/buddy-#/**
   /dev/shm/buddy-#/**
+  /tmp/buddy-#/*/key
+  /private/tmp/buddy-#/*/key
+  /dev/shm/buddy-#/*/key
   /run/user/*/buddy/**
   .cache/buddy/**
   .local/state/buddy/**
@@ -306,7 +309,9 @@ function isFoundBelow({ from, parts }: Path, names: readonly string[], absolute:
   if (!isFixed(tail.at(-1) as string)) {
     // A pattern may stand for such a file only where one can be: those of a home are not below /etc.
     const inHomes = from === "~" || head.length === 0 || /^(?:home|users|root)$/.test(head[0] as string);
-    if (!hasKeysBelow({ from, parts: head }) || (names[0]?.startsWith(".") === true && !inHomes)) return false;
+    const above = { from, parts: head };
+    if (!(hasKeysBelow(above) || isAbove(above, own())) || (names[0]?.startsWith(".") === true && !inHomes))
+      return false;
   }
   return tail.every((part, index) => mayMatch(part, names[names.length - tail.length + index] as string));
 }

@@ -119,6 +119,10 @@ function pathsOf(program: string, found: FoundCommand): readonly string[] {
   // The words of a command that it runs are that command's.
   const args = argv.slice(1, wrapped?.at).map((word) => word.value);
   if (isFind(program)) paths.push(...foundBy(argv));
+  // Names count from every directory that find comes to.
+  if (by !== undefined && by.command.argv.some(({ value }) => /^-(?:exec|ok)dir$/.test(value)))
+    for (const start of foundBy(by.command.argv))
+      paths.push(...args.filter((word) => !word.startsWith("-")).map((word) => `${above(start)}/${UNKNOWN}/${word}`));
   let skip = PATTERN_FIRST.has(program) && !args.some((word) => /^-[a-zA-Z]*[ef]|^--(?:regexp|file)/.test(word));
   for (const word of args) {
     if (skip && !word.startsWith("-")) {
