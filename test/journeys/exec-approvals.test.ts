@@ -257,7 +257,7 @@ describe("with a terminal", () => {
 
   test("--timeout takes the question back", async () => {
     await using rig = execRig([touch(), { text: "never" }]);
-    await using pty = await rig.terminal(["--no-tmux", "--timeout", "2s", "go"]);
+    await using pty = await rig.terminal(["--no-tmux", "--timeout", "5s", "go"]);
     await pty.until("approve?");
     expect(await pty.exited).toBe(124);
     expect(made(rig)).toBe(false);
