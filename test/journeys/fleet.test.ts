@@ -77,7 +77,7 @@ test("buddy run groups what machines answer, and its exit code is the worst of t
     const child = Bun.spawn(["setsid", "-w", await buddyBinary(), "run", "--no-tmux", ...args], {
       cwd: rig.box.cwd,
       env: { ...(rig.box.env as Record<string, string>), ...env() },
-      stdin: "ignore",
+      stdin: new Blob(["dead\n"]),
       stdout: "pipe",
       stderr: "pipe",
     });
@@ -93,7 +93,7 @@ test("buddy run groups what machines answer, and its exit code is the worst of t
   expect(worst.code).toBe(7);
   expect(worst.stderr).toContain("web02");
 
-  const unreached = await run("--on", "few,dead", "uname");
+  const unreached = await run("--on", "few,-", "uname");
   expect(unreached.code).toBe(255);
   expect(unreached.stdout).toContain("web[01-03] (3): Linux");
 

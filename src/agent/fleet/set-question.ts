@@ -91,14 +91,14 @@ export function setQuestion(asking: readonly MachineRequest[], heading = ""): Ap
     ...(answer === undefined ? {} : { answer }),
     ...(typed.length === 0
       ? {}
-      : { typed: foldNames(typed.map(({ machine, request }) => typedName(typed, machine, request))) }),
+      : { typed: foldNames(typed.map(({ machine, request }) => typedName(asking, machine, request))) }),
     ...(labels.length === 0 ? {} : { label: labels.join(" ") }),
   };
 }
 
-/** A single machine is typed as it reports itself, as in a question of its own; several by the names of the set. */
-function typedName(typed: readonly MachineRequest[], machine: string, { typed: name }: ApprovalRequest): string {
-  return typed.length === 1 ? (name ?? machine) : machine;
+/** As the question shows it: asked about alone as it reports itself, among others by its name in the set. */
+function typedName(asking: readonly MachineRequest[], machine: string, { typed: name }: ApprovalRequest): string {
+  return asking.length === 1 ? (name ?? machine) : machine;
 }
 
 /** `deploy@web[01-12] (12)`. */

@@ -157,7 +157,8 @@ describe("the question", () => {
   });
 
   test("a name that has to be typed for one machine has to be typed for the set", async () => {
-    const typed = (name: string) => (name === "web03" ? { answer: "typed" as const, typed: "web03" } : {});
+    // The name that the question shows, not the one that the machine reports.
+    const typed = (name: string) => (name === "web03" ? { answer: "typed" as const, typed: "reported" } : {});
     const without = rig({ answers: [{ kind: "yes" }], request: typed });
     expect(Object.values(await outcomes(without.results))).not.toContain("exited");
     const canary = rig({ answers: [{ kind: "canary" }], request: typed });

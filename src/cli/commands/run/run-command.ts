@@ -87,6 +87,8 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
       },
     },
     problem: (message) => printer.warn(message),
+    // The command there gets none of it.
+    stdin: () => Bun.stdin.text(),
   });
   signal.addEventListener("abort", () => void run.target.leaveIfSilent());
   const lines = options.json ? new JsonLines(out, run.secrets.redact, run.secrets.redactedStream) : undefined;
