@@ -458,6 +458,10 @@ export class TmuxSession {
   }
 
   #giveUp(why: string): void {
+    const { transport, notice } = this.options;
+    // Whoever read that it is reconnecting reads how that ended, also where no command waits for it.
+    if (transport.kind !== "local" && !this.#closed)
+      notice({ kind: "warning", text: `Reconnecting to ${transport.label} failed: ${why}.` });
     this.#client = undefined;
     const sinks = [...this.#sinks.values()];
     this.#sinks.clear();

@@ -1,6 +1,6 @@
 /** A bad line to a host: drops are noticed, the pane is found again, and nothing runs twice. */
 import { expect } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RunResult } from "../../../src/targets/target.ts";
 import { proxyTo, type Proxy } from "../../support/proxy.ts";
@@ -114,4 +114,17 @@ test("a silent command is found again without anything else on its screen", asyn
   const result = await running;
   expect(result.outcome).toEqual({ kind: "exited", code: 0 });
   expect(text(result)).toBe("only this\n");
+});
+
+test("a login that is refused after a drop is said, though no command waits; then the operator reconnects", async () => {
+  const authorized = join((await sshd()).dir, "authorized_keys");
+  const keys = readFileSync(authorized, "utf8");
+  const before = place.notices.length;
+  writeFileSync(authorized, "");
+  proxy.cut();
+  const end = await until(() => place.notices.slice(before).find(({ kind }) => kind === "warning"), "the end is said");
+  writeFileSync(authorized, keys);
+  expect(end.text).toContain("refused the login");
+  await place.target.transport.reconnect();
+  expect(text(await place.target.shell.run("echo back"))).toBe("back\n");
 });
