@@ -60,8 +60,10 @@ async function diff(screen: CommandScreen, args: string): Promise<void> {
   await screen.show(shown.map((line) => highlight(line, "diff", "", screen.style).text));
 }
 
-function undo(screen: CommandScreen, args: string): void {
+async function undo(screen: CommandScreen, args: string): Promise<void> {
   if (args !== "all" && changeNumber(screen, args) === "wrong") return;
+  // No task for nothing.
+  if ((await screen.host.changes()).length === 0) return screen.fail("no file was changed in this session");
   screen.tasks.submit(`/undo ${args}`.trimEnd(), (signal) => screen.host.undo(args, signal));
 }
 

@@ -284,7 +284,7 @@ export class Repl implements CommandScreen {
   }
 
   fail(message: string, hint?: string): void {
-    this.transcript.error(message, hint);
+    this.transcript.error(message, hint === undefined ? undefined : replHint(hint, this.host.facts().profile));
     this.#screen.refresh();
   }
 
@@ -368,8 +368,7 @@ export class Repl implements CommandScreen {
   }
 
   report(error: unknown): void {
-    if (error instanceof BuddyError)
-      this.fail(error.message, error.hint === undefined ? undefined : replHint(error.hint, this.host.facts().profile));
+    if (error instanceof BuddyError) this.fail(error.message, error.hint);
     else this.fail(error instanceof Error ? error.message : String(error));
   }
 
