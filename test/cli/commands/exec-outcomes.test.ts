@@ -142,7 +142,7 @@ describe("exit codes", () => {
     await using here = new Here([touch, { text: "I would have." }]);
     const { code, stdout, stderr } = await here.exec({ prompt: "go" }, { "no-tmux": true, approve: "none" });
     expect({ code, stdout }).toEqual({ code: 0, stdout: "I would have.\n" });
-    expect(stderr).toContain("denied: approvals are set to none");
+    expect(stderr).toContain("approvals are set to none");
     expect(existsSync(join(here.cwd, "made"))).toBe(false);
   });
 
