@@ -289,7 +289,7 @@ function onTarget(kind: Kind): void {
       expect(results[5]).toContain("sent");
       expect(results[6]).toContain("typed-42");
       expect(results[7]).toBe("ended: pane extra");
-      expect(results[8]).toContain("stays");
+      expect(results[8]).toContain("shared pane");
       expect(results[9]).toContain("limit is 1");
     });
   });
