@@ -194,7 +194,7 @@ describe("panes", () => {
     await panes.createPane("one");
     await panes.createPane("two");
     expect(await refused(panes.createPane("three"))).toContain("limit is 3");
-    expect(await refused(panes.killPane("shared"))).toContain("stays");
+    expect(await refused(panes.killPane("shared"))).toContain("cannot be closed");
     expect(await refused(panes.killPane("nobody"))).toContain("no managed pane");
     expect(await refused(panes.createPane("a b"))).toContain("Letters");
     await panes.killPane("one");
