@@ -442,7 +442,7 @@ describe("a buddy that comes back", () => {
     await first.tmux("set-option", "-t", tmuxSession, "@buddy_key", "0".repeat(32));
     await using second = await first.again();
     const result = await second.shell.run("true");
-    expect(result.outcome).toMatchObject({ kind: "lost", why: expect.stringContaining("does not tell") });
+    expect(result.outcome).toMatchObject({ kind: "lost", why: expect.stringContaining("does not report") });
   });
 
   test("output that tmux left out is filled in from the screen", async () => {
