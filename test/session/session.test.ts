@@ -520,7 +520,7 @@ describe("resume", () => {
     expect(fresh.id).not.toBe(old.id);
   });
 
-  test("a second process is told who has it, can take a copy, and takes over when the first was killed", async () => {
+  test("a second process hears who has it, can take a copy, and takes over when the first was killed", async () => {
     const log = await written(session, turn("mine"));
     const holder = Bun.spawn(
       [process.execPath, join(import.meta.dir, "../support/session-holder.ts"), cwd, state, log.id],

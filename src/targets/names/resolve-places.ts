@@ -443,7 +443,7 @@ function merge(places: readonly Place[]): Place[] {
   return [...byPath.values()];
 }
 
-/** Two machines of one name are told apart by what leads to them. */
+/** Two machines of one name are distinguished by what leads to them. */
 function distinctNames(places: readonly Place[]): Place[] {
   const taken = new Map<string, number>();
   for (const { name } of places) taken.set(name, (taken.get(name) ?? 0) + 1);
