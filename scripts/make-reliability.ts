@@ -124,7 +124,7 @@ const KINDS: readonly Kind[] = [
     does: "Each has its own pane; a session belongs to one process; all write one chain of the record.",
     shown: {
       "targets/tmux/several-buddies.test.ts": ["the second gets a session", "five that start in the same moment"],
-      "session/session.test.ts": ["a second process is told", "the key is private"],
+      "session/session.test.ts": ["a second process hears", "the key is private"],
       "auth/login.test.ts": ["8 processes × 50 refreshes"],
     },
   },
