@@ -70,10 +70,9 @@ export async function openTarget(options: TargetOptions): Promise<Target> {
 }
 
 async function openWithPane(transport: Transport, options: TargetOptions, notices: Notices): Promise<Target> {
-  const outputStore = openOutputStore(options, notices);
-  const clean = new CleanChildren(transport, options.secondLock);
+  const base = parts(transport, options, notices);
   const shell = choosePaneShell(transport.facts, options.shell);
-  const panes = managedPanes({ transport, options, notices, outputStore, clean });
+  const panes = managedPanes(base);
   try {
     const shared = await panes.openShared();
     const wanted = options.cwd !== undefined || transport.kind === "local";
@@ -82,21 +81,11 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
       session: panes.session,
       attach: attachCommand(options, panes.session, transport),
     });
-    const target = assemble({
-      transport,
-      options,
-      notices,
-      outputStore,
-      identity,
-      clean,
-      shell: shared,
-      panes,
-      close: () => panes.close(),
-    });
+    const target = assemble({ ...base, identity, shell: shared, panes, close: () => panes.close() });
     return adoptable(target, shared, { tell: (notice) => notices.tell(notice) });
   } catch (error) {
     await panes.close();
-    closeOutputStore(outputStore, options);
+    closeOutputStore(base);
     throw error;
   }
 }
@@ -108,12 +97,10 @@ function openForMany(
   notices: Notices,
   unusable: (error: unknown) => void,
 ): Target {
-  const outputStore = openOutputStore(options, notices);
-  const clean = new CleanChildren(transport, options.secondLock);
-  const panes = managedPanes({ transport, options, notices, outputStore, clean });
+  const base = parts(transport, options, notices);
   const pane = new PaneWhenAsked({
-    panes,
-    direct: directShell({ transport, notices, outputStore, clean }),
+    panes: managedPanes(base),
+    direct: directShell(base),
     enter: (shared, cwd) => enterDirectory(shared, cwd, notices),
     unusable,
   });
@@ -126,21 +113,10 @@ function openForMany(
       return pane.session === undefined ? undefined : attachCommand(options, pane.session, transport);
     },
   };
-  return assemble({
-    transport,
-    options,
-    notices,
-    outputStore,
-    identity,
-    clean,
-    shell: pane,
-    panes: pane,
-    close: () => pane.close(),
-  });
+  return assemble({ ...base, identity, shell: pane, panes: pane, close: () => pane.close() });
 }
 
-function managedPanes(parts: Pick<Parts, "transport" | "options" | "notices" | "outputStore" | "clean">): ManagedPanes {
-  const { transport, options, notices, outputStore, clean } = parts;
+function managedPanes({ transport, options, notices, outputStore, clean }: Parts): ManagedPanes {
   const session = sessionName(options, transport);
   return new ManagedPanes({
     session: {
@@ -170,18 +146,14 @@ async function openOperatorPane(
   notices: Notices,
 ): Promise<Target> {
   const { OperatorPane } = await import("./tmux/operator-pane.ts");
-  const outputStore = openOutputStore(options, notices);
-  const pane = await OperatorPane.open({ transport, id, outputStore }).catch((error: unknown) => {
-    closeOutputStore(outputStore, options);
+  const base = parts(transport, { ...options, secondLock: "off" }, notices);
+  const pane = await OperatorPane.open({ transport, id, outputStore: base.outputStore }).catch((error: unknown) => {
+    closeOutputStore(base);
     throw error;
   });
   const outer = assemble({
-    transport,
-    options,
-    notices,
-    outputStore,
+    ...base,
     identity: { ...identify(transport, "no shell"), label: `pane ${id}` },
-    clean: new CleanChildren(transport, "off"),
     shell: await pane.panes.pane(),
     panes: pane.panes,
     close: () => pane.close(),
@@ -197,7 +169,7 @@ async function openOperatorPane(
     return target;
   } catch (error) {
     await pane.close();
-    closeOutputStore(outputStore, options);
+    closeOutputStore(base);
     throw error;
   }
 }
@@ -213,19 +185,13 @@ async function enterDirectory(shell: Shell, cwd: string, notices: Notices): Prom
 const ENTER_MS = 3_000;
 
 function openDirect(transport: Transport, options: TargetOptions, notices: Notices): Target {
-  const outputStore = openOutputStore(options, notices);
-  const clean = new CleanChildren(transport, options.secondLock);
-  const shell = directShell({ transport, notices, outputStore, clean });
+  const base = parts(transport, options, notices);
+  const shell = directShell(base);
   const up = transport.own === undefined ? shell.warm() : Promise.resolve();
   const name = transport.facts.programs["bash"] === undefined ? "sh" : "bash";
-  const identity = identify(transport, name);
   return assemble({
-    transport,
-    options,
-    notices,
-    outputStore,
-    identity,
-    clean,
+    ...base,
+    identity: identify(transport, name),
     up,
     shell,
     ownPane: transport.kind === "local" ? ownPane() : undefined,
@@ -233,8 +199,7 @@ function openDirect(transport: Transport, options: TargetOptions, notices: Notic
   });
 }
 
-function directShell(parts: Pick<Parts, "transport" | "notices" | "outputStore" | "clean">): DirectShell {
-  const { transport, notices, outputStore, clean } = parts;
+function directShell({ transport, notices, outputStore, clean }: Parts): DirectShell {
   return new DirectShell({
     transport,
     outputStore,
@@ -246,22 +211,27 @@ function directShell(parts: Pick<Parts, "transport" | "notices" | "outputStore" 
   });
 }
 
-function openOutputStore({ outputs, outputStore }: TargetOptions, notices: Notices): OutputStore {
-  if (outputStore !== undefined) return outputStore;
-  return new OutputStore({ store: outputs, tell: (text) => notices.tell({ kind: "warning", text }) });
-}
-
-function closeOutputStore(store: OutputStore, { outputStore }: TargetOptions): void {
-  if (store !== outputStore) store[Symbol.dispose]();
-}
-
+/** What every target has, whatever its shell is. */
 interface Parts {
   readonly transport: Transport;
   readonly options: TargetOptions;
   readonly notices: Notices;
   readonly outputStore: OutputStore;
-  readonly identity: TargetIdentity;
   readonly clean: CleanChildren;
+}
+
+function parts(transport: Transport, options: TargetOptions, notices: Notices): Parts {
+  const tell = (text: string) => notices.tell({ kind: "warning", text });
+  const outputStore = options.outputStore ?? new OutputStore({ store: options.outputs, tell });
+  return { transport, options, notices, outputStore, clean: new CleanChildren(transport, options.secondLock) };
+}
+
+function closeOutputStore({ outputStore, options }: Parts): void {
+  if (outputStore !== options.outputStore) outputStore[Symbol.dispose]();
+}
+
+interface AllParts extends Parts {
+  readonly identity: TargetIdentity;
   /** The shell has its process: where connections are few, it comes before the read-only room. */
   readonly up?: Promise<void>;
   readonly shell: Shell;
@@ -270,17 +240,17 @@ interface Parts {
   readonly close: () => Promise<void>;
 }
 
-function assemble(parts: Parts): Target {
-  const { transport, options, notices, outputStore, identity, clean, shell, panes, ownPane, close } = parts;
+function assemble(all: AllParts): Target {
+  const { transport, options, notices, identity, clean, up, shell, panes, ownPane, close } = all;
   let closing: Promise<void> | undefined;
-  void Promise.resolve(parts.up)
+  void Promise.resolve(up)
     .catch(() => {})
     .then(() => {
       if (closing === undefined) clean.start();
     });
   const closeAll = async () => {
     await Promise.all([close(), clean.end()]);
-    closeOutputStore(outputStore, options);
+    closeOutputStore(all);
     await transport[Symbol.asyncDispose]();
   };
   return {
