@@ -1,8 +1,7 @@
 /** What the REPL sees of a run: facts, models, sessions, tools, directories. */
 import { lockWords } from "../targets/unasked/lock-words.ts";
-import { readdir } from "node:fs/promises";
 import { hostname } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import type { TurnOptions } from "../agent/loop.ts";
 import { usd } from "../agent/budget.ts";
 import { Tasks } from "../agent/tasks.ts";
@@ -16,9 +15,9 @@ import { VERSION } from "../lib/version.ts";
 import { fileKind } from "../policy/output-kind.ts";
 import { nameOf } from "../policy/privacy.ts";
 import { describePrefix } from "../policy/shell/command-prefix.ts";
-import { isLocal, nameOfPath, type Place } from "../targets/place.ts";
+import { nameOfPath, type Place } from "../targets/place.ts";
 import type { Target } from "../targets/target.ts";
-import type { DirectoryEntry, Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
+import type { Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
 import { attachedPaths, attachments, type MaskFile, noImages } from "./attachments.ts";
 import type { Image } from "../lib/images.ts";
 import type { ExportFormat } from "./export-session.ts";
@@ -190,13 +189,8 @@ export function replHost(parts: ReplHostParts): ReplHost {
       return [`connected: ${label} (${user}@${host})`];
     },
     redact: (text) => run.secrets.redact(text),
-    listDirectory: async (path, signal) => {
-      const target = run.target.opened;
-      const cwd = target?.shell.cwd ?? loaded.cwd;
-      if (isLocal(run.place)) return await localEntries(path, cwd, loaded);
-      return target === undefined ? [] : await remoteEntries(target, path, cwd, signal);
-    },
-    listFiles: (signal) => filesBelow(run, signal),
+    listDirectory: async (path, signal) => (await import("./file-names.ts")).entriesOf(run, loaded, path, signal),
+    listFiles: async (signal) => (await import("./file-names.ts")).filesBelow(run, signal),
   };
 }
 
@@ -279,21 +273,6 @@ function configRows(loaded: LoadedConfig): StatusRow[] {
   }
   return rows.length === 0 ? [{ label: "config", value: "defaults only" }] : rows;
 }
-
-/** Where git knows the files, those it knows; else what find finds. Not below hidden or vendored directories. */
-async function filesBelow(run: Run, signal: AbortSignal): Promise<readonly string[]> {
-  const target = run.target.opened;
-  if (target === undefined) return [];
-  const script = `cd "$1" && { git ls-files -co --exclude-standard 2>/dev/null || find . -name '.?*' -prune -o -name node_modules -prune -o -type f -print 2>/dev/null; } | head -n ${MOST_FILES}`;
-  const listed = await target.transport.run(script, { args: [target.shell.cwd], timeoutMs: 5_000, signal });
-  return listed.stdout
-    .toString()
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => line.replace(/^\.\//, ""));
-}
-
-const MOST_FILES = 20_000;
 
 function facts({ run, globals, loaded }: ReplHostParts, resumed: boolean): ReplFacts {
   const { target } = run;
@@ -454,30 +433,4 @@ function described(loaded: LoadedConfig, name: string): { model: string; api: st
     const settings = loaded.config.models[name];
     return { model: settings?.model ?? name, api: settings?.api ?? "", auth: settings?.auth ?? "" };
   }
-}
-
-async function localEntries(path: string, cwd: string, loaded: LoadedConfig): Promise<DirectoryEntry[]> {
-  const home = loaded.env.HOME;
-  const expanded = home !== undefined && /^~(\/|$)/.test(path) ? join(home, path.slice(1)) : path;
-  const full = isAbsolute(expanded) ? expanded : join(cwd, expanded);
-  const entries = await readdir(full, { withFileTypes: true });
-  return entries.map((entry) => ({ name: entry.name, directory: entry.isDirectory() }));
-}
-
-async function remoteEntries(
-  target: Target,
-  path: string,
-  cwd: string,
-  signal: AbortSignal,
-): Promise<DirectoryEntry[]> {
-  // On the standing helper: a process for every key typed would run into the server's limit of sessions.
-  const listed = await target.transport.run('cd "$1" && ls -1Ap -- "$2"', {
-    args: [cwd, path.startsWith("-") ? `./${path}` : path],
-    signal,
-  });
-  return listed.stdout
-    .toString()
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => ({ name: line.replace(/\/$/, ""), directory: line.endsWith("/") }));
 }

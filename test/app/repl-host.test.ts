@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { composeRun } from "../../src/app/compose-run.ts";
 import type { Run } from "../../src/app/run.ts";
@@ -174,5 +174,23 @@ describe("what the REPL sees of a run", () => {
     rig.run.agent.publish({ type: "notice", kind: "info", message: "x" });
     stop();
     expect(seen).toEqual(["notice"]);
+  });
+
+  test("the files of a stranger's repository are listed by their names, and nothing it names is run", async () => {
+    await using rig = await new Rig().start();
+    const { box, host, run } = rig;
+    const ran = join(box.cwd, "ran");
+    const git = (...args: string[]) => expect(Bun.spawnSync(["git", "-C", box.cwd, ...args]).exitCode).toBe(0);
+    git("init", "--quiet");
+    git("update-index", "--untracked-cache");
+    writeFileSync(join(box.cwd, "café.txt"), "x");
+    git("config", "core.fsmonitor", `touch '${ran}'; false`);
+    // What git itself does there: without this the test would show nothing.
+    git("ls-files", "--others");
+    expect(existsSync(ran)).toBe(true);
+    rmSync(ran);
+    await run.target.get();
+    expect(await host.listFiles(new AbortController().signal)).toContain("café.txt");
+    expect(existsSync(ran)).toBe(false);
   });
 });
