@@ -46,6 +46,9 @@ function oneTurn(random: Seeded, token: string): OneTurn {
   return { reply: { text: random.below(2) === 0 ? "" : prose(random), toolCalls, ...slow }, kinds: names };
 }
 
+/** MCP servers by what they do: test/support/mcp-server.ts. */
+export const SERVERS = ["plain", "crash-on-call", "no-answer", "flood-on-call", "huge-result", "stubborn"];
+
 const DECLARED = { risk: "low", mutation: true, privesc: false, why: "the soak wants it" };
 const shell = (command: string, more: object = {}) => ({ tool: "run_shell", args: { command, ...DECLARED, ...more } });
 const READING = { mutation: false };
@@ -103,6 +106,9 @@ const CALLS: Readonly<Record<string, Call>> = {
   plan: () => ({ args: { steps: [{ text: "one", state: "active" }] } }),
   skill: () => ({ args: { name: "disk-full" } }),
   time: () => ({ args: {} }),
+  // Where the step has no such servers, these are tools that do not exist.
+  "tool of a server": (random, token) => ({ tool: `${random.of(SERVERS)}__echo`, args: { text: token } }),
+  "reading tool of a server": (random) => ({ tool: `${random.of(SERVERS)}__look`, args: { nested: { a: [1] } } }),
 };
 
 type Hostile = (random: Seeded, token: string) => ScriptedReply;

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Seeded } from "../support/seeded.ts";
+import { until } from "../support/until.ts";
 import { processesOf } from "./processes-of.ts";
 import type { World } from "./world.ts";
 
@@ -67,6 +68,15 @@ export const FAULTS: Readonly<Record<string, StepFault>> = {
   "connections dropped": { on: isSsh, act: ({ world }) => world.fleet?.drop() },
   "sshd killed": { on: isSsh, act: ({ world }) => world.fleet?.restart() },
   "a machine resets": { on: (place) => place === "fleet", act: ({ world }) => world.fleet?.proxy.cut() },
+  "the container killed and started": {
+    on: (place) => place.startsWith("container"),
+    act: async ({ world: { container } }) => {
+      // Another step may do the same at this moment.
+      await container?.engine("kill", container.name).catch(() => {});
+      const start = async () => await container?.engine("start", container.name);
+      await until(start, "the container starts again", { everyMs: 200 });
+    },
+  },
   "the disk full, then free": {
     on: (place) => place === "small disk",
     possible: (world) => world.smallDisk !== undefined,

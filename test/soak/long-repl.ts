@@ -24,7 +24,8 @@ export async function longRepl(world: World, seed: number, more: () => boolean):
   await using model = startScripted({
     reply: async (request) => (await current?.playbook.reply(request)) ?? { text: "nothing" },
   });
-  const argv = [await buddyBinary(), "--base-url", model.url, ...(world.has.tmux ? ["--tmux"] : ["--no-tmux"])];
+  const shell = world.has.tmux ? "--tmux" : "--no-tmux";
+  const argv = [await buddyBinary(), "--base-url", model.url, shell, ...world.withServers];
   const [cwd = world.box.cwd] = world.directories;
   await using pty = new Pty(argv, { cols: 100, rows: 30, cwd, env: world.env });
   await pty.until(atPrompt, 30_000);

@@ -69,6 +69,7 @@ export async function runStep(world: World, seed: number, step: number): Promise
     `--base-url=${model.url}`,
     `--timeout=${timeout}s`,
     `--approve=${random.of(["all", "all", "all", "all", "none", "ask"])}`,
+    ...(random.below(5) === 0 ? world.withServers : []),
     ...argumentsOf(world, place, random),
   ];
   const prompt = `${token} ${prose(random)}`;

@@ -1,4 +1,4 @@
-/** What a soak works in: a home, working directories, machines behind sshd, a container, a small disk; all gone afterwards. */
+/** What a soak works in: a home, working directories, machines behind sshd, a container, MCP servers, a small disk; all gone afterwards. */
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exitCleanup } from "../../src/targets/connection/exit-cleanup.ts";
@@ -11,6 +11,7 @@ import { SECRETS } from "../support/planted-secrets.ts";
 import { type Proxy, proxyTo } from "../support/proxy.ts";
 import { sshdProgram } from "../support/sshd.ts";
 import { until } from "../support/until.ts";
+import { SERVERS } from "./answers.ts";
 import { processesOf } from "./processes-of.ts";
 
 export interface World extends AsyncDisposable {
@@ -18,6 +19,8 @@ export interface World extends AsyncDisposable {
   /** Several buddies share each of them. */
   readonly directories: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Arguments with which a buddy has MCP servers, most of them bad. */
+  readonly withServers: readonly string[];
   /** What cannot be had here, and why. */
   readonly skipped: readonly string[];
   readonly has: { readonly tmux: boolean };
@@ -65,13 +68,14 @@ export async function startWorld(): Promise<World> {
   const container = (await works("podman"))
     ? await containerTarget({ image: has.tmux ? "tmux" : "busybox" })
     : undefined;
-  writeHome(box);
+  const withServers = ["--config", writeHome(box)];
   const smallDisk = (await works("linux", "root", "namespaces")) ? mountSmallDisk(box) : undefined;
   const first = (path: string | undefined) => path?.split(":")[0] ?? [];
   const path = [first(container?.env["PATH"]), first(fleet?.machines.env.PATH), process.env["PATH"] ?? ""].flat();
   return {
     box,
     directories,
+    withServers,
     skipped: [...new Set(skipped)],
     has,
     ...(fleet === undefined ? {} : { fleet }),
@@ -97,11 +101,18 @@ export async function startWorld(): Promise<World> {
   };
 }
 
-function writeHome(box: Sandbox): void {
+/** Returns the configuration that has MCP servers, too. */
+function writeHome(box: Sandbox): string {
   const profile = `[agent]\nmodel = "soak"\n[models.soak]\napi_base_url = "http://127.0.0.1:9/v1"\nmodel = "gpt-4o"\n`;
-  box.write(`home/${CONFIG}`, `${profile}[tmux]\nsocket = "soak"\n`, 0o600);
+  const plain = `${profile}[tmux]\nsocket = "soak"\n`;
+  const program = [process.execPath, join(import.meta.dir, "../support/mcp-server.ts")];
+  const servers = SERVERS.map(
+    (name) => `[mcp.${name}]\ncommand = ${JSON.stringify([...program, name])}\ntimeout = "2s"\n`,
+  );
+  box.write(`home/${CONFIG}`, plain, 0o600);
   box.write("home/.aws/credentials", `[default]\naws_secret_access_key = ${SECRETS.awsSecret}\n`, 0o600);
   box.write("home/token.env", `GITHUB_TOKEN=${SECRETS.github}\n`, 0o600);
+  return box.write("home/with-servers.toml", plain + servers.join(""), 0o600);
 }
 
 async function startFleet(box: Sandbox): Promise<Fleet> {
