@@ -7,7 +7,7 @@ tab=$(printf '\t')
 say() { line=; for word; do line="$line${line:+$tab}$word"; done; printf '%s\n' "$line"; }
 none() { say none "$1"; exit 0; }
 
-for name in unshare nsenter mount mkfifo cmp; do
+for name in unshare nsenter mount mkfifo; do
   command -v $name >/dev/null || none "$name is not installed"
 done
 [ -r /proc/self/mounts ] || none "/proc is not mounted"
@@ -48,10 +48,10 @@ if [ -n "$left" ]; then echo "left ${left%%"$nl"*}"; exit 1; fi
 echo made
 read -r end
 '
-# Sets pid and start; stdin of this script belongs to the room, which ends with it.
+# Sets pid, start and mounts; stdin of this script belongs to the room, which ends with it.
 make() {
   [ -p "$dir/said" ] || mkfifo "$dir/said" || return 1
-  cat /proc/self/mounts >"$dir/mounts"
+  mounts=$(cat /proc/self/mounts)
   unshare $1 sh "$dir/room.sh" "$dir/fstab" <&4 >"$dir/said" 2>/dev/null 4<&- &
   pid=$! said=
   read -r said <"$dir/said"
@@ -106,7 +106,7 @@ say ready $kind "$file" "$@"
   while sleep 2 && kill -0 $$; do echo look; done 2>/dev/null
   [ -z "$poll" ] || kill $poll
 } | while read -r action; do
-  if cmp -s "$dir/mounts" /proc/self/mounts; then continue; fi
+  if [ "$(cat /proc/self/mounts)" = "$mounts" ]; then continue; fi
   : >"$file.changing"
   rm -f "$file"
   old=$pid

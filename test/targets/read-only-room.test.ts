@@ -138,6 +138,34 @@ test("a file system that is mounted later is seen in it, read-only", async () =>
   }
 });
 
+test("it stays the same while no mount changes", async () => {
+  const at = realpathSync(mkdtempSync(join(tmpdir(), "buddy-room-same-")));
+  const looks = join(at, "looks");
+  mkdirSync(join(at, "bin"));
+  writeFileSync(join(at, "bin/sleep"), `#!/bin/sh\necho >>${looks}\nexec /bin/sleep 0.02\n`, { mode: 0o755 });
+  const script = join(import.meta.dir, "../../templates/read-only-room.sh");
+  // In a mount namespace of its own: other tests mount and unmount.
+  const room = Bun.spawn(["unshare", "-m", "--propagation", "private", "sh", script, at], {
+    env: { PATH: `${join(at, "bin")}:${process.env["PATH"]}` },
+    stdin: "pipe",
+    stdout: "pipe",
+    cwd: "/",
+    detached: true,
+  });
+  try {
+    const { value } = await room.stdout.getReader().read();
+    const [word, , file = ""] = new TextDecoder().decode(value).trim().split("\t");
+    expect(word).toBe("ready");
+    const first = readFileSync(file, "utf8");
+    await until(() => existsSync(looks) && readFileSync(looks, "utf8").length > 10, "the mounts are looked at");
+    expect(readFileSync(file, "utf8")).toBe(first);
+  } finally {
+    process.kill(-room.pid, "SIGKILL");
+    await room.exited;
+    rmSync(at, { recursive: true, force: true });
+  }
+});
+
 test("it ends with the target, and leaves nothing behind", async () => {
   const target = await open();
   await target.locks.settled;
