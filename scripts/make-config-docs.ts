@@ -157,6 +157,9 @@ The first six are also read as \`AGENT_…\` when the \`BUDDY_…\` one is unset
 | \`BUDDY_FETCH_TIMEOUT\` | \`network.fetch_timeout\` |
 | \`BUDDY_LOG\` | how much is said: \`error\` (as \`-q\`), \`info\`, \`verbose\` (as \`-v\`), \`debug\` (as \`-vv\`) |
 | \`BUDDY_TRACE_FILE\` | file of the trace, as \`--trace\` |
+| \`BUDDY_PLAIN=1\` | the REPL line by line, for screen readers |
+| \`BUDDY_SEARCH_URL\` | the server that \`web_search\` asks |
+| \`BUDDY_INSTALL_BASE_URL\` | the mirror that \`buddy update\` and \`install.sh\` download from |
 | \`NO_COLOR\`, \`FORCE_COLOR\` | no colour; colour also in a pipe. \`--no-color\` is stronger than both |
 | \`CLICOLOR=0\`, \`CLICOLOR_FORCE=1\` | the same, weaker than those two |
 

@@ -70,6 +70,9 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ["BUDDY_API_TIMEOUT, BUDDY_FETCH_TIMEOUT", "durations"],
   ["BUDDY_LOG", "how much is said: error (as -q), info, verbose (as -v), debug (as -vv)"],
   ["BUDDY_TRACE_FILE", "file of the trace, as --trace"],
+  ["BUDDY_PLAIN", "1: the REPL line by line, for screen readers"],
+  ["BUDDY_SEARCH_URL", "the server that web_search asks"],
+  ["BUDDY_INSTALL_BASE_URL", "the mirror that buddy update and install.sh download from"],
   ["NO_COLOR, FORCE_COLOR, CLICOLOR, CLICOLOR_FORCE", "colour off, or on in a pipe"],
   ["HTTP_PROXY, HTTPS_PROXY, NO_PROXY", "proxies; SOCKS is not supported"],
 ];

@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv2020 from "ajv/dist/2020.js";
 import { CONFIG_SCHEMA, configurationPage, configurationSchema } from "../../scripts/make-config-docs.ts";
+import { manPage } from "../../scripts/make-man.ts";
+import { rootHelp } from "../../src/cli/args/help.ts";
 import { BUILT_IN_PROFILES } from "../../src/config/built-in-profiles.ts";
 import { CONFIG_TEMPLATE } from "../../src/config/create.ts";
 import { readSettings } from "../../src/config/read-settings.ts";
@@ -20,6 +22,15 @@ test("docs/configuration.md is current (bun scripts/make-config-docs.ts)", () =>
 
 test("docs/buddy.schema.json is current (bun scripts/make-config-docs.ts)", () => {
   expect(JSON.parse(readFileSync(CONFIG_SCHEMA, "utf8"))).toEqual(configurationSchema());
+});
+
+test("the variables of the page are those of --help and of the man page", async () => {
+  const variables = (text: string, from: string, to: string) =>
+    [...new Set((text.split(from)[1]?.split(to)[0] ?? "").match(/BUDDY_[A-Z_]+\b/g))].sort();
+  const listed = variables(configurationPage(), "## Environment", "## The template");
+  expect(listed).toContain("BUDDY_API_KEY");
+  expect(variables(rootHelp(), "Environment:", "Examples:")).toEqual(listed);
+  expect(variables(await manPage(), ".SH ENVIRONMENT", ".SH FILES")).toEqual(listed);
 });
 
 describe("docs/buddy.schema.json", () => {

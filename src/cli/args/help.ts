@@ -27,6 +27,7 @@ export function rootHelp(): string {
     "",
     "Environment: BUDDY_API_KEY BUDDY_BASE_URL BUDDY_MODEL BUDDY_CONFIG",
     "             BUDDY_API_TIMEOUT BUDDY_FETCH_TIMEOUT BUDDY_LOG BUDDY_TRACE_FILE",
+    "             BUDDY_PLAIN BUDDY_SEARCH_URL BUDDY_INSTALL_BASE_URL",
     "             NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE",
     "",
     "Examples:",

@@ -26,9 +26,9 @@ describe("stdout is the answer, stderr is everything else", () => {
     await using here = new Here(turns);
     const plain = await here.exec({ prompt: "hi" }, flags);
     expect(plain).toMatchObject({ code: 0, stdout: "ten lines\n" });
-    expect(plain.stderr).toContain(
-      "Let me look.\n● seq 1 10; echo oops >&2; touch made  run_shell  auto-approved  exit 0",
-    );
+    // On a slow machine a line says first that it runs.
+    expect(plain.stderr).toStartWith("Let me look.\n");
+    expect(plain.stderr).toContain("\n● seq 1 10; echo oops >&2; touch made  run_shell  auto-approved  exit 0");
     await using quiet = new Here(turns);
     expect(await quiet.exec({ prompt: "hi" }, { ...flags, quiet: true })).toEqual({
       code: 0,
