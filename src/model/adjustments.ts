@@ -142,7 +142,7 @@ const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
   ["alternate_roles", /roles must alternate|alternat\w+ (between )?(user|roles)|after the .{0,30}system message/i],
   [
     "no_system_role",
-    /role.{0,20}does not support '?(system|developer)|(system|developer) (instruction|role|message)s? (is |are )?not (enabled|supported|allowed)/i,
+    /not support (the )?'?(system|developer)\b|(system|developer) (instruction|role|message)s? (is |are )?not (enabled|supported|allowed)/i,
   ],
   ["thought_signatures", /missing a `?thought_?signature|thought_?signature.{0,40}(missing|required)/i],
   [
@@ -179,6 +179,6 @@ const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
   ["thinking", refusing("thinking(\\.type)?")],
   ["reasoning_effort", refusing("(reasoning(\\.|_)?(effort)?|thinking( (budget|level))?|budget 0)")],
   ["images", refusing("(image|image_url|vision|multimodal)( input|s)?")],
-  ["images", /support image input|image input|mmproj/i],
+  ["images", /support images?\b|image inputs?|mmproj|not a multimodal|image\(s\) may be/i],
   ["stream", refusing("stream(ing)?")],
 ]);

@@ -43,7 +43,7 @@ interface Row {
 
 const LATE = [408, 409, 502, 503, 504, 529];
 
-const PERIOD = "\\b(daily|weekly|monthly|(per|this|the current|each) (week|month|billing \\w+))\\b";
+const PERIOD = "\\b(hourly|daily|weekly|monthly|(per|this|the current|each) (week|month|billing \\w+))\\b";
 
 /**
  * The first row that fits counts. What has a remedy of its own comes first (a tool call, a long conversation, a filter),
@@ -63,7 +63,7 @@ const table = once((): readonly Row[] => [
       "malformed_function_call",
       "(failed|unable) to (generate|parse) (the )?(tool[_ ]?calls?|input at pos)|error parsing tool call|tool_call_error",
       "(generated|produced|wrote) an? (invalid|malformed) (tool|function)[ _]call",
-      "output_parse_failed|generated output that could not be parsed|xml syntax error",
+      "output_parse_failed|generated output that could not be parsed|xml syntax error|tokens remaining in message header",
     ),
   },
   {
@@ -86,7 +86,8 @@ const table = once((): readonly Row[] => [
       "(maximum|max|available|outof) ?context",
       "(prompt|input|messages?|conversation|history|context)['`]? (is |are )?too (long|large|big)",
       "(?<!(output|maximum|completion) )\\btokens?\\b.{0,40}(exceeds?|more than|larger than|greater than)\\b.{0,30}(model|limit|maximum|tokens|context|window)",
-      "(prompt|input|request) (length|size).{0,40}(exceed|longer than|too long)",
+      "(prompt|input|request|message|content)s? (length|size).{0,40}(exceed|longer than|too long)",
+      "length of (the )?(prompt|input|content|messages?)\\w*.{0,30}(exceed|must be less|longer|too long)",
       "prompt (token count|exceeds|contains \\d+ tokens)",
       "(maximum|max) prompt (length|tokens)",
       "max_prompt_tokens",
@@ -113,7 +114,7 @@ const table = once((): readonly Row[] => [
       "token limit\\.?\\s*$",
       "tokens to keep from the initial prompt",
       "when context the overflows",
-      "超长|输入过长|超过.{0,10}(上下文|最大长度)",
+      "超长|(输入|内容)过长|超[过出].{0,10}(上下文|最大长度)|(token|字)数量?.{0,8}(超[过出]|太多|过多)",
     ),
   },
   {
@@ -131,7 +132,7 @@ const table = once((): readonly Row[] => [
       "responsible ?ai",
       "safety system",
       "\\b(cyber|bio)_policy",
-      "usage (policy|policies|guidelines)",
+      "(?<!fair )usage (policy|policies|guidelines)",
       "flagged (for|as|by)|flagged_input|(was|were|been) flagged",
       "requires moderation",
       "violat\\w+.{0,60}(policy|policies|guideline|terms)",
@@ -140,8 +141,9 @@ const table = once((): readonly Row[] => [
       "sensitive ?content|_sensitive\\b|unsafe or sensitive",
       "prohibited_content",
       "guardrail",
-      "blocked (by|due to|for) .{0,30}(safety|policy|filter|moderation)",
-      "敏感|违规|不安全",
+      "blocked (by|due to|for) .{0,30}(safety|policy|filter|moderation)|for safety reasons",
+      "(prompt|input|output|response|content) (was |is |has been )?blocked|blocked (prompt|input|output)",
+      "敏感|违[规法]|不安全|审核不?(未)?通过|illegaldetected",
     ),
   },
   {
@@ -154,7 +156,9 @@ const table = once((): readonly Row[] => [
       "daily free allocation|reached your daily",
       "api calls / month",
       "limit will reset at",
-      "plan (does )?not .{0,20}(include|support)",
+      "(plan|subscription) (does )?not .{0,20}(include|support)",
+      "(requires?|needs?|only .{0,20}(to|for|with)) (an? )?(paid|pro|active|higher)? ?(subscription|plan|users|accounts)\\b",
+      "quota for today|limit .{0,30}for the current plan|inference limit|当日|今日",
     ),
   },
   {
@@ -202,8 +206,10 @@ const table = once((): readonly Row[] => [
       "(purchase|add|buy|more) (more )?credits|can only afford|monthly included credits",
       "payment (is )?required|payment method|insufficient_funds",
       "arrearage|overdue|in good standing|recharge|余额不足|欠费|额度(不足|已?用[尽完])|insufficient_user_quota",
+      "余量|资源包|resourceexhaust|未开通|servicenotactivated",
       "account.{0,60}(suspended|not active)",
-      "spend(ing)? (limit|cap)|budget.{0,20}exceeded|budget_exceeded|key limit exceeded",
+      "spend(ing)? (limit|cap|alert)|budget.{0,20}exceeded|budget[_ ](exceeded|limit)|over budget|key limit exceeded",
+      "out of .{0,10}usage|unpaid|(inactive|no active) (subscription|plan)|exceeded a service quota|not ?purchased",
       "monthlylimiterror|freetieronly|free tier .{0,30}exhausted|free allocated quota",
       "specified api usage limits|(exhausted|used up) (their|your|its|the) .{0,20}(balance|credit)|credits?_exhausted",
       "package has expired|subscription (has |is |was )?(expired|inactive|not active|required|cancell?ed)|trial (has )?(ended|expired)",
@@ -214,7 +220,7 @@ const table = once((): readonly Row[] => [
     words: any(
       "(account|organi[sz]ation).{0,20}(has been|is) (locked|disabled|deactivated|banned)|account_deactivated",
       "(credential|key|token)s? (is|are) only (authori[sz]ed|valid) for",
-      "无效的.{0,8}(key|令牌|密钥)|密钥(错误|无效)|signature we calculated",
+      "无效的.{0,8}(key|令牌|密钥)|密钥(错误|无效)|signature (we calculated|expired)|authfailure",
       "authenticationerror|(invalid|incorrect)[_ ](x-)?api[_ -]?key",
     ),
   },
@@ -231,13 +237,13 @@ const table = once((): readonly Row[] => [
       "(security|bearer|oauth|access) token.{0,60}(invalid|expired|malformed)",
       "user not found|login fail|invalid username or password|not licensed",
       "unregistered callers|organization_restricted",
-      "身份验证|令牌",
+      "身份验证|令牌|(?<!流控.*)授权(错误|失败)(?!.*流控)|鉴权",
     ),
   },
   {
-    reason: "auth",
-    status: [403],
-    words: any("permission", "authorization failed", "access denied", "request not allowed", "access to this endpoint"),
+    // The request can be made without the stream.
+    reason: "parameter",
+    words: any("(tools?|function)\\b.{0,40}\\bstreaming"),
   },
   {
     reason: "tools-unsupported",
@@ -271,7 +277,31 @@ const table = once((): readonly Row[] => [
       "roles must alternate|unexpected role|system role not supported|only user(,| and) assistant.{0,20}roles are supported",
     ),
   },
-  { reason: "parameter", words: any("support image input|image input is not supported") },
+  {
+    reason: "parameter",
+    words: any(
+      "support images?( input)?\\b|image(_url| inputs?)? (is|are) (not|only) supported|not a multimodal|image\\(s\\) may be",
+      "not support (the )?(system|developer) (messages?|role)",
+    ),
+  },
+  {
+    reason: "overloaded",
+    retry: true,
+    words: any("failed during generation"),
+  },
+  {
+    // The machine of the server lacks something that waiting does not bring.
+    reason: "refused",
+    words: any(
+      "more system memory|out of memory|insufficient system resources",
+      "(fail\\w*|unable|could not) (to )?load(ing)?\\b",
+    ),
+  },
+  {
+    // Of a gateway that has nobody to ask for this model.
+    reason: "unknown-model",
+    words: any("no available channel|无可用渠道"),
+  },
   {
     reason: "unknown-model",
     except: [429, ...LATE],
@@ -288,23 +318,31 @@ const table = once((): readonly Row[] => [
       "not a chat model|only supported in v1/responses|not accessible via the",
       "not_found_error[^]{0,40}model:|function '[^']+': not found",
       "operationnotsupported|operation does not work with the specified model",
+      "not allowed (for|to (use|sample from)) .{0,30}model|model.{0,40} (is |has been )?(blocked|disabled)\\b|model.{0,60} was removed",
+      "(handler|provider)s? for model|no provider supported|repository not found|'modelid' failed|use case details",
+      "model.{0,60} not support (the )?\\w+ api\\b",
       "模型不存在",
     ),
   },
   {
     reason: "parameter",
     except: [401, 403, 429, 500, ...LATE],
-    words: any("invalid_?param(eter)?s?\\b|invalid params|params_invalid|参数(非法|有误)"),
+    words: any(
+      "invalid_?param(eter)?s?\\b|invalid params|params_invalid|参数(非法|有误)|parameter is (illegal|invalid)",
+    ),
   },
   {
     reason: "not-found",
     except: LATE,
-    words: any("could not route|unexpected endpoint|invalid url|unknown request url"),
+    words: any("could not route|unexpected endpoint|invalid url|unknown request url|404 not_found"),
   },
   {
-    // The machine of the server lacks something that waiting does not bring.
-    reason: "refused",
-    words: any("more system memory", "out of memory", "failed to load model", "unable to load model"),
+    reason: "auth",
+    status: [403],
+    words: any(
+      "permission|authorization failed|access denied|request not allowed|access to this endpoint",
+      "(do|does) ?n['o]t have access|been denied access",
+    ),
   },
   {
     reason: "overloaded",
@@ -314,7 +352,7 @@ const table = once((): readonly Row[] => [
       "too busy|(server|model|system) (is )?busy|high (demand|traffic|load)|queue is full",
       "temporarily unavailable|service[ _]unavailable|is currently loading|loading model|model (was |has been |has )?(unloaded|crashed)",
       "insufficient_system_resource|slow_down|server_error|internal[ _](server[ _])?error|\\bapi_error\\b",
-      "degraded function|request limit reached",
+      "degraded function|channel error|服务端错误|负载|繁忙",
     ),
   },
   {
@@ -322,7 +360,8 @@ const table = once((): readonly Row[] => [
     retry: true,
     except: [401, 402, 404, 500, ...LATE],
     words: any(
-      "rate.?limit|too many (requests|tokens)|throttl|concurren|high frequency",
+      "rate.?limit|rate (growth|exceeded)|too many (requests|tokens)|throttl|concurren|high frequency",
+      "request limit reached|\\bqps\\b|limitexceeded|频率|并发|请求过多|流控",
       "limit_(requests|burst)|resource.{0,20}exhausted|request reached|limit exceeded|quota exceeded",
     ),
   },

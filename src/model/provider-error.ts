@@ -41,10 +41,13 @@ export class Malformed extends Error {
 
 /**
  * An error inside an answer with status 200, or undefined: `{error}`, `{errors: [..]}` (Cloudflare), `{base_resp}`
- * (MiniMax), `{type: "error"}`, `{code, message}` and `{object: "error"}` in the place of an answer.
+ * (MiniMax), `{Response: {Error}}` and `{ErrorMsg}` (Hunyuan), `{error_code}` (Qianfan), `{type: "error"}`,
+ * `{code, message}` and `{object: "error"}` in the place of an answer.
  */
 export function errorIn(answer: Readonly<Record<string, unknown>>): ProviderError | undefined {
-  const { error, errors, base_resp: base } = answer;
+  const { error, errors, base_resp: base, Response: wrapped } = answer;
+  if (isRecord(wrapped) && wrapped["Error"]) return new ProviderError(wrapped);
+  if (isRecord(answer["ErrorMsg"]) || answer["error_code"]) return new ProviderError(answer);
   if (error && (!Array.isArray(error) || error.length > 0)) return new ProviderError(answer);
   if (Array.isArray(errors) && errors.length > 0) return new ProviderError(answer);
   if (isRecord(base) && typeof base["status_code"] === "number" && base["status_code"] !== 0)
@@ -69,21 +72,26 @@ function wordsOf(raw: unknown): string {
 
 const WORD_KEYS = [
   "error",
+  "Error",
   "errors",
+  "ErrorMsg",
   "base_resp",
   "message",
+  "Message",
   "detail",
   "details",
   "msg",
+  "Msg",
   "status_msg",
   "error_msg",
   "title",
+  "description",
 ];
 
 /** `{error: {message}}`, `{message}`, `{detail}` (FastAPI, Codex), `{error: "…"}`, `[{…}]` (Google), and OpenRouter's nested `metadata.raw`. */
 function findWords(raw: unknown, depth: number): string | undefined {
-  if (typeof raw === "string") return raw.trim() === "" ? undefined : raw;
-  if (depth > 5) return undefined;
+  if (depth > 5) return typeof raw === "string" ? raw : undefined;
+  if (typeof raw === "string") return raw.trim() === "" ? undefined : (findWords(documentIn(raw), depth + 1) ?? raw);
   if (Array.isArray(raw)) return raw.map((one) => findWords(one, depth + 1)).find((words) => words !== undefined);
   if (!isRecord(raw)) return undefined;
   for (const key of WORD_KEYS) {
@@ -98,12 +106,16 @@ function findWords(raw: unknown, depth: number): string | undefined {
 /** What the server behind a gateway said, as text that is often JSON itself. */
 function rawWords(metadata: unknown): string | undefined {
   const upstream = isRecord(metadata) ? metadata["raw"] : undefined;
-  if (typeof upstream !== "string") return isRecord(upstream) ? findWords(upstream, 1) : undefined;
-  if (!/^\s*[{[]/.test(upstream)) return upstream;
+  return findWords(upstream, 1);
+}
+
+/** The JSON that a text is, or undefined. */
+function documentIn(text: string): unknown {
+  if (!/^\s*[{[]/.test(text)) return undefined;
   try {
-    return findWords(JSON.parse(upstream), 1) ?? upstream;
+    return JSON.parse(text);
   } catch {
-    return upstream;
+    return undefined;
   }
 }
 
@@ -120,7 +132,9 @@ interface Facts {
 
 const NAME_KEYS = new Set([
   "code",
+  "Code",
   "type",
+  "__type",
   "reason",
   "status",
   "error_code",
@@ -166,7 +180,7 @@ function visit(
   queue: { value: unknown; depth: number }[],
   depth: number,
 ): void {
-  const code = node["code"] ?? node["type"];
+  const code = node["code"] ?? node["Code"] ?? node["type"];
   if (typeof code === "string" && code !== "" && code !== "error") facts.code ??= code;
   else if (typeof code === "number") facts.code ??= String(code);
   if (typeof node["param"] === "string") facts.param ??= node["param"];
@@ -176,7 +190,7 @@ function visit(
   facts.retryAfterMs ??= secondsOf(node["retryDelay"]) ?? resetOf(node);
   for (const [key, value] of Object.entries(node).slice(0, 50)) {
     if (NAME_KEYS.has(key) && (typeof value === "string" || typeof value === "number")) facts.names.add(String(value));
-    else if (typeof value === "string" && /^raw$|message|msg|detail|title|description/i.test(key)) {
+    else if (typeof value === "string" && /^(raw|error)$|message|msg|detail|title|description/i.test(key)) {
       facts.words.push(excerpt(value));
       queueJson(value, queue, depth);
     } else if (typeof value === "object" && depth < 6) queue.push({ value, depth: depth + 1 });
@@ -184,12 +198,8 @@ function visit(
 }
 
 function queueJson(text: string, queue: { value: unknown; depth: number }[], depth: number): void {
-  if (!/^\s*[{[]/.test(text) || depth >= 6) return;
-  try {
-    queue.push({ value: JSON.parse(text), depth: depth + 1 });
-  } catch {
-    // A cut piece of JSON: its words were taken above.
-  }
+  const value = depth < 6 ? documentIn(text) : undefined;
+  if (value !== undefined) queue.push({ value, depth: depth + 1 });
 }
 
 /** FastAPI servers (Mistral, vLLM) name the culprit as `{detail: [{loc: ["body", "stream_options"]}]}`. */

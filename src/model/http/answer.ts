@@ -228,6 +228,9 @@ export class SseParser {
       // llama.cpp breaks off with a field of its own: "error: {…}".
       this.#event = "error";
       this.#data = text.slice(start + 6, end).trim();
+    } else if (text.charCodeAt(start) === 123 && text.charCodeAt(end - 1) === 125 && this.#data === undefined) {
+      // An event without its field name: how Ollama breaks off.
+      this.#data = text.slice(start, end);
     }
     // Comments (":"), "id:", "retry:" and anything else carry nothing for us.
   }

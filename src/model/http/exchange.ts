@@ -140,9 +140,14 @@ async function refusal(response: Response, at: Situation): Promise<ModelError> {
     });
   }
   const { text } = await boundedText(response, MAX_ERROR_BYTES);
-  const complaint = new ProviderError(jsonOr(text, () => pageWords(text)));
+  const complaint = new ProviderError(jsonOr(eventData(text), () => pageWords(text)));
   const { explainProviderError } = await import("../explain.ts");
   return explainProviderError(complaint, status, retryAfterMs(headers, Date.now()), at);
+}
+
+/** An error that a server has put into the form of a stream all the same. */
+function eventData(text: string): string {
+  return /^\s*(?:event|data|error):/.test(text) ? (/^(?:data|error): ?(\{.*\})\s*$/m.exec(text)?.[1] ?? text) : text;
 }
 
 /** The status says the most; its words are not waited for any longer. */

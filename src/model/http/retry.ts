@@ -8,13 +8,35 @@ export const MAX_WAIT_MS = 60_000;
 export const MAX_TOTAL_WAIT_MS = 180_000;
 export const FIRST_WAIT_MS = 500;
 
-/** `Retry-After` in milliseconds: seconds, a date, or (OpenAI) `retry-after-ms`; garbage counts as absent. */
+/**
+ * The wait that the headers ask for, in milliseconds: `Retry-After` as seconds or a date, `retry-after-ms` (OpenAI), or
+ * when a limit of which nothing remains is reset. Garbage counts as absent.
+ */
 export function retryAfterMs(headers: Headers, now: number): number | undefined {
   const millis = headers.get("retry-after-ms");
   if (millis !== null && /^\s*\d+(\.\d+)?\s*$/.test(millis)) return Number(millis);
-  const value = headers.get("retry-after")?.trim();
+  const asked = waitOf(headers.get("retry-after"), now);
+  if (asked !== undefined) return asked;
+  let longest: number | undefined;
+  for (const name of ["ratelimit", "x-ratelimit"])
+    for (const of of ["", "-requests", "-tokens"]) {
+      if (headers.get(`${name}-remaining${of}`)?.trim() !== "0") continue;
+      const wait = waitOf(headers.get(`${name}-reset${of}`), now);
+      // All that are used up must be back.
+      if (wait !== undefined) longest = Math.max(longest ?? 0, wait);
+    }
+  return longest;
+}
+
+/** Seconds, a moment in Unix time, a duration ("6m0s"), a date. */
+function waitOf(given: string | null, now: number): number | undefined {
+  const value = given?.trim();
   if (!value) return undefined;
-  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
+  if (/^\d+(\.\d+)?$/.test(value)) {
+    const amount = Number(value);
+    return amount > 1e9 ? Math.max(0, (amount > 1e11 ? amount : amount * 1000) - now) : amount * 1000;
+  }
+  if (/^[\d.]+[a-z]/.test(value)) return parseDuration(value);
   // A date has letters: Date.parse would take "-5" or "12,5" for a year.
   const date = /^[a-z]{3}/i.test(value) || /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
@@ -22,10 +44,15 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
 
 /**
  * A wait named in a sentence: "try again in 7m12s", "retry after 10 seconds", "Please wait 3600 seconds before
- * retrying", "retry in about 5 minutes".
+ * retrying", "retry in about 5 minutes", "Try again in 04:12:30", "10 秒后重试".
  */
 export function waitInWords(text: string): number | undefined {
-  const named = waitPattern().sentence.exec(text)?.[1];
+  const { sentence, clock, chinese } = waitPattern();
+  const [, hours, minutes, seconds] = clock.exec(text) ?? [];
+  if (hours !== undefined) return ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
+  const [, amount, unit] = chinese.exec(text) ?? [];
+  if (amount !== undefined) return Number(amount) * ({ 秒: 1_000, 分: 60_000 }[unit ?? ""] ?? 3_600_000);
+  const named = sentence.exec(text)?.[1];
   if (named === undefined) return undefined;
   const short = named.replace(waitPattern().unit, (_, amount: string, unit: string) => {
     const word = unit.toLowerCase();
@@ -37,12 +64,14 @@ export function waitInWords(text: string): number | undefined {
 const waitPattern = once(() => {
   const unit = "(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])";
   const one = String.raw`\d+(?:\.\d+)?\s*${unit}`;
-  const opening = String.raw`(?:try again|retry(?:ing)?|retry your request|wait|available again|resets?)\s+(?:(?:in|after|for)\s+)?`;
+  const opening = String.raw`(?:try again|retry(?:ing|-after)?|retry your request|wait|available again|available|resets?)[\s:]+(?:(?:in|after|for)\s+)?`;
   return {
     sentence: new RegExp(
-      String.raw`${opening}(?:about\s+|at least\s+)?(${one}(?:(?:,|\s|and)*${one})*|\d+(?=\.?\s*$|\.\s))`,
+      String.raw`${opening}(?:about\s+|at least\s+|~\s*)?(${one}(?:(?:,|\s|and)*${one})*|\d+(?=\.?\s*$|\.\s))`,
       "i",
     ),
+    clock: new RegExp(String.raw`${opening}(\d+):(\d\d):(\d\d)`, "i"),
+    chinese: /(\d+)\s*(秒|分|小时|个小时)钟?[之以]?后/,
     unit: new RegExp(String.raw`(\d+(?:\.\d+)?)\s*(${unit})`, "gi"),
   };
 });

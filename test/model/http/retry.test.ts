@@ -1,6 +1,6 @@
 /** How long to wait, how often, and what the user is told. */
 import { describe, expect, test } from "bun:test";
-import { backoffMs, retryAfterMs } from "../../../src/model/http/retry.ts";
+import { backoffMs, retryAfterMs, waitInWords } from "../../../src/model/http/retry.ts";
 import type { ModelEvent } from "../../../src/model/types.ts";
 import { ask, collect, startModel } from "../../support/model.ts";
 
@@ -27,6 +27,39 @@ describe("Retry-After", () => {
 
   test("retry-after-ms is finer", () => expect(after("250", "retry-after-ms")).toBe(250));
   test("none", () => expect(retryAfterMs(new Headers(), NOW)).toBeUndefined());
+
+  test.each([
+    [{ "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0s" }, 360_000],
+    [{ "x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "6m0s" }, undefined],
+    [{ "ratelimit-remaining": "0", "ratelimit-reset": "8" }, 8_000],
+    [{ "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(NOW / 1000 + 9) }, 9_000],
+    [{ "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(NOW + 9_000) }, 9_000],
+    [
+      {
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "1s",
+        "x-ratelimit-remaining-tokens": "0",
+        "x-ratelimit-reset-tokens": "3s",
+      },
+      3_000,
+    ],
+    [{ "retry-after": "2", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "50" }, 2_000],
+  ])("a limit of which nothing remains: %j is %p ms", (headers, expected) =>
+    expect(retryAfterMs(new Headers(headers as Record<string, string>), NOW)).toBe(expected),
+  );
+});
+
+describe("a wait in words", () => {
+  test.each([
+    ["Please try again in 7m12s.", 432_000],
+    ["Quota exceeded. Try again in 04:12:30.", 15_150_000],
+    ["Your rate limit resets in ~30s.", 30_000],
+    ["Too many requests. Retry-After: 20", 20_000],
+    ["Expected available in 1 second.", 1_000],
+    ["请求过于频繁，请在 10 秒后重试", 10_000],
+    ["请 5 分钟后再试", 300_000],
+    ["Please try again later", undefined],
+  ])("%s", (words, expected) => expect(waitInWords(words)).toBe(expected));
 });
 
 test("the wait doubles, is capped, and is spread", () => {
