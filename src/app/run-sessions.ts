@@ -114,6 +114,7 @@ export class SessionRecorder {
   /** A prompt was given: from now on there is a session to keep. */
   #begun: boolean;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #isLive = false;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -148,6 +149,8 @@ export class SessionRecorder {
 
   #goLive(): void {
     clearTimeout(this.#timer);
+    if (this.#isLive) return;
+    this.#isLive = true;
     void this.#open().then((log) => {
       log.goLive();
       log.remember();

@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileError } from "../lib/files.ts";
-import { lock } from "../lib/kernel-lock.ts";
+import { StandingLock } from "../lib/kernel-lock.ts";
 import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
 import { chainLine, hashOf, type Link, readHead, readLine, START, writeHead } from "./chain.ts";
 import type { AuditEntry } from "./entry.ts";
@@ -42,6 +42,7 @@ interface Waiting {
 export class AuditLog {
   readonly #options: AuditLogOptions;
   readonly #paths: ReturnType<typeof recordPaths>;
+  readonly #lock: StandingLock;
   #signer: LineSigner | undefined;
   /** Those that could not be written go first once it works again. */
   #waiting: Waiting[] = [];
@@ -53,6 +54,7 @@ export class AuditLog {
   constructor(options: AuditLogOptions) {
     this.#options = options;
     this.#paths = recordPaths(options.directory);
+    this.#lock = new StandingLock(this.#paths.lock);
   }
 
   /** Resolves when the line is written. Rejects when it cannot be; it is kept then, and tried again with the next. */
@@ -82,6 +84,7 @@ export class AuditLog {
     clearImmediate(this.#idle);
     await this.#writing;
     if (this.#waiting.length > 0) await (this.#writing = this.#writeAll());
+    this.#lock.close();
   }
 
   async #writeAll(): Promise<void> {
@@ -120,7 +123,7 @@ export class AuditLog {
     mkdirSync(this.#options.directory, { recursive: true, mode: 0o700 });
     this.#signer ??= lineSigner(this.#options.directory)?.derived("audit");
     if (this.#signer === undefined) throw new Error("the key that signs it cannot be made");
-    const held = await lock(this.#paths.lock, AbortSignal.timeout(LOCK_MS));
+    const held = await this.#lock.take(AbortSignal.timeout(LOCK_MS));
     try {
       this.#writeLocked(batch, this.#signer);
     } finally {

@@ -1,5 +1,5 @@
 /** A lock between processes that the kernel releases when its holder dies, however it dies. */
-import { chmodSync, closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { chmodSync, closeSync, lstatSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import type { Database } from "bun:sqlite";
 import { isAlive } from "./is-alive.ts";
 import { requirePlainFiles } from "./files.ts";
@@ -15,27 +15,92 @@ export interface KernelLock {
  * lock.
  */
 export async function tryLock(path: string): Promise<KernelLock | undefined> {
-  requirePlainFiles(path, `${path}-journal`, `${path}-wal`, `${path}-shm`);
+  requireOwnFiles(path);
   const held = await tryDatabase(path);
   if (held !== undefined || (await locksWork(path))) return held;
   return tryLockFile(path);
 }
 
+/** A lock that is taken again and again: its file stays open, which is most of the work. */
+export class StandingLock {
+  readonly #path: string;
+  #open: { readonly database: Database; readonly inode: number | undefined } | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Waits until it is free. */
+  take(signal?: AbortSignal): Promise<KernelLock> {
+    return untilHeld(() => this.#try(), signal);
+  }
+
+  close(): void {
+    this.#open?.database.close();
+    this.#open = undefined;
+  }
+
+  async #try(): Promise<KernelLock | undefined> {
+    requireOwnFiles(this.#path);
+    const { database, inode } = (this.#open ??= await openStanding(this.#path));
+    if (!begin(database)) return (await locksWork(this.#path)) ? undefined : tryLockFile(this.#path);
+    if (inode === inodeOf(this.#path)) return { release: () => database.run("ROLLBACK") };
+    // The file was removed: a lock on what is left of it keeps nobody out.
+    this.close();
+    return undefined;
+  }
+}
+
+async function openStanding(path: string) {
+  const database = await openDatabase(path);
+  return { database, inode: inodeOf(path) };
+}
+
+function inodeOf(path: string): number | undefined {
+  return lstatSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+function requireOwnFiles(path: string): void {
+  requirePlainFiles(path, `${path}-journal`, `${path}-wal`, `${path}-shm`);
+}
+
 async function tryDatabase(path: string): Promise<KernelLock | undefined> {
-  const { Database } = await import("bun:sqlite");
-  let database: Database | undefined;
+  const database = await openDatabase(path);
+  const release = () => database.close();
   try {
-    database = new Database(path, { create: true });
-    chmodSync(path, 0o600);
-    database.run("PRAGMA busy_timeout = 0");
-    database.run("BEGIN EXCLUSIVE");
+    if (begin(database)) return { release };
   } catch (error) {
-    database?.close();
-    if ((error as { code?: string }).code === "SQLITE_BUSY") return undefined;
+    release();
     throw error;
   }
-  const held = database;
-  return { release: () => held.close() };
+  release();
+  return undefined;
+}
+
+async function openDatabase(path: string): Promise<Database> {
+  const { Database } = await import("bun:sqlite");
+  const database = new Database(path, { create: true });
+  try {
+    chmodSync(path, 0o600);
+    database.run("PRAGMA busy_timeout = 0");
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return database;
+}
+
+/** False: another process has the lock. */
+function begin(database: Database): boolean {
+  try {
+    // Nothing is written: a journal would be a file made and removed each time.
+    database.run("PRAGMA journal_mode = MEMORY");
+    database.run("BEGIN EXCLUSIVE");
+    return true;
+  } catch (error) {
+    if ((error as { code?: string }).code === "SQLITE_BUSY") return false;
+    throw error;
+  }
 }
 
 const working = new Map<string, boolean>();
@@ -97,10 +162,17 @@ function hostName(): string {
 }
 
 /** Waits until the lock is free. */
-export async function lock(path: string, signal?: AbortSignal): Promise<KernelLock> {
+export function lock(path: string, signal?: AbortSignal): Promise<KernelLock> {
+  return untilHeld(() => tryLock(path), signal);
+}
+
+async function untilHeld(
+  attempt: () => Promise<KernelLock | undefined>,
+  signal: AbortSignal | undefined,
+): Promise<KernelLock> {
   for (;;) {
     signal?.throwIfAborted();
-    const held = await tryLock(path);
+    const held = await attempt();
     if (held !== undefined) return held;
     await Bun.sleep(3 + Math.random() * 12);
   }

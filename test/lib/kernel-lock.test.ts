@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { StandingLock, tryLock } from "../../src/lib/kernel-lock.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "buddy-lock-"));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const path = () => join(directory, "lock");
+const lockOf = () => {
+  const standing = new StandingLock(path());
+  return { take: (signal?: AbortSignal) => standing.take(signal), [Symbol.dispose]: () => standing.close() };
+};
+
+test("a standing lock keeps others out while it is taken, each time, and leaves no other file", async () => {
+  using one = lockOf();
+  for (let round = 0; round < 3; round++) {
+    const held = await one.take();
+    expect(await tryLock(path())).toBeUndefined();
+    expect(readdirSync(directory)).toEqual(["lock"]);
+    held.release();
+    const other = await tryLock(path());
+    expect(other).toBeDefined();
+    other?.release();
+  }
+});
+
+test("a standing lock waits for its holder", async () => {
+  using one = lockOf();
+  using other = lockOf();
+  (await one.take()).release();
+  const held = await other.take();
+  const waiting = one.take();
+  expect(await Promise.race([waiting, Bun.sleep(30).then(() => "waits")])).toBe("waits");
+  held.release();
+  (await waiting).release();
+});
+
+test("a standing lock whose file was removed is taken on the new one", async () => {
+  using one = lockOf();
+  (await one.take()).release();
+  rmSync(path());
+  const other = await tryLock(path());
+  await expect(one.take(AbortSignal.timeout(50))).rejects.toThrow();
+  other?.release();
+  const held = await one.take();
+  expect(await tryLock(path())).toBeUndefined();
+  held.release();
+});
+
+test("a standing lock does not follow a link", async () => {
+  using one = lockOf();
+  (await one.take()).release();
+  rmSync(path());
+  symlinkSync(join(directory, "elsewhere"), path());
+  await expect(one.take()).rejects.toThrow("is a link");
+  expect(readdirSync(directory)).toEqual(["lock"]);
+});
