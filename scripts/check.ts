@@ -17,7 +17,7 @@ const CHECKS: Record<string, string[]> = {
   types: [bun, "check", "--no-script"],
   unused: [bun, join(BIN, "knip"), "--no-progress", "--no-config-hints", ...knip],
   lockfile: [bun, join(ROOT, "scripts/check-lock.ts")],
-  imports: [bun, "test", "test/architecture.test.ts"],
+  imports: [bun, "test", "--timeout=60000", "test/architecture.test.ts"],
 };
 
 const results = await Promise.all(

@@ -480,6 +480,8 @@ describe("a danger in the reading of any shell is blocked", () => {
   test.each([
     // fish
     "echo (rm -rf /)",
+    "echo (r''m -rf /)",
+    '[[ x || r""m -rf / ]]',
     "ls (rm -rf ~)",
     "rm -rf (echo /)",
     "eval (echo rm -rf /)",

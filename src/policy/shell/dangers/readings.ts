@@ -97,7 +97,14 @@ function tokensOf(text: string): Token[] {
     else tokens.push({ kind: "text", text: other as string });
     blank = space !== undefined || end !== undefined || open !== undefined;
   }
-  return tokens;
+  // Empty quotes inside a word are nothing: `r''m` is rm.
+  return tokens.filter(
+    ({ kind, text }, at) => !(kind === "quoted" && text === "" && (isWord(tokens[at - 1]) || isWord(tokens[at + 1]))),
+  );
+}
+
+function isWord(token: Token | undefined): boolean {
+  return token?.kind === "text" || token?.kind === "quoted";
 }
 
 const ESCAPE = /\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c[a-z]|[^])/g;
