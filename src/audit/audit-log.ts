@@ -47,8 +47,8 @@ export class AuditLog {
   /** Those that could not be written go first once it works again. */
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
-  /** Those that nothing waits for are written once there is nothing else to do. */
-  #idle: ReturnType<typeof setImmediate> | undefined;
+  /** Those that nothing waits for are written together: many machines end a command within a moment. */
+  #soon: ReturnType<typeof setTimeout> | undefined;
   #reported = false;
 
   constructor(options: AuditLogOptions) {
@@ -68,10 +68,10 @@ export class AuditLog {
   /** Nothing waits for this line: it goes with the next one that is waited for, or a moment later. */
   appendSoon(entry: AuditEntry): void {
     this.#push({ entry, at: new Date() });
-    this.#idle ??= setImmediate(() => {
-      this.#idle = undefined;
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
       if (this.#waiting.length > 0) this.#writing ??= this.#writeAll();
-    });
+    }, SOON_MS);
   }
 
   #push(one: Waiting): void {
@@ -81,7 +81,7 @@ export class AuditLog {
 
   /** Writes what waits, and tries once more what could not be written. */
   async close(): Promise<void> {
-    clearImmediate(this.#idle);
+    clearTimeout(this.#soon);
     await this.#writing;
     if (this.#waiting.length > 0) await (this.#writing = this.#writeAll());
     this.#lock.close();
@@ -228,4 +228,5 @@ function whyNot(error: unknown): string {
 
 /** Another process writes for a millisecond; one that is stopped (Ctrl-Z) in the middle must not hold up this one. */
 const LOCK_MS = 3000;
+const SOON_MS = 20;
 const MOST_WAITING = 1000;

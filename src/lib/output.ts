@@ -16,6 +16,8 @@ export class Output {
   readonly fd: number;
   #isFile: boolean | undefined;
   #queue: Promise<void> = Promise.resolve();
+  /** What comes during a write goes with the next one: a call on many machines has many events at once. */
+  #waiting = "";
   #written = 0;
   /** Ends the wait for the write under way. A promise for all writes would keep every one of them in memory. */
   #abandon: (() => void) | undefined;
@@ -50,7 +52,9 @@ export class Output {
 
   /** Resolves when the text has left; awaiting it is the back-pressure. */
   write(text: string): Promise<void> {
-    if (text !== "") this.#queue = this.#queue.then(() => this.#put(text));
+    if (text === "") return this.#queue;
+    if (this.#waiting === "") this.#queue = this.#queue.then(() => this.#putWaiting());
+    this.#waiting += text;
     return this.#queue;
   }
 
@@ -62,6 +66,12 @@ export class Output {
   giveUp(): void {
     this.#givenUp = true;
     this.#abandon?.();
+  }
+
+  #putWaiting(): Promise<void> {
+    const text = this.#waiting;
+    this.#waiting = "";
+    return this.#put(text);
   }
 
   async #put(text: string): Promise<void> {

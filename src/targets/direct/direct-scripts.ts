@@ -80,14 +80,18 @@ export function request(command: string, tag: number): string {
 
 /**
  * For a clean shell that stays: `standing` defines it, where this shell does not know it yet. Answered with "incomplete"
- * where it cannot take the command.
+ * where it cannot take the command. Short: the shell reads a byte at a time.
  */
 export function standingRequest(command: string, tag: number, standing?: string): string {
-  const define = standing === undefined ? "" : `eval ${quoteOnOneLine(standing)}\n`;
-  const ask = `__buddy_standing ${quoteOnOneLine(command)}`;
-  const refuse = `printf '\\033]7771;%s;I\\a' "$__buddy_key" >&8`;
-  return `${define}${ask}; if [ -n "$__buddy_code" ]; then __buddy_report ${tag}; else ${refuse}; fi\n`;
+  const define = standing === undefined ? "" : `eval ${quoteOnOneLine(standing + ASK)}\n`;
+  return `${define}__buddy_ask ${tag} ${quoteOnOneLine(command)}\n`;
 }
+
+const ASK = `
+__buddy_ask() {
+  __buddy_standing "$2"
+  if [ -n "$__buddy_code" ]; then __buddy_report "$1"; else printf '\\033]7771;%s;I\\a' "$__buddy_key" >&8; fi
+}`;
 
 /** A command that runs as a clean child; `clean` gives its lines of sh. */
 export function cleanRequest(clean: (to: string) => string): string {
