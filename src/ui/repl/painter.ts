@@ -10,7 +10,6 @@ export class Painter {
   readonly #area = new LiveArea();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #dirty = false;
-  #resized = false;
   #size: { columns: number; rows: number };
   #asked: ReturnType<typeof setTimeout> | undefined;
   #waiters: (() => void)[] = [];
@@ -24,7 +23,6 @@ export class Painter {
     this.#reflows = terminalReflows(env);
     this.#size = { columns: terminal.columns, rows: terminal.rows };
     terminal.onResize = () => {
-      this.#resized = true;
       if (this.#overlay !== undefined) this.overlay(this.#overlay);
       this.soon();
     };
@@ -40,7 +38,7 @@ export class Painter {
       this.#dirty = true;
       return;
     }
-    if (this.#resized && !this.#settleSize(undefined)) return;
+    if (!this.#settleSize(undefined)) return;
     this.#paint();
   }
 
@@ -137,17 +135,19 @@ export class Painter {
     this.endOverlay();
     this.#off = true;
     this.release();
-    if (this.#resized)
-      this.#terminal.write(this.#area.eraseAfterResize(this.#terminal.columns, this.#reflows, undefined));
-    this.#terminal.write(this.#area.erase());
+    this.#terminal.write(this.#area.eraseAfterResize(this.#terminal.columns, this.#reflows, undefined));
     const lines = this.#content.take(Number.MAX_SAFE_INTEGER);
     if (lines.length > 0) this.#terminal.write(`${lines.join("\r\n")}\r\n`);
     await this.#terminal.leave();
   }
 
-  /** False while the terminal is asked where the cursor went. */
+  /**
+   * False while the terminal is asked where the cursor went. Looks at the size itself: the signal may come after the
+   * next frame.
+   */
   #settleSize(cursorColumn: number | undefined): boolean {
     const { columns, rows } = this.#terminal;
+    if (columns === this.#size.columns && rows === this.#size.rows) return true;
     const narrower = columns < this.#size.columns;
     if (cursorColumn === undefined && narrower && this.#reflows && this.#area.ambiguousAt(columns)) {
       this.#terminal.write("\x1b[6n");
@@ -158,11 +158,8 @@ export class Painter {
       }, ANSWER_MS);
       return false;
     }
-    this.#resized = false;
-    if (columns !== this.#size.columns || rows !== this.#size.rows) {
-      this.#terminal.write(this.#area.eraseAfterResize(columns, this.#reflows, cursorColumn));
-      this.#size = { columns, rows };
-    }
+    this.#terminal.write(this.#area.eraseAfterResize(columns, this.#reflows, cursorColumn));
+    this.#size = { columns, rows };
     return true;
   }
 

@@ -88,6 +88,8 @@ export class LiveArea {
       if (row < old.length && old[row] === rows[row]) continue;
       if (row >= old.length && old.length > 0 && at < old.length - 1 && row > at) go(old.length - 1);
       go(row);
+      // tmux keeps the blanks of a row that was wider and, in a narrower window, wraps them: clear it from its start.
+      if (row < old.length && Bun.stringWidth(rows[row]!) < Bun.stringWidth(old[row]!)) out.push("\x1b[K");
       out.push(rows[row]!, rows[row]!.includes("\x1b") ? "\x1b[0m\x1b[K" : "\x1b[K");
     }
     if (rows.length < old.length) {

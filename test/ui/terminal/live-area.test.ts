@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { appendFileSync } from "node:fs";
 import { LiveArea, terminalReflows } from "../../../src/ui/terminal/live-area.ts";
+import { sandbox } from "../../support/buddy.ts";
 import { Emulator } from "../../support/emulator.ts";
+import { needs } from "../../support/needs.ts";
+import { until } from "../../support/until.ts";
+
+const { test: tmuxTest } = await needs("tmux");
 
 class Rig {
   readonly area = new LiveArea();
@@ -88,6 +94,26 @@ describe("the live area", () => {
     const other = new LiveArea();
     other.frame([], [`> ${"a".repeat(33)}`], { row: 0, col: 35 }, 40);
     expect(other.eraseAfterResize(20, true, 15)).toStartWith("\r\x1b[1A\x1b[K");
+  });
+
+  tmuxTest("tmux in a narrower window: a row that was wider once takes no room", async () => {
+    using box = sandbox();
+    const tmux = (...args: string[]): string =>
+      Bun.spawnSync(["tmux", "-L", "area", "-f", "/dev/null", ...args], { env: box.env }).stdout.toString();
+    const area = new LiveArea();
+    const rows = (middle: string): string[] => ["first", middle, middle, "> "];
+    const frames = [
+      area.frame(["said"], rows("x".repeat(70)), { row: 3, col: 2 }, 80),
+      area.frame([], rows("short"), { row: 3, col: 2 }, 80),
+    ];
+    const painted = box.write("painted", `\x1b[8H${frames.join("")}`);
+    tmux("new-session", "-d", "-s", "a", "-x", "80", "-y", "24", `exec tail -n +1 -f '${painted}'`);
+    const shows = (wanted: RegExp): Promise<boolean> =>
+      until(() => wanted.test(tmux("capture-pane", "-pt", "a")), String(wanted));
+    await shows(/^short\nshort\n>/m);
+    tmux("resize-window", "-t", "a", "-x", "40");
+    appendFileSync(painted, `${area.eraseAfterResize(40, true, undefined)}end`);
+    await shows(/\nsaid\nend\n/);
   });
 
   test("terminals that cut instead of wrapping are known", () => {
