@@ -34,6 +34,12 @@ export function clip(text: string, columns: number): string {
   return `${Bun.sliceAnsi(text, 0, columns - 1)}…`;
 }
 
+/** With blanks for tabs: a terminal counts their columns from its edge, and every measure counts them as none. */
+export function withoutTabs(line: string): string {
+  const [first = "", ...rest] = line.split("\t");
+  return rest.reduce((text, part) => `${text}${" ".repeat(8 - (Bun.stringWidth(text) % 8))}${part}`, first);
+}
+
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 let segmenter: Intl.Segmenter | undefined;
 

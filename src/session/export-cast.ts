@@ -49,7 +49,10 @@ function* castFrames({ entries, who }: Transcript, options: CastOptions): Genera
     const { tool } = entry;
     const ended = tool.ended === undefined ? at : Date.parse(tool.ended) || at;
     if (!isCommand(tool) || !took(tool)) {
-      yield { at: ended, text: grey(`# ${tool.name} (${tool.outcome}): ${show(tool.title).replaceAll("\n", "\n# ")}`) };
+      yield {
+        at: ended,
+        text: grey(`# ${tool.name} (${tool.outcome}): ${show(tool.title || tool.output).replaceAll("\n", "\n# ")}`),
+      };
       continue;
     }
     const place = tool.machines.length > 0 ? tool.machines.join(",") : who || tool.where;

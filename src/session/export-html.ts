@@ -68,6 +68,8 @@ function toolSection(tool: ToolEntry, time: string): string {
     tool.proposed === undefined
       ? ""
       : `<details><summary>the model proposed something else</summary><pre>${escape(tool.proposed)}</pre></details>`;
+  const command =
+    tool.title === "" ? "" : `<pre class="command">${escape(isCommand(tool) ? `$ ${tool.title}` : tool.title)}</pre>`;
   const lines = tool.output.split("\n").length;
   const output =
     tool.output === ""
@@ -75,7 +77,7 @@ function toolSection(tool: ToolEntry, time: string): string {
       : `<details${lines <= OPEN_LINES ? " open" : ""}><summary>output, ${lines} line${lines === 1 ? "" : "s"}</summary><pre>${escape(tool.output)}</pre></details>`;
   return `<section class="tool${tool.ok ? "" : " failed"}">${time}<p><b>${escape(tool.name)}</b> on ${escape(tool.where)}
 <span class="outcome">${escape(summaryOf(tool))}</span> ${approval}</p>
-<pre class="command">${escape(isCommand(tool) ? `$ ${tool.title}` : tool.title)}</pre>${proposed}${output}</section>`;
+${command}${proposed}${output}</section>`;
 }
 
 const OPEN_LINES = 40;

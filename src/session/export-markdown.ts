@@ -29,7 +29,7 @@ function toolSection(tool: ToolEntry): string {
   const facts = [tool.name, `on ${tool.where}`, summaryOf(tool), tool.approval].filter(Boolean).join(" · ");
   const proposed = tool.proposed === undefined ? "" : `# the model proposed: ${tool.proposed}\n`;
   const command = `${proposed}${isCommand(tool) ? `$ ${tool.title}` : tool.title}`;
-  return `**${facts}**\n\n${fence(tool.output === "" ? command : `${command}\n${tool.output}`)}\n`;
+  return `**${facts}**\n\n${fence([command, tool.output].filter(Boolean).join("\n"))}\n`;
 }
 
 export function summaryOf(tool: ToolEntry): string {

@@ -25,7 +25,7 @@ export type TranscriptEntry =
 
 export interface ToolEntry {
   readonly name: string;
-  /** The command, path or URL: as it ran, also when the operator edited it. */
+  /** The command, path or URL: as it ran, also when the operator edited it. Empty where the output says it all. */
   title: string;
   /** What the model had proposed, where the operator edited it. */
   proposed: string | undefined;
@@ -123,6 +123,8 @@ export function readTranscript(path: string, id: string): Transcript {
         if (tool.approval === "" && event.exit_code !== undefined) tool.approval = "ran without approval";
         tool.exitCode = event.exit_code;
         tool.output = event.display ?? payload(event.result);
+        // A checklist says more than the arguments it was made of.
+        if (event.display !== undefined && mainArgument(tool.args) === undefined) tool.title = "";
         break;
       }
       case "compacted":
@@ -192,11 +194,15 @@ function newEntry(call: ToolCall, where: string): ToolEntry {
 function titleOf(call: ToolCall): string {
   try {
     const args = JSON.parse(call.arguments) as Record<string, unknown>;
-    const main = args.command ?? args.path ?? args.url ?? args.query ?? args.keys ?? args.pane ?? args.shell_id;
+    const main = mainArgument(args);
     return typeof main === "string" ? main : JSON.stringify(main ?? args);
   } catch {
     return call.arguments;
   }
+}
+
+function mainArgument(args: Readonly<Record<string, unknown>>): unknown {
+  return args.command ?? args.path ?? args.url ?? args.query ?? args.keys ?? args.pane ?? args.shell_id;
 }
 
 function argumentsOf(call: ToolCall): Readonly<Record<string, unknown>> {

@@ -51,8 +51,19 @@ const bodies: AgentEventBody[] = [
         call("c2", { path: "/etc/motd" }, "read_file"),
         call("c3", { command: "echo no" }),
         { id: "c4", name: "run_shell", arguments: "{broken" },
+        call("c5", { steps: [{ step: "look", state: "done" }] }, "plan"),
       ],
     },
+  },
+  {
+    type: "tool_finished",
+    call: "c5",
+    tool: "plan",
+    ms: 1,
+    ok: true,
+    outcome: "done",
+    result: "",
+    display: "[x] look",
   },
   { type: "approval_asked", approval: "1", call: "c1", action: "rm -r old", understated: false, ...asked },
   { type: "approval_answered", approval: "1", call: "c1", decision: "approved", by: "operator", edited: "rm -r ./old" },
@@ -112,6 +123,16 @@ describe("export", () => {
     expect(text).toContain("{broken");
     expect(text).toContain("denied: no terminal to ask on");
     expect(text).toContain("The turn ended: cancelled");
+  });
+
+  test("a plan is its checklist, not the arguments it was made of", () => {
+    const transcript = readTranscript(path, "aaaa-bbbb-cccc-dddd");
+    expect([...exportMarkdown(transcript)].join("")).toContain("```text\n[x] look\n```");
+    const pages = [exportMarkdown, exportHtml].map((make) => [...make(transcript)].join(""));
+    for (const page of pages) {
+      expect(page).toContain("[x] look");
+      expect(page).not.toContain('"steps"');
+    }
   });
 
   test("a tool that worked was painted as failed unless it was a command", () => {

@@ -66,7 +66,12 @@ export class Printer {
   constructor(options: PrintOptions) {
     this.#options = options;
     this.#style = theme(options.color);
-    this.#view = { style: this.#style, width: () => options.columns?.() ?? PIPE_COLUMNS, redact: options.redact };
+    this.#view = {
+      style: this.#style,
+      lines: true,
+      width: () => options.columns?.() ?? PIPE_COLUMNS,
+      redact: options.redact,
+    };
     if (options.live && !options.quiet) this.#live = new LiveLine((text) => void options.err.write(this.#encode(text)));
   }
 

@@ -8,10 +8,10 @@ export interface PlanStep {
   readonly state: string;
 }
 
-/** The steps in the arguments of a call of `plan`; undefined when that is something else. */
-export function planSteps(args: unknown): readonly PlanStep[] | undefined {
+/** The steps in the arguments of a call of `plan`; none when that is something else. */
+export function planSteps(args: unknown): readonly PlanStep[] {
   const steps = (args as { steps?: unknown } | null)?.steps;
-  if (!Array.isArray(steps)) return undefined;
+  if (!Array.isArray(steps)) return [];
   return steps.filter((step): step is PlanStep => typeof step?.step === "string" && typeof step?.state === "string");
 }
 

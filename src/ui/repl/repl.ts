@@ -42,6 +42,8 @@ export class Repl implements CommandScreen {
   /** Said that something runs: the next attempt to quit does. */
   #warnedOfWork = false;
   #plan: readonly PlanStep[] = [];
+  /** A plan that was sent and may still turn out not to be valid. */
+  #nextPlan: readonly PlanStep[] = [];
   lastPrompt: string | undefined;
 
   constructor(host: ReplHost, screen: ReplScreen) {
@@ -394,9 +396,9 @@ export class Repl implements CommandScreen {
   #follow(event: AgentEvent): void {
     if (event.type === "tool_started") {
       this.#titles.set(event.call, event.title);
-      const plan = event.tool === "plan" ? planSteps(event.args) : undefined;
-      if (plan !== undefined) this.#plan = plan;
+      if (event.tool === "plan") this.#nextPlan = planSteps(event.args);
     }
+    if (event.type === "tool_finished" && event.tool === "plan" && event.ok) this.#plan = this.#nextPlan;
     if (event.type === "approval_answered" && event.edited !== undefined) this.#titles.set(event.call, event.edited);
   }
 
@@ -405,7 +407,8 @@ export class Repl implements CommandScreen {
     const rows = planRows(this.#plan, Infinity, this.style);
     this.#plan = [];
     this.#titles.clear();
-    if (rows.length > 0) this.transcript.say(rows, "tool");
+    // Line by line it was printed whenever it changed.
+    if (!this.#screen.echoes) this.transcript.say(wrapped(rows, this.columns), "tool");
   }
 
   #keep(event: ToolFinishedEvent): string {

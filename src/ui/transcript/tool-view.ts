@@ -3,7 +3,7 @@
  * ended.
  */
 import type { MachineFinishedEvent, ToolFinishedEvent } from "../../agent/events.ts";
-import { clip } from "../../lib/text.ts";
+import { clip, withoutTabs } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
@@ -75,6 +75,8 @@ export class ToolView {
     );
     const text = resultText(event);
     if (/^@@ -\d/m.test(event.display ?? "")) return [head, ...this.#diff(text, outputName)];
+    // A checklist stands above the input line already, and comes once more when the task has ended.
+    if (event.tool === "plan" && event.ok && this.#options.lines !== true) return [head];
     if (event.machines !== undefined) return [head, ...this.#grouped(text, outputName)];
     // Notes of how it went (a password, a connection that came back) do not stand for a result; the exit code is in the head.
     const onlyNotes = this.#streams.size === 1 && this.#streams.has("info") && event.exit_code === undefined;
@@ -116,13 +118,13 @@ export class ToolView {
     const lines = showText(redact(text)).replace(/\n$/, "").split("\n");
     const rows = lines
       .slice(0, DIFF_LINES)
-      .map((line) => `  ${highlight(clip(line, width() - 2), "diff", "", style).text}`);
+      .map((line) => `  ${highlight(clip(withoutTabs(line), width() - 2), "diff", "", style).text}`);
     return lines.length > DIFF_LINES ? [...rows, this.#more(lines.length - DIFF_LINES, outputName)] : rows;
   }
 
   #grey(lines: readonly string[]): string[] {
     const { style, width, redact } = this.#options;
-    return lines.map((line) => style.grey(clip(`  ${redact(line)}`, width())));
+    return lines.map((line) => style.grey(clip(`  ${withoutTabs(redact(line))}`, width())));
   }
 
   #more(count: number, outputName: string | undefined): string {
@@ -133,6 +135,8 @@ export class ToolView {
 
 export interface ToolViewOptions {
   readonly style: Theme;
+  /** Nothing is repainted: what begins is said when it begins. */
+  readonly lines?: boolean;
   /** Columns a row may use. */
   width(): number;
   /** Takes keys and tokens out of what is shown. */

@@ -260,19 +260,34 @@ test("the model's plan is a checklist above the input, and stays in the scrollba
     { step: "change", state: "running" },
     { step: "check", state: "pending" },
   ];
+  const planned = {
+    type: "tool_finished",
+    tool: "plan",
+    result: "",
+    display: "[>] change",
+    outcome: "done",
+    ms: 1,
+  } as const;
   await using rig = new ReplRig({
     turn: async function* ({ gate }) {
       yield { type: "tool_started", call: "p", tool: "plan", title: "1 of 3 steps done", args: { steps } };
+      yield { ...planned, call: "p", ok: true };
+      const wrong = { steps: [{ step: "never", state: "sometime" }] };
+      yield { type: "tool_started", call: "q", tool: "plan", title: "plan", args: wrong };
+      yield { ...planned, call: "q", ok: false, outcome: "invalid", display: "not valid" };
       await gate("go");
-      yield* answer("planned");
+      yield* answer("answered");
     },
   });
   rig.send("x\r");
-  const screen = await rig.until("[>] change");
+  const screen = await rig.until(/invalid[^]*\[>\] change/);
   expect(screen).toContain("[x] look");
   expect(screen).toContain("[ ] check");
+  expect(screen).not.toContain("never");
+  expect(screen.match(/\[>\]/g)).toHaveLength(1);
   rig.open("go");
-  await rig.until((text) => text.includes("planned") && text.includes("[>] change"));
+  const after = await rig.until((text) => text.includes("answered") && text.includes("[>] change"));
+  expect(after.match(/\[>\]/g)).toHaveLength(1);
 });
 
 test("a resumed session prints its last exchange", async () => {
