@@ -156,6 +156,14 @@ export class PaneInput {
     return probeForeground(this.#session.options.transport, this.#state.row, prompting);
   }
 
+  /** The same; undefined where the stream has a gap: the command may be further than what was heard of it. */
+  async lookInStep(prompting: boolean): Promise<ForegroundState | undefined> {
+    const { gap } = this.#state;
+    const { round } = gap;
+    const seen = gap.open ? undefined : await this.look(prompting);
+    return gap.open || gap.round !== round ? undefined : seen;
+  }
+
   /** Where what is in the foreground is, and who it is. */
   foreground(): Promise<Place | undefined> {
     return foregroundPlace(this.#session.options.transport, this.#state.row);

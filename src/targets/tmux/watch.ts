@@ -73,9 +73,8 @@ async function watched(
       pane.abandonLine();
       continue;
     }
-    const seen = await unlessAborted(options.signal, pane.look(command.recording.lastLine.trim() !== "")).catch(
-      () => undefined,
-    );
+    const prompting = command.recording.lastLine.trim() !== "";
+    const seen = await unlessAborted(options.signal, pane.lookInStep(prompting)).catch(() => undefined);
     if (command.outcome !== undefined) return command.outcome;
     const idle = seen !== undefined && seen.shellItself && seen.doing !== "working";
     if (command.phase === "sent" && idle && !woken && performance.now() - command.lastActivity > UNTAKEN_MS) {

@@ -44,7 +44,7 @@ describe("a target without room for tmux", () => {
   test.each([
     ["a read-only /tmp", "mount -t tmpfs -o ro none /tmp", "Read-only file system"],
     ["a full /tmp", "mount -t tmpfs -o size=4k,nr_inodes=3 none /tmp; cat /dev/zero >/tmp/f", "No space left"],
-    ["no pseudo terminals", "mount -t tmpfs none /dev/pts", "create window failed"],
+    ["no pseudo terminals", "mount -t tmpfs none /tmp; mount -t tmpfs none /dev/pts", "create window failed"],
     ["no place to write at all", `mount -t tmpfs -o ro none /tmp; ${NO_PLACE}`, "no private directory"],
   ])("%s: a direct shell, with the reason in one line", async (_, prepare, reason) => {
     const { out } = await openAfter(`( ${prepare} ) 2>/dev/null`, "auto");
