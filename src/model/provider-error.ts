@@ -48,7 +48,7 @@ export function errorIn(answer: Readonly<Record<string, unknown>>): ProviderErro
   const { error, errors, base_resp: base, Response: wrapped } = answer;
   if (isRecord(wrapped) && wrapped["Error"]) return new ProviderError(wrapped);
   if (isRecord(answer["ErrorMsg"]) || answer["error_code"]) return new ProviderError(answer);
-  if (error && (!Array.isArray(error) || error.length > 0)) return new ProviderError(answer);
+  if (typeof error === "object" ? Object.values(error ?? {}).some(Boolean) : error) return new ProviderError(answer);
   if (Array.isArray(errors) && errors.length > 0) return new ProviderError(answer);
   if (isRecord(base) && typeof base["status_code"] === "number" && base["status_code"] !== 0)
     return new ProviderError(answer);

@@ -2,7 +2,7 @@
  * Makes a reply of the bytes of one answer, whichever form it has: an event stream, one JSON document, or something
  * else altogether.
  */
-import { excerpt, Malformed } from "../provider-error.ts";
+import { excerpt, Malformed, ProviderError } from "../provider-error.ts";
 import { DONE, type Emit, type Protocol, type Reply } from "../protocols/protocol.ts";
 import { RepeatedText } from "../protocols/repeated-text.ts";
 import type { ModelEvent } from "../types.ts";
@@ -28,7 +28,7 @@ export class Answer {
       this.#events++;
       const text = protocol.text && this.#repeated.textIn(data);
       if (text !== undefined) return protocol.text?.(this.#state, text, this.#emit);
-      const event = data.length < MARK_CHARS && data.trim() === "[DONE]" ? DONE : this.#parsed(data);
+      const event = isMark(data) ? DONE : this.#parsed(data, name);
       protocol.step(this.#state, event, name, this.#emit);
       const only = protocol.onlyText?.(event);
       if (only !== undefined) this.#repeated.learn(data, only);
@@ -95,7 +95,7 @@ export class Answer {
 
   /** Events one a line, without the form of an event stream. */
   #takeLines(text: string): boolean {
-    const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
+    const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "" && !isMark(line));
     const values = lines.map((line) => (/^\s*\{.*\}\s*$/.test(line) ? jsonOr(line, () => undefined) : undefined));
     if (values.length < 2 || values.includes(undefined)) return false;
     for (const value of values) if (!this.complete) this.#protocol.step(this.#state, value, "", this.#emit);
@@ -103,8 +103,9 @@ export class Answer {
     return true;
   }
 
-  #parsed(data: string): unknown {
+  #parsed(data: string, name: string): unknown {
     return jsonOr(data, () => {
+      if (name === "error") throw new ProviderError(data);
       // After the closing event rubbish can no longer spoil anything.
       if (this.finished || KEEP_ALIVE.test(data)) return undefined;
       throw new Malformed(`an event of the stream is not JSON: "${excerpt(data).slice(0, 60)}"`, true);
@@ -118,6 +119,10 @@ export class Answer {
     else if ("delta" in last && "delta" in event) last.delta += event.delta;
     else this.batch[this.batch.length - 1] = { ...event };
   };
+}
+
+function isMark(data: string): boolean {
+  return data.length < MARK_CHARS && data.trim() === "[DONE]";
 }
 
 /** More than `[DONE]` with spaces around it. */

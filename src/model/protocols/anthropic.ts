@@ -3,7 +3,9 @@ import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
 import { anthropicBody } from "./anthropic-body.ts";
+import { AnswerText, toldApart } from "./answer-text.ts";
 import {
+  DONE,
   finishOf,
   isWholeJson,
   uniqueId,
@@ -20,9 +22,17 @@ export const anthropic: Protocol<AnthropicState> = {
   path: "/messages",
   body: anthropicBody,
 
-  begin: () => ({ blocks: [], current: 0, usage: {}, finish: undefined, stopped: false }),
+  begin: (emit) => ({
+    blocks: [],
+    current: 0,
+    usage: {},
+    finish: undefined,
+    stopped: false,
+    said: new AnswerText(emit),
+  }),
 
   step: (state, event, name, emit) => {
+    if (event === DONE && state.blocks.length > 0) state.stopped = true;
     if (!isRecord(event) || state.stopped) return;
     const type = typeof event["type"] === "string" ? event["type"] : name;
     switch (type) {
@@ -57,20 +67,22 @@ export const anthropic: Protocol<AnthropicState> = {
     return type === "text_delta" && typeof text === "string" ? text : undefined;
   },
 
-  text: (state, delta, emit) => {
+  text: (state, delta) => {
     const block = state.blocks[state.current];
-    if (!block || delta === "") return;
+    if (!block) return;
     block.text += delta;
-    emit({ type: "text", delta });
+    state.said.push(delta);
   },
 
   whole: (state, answer, emit) => {
     if (!isRecord(answer)) throw new Malformed("the answer is not a JSON object");
     const problem = errorIn(answer);
     if (problem) throw problem;
-    if (!Array.isArray(answer["content"]))
+    const { content } = answer;
+    const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+    if (!Array.isArray(blocks))
       throw new Malformed("the answer has no `content`: it does not look like Anthropic Messages");
-    for (const [index, block] of answer["content"].entries())
+    for (const [index, block] of blocks.entries())
       if (isRecord(block)) openBlock(state, { index, content_block: block }, emit);
     takeUsage(state, answer);
     takeFinish(state, answer["stop_reason"] ?? "end_turn");
@@ -105,15 +117,23 @@ export const anthropic: Protocol<AnthropicState> = {
         items.push({ ...block.start, thinking: block.text, signature: block.signature });
       } else items.push(isWholeJson(block.json) ? { ...block.start, input: JSON.parse(block.json) } : block.start);
     }
+    state.said.end();
+    const said = toldApart(text);
+    if (said.reasoning !== "") reasoning.push(said.reasoning);
     const message: AssistantMessage = {
       role: "assistant",
-      content: text === "" ? null : text,
+      content: said.text === "" ? null : said.text,
       toolCalls,
       ...(reasoning.length > 0 && { reasoning: reasoning.join("\n\n") }),
       ...(items.length > 0 && { items }),
     };
     const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
-    return { message, usage: state.usage, finish: finish === "tool-calls" && toolCalls.length === 0 ? "stop" : finish };
+    return {
+      message,
+      usage: state.usage,
+      finish: finish === "tool-calls" && toolCalls.length === 0 ? "stop" : finish,
+      writtenCall: said.writtenCall && toolCalls.length === 0,
+    };
   },
 };
 
@@ -125,6 +145,8 @@ export interface AnthropicState {
   usage: ReportedUsage;
   finish: Finish | undefined;
   stopped: boolean;
+  /** As it is shown; what counts in the end are the blocks. */
+  readonly said: AnswerText;
 }
 
 interface Block {
@@ -148,7 +170,8 @@ function openBlock(state: AnthropicState, event: Json, emit: Emit): void {
   state.blocks[at] = block;
   state.current = at;
   if (start["type"] === "tool_use") emit({ type: "tool-call", name: string(start["name"]), bytes: 0 });
-  else if (block.text !== "") emit({ type: start["type"] === "thinking" ? "reasoning" : "text", delta: block.text });
+  else if (start["type"] === "text") state.said.push(block.text);
+  else if (block.text !== "") emit({ type: "reasoning", delta: block.text });
 }
 
 function takeDelta(state: AnthropicState, event: Json, emit: Emit): void {
@@ -164,13 +187,15 @@ function takeDelta(state: AnthropicState, event: Json, emit: Emit): void {
       const piece = string(delta["text"]) + string(delta["thinking"]);
       if (piece === "") return;
       block.text += piece;
-      return emit({ type: type === "text_delta" ? "text" : "reasoning", delta: piece });
+      return type === "text_delta" ? state.said.push(piece) : emit({ type: "reasoning", delta: piece });
     }
     case "signature_delta":
       block.signature += string(delta["signature"]);
       return;
     case "input_json_delta":
-      block.json += string(delta["partial_json"]);
+      block.json += isRecord(delta["partial_json"])
+        ? JSON.stringify(delta["partial_json"])
+        : string(delta["partial_json"]);
       return emit({ type: "tool-call", name: string(block.start["name"]), bytes: block.json.length });
     default:
   }

@@ -2,6 +2,7 @@
 import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage } from "../types.ts";
+import { AnswerText } from "./answer-text.ts";
 import { completionsBody } from "./completions-body.ts";
 import { mergeDelta } from "./deltas.ts";
 import {
@@ -16,7 +17,6 @@ import {
   type Reply,
   type ReportedUsage,
 } from "./protocol.ts";
-import { TextChannels } from "./text-channels.ts";
 import { ToolCallSlots } from "./tool-call-slots.ts";
 
 export const completions: Protocol<CompletionsState> = {
@@ -40,7 +40,7 @@ export const completions: Protocol<CompletionsState> = {
     if (choice["error"]) throw new ProviderError(choice["error"]);
     takeUsage(state, choice);
     takeChoice(state, choice);
-    takeFinish(state, choice["finish_reason"]);
+    takeFinish(state, choice["finish_reason"] ?? choice["finishReason"]);
   },
 
   onlyText: (event) => {
@@ -55,8 +55,7 @@ export const completions: Protocol<CompletionsState> = {
 
   text: (state, delta) => {
     state.hasText = true;
-    state.streamed = true;
-    if (delta !== "") state.channels.push(delta);
+    state.said.push(delta);
   },
 
   whole: (state, answer) => {
@@ -77,14 +76,15 @@ export const completions: Protocol<CompletionsState> = {
   complete: (state) => state.marker,
 
   reply: (state): Reply => {
-    state.channels.end();
+    const { said } = state;
+    said.end();
     const cut = state.finish === "length" || state.finish === "content-filter";
     const toolCalls = state.calls.calls(cut);
     const message: AssistantMessage = {
       role: "assistant",
-      content: state.text !== "" ? state.text : toolCalls.length > 0 || !state.hasText ? null : "",
+      content: said.text !== "" ? said.text : toolCalls.length > 0 || !state.hasText ? null : "",
       toolCalls,
-      ...(state.reasoning !== "" && { reasoning: state.reasoning }),
+      ...(said.reasoning !== "" && { reasoning: said.reasoning }),
       ...(Object.keys(state.extra).length > 0 && { extra: state.extra }),
     };
     const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
@@ -92,48 +92,26 @@ export const completions: Protocol<CompletionsState> = {
       message,
       usage: state.usage,
       finish: finish === "tool-calls" && toolCalls.length === 0 ? "stop" : finish,
-      writtenCall: state.channels.writtenCall && toolCalls.length === 0,
+      writtenCall: said.writtenCall && toolCalls.length === 0,
     };
   },
 };
 
 class CompletionsState {
-  text = "";
   hasText = false;
   /** Something came as a delta. */
   streamed = false;
-  reasoning = "";
   readonly extra: Json = {};
   readonly calls = new ToolCallSlots();
   finish: Finish | undefined;
   usage: ReportedUsage | undefined;
   marker = false;
-  readonly channels: TextChannels;
+  readonly said: AnswerText;
   readonly emit: Emit;
 
   constructor(emit: Emit) {
     this.emit = emit;
-    this.channels = new TextChannels({
-      text: (delta) => {
-        this.text += delta;
-        emit({ type: "text", delta });
-      },
-      soFar: () => this.text,
-      reasoning: (delta) => this.addReasoning(delta),
-      wasReasoning: () => {
-        if (this.text === "") return;
-        this.reasoning = this.text + this.reasoning;
-        this.text = "";
-        emit({ type: "discard" });
-        emit({ type: "reasoning", delta: this.reasoning });
-      },
-    });
-  }
-
-  addReasoning(delta: string): void {
-    if (delta === "") return;
-    this.reasoning += delta;
-    this.emit({ type: "reasoning", delta });
+    this.said = new AnswerText(emit);
   }
 }
 
@@ -143,7 +121,7 @@ const REASONING = ["reasoning_content", "reasoning", "thinking", "reasoning_text
 
 /** The first of several answers; events of the others are not mixed in. */
 function firstChoice(event: Json): Json | undefined {
-  const choices = Array.isArray(event["choices"]) ? event["choices"].filter(isRecord) : [];
+  const choices = (Array.isArray(event["choices"]) ? event["choices"] : [event["choices"]]).filter(isRecord);
   const first = choices.find((choice) => choice["index"] === 0) ?? choices[0];
   return typeof first?.["index"] === "number" && first["index"] > 0 ? undefined : first;
 }
@@ -157,7 +135,10 @@ function takeChoice(state: CompletionsState, choice: Json): void {
   } else if (isRecord(message)) {
     // At the end of a stream of deltas it repeats them.
     if (!state.streamed || !choice["finish_reason"]) takeDelta(state, message);
-  } else if (typeof choice["text"] === "string") completions.text?.(state, choice["text"], state.emit);
+  } else {
+    const text = [choice["text"], delta].find((one) => typeof one === "string");
+    if (text !== undefined) completions.text?.(state, text, state.emit);
+  }
 }
 
 function takeDelta(state: CompletionsState, delta: Json): void {
@@ -167,14 +148,10 @@ function takeDelta(state: CompletionsState, delta: Json): void {
     completions.text?.(state, textOf(content), state.emit);
   }
   // Servers that give two of these names give the same words twice.
-  const field = REASONING.find((name) => typeof delta[name] === "string" && delta[name] !== "");
-  if (field !== undefined) state.addReasoning(String(delta[field]));
-  else state.addReasoning(detailsText(delta["reasoning_details"]));
+  const words = REASONING.map((name) => reasoningText(delta[name])).find((one) => one !== "");
+  state.said.addReasoning(words ?? detailsText(delta["reasoning_details"]));
   const { refusal } = delta;
-  if (typeof refusal === "string" && refusal !== "") {
-    state.text += refusal;
-    state.emit({ type: "text", delta: refusal });
-  }
+  if (typeof refusal === "string" && refusal !== "") state.said.add(refusal);
   for (const call of callsIn(delta)) state.emit({ type: "tool-call", ...state.calls.add(call) });
   mergeDelta(state.extra, delta, HANDLED);
 }
@@ -193,8 +170,13 @@ function takeThinking(state: CompletionsState, parts: readonly unknown[]): void 
   for (const part of parts) {
     if (!isRecord(part)) continue;
     if (part["type"] === "thinking" || part["type"] === "reasoning")
-      state.addReasoning(textOf(part["thinking"] ?? part["reasoning"] ?? part["summary"]));
+      state.said.addReasoning(textOf(part["thinking"] ?? part["reasoning"] ?? part["summary"]));
   }
+}
+
+/** As text, or in an object of its own. */
+function reasoningText(value: unknown): string {
+  return textOf(isRecord(value) ? (value["content"] ?? value) : value);
 }
 
 /** OpenRouter's details, where nothing else says it in words. */

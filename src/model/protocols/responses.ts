@@ -2,6 +2,7 @@
 import { isRecord } from "../../lib/values.ts";
 import { errorIn, Malformed, ProviderError } from "../provider-error.ts";
 import type { AssistantMessage, ToolCall } from "../types.ts";
+import { AnswerText, toldApart } from "./answer-text.ts";
 import {
   DONE,
   isWholeJson,
@@ -31,18 +32,23 @@ export const responses: Protocol<ResponsesState> = {
     const type = typeof event["type"] === "string" && name !== "error" ? event["type"] : name;
     if (state.finish !== undefined) {
       // Recorders and some gateways put several responses into one stream: the last one counts.
-      if (type === "response.created") Object.assign(state, fresh());
+      if (type === "response.created") Object.assign(state, fresh(emit));
       return;
     }
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
-        return takeText(state, event, emit);
+        return takeText(state, event);
       case "response.output_text.done":
-        if (slot(state, event, "message").text === "") takeText(state, { ...event, delta: event["text"] }, emit);
-        return;
+        return takeLateText(state, event, event["text"]);
+      case "response.content_part.done":
+        return isRecord(event["part"]) && event["part"]["type"] === "output_text"
+          ? takeLateText(state, event, event["part"]["text"])
+          : undefined;
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
+      case "response.reasoning_summary.delta":
+      case "response.reasoning.delta":
         return takeReasoning(state, event, emit);
       case "response.reasoning_summary_part.added":
         if (state.summaryParts++ > 0) emit({ type: "reasoning", delta: "\n\n" });
@@ -76,8 +82,7 @@ export const responses: Protocol<ResponsesState> = {
     for (const item of itemsOf(state)) {
       const reasoning = reasoningText(item);
       if (reasoning !== "") emit({ type: "reasoning", delta: reasoning });
-      const text = item["type"] === "message" ? messageText(item) : "";
-      if (text !== "") emit({ type: "text", delta: text });
+      if (item["type"] === "message") state.said.push(messageText(item));
     }
   },
 
@@ -107,22 +112,26 @@ export const responses: Protocol<ResponsesState> = {
       if (words !== "") reasoning.push(words);
       items.push(item);
     }
+    state.said.end();
+    const said = toldApart(text);
+    if (said.reasoning !== "") reasoning.push(said.reasoning);
     // A reasoning item must be followed by what it led to, or the next request is refused.
     while (items.at(-1)?.["type"] === "reasoning") items.pop();
     const message: AssistantMessage = {
       role: "assistant",
-      content: text === "" ? null : text,
+      content: said.text === "" ? null : said.text,
       toolCalls,
       ...(reasoning.length > 0 && { reasoning: reasoning.join("\n\n") }),
       ...(items.length > 0 && { items }),
     };
     const finish = toolCalls.length > 0 && !cut ? "tool-calls" : (state.finish ?? "stop");
-    return { message, usage: state.usage, finish };
+    return { message, usage: state.usage, finish, writtenCall: said.writtenCall && toolCalls.length === 0 };
   },
 };
 
-function fresh(): ResponsesState {
-  return { items: [], final: undefined, finish: undefined, usage: undefined, summaryParts: 0 };
+function fresh(emit: Emit): ResponsesState {
+  const said = new AnswerText(emit);
+  return { items: [], final: undefined, finish: undefined, usage: undefined, summaryParts: 0, said };
 }
 
 export interface ResponsesState {
@@ -133,6 +142,8 @@ export interface ResponsesState {
   finish: Finish | undefined;
   usage: ReportedUsage | undefined;
   summaryParts: number;
+  /** As it is shown; what counts in the end are the items. */
+  said: AnswerText;
 }
 
 interface StreamedItem {
@@ -149,8 +160,9 @@ const MAX_ITEMS = 4096;
 function slot(state: ResponsesState, event: Json, type: string): StreamedItem {
   const id = event["item_id"];
   const given = event["output_index"];
-  let at = typeof given === "number" && Number.isInteger(given) && given >= 0 && given < MAX_ITEMS ? given : -1;
-  if (at < 0 && typeof id === "string") at = state.items.findIndex((known) => known?.item["id"] === id);
+  // Some servers give every item the same index, others every event an id of its own.
+  let at = typeof id === "string" ? state.items.findIndex((known) => known?.item["id"] === id) : -1;
+  if (at < 0 && typeof given === "number" && Number.isInteger(given) && given >= 0 && given < MAX_ITEMS) at = given;
   if (at < 0) at = state.items.findLastIndex((known) => known?.item["type"] === type && !known.done);
   if (at < 0) at = state.items.length;
   const found = state.items[at];
@@ -160,11 +172,16 @@ function slot(state: ResponsesState, event: Json, type: string): StreamedItem {
   return fresh;
 }
 
-function takeText(state: ResponsesState, event: Json, emit: Emit): void {
+function takeText(state: ResponsesState, event: Json): void {
   const { delta } = event;
   if (typeof delta !== "string" || delta === "") return;
   slot(state, event, "message").text += delta;
-  emit({ type: "text", delta });
+  state.said.push(delta);
+}
+
+/** The whole text of a place that had no deltas. */
+function takeLateText(state: ResponsesState, event: Json, text: unknown): void {
+  if (slot(state, event, "message").text === "") takeText(state, { ...event, delta: text });
 }
 
 function takeReasoning(state: ResponsesState, event: Json, emit: Emit): void {
@@ -178,6 +195,7 @@ function takeArguments(state: ResponsesState, event: Json, emit: Emit): void {
   const call = slot(state, event, "function_call");
   if (typeof event["delta"] === "string") call.arguments += event["delta"];
   else if (typeof event["arguments"] === "string") call.arguments = event["arguments"];
+  if (!call.item["name"] && event["name"]) call.item = { ...call.item, name: event["name"] };
   emit({ type: "tool-call", name: nameOf(call.item), bytes: call.arguments.length });
 }
 
@@ -185,23 +203,38 @@ function takeItem(state: ResponsesState, event: Json, done: boolean, emit: Emit)
   const { item } = event;
   if (!isRecord(item)) return;
   const type = typeof item["type"] === "string" ? item["type"] : "message";
-  // An item without an index belongs to the one of its id, or opens the next place.
-  const known = typeof event["output_index"] === "number" ? event : { item_id: item["id"] };
-  const at =
-    !done && known !== event ? state.items.push({ item, done: false, text: "", reasoning: "", arguments: "" }) - 1 : -1;
-  const place = at >= 0 ? state.items[at]! : slot(state, known, type);
+  const at = { output_index: event["output_index"], item_id: item["id"] };
+  const place = !done && isNew(state, at) ? opened(state, item) : slot(state, at, type);
   place.item = item;
   place.done = done;
   if (type === "function_call") emit({ type: "tool-call", name: nameOf(item), bytes: place.arguments.length });
+  if (!done) return;
+  if (type === "message") takeLateText(state, at, messageText(item));
+  else if (type === "reasoning" && place.reasoning === "")
+    takeReasoning(state, { ...at, delta: reasoningText(item) }, emit);
+}
+
+/** An item that opens the next place: without an index, or with that of one that is over. */
+function isNew(state: ResponsesState, { output_index: index }: Json): boolean {
+  return typeof index !== "number" || state.items[index]?.done === true;
+}
+
+function opened(state: ResponsesState, item: Json): StreamedItem {
+  const entry = { item, done: false, text: "", reasoning: "", arguments: "" };
+  state.items.push(entry);
+  return entry;
 }
 
 function takeEnd(state: ResponsesState, raw: unknown, type: string): void {
   const response = isRecord(raw) ? raw : {};
-  const status =
-    type === "response.done" && typeof response["status"] === "string" ? `response.${response["status"]}` : type;
+  const said = typeof response["status"] === "string" ? `response.${response["status"]}` : type;
+  const status = type === "response.done" || said === "response.failed" ? said : type;
   if (status === "response.failed")
     throw new ProviderError(response["error"] ?? "the provider reports a failed response");
   if (Array.isArray(response["output"])) state.final = response["output"].filter(isRecord);
+  const { output_text: text } = response;
+  if (state.final?.length === 0 && state.items.length === 0 && typeof text === "string")
+    state.final = [{ type: "message", role: "assistant", content: [{ type: "output_text", text }] }];
   state.usage = usageIn(response) ?? state.usage;
   const details = response["incomplete_details"];
   const why = isRecord(details) ? details["reason"] : undefined;
@@ -239,9 +272,11 @@ function assembled({ item, text, reasoning, arguments: args }: StreamedItem): Js
     case "message":
       return { ...item, role: "assistant", content: [{ type: "output_text", text, annotations: [] }] };
     case "function_call":
-      return { ...item, arguments: args };
+      return args === "" ? item : { ...item, arguments: args };
     case "reasoning":
-      return { summary: reasoning === "" ? [] : [{ type: "summary_text", text: reasoning }], ...item };
+      return reasoning === "" || reasoningText(item) !== ""
+        ? { summary: [], ...item }
+        : { ...item, summary: [{ type: "summary_text", text: reasoning }] };
     default:
       return item;
   }

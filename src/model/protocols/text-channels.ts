@@ -51,7 +51,7 @@ export class TextChannels {
   #isText(piece: string): boolean {
     if (this.#mode !== "start" || this.#closing !== "") return this.#mode === "text";
     const text = piece.trimStart();
-    return text !== "" && !text.startsWith("◁");
+    return text !== "" && !text.startsWith("◁") && !text.startsWith("analysis") && !"analysis".startsWith(text);
   }
 
   #show(piece: string): void {
@@ -78,8 +78,8 @@ export class TextChannels {
   #begin(last: boolean): boolean {
     const text = this.#held.trimStart();
     if (text === "") return false;
-    const { open, harmony } = patterns();
-    const tag = open.exec(text)?.[0];
+    const { open, harmony, bare } = patterns();
+    const tag = (open.exec(text) ?? bare.exec(text))?.[0];
     if (tag !== undefined) {
       this.#mode = "reasoning";
       this.#closing = closingOf(tag);
@@ -91,7 +91,7 @@ export class TextChannels {
       this.#held = text;
       return true;
     }
-    if (!last && mayOpen(text, STARTS)) return false;
+    if (!last && mayBecome(text, STARTS)) return false;
     // The blank lines that set reasoning off from the answer belong to neither.
     if (this.#closing !== "") this.#held = text;
     this.#mode = "text";
@@ -110,7 +110,13 @@ export class TextChannels {
     const before = this.#held.slice(0, found.index);
     const after = this.#held.slice(found.index + tag.length);
     const soFar = this.#sink.soFar() + before;
-    if (!atLineStart(soFar) || inFence(soFar) || (tag.startsWith("</") && !/^\s*(\n|$)/.test(after))) {
+    if (ENDS.includes(tag) && after.trim() === "") {
+      // The mark of the end that the server should have taken away, if nothing follows.
+      this.#show(before);
+      this.#held = last ? "" : tag + after;
+      return false;
+    }
+    if (!this.#counts(tag, soFar)) {
       this.#show(before + tag);
       this.#held = after;
       return after !== "";
@@ -122,6 +128,10 @@ export class TextChannels {
       this.#sink.wasReasoning();
       this.#closing = tag;
       this.#mode = "start";
+    } else if (tag in REASONING_TAGS) {
+      this.#show(before);
+      this.#mode = "reasoning";
+      this.#closing = closingOf(tag);
     } else {
       this.#show(before.trimEnd());
       this.writtenCall = true;
@@ -129,6 +139,14 @@ export class TextChannels {
       this.#closing = CALL_TAGS[tag] ?? "";
     }
     return true;
+  }
+
+  /** A template sets its tags on a line of their own or right behind a word; a sentence about them puts a space or a quote before. */
+  #counts(tag: string, soFar: string): boolean {
+    if (ENDS.includes(tag) || inCode(soFar)) return false;
+    if (tag in REASONING_TAGS) return this.#closing !== "" && atLineStart(soFar);
+    if (tag.startsWith("</") && soFar.includes("<think>")) return false;
+    return atLineStart(soFar) || !/[\s"'`“‘«([{<>]$/.test(soFar);
   }
 
   #until(take: (piece: string) => void, last: boolean): boolean {
@@ -161,7 +179,8 @@ export class TextChannels {
     if (end === null && !last) return this.#streamChannel(channel, recipient, start.index + whole.length);
     this.#take(channel, recipient, end === null ? body : body.slice(0, end.index));
     this.#held = end === null ? "" : body.slice(end.index + end[0].length);
-    if (this.#held.trim() !== "" && !mayOpen(this.#held.trimStart(), ["<|"])) this.#mode = "text";
+    const next = this.#held.trimStart();
+    if (next !== "" && next !== "<" && !next.startsWith("<|")) this.#mode = "text";
     return this.#held !== "";
   }
 
@@ -193,6 +212,8 @@ const REASONING_TAGS: Readonly<Record<string, string>> = {
   "[THINK]": "[/THINK]",
   "◁think▷": "◁/think▷",
   "<|channel>thought\n": "<channel|>",
+  // The channels of gpt-oss without their marks: "analysisThe user …assistantfinalHello".
+  analysis: "assistantfinal",
 };
 
 /** How templates of open models write a call; a server that knows them would have made a real one. */
@@ -216,11 +237,22 @@ const CALL_TAGS: Readonly<Record<string, string>> = {
 
 const HARMONY = ["<|channel|>", "<|start|>", "<|message|>"];
 const CHANNEL_ENDS = ["<|end|>", "<|return|>", "<|call|>", "<|start|>", "<|channel|>"];
-const IN_TEXT = [...Object.keys(CALL_TAGS), "</think>"];
+/** Marks of the end of an answer. */
+const ENDS = [
+  "<|im_end|>",
+  "<|eot_id|>",
+  "<|endoftext|>",
+  "<|end_of_text|>",
+  "<｜end▁of▁sentence｜>",
+  "<end_of_turn>",
+  "</s>",
+];
+const IN_TEXT = [...Object.keys(CALL_TAGS), "</think>", "<think>", ...ENDS];
 const STARTS = [...Object.keys(REASONING_TAGS), ...HARMONY];
 
 const patterns = once(() => ({
-  open: new RegExp(`^(?:${Object.keys(REASONING_TAGS).map(escaped).join("|")})`, "i"),
+  open: new RegExp(`^(?:${Object.keys(REASONING_TAGS).filter(isMarked).map(escaped).join("|")})`, "i"),
+  bare: /^analysis(?=\p{Lu})/u,
   harmony: new RegExp(`^(?:${HARMONY.map(escaped).join("|")})`),
   inText: new RegExp(IN_TEXT.map(escaped).join("|")),
   header:
@@ -230,6 +262,10 @@ const patterns = once(() => ({
   ),
 }));
 
+function isMarked(tag: string): boolean {
+  return !/^\w/.test(tag);
+}
+
 function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }
@@ -238,10 +274,10 @@ function closingOf(tag: string): string {
   return REASONING_TAGS[tag] ?? `</${tag.slice(1)}`;
 }
 
-/** Whether the text is the beginning of one of these, and may become it. */
-function mayOpen(text: string, tags: readonly string[]): boolean {
+/** Whether the text is the beginning of one of these. */
+function mayBecome(text: string, tags: readonly string[]): boolean {
   const begins = text.toLowerCase();
-  return tags.some((tag) => tag.toLowerCase().startsWith(begins) || text.startsWith(tag));
+  return tags.some((tag) => tag.toLowerCase().startsWith(begins));
 }
 
 /** How many characters at the end may be the beginning of one of these. */
@@ -260,7 +296,8 @@ function atLineStart(text: string): boolean {
   return /(^|\n)[ \t]*$/.test(text);
 }
 
-/** Inside a block of code, tags are an example. */
-function inFence(text: string): boolean {
-  return (text.match(/^ {0,3}(```|~~~)/gm)?.length ?? 0) % 2 === 1;
+/** Inside code, tags are an example. */
+function inCode(text: string): boolean {
+  const line = text.slice(text.lastIndexOf("\n") + 1);
+  return (text.match(/^ {0,3}(```|~~~)/gm)?.length ?? 0) % 2 === 1 || line.split("`").length % 2 === 0;
 }

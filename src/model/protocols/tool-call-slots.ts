@@ -16,12 +16,8 @@ export class ToolCallSlots {
     // A few servers leave the wrapper out.
     const fn = isRecord(delta["function"]) ? delta["function"] : { name: delta["name"], arguments: delta["arguments"] };
     const name = typeof fn["name"] === "string" ? fn["name"] : "";
-    const piece =
-      typeof fn["arguments"] === "string"
-        ? fn["arguments"]
-        : isRecord(fn["arguments"])
-          ? JSON.stringify(fn["arguments"])
-          : "";
+    const given = fn["arguments"] ?? fn["parameters"] ?? fn["input"];
+    const piece = typeof given === "string" ? given : isRecord(given) ? JSON.stringify(given) : "";
     const slot = this.#slotFor(delta, name, piece);
     if (!slot.id && typeof delta["id"] === "string") slot.id = delta["id"];
     // A name comes whole, in pieces, or again with every piece of the arguments.
@@ -85,18 +81,21 @@ export class ToolCallSlots {
   }
 }
 
-/** Without what templates write around it: `functions.look`, `look<|channel|>commentary`. */
+/** Without what templates write around it: `functions.look:0`, `look<|channel|>commentary`. */
 function bareName(name: string): string {
   return (
     name
       .replace(/<\|.*$/s, "")
       .replace(/^(functions|default_api|tools?)[.:]/, "")
+      .replace(/:\d+$/, "")
       .trim() || name
   );
 }
 
-/** Arguments that a gateway wrapped in a string, sent twice, or put behind the empty object it began with. */
+/** Arguments that a gateway wrapped in a string or a block of code, sent twice, or put behind the empty object it began with. */
 function unwrapped(text: string): string {
+  const block = /^\s*```(?:json)?\s*(\{.*\})\s*```\s*$/s.exec(text)?.[1];
+  if (block !== undefined && isWholeJson(block)) return block;
   if (text.startsWith("{}{") && isWholeJson(text.slice(2))) return text.slice(2);
   const half = text.slice(0, text.length / 2);
   if (half + half === text && isWholeJson(half)) return half;
@@ -106,7 +105,7 @@ function unwrapped(text: string): string {
 }
 
 const CALL_FIELDS = new Set(["id", "index", "function", "type", "name", "arguments"]);
-const FUNCTION_FIELDS = new Set(["name", "arguments"]);
+const FUNCTION_FIELDS = new Set(["name", "arguments", "parameters", "input"]);
 
 class Slot {
   name = "";
