@@ -19,6 +19,8 @@ export interface PromptHooks {
   editOutside?(text: string): Promise<string | undefined>;
   /** Something changed that no key caused. */
   changed?(): void;
+  /** What other keys do on this screen, for the help. */
+  readonly otherKeys: readonly string[];
 }
 
 export class ApprovalPrompt {
@@ -64,7 +66,7 @@ export class ApprovalPrompt {
     if (this.#mode !== "choose") return this.#lineView(facts(false), columns, rows);
     const question = this.#view.question(columns, rows);
     const letters = this.#letters();
-    const keys = this.#help ? this.#view.help(letters) : [this.#view.keys(letters, columns)];
+    const keys = this.#help ? this.#view.help(letters, this.#hooks.otherKeys) : [this.#view.keys(letters, columns)];
     const body = [...question.rows];
     const loose = facts(false);
     const out = loose.length + body.length + 1 > rows ? facts(true) : loose;
@@ -168,7 +170,7 @@ export class ApprovalPrompt {
     } else if (/^(v|view)$/i.test(text)) return this.#view.document(this.#columns);
     else if (/^(k|keep|r|revert|y|yes|n|no|a|always|e|edit|c|canary|s|stop|select|\?|h|help)$/i.test(text)) {
       this.handle(key(text[0]!));
-      const rows = this.#help ? this.#view.help(this.#letters()) : [];
+      const rows = this.#help ? this.#view.help(this.#letters(), this.#hooks.otherKeys) : [];
       this.#help = false;
       return this.#note === "" ? rows : [this.#note];
     } else return [`answer ${listed(this.#letters())}`];

@@ -1,6 +1,7 @@
 /** Where questions wait for the operator: one at a time, and no key counts that was meant for something else. */
 import type { ApprovalAnswer, ApprovalRequest, Asker } from "../../policy/approvals.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
+import { COMMAND_FIRST } from "./question-text.ts";
 import { key, type KeyInput, type TerminalInput } from "../terminal/keys.ts";
 import type { Theme } from "../theme.ts";
 
@@ -80,6 +81,7 @@ export class ApprovalQueue implements Asker {
       view: (document) => this.#listener.view(document),
       editOutside: (text) => this.#listener.editOutside(text),
       changed: () => this.#listener.changed(),
+      otherKeys: ["Esc  go to the input line; Esc again comes back", COMMAND_FIRST, "Ctrl-C  no, without a reason"],
     });
     signal.addEventListener("abort", cancelled);
     this.#waiting.push(prompt);

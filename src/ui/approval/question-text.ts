@@ -77,6 +77,9 @@ export function privilegedUser(command: string): string {
   return user === undefined ? "root" : oneLine(user);
 }
 
+/** In the help of a question in the REPL. */
+export const COMMAND_FIRST = "/  type a command first (/kill, /status); the question waits";
+
 export const KEY_NAMES: Readonly<Record<string, string>> = {
   y: "yes",
   n: "no",

@@ -240,7 +240,7 @@ export class QuestionView {
     return this.#style.grey(listed(letters));
   }
 
-  help(letters: readonly string[]): string[] {
+  help(letters: readonly string[], others: readonly string[]): string[] {
     const { prefixes } = this.request;
     const like = prefixes?.map((p) => `"${p.words.map(oneLine).join(" ")}"`).join(", ");
     const rows: [string, string][] = [
@@ -252,12 +252,9 @@ export class QuestionView {
       ["c", "on one machine first; its result is shown, then you are asked for the others"],
       ["s", this.request.machines === undefined ? "no, and stop the task" : "choose the machines it runs on"],
     ];
-    return [
-      ...rows.filter(([letter]) => letters.includes(letter)).map((row) => row.join("  ")),
-      "Esc  go to the input line; Esc again comes back",
-      "/  type a command first (/kill, /status); the question waits",
-      "Ctrl-C  no, without a reason",
-    ].map((row) => this.#style.grey(`  ${row}`));
+    return [...rows.filter(([letter]) => letters.includes(letter)).map((row) => row.join("  ")), ...others].map((row) =>
+      this.#style.grey(`  ${row}`),
+    );
   }
 }
 

@@ -58,6 +58,7 @@ class TerminalQuestion {
       answer: (answer) => (this.#answer = answer),
       view: (document) => this.#view(document),
       editOutside: (text) => this.#lend(() => runEditor(text, options.env, keys.terminal)),
+      otherKeys: ["Ctrl-C  no, and end the run"],
     });
   }
 

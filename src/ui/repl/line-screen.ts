@@ -3,6 +3,7 @@ import type { Task } from "../../agent/tasks.ts";
 import { EXIT } from "../../lib/errors.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import { ApprovalPrompt } from "../approval/approval-prompt.ts";
+import { COMMAND_FIRST } from "../approval/question-text.ts";
 import { isSlashCommand } from "../commands/slash-commands.ts";
 import type { Choice } from "../picker.ts";
 import { oneLine } from "../transcript/tool-view.ts";
@@ -107,7 +108,10 @@ export class LineScreen implements ReplScreen {
     if (signal.aborted) return { kind: "cancelled" };
     if (this.#ended) return { kind: "nobody" };
     const given: ApprovalAnswer[] = [];
-    const prompt = new ApprovalPrompt(request, repl.style, { answer: (answer) => void given.push(answer) });
+    const prompt = new ApprovalPrompt(request, repl.style, {
+      answer: (answer) => void given.push(answer),
+      otherKeys: [COMMAND_FIRST],
+    });
     repl.transcript.say(
       [
         ...prompt.preamble(this.columns, Number.MAX_SAFE_INTEGER),

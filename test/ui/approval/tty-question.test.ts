@@ -187,6 +187,9 @@ describe("the question", () => {
     pty.type("aeq\u001b[Ah");
     await pty.until("n  no; optionally tell the model why");
     expect(pty.screen()).not.toContain("edit the command");
+    // A one-shot run has no input line to go to.
+    expect(pty.screen()).toContain("Ctrl-C  no, and end the run");
+    expect(pty.screen()).not.toContain("input line");
     pty.type("y");
     expect(await answer).toEqual({ kind: "yes" });
   });
