@@ -93,6 +93,9 @@ test("buddy run groups what machines answer, and its exit code is the worst of t
   expect(worst.code).toBe(7);
   expect(worst.stderr).toContain("web02");
 
+  const canary = await run("--on", "few", "--approve", "all", "--canary", "1", 'test "$MACHINE" != web01 || exit 7');
+  expect(canary).toMatchObject({ code: 7, stderr: expect.stringContaining("web[02-03]") });
+
   const unreached = await run("--on", "few,-", "uname");
   expect(unreached.code).toBe(255);
   expect(unreached.stdout).toContain("web[01-03] (3): Linux");

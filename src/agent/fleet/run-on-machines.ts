@@ -245,7 +245,7 @@ class MachineCalls {
         request: placed(request, place && (await within(place(), LOOK_MS))),
       })),
     );
-    const question = setQuestion(asking, heading);
+    const question = setQuestion(asking, { heading, named: this.#fleet.machines.length > 1 });
     const { signal, publish } = this.#call;
     const decision = await this.#fleet.approvals.decide(question, signal, (asked) => publish(askedEvent(asked)));
     publish(answeredEvent(question, decision));

@@ -11,12 +11,24 @@ export interface MachineRequest {
   readonly request: ApprovalRequest;
 }
 
-/** `heading` stands before what the policy says: the result of a canary, machines that are left out. */
-export function setQuestion(asking: readonly MachineRequest[], heading = ""): ApprovalRequest {
+export interface SetQuestionOptions {
+  /** Stands before what the policy says: the result of a canary, machines that are left out. */
+  readonly heading: string;
+  /** The run has several machines: also one alone is called by its name among them. */
+  readonly named: boolean;
+}
+
+export function setQuestion(
+  asking: readonly MachineRequest[],
+  { heading, named }: SetQuestionOptions,
+): ApprovalRequest {
   const [first] = asking;
   if (first === undefined) throw new Error("a question needs a machine");
-  if (asking.length === 1)
-    return { ...first.request, policy: [heading, first.request.policy].filter(Boolean).join("; ") };
+  if (asking.length === 1) {
+    const { request, machine } = first;
+    const own = named ? { where: whereOf(asking), ...(request.typed === undefined ? {} : { typed: machine }) } : {};
+    return { ...request, ...own, policy: [heading, request.policy].filter(Boolean).join("; ") };
+  }
   const requests = asking.map(({ request }) => request);
   const strictest = requests.reduce<Stated>((all, one) => stricter(all, one), first.request);
   const understated = requests.find((one) => one.understated);
@@ -89,16 +101,9 @@ export function setQuestion(asking: readonly MachineRequest[], heading = ""): Ap
       : { prefixes: first.request.prefixes }),
     ...(windows.length === 0 ? {} : { approveMaxMs: Math.min(...windows) }),
     ...(answer === undefined ? {} : { answer }),
-    ...(typed.length === 0
-      ? {}
-      : { typed: foldNames(typed.map(({ machine, request }) => typedName(asking, machine, request))) }),
+    ...(typed.length === 0 ? {} : { typed: foldNames(typed.map(({ machine }) => machine)) }),
     ...(labels.length === 0 ? {} : { label: labels.join(" ") }),
   };
-}
-
-/** As the question shows it: asked about alone as it reports itself, among others by its name in the set. */
-function typedName(asking: readonly MachineRequest[], machine: string, { typed: name }: ApprovalRequest): string {
-  return asking.length === 1 ? (name ?? machine) : machine;
 }
 
 /** `deploy@web[01-12] (12)`. */
@@ -108,7 +113,7 @@ function whereOf(asking: readonly MachineRequest[]): string {
   const [user = ""] = users;
   const folded = foldNames(names);
   const who = users.size === 1 && !names.some((name) => name.includes("@")) ? `${user}@${folded}` : folded;
-  return `${who} (${names.length})`;
+  return names.length === 1 ? who : `${who} (${names.length})`;
 }
 
 /** The text itself where it is the same for all; otherwise each with the machines it belongs to. */

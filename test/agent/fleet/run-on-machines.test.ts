@@ -187,6 +187,15 @@ describe("the question", () => {
     expect(ran.toSorted()).toEqual(["web01", "web02", "web04"]);
   });
 
+  test("about one of the machines calls it by its name among them, and that is typed", async () => {
+    const request = (name: string) =>
+      name === "web03" ? { answer: "typed" as const, typed: "reported", where: "deploy@reported" } : {};
+    const { results, asked, ran } = rig({ mode: "all", answers: [{ kind: "yes", typed: "web03" }], request });
+    await results;
+    expect(asked).toMatchObject([{ where: "deploy@web03", typed: "web03", machine: "id-web03" }]);
+    expect(ran.toSorted()).toEqual(NAMES);
+  });
+
   test("a machine that cannot be reached is left out of it by name", async () => {
     const { results, asked } = rig({
       answers: [{ kind: "yes" }],

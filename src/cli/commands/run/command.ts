@@ -38,9 +38,10 @@ terminal it is refused with exit code 3, unless --approve allows it.
 One machine: its output as it comes. Several: machines with the same output
 and exit code are printed once, under their names.
 
-Exit codes: the highest of all machines; 255 for one that was not reached;
-2 usage or configuration; 3 approval required, but there was no terminal to ask
-on; 124 --timeout; 130 interrupted.`,
+Exit codes: the highest of all machines; 255 for one that was not reached, 1 for
+one on which it did not begin (denied, --canary, --max-fail); 2 usage or
+configuration; 3 approval required, but there was no terminal to ask on; 124
+--timeout; 130 interrupted.`,
   async run({ args, globals, literal }) {
     const words = args._;
     if (words.every((word) => word.trim() === ""))

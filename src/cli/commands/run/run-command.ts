@@ -154,12 +154,12 @@ async function fullText(run: Run, id: string): Promise<string> {
   return text;
 }
 
-/** The highest exit code; a machine that gave none counts as 255, as ssh does it. */
+/** The highest exit code; a machine on which it did not begin counts as 1, one that gave none as 255, as ssh does it. */
 function worst(results: readonly MachineResult[]): ExitCode {
   const codes = results.map(({ result }) => {
     if (result.exitCode !== undefined) return result.exitCode;
     if (result.ok) return EXIT.ok;
-    return result.outcome === "denied" || result.outcome === "invalid" ? EXIT.failure : UNREACHED;
+    return NOT_BEGUN.has(result.outcome) ? EXIT.failure : UNREACHED;
   });
   return Math.max(0, ...codes) as ExitCode;
 }
@@ -181,5 +181,6 @@ const NO_MODEL: ModelClient = {
 /** So long a machine that is not connected yet is waited for when all others are done. */
 const CONNECT_MS = 10_000;
 const UNREACHED = 255;
+const NOT_BEGUN: ReadonlySet<string> = new Set(["denied", "invalid", "not-run"]);
 const PAGE = 1024 * 1024;
 const LAST_WORDS_MS = 300;
