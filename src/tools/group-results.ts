@@ -20,21 +20,25 @@ export interface ResultGroup {
   readonly text: string;
 }
 
-/** Groups of the same outcome and the same text, the largest first; those that gave no answer come last. */
+/**
+ * Groups of the same outcome and the same text, the largest first; those that gave no answer come last. `answerOf` is what
+ * must be the same, where the text is a summary of it.
+ */
 export function groupResults(
   results: readonly MachineResult[],
   textOf: (one: MachineResult) => string = printedBy,
+  answerOf = textOf,
 ): ResultGroup[] {
   const groups = new Map<string, { machines: string[]; sample: MachineResult; text: string }>();
   for (const one of results) {
-    const text = textOf(one);
+    const answer = answerOf(one);
     const { outcome, exitCode, outputs = [], images = [] } = one.result;
     // Ids and the machine's own name in a message do not make answers different.
-    const neutral = answered(one) ? without(text, outputs) : without(text, [...outputs, one.machine]);
+    const neutral = answered(one) ? without(answer, outputs) : without(answer, [...outputs, one.machine]);
     const pictures = images.map(({ data }) => String(Bun.hash(data)));
     const key = JSON.stringify([outcome, exitCode, neutral, one.digest, pictures]);
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, { machines: [one.machine], sample: one, text });
+    if (group === undefined) groups.set(key, { machines: [one.machine], sample: one, text: textOf(one) });
     else group.machines.push(one.machine);
   }
   const rank = ({ sample }: ResultGroup): number => (answered(sample) ? 0 : 1);
@@ -81,7 +85,7 @@ const PEOPLE = 8_000;
 
 export function groupedText(results: readonly MachineResult[], options: GroupedOptions): string {
   const people = options.people === true;
-  const groups = groupResults(results, people ? shownBy : printedBy);
+  const groups = people ? groupResults(results, shownBy, (one) => shownBy(one) + printedBy(one)) : groupResults(results);
   const first = groups[0];
   const bodies = groups.map((group) => body(group, first));
   const summary = summaryLine(results, groups);

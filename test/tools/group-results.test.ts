@@ -106,6 +106,17 @@ describe("the result", () => {
     );
   });
 
+  test("files of the same size and another content are not shown as equal", () => {
+    const file = (machine: string, text: string): MachineResult => ({
+      machine,
+      ms: 1,
+      result: { ok: true, outcome: "done", result: text, display: "1 lines, 6 bytes" },
+    });
+    const { display } = groupedResult([file("web01", "web01"), file("web02", "web02"), file("web03", "web02")], 4_000);
+    expect(display).toContain("2 different answers");
+    expect(display).toContain("web[02-03] (2 machines): 1 lines");
+  });
+
   test.each([200, 1_000, 4_000])(
     "two hundred different answers stay within %i characters and their notices",
     (budget) => {
