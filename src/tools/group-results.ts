@@ -85,7 +85,9 @@ const PEOPLE = 8_000;
 
 export function groupedText(results: readonly MachineResult[], options: GroupedOptions): string {
   const people = options.people === true;
-  const groups = people ? groupResults(results, shownBy, (one) => shownBy(one) + printedBy(one)) : groupResults(results);
+  const groups = people
+    ? groupResults(results, shownBy, (one) => shownBy(one) + printedBy(one))
+    : groupResults(results);
   const first = groups[0];
   const bodies = groups.map((group) => body(group, first));
   const summary = summaryLine(results, groups);

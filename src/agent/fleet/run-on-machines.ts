@@ -394,7 +394,8 @@ class MachineCalls {
   }
 
   #silent(one: Progress): ToolResult {
-    const waited = formatDuration(Math.round((performance.now() - one.since) / 1000) * 1000);
+    const since = one.state === "connecting" ? (one.machine.openingSince ?? one.since) : one.since;
+    const waited = formatDuration(Math.round((performance.now() - since) / 1000) * 1000);
     if (one.state === "connecting")
       return { ok: false, outcome: "unreachable", result: `no connection after ${waited}; buddy keeps trying` };
     if (one.state === "judging") return { ok: false, outcome: "unreachable", result: `it does not answer (${waited})` };
