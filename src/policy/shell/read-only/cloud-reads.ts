@@ -48,7 +48,15 @@ const aws: PresetReader = (args) => {
 };
 
 /** Reads whose verb says nothing of itself. */
-const AWS_BY_NAME = new Set(["s3 ls", "logs tail", "configure list"]);
+const AWS_BY_NAME = new Set([
+  "s3 ls",
+  "logs tail",
+  "configure list",
+  "apigateway get-rest-apis",
+  "apigateway get-domain-names",
+  "apigatewayv2 get-apis",
+  "apigatewayv2 get-domain-names",
+]);
 
 function isAwsRead(service: string, verb: string): boolean {
   if (!AWS_SERVICES.has(service) || SECRETS.test(verb) || verb.startsWith("get-parameter")) return false;
@@ -128,20 +136,36 @@ const gcloud = verbs({
     --freshness --order --zones --regions --instance --network --service --database --folder --organization --platform --global
     --managed-zone --name --type --backend --port --start --show-deleted --recursive -r -l -L --long`),
   ),
-  calls: new Set(["auth list", "info", "version", "--version", "config list", "config configurations list"]),
+  calls: new Set([
+    ...words("project account compute/zone compute/region core/project").map((setting) => `config get ${setting}`),
+    ...["auth list", "info", "version", "--version", "config list", "config configurations list"],
+  ]),
   refused: /^(?:(?:alpha|beta) )?auth(?: |$)/,
   // Tables of a list have columns of states; other formats have everything.
   started: (path, verb, options) =>
     (verb === "describe" || options.some((word) => /^--(?:format|flatten)/.test(word))) &&
+    !isPlainProjection(options) &&
     /^(?:(?:alpha|beta) )?(?:run|functions|composer|builds|workflows|deployment-manager|dataproc|batch|scheduler|app versions|compute (?:instances|instance-templates|project-info))(?: |$)/.test(
       path,
     ),
 });
 
+/** One `--format` that names fields of an instance which hold no variables and no scripts. */
+function isPlainProjection(options: readonly string[]): boolean {
+  const formats = options.filter((word) => /^--(?:format|flatten)/.test(word));
+  const [format = ""] = formats;
+  const value = format === "--format" ? options[options.indexOf(format) + 1] : format.replace(/^--format=/, "");
+  const fields = /^(?:value|table|csv|list)\(([^()]*)\)$/.exec(value ?? "")?.[1];
+  return formats.length === 1 && fields?.split(",").every((field) => PLAIN_FIELD.test(field.trim())) === true;
+}
+
+const PLAIN_FIELD =
+  /^(?:name|id|zone|region|status|statusMessage|machineType|creationTimestamp|lastStartTimestamp|lastStopTimestamp|cpuPlatform|networkInterfaces\[\d*\]\.(?:networkIP|network|accessConfigs\[\d*\]\.natIP)|disks\[\d*\]\.(?:deviceName|diskSizeGb)|scheduling\.preemptible)$/;
+
 const az = verbs({
   reads: new Set(
     words(`list show list-locations list-usage list-skus list-sizes list-ip-addresses list-tags show-tags get-instance-view get-upgrades
-    get-versions check-health`),
+    get-versions check-health tail`),
   ),
   options: new Set(
     words(`-g -n -o -d -l -s -r --resource-group --name --output --query --subscription --location --show-details --only-show-errors

@@ -180,7 +180,7 @@ class Match {
         if (this.form.open) continue;
         return SEVERAL_WORDS;
       }
-      if (/^-./.test(value) && !this.form.open && !/^-\d+$/.test(value)) return `with ${name} ${value}`;
+      if (/^-./.test(value) && !this.form.open && !/^-\d+(?:min|[smhd])?$/.test(value)) return `with ${name} ${value}`;
       const why = this.#value(name, option, value);
       if (why !== undefined) return why;
     }

@@ -61,6 +61,21 @@ function sshUnproven(args: readonly string[]): string | undefined {
     : undefined;
 }
 
+/** A line into nc or socat that a server answers with its state: `ruok` of ZooKeeper, `stats` of memcached, `show …` of HAProxy. */
+export function asksForState({ argv, input }: FoundCommand): boolean {
+  const call = argv.map(({ value }) => value).join(" ");
+  if (input === undefined || !isFixed(input) || !isFixed(call)) return false;
+  return (LETTERS.test(input) && TO_PORT.test(call)) || (HAPROXY.test(input) && TO_HAPROXY.test(call));
+}
+
+const LETTERS = /^(?:ruok|stat|srvr|mntr|cons|isro|stats(?: (?:items|slabs|settings))?)[\r\n]*$/;
+const TO_PORT = /^nc(?:at)? (?:-[46nvN]+ |-[wq] ?\d+ )*\w[\w.-]* \d+$/;
+const HAPROXY = /^show (?:stat|info|backend|servers (?:state|conn)|sess|table|pools|activity|version)(?: [\w.-]+)*\n?$/;
+const SOCKET = String.raw`/(?:run|var/run|var/lib)/haproxy(?:/[\w-]+)*(?:\.sock|/stats)`;
+const TO_HAPROXY = new RegExp(
+  `^(?:nc -U ${SOCKET}|socat (?:stdio|STDIO|-) (?:unix-connect:|UNIX-CONNECT:)?${SOCKET}|socat (?:unix-connect:|UNIX-CONNECT:)?${SOCKET} (?:stdio|STDIO|-))$`,
+);
+
 /** Whether it runs as another user or in directories that are only found then: what is known of a repository does not hold. */
 export function runsElsewhere(command: FoundCommand): boolean {
   for (let { by } = command; by !== undefined; { by } = by.command) {

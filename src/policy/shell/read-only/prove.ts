@@ -3,7 +3,7 @@ import { assignmentEffect } from "../syntax/assignments.ts";
 import { isFixed, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import type { Condition } from "../../verdict.ts";
-import { elsewhereUnproven, runsElsewhere, type Preset } from "./operator.ts";
+import { asksForState, elsewhereUnproven, runsElsewhere, type Preset } from "./operator.ts";
 import { notReadOnly } from "./table.ts";
 
 /** Why it is not proven read-only, also by the rows of a preset; undefined: it is. */
@@ -28,6 +28,7 @@ export function unproven(command: FoundCommand, preset?: Preset): string | undef
     if (!wrapped.harmless) return runsOrChanges(name, wrapped.commands !== undefined || wrapped.scripts !== undefined);
     return name === "find" || name === "gfind" ? found(name, args, preset) : undefined;
   }
+  if (preset !== undefined && asksForState(command)) return undefined;
   return found(name, args, preset) ?? unknownRepository(command);
 }
 

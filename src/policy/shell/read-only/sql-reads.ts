@@ -8,7 +8,12 @@ export function isSqlRead(text: string): boolean {
     case "show":
       return isShow(tokens.slice(1));
     case "select":
-      return isStateSelect(tokens);
+      return isStateSelect(tokens) || isCount(tokens);
+    case "describe":
+    case "desc":
+      return isName(tokens.slice(1));
+    case "explain":
+      return isName(tokens.slice(1)) || isExplained(tokens.slice(1));
     default:
       return false;
   }
@@ -46,6 +51,18 @@ function isShow(tokens: readonly string[]): boolean {
   return rest.length === 1 && /^[a-z_]+$/.test(first) && !SECRET_SETTING.test(first) && first !== "grants";
 }
 
+const isName = (tokens: readonly string[]) => /^[a-z_]\w*(?: \. [a-z_]\w*)*$/.test(tokens.join(" "));
+
+/** How many rows a table has, and nothing of them. */
+function isCount(tokens: readonly string[]): boolean {
+  return tokens.slice(0, 6).join(" ") === "select count ( * ) from" && isName(tokens.slice(6));
+}
+
+/** A plan is made without running the statement; without parentheses there is no function to be evaluated for it. */
+function isExplained(tokens: readonly string[]): boolean {
+  return tokens[0] === "select" && !tokens.some((token) => token === "(" || NEVER.has(token));
+}
+
 const FUNCTIONS = new Set(
   words(`count sum min max avg now version coalesce nullif ifnull round floor ceil abs greatest least length lower upper concat trim
     left right substr substring date_trunc extract age to_char cast format if row_number rank array_agg string_agg group_concat
@@ -65,7 +82,7 @@ const NEVER = new Set(
   words("into for table outfile dumpfile lock procedure share update delete insert call values lateral returning"),
 );
 const VIEW =
-  /^(?:(?:pg_catalog\.)?pg_(?:stat_\w+|statio_\w+|locks|database|class|namespace|tables|indexes|index|tablespace|roles|extension|replication_slots|prepared_xacts)|(?:information_schema|performance_schema|sys)\.\w+)$/;
+  /^(?:(?:pg_catalog\.)?pg_(?:stat_\w+|statio_\w+|locks|database|class|namespace|tables|indexes|index|tablespace|roles|extension|replication_slots|prepared_xacts)|system\.(?:processes|parts|merges|mutations|replicas|replication_queue|metrics|events|asynchronous_metrics|disks|clusters|tables|databases|errors)|(?:information_schema|performance_schema|sys)\.\w+)$/;
 const ENDS_FROM = new Set(words("where group order limit having union offset fetch window"));
 
 function isStateSelect(tokens: readonly string[]): boolean {
