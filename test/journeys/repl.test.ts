@@ -599,6 +599,14 @@ describe("signals", () => {
       await pty.until((screen) => screen.includes("icanon") && screen.endsWith("> half a line"));
       pty.type(" more\r");
       await pty.until("You said: half a line more");
+      pty.type("/theme\r");
+      await pty.until("high-contrast");
+      pty.key("ctrl-z");
+      await pty.until(/Stopped[\s\S]*Stopped[\s\S]*shell\$ *$/);
+      pty.type("fg\r");
+      await pty.until(/fg[\s\S]*high-contrast/);
+      pty.key("escape");
+      await pty.until(/> *$/);
       pty.key("ctrl-d");
       await pty.until(/shell\$ *$/);
       pty.type("exit\r");

@@ -141,6 +141,13 @@ export class ApprovalPrompt {
     }
   }
 
+  /** One step back from the list of keys; false where it is not open. */
+  closeHelp(): boolean {
+    const open = this.#help;
+    this.#help = false;
+    return open;
+  }
+
   /** The question as lines, for line mode. */
   plainQuestion(behind: number, columns: number): string[] {
     this.#columns = columns;

@@ -140,6 +140,7 @@ export class ApprovalQueue implements Asker {
         !input.alt &&
         (input.name === "/" || input.name === "escape")
       ) {
+        if (input.name === "escape" && prompt.closeHelp()) continue;
         this.#state = "aside";
         this.#listener.aside();
         return [...others, ...inputs.slice(input.name === "/" ? index : index + 1)];

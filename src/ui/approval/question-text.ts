@@ -20,8 +20,8 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
       : answer.kind === "yes"
         ? style.ok("kept")
         : style.removed("reverted");
-  const decided = clip(decision, Math.max(12, columns - 24));
-  const room = Math.max(20, columns - Bun.stringWidth(decided) - Bun.stringWidth(more) - 4);
+  const decided = clip(decision, Math.max(12, columns - 18));
+  const room = Math.max(12, columns - Bun.stringWidth(decided) - Bun.stringWidth(more) - 4);
   return `${style.grey(`${clip(`${where}${sign} ${first}`, room)}${more} --`)} ${decided}`;
 }
 

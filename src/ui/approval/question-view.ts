@@ -215,7 +215,9 @@ export class QuestionView {
       const room = Math.max(4, columns - note.length - this.#ask.length - 1);
       const start = `${style.prompt(this.where())}${style.bold(this.#commandLines[0]!)}`;
       const end = `${style.grey(note)}${style.warning(this.#ask)} `;
-      shown = room < RECOGNISABLE ? [...shown.slice(0, HEAD_ROWS), `…${end}`] : [`${clip(start, room)}${end}`];
+      const apart = note.length + this.#ask.length + 2 > columns;
+      const below = apart ? [`…${style.grey(note)}`, `${style.warning(this.#ask.trimStart())} `] : [`…${end}`];
+      shown = room < RECOGNISABLE ? [...shown.slice(0, HEAD_ROWS), ...below] : [`${clip(start, room)}${end}`];
     }
     return { rows: shown, col: Math.min(Bun.stringWidth(shown.at(-1)!), columns - 1) };
   }

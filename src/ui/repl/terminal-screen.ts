@@ -236,6 +236,12 @@ export class TerminalScreen implements ReplScreen {
       notifier.key();
       this.#setHint("");
     }
+    // A question or a list is no reason to stay.
+    const [only] = inputs;
+    if (inputs.length === 1 && only?.kind === "key" && only.ctrl && only.name === "z") {
+      void this.#painter.suspend();
+      return;
+    }
     for (const input of this.#password === undefined ? queue.take(inputs) : inputs) {
       if (input.kind === "focus") notifier.focus(input.focused);
       else if (input.kind === "background") this.#background(input.light);

@@ -124,7 +124,7 @@ export class ToolView {
 
   #grey(lines: readonly string[]): string[] {
     const { style, width, redact } = this.#options;
-    return lines.map((line) => style.grey(clip(`  ${withoutTabs(redact(line))}`, width())));
+    return lines.map((line) => style.grey(clip(`  ${withoutTabs(redact(line)).trimEnd()}`, width())));
   }
 
   #more(count: number, outputName: string | undefined): string {

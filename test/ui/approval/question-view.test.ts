@@ -27,6 +27,26 @@ test.each([24, 40, 80])("in %i columns v shows every word of the facts in one pi
     expect(said).toContain(text);
 });
 
+test.each([20, 30, 40, 80])("in %i columns the end of a tall question is in one piece", (columns) => {
+  const action = Array.from({ length: 15 }, (_, i) => `echo "line ${i} of a long script" >> out`).join("\n");
+  for (const asked of [
+    { ...request, action },
+    { ...request, action: action.replaceAll("\n", "; ") },
+  ]) {
+    const view = new QuestionView(asked, theme(false));
+    view.preamble(columns, 12);
+    const { rows } = view.question(columns, 12);
+    expect(rows.at(-1)).toContain("-- approve?");
+    expect(Bun.stringWidth(rows.at(-1)!)).toBeLessThanOrEqual(columns);
+  }
+});
+
+test("what became of a question is whole on a narrow screen", () => {
+  const line = answeredLine(request, { kind: "no", stop: true }, theme(false), 39);
+  expect(line).toEndWith("-- denied; task stopped");
+  expect(Bun.stringWidth(line)).toBeLessThanOrEqual(39);
+});
+
 test("the reason of a denial is said once, below the call", () => {
   const style = theme(false);
   const view = new ToolView("run_shell", "rm -rf build", { style, width: () => 40, redact: (text) => text });

@@ -475,6 +475,19 @@ describe("approvals", () => {
     await rig.until('"approved","by":"operator"');
   });
 
+  test("Esc went from the list of keys to the input line", async () => {
+    await using rig = new ReplRig({ turn: asking });
+    rig.open("ask");
+    rig.send("1\r");
+    await rig.until("approve?");
+    rig.send("?");
+    await rig.until("yes, this once");
+    rig.key("escape");
+    await rig.until((screen) => screen.includes("approve?") && !screen.includes("yes, this once"));
+    rig.key("escape");
+    await rig.until("Esc: back to the question");
+  });
+
   test("s denies and stops the task", async () => {
     await using rig = new ReplRig({ turn: asking });
     rig.open("ask");

@@ -33,6 +33,7 @@ test("notes of how it went do not stand for the result; output does", () => {
 
 test("tabs are measured as the columns they take", () => {
   expect(finished([["stdout", "a\tb\nfour5678\tc\n"]])).toEqual(["  a       b", "  four5678        c"]);
+  expect(finished([["stdout", `~${" ".repeat(90)}\n`]])).toEqual(["  ~"]);
   const [wide] = finished([["stdout", `${"x\t".repeat(30)}\n`]]);
   expect(Bun.stringWidth(wide!)).toBe(80);
   expect(wide).not.toContain("\t");
