@@ -12,6 +12,7 @@ import git from "../../../../templates/policy/git.txt" with { type: "text" };
 import macos from "../../../../templates/policy/macos.txt" with { type: "text" };
 import operatorClusters from "../../../../templates/policy/operator-clusters.txt" with { type: "text" };
 import operatorData from "../../../../templates/policy/operator-data.txt" with { type: "text" };
+import operatorMachines from "../../../../templates/policy/operator-machines.txt" with { type: "text" };
 import operatorNetwork from "../../../../templates/policy/operator-network.txt" with { type: "text" };
 import operatorServices from "../../../../templates/policy/operator-services.txt" with { type: "text" };
 import network from "../../../../templates/policy/network.txt" with { type: "text" };
@@ -39,6 +40,7 @@ export function readOnlyRows(): Rows {
     operatorClusters,
     operatorNetwork,
     operatorServices,
+    operatorMachines,
     operatorData,
   ]);
   return rows;
