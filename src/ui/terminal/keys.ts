@@ -4,11 +4,14 @@ export class KeyDecoder {
   #rest = "";
   #paste: string[] | undefined;
   #pasteSize = 0;
+  /** What waits is the beginning of an answer that a slow link has cut in two. */
+  #late = false;
 
   /** Inputs of this chunk; an unfinished sequence is kept until the next chunk or `flush`. */
   push(chunk: Uint8Array | string): TerminalInput[] {
     this.#rest += typeof chunk === "string" ? chunk : this.#text.decode(chunk, { stream: true });
     const inputs: TerminalInput[] = [];
+    if (this.#late) this.#readLate();
     while (this.#rest !== "") {
       if (this.#paste !== undefined) {
         if (!this.#readPaste(inputs)) break;
@@ -34,11 +37,20 @@ export class KeyDecoder {
   /** Nothing followed: a lone ESC was the Escape key, half a sequence is noise. */
   flush(): TerminalInput[] {
     const rest = this.#rest;
+    this.#late = ANSWER.test(rest);
+    if (this.#late) return [];
     this.#rest = "";
     if (rest === "\x1b") return [key("escape")];
     if (rest === "\x1b\x1b") return [key("escape"), key("escape")];
     if (rest === "\x1b[" || rest === "\x1bO") return [key(rest.slice(1), { alt: true })];
     return [];
+  }
+
+  /** The rest of a late answer may follow, or never come: then the next key ends it. */
+  #readLate(): void {
+    const [answer = "", ended] = LATE.exec(this.#rest) ?? [];
+    this.#late = ended === undefined && ANSWER.test(this.#rest) && answer.length <= LONGEST_ANSWER;
+    if (ended === undefined && !this.#late) this.#rest = this.#rest.slice(answer.length);
   }
 
   #readPaste(inputs: TerminalInput[]): boolean {
@@ -87,6 +99,11 @@ export function key(name: string, modifiers: { ctrl?: boolean; alt?: boolean; sh
 
 /** Pastes are kept up to this many characters. */
 export const PASTE_LIMIT = 8 * 1024 * 1024;
+
+/** The answer to "what is the background", as far as it came. */
+const ANSWER = /^\x1b\]11;[0-9a-f:/rgb#]*\x1b?$/i;
+const LATE = /^\x1b\]11;[0-9a-f:/rgb#]*(\x07|\x1b\\)?/i;
+const LONGEST_ANSWER = 40;
 
 const PASTE_START = "\x1b[200~";
 const PASTE_END = "\x1b[201~";

@@ -67,6 +67,21 @@ describe("keys", () => {
     expect(paste?.kind === "paste" && paste.text.length).toBe(PASTE_LIMIT);
   });
 
+  test("an answer that a slow link had cut in two was typed into the line", () => {
+    const answer = "\x1b]11;rgb:ffff/ffff/eeee\x1b\\";
+    for (let at = 5; at < answer.length; at++) {
+      const decoder = new KeyDecoder();
+      expect([...decoder.push(answer.slice(0, at)), ...decoder.flush()]).toEqual([]);
+      expect(decoder.push(`${answer.slice(at)}x`)).toEqual([{ kind: "background", light: true }, key("x")]);
+    }
+    const decoder = new KeyDecoder();
+    for (const next of ["x", "\r", "\x1b[A"]) {
+      decoder.push("\x1b]11;rgb:ff");
+      decoder.flush();
+      expect(decoder.push(next)).toHaveLength(1);
+    }
+  });
+
   test("noise never stops the keys behind it", () => {
     const decoder = new KeyDecoder();
     for (const noise of ["\x1b[999999999999", "\x1b[\x80", "\x1b]" + "x".repeat(5000), "\x1bO\x01"]) {
