@@ -138,7 +138,12 @@ const gcloud = verbs({
   ),
   calls: new Set([
     ...words("project account compute/zone compute/region core/project").map((setting) => `config get ${setting}`),
-    ...["auth list", "info", "version", "--version", "config list", "config configurations list"],
+    "auth list",
+    "info",
+    "version",
+    "--version",
+    "config list",
+    "config configurations list",
   ]),
   refused: /^(?:(?:alpha|beta) )?auth(?: |$)/,
   // Tables of a list have columns of states; other formats have everything.
