@@ -80,12 +80,13 @@ export function workLines(
 ): string[] {
   const { style, columns } = screen;
   const now = Date.now();
-  // A narrow screen needs its columns for the command.
-  const wide = columns >= 60;
-  const row = (id: string, state: string, time: string, what: string, quiet: boolean): string => {
-    const start = `${id.padStart(3)}  ${wide ? `${state.padEnd(20)} ${time.padEnd(6)}` : [state, time].join(" ").trimEnd()}`;
-    return clip(`${quiet ? style.grey(start) : start}  ${style.grey(oneLine(what))}`, columns);
-  };
+  const row = (id: string, state: string, time: string, what: string, quiet: boolean): Row => ({
+    id,
+    state,
+    time,
+    what,
+    quiet,
+  });
   const taskRows = shown.map((task) => {
     const over = task.state.kind === "over";
     const time =
@@ -106,7 +107,23 @@ export function workLines(
   const panes = work.panes.map(({ name, command, idle }) =>
     row(name, idle ? "pane idle" : "pane runs", "", command, idle),
   );
-  return [...taskRows, ...shells, ...panes];
+  const rows = [...taskRows, ...shells, ...panes];
+  const widest = (cell: "id" | "state" | "time"): number => Math.max(0, ...rows.map((each) => each[cell].length));
+  // A narrow screen needs its columns for the command.
+  const [ids, states, times] = columns >= 60 ? [widest("id"), widest("state"), widest("time")] : [widest("id"), 0, 0];
+  return rows.map(({ id, state, time, what, quiet }) => {
+    const facts = [state.padEnd(states), time.padEnd(times)].filter((fact) => fact !== "").join("  ");
+    const start = `${id.padStart(ids)}  ${facts}`;
+    return clip(`${quiet ? style.grey(start) : start}  ${style.grey(oneLine(what))}`, columns);
+  });
+}
+
+interface Row {
+  readonly id: string;
+  readonly state: string;
+  readonly time: string;
+  readonly what: string;
+  readonly quiet: boolean;
 }
 
 async function ps(screen: CommandScreen): Promise<void> {

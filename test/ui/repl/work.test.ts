@@ -29,6 +29,8 @@ describe("/ps", () => {
     expect(screen).toMatch(/sh-0badcafe +shell running +\ds +sleep 600/);
     expect(screen).toMatch(/sh-deadbeef +shell failed \(exit 2\) +make/);
     expect(screen).toMatch(/shared +pane runs +vim/);
+    const columns = screen.split("\n").flatMap((row) => [row.search(/shell |pane /)].filter((at) => at > 0));
+    expect(new Set(columns).size).toBe(1);
   });
 });
 
