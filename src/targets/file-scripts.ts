@@ -161,7 +161,8 @@ rename() {
  * user:group by number; and 1 when a link that stands at the path is replaced, not followed.
  *
  * The data is complete on the target before the old file is touched. It replaces the old file by a rename, with the
- * same owner, mode, ACL and attributes. In place instead: where those cannot be kept, with further hard links, over a
+ * same owner, mode, ACL and attributes. Where another user can exchange names in the directory, that is done from a
+ * directory of its own in it. In place instead: where those cannot be kept, with further hard links, over a
  * mount point, in a closed directory. Then a copy of the old text is made first, the file is made long enough before
  * anything is overwritten, and the copy is put back when that fails. Exit 28: no room, nothing changed; 27: failed and
  * put back; 8: failed, and the copy named on stdout is all that is left of the old text; 30: a program on the target
@@ -183,21 +184,32 @@ if [ -n "$n" ] && [ -L "$r" ]; then k=missing; fi
 case $k in directory) exit 21 ;; other) exit 22 ;; esac
 dir=\${r%/*}; dir=\${dir:-/}
 enter "$dir"
-full=$r r=./\${r##*/} dir=.
+full=$r r=./\${r##*/} dir=. nest=
 if [ -z "$n" ] && [ -L "$r" ]; then exit 3; fi
+facts() { a=$1 links=$2 uid=$3 gid=$4 size=$5; }
+# Somebody else but root can exchange what has a name here.
+shared=
+if [ -O . ]; then facts $(ls -ldn .); else facts $(ls -ldn .); if [ "$uid" != 0 ]; then shared=1; fi; fi
+case $a in ?????w* | ????????w*) shared=1 ;; esac
 given() {
   if [ -z "$mode_given" ]; then return 0; fi
   own() { o=$3:$4; }
-  own $(ls -ldn "$1")
+  own $(ls -ldnL "$1")
   # Set-id bits are for the owner of before alone.
   if [ "$o" = "$owner_given" ] || chown "$owner_given" "$1" 2>/dev/null; then chmod "$mode_given" "$1"
   else foreign=1; chmod "\${mode_given#?}" "$1"; fi
 }
 tmp=./$4 name=$4 old= kept= box= how=rename
-trap 'rm -f \${tmp:+"$tmp"} \${old:+"$old"} \${kept:+"$kept"}; rm -rf \${box:+"$box"}' EXIT
+trap 'rm -f \${tmp:+"$tmp"} \${old:+"$old"} \${kept:+"$kept"}; rm -rf \${box:+"$box"}; if [ -n "$nest" ]; then cd ..; rmdir "$nest"; fi' EXIT
 trap 'exit 1' HUP INT TERM PIPE
 create() { set -C; command : >"$1"; c=$?; set +C; return $c; }
-facts() { a=$1 links=$2 uid=$3 gid=$4 size=$5; }
+if [ -n "$shared" ] && mkdir -m 700 "./$4.d" 2>/dev/null; then
+  cd -P "./$4.d" || exit 1
+  facts $(ls -ldn .)
+  case $a in drwx------*) ;; *) exit 3 ;; esac
+  if ! is_at "\${full%/*}/$4.d" || [ ! -O . ]; then exit 3; fi
+  nest=./$4.d r=.$r dir=..
+fi
 if [ $k = file ]; then
   facts $(ls -ldn "$r")
   case $a in *@) how=place ;; esac
@@ -283,7 +295,18 @@ if [ $how = rename ]; then
 fi
 if [ $how = place ]; then
   if [ -L "$r" ]; then exit 3; fi
-  facts $(ls -ldn "$r")
+  if [ -n "$shared" ]; then
+    # What is open stays the same file; it is the one at the path if owner, size and the rest are the same, too.
+    facts() { seen="$1 $2 $3 $4 $5 $6"; }
+    if ! { command exec 7<"$r"; } 2>/dev/null; then deny "$r"; fi
+    if [ ! -e /proc/self/fd/7 ]; then exit 29; fi
+    facts $(ls -ldin "$r"); judged=$seen
+    facts $(ls -ldinL /proc/self/fd/7)
+    case $judged in *' -'*) if [ "$judged" != "$seen" ]; then exit 3; fi ;; *) exit 3 ;; esac
+    facts() { a=$1 links=$2 uid=$3 gid=$4 size=$5; }
+    r=/proc/self/fd/7
+  fi
+  facts $(ls -ldnL "$r")
   cut() { dd if=/dev/null of="$r" bs=1 seek="$1" count=0; }
   put() { dd if="$1" of="$r" bs=65536 conv=notrunc && cut "$2" && [ $(($(wc -c <"$r"))) -eq "$2" ]; }
   # Opens it for writing and changes nothing; an append-only file passes every other test.

@@ -237,6 +237,7 @@ const CODES: Readonly<Record<number, string>> = {
   20: "a part of the path is a file, not a directory",
   21: "it is a directory",
   22: "it is not a regular file but a device, pipe or socket",
+  29: "another user can exchange files in its directory, and it cannot be replaced as a whole; nothing was changed",
   41: "it is a symbolic link that leads nowhere",
 };
 
