@@ -826,7 +826,7 @@ const EVERYDAY = [
   "ls dir/$X",
   'docker logs --tail "$N" web',
   "N=5; docker logs --tail $N web",
-  "[ $x = y ] && ls",
+  '[ "$x" = y ] && ls',
   'test -n "$x"',
   "cd $X && ls",
   "wait $!",

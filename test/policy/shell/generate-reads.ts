@@ -49,6 +49,49 @@ const TRAPS = [
   "\ntouch P",
 ];
 
+/** Words that are an option, a script or a file, as something may print them. */
+const SHAPES = [
+  "-oP",
+  "'\\-oP'",
+  "\"'-oP'\"",
+  "'f -oP'",
+  "'f,-oP'",
+  "$'f\\n-oP'",
+  "'s/a/b/ 1wP'",
+  "'a\\ b wP'",
+  "wP",
+  "1",
+  "''",
+  "' -oP'",
+];
+const SPLITTING = ["", "-n1", "-n 1", "-L1", "-I{}", "-d ,", "-d '\\054'", "-0", "-s 40", "-r", "-P2", "-t", "-x"];
+const TAKING = [
+  "sort",
+  "sed",
+  "sed -n",
+  "sort {}",
+  "awk",
+  "uniq",
+  "cat",
+  "sort -k1",
+  "env sort",
+  "nice -n 1 sort",
+  "$(which gdf) touch",
+];
+const FILLING = [
+  "read x",
+  "read -r x",
+  "read -ra x",
+  "read -d, x",
+  "read -t 0 x",
+  "read -u3 x",
+  "mapfile x",
+  "mapfile -t x",
+  "mapfile -td, x",
+  "mapfile -s1 x",
+  "IFS=, read -r y x",
+];
+
 export class ReadTexts {
   readonly #examples: string[];
   #planted: string | undefined;
@@ -74,11 +117,19 @@ export class ReadTexts {
   text(): string {
     const { random } = this;
     const one = () => this.command();
-    switch (random.below(26)) {
+    switch (random.below(29)) {
       case 0:
         return `${one()} | ${one()}`;
       case 1:
         return `${one()} | ${one()} | ${one()}`;
+      case 20:
+        return `${this.#printing()} | xargs ${random.of(SPLITTING)} ${random.of(TAKING)}`;
+      case 21: {
+        const quote = random.of(['"', ""]);
+        return `${random.of(TAKING)} ${quote}$(${this.#printing()})${quote} f`;
+      }
+      case 22:
+        return `${random.of(FILLING)} ${random.of(["<<<", "3<<< f <<<", "< nowhere <<<"])} ${random.of(SHAPES)}; ${random.of(TAKING)} ${random.of(["$x", '"$x"', '"${x[0]}"', "${x[1]}", '"${x[@]}"', '"${x[@]:1}"'])} f`;
       case 2:
         return `${one()} && ${one()} || ${one()}`;
       case 3:
@@ -118,6 +169,29 @@ export class ReadTexts {
       default:
         return one();
     }
+  }
+
+  /** Something whose output looks known. */
+  #printing(): string {
+    const { random } = this;
+    const shape = random.of(SHAPES);
+    return random.of([
+      `echo ${shape}`,
+      `echo -e ${shape}`,
+      `echo -n ${shape}`,
+      `printf ${shape.startsWith("-") ? `-- ${shape}` : shape}`,
+      `printf '%s' ${shape}`,
+      `printf '%s\\n' ${shape} f`,
+      `printf '%.0s-oP' ${shape}`,
+      `printf '%-5s' ${shape} -oP`,
+      `printf '%b' ${shape}`,
+      `cat <<< ${shape}`,
+      `which ${random.of(["ls", "gdf", "nowhere"])}`,
+      `basename ${shape.startsWith("-") ? "f" : shape}`,
+      "readlink /bin/sh",
+      "wc -l < nowhere",
+      "grep -c -r x",
+    ]);
   }
 
   /** What every shell reads alike: literal words, few operators. */

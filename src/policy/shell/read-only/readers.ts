@@ -54,7 +54,8 @@ const isNumber = (word: string | undefined) => word === undefined || isUnknown(w
 
 /** Some shells evaluate a number like arithmetic, where a name stands for its value and a subscript runs commands. */
 const test: Reader = (args) => {
-  if (args.some((word) => word === "-v" || word === "-R")) return "with -v evaluates a subscript";
+  // An unquoted value may turn out to be -v and a subscript.
+  if (several(args) || args.some((word) => word === "-v" || word === "-R")) return "with -v evaluates a subscript";
   if (args.some((word, at) => word === "-t" && !isNumber(args[at + 1]) && args[at + 1] !== "]"))
     return "evaluates a number";
   return args.some((word, at) => NUMERIC.test(word) && !(isNumber(args[at - 1]) && isNumber(args[at + 1])))

@@ -18,10 +18,9 @@ const LISTED: readonly (readonly [names: RegExp, values: RegExp])[] = [
   [/^(?:LC_[A-Z]+|LANG|LANGUAGE)$/, /^[A-Za-z0-9_.@:-]*$/],
   [/^TZ$/, /^(?:[A-Za-z][\w+-]*(?:\/[A-Za-z][\w+-]*)*|[A-Z]{3,5}[+-]?\d{1,2}(?::\d\d)?)?$/],
   [/^(?:COLUMNS|LINES)$/, /^\d{1,6}$/],
-  [
-    /^(?:NO_COLOR|CLICOLOR|CLICOLOR_FORCE|FORCE_COLOR|GIT_OPTIONAL_LOCKS|SYSTEMD_COLORS|SYSTEMD_URLIFY)$/,
-    /^[0-9a-z]*$/,
-  ],
+  [/^(?:NO_COLOR|CLICOLOR|CLICOLOR_FORCE|FORCE_COLOR|SYSTEMD_COLORS|SYSTEMD_URLIFY)$/, /^[0-9a-z]*$/],
+  // Otherwise git writes into its index.
+  [/^GIT_OPTIONAL_LOCKS$/, /^(?:0|false|no|off)$/],
   [/^(?:BLOCKSIZE|(?:DU_|DF_|LS_)?BLOCK_SIZE)$/, /^[0-9A-Za-z'-]*$/],
   [/^(?:QUOTING_STYLE|TIME_STYLE)$/, /^[a-z-]*$/],
   [/^(?:GIT_|SYSTEMD_|MAN)?PAGER$/, /^(?:cat)?$/],
@@ -30,6 +29,11 @@ const LISTED: readonly (readonly [names: RegExp, values: RegExp])[] = [
   [/^ETCDCTL_API$/, /^[23]$/],
   [/^TERM$/, /^(?:dumb|xterm(?:-256color)?|screen(?:-256color)?|tmux(?:-256color)?|vt100|ansi|linux)$/],
 ];
+
+/** Variables without which a command still does the same: not a pager that only prints, nor what keeps git from writing. */
+export function mayBeUnset(name: string): boolean {
+  return isOwnName(name) || /^(?:LC_[A-Z]+|LANG|LANGUAGE|TZ|COLUMNS|LINES|(?:NO|FORCE)_COLOR|CLICOLOR)$/.test(name);
+}
 
 /** Lower-case names that programs or shells obey. */
 const OBEYED = new Set(

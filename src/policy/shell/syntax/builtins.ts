@@ -1,5 +1,5 @@
 /** Builtins that change what later words mean: directories, aliases, positional parameters, declarations, reading. */
-import { type Field, HOME, isFixed, UNKNOWN } from "./field.ts";
+import { type Field, HOME, isFixed, outputs, UNKNOWN } from "./field.ts";
 import { printedByPrintf } from "./printed.ts";
 import type { Scope, Value } from "./scope.ts";
 import { leadingOptions } from "../wrappers/options.ts";
@@ -112,27 +112,45 @@ function readsInto(
       const options = leadingOptions(argv, 1, { flags: "ers", values: "adinNptuk" });
       const array = options.seen.get("a")?.value;
       const names = array === undefined ? argv.slice(options.at).map((word) => word.value) : [array];
-      const lines = input.kind === "known" ? input.text.split("\n").filter((line) => line !== "") : undefined;
-      return valuesOf(names.length === 0 ? ["REPLY"] : names, lines, array !== undefined, ifs);
+      const lines = linesOf(input)?.filter((line) => line !== "");
+      const found = valuesOf(names.length === 0 ? ["REPLY"] : names, lines, array !== undefined, ifs);
+      if (lines === undefined) return found;
+      const sure =
+        isSure(input) &&
+        [...options.seen.keys()].every((letter) => "ars".includes(letter)) &&
+        (options.seen.has("r") || !lines.some((line) => line.includes("\\"))) &&
+        (ifs ?? "") === "";
+      // At the end of the input nothing is read.
+      return found.map(({ name, values }) => ({ name, values: [...values, "", ...(sure ? [] : [UNKNOWN])] }));
     }
     case "mapfile":
     case "readarray": {
       const options = leadingOptions(argv, 1, { flags: "t", values: "dnOsuCc" });
-      const lines = input.kind === "known" ? input.text.split("\n").filter((line) => line !== "") : undefined;
-      return [{ name: argv[options.at]?.value ?? "MAPFILE", values: [lines ?? UNKNOWN] }];
+      const lines = linesOf(input);
+      const sure = isSure(input) && [...options.seen.keys()].every((letter) => letter === "t");
+      const values = lines === undefined ? [UNKNOWN] : sure ? [lines] : [lines, UNKNOWN];
+      return [{ name: argv[options.at]?.value ?? "MAPFILE", values }];
     }
-    case "printf":
-      if (argv[1]?.value === "-v" && argv[2] !== undefined)
-        return [{ name: argv[2].value, values: [printedByPrintf(argv.slice(3)) ?? UNKNOWN] }];
-      return argv[1]?.value.startsWith("-v") === true
-        ? [{ name: argv[1].value.slice(2), values: [printedByPrintf(argv.slice(2)) ?? UNKNOWN] }]
+    case "printf": {
+      const [, option, next] = argv;
+      if (option?.value === "-v" && next !== undefined)
+        return [{ name: next.value, values: outputs(printedByPrintf(argv.slice(3))) }];
+      return option?.value.startsWith("-v") === true
+        ? [{ name: option.value.slice(2), values: outputs(printedByPrintf(argv.slice(2))) }]
         : [];
+    }
     case "getopts":
       return argv[2] === undefined ? [] : [{ name: argv[2].value, values: [UNKNOWN] }];
     default:
       return [];
   }
 }
+
+function linesOf(input: Input): string[] | undefined {
+  return input.kind === "known" ? input.text.replace(/\n$/, "").split("\n") : undefined;
+}
+
+const isSure = (input: Input) => input.kind === "known" && input.guessed !== true;
 
 function valuesOf(
   names: readonly string[],

@@ -27,6 +27,18 @@ export const NUMBER = "\uFDD4";
 /** After UNKNOWN: it was not quoted, so it may turn out to be several words or none. */
 export const SPLIT = "\uFDD5";
 
+/** In what a command prints: the text is a guess, good enough to find dangers in, but nothing can be proven by it. */
+export const GUESS = "\uFDD6";
+/** The same: it, or nothing. */
+export const PERHAPS = "\uFDD7";
+
+/** Every text that this output may be. */
+export function outputs(printed: string | undefined): readonly string[] {
+  if (printed === undefined) return [UNKNOWN];
+  const text = printed.replace(/[\uFDD6\uFDD7]/g, "");
+  return [text, ...(printed.includes(GUESS) ? [UNKNOWN] : []), ...(printed.includes(PERHAPS) ? [""] : [])];
+}
+
 const STANDINS = /[\uFDD0-\uFDEF]/g;
 
 export function cleaned(text: string): string {

@@ -11,11 +11,12 @@ import {
 import { Arithmetic } from "./arithmetic.ts";
 import { UNKNOWN } from "./field.ts";
 import { type Findings, OutOfWork, type Printed } from "./findings.ts";
+import { perhaps } from "./printed.ts";
 import { redirected } from "./redirections.ts";
 import type { Value } from "./scope.ts";
 import { SimpleCommands } from "./simple-commands.ts";
 import { type Expansion, expandWord, wordValues } from "./words.ts";
-import { INHERITED, type Input } from "../wrappers/wrapped.ts";
+import { INHERITED, type Input, inputOf } from "../wrappers/wrapped.ts";
 
 export class Lists {
   /** The text that positions in the tree refer to. */
@@ -93,6 +94,7 @@ export class Lists {
     let previous: Statement | undefined;
     for (const statement of statements) {
       let printed: Printed;
+      const { cwd } = this.by.scope;
       // Two commands with nothing between them: the parser recovered from something.
       if (
         previous !== undefined &&
@@ -109,6 +111,8 @@ export class Lists {
           });
         });
       } else printed = this.#statement(statement);
+      // Where `cd` failed, what follows runs where it was.
+      this.by.scope.mayStillBeIn(cwd);
       // What is known of the output stays known beside what is not.
       if (printed !== undefined || out !== undefined) out = (out ?? NOT_KNOWN) + (printed ?? NOT_KNOWN);
       known ||= printed !== undefined && printed !== "";
@@ -148,7 +152,7 @@ export class Lists {
         this.by.scope.maybe(() => {
           out = this.withInput(input, () => this.command(command, input));
         });
-        input = out === undefined ? { kind: "unknown" } : { kind: "known", text: out };
+        input = inputOf(out);
       }
     });
     return out;
@@ -161,8 +165,13 @@ export class Lists {
       case "Redirected": {
         const io = redirected(node.redirects, input, this.by);
         this.found.writes.push(...io.writes);
-        const out = this.withInput(io.input, () => this.command(node.command, io.input));
-        return io.writes.length > 0 || io.moved ? undefined : out;
+        let out: Printed;
+        const run = () => {
+          out = this.withInput(io.input, () => this.command(node.command, io.input));
+        };
+        if (io.mayFail) this.by.scope.maybe(run);
+        else run();
+        return io.writes.length > 0 || io.moved ? undefined : io.mayFail ? perhaps(out) : out;
       }
       case "Function":
         this.commands.define(node.name.value, node.body);

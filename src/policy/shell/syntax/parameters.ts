@@ -74,7 +74,10 @@ function operated(
       if (operation.length !== undefined) by.computed(operation.length, lengths);
       const offset = offsets[0]?.trim() ?? "";
       const length = operation.length === undefined ? undefined : (lengths[0]?.trim() ?? "");
-      return each(values, (value) => sliced(value, offset, length));
+      // Of an array it takes elements, not characters.
+      return values.map((value) =>
+        typeof value === "string" && isFixed(value) ? (sliced(value, offset, length) ?? UNKNOWN) : UNKNOWN,
+      );
     }
     case "CaseModification":
       if (operation.operand !== undefined && operation.operand.text !== "") {

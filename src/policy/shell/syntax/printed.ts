@@ -1,18 +1,19 @@
 /** What simple commands print, where the text alone tells it: so that what is piped into a shell can be read. */
-import { type Field, HOME, isFixed, isGlob, NUMBER, programName, STAR, UNKNOWN } from "./field.ts";
+import { type Field, GUESS, HOME, isFixed, isGlob, NUMBER, PERHAPS, programName, STAR, UNKNOWN } from "./field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import type { Scope } from "./scope.ts";
 import type { Input } from "../wrappers/wrapped.ts";
 
-export function printed(argv: readonly Field[], input: Input, scope: Scope): string | undefined {
+/** `anyShell`: it is not known which shell's builtins these are. Text that is not sure has GUESS in it. */
+export function printed(argv: readonly Field[], input: Input, scope: Scope, anyShell: boolean): string | undefined {
   const words = argv.slice(1).map((word) => word.value);
-  const text = input.kind === "known" ? input.text : undefined;
+  const text = input.kind === "known" ? (input.guessed === true ? GUESS : "") + input.text : undefined;
   const name = programName(argv[0]?.value ?? "");
   // Names that match are printed: the pattern stands for them.
   if (words.some(isGlob) && name !== "echo" && name !== "printf") return undefined;
   switch (name) {
     case "echo":
-      return echoed(words);
+      return echoed(words, anyShell);
     case "printf":
       return words[0] === "-v" ? "" : formatted(words[0] === "--" ? words.slice(1) : words);
     case "ls": {
@@ -23,12 +24,14 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope): str
     }
     case "dirname":
     case "basename":
-      return words.length === 1 && isFixed(words[0] as string) ? `${pathPart(name, words[0] as string)}\n` : undefined;
+      return words.length === 1 && isFixed(words[0] as string) && !words[0]?.startsWith("-")
+        ? `${pathPart(name, words[0] as string)}\n`
+        : undefined;
     case "realpath":
     case "readlink": {
       const path = words.at(-1) ?? "";
       return words.length <= 2 && words.slice(0, -1).every((word) => /^-[fem]$/.test(word)) && /^[/\uFDD3]/.test(path)
-        ? `${path}\n`
+        ? `${GUESS}${path}\n`
         : undefined;
     }
     case "git":
@@ -43,8 +46,9 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope): str
     case "pwd":
       return `${scope.cwd}\n`;
     case "which":
-    case "type":
-      return words.length === 1 && !words[0]?.startsWith("-") ? `${words[0]}\n` : undefined;
+      return words.length === 1 && /^\w[\w.+-]*$/.test(words[0] as string)
+        ? `${PERHAPS}/usr/bin/${words[0]}\n`
+        : undefined;
     case "cat":
     case "tee":
       if (argv.length === 2 && argv[1]?.process === true) return argv[1].prints;
@@ -65,7 +69,9 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope): str
     case "id":
       return words.length === 1 && /^-[ug]$/.test(words[0] as string) ? `${NUMBER}\n` : undefined;
     case "grep":
-      return words[0] === "-c" && words.length <= 3 ? `${NUMBER}\n` : undefined;
+      return words[0] === "-c" && words.length <= 3 && words.slice(1).every((word) => /^[^-\uFDD2]/.test(word))
+        ? `${NUMBER}\n`
+        : undefined;
     case "base64":
       if (
         text === undefined ||
@@ -101,6 +107,11 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope): str
   }
 }
 
+/** What is printed unless the command cannot start; no number is nothing, which is one in arithmetic. */
+export function perhaps(out: string | undefined): string | undefined {
+  return out === undefined || out === `${NUMBER}\n` ? out : PERHAPS + out;
+}
+
 function pathPart(name: "dirname" | "basename", path: string): string {
   const trimmed = path.replace(/(?<=.)\/+$/, "");
   const slash = trimmed.lastIndexOf("/");
@@ -115,7 +126,7 @@ export function printedByPrintf(argv: readonly Field[]): string | undefined {
   return words.length === 0 || words.some(isGlob) ? undefined : formatted(words);
 }
 
-function echoed(words: readonly string[]): string {
+function echoed(words: readonly string[], anyShell: boolean): string {
   let at = 0;
   let escapes = false;
   let newline = true;
@@ -124,14 +135,16 @@ function echoed(words: readonly string[]): string {
     if (words[at]?.includes("n") === true) newline = false;
   }
   const text = words.slice(at).join(" ");
-  return (escapes ? unescaped(text) : text) + (newline ? "\n" : "");
+  // Some shells know no options here, and escapes without one.
+  const sure = anyShell ? at === 0 && !text.includes("\\") : !escapes || !text.includes("\\");
+  return (sure ? "" : GUESS) + (escapes ? unescaped(text) : text) + (newline ? "\n" : "");
 }
 
 function formatted(words: readonly string[]): string | undefined {
   const format = words[0];
   if (format === undefined || format.length > 8192) return undefined;
   const args = words.slice(1);
-  let out = "";
+  let out = isPlainFormat(format, args) ? "" : GUESS;
   let used = 0;
   do {
     const before = used;
@@ -149,6 +162,12 @@ function formatted(words: readonly string[]): string | undefined {
     if (used === before) break;
   } while (used < args.length && out.length < 65_536);
   return out;
+}
+
+/** Plain text and what every printf makes the same of. */
+function isPlainFormat(format: string, args: readonly string[]): boolean {
+  if (!/^(?:[^%\\]|%[%sd]|\\[nt\\])*$/.test(format)) return false;
+  return !format.includes("%d") || args.every((word) => /^(?:0|-?[1-9]\d*|\uFDD4)$/.test(word));
 }
 
 function unescaped(text: string): string {
@@ -176,8 +195,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 function decoded(text: string): string | undefined {
-  const compact = text.replace(/\s+/g, "");
+  const guess = text.startsWith(GUESS) ? GUESS : "";
+  const compact = text.slice(guess.length).replace(/\s+/g, "");
   if (!/^[A-Za-z0-9+/]*=*$/.test(compact)) return undefined;
   const bytes = Buffer.from(compact, "base64").toString("utf8");
-  return bytes.includes("\uFFFD") || /[\uFDD0-\uFDEF]/.test(bytes) ? undefined : bytes;
+  return bytes.includes("\uFFFD") || /[\uFDD0-\uFDEF]/.test(bytes) ? undefined : guess + bytes;
 }

@@ -3,7 +3,7 @@ import type { Redirection } from "unbash";
 import { isFixed, NUMBER } from "./field.ts";
 import { isDeviceToRead, isDisk, isHarmlessSink } from "../dangers/protected-paths.ts";
 import { quotesInQuotes, type Expansion, expandWord, wordValues } from "./words.ts";
-import type { Input } from "../wrappers/wrapped.ts";
+import { type Input, inputOf } from "../wrappers/wrapped.ts";
 
 /** A file that a redirection writes. */
 export interface Write {
@@ -18,11 +18,14 @@ export interface Redirected {
   readonly writes: Write[];
   /** The output no longer goes where it went. */
   readonly moved: boolean;
+  /** A file that is not there keeps the command from running. */
+  readonly mayFail: boolean;
 }
 
 export function redirected(nodes: readonly Redirection[], input: Input, by: Expansion): Redirected {
   const writes: Write[] = [];
   let moved = false;
+  let mayFail = false;
   let now = input;
   for (const node of nodes) {
     const descriptor = node.descriptor?.type === "FileDescriptor" ? node.descriptor.value : undefined;
@@ -50,12 +53,12 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
     const items = outcomes.flat();
     for (const item of items) {
       if (item.process === true) {
-        if (operator.startsWith("<") && isInput)
-          now = item.prints === undefined ? { kind: "unknown" } : { kind: "known", text: item.prints };
+        if (operator.startsWith("<") && isInput) now = inputOf(item.prints);
         else moved = true;
         continue;
       }
       const isDescriptor = /^(?:\d+-?|-)$/.test(item.value);
+      mayFail ||= !/^(?:[012]|\/dev\/(?:null|stdin|stdout|stderr))$/.test(item.value);
       if (opensOutputToRead(descriptor ?? (operator === ">&" ? 1 : 0), operator, item.value))
         by.uncertain("output that goes to what was opened for reading");
       if (operator === "<") {
@@ -75,7 +78,7 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
     }
     if (items.length !== 1) by.uncertain("a redirection to several or no files");
   }
-  return { input: now, writes, moved };
+  return { input: now, writes, moved, mayFail };
 }
 
 /** `1< file`, `1>&3`: then `/dev/stdout` names a file, which a later `> /dev/stdout` would open for writing. */
@@ -88,7 +91,7 @@ function known(values: readonly string[], end: string): Input {
   // Several possible texts: all of them, one after the other, are looked at.
   return values.length === 0
     ? { kind: "unknown" }
-    : { kind: "known", text: values.map((value) => value + end).join("\n") };
+    : { kind: "known", text: values.map((value) => value + end).join("\n"), guessed: values.length > 1 };
 }
 
 function heredocValues(node: Redirection & { type: "HereDoc" }, by: Expansion): readonly string[] {

@@ -62,8 +62,12 @@ export class Scope {
       this.#undo.pop();
     }
     for (const [name, before] of log) this.set(name, joined(before, this.#values.get(name)));
-    if (this.cwd !== cwd && this.cwd !== UNKNOWN) this.set(MAYBE_CWD, joined(this.get(MAYBE_CWD) ?? [cwd], [this.cwd]));
+    this.mayStillBeIn(cwd);
     return log.size > 0;
+  }
+
+  mayStillBeIn(cwd: string): void {
+    if (this.cwd !== cwd && this.cwd !== UNKNOWN) this.set(MAYBE_CWD, joined(this.get(MAYBE_CWD) ?? [cwd], [this.cwd]));
   }
 
   /** Runs `body` with these values, as for a command with assignments in front of it. */

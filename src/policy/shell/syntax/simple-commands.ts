@@ -11,7 +11,7 @@ import type { Findings, FoundCommand, Printed } from "./findings.ts";
 import type { Lists } from "./lists.ts";
 import { gitAliasRuns } from "../wrappers/git.ts";
 import { parseInner } from "./parse.ts";
-import { printed } from "./printed.ts";
+import { perhaps, printed } from "./printed.ts";
 import { redirected, type Write } from "./redirections.ts";
 import { type DefinedFunction, flat } from "./scope.ts";
 import { type Expansion, expandWord, type Outcome } from "./words.ts";
@@ -52,7 +52,9 @@ export class SimpleCommands {
       if (item.type !== "Assignment") continue;
       const { name, values } = this.by.assignment(item);
       assigns.push({ name, value: flat(values[0]) });
-      if (node.name === undefined) this.by.setVariable(name, values);
+      const set = () => this.by.setVariable(name, values);
+      if (node.name === undefined && io.mayFail) this.by.scope.maybe(set);
+      else if (node.name === undefined) set();
     }
     if (node.name === undefined) {
       if (node.prefix.length === 0 && node.redirects.length === 0)
@@ -73,10 +75,10 @@ export class SimpleCommands {
     const run = (argv: readonly Field[]) => {
       out = this.run(argv, io.input, { assigns, writes: io.writes, by: undefined });
     };
-    // Several ways it may come out: what one of them assigns does not replace what another did.
-    if (outcomes.length === 1) run(outcomes[0] as Field[]);
+    // Several ways it may come out, or none: what one of them assigns does not replace what another did.
+    if (outcomes.length === 1 && !io.mayFail) run(outcomes[0] as Field[]);
     else for (const argv of outcomes) this.by.scope.maybe(() => run(argv));
-    return outcomes.length > 1 || io.moved ? undefined : out;
+    return outcomes.length > 1 || io.moved ? undefined : io.mayFail ? perhaps(out) : out;
   }
 
   /** Between the words of a command there are only blanks; anything else is something the parser dropped. */
@@ -171,7 +173,7 @@ export class SimpleCommands {
     }
     applyBuiltin(argv, input, this.by, how.assigns);
     if (wrapped !== undefined) return this.#wrapped(command, wrapped, input);
-    const out = printed(argv, input, this.by.scope);
+    const out = printed(argv, input, this.by.scope, this.found.anyShell);
     if (out === undefined && input.kind === "known" && input.text.trim() !== "" && TRANSFORMS.has(programName(name)))
       this.found.computed = true;
     return out;

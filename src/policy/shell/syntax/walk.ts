@@ -2,7 +2,7 @@
 import type { Assignment, Script, Word, WordPart } from "unbash";
 import { assignmentEffect, isFromEnvironment, isScriptVariable } from "./assignments.ts";
 import { isBash, outsideCommonGrammar } from "./common-grammar.ts";
-import { UNKNOWN } from "./field.ts";
+import { outputs, UNKNOWN } from "./field.ts";
 import { Findings, OutOfWork, type Printed, type Walked } from "./findings.ts";
 import { Lists } from "./lists.ts";
 import { parseText } from "./parse.ts";
@@ -83,11 +83,19 @@ class Walk implements Expansion {
     this.#run(`: ${text}`);
   }
 
-  substituted(script: Script | undefined, text: string): string {
+  substituted(script: Script | undefined, text: string): readonly string[] {
+    return outputs(this.#printed(script, text));
+  }
+
+  process(script: Script | undefined, text: string): string | undefined {
+    return this.#printed(script, text);
+  }
+
+  #printed(script: Script | undefined, text: string): string | undefined {
     this.found.spend(10 + text.length / 2);
     if (script === undefined) {
       this.uncertain("a command substitution that cannot be parsed");
-      return UNKNOWN;
+      return undefined;
     }
     this.lists.seen.add(script);
     let out: Printed;
@@ -98,12 +106,7 @@ class Walk implements Expansion {
       });
     });
     this.scope.cwd = cwd;
-    return out === undefined ? UNKNOWN : out.replace(/\n+$/, "");
-  }
-
-  process(script: Script | undefined, text: string): string | undefined {
-    const out = this.substituted(script, text);
-    return out === UNKNOWN ? undefined : out;
+    return out === undefined || out === UNKNOWN ? undefined : out.replace(/\n+$/, "");
   }
 
   assignment(node: Assignment): { name: string; values: readonly Value[] } {
@@ -120,11 +123,13 @@ class Walk implements Expansion {
         if (subscript !== null) this.computed({ ...element, text: subscript[1] as string }, []);
         for (const item of expandWord(element, this)[0] ?? []) elements.push(item.value.replace(/^\[[^]*?\]\+?=/, ""));
       }
-      values = [elements];
+      // Which element is which is not known where subscripts say it.
+      values = value.elements.some((element) => element.text.startsWith("[")) ? [elements, UNKNOWN] : [elements];
     } else values = [...wordValues(value, this)];
     if (node.index !== undefined || node.append === true) {
       const before = this.scope.get(name) ?? [node.index === undefined ? UNKNOWN : []];
       values = before.flatMap((old) => values.map((added) => combined(old, added, node.index !== undefined)));
+      if (node.index !== undefined) values.push(UNKNOWN);
     }
     this.#noted(name, values);
     return { name, values };

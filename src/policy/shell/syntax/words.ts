@@ -8,8 +8,8 @@ import type { Scope, Value } from "./scope.ts";
 /** What expanding needs from the walk: the scope, and a way to look at commands inside words. */
 export interface Expansion {
   readonly scope: Scope;
-  /** Walks a substitution; answers what it prints, or UNKNOWN. */
-  substituted(script: Script | undefined, text: string): string;
+  /** Walks a substitution; answers every text it may print. */
+  substituted(script: Script | undefined, text: string): readonly string[];
   /** Walks `<( )` or `>( )`. */
   process(script: Script | undefined, text: string): string | undefined;
   /** Walks whatever runs inside arithmetic. */
@@ -247,7 +247,7 @@ function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
       if (quoted) quotesInQuotes(part, by);
       return bitsOf(parameterValues(part, by), quoted, isListPart(part));
     case "CommandExpansion":
-      return bitsOf([by.substituted(part.script, part.text)], quoted, false);
+      return bitsOf(by.substituted(part.script, part.text), quoted, false);
     case "ArithmeticExpansion":
       by.arithmetic(part);
       return [[{ text: NUMBER }]];

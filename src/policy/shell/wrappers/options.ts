@@ -1,5 +1,5 @@
 /** The options at the front of a command that runs another one: where they end and what they were. */
-import { type Field, isFixed, UNKNOWN } from "../syntax/field.ts";
+import { type Field, isFixed, SPLIT, UNKNOWN } from "../syntax/field.ts";
 
 export interface OptionShape {
   /** Letters that take no value, and letters that take one. */
@@ -66,6 +66,8 @@ export function leadingOptions(argv: readonly Field[], from: number, shape: Opti
       if (shape.flags?.includes(letter) !== true) odd = true;
     }
   }
+  // A value that may turn out to be several words moves what comes after it.
+  odd ||= argv.slice(from, at).some(({ value }) => value.includes(SPLIT));
   return { at: Math.min(at, argv.length), seen, odd };
 }
 

@@ -2,7 +2,8 @@
  * Programs that start another one in other surroundings: environment, priority, a time limit, again and again, one at a
  * time.
  */
-import { type Field, field, isUnknown } from "../syntax/field.ts";
+import { mayBeUnset } from "../syntax/assignments.ts";
+import { type Field, field } from "../syntax/field.ts";
 import { leadingOptions, type OptionShape } from "./options.ts";
 import { assignments, joined, plain, rest, runs, script, type Wrapper } from "./wrapped.ts";
 
@@ -23,11 +24,12 @@ export const env: Wrapper = (argv) => {
     const match = /^(-[i0v]*S|--split-string=)([^]*)$/.exec(word);
     const text = word === "--split-string" || match?.[2] === "" ? words[i + 1]?.value : match?.[2];
     if (text === undefined) {
-      if (/^-[uCP]$|^--(?:unset|chdir)$/.test(word)) i++;
+      if (/^-[uCPa]$|^--(?:unset|chdir|argv0)$/.test(word)) i++;
       else if (!word.startsWith("-")) break;
       continue;
     }
-    if (isUnknown(text)) uncertain = "what env -S splits cannot be known";
+    // It has quotes, escapes and variables of its own.
+    if (!/^[\w ./=,:@%+-]*$/.test(text)) uncertain = "what env -S splits cannot be known";
     const split = text
       .split(/[ \t\n]+/)
       .filter((item) => item !== "")
@@ -40,11 +42,17 @@ export const env: Wrapper = (argv) => {
   const { at, assigns } = assignments(words, options.at);
   const chdir = (options.seen.get("C") ?? options.seen.get("chdir"))?.value;
   const inner = rest(words, at);
-  // Without a PATH, older systems look for the program in the working directory first.
-  const unset = options.seen.get("u") ?? options.seen.get("unset");
-  const noPath =
-    inner.length > 0 &&
-    (options.seen.has("i") || options.seen.has("ignore-environment") || (unset !== undefined && mayBePath(words, at)));
+  const { seen } = options;
+  const unset = [...words.slice(1, at).entries()].flatMap(([index, { value }]) => {
+    const [, joined] = /^(?:-[i0v]*u|--unset=)([^]*)$/.exec(value === "--unset" ? "-u" : value) ?? [];
+    return joined === undefined ? [] : [joined === "" ? (words[index + 2]?.value ?? "") : joined];
+  });
+  // Without a PATH, older systems look for the program in the working directory first; programs such as systemctl and
+  // busybox are another one under another name.
+  const odd =
+    options.odd ||
+    ["P", "a", "argv0"].some((name) => seen.has(name)) ||
+    (inner.length > 0 && (seen.has("i") || seen.has("ignore-environment") || !unset.every((name) => mayBeUnset(name))));
   const same = argv.every((word, index) => word.value === words[index]?.value);
   return {
     harmless: true,
@@ -52,18 +60,11 @@ export const env: Wrapper = (argv) => {
     ...(inner.length === 0 ? {} : { commands: [inner] }),
     ...(same ? { at } : {}),
     ...(chdir === undefined ? {} : { cwd: chdir }),
-    ...(uncertain !== undefined || options.odd || options.seen.has("P")
-      ? { uncertain: uncertain ?? "env with options that cannot be known" }
-      : noPath
-        ? { uncertain: "a program that is looked up without a PATH may be one of the working directory" }
-        : {}),
+    ...(uncertain !== undefined || odd
+      ? { uncertain: uncertain ?? "env with options that may change what the program does" }
+      : {}),
   };
 };
-
-/** `-u PATH`, however it is written and how often. */
-function mayBePath(words: readonly Field[], end: number): boolean {
-  return words.slice(1, end).some(({ value }) => isUnknown(value) || value.endsWith("PATH"));
-}
 
 export const nice: Wrapper = (argv) => {
   const first = argv[1]?.value ?? "";

@@ -1,12 +1,22 @@
 /** What a program that runs another one would run, and the pieces such programs are described with. */
-import { type Field, programName } from "../syntax/field.ts";
+import { type Field, outputs, programName } from "../syntax/field.ts";
 import { leadingOptions, type Options, type OptionShape } from "./options.ts";
 
 /** What a program's standard input is: the terminal's, known text, or something only the running shell knows. */
 export type Input =
-  { readonly kind: "inherited" } | { readonly kind: "known"; readonly text: string } | { readonly kind: "unknown" };
+  | { readonly kind: "inherited" }
+  /** `guessed`: it may be another text. */
+  | { readonly kind: "known"; readonly text: string; readonly guessed?: boolean }
+  | { readonly kind: "unknown" };
 
 export const INHERITED: Input = { kind: "inherited" };
+
+/** The input of a command that gets what another one prints. */
+export function inputOf(printed: string | undefined): Input {
+  if (printed === undefined) return { kind: "unknown" };
+  const [text = "", ...others] = outputs(printed);
+  return { kind: "known", text, guessed: others.length > 0 };
+}
 
 export interface InnerScript {
   /** Undefined: only the running shell knows. */
@@ -86,7 +96,8 @@ export function assignments(
 }
 
 export function script(text: string | undefined, own = true, positional?: readonly string[]): InnerScript {
-  return { text, own, ...(positional === undefined ? {} : { positional }) };
+  const guess = text === undefined ? undefined : outputs(text)[0];
+  return { text: guess, own, ...(positional === undefined ? {} : { positional }) };
 }
 
 /** A shell that reads what to do from its input. */

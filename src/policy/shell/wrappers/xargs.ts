@@ -1,4 +1,5 @@
 /** xargs and parallel: commands whose arguments come from input or from after `:::`. */
+import { words } from "../../../lib/text.ts";
 import { type Field, field, UNKNOWN } from "../syntax/field.ts";
 import { recursive } from "./find.ts";
 import { leadingOptions } from "./options.ts";
@@ -32,12 +33,22 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
   const items =
     byFile || input.kind !== "known"
       ? [UNKNOWN]
-      : itemsOf(input.text, lines ?? (replace === undefined ? undefined : "\n"));
+      : lines === undefined && replace !== undefined
+        ? itemsOf(input.text, "\n").map((line) => line.trimStart())
+        : itemsOf(input.text, lines);
+  // Which items come together, and what quotes make of them, is not followed: then any word may come.
+  const sure =
+    input.kind === "known" &&
+    input.guessed !== true &&
+    [...seen.keys()].every((name) => SIMPLE.has(name)) &&
+    (lines === undefined ? !/['"\\\v\f\r]/.test(input.text) : lines === "\\n" || /^[^\\]$/.test(lines));
+  if (!sure && !items.includes(UNKNOWN)) items.push(UNKNOWN);
   // What lists a whole tree names everything in it.
   const tree = items.some((item) => items.includes(`${item === "/" ? "" : item}/${UNKNOWN}`));
+  const given = items.map((item) => field(item));
   const commands =
     replace === undefined
-      ? [[...(tree ? recursive(inner) : inner), ...items.map((item) => field(item))]]
+      ? [[...(tree ? recursive(inner) : inner), ...given], ...(sure ? [] : [[...inner, field(UNKNOWN)]])]
       : items.map((item) =>
           (tree ? recursive(inner) : inner).map((word) => field(word.value.replaceAll(replace, item), word.source)),
         );
@@ -49,6 +60,11 @@ export function xargsRuns(argv: readonly Field[], input: Input): Wrapped {
     ...(options.odd ? { uncertain: "xargs with options that cannot be known" } : {}),
   };
 }
+
+/** Options that change neither the items nor which of them come together. */
+const SIMPLE = new Set(
+  words("0 null d delimiter r no-run-if-empty t verbose I i replace P max-procs x exit a arg-file"),
+);
 
 function itemsOf(text: string, separator: string | undefined): string[] {
   const decoded = separator === "\\n" ? "\n" : separator === "\\0" ? "\0" : separator;
@@ -71,10 +87,10 @@ export function parallelRuns(argv: readonly Field[], input: Input): Wrapped {
       "jobs sshlogin arg-file max-args delay timeout colsep joblog results retries delimiter tmpdir workdir halt load memfree nice",
     long: "tag null keep-order dry-run bar eta progress ungroup group line-buffer verbose quote shuf pipe will-cite no-notice xargs citation lb no-run-if-empty",
   });
-  const words = argv.slice(options.at).map((word) => word.value);
-  const marks = words.findIndex((word) => /^:::[:+]?\+?$/.test(word));
-  const command = (marks < 0 ? words : words.slice(0, marks)).join(" ");
-  const given = marks < 0 ? [] : words.slice(marks + 1).filter((word) => !word.startsWith(":::"));
+  const parts = argv.slice(options.at).map((word) => word.value);
+  const marks = parts.findIndex((word) => /^:::[:+]?\+?$/.test(word));
+  const command = (marks < 0 ? parts : parts.slice(0, marks)).join(" ");
+  const given = marks < 0 ? [] : parts.slice(marks + 1).filter((word) => !word.startsWith(":::"));
   const items =
     given.length > 0 ? given.slice(0, MOST_ITEMS) : input.kind === "known" ? itemsOf(input.text, "\n") : [UNKNOWN];
   if (command === "")

@@ -1,0 +1,116 @@
+/** What a command prints, splits or leaves unset is proven only where the text alone tells it; a guess finds dangers, no more. */
+import { describe, expect, test } from "bun:test";
+import { judgeShell } from "../../../src/policy/shell/judge.ts";
+import { RULES, verdictOf } from "./rules.ts";
+
+const asks = (text: string) => expect(verdictOf(text)).toBe("ask");
+const reads = (text: string) => expect(verdictOf(text)).toBe("allow");
+
+describe("what a command prints", () => {
+  test.each([
+    "$(which gdf) touch P",
+    "x=$(which gdf); $x kill -9 1",
+    "$(type gdf) touch P",
+    "sort $(readlink /tmp/x) f",
+    "printf '%.0s-oP' x | xargs sort f",
+    "printf '%-5s' f -oP | xargs sort",
+    "sort \"$(printf '%.0s-oP' x)\" f",
+    "printf -v x '%.0s-oP' x; sort \"$x\" f",
+    "sort \"$(printf '\\u002doP')\" f",
+    "sort \"$(echo -e '\\u002doP')\" f",
+    'sort "$(grep -c -r x)" f',
+    "sh -c \"echo '\\055oP' | xargs sort f\"",
+    "awk $(echo 1 < nowhere) 'BEGIN{system(\"id\")}' f",
+    "sort -k1 $(cat < nowhere)",
+  ])("%s asks", asks);
+  test.each([
+    "n=$(wc -l < f); echo $((n + 1))",
+    'n=$(grep -c x f); sed -n "${n}p" f',
+    "echo f | xargs sort",
+    "printf '%s\\n' a b | xargs sort",
+    "echo \"$(printf '%-10s' x)\"",
+    "cat $(which ls)",
+    "ls -l $(readlink -f /bin/sh)",
+  ])("%s is still a read", reads);
+  test("a guess still finds a danger", () => {
+    for (const text of ["echo '-rf /' | xargs rm", "printf '%5s' 'rm -rf /' | sh", "$(which rm) -rf /"])
+      expect(verdictOf(text)).toBe("deny");
+  });
+  test("echo of a shell that is not bash", () => {
+    const kind = (text: string) => judgeShell(text, RULES, { shell: "dash" }).verdict.kind;
+    expect(kind("echo '\\055oP' | xargs sort f")).toBe("ask");
+    expect(kind("echo f | xargs sort")).toBe("allow");
+  });
+});
+
+describe("what xargs and env split by themselves", () => {
+  test.each([
+    "echo '-v x=\\ 1 BEGIN{system(\\\"id\\\")}' | xargs awk",
+    "echo \"'-oP'\" | xargs -I{} sort {} f",
+    "echo ' -oP' | xargs -I{} sort {} f",
+    "printf 'f\\t-oP' | xargs -d '\\t' sort",
+    "printf 'f,-oP' | xargs -d '\\054' sort",
+    "printf 'f\\v-oP' | xargs sort",
+    "echo 's/a/b/ 1wP' | xargs -n1 sed",
+    "printf 's/a/b/\\n1wP\\n' | xargs -L1 sed",
+    "echo 's/a/b/ 1wP' | xargs -s 12 sed",
+    'x=p; true && x=wP; xargs sed -n <<< "$x"',
+    "env -S 'sort \"-o\"P f'",
+    "env -S 'sort ${X} f'",
+    "env -S 'sort \\x2doP f'",
+    "nice -n $x ls",
+    "xargs -n $x echo",
+    "timeout -s $x 5 ls",
+  ])("%s asks", asks);
+  test.each([
+    "echo a b | xargs -n1 cat",
+    "ls | xargs -n1 cat",
+    "env -S 'ls -l'",
+    "nice -n 5 ls",
+    "echo a,b | xargs -d, cat",
+  ])("%s is still a read", reads);
+});
+
+test.each([
+  "env -a reboot systemctl",
+  "env --argv0=touch busybox cat",
+  "env -a lvremove lvs x",
+  "env -u GIT_OPTIONAL_LOCKS git status",
+  "env -u GIT_PAGER -u PAGER git log",
+  "env -uSYSTEMD_PAGER systemctl status",
+  "GIT_OPTIONAL_LOCKS=1 git status",
+])("a program under another name, or without what keeps it quiet: %s asks", asks);
+
+describe("what a variable holds", () => {
+  test.each([
+    "x=$(cat VERSION); [ $x = 1 ] && echo y",
+    "[ $x ]",
+    "read x <<< '\\-oP'; sort $x f",
+    "read -u3 x 3<<<-oP <<<f; sort $x f",
+    "x=-oP; read -t 0 x <<< f; sort $x f",
+    "while read -r a; do :; done <<< f; awk $a 'BEGIN{system(\"id\")}'",
+    "IFS=, read -r a b <<< 'f,-oP'; sort $b f",
+    'mapfile -t -d, x <<< f,-oP; sort "${x[@]}"',
+    "mapfile -s1 -t x <<< $'f\\n-oP'; sort \"${x[0]}\" f",
+    "mapfile -t x <<< $'\\nf'; awk ${x[0]} 'BEGIN{system(\"id\")}'",
+    'x=([1]=f [0]=-oP); sort "${x[0]}" f',
+    'x=(f); x[0]=-oP; sort "${x[0]}" f',
+    'x=(f g -oP); sort "${x[@]:2}" f',
+    "x=; { x=1; } < nowhere; awk $x 'BEGIN{system(\"id\")}' f",
+    "x=; for x in 1; do :; done < nowhere; awk $x 'BEGIN{system(\"id\")}' f",
+  ])("%s asks", asks);
+  test.each([
+    "x=1; [ $x = y ]",
+    '[ "$x" = y ]',
+    'while read -r a b; do echo "$b"; done <<< "x y"',
+    "x=(a b); echo ${x[0]}",
+    'mapfile -t x <<< f; cat "${x[0]}"',
+  ])("%s is still a read", reads);
+});
+
+test("where cd fails, what follows runs where the shell was", () => {
+  const kind = (command: string) => judgeShell(command, RULES, { cwd: "/etc" }).verdict.kind;
+  expect(kind("cd /nowhere; cat shadow")).toBe("ask");
+  expect(kind("cd /nowhere && ls; cat shadow")).toBe("ask");
+  expect(kind("cd /nowhere && cat shadow")).toBe("allow");
+});
