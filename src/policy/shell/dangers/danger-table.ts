@@ -138,6 +138,7 @@ function optionPattern(name: string): RegExp {
 }
 
 function wordPattern(word: string): string {
+  if (word === "?") return "\\ufdd2";
   const short = /^(\w+)\[(\w+)\]$/.exec(word);
   if (short === null) return escaped(word).replaceAll("\\*", "[^]*");
   const [, first = "", rest = ""] = short;
