@@ -21,7 +21,10 @@ function deletes(statement: string): boolean {
 const DROPS = /\bdrop\s+(?!(?:from|as|is|in|and|or|order|group|where|not|like|asc|desc|limit)\b)[\w"`[\uFDD2]/i;
 const BEFORE = String.raw`(?:^|\(|\balter\s+table\s+\S+(?:\s+on\s+cluster\s+\S+)?|\b(?:begin|then|else|do|loop|explain|analyze)\b|\$\w*\$|\*/)\s*`;
 const TRUNCATES = new RegExp(`${BEFORE}truncate\\s+[\\w"\`[\\uFDD2]`, "i");
-const REMOVES = new RegExp(`${BEFORE}(?:delete\\s+|update\\s+(?=\\S+\\s+(?:as\\s+\\S+\\s+|\\w+\\s+)?set\\b))([^]*)$`, "i");
+const REMOVES = new RegExp(
+  `${BEFORE}(?:delete\\s+|update\\s+(?=\\S+\\s+(?:as\\s+\\S+\\s+|\\w+\\s+)?set\\b))([^]*)$`,
+  "i",
+);
 const LOGS = /\breset\s+(?:master|binary\s+logs)\b|\bpurge\s+(?:binary|master)\s+logs\b|\bpg_drop_replication_slot\b/i;
 /** A number, or the same on both sides. */
 const ALWAYS =
