@@ -16,6 +16,9 @@ import { adhocSign } from "./macho-adhoc-sign.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const DIST = join(ROOT, "dist");
+const MAIN = join(ROOT, "src/main.ts");
+/** What a start uses (scripts/make-bytecode-order.ts). */
+export const ORDER = join(import.meta.dir, "bytecode-order.txt");
 
 /** Release target → npm package that holds Bun's runtime for it; bun.lock pins each by hash. */
 export const TARGETS = {
@@ -73,7 +76,7 @@ export async function compile(
   target: BuildTarget,
   runtime: string,
   outfile: string,
-  { entry = join(ROOT, "src/main.ts"), releases }: CompileOptions = {},
+  { entry = MAIN, releases }: CompileOptions = {},
 ): Promise<void> {
   const work = join(DIST, ".work", `${target}-${process.pid}`);
   mkdirSync(work, { recursive: true });
@@ -95,6 +98,8 @@ export async function compile(
         // For the first moments, whose code runs once: compiling it took 1 ms of a one-shot answer, and more of the
         // other processors. src/main.ts ends it.
         jitPolicy: 8,
+        // Fewer pages to read for what a start uses: 2 ms of a one-shot answer.
+        bytecodeOrder: entry === MAIN && ORDER,
       },
       target: "bun",
       minify: true,
