@@ -50,6 +50,8 @@ export class AuditLog {
   /** Those that nothing waits for are written together: many machines end a command within a moment. */
   #soon: ReturnType<typeof setTimeout> | undefined;
   #reported = false;
+  /** The file as this process left it: as long as it is that, nobody else has written. */
+  #left: { readonly inode: number; readonly size: number; readonly link: Link } | undefined;
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
@@ -148,6 +150,8 @@ export class AuditLog {
       }
       if (this.#options.durable) fsyncSync(file);
       writeHead(this.#paths.head, link, signer);
+      const { ino, size } = fstatSync(file);
+      this.#left = { inode: ino, size, link };
     } finally {
       closeSync(file);
     }
@@ -155,7 +159,8 @@ export class AuditLog {
 
   /** Where the chain stands; half a line that a killed process or a full disk left is taken out, and that is noted. */
   #continue(file: number, signer: LineSigner): Link & { readonly notes: readonly Waiting[] } {
-    const { size } = fstatSync(file);
+    const { size, ino } = fstatSync(file);
+    if (this.#left?.inode === ino && this.#left.size === size) return { ...this.#left.link, notes: [] };
     const tail = readTail(file, size);
     const line = tail.line ?? lastOf(rotatedFiles(this.#options.directory).at(-1)?.path);
     const last = line === undefined ? undefined : readLine(line, signer);

@@ -123,15 +123,17 @@ __buddy_take() {
     : >|"$__buddy_run/$__buddy_pane.shown"
     __buddy_show "$shown"
     exec 2>/dev/null
+  else
+    # A clean child changes nothing here.
+    case $line in *=* | *export* | *declare* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   fi
+  __buddy_tag=${tag:-0}
   case $line in
   ' '*)
     __buddy_history=${HISTCONTROL-}
     HISTCONTROL=ignorespace
     ;;
   esac
-  __buddy_tag=${tag:-0}
-  case $line in *=* | *export* | *declare* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   __buddy_hook
   READLINE_LINE=$line READLINE_POINT=${#line}
 }

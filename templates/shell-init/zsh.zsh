@@ -66,7 +66,6 @@ __buddy_take() {
   __buddy_aside=$BUFFER
   printf '\033]7771;%s;T;%s;%s\a' $__buddy_key "$tag" "${BUFFER//[[:cntrl:]]/ }"
   __buddy_tag=${tag:-0}
-  case $line in (*=* | *export* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   __buddy_hook
   # zsh names a missing file on the screen, whatever stderr is.
   [[ -s $__buddy_run/$__buddy_pane.shown ]] && { IFS= read -r for; IFS= read -r -d '' shown } <$__buddy_run/$__buddy_pane.shown
@@ -78,6 +77,9 @@ __buddy_take() {
     zle -I
     # With a key waiting, zsh does not draw again.
     zle -U $'\e[7772~'
+  else
+    # A clean child changes nothing here.
+    case $line in (*=* | *export* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   fi
   BUFFER=$line CURSOR=$#line
   zle .accept-line

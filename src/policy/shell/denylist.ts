@@ -11,10 +11,11 @@ export function deniedBy(
   entries: readonly string[],
 ): { entry: string; certain: boolean } | undefined {
   let maybe: string | undefined;
+  let forms: readonly (readonly string[])[] | undefined;
   for (const entry of entries) {
     if (regexOf(entry) !== undefined) continue;
     const words = entry.split(/\s+/).filter((word) => word !== "");
-    const match = prefixMatch(command, words);
+    const match = prefixMatch((forms ??= formsOf(command)), words);
     if (match === "yes") return { entry, certain: true };
     if (match === "maybe") maybe ??= entry;
   }
@@ -40,8 +41,8 @@ function regexOf(entry: string): { body: string; flags: string } | undefined {
   return match === null ? undefined : { body: match[1] as string, flags: match[2] as string };
 }
 
-function prefixMatch(command: FoundCommand, words: readonly string[]): Denied {
-  if (words.length === 0) return "no";
+/** The words of a command, with and without its options. */
+function formsOf(command: FoundCommand): readonly (readonly string[])[] {
   const given = command.argv.map((word) => word.value);
   const isOption = (word: string | undefined) => word?.startsWith("-") === true;
   const forms = [
@@ -55,6 +56,11 @@ function prefixMatch(command: FoundCommand, words: readonly string[]): Denied {
   ];
   const git = gitCall(command.argv);
   if (git?.subcommand !== undefined) forms.push(["git", git.subcommand, ...git.args.map((word) => word.value)]);
+  return forms;
+}
+
+function prefixMatch(forms: readonly (readonly string[])[], words: readonly string[]): Denied {
+  if (words.length === 0) return "no";
   let best: Denied = "no";
   for (const form of forms) {
     const match = startsWith(form, words);
@@ -65,7 +71,8 @@ function prefixMatch(command: FoundCommand, words: readonly string[]): Denied {
 }
 
 function startsWith(given: readonly string[], words: readonly string[]): Denied {
-  for (const [index, word] of words.entries()) {
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] as string;
     const actual = given[index];
     if (actual === undefined) return "no";
     if (isUnknown(actual)) return "maybe";

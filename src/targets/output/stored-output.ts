@@ -33,7 +33,7 @@ const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 export class StoredOutput {
   readonly id: string;
   /** The end that may still change. */
-  pending: () => string = () => "";
+  pending: () => string = nothing;
   readonly #places: Places;
   #segments: OutputPiece[] = [];
   #buffer: string[] = [];
@@ -104,6 +104,8 @@ export class StoredOutput {
     this.#stopTimer();
     if (this.#ended) return;
     this.#ended = true;
+    // Who has added to it is not held any longer: that is all there was of the command.
+    this.pending = nothing;
     if (this.#segments.length === 0 && this.#places.lasting) this.#places.later(() => this.#store());
     else this.#store();
   }
@@ -324,6 +326,8 @@ export class StoredOutput {
     this.#timer = undefined;
   }
 }
+
+const nothing = () => "";
 
 const CUT = "\n[nothing is kept after this: buddy ended while the command ran, or its disk was full]\n";
 

@@ -51,7 +51,7 @@ export function deliver(
     const once = secret === undefined ? command : `${removed(secret.script)}\n${command}`;
     return {
       lines: [
-        ...putFile(script, typedScript(shown ?? command, tag, once)),
+        ...putFiles({ [script]: typedScript(shown ?? command, tag, once) }),
         leaveMode,
         `send-keys -t ${place.pane} -H ${CLEAR} ${typed} ${ENTER}`,
       ],
@@ -60,12 +60,14 @@ export function deliver(
   }
   const keys = `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`;
   if (secret === undefined && fitsOneLine(command, place.shell)) {
-    return { lines: [...putFile(next, `${tag}\n${command}`), leaveMode, keys], shown: false };
+    return { lines: [...putFiles({ [next]: `${tag}\n${command}` }), leaveMode, keys], shown: false };
   }
   return {
     lines: [
-      ...putFile(script, sourcedScript(command, tag, place.shell, secret)),
-      ...putFile(next, `${tag}\n${source}`),
+      ...putFiles({
+        [script]: sourcedScript(command, tag, place.shell, secret),
+        [next]: `${tag}\n${source}`,
+      }),
       leaveMode,
       keys,
     ],
@@ -84,18 +86,19 @@ function deliverClean(command: string, tag: number, place: DeliveryTarget, clean
     const child = `{ ${lines}\n${followClean(quote(to), "command cd")}; } 9>&2 2>/dev/null`;
     const keys = `send-keys -t ${place.pane} -H ${CLEAR} ${hex(Buffer.from(source))} ${ENTER}`;
     return {
-      lines: [...putFile(file("sh"), typedScript(command, tag, child, "$__buddy_code")), leaveMode, keys],
+      lines: [...putFiles({ [file("sh")]: typedScript(command, tag, child, "$__buddy_code") }), leaveMode, keys],
       shown: false,
     };
   }
-  const run =
-    place.shell === "fish" ? putFile(file("run"), `{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n`) : [];
   return {
     lines: [
-      ...run,
-      ...putFile(file("sh"), cleanSource(command, tag, place.shell, lines, file)),
-      ...(place.shell === "fish" ? [] : putFile(file("shown"), `${tag}\n${excerpt(command)}`)),
-      ...putFile(file("next"), `${tag}\n${source}`),
+      ...putFiles({
+        ...(place.shell === "fish"
+          ? { [file("run")]: `{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n` }
+          : { [file("shown")]: `${tag}\n${excerpt(command)}` }),
+        [file("sh")]: cleanSource(command, tag, place.shell, lines, file),
+        [file("next")]: `${tag}\n${source}`,
+      }),
       leaveMode,
       `send-keys -t ${place.pane} -H ${KEY}${place.shell === "bash" ? ` ${ENTER}` : ""}`,
     ],
@@ -153,11 +156,12 @@ export function giveBack(place: DeliveryTarget, line: string): string[] {
 /** Takes the command back: a key or line that arrives late finds nothing to do. */
 export function withdraw(place: DeliveryTarget): string[] {
   const number = place.pane.slice(1);
-  return [
-    ...putFile(`${place.directory}/${number}.next`, ""),
-    ...putFile(`${place.directory}/${number}.sh`, ":\n"),
-    ...(place.shell === "fish" ? putFile(`${place.directory}/${number}.run`, ":\n") : []),
-  ];
+  const file = (name: string) => `${place.directory}/${number}.${name}`;
+  return putFiles({
+    [file("next")]: "",
+    [file("sh")]: ":\n",
+    ...(place.shell === "fish" ? { [file("run")]: ":\n" } : {}),
+  });
 }
 
 /** Only comments and blanks: nothing a shell would run or give an exit code for. */
@@ -165,14 +169,17 @@ export function isBlank(command: string): boolean {
   return command.split("\n").every((line) => /^\s*(#.*)?$/.test(line));
 }
 
-/** tmux writes the file on its own machine, in the same order as the keys that follow. */
-export function putFile(path: string, text: string): string[] {
-  // An empty buffer cannot be made: an empty file is a newline.
-  // Named after the file: other buddies write theirs on the same server.
-  const buffer = tmuxQuote(`buddy-line-${path.replaceAll("/", "-")}`);
+/** tmux writes the files on its own machine, in the same order as the keys that follow. */
+export function putFiles(files: Readonly<Record<string, string>>): string[] {
+  const paths = Object.keys(files);
+  // Named after a file: other buddies write theirs on the same server.
+  const buffer = tmuxQuote(`buddy-line-${paths[0]?.replaceAll("/", "-")}`);
   return [
-    `set-buffer -b ${buffer} ${tmuxQuote(text === "" ? "\n" : text)}`,
-    `save-buffer -b ${buffer} ${tmuxQuote(path)}`,
+    ...paths.flatMap((path) => [
+      // An empty buffer cannot be made: an empty file is a newline.
+      `set-buffer -b ${buffer} ${tmuxQuote(files[path] || "\n")}`,
+      `save-buffer -b ${buffer} ${tmuxQuote(path)}`,
+    ]),
     `delete-buffer -b ${buffer}`,
   ];
 }

@@ -1,4 +1,5 @@
 /** Outputs that outlive the process: found again by their ids, bounded, private, and never in the way of a command. */
+import { heapStats } from "bun:jsc";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
@@ -51,6 +52,21 @@ afterEach(() => {
   for (const outputStore of stores.splice(0)) outputStore[Symbol.dispose]();
   chmodSync(state, 0o700);
   rmSync(state, { recursive: true, force: true });
+});
+
+test("texts that have ended hold nothing of their commands", () => {
+  const store = open();
+  const decoders = () => {
+    Bun.gc(true);
+    return heapStats().objectTypeCounts["TextDecoder"] ?? 0;
+  };
+  const before = decoders();
+  for (let i = 0; i < 100; i++) {
+    const recording = new Recording(store.open(), { onOutput: () => {} }, "stdout");
+    recording.write(Buffer.from(`line ${i}\n`));
+    recording.end();
+  }
+  expect(decoders() - before).toBeLessThan(20);
 });
 
 describe("found again", () => {

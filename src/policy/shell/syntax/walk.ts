@@ -17,7 +17,16 @@ export interface WalkContext {
   readonly user?: string;
 }
 
+/** The last text: what is judged is looked through again for the files it changes. */
+let last: { readonly key: string; readonly walked: Walked } | undefined;
+
 export function walkText(text: string, context: WalkContext = {}): Walked {
+  const key = `${context.shell}\0${context.home}\0${context.user}\0${text}`;
+  if (last?.key !== key) last = { key, walked: walk(text, context) };
+  return last.walked;
+}
+
+function walk(text: string, context: WalkContext): Walked {
   const found = new Findings();
   const { script, source, uncertain } = parseText(text);
   for (const why of uncertain) found.uncertain(why);
