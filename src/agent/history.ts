@@ -66,11 +66,11 @@ export class History {
  * arguments that are JSON (servers that parse them refuse the whole request otherwise).
  */
 export function repairCalls(message: AssistantMessage, used: ReadonlySet<string>): AssistantMessage {
-  const taken = new Set(used);
+  const own = new Set<string>();
   let changed = false;
   const toolCalls = message.toolCalls.map((call): ToolCall => {
-    const id = uniqueId(call.id, taken);
-    taken.add(id);
+    const id = uniqueId(call.id, (one) => used.has(one) || own.has(one));
+    own.add(id);
     const args = sendableArguments(call.arguments);
     if (id === call.id && args === call.arguments) return call;
     changed = true;
@@ -84,11 +84,11 @@ export function repairCalls(message: AssistantMessage, used: ReadonlySet<string>
   };
 }
 
-function uniqueId(id: string, taken: ReadonlySet<string>): string {
+function uniqueId(id: string, isTaken: (id: string) => boolean): string {
   const base = id.trim() === "" ? "call" : id;
-  if (base === id && !taken.has(id)) return id;
+  if (base === id && !isTaken(id)) return id;
   let number = 2;
-  while (taken.has(`${base}_${number}`)) number++;
+  while (isTaken(`${base}_${number}`)) number++;
   return `${base}_${number}`;
 }
 
