@@ -118,7 +118,7 @@ if [ "$image" = tmux ]; then
     for d in /lib/terminfo /usr/share/terminfo /etc/terminfo; do if [ -e "$d/$t" ]; then with "$d/$t"; break; fi; done
   done
 fi
-tar -C "$r" -c . | "$cache/podman" import - "localhost/buddy-$image:1" >/dev/null 2>&1
+tar -C "$r" -c . | "$cache/podman" import -q - "localhost/buddy-$image:1" >/dev/null
 `;
 
 const bins = new Map<Engine, Promise<string>>();
@@ -162,6 +162,9 @@ exec ${CACHE}/podman "$@"`,
 async function run(argv: string[]): Promise<string> {
   const child = Bun.spawn(argv, { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (code !== 0) throw new Error(`${argv.join(" ").slice(0, 200)} failed (${code}): ${stderr}`);
+  if (code !== 0) {
+    const [last = ""] = stderr.trim().split("\n").slice(-1);
+    throw new Error(`${last || `exit code ${code}`}\n${argv.join(" ").slice(0, 200)}\n${stderr}`);
+  }
   return stdout.trim();
 }

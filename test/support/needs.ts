@@ -54,7 +54,9 @@ const known = new Map<Need, Promise<string | undefined>>();
 async function tryOnce(thing: Need): Promise<string | undefined> {
   const path = RECORD === undefined ? undefined : join(RECORD, `need-${thing}`);
   if (path !== undefined && existsSync(path)) return readFileSync(path, "utf8") || undefined;
-  const why = await TRIES[thing]().catch((error: unknown) => firstLine(String(error)));
+  const why = await TRIES[thing]().catch((error: unknown) =>
+    firstLine(error instanceof Error ? error.message : String(error)),
+  );
   if (path !== undefined) {
     mkdirSync(RECORD as string, { recursive: true });
     writeFileSync(path, why === undefined ? "" : `${thing}: ${why}`);
@@ -82,6 +84,8 @@ const TRIES = {
   mksh: async () => works(["mksh", "-c", "true"]),
   busybox: async () => works(["busybox", "sh", "-c", "true"]),
   sshd: async () => {
+    const absent = ["ssh", "ssh-keygen", "sshd"].find((name) => Bun.which(name, { PATH: pathOf({}) }) === null);
+    if (absent !== undefined) return `${absent} is not installed`;
     const { sshd } = await import("./sshd.ts");
     const { env } = await sshd();
     return works(["ssh", "-o", "BatchMode=yes", "lab", "true"], env);
@@ -148,14 +152,19 @@ const TRIES = {
 } satisfies Record<string, () => Promise<string | undefined>>;
 
 function works(argv: readonly string[], env: Record<string, string | undefined> = {}): string | undefined {
-  const path = `${env["PATH"] ?? process.env["PATH"] ?? ""}:/usr/sbin:/sbin`;
-  const program = Bun.which(argv[0] as string, { PATH: path });
+  const PATH = pathOf(env);
+  const program = Bun.which(argv[0] as string, { PATH });
   if (program === null) return "not installed";
   const { exitCode, stderr } = Bun.spawnSync([program, ...argv.slice(1)], {
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...env, PATH },
     stdio: ["ignore", "ignore", "pipe"],
   });
   return exitCode === 0 ? undefined : firstLine(stderr.toString()) || `exit code ${exitCode}`;
+}
+
+/** Programs of the administrator are not on everybody's path. */
+function pathOf(env: Record<string, string | undefined>): string {
+  return `${env["PATH"] ?? process.env["PATH"] ?? ""}:/usr/sbin:/sbin`;
 }
 
 function firstLine(text: string): string {

@@ -115,7 +115,7 @@ const elsewhere = await needs("linux", "root", "sshd", "ip", "sudo", "tmux", "po
 
 elsewhere.describe("another machine inside the pane", () => {
   const id = "0123456789abcdef0123456789abcdef";
-  const bin = mkdtempSync(join(tmpdir(), "buddy-adopt-"));
+  let bin: string;
   let machine: SudoMachine;
   let container: Container;
   let path: Disposable;
@@ -123,6 +123,7 @@ elsewhere.describe("another machine inside the pane", () => {
   let pane: string;
 
   beforeAll(async () => {
+    bin = mkdtempSync(join(tmpdir(), "buddy-adopt-"));
     machine = await sudoMachine("far");
     machine.run(`echo ${id} >/etc/machine-id`);
     // As much as possible like this machine: only its files are others.

@@ -1,6 +1,6 @@
 /** A pane of the operator's own tmux that buddy works in, on a private server: exact ends, nothing of theirs left changed. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from "bun:test";
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openTarget } from "../../src/targets/open.ts";
@@ -15,7 +15,7 @@ const shells = await available("bash", "zsh", "fish", "dash", "busybox", "mksh")
 setDefaultTimeout(30_000);
 
 describe("--pane", () => {
-  const directory = realpathSync(mkdtempSync(join(tmpdir(), "buddy-pane-")));
+  const directory = join(realpathSync(tmpdir()), `buddy-pane-${crypto.randomUUID().slice(0, 8)}`);
   const socket = join(directory, "tmux");
   const before = { TMUX: process.env["TMUX"], TMUX_PANE: process.env["TMUX_PANE"] };
   const notices: TargetNotice[] = [];
@@ -66,6 +66,7 @@ describe("--pane", () => {
   };
 
   beforeAll(() => {
+    mkdirSync(directory, { mode: 0o700 });
     tmux("-f", "/dev/null", "new-session", "-d", "-s", "work", "-x", "150", "-y", "40", "exec sleep 1000");
     process.env["TMUX"] = `${socket},1,0`;
     delete process.env["TMUX_PANE"];

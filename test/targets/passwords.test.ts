@@ -33,7 +33,7 @@ outer.afterAll(async () => {
 });
 
 describe.each(["required", "never"] as const)("deploy, whose sudo needs a password; tmux: %s", (tmux) => {
-  const outputs = mkdtempSync(join(tmpdir(), "buddy-passwords-"));
+  let outputs: string;
   let target: Target;
   let asked: PasswordRequest[];
 
@@ -47,6 +47,7 @@ describe.each(["required", "never"] as const)("deploy, whose sudo needs a passwo
   const forget = () => target.shell.run("sudo -k");
 
   beforeAll(async () => {
+    outputs = mkdtempSync(join(tmpdir(), "buddy-passwords-"));
     target = await openTarget({
       place: placeOf({ ssh: `deploy@pw` }),
       tmux,
