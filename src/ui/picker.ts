@@ -61,10 +61,14 @@ export class Picker {
     const height = Math.max(1, Math.min(this.#choices.length, limit - 1));
     const first = Math.max(0, Math.min(this.#selected - Math.floor(height / 2), this.#choices.length - height));
     const visible = this.#choices.slice(first, first + height);
-    const wide = Math.min(Math.max(...visible.map(({ label }) => textWidth(label))), Math.floor(columns * 0.6));
+    const widest = (part: "label" | "hint"): number => Math.max(...visible.map((choice) => textWidth(choice[part])));
+    const digits = String(this.#choices.length).length;
+    // Labels give way to hints, such as the id of a session, but keep a part of the row.
+    const room = columns - digits - 5 - widest("hint");
+    const wide = Math.min(widest("label"), Math.max(room, Math.floor(columns * 0.4)));
     const rows = visible.map((choice, index) => {
       const active = first + index === this.#selected;
-      const number = String(first + index + 1).padStart(String(this.#choices.length).length);
+      const number = String(first + index + 1).padStart(digits);
       const text = clip(choice.label, wide);
       const label = `${active ? "›" : " "} ${number} ${text}`;
       const padding = choice.hint === "" ? "" : " ".repeat(Math.max(0, wide - textWidth(text)) + 2);

@@ -2,6 +2,8 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { until } from "../../support/until.ts";
 import { answer, ReplRig, type ScriptedTurn } from "../../support/repl-rig.ts";
 import { scriptedEditor } from "../../support/scripted-editor.ts";
+import { Picker } from "../../../src/ui/picker.ts";
+import { theme } from "../../../src/ui/theme.ts";
 
 setDefaultTimeout(30_000);
 
@@ -800,6 +802,18 @@ describe("slash commands", () => {
     });
     rig.send("go\r");
     await rig.until(/touch made.* auto-approved/);
+  });
+
+  test("a list gives the hints their room, where the labels keep a part of the row", () => {
+    const choices = Array.from({ length: 12 }, (_, i) => ({
+      value: String(i),
+      label: `a prompt of many words, number ${i}, that goes on and on`,
+      hint: `${i} min ago · e0bf-153e-c5c9-5d6${i}`,
+    }));
+    const rows = (columns: number): string[] =>
+      new Picker("Which?", choices, 0, () => {}).rows(columns, 20, theme(false)).slice(1);
+    for (const row of rows(79)) expect(row).toMatch(/…  \d+ min ago · e0bf-153e-c5c9-5d6\d+$/);
+    for (const row of rows(39)) expect(row).toMatch(/a prompt of m/);
   });
 
   test("/model: a picker, a name, a number; a change of protocol and sign-in is said", async () => {
