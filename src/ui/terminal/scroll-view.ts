@@ -1,5 +1,5 @@
 /** Text that is longer than the screen, to be read with the arrow keys; the screen below it comes back afterwards. */
-import { clip } from "../../lib/text.ts";
+import { clip, withoutTabs } from "../../lib/text.ts";
 import type { Theme } from "../theme.ts";
 import type { TerminalInput } from "./keys.ts";
 
@@ -69,8 +69,9 @@ export class ScrollView {
     const last = Math.min(this.#rows.length, this.#top + this.#height);
     const share = this.#rows.length === 0 ? 100 : Math.round((last / this.#rows.length) * 100);
     const bar = clip(` ${share}%  arrows, Space, b, g, G move  q or Esc returns`, columns);
-    const body = Array.from({ length: this.#height }, (_, row) => `${shown[row] ?? ""}\x1b[0m\x1b[K`).join("\r\n");
-    return `\x1b[?25l\x1b[H${body}\r\n${this.#style.selected(bar.padEnd(columns))}\x1b[K`;
+    // Cleared before it is written: behind a full row CSI K would take its last character away.
+    const body = Array.from({ length: this.#height }, (_, row) => `\x1b[K${shown[row] ?? ""}\x1b[0m`).join("\r\n");
+    return `\x1b[?25l\x1b[H${body}\r\n\x1b[K${this.#style.selected(bar.padEnd(columns))}`;
   }
 
   #move(by: number): void {
@@ -81,7 +82,7 @@ export class ScrollView {
   #wrap(columns: number): void {
     this.#columns = columns;
     this.#rows = this.#lines.flatMap((line) =>
-      Bun.wrapAnsi(line, columns, { hard: true, trim: false, wordWrap: false }).split("\n"),
+      Bun.wrapAnsi(withoutTabs(line), columns, { hard: true, trim: false, wordWrap: false }).split("\n"),
     );
   }
 }
