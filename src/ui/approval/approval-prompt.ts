@@ -63,7 +63,11 @@ export class ApprovalPrompt {
   view(columns: number, rows: number, behind: number): { rows: string[]; cursor: { row: number; col: number } } {
     this.#columns = columns;
     const facts = (tight: boolean) => [...this.#view.facts(columns, behind, this.#note, tight), ...this.#view.hidden()];
-    if (this.#mode !== "choose") return this.#lineView(facts(false), columns, rows);
+    if (this.#mode !== "choose") {
+      // What is answered stays in sight; an edit shows it anyway.
+      const command = this.#mode === "edit" ? [] : [this.#view.command(columns)];
+      return this.#lineView([...facts(false), ...command], columns, rows);
+    }
     const question = this.#view.question(columns, rows);
     const letters = this.#letters();
     const keys = this.#help ? this.#view.help(letters, this.#hooks.otherKeys) : [this.#view.keys(letters, columns)];
@@ -281,7 +285,7 @@ export class ApprovalPrompt {
       edit: "edit: ",
       choose: "",
     }[this.#mode];
-    const shownLabel = clip(label, Math.max(6, Math.floor(columns / 2)));
+    const shownLabel = clip(label, Math.max(6, columns - 12));
     const view = layout(this.#line.cells, this.#line.cursor, Bun.stringWidth(shownLabel), columns);
     this.#editor.view = { promptWidth: Bun.stringWidth(shownLabel), columns };
     const height = Math.max(1, rows - above.length - 1);

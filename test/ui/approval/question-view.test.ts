@@ -1,8 +1,10 @@
 /** The rows of a question and of its answer: whole words, and nothing said twice. */
 import { expect, test } from "bun:test";
 import type { ApprovalRequest } from "../../../src/policy/approvals.ts";
+import { ApprovalPrompt } from "../../../src/ui/approval/approval-prompt.ts";
 import { answeredLine } from "../../../src/ui/approval/question-text.ts";
 import { QuestionView } from "../../../src/ui/approval/question-view.ts";
+import { key } from "../../../src/ui/terminal/keys.ts";
 import { theme } from "../../../src/ui/theme.ts";
 import { ToolView } from "../../../src/ui/transcript/tool-view.ts";
 
@@ -38,6 +40,21 @@ test.each([20, 30, 40, 80])("in %i columns the end of a tall question is in one 
     const { rows } = view.question(columns, 12);
     expect(rows.at(-1)).toContain("-- approve?");
     expect(Bun.stringWidth(rows.at(-1)!)).toBeLessThanOrEqual(columns);
+  }
+});
+
+test("the command stays in sight while the name of the machine or a reason is typed", () => {
+  const prompt = new ApprovalPrompt({ ...request, typed: "web1" }, theme(false), { answer: () => {} });
+  for (const [letter, label] of [
+    ["y", "Type web1 to approve: "],
+    ["n", "Reason (optional): "],
+  ] as const) {
+    prompt.handle(key(letter));
+    const { rows, cursor } = prompt.view(39, 11, 0);
+    const at = rows.findIndex((row) => row === label);
+    expect(rows[at - 1]).toBe("ann@desk$ rm -rf build");
+    expect(cursor).toEqual({ row: at, col: label.length });
+    prompt.handle(key("escape"));
   }
 });
 
