@@ -7,7 +7,7 @@ import { clip, withoutTabs } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
-import { seconds } from "../words.ts";
+import { seconds, wrapped } from "../words.ts";
 
 export class ToolView {
   readonly #name: string;
@@ -80,7 +80,11 @@ export class ToolView {
     if (event.machines !== undefined) return [head, ...this.#grouped(text, outputName)];
     // Notes of how it went (a password, a connection that came back) do not stand for a result; the exit code is in the head.
     const onlyNotes = this.#streams.size === 1 && this.#streams.has("info") && event.exit_code === undefined;
-    if (this.#preview.lines === 0 || onlyNotes) this.#preview.push(showText(withoutOutcome(text, event)));
+    if (this.#preview.lines === 0 || onlyNotes) {
+      const said = showText(this.#options.redact(withoutOutcome(text, event)));
+      // Why something was refused or failed is read whole, where that takes a few rows.
+      this.#preview.push(event.ok ? said : wrapped(said.split("\n"), width() - 2).join("\n"));
+    }
     return [head, ...this.#previewRows(outputName)];
   }
 

@@ -31,6 +31,19 @@ test("notes of how it went do not stand for the result; output does", () => {
   ).toEqual(["  a note", "  another", "  a li", "  third", "  line"]);
 });
 
+test("why a call was refused is wrapped, not cut", () => {
+  const why = `Not allowed: ${"a reason of many words ".repeat(8)}end`;
+  const view = new ToolView("run_shell", "rm -rf /", { style: theme(false), width: () => 40, redact: (text) => text });
+  const event = { call: "1", tool: "run_shell", ok: false, outcome: "denied", result: "", display: why, ms: 1 };
+  const rows = view.finished({ type: "tool_finished", ...event } as Parameters<ToolView["finished"]>[0]);
+  expect(
+    rows
+      .slice(1)
+      .map((row) => row.trim())
+      .join(" "),
+  ).toBe(why);
+});
+
 test("tabs are measured as the columns they take", () => {
   expect(finished([["stdout", "a\tb\nfour5678\tc\n"]])).toEqual(["  a       b", "  four5678        c"]);
   expect(finished([["stdout", `~${" ".repeat(90)}\n`]])).toEqual(["  ~"]);
