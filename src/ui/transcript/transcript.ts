@@ -64,7 +64,8 @@ export class Transcript {
 
   /** A quiet line of buddy's own. */
   remark(text: string): void {
-    this.say([this.#style.grey(`· ${text}`)]);
+    this.#section("note");
+    this.#wrapped(this.#style.grey(`· ${text}`), "");
   }
 
   /** The operator's own words, as they were typed. */
@@ -304,6 +305,8 @@ export class Transcript {
     const tool = this.#tools.get(event.call) ?? new ToolView(event.tool, "", this.#options);
     this.#tools.delete(event.call);
     this.#tool(tool.finished(event, this.#options.keep?.(event)));
+    if (event.tool === "you" && event.outcome === "waiting")
+      this.remark("it waits in the shared pane: /attach shows how to answer it, /stop presses Ctrl-C");
   }
 
   /** Retries are one line that changes; where nothing can change, the first one says it. */

@@ -256,6 +256,20 @@ test("Ctrl-X Ctrl-E opens the operator's editor for the prompt", async () => {
   await rig.until("you said a long prompt");
 });
 
+test("a command of the operator's own that waits for input says where to answer", async () => {
+  await using rig = new ReplRig({
+    turn: async function* () {
+      const about = { call: "1", tool: "you" } as const;
+      yield { type: "tool_started", ...about, title: "read x", args: {} };
+      yield { type: "tool_finished", ...about, ok: true, outcome: "waiting", result: "", display: "name?", ms: 1 };
+      yield* answer("");
+    },
+  });
+  rig.send("x\r");
+  const screen = await rig.until(/\/stop presses\sCtrl-C/);
+  expect(screen).toContain("/attach");
+});
+
 test("the model's plan is a checklist above the input, and stays in the scrollback", async () => {
   const steps = [
     { step: "look", state: "done" },
