@@ -44,7 +44,7 @@ test.each([20, 30, 40, 80])("in %i columns the end of a tall question is in one 
 });
 
 test("the command stays in sight while the name of the machine or a reason is typed", () => {
-  const prompt = new ApprovalPrompt({ ...request, typed: "web1" }, theme(false), { answer: () => {} });
+  const prompt = new ApprovalPrompt({ ...request, typed: "web1" }, theme(false), { answer: () => {}, otherKeys: [] });
   for (const [letter, label] of [
     ["y", "Type web1 to approve: "],
     ["n", "Reason (optional): "],
