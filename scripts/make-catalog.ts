@@ -46,7 +46,13 @@ if (import.meta.main) {
   console.log(`${target}: ${kept.length} facts, ${remarks.length} contradictions resolved`);
 }
 
-async function readSource(path: string): Promise<Fact[]> {
+export async function readSource(path: string): Promise<Fact[]> {
+  const facts = await factsIn(path);
+  if (facts.length === 0) throw new Error(`${path} has no facts of models`);
+  return facts;
+}
+
+async function factsIn(path: string): Promise<Fact[]> {
   if (statSync(path).isDirectory()) return readCheckout(join(path, "providers"));
   const text = await Bun.file(path).text();
   return path.endsWith(".json") ? readApi(JSON.parse(text) as Api) : readTable(text);

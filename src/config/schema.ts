@@ -198,7 +198,7 @@ export const PROFILE_SETTINGS = {
   api_key_file: optional(anyText("", "file that holds the key; ~ and paths relative to this file work")),
   api_key: optional(anyText("", "the key itself (keep the file private)")),
   api_key_command: commandLine(
-    "program that prints the key, or JSON with a token and its expiry; run without a shell, its answer is kept until then",
+    "program that prints the key, or JSON with a token and its expiry; run without a shell, its answer is kept in memory until then",
   ),
   api_key_header: optional(
     textLike(

@@ -1,12 +1,13 @@
 /** Proxies and certificates, on real sockets. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, connect, type Server, type AddressInfo } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { proxyFor, proxyLabel } from "../../src/lib/proxy.ts";
 import { collect, done, modelOptions, startModel } from "../support/model.ts";
 import { createModelClient } from "../../src/model/client.ts";
+import { tinyProxy } from "../support/tiny-proxy.ts";
 
 describe("which proxy", () => {
   const https = "https://api.example.org/v1";
@@ -45,28 +46,6 @@ describe("which proxy", () => {
     expect(model.requests).toHaveLength(0);
   });
 });
-
-/** Tunnels CONNECT and forwards plain requests to one place, noting who asked for what. */
-function tinyProxy(to: () => number): Promise<{ server: Server; port: number; seen: string[] }> {
-  const seen: string[] = [];
-  const server = createServer((socket) => {
-    socket.once("data", (first) => {
-      const head = first.toString("latin1");
-      seen.push(head.split("\r\n")[0] ?? "");
-      if (/proxy-authorization/i.test(head)) seen.push("with credentials");
-      const onward = connect(to(), "127.0.0.1", () => {
-        if (head.startsWith("CONNECT")) socket.write("HTTP/1.1 200 Connected\r\n\r\n");
-        else onward.write(first.toString("latin1").replace(/^(\S+) http:\/\/[^/]+/, "$1 "));
-        socket.pipe(onward).pipe(socket);
-      });
-      onward.on("error", () => socket.destroy());
-    });
-    socket.on("error", () => {});
-  });
-  const { promise, resolve } = Promise.withResolvers<{ server: Server; port: number; seen: string[] }>();
-  server.listen(0, "127.0.0.1", () => resolve({ server, port: (server.address() as AddressInfo).port, seen }));
-  return promise;
-}
 
 describe("through a proxy", () => {
   test("plain http, with credentials, streaming", async () => {

@@ -1,8 +1,10 @@
 /** The questions of `buddy init` on a terminal. */
 import * as clack from "@clack/prompts";
+import { CONFIG_TEMPLATE } from "../../../config/create.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { printable } from "../../../lib/text.ts";
 import type { ModelOptions } from "../../../model/client.ts";
+import type { OfferedModel } from "../../../model/list-models.ts";
 import { findLocalServers, type LocalServer } from "../../../model/local-servers.ts";
 
 export interface InitAnswers {
@@ -91,39 +93,63 @@ async function keyAndModel(profile: string): Promise<Pick<InitAnswers, "key" | "
   const endpoint = KEYED[profile];
   if (endpoint === undefined) return {};
   const known = process.env[endpoint.variable]?.trim();
-  const key =
-    known ||
-    (
-      await answer(clack.password({ message: `Paste the key (empty: set ${endpoint.variable} later)`, mask: "•" }))
-    ).trim();
-  if (!key) return {};
+  const options = { name: profile, baseUrl: endpoint.url, api: endpoint.api, auth: "api-key", model: "" } as const;
+  for (let message = `Paste the key (empty: set ${endpoint.variable} later)`; ;) {
+    const key = known || (await answer(clack.password({ message, mask: "•" }))).trim();
+    if (!key) return {};
+    // A key that was pasted badly is pasted once more; one of the environment is not ours to replace.
+    message = `This key is refused. Paste another one (empty: set ${endpoint.variable} later)`;
+    const offered = await offeredModels({ ...options, key });
+    if (!known && isRefusal(offered)) continue;
+    const kept = known ? {} : { key };
+    if (offered instanceof Error || offered.length === 0) return kept;
+    const model = await chosenModel(offered.map(({ id }) => id));
+    const failure = await tryOut({ ...options, key, model: model || templateModel(profile) });
+    if (!known && isRefusal(failure)) continue;
+    return { ...kept, ...(model !== "" && { model }) };
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof BuddyError && error.code === "auth";
+}
+
+function templateModel(profile: string): string {
+  const { models } = Bun.TOML.parse(CONFIG_TEMPLATE) as {
+    models: Readonly<Record<string, { readonly model: string }>>;
+  };
+  return models[profile]?.model ?? "";
+}
+
+async function offeredModels(options: Omit<ModelOptions, "env">): Promise<readonly OfferedModel[] | Error> {
   const { listModelsByClient } = await import("../../../model/openai-client.ts");
-  const options = { name: profile, baseUrl: endpoint.url, api: endpoint.api, auth: "api-key", model: "", key } as const;
   const waiting = clack.spinner();
   waiting.start("asking what it offers");
   const offered = await listModelsByClient({ ...options, env: process.env }, new AbortController().signal).catch(
     (error: unknown) => error as Error,
   );
   waiting.stop(offered instanceof Error ? `no list: ${printable(offered.message)}` : `${offered.length} models`);
-  const kept = known ? {} : { key };
-  if (offered instanceof Error || offered.length === 0) return kept;
-  const usual = "";
-  const model = await answer(
-    clack.autocomplete({
-      message: "Which model? (type to search)",
-      options: [
-        { value: usual, label: "the template's choice" },
-        ...offered.map(({ id }) => ({ value: id, label: printable(id) })),
-      ],
-      maxItems: 10,
-    }),
+  return offered;
+}
+
+/** Empty: that of the template. */
+async function chosenModel(ids: readonly string[]): Promise<string> {
+  return String(
+    await answer(
+      clack.autocomplete({
+        message: "Which model? (type to search)",
+        options: [
+          { value: "", label: "the template's choice" },
+          ...ids.map((id) => ({ value: id, label: printable(id) })),
+        ],
+        maxItems: 10,
+      }),
+    ),
   );
-  if (model !== usual) await tryOut({ ...options, model });
-  return { ...kept, ...(model === usual ? {} : { model: String(model) }) };
 }
 
 /** One small request: a key that is wrong is better known now. */
-async function tryOut(options: Omit<ModelOptions, "env">): Promise<void> {
+async function tryOut(options: Omit<ModelOptions, "env">): Promise<unknown> {
   const { createModelClient } = await import("../../../model/client.ts");
   const waiting = clack.spinner();
   waiting.start("sending one request");
@@ -132,8 +158,10 @@ async function tryOut(options: Omit<ModelOptions, "env">): Promise<void> {
     const request = { messages: [{ role: "user", content: "Answer with the word ready." }] as const, tools: [] };
     for await (const event of client.stream(request, new AbortController().signal))
       if (event.type === "done") waiting.stop(`it answers: ${printable(event.message.content ?? "").slice(0, 60)}`);
+    return undefined;
   } catch (error) {
     waiting.stop(`it does not answer: ${printable((error as Error).message)}`);
+    return error;
   }
 }
 

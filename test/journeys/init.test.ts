@@ -1,0 +1,138 @@
+/** `buddy init` on a terminal, with a provider that answers behind a proxy: the questions, the key, and every way to leave. */
+import { expect, setDefaultTimeout } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buddyBinary, sandbox } from "../support/buddy.ts";
+import { needs } from "../support/needs.ts";
+import { Pty } from "../support/pty.ts";
+import { tinyProxy } from "../support/tiny-proxy.ts";
+
+setDefaultTimeout(60_000);
+
+const { test } = await needs("openssl");
+const KEY = "sk-right-0123456789abcdef";
+
+/** Every https address leads to one server here, which knows one key and two models. */
+async function provider() {
+  const directory = mkdtempSync(join(tmpdir(), "buddy-provider-"));
+  const command =
+    "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout key.pem -out cert.pem " +
+    "-subj /CN=api.openai.com -addext subjectAltName=DNS:api.openai.com";
+  expect(Bun.spawnSync(command.split(" "), { cwd: directory }).exitCode).toBe(0);
+  const [key, cert] = [join(directory, "key.pem"), join(directory, "cert.pem")];
+  const asked: string[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    tls: { key: Bun.file(key), cert: Bun.file(cert) },
+    fetch(request) {
+      const { pathname } = new URL(request.url);
+      asked.push(pathname);
+      if (request.headers.get("authorization") !== `Bearer ${KEY}`)
+        return Response.json(
+          { error: { message: "Incorrect API key provided", code: "invalid_api_key" } },
+          { status: 401 },
+        );
+      if (pathname.endsWith("/models")) return Response.json({ data: [{ id: "gpt-small" }, { id: "gpt-large" }] });
+      const content = [{ type: "output_text", text: "ready" }];
+      return Response.json({ status: "completed", output: [{ type: "message", role: "assistant", content }] });
+    },
+  });
+  const proxy = await tinyProxy(() => server.port ?? 0);
+  return {
+    asked,
+    env: { HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`, NODE_EXTRA_CA_CERTS: cert },
+    async [Symbol.asyncDispose]() {
+      proxy.server.close();
+      await server.stop(true);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function start(box: ReturnType<typeof sandbox>, env: Readonly<Record<string, string>>): Promise<Pty> {
+  const pty = new Pty([await buddyBinary(), "init"], {
+    cols: 100,
+    rows: 40,
+    cwd: box.cwd,
+    env: { ...box.env, ...env },
+  });
+  await pty.until("Which model should it use?");
+  return pty;
+}
+
+test("a key that is refused is asked for again; the right one opens the list and is kept for its owner alone", async () => {
+  await using openai = await provider();
+  using box = sandbox();
+  await using pty = await start(box, openai.env);
+  pty.key("down", "enter");
+  await pty.until("Paste the key");
+  pty.type("sk-wrong\r");
+  await pty.until("This key is refused");
+  pty.type(`${KEY}\r`);
+  await pty.until(/2 models[^]*Which model\? \(type/);
+  pty.type("large");
+  await pty.until((screen) => screen.includes("gpt-large") && !screen.includes("gpt-small"));
+  pty.key("enter");
+  await pty.until(/it answers: ready[^]*Which commands may run/);
+  pty.key("enter");
+  await pty.until("A name for its tmux session?");
+  pty.key("enter");
+  expect(await pty.exited).toBe(0);
+
+  const config = join(box.home, ".config/buddy/buddy.toml");
+  const kept = readdirSync(join(box.home, ".config/buddy"), { recursive: true })
+    .map((name) => join(box.home, ".config/buddy", String(name)))
+    .filter((path) => statSync(path).isFile());
+  const text = await Bun.file(config).text();
+  expect(text).toMatch(/^model = "openai"$/m);
+  expect(text).toMatch(/^model = "gpt-large"$/m);
+  expect(text).not.toContain(KEY);
+  expect(pty.screen()).not.toContain(KEY);
+  const files = await Promise.all(kept.map(async (path) => ({ path, text: await Bun.file(path).text() })));
+  const [keyFile] = files.filter((file) => file.text.trim() === KEY).map((file) => file.path);
+  expect(statSync(keyFile ?? "").mode & 0o777).toBe(0o600);
+  expect(openai.asked.at(-1)).toBe("/v1/responses");
+});
+
+test.each([
+  "Which model should it use?",
+  "Paste the key",
+  "Which model\\? \\(type",
+  "Which commands may run",
+  "A name for",
+])("Ctrl-C at “%s” leaves nothing behind", async (question) => {
+  await using openai = await provider();
+  using box = sandbox();
+  await using pty = await start(box, openai.env);
+  const steps = [
+    ["Which model should it use?", "\x1b[B\r"],
+    ["Paste the key", `${KEY}\r`],
+    ["Which model\\? \\(type", "\r"],
+    ["Which commands may run", "\r"],
+    ["A name for", "\r"],
+  ] as const;
+  for (const [asked, reply] of steps) {
+    await pty.until(new RegExp(asked.replace(/\?$/, "\\?")));
+    if (asked === question) break;
+    pty.type(reply);
+  }
+  pty.key("ctrl-c");
+  expect(await pty.exited).toBe(130);
+  expect(existsSync(join(box.home, ".config"))).toBe(false);
+});
+
+test("without an endpoint the file is written and says what is next", async () => {
+  using box = sandbox();
+  await using pty = await start(box, { HTTPS_PROXY: "http://127.0.0.1:9" });
+  pty.key("down", "enter");
+  await pty.until("Paste the key");
+  pty.type(`${KEY}\r`);
+  await pty.until(/no list:[^]*Which commands may run/);
+  pty.key("enter");
+  await pty.until("A name for its tmux session?");
+  pty.key("enter");
+  expect(await pty.exited).toBe(0);
+  expect(await Bun.file(join(box.home, ".config/buddy/buddy.toml")).text()).toContain("api_key_file");
+});
