@@ -221,6 +221,8 @@ function overall(
   if (inner !== undefined) return { kind: "ask", why: inner.command.why };
   const effect = walked.effects[0];
   if (effect !== undefined) return { kind: "ask", why: effect };
+  const variable = readOnly ? walked.secretVariable : undefined;
+  if (variable !== undefined) return { kind: "ask", why: `$${variable} is a secret the model would see` };
   const secret = secretInput(walked, cwd) ?? secretPassedOn(walked, cwd);
   if (secret !== undefined) return { kind: "ask", why: secret };
   if (own !== undefined) return { kind: "ask", why: own };

@@ -114,3 +114,25 @@ test("where cd fails, what follows runs where the shell was", () => {
   expect(kind("cd /nowhere && ls; cat shadow")).toBe("ask");
   expect(kind("cd /nowhere && cat shadow")).toBe("allow");
 });
+
+describe("a variable whose name says that it is a secret", () => {
+  test.each([
+    "echo $DB_PASSWORD",
+    'echo "pw: ${API_TOKEN}"',
+    "echo ${AWS_SECRET_ACCESS_KEY:0:8}",
+    "x=$DB_PASSWORD; echo $x",
+    "cat <<< $DB_PASSWORD",
+    "ls /x/$DB_PASSWORD",
+    '[ -n "$(echo $DB_PASSWORD)" ] && echo y',
+    "cat <<E\n$GITHUB_TOKEN\nE",
+  ])("%s asks", asks);
+  test.each([
+    '[ -n "$DB_PASSWORD" ] && echo set',
+    "[[ -z $API_TOKEN ]] && echo missing",
+    "echo ${#DB_PASSWORD}",
+    "echo $HOME $SSH_AUTH_SOCK $PWD",
+    "KEY=a; echo $KEY",
+    "for key in a b; do echo $key; done",
+    "printenv DB_PASSWORD",
+  ])("%s is still a read", reads);
+});

@@ -26,6 +26,10 @@ export class Findings {
   computed = false;
   /** It uses a variable that it does not set and that an environment may have. */
   environment = false;
+  /** The name of such a variable, if it says that the value is a secret and something but a test gets it. */
+  secretVariable: string | undefined;
+  /** What is expanded is only compared. */
+  comparing = false;
   depth = 0;
   /** The shell at hand need not be bash: only what all shells read alike is certain. */
   anyShell = false;
@@ -43,6 +47,7 @@ export class Findings {
       reads: this.reads,
       computed: this.computed,
       environment: this.environment,
+      secretVariable: this.secretVariable,
       texts: this.texts,
       forkBomb: this.calls.isBomb(),
     };
@@ -123,6 +128,8 @@ export interface Walked {
   readonly computed: boolean;
   /** It uses a variable of its environment. */
   readonly environment: boolean;
+  /** The name of one that holds a secret. */
+  readonly secretVariable: string | undefined;
   readonly forkBomb: boolean;
 }
 

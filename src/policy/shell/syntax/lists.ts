@@ -228,7 +228,9 @@ export class Lists {
         this.#branches(node.items.map((item) => item.body));
         return undefined;
       case "TestCommand":
+        this.found.comparing = true;
         this.evaluation.test(node.expression);
+        this.found.comparing = false;
         return "";
       case "ArithmeticCommand":
         if (node.expression !== undefined) this.evaluation.expression(node.expression);

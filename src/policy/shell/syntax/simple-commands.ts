@@ -66,11 +66,14 @@ export class SimpleCommands {
     if (node.name.parts?.some((part) => part.type === "ProcessSubstitution") === true)
       this.found.uncertain("a process substitution where a command name is expected");
     let outcomes: Field[][] = [[]];
+    const { comparing } = this.found;
+    this.found.comparing = node.name.text === "[" || node.name.text === "test";
     for (const word of [node.name, ...node.args]) {
       this.found.spend(1);
       const ways = word.type === "Word" ? expandWord(word, this.by) : this.#declared(word);
       outcomes = this.#combined(outcomes, ways);
     }
+    this.found.comparing = comparing;
     let out: Printed;
     const run = (argv: readonly Field[]) => {
       out = this.run(argv, io.input, { assigns, writes: io.writes, by: undefined });
