@@ -66,7 +66,7 @@ function got(args: readonly string[], hosts: readonly string[], flags: RegExp, v
 }
 
 /** Whatever files an unquoted `?` or `*` of a query matches, their names begin with the same scheme and host. */
-const isGlobOfOneHost = (word: string) => /^https?:\/\/[\w.:-]+\/[\w./-]*[?*\uFDD0\uFDD1]/.test(word);
+const isGlobOfOneHost = (word: string) => /^(?:https?:\/\/)?\w[\w.:-]*\/[\w./-]*[?*\uFDD0\uFDD1]/.test(word);
 
 function mayAsk(text: string, hosts: readonly string[]): boolean {
   if (/[@\\{}[\]\s]/.test(text.replace(/^(?:https?:\/\/)?\[::1\]/, ""))) return false;

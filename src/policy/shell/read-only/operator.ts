@@ -1,6 +1,6 @@
 /** The operator preset: reads behind `sudo -n` and over ssh. */
 import { differsBetweenShells, outsideCommonGrammar } from "../syntax/common-grammar.ts";
-import { isFixed, programName } from "../syntax/field.ts";
+import { isFixed, isUnknown, programName } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import { walkText } from "../syntax/walk.ts";
 
@@ -15,7 +15,9 @@ export interface Preset {
 export function elsewhereUnproven({ argv, wrapped }: FoundCommand): string | undefined {
   const args = argv.slice(1).map((word) => word.value);
   const name = programName(argv[0]?.value ?? "");
-  if (!args.every(isFixed)) return `${name} with words that are only known when it runs`;
+  // Patterns among the words of what sudo runs are judged with that command.
+  const own = name === "sudo" ? args.slice(0, wrapped?.at) : args;
+  if (!own.every(isFixed) || args.some(isUnknown)) return `${name} with words that are only known when it runs`;
   if (name === "sudo") return sudoUnproven(args, wrapped?.at);
   return name === "ssh" ? sshUnproven(args) : `${name} runs another command`;
 }

@@ -21,7 +21,7 @@ export function isSqlRead(text: string): boolean {
 
 /** The same, and the commands of psql that list objects. */
 export function isPsqlRead(text: string): boolean {
-  return /^\\(?:l|d[tuivsnxbpfgmST]?|conninfo)[+S]*(?: [\w.*]+)?$/.test(text) || isSqlRead(text);
+  return /^\\(?:l|d[tuivsnxbpfgmST]?|conninfo|x|timing)[+S]*(?: [\w.*]+)?$/.test(text) || isSqlRead(text);
 }
 
 const TOKEN = /\s+|@@[\w.]+|[A-Za-z_]\w*|\d+(?:\.\d+)?|'[^'\\]*'|::|[<>!]=|<>|\|\||[-+*/%<>=.,()]/gy;
