@@ -5,6 +5,8 @@ own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 make() { own "$1" || { ( umask 077; mkdir -p "$1" ) 2>/dev/null && own "$1"; }; }
 put() { ( umask 077; printf %s "$2" >"$1.$$" && mv -f "$1.$$" "$1" ) 2>/dev/null || { rm -f "$1.$$"; false; }; }
 fill() {
+  # From here on it is known when the directory was begun, also if this ends in the middle.
+  [ -e "$d/opened" ] || put "$d/opened" '' || return
   w=; [ -r "$d/stamp" ] && read -r w <"$d/stamp"
   [ -s "$d/key" ] || put "$d/key" "$k
 " || return
@@ -21,6 +23,8 @@ shift 2
 for b in "/tmp/buddy-$u" "${HOME:-/tmp}/.cache/buddy" "/dev/shm/buddy-$u"; do
   d=$b/$name
   if make "$b" && make "$d" && make "$d/zsh" && fill; then break; fi
+  # No room: what was just made is of no use to anyone.
+  if own "$d" && [ ! -e "$d/stamp" ]; then rm -rf "$d" 2>/dev/null; fi
   d=
 done
 if [ -z "$d" ]; then

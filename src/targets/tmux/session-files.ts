@@ -52,7 +52,8 @@ export function prepareArguments(options: {
  * sessions, $2 user id, $3 tmux. Only what belongs to the user, in a directory that only the user can write to, and was
  * not opened just now. A server that answers by its number is alive also where that process cannot be seen: another
  * container with the same /tmp. One that answers at the same socket with another number came after it. Numbers are used
- * again: a process of that number that is not tmux does not count.
+ * again: a process of that number that is not tmux does not count. Where no server ever said that it uses a directory, an
+ * opening was broken off: that goes after a day.
  */
 const SWEEP = `
 own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
@@ -64,11 +65,12 @@ isup() {
   done
   return 1
 }
+unused() { if [ -s "$d/servers" ]; then ! isup <"$d/servers"; else [ -n "$(find "$f" -mtime +0)" ]; fi; }
 sweep() {
   private "$b" || return
   find "$b"/*/opened -prune -type f -mmin +1 | while IFS= read -r f; do
     d=\${f%/opened}
-    if own "$d" && [ -s "$d/servers" ] && [ ! -L "$d/servers" ] && ! isup <"$d/servers"; then
+    if own "$d" && [ ! -L "$d/servers" ] && unused; then
       m=/dev/shm/buddy-$u
       if private "$m" && own "$m/\${d##*/}"; then rm -rf "$m/\${d##*/}"; fi
       rm -rf "$d"

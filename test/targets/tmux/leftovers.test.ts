@@ -69,6 +69,7 @@ test("only directories whose servers are all gone are removed", async () => {
   state("just opened", [dead], new Date());
   state("never used", undefined);
   state("empty", []);
+  state("begun and broken off two days ago", undefined, new Date(Date.now() - 48 * 3_600_000));
   mkdirSync(join(base, "shells"));
   const target = state("z", [dead]);
   symlinkSync(target, join(base, "a link"));

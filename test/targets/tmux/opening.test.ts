@@ -77,6 +77,16 @@ sh -c "$1" sh session 7`;
   expect(stdout.toString()).toEndWith("/tmp/home/.cache/buddy/session /tmp/home/.cache/buddy/session\n");
 });
 
+test("a place without room for the files keeps none of them", () => {
+  const script = `
+mount -t tmpfs -o size=64k none /tmp; mount -t tmpfs none /dev/shm; mkdir /dev/shm/home; HOME=/dev/shm/home
+sh -c "$1" sh session 7; ls -A /tmp/buddy-7`;
+  const prepare = `files() { put "$d/large" "$(head -c 100000 /dev/zero | tr '\\0' x)"; }\nk=key s=stamp\n${prepareScript}\necho "$d"`;
+  const unshare = ["unshare", process.getuid?.() === 0 ? "-m" : "-rm"];
+  const { stdout } = Bun.spawnSync([...unshare, "sh", "-c", script, "sh", prepare]);
+  expect(stdout.toString()).toBe("/dev/shm/home/.cache/buddy/session\n");
+});
+
 test("a tmux server that does not answer hung for ever", async () => {
   await using place = await openTestTarget("local", { shell: "bash" });
   const server = Number(await place.tmux("display-message", "-p", "#{pid}"));
