@@ -1,4 +1,5 @@
 /** Pictures: from the command line, from the target, and what is said where they cannot be sent. */
+import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { call } from "../support/calls.ts";
 import { execRig } from "../support/exec.ts";
@@ -60,4 +61,11 @@ test.each([
   if (content !== undefined) rig.box.write(`cwd/${name}`, content);
   const { code, stderr } = await rig.exec(["--image", name, "what is it?"]);
   expect([code, words.test(stderr), rig.requests.length]).toEqual([2, true, 0]);
+});
+
+test("--image of a pipe is an error that says so", async () => {
+  await using rig = execRig([{ text: "never" }]);
+  expect(Bun.spawnSync(["mkfifo", join(rig.box.cwd, "pipe.png")]).exitCode).toBe(0);
+  const { code, stderr } = await rig.exec(["--image", "pipe.png", "what is it?"]);
+  expect([code, stderr.includes("it is not a regular file"), rig.requests.length]).toEqual([2, true, 0]);
 });

@@ -246,6 +246,9 @@ async function imageFrom(path: string) {
   const file = Bun.file(path);
   let bytes: Uint8Array;
   try {
+    // A pipe or a device has no size, and perhaps no end.
+    if (file.size === Infinity)
+      throw new BuddyError("usage", `--image ${path} cannot be read: it is not a regular file`);
     if (file.size > MOST_IMAGE_BYTES) throw new BuddyError("usage", `${path}: ${tooLarge(file.size)}`);
     bytes = await file.bytes();
   } catch (error) {
