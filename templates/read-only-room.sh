@@ -13,7 +13,7 @@ done
 [ -r /proc/self/mounts ] || none "/proc is not mounted"
 
 umask 077
-mkdir -p "$1" 2>/dev/null
+[ -d "$1" ] || mkdir -p "$1" 2>/dev/null
 if [ -L "$1" ] || [ ! -d "$1" ] || [ ! -O "$1" ] || [ ! -w "$1" ]; then none "no private directory for it"; fi
 for old in "$1"/room.*; do
   if [ -d "$old" ] && ! kill -0 "${old##*.}" 2>/dev/null; then rm -rf "$old"; fi
@@ -89,7 +89,8 @@ elif works "$@" capsh --inh= --drop=$caps -- -c 'exec "$0" "$@"'; then
   set -- "$@" "$(command -v capsh)" --inh= --drop=$caps -- -c 'exec "$0" "$@"'
 else works "$@" || none "it cannot be entered"
 fi
-publish || none "no private directory for it"
+# Nobody looks for it yet: only a later one has to appear at once.
+printf '%s %s\n' "$pid" "$start" >"$file" || none "no private directory for it"
 first=$pid
 for word; do
   shift

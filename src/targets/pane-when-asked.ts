@@ -119,6 +119,8 @@ export class PaneWhenAsked implements Shell, Panes {
 
   async #open(): Promise<Shell> {
     const { panes, direct, enter, unusable } = this.#options;
+    // Where an sshd allows few sessions, the pane needs the one of the direct shell.
+    await direct.rest();
     try {
       const pane = await panes.openShared();
       if (pane.cwd !== direct.cwd) await enter(pane, direct.cwd);

@@ -14,6 +14,11 @@ export function quoteOnOneLine(word: string): string {
   return quote(word).replaceAll("\n", `'"$NL"'`);
 }
 
+/** Without indents and lines of comment: a shell reads a pipe one byte at a time (1 ms for 1 KB). */
+export function lean(script: string): string {
+  return script.replace(/^ *(?:#.*)?\n/gm, "").replace(/^ +/gm, "");
+}
+
 /**
  * What ssh and container engines are given to run: a constant that reads the real script from the first line of stdin.
  * The login shell there may be fish or csh, which read backslashes, newlines and `!` in quotes in their own ways; this

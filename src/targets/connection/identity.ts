@@ -4,6 +4,7 @@ import os from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { homeDirectory } from "../../lib/home-directory.ts";
 import { askProgram } from "../../lib/start-child.ts";
+import { lean } from "../quote.ts";
 import type { MachineFacts, ScriptResult } from "../target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;
@@ -12,7 +13,7 @@ const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "
  * Arguments: the directory to work in, or ""; anything when it may be gone. The last fields are the directory of
  * records, and whether the shell leads a process group.
  */
-export const FACTS_SCRIPT = `
+export const FACTS_SCRIPT = lean(`
 case \${1-} in
 '') ;;
 '~') cd "$HOME" ;;
@@ -20,9 +21,12 @@ case \${1-} in
 /*) cd "$1" ;;
 *) cd "./$1" ;;
 esac || [ -n "\${2-}" ] || exit 3
-i=\${I:-$(id -u)} k=$(uname -n) v=$(uname -sr)
-u=$(id -un 2>/dev/null) || u=$i
-e=$(getent passwd "$u" 2>/dev/null) || e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
+i=\${I:-$(id -u)} v=$(uname -snr)
+k=\${v#* }; k=\${k%% *} v="\${v%% *} \${v##* }"
+e=$(getent passwd "$i" 2>/dev/null) && u=\${e%%:*} || {
+  u=$(id -un 2>/dev/null) || u=$i
+  e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
+}
 s=\${e##*:}; s=\${s:-\${SHELL-}}; [ -x "$s" ] || s=
 h=\${HOME-}
 if [ -z "$h" ]; then e=\${e%:*}; h=\${e##*:}; fi
@@ -33,7 +37,7 @@ printf '%s\\0' "$u" "$i" "$k" "$m" "\${n:+$n, }$v" "\${PWD:-$(pwd)}" "\${h:-/}" 
 for p in ${PROGRAMS.join(" ")}; do command -v $p 2>/dev/null; printf '\\0'; done
 printf '%s\\0' "\${D-}"
 if kill -0 "-$$" 2>/dev/null; then printf '%s\\0' leads; fi
-`;
+`);
 
 export function parseFacts(result: ScriptResult, label: string, wanted?: string): ReportedFacts {
   if (result.code === 3) {

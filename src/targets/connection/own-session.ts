@@ -27,7 +27,7 @@ text() {
 
 /** $1 script, $2 its argument. It runs until the guard ends; its first line is the answer. */
 const BESIDE = `
-mkfifo "$D/said" || exit 1
+[ -p "$D/said" ] || exit 1
 ( script=$1; shift; eval "$script" ) <"$D/alive" >"$D/said" 2>/dev/null 6>&- &
 IFS= read -r line <"$D/said"
 printf '%s\\n' "$line"`;
@@ -49,7 +49,7 @@ export class OwnSession implements SessionTexts {
   }
 
   async start(script: string, argument: string): Promise<string> {
-    this.#guard.tell(`mkfifo "$D/alive" && exec 6<>"$D/alive"; B=1`);
+    this.#guard.tell(`mkfifo "$D/alive" "$D/said" && exec 6<>"$D/alive"; B=1`);
     const { stdout } = await this.#guard.run(BESIDE, [script, argument]);
     return stdout.toString().trimEnd();
   }

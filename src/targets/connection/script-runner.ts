@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { END_GROUPS } from "./exit-cleanup.ts";
-import { quoteOnOneLine } from "../quote.ts";
+import { lean, quoteOnOneLine } from "../quote.ts";
 import type { Process, ScriptResult, ShellScript } from "../target.ts";
 
 /**
@@ -55,7 +55,8 @@ if [ -n "$T" ]; then trap '' TERM; kill -0 "$T" && { kill -TERM "-$$"; sleep 0.1
 if [ -n "$D" ]; then
   for g in "$D"/g[0-9]*; do G="$G \${g#"$D"/g}"; done
   for g in "$D"/c[0-9]*; do L="$L \${g#"$D"/c}"; done
-  rm -rf "$D"
+  # A room that this session holds is killed with it, below.
+  rm -rf "$D" "\${D%/*}/room.$$"
 fi
 ${END_GROUPS}
 [ -z "$B" ] || kill -KILL "-$$"
@@ -63,7 +64,7 @@ ${END_GROUPS}
 
 /** How a script runner is started. */
 export const RUNNER_ARGV: readonly string[] = ["sh"];
-export const RUNNER_SCRIPT: ShellScript = { name: "buddy-runner", text: LOOP };
+export const RUNNER_SCRIPT: ShellScript = { name: "buddy-runner", text: lean(LOOP) };
 
 /** A script that does nothing but answer, also while a text runs. */
 export const PING = ":";

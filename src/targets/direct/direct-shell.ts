@@ -21,6 +21,7 @@ import type {
 import { changesEnvironment, cleanRequest, DIRECT_LOOP, END_TREE, request, standingRequest } from "./direct-scripts.ts";
 import type { StandingScript } from "../unasked/clean-children.ts";
 import type { CleanScript } from "../unasked/clean-script.ts";
+import { lean } from "../quote.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
@@ -41,10 +42,13 @@ export interface DirectShellOptions {
   readonly mayUseOwn?: () => boolean;
 }
 
+const LOOP = lean(DIRECT_LOOP);
+
 /** How long ending what a command started may take, and then the shell itself, before they are given up. */
 const END_MS = 3000;
 const KILLED_MS = 500;
 const CLOSE_MS = 300;
+const WARM_MS = 150;
 const LATE_CHARACTERS = 2000;
 
 export class DirectShell implements Shell, AsyncDisposable {
@@ -63,6 +67,8 @@ export class DirectShell implements Shell, AsyncDisposable {
   #environment = "";
   #last: { result: RunResult; stdout: Recording; stderr: Recording } | undefined;
   readonly #turns = new Turns();
+  #busy = false;
+  #warming: ReturnType<typeof setTimeout> | undefined;
   #tag = 0;
   #closed = false;
 
@@ -120,8 +126,18 @@ export class DirectShell implements Shell, AsyncDisposable {
     return await this.#options.outputStore.read(id, options);
   }
 
+  /** Another shell takes over: the process of this one ends, unless it still runs something. */
+  async rest(): Promise<void> {
+    if (!this.#busy) await this.#end();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
+    await this.#end();
+  }
+
+  async #end(): Promise<void> {
+    clearTimeout(this.#warming);
     const live = this.#live;
     this.#live = undefined;
     if (live === undefined || live.ended !== undefined) return;
@@ -137,7 +153,10 @@ export class DirectShell implements Shell, AsyncDisposable {
     const stdout = new Recording(this.#options.outputStore.open(), options, "stdout");
     const stderr = new Recording(this.#options.outputStore.open("err"), options, "stderr");
     const notes: string[] = [];
-    const outcome = await this.#execute(command, options, { stdout, stderr }, notes);
+    this.#busy = true;
+    const outcome = await this.#execute(command, options, { stdout, stderr }, notes).finally(
+      () => (this.#busy = false),
+    );
     stdout.end();
     stderr.end();
     const result: RunResult = {
@@ -207,6 +226,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     if (end.kind === "not-taken") return { kind: "lost", why: "the shell did not take the command" };
     if (end.kind === "exited") {
       this.#cwd = end.cwd || this.#cwd;
+      if (own !== undefined) this.#warmSoon();
       if (own === undefined && changesEnvironment(command) && this.#options.transport.kind !== "local")
         void this.#rememberEnvironment();
       return { kind: "exited", code: end.code };
@@ -257,6 +277,14 @@ export class DirectShell implements Shell, AsyncDisposable {
     return { session, key, live: new LiveShell(session.texts(), key, job, true) };
   }
 
+  /** Where work goes on, the next text finds a shell; a run of one command has ended by then. */
+  #warmSoon(): void {
+    this.#warming = setTimeout(() => {
+      if (!this.#closed && this.#options.transport.isReconnecting !== true) void this.warm().catch(() => {});
+    }, WARM_MS);
+    this.#warming.unref();
+  }
+
   #start(): LiveShell {
     const { transport } = this.#options;
     const bash = transport.facts.programs["bash"];
@@ -264,7 +292,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const shell = bash === undefined ? [transport.facts.programs["sh"] ?? "sh"] : [bash, "--noprofile", "--norc"];
     const args = [this.#directory, this.#used ? "1" : "", this.#cwd, job, this.#environment];
     const process = transport.spawn(shell, {
-      script: { name: "buddy-shell", text: DIRECT_LOOP, args },
+      script: { name: "buddy-shell", text: LOOP, args },
       cwd: this.#options.cwd,
       env: { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat" },
     });

@@ -6,8 +6,10 @@ import { within } from "../../lib/waiting.ts";
 import type { Locks, Process, RoomState, SecondLock, SessionTexts, Transport, Unasked } from "../target.ts";
 import { type CleanScript, type CleanShell, cleanScript, cleanShell, type RoomEntry } from "./clean-script.ts";
 import { fitsStandingShell, standingShell } from "./standing-shell.ts";
-import { quote } from "../quote.ts";
+import { lean, quote } from "../quote.ts";
 import roomScript from "../../../templates/read-only-room.sh" with { type: "text" };
+
+const ROOM = lean(roomScript);
 
 export type StandingScript = (text: string, unasked: Unasked) => string | undefined;
 
@@ -107,7 +109,7 @@ export class ReadOnlyRoom implements AsyncDisposable {
     const { own } = this.#transport;
     if (own !== undefined) return void this.#makeIn(own, `/tmp/buddy-${uid}`);
     const child = this.#transport.spawn(["sh"], {
-      script: { name: "buddy-room", text: roomScript, args: [`/tmp/buddy-${uid}`] },
+      script: { name: "buddy-room", text: ROOM, args: [`/tmp/buddy-${uid}`] },
       cwd: "/",
     });
     this.#process = child;
@@ -149,7 +151,7 @@ export class ReadOnlyRoom implements AsyncDisposable {
   /** Without a process of its own: it ends with the session. */
   async #makeIn(session: SessionTexts, directory: string): Promise<void> {
     this.#session = session;
-    const line = await within(session.start(roomScript, directory), MAKE_MS).catch(() => "");
+    const line = await within(session.start(ROOM, directory), MAKE_MS).catch(() => "");
     this.#take((line ?? "none\tmaking it took too long").split("\t"));
   }
 

@@ -64,3 +64,18 @@ test("a text that takes too long is ended there, and so is one whose connection 
   await until(() => processesWith(`sleep ${lost}`).length === 0, "it is ended");
   expect((await target.shell.run("echo back", UNASKED)).output.head).toBe("back\n");
 });
+
+test("a shell for the next text is started meanwhile, and nothing of it or of the room is left", async () => {
+  const left: string[] = [];
+  {
+    await using target = await open();
+    const { stdout } = await target.transport.run("echo $$");
+    const room = `/tmp/buddy-${target.transport.facts.uid}/room.${stdout.toString().trim()}`;
+    expect(existsSync(room)).toBe(true);
+    await target.shell.run("true", UNASKED);
+    const environment = target.shell.environmentFile!;
+    await until(() => existsSync(environment), "the shell is there");
+    left.push(room, environment);
+  }
+  await until(() => left.every((path) => !existsSync(path)), "nothing is left");
+});
