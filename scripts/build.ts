@@ -17,7 +17,7 @@ import { adhocSign } from "./macho-adhoc-sign.ts";
 const ROOT = join(import.meta.dir, "..");
 const DIST = join(ROOT, "dist");
 const MAIN = join(ROOT, "src/main.ts");
-/** What a start uses (scripts/make-bytecode-order.ts). */
+/** What a short answer uses (scripts/make-bytecode-order.ts). */
 export const ORDER = join(import.meta.dir, "bytecode-order.txt");
 
 /** Release target → npm package that holds Bun's runtime for it; bun.lock pins each by hash. */
