@@ -35,7 +35,7 @@ describe("a release", () => {
     const one = Bun.hash(readFileSync(await build("linux-x64", "one")));
     const two = Bun.hash(readFileSync(await build("linux-x64", "two")));
     expect(one).toBe(two);
-  }, 60_000);
+  }, 300_000);
 
   arm64.test(
     "for 64-bit ARM starts (emulated)",
@@ -45,7 +45,7 @@ describe("a release", () => {
       expect(output([...emulated, "--version"])).toBe(`buddy ${version}\n`);
       expect(output([...emulated, "exec", "--help"])).toContain("Exit codes:");
     },
-    90_000,
+    300_000,
   );
 
   musl.test(
@@ -59,6 +59,6 @@ describe("a release", () => {
       expect(output([path, "--version"], env)).toBe(`buddy ${version}\n`);
       expect(output([path, "sessions"], env)).toBe("no saved sessions in this directory\n");
     },
-    60_000,
+    300_000,
   );
 });

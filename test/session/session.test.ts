@@ -163,7 +163,7 @@ describe("the log", () => {
     });
     await Promise.all(workers);
     expect(lost).toEqual([]);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("where sessions live", () => {
