@@ -23,6 +23,7 @@ import type { StandingScript } from "../unasked/clean-children.ts";
 import type { CleanScript } from "../unasked/clean-script.ts";
 import { lean } from "../quote.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
+import { floodTurns } from "../output/flood.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { Turns } from "../turns.ts";
@@ -472,10 +473,13 @@ class LiveShell {
   }
 
   async #pump(stream: ReadableStream<Uint8Array>, scanner: MarkScanner): Promise<void> {
+    const turn = floodTurns();
     try {
       for await (const chunk of stream) {
         if (this.#released) return;
         scanner.feed(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+        const wait = turn(chunk.length);
+        if (wait !== undefined) await wait;
       }
     } catch {
       // The exit of the process reports it.

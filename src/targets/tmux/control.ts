@@ -1,6 +1,7 @@
 /** A tmux control-mode client on plain pipes: commands in, replies and every byte of the panes out. */
 import { BuddyError } from "../../lib/errors.ts";
 import { ConnectionLost, SessionGone, TmuxUnusable } from "../errors.ts";
+import { floodTurns } from "../output/flood.ts";
 import type { Process } from "../target.ts";
 import { within } from "../../lib/waiting.ts";
 
@@ -138,11 +139,14 @@ export class ControlClient {
   }
 
   async #pump(): Promise<void> {
+    const turn = floodTurns();
     try {
       for await (const chunk of this.#process.stdout) {
         this.lastHeard = performance.now();
         this.#take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
         if (this.#closed) return;
+        const wait = turn(chunk.length);
+        if (wait !== undefined) await wait;
       }
     } catch (error) {
       this.#exitReason ||= String(error);
