@@ -2,6 +2,7 @@
 import { log } from "../lib/log.ts";
 import { wantsColor, isTerminal } from "../lib/terminal.ts";
 import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../lib/errors.ts";
+import { fileError } from "../lib/files.ts";
 import { printable } from "../lib/text.ts";
 import { redactor } from "../lib/redact.ts";
 
@@ -30,6 +31,10 @@ export function describeError(error: unknown, { verbose, color = false, secrets 
   if (error instanceof BuddyError) {
     lines.push(`${label} ${clean(error.message)}`);
     if (error.hint !== undefined) lines.push(...indented(clean(error.hint)));
+  } else if (isSystemError(error)) {
+    // A disk, a permission or a limit of the machine, at a place that has no better words for it.
+    const what = error.path === undefined ? firstLine(error) : `${error.path}: ${fileError(error)} (${error.syscall})`;
+    lines.push(`${label} ${clean(what)}`);
   } else {
     lines.push(`${label} something went wrong inside buddy: ${clean(firstLine(error))}`);
     lines.push(`  this is a bug${verbose ? "" : "; run it again with --verbose to see where it happened"}`);
@@ -56,6 +61,12 @@ function details(error: unknown): string[] {
 function firstLine(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
   return text.split("\n", 1)[0] ?? "";
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  if (!(error instanceof Error)) return false;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return syscall !== undefined && /^E[A-Z0-9]+$/.test(code ?? "");
 }
 
 function isBrokenPipe(error: unknown): boolean {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { COMMANDS, loadRepl } from "../../src/cli/commands.ts";
 import { TOPICS } from "../../src/cli/commands/help/command.ts";
 import { commandHelp, rootHelp } from "../../src/cli/args/help.ts";
+import { readdirSync } from "node:fs";
 import { describeError, reportError } from "../../src/cli/report-error.ts";
 import { run } from "../../src/cli/run.ts";
 import { wantsColor } from "../../src/lib/terminal.ts";
@@ -128,6 +129,19 @@ describe("errors in words", () => {
     );
     expect(describeError("just text", { verbose: true })).toContain("just text");
     expect(describeError(new TypeError("x"), { verbose: true })).toContain("at ");
+  });
+
+  test("what the system refuses is not called a bug", () => {
+    let error: unknown;
+    try {
+      readdirSync("/dev/null/sessions");
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(describeError(error, { verbose: false })).toBe(
+      "buddy: /dev/null/sessions: a part of the path is not a directory (scandir)",
+    );
+    expect(describeError(error, { verbose: true })).toContain("at ");
   });
 
   test("a chain of causes that is a ring ends", () => {
