@@ -228,7 +228,7 @@ test("-C changes where buddy.toml is looked for, not what the other paths on the
 });
 
 describe("the bytecode", () => {
-  test("most of what an answer uses stands at its front; if not: bun scripts/make-bytecode-order.ts", async () => {
+  test("an answer finds most of its functions at the front; if not: bun scripts/make-bytecode-order.ts", async () => {
     using box = sandbox();
     await using model = startModel([{ text: "The answer is 42." }]);
     box.write(
@@ -244,7 +244,9 @@ describe("the bytecode", () => {
     );
     const { code, stderr } = await box.run(["exec", "hi"], { env: { BUN_OPTIONS: `--preload=${count}` } });
     expect([code, stderr]).toEqual([0, expect.any(String)]);
-    const { hot, cold, unknown } = JSON.parse(readFileSync(counted, "utf8"));
-    expect(hot).toBeGreaterThan(2 * (cold + unknown));
+    const { hot } = JSON.parse(readFileSync(counted, "utf8"));
+    const listed = readFileSync(join(import.meta.dir, "../../scripts/bytecode-order.txt"), "utf8").match(/^F/gm) ?? [];
+    // Not beside those that are not listed: on a busy machine the target opens before the answer is there.
+    expect(hot).toBeGreaterThan(0.7 * listed.length);
   });
 });
