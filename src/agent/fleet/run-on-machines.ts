@@ -353,8 +353,9 @@ class MachineCalls {
     if (deadline === undefined) return;
     this.#timer = setTimeout(
       () => {
-        if (asks) this.#allJudged();
-        else for (const one of late) if (performance.now() >= this.#limit(one)) this.#leaveOut(one, this.#silent(one));
+        const over = late.filter((one) => performance.now() >= this.#limit(one));
+        if (!asks) for (const one of over) this.#leaveOut(one, this.#silent(one));
+        else if (over.length === late.length) this.#allJudged();
         this.#look();
       },
       Math.max(0, deadline - performance.now()),
@@ -378,7 +379,8 @@ class MachineCalls {
     const { connect, run } = this.#fleet.patience ?? { connect: CONNECT_MS, run: RUN_MS };
     if (one.state === "connecting") {
       const slowest = Math.max(0, ...this.#all.map(({ machine }) => machine.openingMs ?? 0));
-      return (one.machine.openingSince ?? one.since) + Math.max(connect, CONNECT_FACTOR * slowest);
+      // One whose turn to be opened has not come is not late.
+      return (one.machine.openingSince ?? performance.now()) + Math.max(connect, CONNECT_FACTOR * slowest);
     }
     const others = Math.max(0, ...this.#all.map(({ result }) => result?.ms ?? 0));
     return one.since + Math.max(run, RUN_FACTOR * others);

@@ -30,6 +30,8 @@ interface Rig {
   readonly target?: (name: string) => Promise<Target>;
   readonly run?: (name: string, signal: AbortSignal) => Promise<ToolResult> | ToolResult;
   readonly signal?: AbortSignal;
+  /** Its turn to be opened has not come. */
+  readonly queued?: string;
 }
 
 /** Everything real but the machines: what they do is the test's choice. */
@@ -52,7 +54,7 @@ function rig(options: Rig) {
     names: [name],
     permit: { target: () => options.target?.(name) ?? Promise.resolve(TARGET) },
     opened: undefined,
-    openingSince: performance.now(),
+    openingSince: name === options.queued ? undefined : performance.now(),
     openingMs: undefined,
   }));
   const fleet: FleetParts = { machines, approvals, parallel: 32, shells: new Map(), ...options.fleet };
@@ -205,6 +207,23 @@ describe("the question", () => {
     expect(asked[0]?.where).toBe("deploy@web[01,03-04] (3)");
     expect(asked[0]?.policy).toContain("left out: web02");
   });
+
+  test.each([true, false])(
+    "a machine whose turn to be opened has not come is not left out (reads: %p)",
+    async (reads) => {
+      const { promise, resolve } = Promise.withResolvers<Target>();
+      const late = rig({
+        fleet: { patience: { connect: 5, run: 5 } },
+        answers: [{ kind: "yes" }],
+        reads,
+        queued: "web03",
+        target: (name) => (name === "web02" ? hang() : name === "web03" ? promise : Promise.resolve(TARGET)),
+      });
+      // Longer than any other machine is waited for.
+      setTimeout(() => resolve(TARGET), 100);
+      expect(await outcomes(late.results)).toMatchObject({ web01: "exited", web02: "unreachable", web03: "exited" });
+    },
+  );
 
   test("does not wait for ever for a machine that is still connecting", async () => {
     const { results, asked } = rig({
