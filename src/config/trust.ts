@@ -272,7 +272,6 @@ const RULES: Readonly<Record<string, Rule>> = {
   "audit.required": ordered("changes would be made without a record", true, false),
   "tmux.max_sessions": atMost("more tmux sessions could be made"),
   "tmux.max_panes": atMost("more tmux panes could be made"),
-  "tmux.idle": free,
   "fleet.parallel": atMost("more machines would be worked on at once"),
   "network.api_timeout": free,
   "network.answer_timeout": free,
@@ -309,6 +308,7 @@ const NEEDS_TRUST: Readonly<Record<string, string>> = {
   "agent.system_prompt": "the model would take it for instructions of yours",
   "agent.name": "commands could run in another tmux session of yours",
   "tmux.socket": "commands could run on another tmux server of yours",
+  "tmux.idle": "a tmux session of yours, and what runs in it, could end sooner",
 };
 
 function fallbackOf(key: string): unknown {

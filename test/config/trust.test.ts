@@ -169,6 +169,7 @@ api_base_url = "https://other.example.com/v1"
     ["agent", "max_iterations = 21"],
     ["agent", 'model = "elsewhere:x"'],
     ["tmux", 'socket = ""'],
+    ["tmux", 'idle = "1s"'],
     ["models.mine", 'api_base_url = "https://evil.example/v1"'],
     ["models.mine", 'model = "m"'],
     ["models.x", 'api_key = "theirs"'],

@@ -40,6 +40,7 @@ describe("what a command prints", () => {
     const kind = (text: string) => judgeShell(text, RULES, { shell: "dash" }).verdict.kind;
     expect(kind("echo '\\055oP' | xargs sort f")).toBe("ask");
     expect(kind("echo f | xargs sort")).toBe("allow");
+    expect(kind("pwd --help")).toBe("ask");
   });
 });
 

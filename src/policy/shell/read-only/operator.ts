@@ -63,10 +63,26 @@ function sshUnproven(args: readonly string[]): string | undefined {
     : undefined;
 }
 
+/** Programs that send what they get as input to the machine they are told: it may be any file. */
+export function sendsInput({ argv, fed }: FoundCommand): boolean {
+  if (fed !== true) return false;
+  const [path = "", first, ...others] = argv.map(({ value }) => value);
+  switch (programName(path)) {
+    case "nslookup":
+      return true;
+    case "openssl":
+      return first === "s_client";
+    case "ssh":
+      return ![first, ...others].includes("-n");
+    default:
+      return false;
+  }
+}
+
 /** A line into nc or socat that a server answers with its state: `ruok` of ZooKeeper, `stats` of memcached, `show …` of HAProxy. */
-export function asksForState({ argv, input }: FoundCommand): boolean {
+export function asksForState({ argv, input, fed }: FoundCommand): boolean {
   const call = argv.map(({ value }) => value).join(" ");
-  if (input === undefined || !isFixed(input) || !isFixed(call)) return false;
+  if (input === undefined || fed === true || !isFixed(input) || !isFixed(call)) return false;
   return (LETTERS.test(input) && TO_PORT.test(call)) || (HAPROXY.test(input) && TO_HAPROXY.test(call));
 }
 

@@ -3,7 +3,7 @@ import { assignmentEffect } from "../syntax/assignments.ts";
 import { isFixed, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand } from "../syntax/findings.ts";
 import type { Condition } from "../../verdict.ts";
-import { asksForState, elsewhereUnproven, runsElsewhere, type Preset } from "./operator.ts";
+import { asksForState, elsewhereUnproven, runsElsewhere, sendsInput, type Preset } from "./operator.ts";
 import { notReadOnly } from "./table.ts";
 
 /** Why it is not proven read-only, also by the rows of a preset; undefined: it is. */
@@ -23,6 +23,7 @@ export function unproven(command: FoundCommand, preset?: Preset): string | undef
   if (path !== name && !USUAL.test(path)) return `${readable(path)} is not a program of the system`;
   const args = argv.slice(1).map((word) => word.value);
   if (name === "git" && runsElsewhere(command)) return "git runs where its repository cannot be looked at";
+  if (preset !== undefined && sendsInput(command)) return `${name} sends its input to another machine`;
   if (wrapped !== undefined) {
     if (!wrapped.harmless && preset !== undefined) return elsewhereUnproven(command);
     if (!wrapped.harmless) return runsOrChanges(name, wrapped.commands !== undefined || wrapped.scripts !== undefined);

@@ -82,7 +82,7 @@ const KEYWORDS = new Set(
     nocorrect noglob and or not begin switch always nameref - . return break continue`),
 );
 
-/** Builtins of any of these shells; what is not listed in `ALIKE` differs between them. */
+/** Builtins of any of these shells; those that differ between them. */
 const BUILTINS = new Set(
   words(`alias argparse autoload bg bind bindkey block breakpoint builtin bye chdir clone commandline complete compgen
     contains count declare dirs disable disown domainname echotc echoti emit emulate enable eval exec exit export fc fg
@@ -98,6 +98,9 @@ export function differsBetweenShells(argv: readonly Field[]): string | undefined
   const name = argv[0]?.value ?? "";
   const args = argv.slice(1);
   if (BUILTINS.has(name)) return `${name} differs between shells`;
+  // fish starts programs to show its help.
+  if (/^(?:cd|command|pwd)$/.test(name) && args.some(({ value }) => /^(?:--help|-h)$/.test(value)))
+    return `${name} differs between shells`;
   switch (programName(name)) {
     // zsh evaluates a number as arithmetic, and runs what stands in a subscript.
     case "printf":

@@ -105,6 +105,8 @@ export interface FoundCommand {
   readonly by: { readonly command: FoundCommand; readonly at: number | undefined } | undefined;
   /** Its standard input, where the text itself holds it: a here-document, a here-string, what `echo` prints into it. */
   readonly input?: string;
+  /** It gets something that only the running shell knows: a file, or what another program prints. */
+  readonly fed?: boolean;
   /** A function or alias of the same text: what it does is walked by itself. */
   readonly defined: boolean;
 }

@@ -62,7 +62,7 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       if (opensOutputToRead(descriptor ?? (operator === ">&" ? 1 : 0), operator, item.value))
         by.uncertain("output that goes to what was opened for reading");
       if (operator === "<") {
-        if (isInput) now = { kind: "unknown" };
+        if (isInput) now = item.value === "/dev/null" ? { kind: "known", text: "" } : { kind: "unknown" };
         by.reads(item.value);
         if (!isFixed(item.value) || isDeviceToRead(item.value)) by.uncertain(`input from ${item.source}`);
       } else if (operator === "<&" || (operator === ">&" && isDescriptor)) {

@@ -155,6 +155,7 @@ export class SimpleCommands {
       by: how.by,
       defined: body !== undefined,
       ...(input.kind === "known" ? { input: input.text } : {}),
+      fed: input.kind === "unknown" || (input.kind === "known" && (input.guessed === true || !isFixed(input.text))),
     };
     this.found.add(command);
     const different = this.found.anyShell ? differsBetweenShells(argv) : undefined;
