@@ -11,7 +11,10 @@ export class AnswerText {
   constructor(emit: Emit) {
     this.#emit = emit;
     this.#channels = new TextChannels({
-      text: (delta) => this.add(delta),
+      text: (delta) => {
+        this.text += delta;
+        emit({ type: "text", delta });
+      },
       soFar: () => this.text,
       reasoning: (delta) => this.addReasoning(delta),
       wasReasoning: () => {
