@@ -25,7 +25,7 @@ export function dangerousRm(what: string): Danger {
   return {
     check: "dangerousRm",
     why: `permission denied: this rm command could delete critical data (.git, home directory, or root). Specify the full path explicitly (no wildcards, ~, or $HOME): it would delete ${what}`,
-    instead: "Name the full path of what is to be deleted, without wildcards, ~ or $HOME.",
+    instead: "List what is there, then delete it by name, as in rm -r /srv/app/cache.",
   };
 }
 
