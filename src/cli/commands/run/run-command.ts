@@ -166,7 +166,9 @@ function worst(results: readonly MachineResult[]): ExitCode {
 
 function stopped(reason: unknown, { timeoutMs }: RunCommandOptions): unknown {
   if (!(reason instanceof Error) || reason.name !== "TimeoutError") return reason;
-  return new BuddyError("timeout", `stopped after ${timeoutMs} ms (--timeout)`, { hint: "Raise --timeout." });
+  return new BuddyError("timeout", `stopped after ${(timeoutMs ?? 0) / 1000} s (--timeout)`, {
+    hint: "Raise --timeout.",
+  });
 }
 
 const NO_MODEL: ModelClient = {
