@@ -170,6 +170,9 @@ export class SseParser {
   #decoder = new TextDecoder("utf-8");
   #rest = "";
   #scanned = 0;
+  /** Pieces of one line behind `rest`, joined when its end is there: a long event is not copied with each of them. */
+  #pieces: string[] = [];
+  #pieceChars = 0;
   #event = "";
   /** The name that stands behind the data. */
   #late = "";
@@ -183,17 +186,36 @@ export class SseParser {
 
   push(bytes: Uint8Array): void {
     const text = this.#decoder.decode(bytes, { stream: true });
-    this.#rest = this.#rest === "" ? text : this.#rest + text;
+    if (this.#rest === "" && this.#pieces.length === 0) this.#rest = text;
+    else if (!/[\r\n]/.test(text) && !this.#rest.endsWith("\r")) return this.#hold(text);
+    else this.#join(text);
     this.#drain(false);
   }
 
   /** The end of the body: a last event without its blank line still counts. */
   end(): void {
-    this.#rest += this.#decoder.decode();
+    this.#join(this.#decoder.decode());
     this.#drain(true);
     if (this.#rest !== "") this.#line(this.#rest, 0, this.#rest.length);
     this.#rest = "";
     this.#dispatch();
+  }
+
+  #hold(text: string): void {
+    this.#pieces.push(text);
+    this.#pieceChars += text.length;
+    this.#requireSize();
+  }
+
+  #join(text: string): void {
+    this.#rest = [this.#rest, ...this.#pieces, text].join("");
+    this.#pieces = [];
+    this.#pieceChars = 0;
+  }
+
+  #requireSize(): void {
+    if (this.#rest.length + this.#pieceChars + (this.#data?.length ?? 0) > MAX_EVENT_CHARS)
+      throw new Malformed("a single event of the stream has more than 64 MB");
   }
 
   #drain(last: boolean): void {
@@ -211,9 +233,7 @@ export class SseParser {
     this.#rest = start === 0 ? text : text.slice(start);
     // Without this a 2 MB event in 4 kB pieces would be searched from its start 500 times. A final CR is looked at again.
     this.#scanned = Math.max(0, this.#rest.length - 1);
-    if (this.#rest.length + (this.#data?.length ?? 0) > MAX_EVENT_CHARS) {
-      throw new Malformed("a single event of the stream has more than 64 MB");
-    }
+    this.#requireSize();
   }
 
   #line(text: string, start: number, end: number): void {
