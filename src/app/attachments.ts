@@ -1,8 +1,10 @@
 /** @path in a prompt: the file is read on the target and put behind the prompt, as data. */
-import type { Attached } from "../agent/loop.ts";
+import type { Attached, TurnOptions } from "../agent/loop.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { Image } from "../lib/images.ts";
-import type { FileAccess } from "../targets/target.ts";
+import { fileKind } from "../policy/output-kind.ts";
+import type { FileAccess, Target } from "../targets/target.ts";
+import type { Run } from "./run.ts";
 
 /** The paths a prompt names with @; a blank in one is written "\ ". */
 export function attachedPaths(prompt: string): string[] {
@@ -12,6 +14,39 @@ export function attachedPaths(prompt: string): string[] {
 
 /** `cut`: only the beginning was read. */
 export type MaskFile = (text: string, path: string, cut: boolean) => string;
+
+/** What a turn reads as it begins: the files that its prompt names, behind pictures that are there already. */
+export function attaching(run: Run, prompt: string, images: readonly Image[] = []): TurnOptions {
+  const paths = attachedPaths(prompt);
+  if (paths.length === 0)
+    return images.length === 0 ? {} : { attach: async () => ({ text: "", warnings: [], images }) };
+  const room = Math.max(8_000, Math.floor((run.agent.contextLimit - run.agent.contextUsed) * 4 * 0.4));
+  return {
+    attach: async (signal) => {
+      const mask: MaskFile = (text, path, cut) =>
+        run.secrets.privacy.mask(text, { from: `@${path}`, output: fileKind(path), cutEnd: cut });
+      const target = await run.target.get();
+      const look: LookAt = (path) => lookAt(run, target, path, signal);
+      const found = await attachments(paths, target.files, room, signal, mask, look);
+      return { ...found, images: [...images, ...(found.images ?? [])] };
+    },
+  };
+}
+
+/** A picture for a model that sees; otherwise why it is not sent. */
+async function lookAt(
+  run: Run,
+  target: Target,
+  path: string,
+  signal: AbortSignal,
+): Promise<Image | string | undefined> {
+  const { readImage } = await import("../targets/read-image.ts");
+  const image = await readImage(target.files, path, signal);
+  if (image === undefined) return undefined;
+  if ("problem" in image) return image.problem;
+  const { info, profile } = run.agent.client;
+  return info.images === true ? image : noImages(profile.model, profile.name);
+}
 
 /** Reads them; what is not a file stays words of the prompt, and a warning says so. */
 export async function attachments(

@@ -2,7 +2,6 @@
 import { lockWords } from "../targets/unasked/lock-words.ts";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import type { TurnOptions } from "../agent/loop.ts";
 import { usd } from "../agent/budget.ts";
 import { Tasks } from "../agent/tasks.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -12,14 +11,11 @@ import { profileNames, resolveProfile } from "../config/profiles.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
-import { fileKind } from "../policy/output-kind.ts";
 import { nameOf } from "../policy/privacy.ts";
 import { describePrefix } from "../policy/shell/command-prefix.ts";
 import { nameOfPath, type Place } from "../targets/place.ts";
-import type { Target } from "../targets/target.ts";
 import type { Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
-import { attachedPaths, attachments, type MaskFile, noImages } from "./attachments.ts";
-import type { Image } from "../lib/images.ts";
+import { attaching } from "./attachments.ts";
 import type { ExportFormat } from "./export-session.ts";
 import { adoptShell, fullOutput, interruptPane, killShell, operatorCommand, workInFlight } from "./operator-work.ts";
 import { customCommands, expandCommand } from "../extend/custom-commands.ts";
@@ -216,35 +212,6 @@ async function replRunbook({ run, loaded }: ReplHostParts, typed: string) {
         shown: `/run ${typed}`,
       }),
   };
-}
-
-function attaching(run: Run, prompt: string): TurnOptions {
-  const paths = attachedPaths(prompt);
-  if (paths.length === 0) return {};
-  const room = Math.max(8_000, Math.floor((run.agent.contextLimit - run.agent.contextUsed) * 4 * 0.4));
-  return {
-    attach: async (signal) => {
-      const mask: MaskFile = (text, path, cut) =>
-        run.secrets.privacy.mask(text, { from: `@${path}`, output: fileKind(path), cutEnd: cut });
-      const target = await run.target.get();
-      return attachments(paths, target.files, room, signal, mask, (path) => lookAt(run, target, path, signal));
-    },
-  };
-}
-
-/** A picture for a model that sees; otherwise why it is not sent. */
-async function lookAt(
-  run: Run,
-  target: Target,
-  path: string,
-  signal: AbortSignal,
-): Promise<Image | string | undefined> {
-  const { readImage } = await import("../targets/read-image.ts");
-  const image = await readImage(target.files, path, signal);
-  if (image === undefined) return undefined;
-  if ("problem" in image) return image.problem;
-  const { info, profile } = run.agent.client;
-  return info.images === true ? image : noImages(profile.model, profile.name);
 }
 
 async function exported(run: Run, format: ExportFormat, state: string | undefined): Promise<string> {

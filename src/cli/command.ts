@@ -15,6 +15,8 @@ export type Arg = ArgDef & {
   readonly check?: (value: string, flag: string) => unknown;
   /** The flag that it is when given twice: `-vv`. */
   readonly twice?: string;
+  /** May be given several times: the values come as one text with a NUL between them, which no argument can hold. */
+  readonly repeats?: true;
   /** The value may be left out: `--tmux`, `--tmux=NAME`. */
   readonly optionalValue?: boolean;
   /** With `rest: true`: from its first word on everything belongs to it, also what looks like an option. */

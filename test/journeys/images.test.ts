@@ -1,8 +1,15 @@
 /** Pictures: from the command line, from the target, and what is said where they cannot be sent. */
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { call } from "../support/calls.ts";
+import { containerTarget } from "../support/container.ts";
 import { execRig } from "../support/exec.ts";
+import { needs } from "../support/needs.ts";
+import { sshTarget } from "../support/sshd.ts";
+
+const ssh = await needs("sshd");
+const container = await needs("podman");
 
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
@@ -20,6 +27,55 @@ test("exec --image sends the picture with the prompt", async () => {
     { role: "user", content: [{ type: "text" }, { type: "image_url", image_url: { url: DATA } }] },
   ]);
 });
+
+test("exec attaches what its prompt names with @, behind the pictures of --image", async () => {
+  await using rig = execRig([{ text: "two dots" }]);
+  rig.box.write("cwd/shot.png", PNG);
+  rig.box.write("cwd/my notes.txt", "the needle\n");
+  for (const name of ["a.png", "b.png"]) rig.box.write(`cwd/${name}`, PNG);
+  const prompt = "compare @shot.png with @my\\ notes.txt and tell @ops";
+  const { code, stderr } = await rig.exec(["--no-tmux", "--image", "a.png", "--image=b.png", prompt]);
+  expect([code, stderr.includes("@ops: no such file on the target; sent as text")]).toEqual([0, true]);
+  const sent = rig.requests[0]?.body["messages"] as { content: unknown }[];
+  expect(sent[1]?.content).toMatchObject([
+    { type: "text", text: expect.stringContaining("the needle") },
+    ...Array.from({ length: 3 }, () => ({ type: "image_url", image_url: { url: DATA } })),
+  ]);
+});
+
+test("a prompt on standard input names files with @; text attached to a prompt does not", async () => {
+  await using rig = execRig([{ text: "seen" }, { text: "seen" }]);
+  rig.box.write("cwd/note.txt", "the needle\n");
+  await rig.exec(["--no-tmux", "-"], { stdin: "what is in @note.txt" });
+  await rig.exec(["--no-tmux", "what is this?"], { stdin: "see @note.txt" });
+  const sent = rig.requests.map(({ body }) => JSON.stringify(body["messages"]).includes("the needle"));
+  expect(sent).toEqual([true, false]);
+});
+
+ssh.test("a picture of a machine behind ssh, with @ and with read_file", async () => {
+  const { host, env, server } = await sshTarget();
+  await using rig = execRig([call("read_file", { path: "shot.png" }), { text: "a dot" }], {
+    env: { PATH: env["PATH"] ?? "" },
+  });
+  writeFileSync(join(server.remoteHome, "shot.png"), PNG);
+  await rig.exec(["--ssh", host, "--cd", server.remoteHome, "--no-tmux", "look at @shot.png"]);
+  expect(pictures(rig.requests.at(-1)?.body)).toBe(2);
+});
+
+container.test("a picture of a container, with @ and with read_file", async () => {
+  await using inside = await containerTarget({ run: ["--workdir", "/root"] });
+  await using rig = execRig([call("read_file", { path: "shot.png" }), { text: "a dot" }], {
+    env: { PATH: inside.env["PATH"] ?? "" },
+  });
+  const shot = rig.box.write("cwd/shot.png", PNG);
+  expect(await inside.engine("cp", shot, `${inside.name}:/root/shot.png`)).toBe("");
+  await rig.exec(["--container", inside.name, "--no-tmux", "look at @shot.png"]);
+  expect(pictures(rig.requests.at(-1)?.body)).toBe(2);
+});
+
+function pictures(body: unknown): number {
+  return JSON.stringify(body).split(DATA).length - 1;
+}
 
 test("read_file of a picture attaches it, behind the results where the protocol wants that", async () => {
   await using rig = execRig([call("read_file", { path: "shot.png" }), { text: "a dot" }]);
@@ -48,7 +104,8 @@ test("a model that does not read images says so, to the user and to the model", 
   const { code, stderr } = await rig.exec(["--image", "shot.png", "what is it?"]);
   expect([code, stderr.includes("set images = true in [models.test]")]).toEqual([2, true]);
   expect(rig.requests).toHaveLength(0);
-  await rig.exec(["--no-tmux", "look at shot.png"]);
+  const named = await rig.exec(["--no-tmux", "look at @shot.png"]);
+  expect([named.code, named.stderr.includes("set images = true in [models.test]")]).toEqual([0, true]);
   expect(rig.lastResult()).toContain("this model does not read images");
 });
 

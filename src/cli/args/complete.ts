@@ -101,6 +101,7 @@ const FLAG_SOURCES: Readonly<Record<string, Source>> = {
   config: "files",
   "output-schema": "files",
   "last-message": "files",
+  image: "files",
   trace: "files",
 };
 

@@ -101,15 +101,14 @@ export function judgeTokens(tokens: readonly Token[], command: string, args: Arg
     }
     const def = args[token.name] ?? (GLOBAL_ARGS as Args)[token.name];
     const values = token.name in args ? own : globals;
+    const before = values.get(token.name);
     // A switch says the same twice, as in -vv or behind an alias; of two values one would be lost.
-    if (values.has(token.name) && (token.value !== true || values.get(token.name) !== true))
+    if (before !== undefined && def?.repeats !== true && (token.value !== true || before !== true))
       throw new BuddyError("usage", `--${token.name} is given twice`, { hint: "give it once" });
-    if (values.has(token.name) && def?.twice !== undefined) values.set(def.twice, true);
+    if (before !== undefined && def?.twice !== undefined) values.set(def.twice, true);
     if (typeof token.value === "string") def?.check?.(token.value, token.shown);
-    values.set(
-      token.name,
-      def?.path === true && typeof token.value === "string" ? resolve(startDir, token.value) : token.value,
-    );
+    const value = def?.path === true && typeof token.value === "string" ? resolve(startDir, token.value) : token.value;
+    values.set(token.name, typeof before === "string" ? `${before}\0${value}` : value);
   }
   const rest = positionals.at(-1)?.[1].rest;
   const more = rest === true || (rest !== undefined && own.has(rest));

@@ -31,7 +31,13 @@ export const command = defineCommand({
       description: "the answer is JSON valid against this JSON Schema",
     },
     "last-message": { type: "string", valueHint: "FILE", path: true, description: "write the answer to FILE, too" },
-    image: { type: "string", valueHint: "FILE", path: true, description: "attach this picture, for a model that sees" },
+    image: {
+      type: "string",
+      valueHint: "FILE",
+      path: true,
+      repeats: true,
+      description: "attach this picture, for a model that sees; may be repeated",
+    },
     resume: { type: "string", valueHint: "ID|last", description: "continue a saved session" },
     fork: { type: "boolean", description: "with --resume: continue in a copy of the session" },
     "max-iterations": {
@@ -74,7 +80,7 @@ Exit codes:
         json: args.json === true,
         outputSchema: args["output-schema"],
         lastMessage: args["last-message"],
-        image: args.image,
+        images: args.image?.split("\0") ?? [],
         resume: args.resume,
         fork: args.fork === true,
         maxIterations:

@@ -28,8 +28,8 @@ export interface ExecOptions {
   readonly json: boolean;
   readonly outputSchema?: string | undefined;
   readonly lastMessage?: string | undefined;
-  /** A picture of this machine. */
-  readonly image?: string | undefined;
+  /** Pictures of this machine. */
+  readonly images?: readonly string[];
   readonly resume?: string | undefined;
   readonly fork?: boolean;
   readonly maxIterations?: number | undefined;
@@ -94,7 +94,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     options.outputSchema === undefined
       ? undefined
       : await (await import("./output-schema.ts")).loadOutputSchema(options.outputSchema);
-  const image = options.image === undefined ? undefined : await imageFrom(options.image);
+  const images = await Promise.all((options.images ?? []).map(imageFrom));
   const input = await execInput(
     options.run === undefined ? options.prompt : `/run ${[options.run.name, ...options.run.words].join(" ")}`,
     readsStdin(given.on) ? { ...around.stdin, kind: "none" } : around.stdin,
@@ -192,14 +192,13 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     if (event.type === "approval_asked") reached(event.approval).resolve();
   };
   const { info, profile } = run.agent.client;
-  if (image !== undefined && info.images !== true) {
-    const { noImages } = await import("../../../app/attachments.ts");
-    throw new BuddyError("usage", `the image cannot be sent: ${noImages(profile.model, profile.name)}`);
+  const attach = { ...runbook?.turn };
+  if (images.length > 0 || words.includes("@")) {
+    const { attaching, noImages } = await import("../../../app/attachments.ts");
+    if (images.length > 0 && info.images !== true)
+      throw new BuddyError("usage", `the image cannot be sent: ${noImages(profile.model, profile.name)}`);
+    Object.assign(attach, attaching(run, words, images));
   }
-  const attach = {
-    ...runbook?.turn,
-    ...(image === undefined ? {} : { attach: async () => ({ text: "", warnings: [], images: [image] }) }),
-  };
   const outcome =
     schema === undefined
       ? await oneTurn(run, prompt, signal, show, {
