@@ -33,10 +33,12 @@ if [ -z "$__buddy_plain" ]; then
 fi
 unset -f __buddy_names
 # Variables that a start-up file made read-only, as hardened machines do: to set one would end this file.
-__buddy_fixed=
-while IFS=' =' read -r __buddy_file __buddy_file __buddy_file __buddy_rest; do
-  case $__buddy_file in PROMPT_COMMAND | PS[012]) __buddy_fixed="$__buddy_fixed $__buddy_file " ;; esac
-done <<<"$(readonly -p)"
+# IFS may be one of them, so nothing is split here.
+__buddy_fixed= __buddy_rest=$'\n'$(readonly -p)
+for __buddy_file in PROMPT_COMMAND PS0 PS1 PS2 HISTCONTROL; do
+  __buddy_pattern=$'\n'"declare -[A-Za-z]* $__buddy_file(="$'|\n|$)'
+  [[ $__buddy_rest =~ $__buddy_pattern ]] && __buddy_fixed="$__buddy_fixed $__buddy_file "
+done
 __buddy_is_fixed() { case $__buddy_fixed in *" $1 "*) return ;; esac; return 1; }
 IFS= read -r __buddy_key <"$__buddy_dir/key"
 if [ -z "$__buddy_plain" ] && __buddy_is_fixed PROMPT_COMMAND && __buddy_is_fixed PS1; then
@@ -76,8 +78,8 @@ __buddy_stderr() { exec 2>/dev/tty; }
 # Your own PROMPT_COMMAND may have set PS1 anew: whatever it is now stays behind the visible prompt.
 __buddy_after() {
   if __buddy_is_fixed PS1; then
-    # Before the prompt is drawn: the terminal keeps the keys until then.
-    printf '[buddy %s: %s] \033]7771;%s;B\a' "$__buddy_id" "$__buddy_code" "$__buddy_key"
+    # Without the mark that the prompt is drawn: here it would come too early, and the prompt be taken for typed text.
+    printf '[buddy %s: %s] ' "$__buddy_id" "$__buddy_code"
   else
     [ "$PS1" = "$__buddy_shown" ] || __buddy_ps1=$PS1
     __buddy_shown="[buddy $__buddy_id: $__buddy_code] $__buddy_ps1\[\e]7771;$__buddy_key;B\a\]"
@@ -128,12 +130,10 @@ __buddy_take() {
     case $line in *=* | *export* | *declare* | *typeset* | *unset* | *umask* | *source* | *eval* | *'. '*) __buddy_changes=1 ;; esac
   fi
   __buddy_tag=${tag:-0}
-  case $line in
-  ' '*)
+  if [[ $line == ' '* ]] && ! __buddy_is_fixed HISTCONTROL; then
     __buddy_history=${HISTCONTROL-}
     HISTCONTROL=ignorespace
-    ;;
-  esac
+  fi
   __buddy_hook
   READLINE_LINE=$line READLINE_POINT=${#line}
 }
@@ -200,5 +200,5 @@ __buddy_is_fixed PS2 || PS2="\[\e]7771;$__buddy_key;I;\$((__buddy_more=1))\a\]${
 declare +x PS0 PS1 PS2 PROMPT_COMMAND 2>/dev/null
 { echo up >|"$__buddy_run/$__buddy_pane.up"; } 2>/dev/null || :
 if [ "$__buddy_plain" = readonly ]; then printf '\033]7771;%s;L\a' "$__buddy_key"; fi
-unset __buddy_file __buddy_login __buddy_plain __buddy_rest
+unset __buddy_file __buddy_login __buddy_pattern __buddy_plain __buddy_rest
 __buddy_hook

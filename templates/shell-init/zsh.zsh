@@ -1,7 +1,13 @@
 # buddy: prompt marks for this pane, read after your own start-up files.
 typeset -g __buddy_dir=$BUDDY_DIR __buddy_pane=${TMUX_PANE#%} __buddy_key __buddy_run __buddy_shown= __buddy_user= __buddy_changes= __buddy_aside=
 typeset -gi __buddy_id=0 __buddy_code=0 __buddy_tag=0
+typeset -g __buddy_plain=$BUDDY_PLAIN
 unset BUDDY_DIR BUDDY_PLAIN
+if [[ -z $__buddy_plain && "${(t)precmd_functions} ${(t)preexec_functions} ${(t)zshaddhistory_functions} ${(t)IFS}" == *readonly* ]]; then
+  # Nothing could report a prompt: the same shell again, with what the start-up files exported.
+  export BUDDY_DIR=$__buddy_dir BUDDY_PLAIN=readonly BUDDY_ZDOTDIR=${ZDOTDIR-} ZDOTDIR=$__buddy_dir/zsh
+  exec ${ZSH_ARGZERO:-zsh} -i
+fi
 IFS= read -r __buddy_key <$__buddy_dir/key
 IFS= read -r __buddy_run <$__buddy_dir/run
 if [[ -r $__buddy_run/$__buddy_pane.cwd ]]; then
@@ -144,3 +150,5 @@ done
 unset __buddy_map
 PS2=$'%{\e]7771;'"$__buddy_key"$';I\a%}'"$PS2"
 { print up >|$__buddy_run/$__buddy_pane.up } 2>/dev/null || :
+[[ $__buddy_plain == readonly ]] && printf '\033]7771;%s;L\a' $__buddy_key
+unset __buddy_plain

@@ -1,4 +1,6 @@
 # buddy: your own .zshenv, from where it really is.
+# What the files of the system make read-only is not made so again.
+[[ $BUDDY_PLAIN == readonly ]] && unsetopt globalrcs
 typeset -g __buddy_own=$ZDOTDIR __buddy_had=$BUDDY_ZDOTDIR
 ZDOTDIR=${BUDDY_ZDOTDIR:-$HOME}
 unset BUDDY_ZDOTDIR

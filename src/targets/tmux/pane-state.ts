@@ -55,7 +55,7 @@ const MAX_UNMARKED = 20;
 
 const FIX_HINT = "The pane shows the exit code; the operator corrects the cause and presses Enter there.";
 const READ_ONLY =
-  "The start-up files make PROMPT_COMMAND and PS1 read-only: the pane has the variables they export, not their aliases and functions.";
+  "The start-up files make the variables of the prompt read-only: the pane has the variables they export, not their aliases and functions.";
 const SKIPPED = "the pane runs without its start-up files now. The operator corrects them and types exit in the pane.";
 const INCOMPLETE = "An unclosed quote, bracket, block or here-document; nothing was run.";
 

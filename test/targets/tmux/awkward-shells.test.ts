@@ -1,6 +1,6 @@
 /** Shells that end, are hardened or stand still: what a pane makes of them. */
 import { expect } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Pane, RunResult } from "../../../src/targets/target.ts";
@@ -86,32 +86,43 @@ describe("start-up files of a login", () => {
 });
 
 describe("a hardened bash", () => {
-  test.each(["PROMPT_COMMAND", "PS1", "PS0", "PS2"])("with a read-only %s keeps its start-up files", async (name) => {
-    const rc = `${name}=${name === "PROMPT_COMMAND" ? "true" : "'> '"}\nreadonly ${name}\nMARK=kept\n`;
-    writeFileSync(join(home.path, ".bashrc"), rc);
-    try {
-      await using place = await openTestTarget("local", { shell: "bash" });
-      expect(place.notices).toEqual([]);
-      const result = await place.target.shell.run('echo "$MARK"; (exit 3)', { waitMs: 10_000 });
-      expect(result.outcome).toEqual({ kind: "exited", code: 3 });
-      expect(text(result)).toBe("kept\n");
-      const again = await place.target.shell.run("cd /usr && pwd", { waitMs: 10_000 });
-      expect([text(again), again.cwd]).toEqual(["/usr\n", "/usr"]);
-    } finally {
-      await Bun.$`rm -f ${join(home.path, ".bashrc")}`.quiet();
-    }
-  });
+  test.each(["PROMPT_COMMAND", "PS1", "PS0", "PS2", "HISTCONTROL", "IFS"])(
+    "with a read-only %s keeps its start-up files",
+    async (name) => {
+      const rc = `${name}=${name === "PROMPT_COMMAND" ? "true" : "'> '"}\nreadonly ${name}\nMARK=kept\n`;
+      writeFileSync(join(home.path, ".bashrc"), rc);
+      try {
+        await using place = await openTestTarget("local", { shell: "bash" });
+        expect(place.notices).toEqual([]);
+        const result = await place.target.shell.run('echo "$MARK"; (exit 3)', { waitMs: 10_000 });
+        expect(result.outcome).toEqual({ kind: "exited", code: 3 });
+        expect(text(result)).toBe("kept\n");
+        const again = await place.target.shell.run("cd /usr && pwd", { waitMs: 10_000 });
+        expect([text(again), again.cwd]).toEqual(["/usr\n", "/usr"]);
+      } finally {
+        await Bun.$`rm -f ${join(home.path, ".bashrc")}`.quiet();
+      }
+    },
+  );
 });
 
-test("a read-only PROMPT_COMMAND and PS1 cost 12 s and what the start-up files export", async () => {
-  const rc = "PROMPT_COMMAND=true PS1='> '\nreadonly PROMPT_COMMAND PS1\nexport MARK=kept\n";
-  writeFileSync(join(home.path, ".bashrc"), rc);
+const READ_ONLY = [
+  ["bash", "PROMPT_COMMAND PS1"],
+  ["bash", "PROMPT_COMMAND PS0 PS1 PS2 IFS"],
+  ["zsh", "precmd_functions preexec_functions"],
+  ["zsh", "zshaddhistory_functions"],
+  ["zsh", "IFS"],
+].filter(([shell]) => SHELLS.some((one) => one === shell)) as [string, string][];
+
+test.each(READ_ONLY)("%s: a read-only %s cost 12 s and what the start-up files export", async (shell, names) => {
+  const file = `.${shell}rc`;
+  writeFileSync(join(home.path, file), `readonly ${names}\nexport MARK=kept\n`);
   try {
-    await using place = await openTestTarget("local", { shell: "bash" });
+    await using place = await openTestTarget("local", { shell });
     expect(place.notices.map(({ text: said }) => said).join()).not.toContain("did not come to a prompt");
     expect(text(await place.target.shell.run('echo "$MARK"'))).toBe("kept\n");
   } finally {
-    await Bun.$`rm -f ${join(home.path, ".bashrc")}`.quiet();
+    rmSync(join(home.path, file));
   }
 });
 
