@@ -14,11 +14,16 @@ export function keyFromCommand(argv: readonly string[], options: KeyCommandOptio
   let kept: Promise<PrintedKey> | undefined;
   return {
     async token(
-      { forceRefresh }: { readonly forceRefresh?: boolean },
+      { refused }: { readonly refused?: string | undefined },
       signal: AbortSignal,
     ): Promise<{ accessToken: string }> {
       const known = await kept?.catch(() => undefined);
-      if (kept === undefined || known === undefined || forceRefresh || known.expires - MARGIN_MS < Date.now())
+      if (
+        kept === undefined ||
+        known === undefined ||
+        refused === known.value ||
+        known.expires - MARGIN_MS < Date.now()
+      )
         kept = run(argv, options, signal);
       return { accessToken: (await kept).value };
     },

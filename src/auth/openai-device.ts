@@ -97,16 +97,20 @@ export class OpenAiDevice {
   }
 
   /** Only a refusal of the token itself ends the sign-in; anything else may pass. */
-  async refresh(current: SignIn, signal: AbortSignal): Promise<SignIn> {
+  async refresh(current: SignIn): Promise<SignIn> {
     const request = { client_id: CLIENT_ID, grant_type: "refresh_token", refresh_token: current.refresh_token };
+    const end = Date.now() + REQUEST_TIMEOUT_MS;
     for (let attempt = 1; ; attempt++) {
-      const { status, body } = await this.#post("/oauth/token", json(request), signal);
+      const isLast = () => attempt >= REFRESH_TRIES || Date.now() >= end;
+      const { status, body } = await this.#post("/oauth/token", json(request)).catch((error: unknown) => {
+        if (isLast()) throw error;
+        return UNREACHED;
+      });
       if (status === 200) return signIn({ ...tokensOf(current), ...strings(body) }, current);
       if (status === 401 || /invalid_grant|refresh_token_(expired|reused|invalidated)/.test(String(errorCode(body))))
         throw new SignInEnded("auth", "the sign-in is no longer valid", { hint: "Sign in again with: buddy login" });
-      if ((status < 500 && status !== 429) || attempt >= REFRESH_TRIES)
-        throw unexpected("refreshing the sign-in", status, body);
-      await pause(REFRESH_WAIT_MS * attempt, signal);
+      if ((status < 500 && status !== 429) || isLast()) throw unexpected("refreshing the sign-in", status, body);
+      await Bun.sleep(REFRESH_WAIT_MS * attempt);
     }
   }
 
@@ -138,7 +142,7 @@ export class OpenAiDevice {
     return signIn(tokens);
   }
 
-  async #post(path: string, init: RequestInit, signal: AbortSignal): Promise<Answer> {
+  async #post(path: string, init: RequestInit, signal = new AbortController().signal): Promise<Answer> {
     let response: Response;
     let text: string;
     const url = new URL(this.issuer + path);
@@ -206,6 +210,9 @@ interface Answer {
   readonly status: number;
   readonly body: Record<string, unknown>;
 }
+
+/** The connection failed or was cut: it may be there a moment later, as with an error of the server. */
+const UNREACHED: Answer = { status: 503, body: {} };
 
 type Tokens = Partial<Record<"access_token" | "refresh_token" | "id_token", string>>;
 

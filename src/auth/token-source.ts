@@ -1,60 +1,54 @@
 /** The access token of a login profile: refreshed ahead of expiry, by one process at a time. */
 import { BuddyError } from "../lib/errors.ts";
+import { unlessAborted, within } from "../lib/waiting.ts";
 import { type OpenAiDevice, SignInEnded } from "./openai-device.ts";
 import { type AuthStore, AuthUnwritable, type SignIn } from "./store.ts";
 
 export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "openai") {
   let inFlight: Promise<SignIn> | undefined;
-  /** The token that requests of this process carry. */
-  let handed: string | undefined;
 
   /** `used` is the token known to be too old or refused; another process may have replaced it meanwhile. */
-  async function renew(used: SignIn, forced: boolean, signal: AbortSignal): Promise<SignIn> {
-    const next = await store.update(
-      provider,
-      async (current) => {
-        if (current === undefined) throw notSignedIn();
-        if (current.access_token !== used.access_token && fresh(current)) return current;
-        try {
-          return await device.refresh(current, signal);
-        } catch (error) {
-          // Another process may have renewed it without a lock: its token is as good.
-          const stored = error instanceof SignInEnded ? store.read(provider) : undefined;
-          if (stored !== undefined && stored.refresh_token !== current.refresh_token) return stored;
-          // The refresh is ahead of time: as long as the token itself holds, a sign-in server that is down does not matter.
-          if (!forced && current.expires_at > Date.now() && !(error instanceof SignInEnded)) return current;
-          throw error;
-        }
-      },
-      signal,
-    );
+  async function renew(used: SignIn, refused: boolean): Promise<SignIn> {
+    const next = await store.update(provider, async (current) => {
+      if (current === undefined) throw notSignedIn();
+      if (current.access_token !== used.access_token && fresh(current)) return current;
+      try {
+        return await device.refresh(current);
+      } catch (error) {
+        // Another process may have renewed it without a lock: its token is as good.
+        const stored = error instanceof SignInEnded ? store.read(provider) : undefined;
+        if (stored !== undefined && stored.access_token !== current.access_token)
+          return fresh(stored) ? stored : device.refresh(stored);
+        // The refresh is ahead of time: as long as the token itself holds, a sign-in server that is down does not matter.
+        if (!refused && current.expires_at > Date.now() && !(error instanceof SignInEnded)) return current;
+        throw error;
+      }
+    });
     if (next === undefined) throw notSignedIn();
     return next;
   }
 
   return {
+    /** `refused`: the token that the server did not take. Where another one is stored, it says nothing about that. */
     async token(
-      options: { readonly forceRefresh?: boolean } = {},
+      { refused }: { readonly refused?: string | undefined } = {},
       signal: AbortSignal = new AbortController().signal,
     ): Promise<{ accessToken: string; accountId?: string }> {
       let current = store.read(provider);
       if (current === undefined) throw notSignedIn();
-      // A refused token that is no longer the stored one says nothing about the stored one.
-      const refused = options.forceRefresh === true && (handed === undefined || handed === current.access_token);
-      if (refused || !fresh(current)) {
+      const isRefused = refused === current.access_token;
+      if (isRefused || !fresh(current)) {
         const known = current;
-        inFlight ??= renew(current, options.forceRefresh === true, signal)
+        inFlight ??= renew(current, isRefused)
           .catch((error: unknown) => {
-            if (error instanceof AuthUnwritable && options.forceRefresh !== true && known.expires_at > Date.now())
-              return known;
+            if (error instanceof AuthUnwritable && !isRefused && known.expires_at > Date.now()) return known;
             throw error;
           })
           .finally(() => {
             inFlight = undefined;
           });
-        current = await inFlight;
+        current = await unlessLeft(inFlight, signal);
       }
-      handed = current.access_token;
       return {
         accessToken: current.access_token,
         ...(current.account_id === undefined ? {} : { accountId: current.account_id }),
@@ -63,6 +57,20 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
   };
 }
 
+/**
+ * Ctrl-C does not end a refresh: its answer may be the only token that is still good. It gets a moment to come and be
+ * stored; then whoever waits for it leaves.
+ */
+async function unlessLeft<T>(refresh: Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await unlessAborted(signal, refresh);
+  } catch (error) {
+    if (signal.aborted) await within(Promise.allSettled([refresh]), LEAVE_MS);
+    throw error;
+  }
+}
+
+const LEAVE_MS = 3000;
 const REFRESH_AHEAD_MS = 5 * 60_000;
 
 /** Tokens that live for minutes only are used for most of that time. */

@@ -69,10 +69,10 @@ export interface ModelOptions {
   readonly userAgent?: string;
 }
 
-/** Where the token of a signed-in user comes from; `forceRefresh` after the server refused the last one. */
+/** Where the token of a signed-in user comes from; `refused` is one that the server did not take. */
 export interface TokenSource {
   token(
-    options: { forceRefresh?: boolean },
+    options: { refused?: string | undefined },
     signal: AbortSignal,
   ): Promise<{ accessToken: string; accountId?: string | undefined }>;
 }
@@ -162,9 +162,9 @@ class HttpModelClient implements ModelClient {
     using _ = this.#watchWindow(signal);
     let waited = 0;
     let refreshed = false;
-    let forceRefresh = false;
+    let refused: string | undefined;
     for (let attempt = 1; ;) {
-      const ask = await this.#prepare(request, forceRefresh, signal);
+      const ask = await this.#prepare(request, refused, signal);
       const traced = tracing() ? (await import("./trace-exchange.ts")).traceExchange(ask, attempt) : undefined;
       const answer = exchange(ask, signal);
       let shown = false;
@@ -192,10 +192,10 @@ class HttpModelClient implements ModelClient {
       }
       if (signal.aborted) throw error;
       const adjustment = (await import("./adjustments.ts")).adjustmentFor(error, this.#adjusted, ask.sent);
-      forceRefresh = error.status === 401 && this.#endpoint.renews && !refreshed;
+      refused = error.status === 401 && this.#endpoint.renews && !refreshed ? ask.token : undefined;
       if (adjustment) this.#adjusted.add(adjustment);
-      if (forceRefresh) refreshed = true;
-      if (adjustment || forceRefresh) {
+      if (refused !== undefined) refreshed = true;
+      if (adjustment || refused !== undefined) {
         if (shown) yield { type: "discard" };
         continue;
       }
@@ -249,11 +249,12 @@ class HttpModelClient implements ModelClient {
 
   async #prepare(
     request: ModelRequest,
-    forceRefresh: boolean,
+    refused: string | undefined,
     signal: AbortSignal,
-  ): Promise<Exchange & { readonly sent: Record<string, unknown> }> {
+  ): Promise<Exchange & { readonly sent: Record<string, unknown>; readonly token: string | undefined }> {
     const { unix, ca } = this.#options;
-    const { headers, situation } = await this.#endpoint.request({ forceRefresh, session: request.session }, signal);
+    const { session } = request;
+    const { headers, situation, token } = await this.#endpoint.request({ refused, session }, signal);
     const protocol = await this.#protocol;
     const sent = this.#body(request, protocol);
     return {
@@ -261,6 +262,7 @@ class HttpModelClient implements ModelClient {
       headers: { "content-type": "application/json", accept: "text/event-stream, application/json", ...headers },
       body: wellFormed(JSON.stringify(sent)),
       sent,
+      token,
       protocol,
       limits: this.#limits,
       situation,

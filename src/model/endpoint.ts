@@ -56,9 +56,14 @@ export class Endpoint {
 
   /** Headers of one request, and what messages about it need to know. */
   async request(
-    { forceRefresh = false, session }: { readonly forceRefresh?: boolean; readonly session?: string | undefined },
+    { refused, session }: { readonly refused?: string | undefined; readonly session?: string | undefined },
     signal: AbortSignal,
-  ): Promise<{ readonly headers: Record<string, string>; readonly situation: Situation }> {
+  ): Promise<{
+    readonly headers: Record<string, string>;
+    readonly situation: Situation;
+    /** Where it can be had anew. */
+    readonly token: string | undefined;
+  }> {
     const { key, secrets = [] } = this.#options;
     const hidden: string[] = key ? [key, ...secrets] : [...secrets];
     const headers: Record<string, string> = {
@@ -69,13 +74,13 @@ export class Endpoint {
       const filled = value.replace("{session}", session ?? "");
       if (filled !== "") headers[name] = filled;
     }
-    await this.#authorize(headers, hidden, forceRefresh, signal);
+    const token = await this.#authorize(headers, hidden, refused, signal);
     if (this.usesLogin && session !== undefined) headers["session_id"] = headers["conversation_id"] = session;
     for (const [name, value] of Object.entries(this.#options.headers ?? {})) {
       headers[name.toLowerCase()] = value;
       hidden.push(value);
     }
-    return { headers, situation: this.#situation(hidden) };
+    return { headers, situation: this.#situation(hidden), token };
   }
 
   #situation(hidden: readonly string[]): Situation {
@@ -97,28 +102,28 @@ export class Endpoint {
   async #authorize(
     headers: Record<string, string>,
     hidden: string[],
-    forceRefresh: boolean,
+    refused: string | undefined,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const { name, key, keySource, login, api } = this.#options;
     const keyHeader = this.#options.keyHeader ?? (api === "anthropic" ? "x-api-key" : "authorization");
     const put = (secret: string) => {
       const header = keyHeader.toLowerCase();
       headers[header] = header === "authorization" ? `Bearer ${secret}` : secret;
     };
-    if (key) return put(sendable(key, keySource));
-    if (!login) {
-      if (this.usesLogin) throw notSignedIn(name);
-      return;
-    }
-    const { accessToken, accountId } = await login.token({ forceRefresh }, signal).catch((error: unknown) => {
+    if (key) put(sendable(key, keySource));
+    else if (!login && this.usesLogin) throw notSignedIn(name);
+    if (key || !login) return undefined;
+    const { accessToken, accountId } = await login.token({ refused }, signal).catch((error: unknown) => {
       throw signal.aborted ? cancelled(signal) : error;
     });
     hidden.push(accessToken);
-    if (!this.usesLogin) return put(sendable(accessToken, "api_key_command"));
-    headers["authorization"] = `Bearer ${accessToken}`;
-    headers["originator"] = "buddy";
-    if (accountId) headers["chatgpt-account-id"] = accountId;
+    if (this.usesLogin) {
+      headers["authorization"] = `Bearer ${accessToken}`;
+      headers["originator"] = "buddy";
+      if (accountId) headers["chatgpt-account-id"] = accountId;
+    } else put(sendable(accessToken, "api_key_command"));
+    return accessToken;
   }
 }
 

@@ -175,7 +175,7 @@ describe("auth.json", () => {
     expect(login?.code).toBe("auth");
     const source = tokenSource(store, device);
     expect((await source.token({}, never)).accessToken).toBe(good?.access_token ?? "");
-    expect((await caught(source.token({ forceRefresh: true }, never)))?.message).toContain("cannot be stored");
+    expect((await caught(source.token({ refused: good?.access_token }, never)))?.message).toContain("cannot be stored");
     expect(server.state.bodies).toEqual([]);
   });
 
@@ -260,7 +260,7 @@ describe("the access token", () => {
     await store.update("openai", async (current) => ageing(current));
     server.state.down = true;
     expect((await source.token()).accessToken).toBe(issued.access_token);
-    expect((await caught(source.token({ forceRefresh: true })))?.message).toMatch(
+    expect((await caught(source.token({ refused: issued.access_token })))?.message).toMatch(
       /refreshing the sign-in failed \(HTTP 502\)/,
     );
   });
@@ -268,16 +268,16 @@ describe("the access token", () => {
   test("keeps the old refresh token where the server sends none", async () => {
     const { server, source, issued } = await signedIn({ keepRefreshToken: true });
     await using _ = server;
-    await source.token({ forceRefresh: true });
+    await source.token({ refused: issued.access_token });
     expect(store.read("openai")?.refresh_token).toBe(issued.refresh_token);
     expect(store.read("openai")?.id_token).toBe(issued.id_token);
   });
 
   test("refused or missing leads to: buddy login", async () => {
-    const { server, source } = await signedIn({});
+    const { server, source, issued } = await signedIn({});
     await using _ = server;
     server.state.refreshToken = "another";
-    expect((await caught(source.token({ forceRefresh: true })))?.hint).toContain("buddy login");
+    expect((await caught(source.token({ refused: issued.access_token })))?.hint).toContain("buddy login");
     await store.update("openai", async () => undefined);
     expect((await caught(source.token()))?.message).toBe("not signed in");
   });
@@ -345,46 +345,5 @@ describe("the browser of this machine", () => {
       [0],
     );
     await expect(signIn).rejects.toThrow("answered 400");
-  });
-});
-
-describe("refreshing", () => {
-  const signedIn = async (behaviour: LoginBehaviour) => {
-    const server = startLoginServer(behaviour);
-    const tokens = server.issue();
-    await store.update("openai", async () => ({ ...tokens, issued_at: Date.now(), expires_at: Date.now() + 60_000 }));
-    return { server, source: tokenSource(store, new OpenAiDevice(server.url)) };
-  };
-
-  test("a server error is tried again", async () => {
-    const { server, source } = await signedIn({});
-    server.state.failures = 2;
-    await source.token({ forceRefresh: true }, never);
-    expect(server.state.refreshes).toBe(1);
-    await server[Symbol.asyncDispose]();
-  });
-
-  test.each([
-    [403, {}, false],
-    [400, { error: "invalid_request" }, false],
-    [400, { error: "invalid_grant" }, true],
-    [401, {}, true],
-  ])("HTTP %d %j ends the sign-in: %p", async (status, body, ends) => {
-    const { server, source } = await signedIn({ failure: { status, body } });
-    server.state.failures = 9;
-    const error = await caught(source.token({ forceRefresh: true }, never));
-    expect([error?.code, error?.constructor.name === "SignInEnded"]).toEqual(["auth", ends]);
-    await server[Symbol.asyncDispose]();
-  });
-
-  test("a token that another process renewed meanwhile is used, not renewed again", async () => {
-    const { server, source } = await signedIn({});
-    await source.token({}, never);
-    const before = server.state.refreshes;
-    const other = { access_token: "newer", refresh_token: "r2", issued_at: Date.now(), expires_at: Date.now() + 3.6e6 };
-    await store.update("openai", async () => other);
-    expect(await source.token({ forceRefresh: true }, never)).toEqual({ accessToken: "newer" });
-    expect(server.state.refreshes).toBe(before);
-    await server[Symbol.asyncDispose]();
   });
 });

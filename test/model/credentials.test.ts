@@ -92,9 +92,9 @@ describe("the key", () => {
 });
 
 describe("signed in", () => {
-  const source = (tokens: string[], asked: boolean[] = []): TokenSource => ({
-    token: async ({ forceRefresh = false }) => {
-      asked.push(forceRefresh);
+  const source = (tokens: string[], asked: (string | undefined)[] = []): TokenSource => ({
+    token: async ({ refused }) => {
+      asked.push(refused);
       return { accessToken: tokens.shift() ?? "none", accountId: "acc-1" };
     },
   });
@@ -132,7 +132,7 @@ describe("signed in", () => {
   });
 
   test("a refused token is refreshed once", async () => {
-    const asked: boolean[] = [];
+    const asked: (string | undefined)[] = [];
     await using model = startModel([{ fault: { status: 401 } }, { text: "hi" }], {
       api: "responses",
       auth: "login",
@@ -140,7 +140,7 @@ describe("signed in", () => {
     });
     const events = await collect(model.client);
     expect(events.some((event) => event.type === "retry")).toBe(false);
-    expect(asked).toEqual([false, true]);
+    expect(asked).toEqual([undefined, "old"]);
     expect(model.requests.map((request) => request.headers["authorization"])).toEqual(["Bearer old", "Bearer new"]);
   });
 

@@ -15,8 +15,11 @@ export function startLoginServer(behaviour: LoginBehaviour = {}) {
     challenge: "",
     /** So many requests for a token fail. */
     failures: 0,
+    /** Answers to refreshes wait for this: their tokens are made already. */
+    answering: Promise.resolve(),
   };
   let serial = 0;
+  let previous = "";
   const tokens = () => {
     serial += 1;
     state.refreshToken = `refresh-${serial}-secret`;
@@ -66,6 +69,7 @@ export function startLoginServer(behaviour: LoginBehaviour = {}) {
           const form = new URLSearchParams(body);
           if (state.failures > 0) {
             state.failures -= 1;
+            if (behaviour.failure === "cut") return Response.redirect("http://127.0.0.1:9/", 307);
             return json(behaviour.failure?.body ?? {}, behaviour.failure?.status ?? 500);
           }
           if (form.get("grant_type") === "authorization_code") {
@@ -78,12 +82,16 @@ export function startLoginServer(behaviour: LoginBehaviour = {}) {
           }
           const { refresh_token } = JSON.parse(body) as { refresh_token: string };
           state.refreshes += 1;
-          if (refresh_token !== state.refreshToken) {
+          const isKnown = refresh_token === state.refreshToken || (behaviour.forgives && refresh_token === previous);
+          if (!isKnown) {
             state.reused += 1;
             return json({ error: { code: "refresh_token_reused" } }, 401);
           }
           if (behaviour.keepRefreshToken) return json({ access_token: jwt(behaviour, ++serial) });
-          return json(tokens());
+          previous = refresh_token;
+          const next = tokens();
+          await state.answering;
+          return json(next);
         }
         case "/oauth/revoke":
           state.revoked.push((JSON.parse(body) as { token: string }).token);
@@ -125,7 +133,9 @@ export interface LoginBehaviour {
   /** The user declines in the browser. */
   readonly declines?: boolean;
   /** How a token request fails. */
-  readonly failure?: { readonly status: number; readonly body: unknown };
+  readonly failure?: { readonly status: number; readonly body: unknown } | "cut";
+  /** The last refresh token is taken once more, as its answer may not have arrived. */
+  readonly forgives?: boolean;
 }
 
 function jwt(behaviour: LoginBehaviour, serial: number, claims: Record<string, unknown> = {}): string {

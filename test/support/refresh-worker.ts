@@ -5,5 +5,6 @@ import { tokenSource } from "../../src/auth/token-source.ts";
 
 const [path = "", issuer = "", times = "0"] = process.argv.slice(2);
 const source = tokenSource(new AuthStore(path, console.error), new OpenAiDevice(issuer));
-for (let i = 0; i < Number(times); i += 1) await source.token({ forceRefresh: true });
+let { accessToken: refused } = await source.token();
+for (let i = 0; i < Number(times); i += 1) ({ accessToken: refused } = await source.token({ refused }));
 console.log(`${times} refreshed`);
