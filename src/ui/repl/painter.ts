@@ -150,7 +150,7 @@ export class Painter {
     if (columns === this.#size.columns && rows === this.#size.rows) return true;
     const narrower = columns < this.#size.columns;
     if (cursorColumn === undefined && narrower && this.#reflows && this.#area.ambiguousAt(columns)) {
-      this.#terminal.write("\x1b[6n");
+      this.#terminal.ask("\x1b[6n");
       this.#asked = setTimeout(() => {
         this.#asked = undefined;
         this.#settleSize(columns - 1);

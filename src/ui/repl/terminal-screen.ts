@@ -90,7 +90,7 @@ export class TerminalScreen implements ReplScreen {
     this.#terminal.enter();
     this.#painter.draw();
     if (repl.style.color && host.display.theme === undefined && this.#env.TERM !== "linux")
-      this.#terminal.write(ASK_BACKGROUND);
+      this.#terminal.ask(ASK_BACKGROUND);
   }
 
   refresh(now = false): void {

@@ -16,7 +16,7 @@ export function toAscii(text: string): string {
   // oxlint-disable-next-line no-control-regex
   if (/^[\x00-\x7f]*$/.test(text)) return text;
   // oxlint-disable-next-line no-control-regex
-  return text.replace(/[^\x00-\x7f]/gu, (character) => {
+  return text.replaceAll(" …", "..").replace(/[^\x00-\x7f]/gu, (character) => {
     const known = SIGNS[character];
     if (known !== undefined) return known;
     const code = character.codePointAt(0)!;
@@ -30,7 +30,8 @@ export function toAscii(text: string): string {
 }
 
 const SIGNS: Readonly<Record<string, string>> = {
-  "…": "~",
+  // Not a path and not a pattern: what is copied with it does nothing.
+  "…": ">",
   "●": "*",
   "•": "*",
   "·": "-",

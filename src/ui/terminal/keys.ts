@@ -6,11 +6,22 @@ export class KeyDecoder {
   #pasteSize = 0;
   /** What waits is the beginning of an answer that a slow link has cut in two. */
   #late = false;
+  /** Until then the terminal may answer a question, however slowly. */
+  #answerUntil = 0;
+  /** The Escape key just now may have been the first byte of an answer. */
+  #escaped = false;
+
+  /** The terminal was asked something. */
+  expectAnswer(): void {
+    this.#answerUntil = performance.now() + ANSWER_WAIT_MS;
+  }
 
   /** Inputs of this chunk; an unfinished sequence is kept until the next chunk or `flush`. */
   push(chunk: Uint8Array | string): TerminalInput[] {
     this.#rest += typeof chunk === "string" ? chunk : this.#text.decode(chunk, { stream: true });
     const inputs: TerminalInput[] = [];
+    if (this.#escaped && /^[[\]]/.test(this.#rest)) this.#rest = `\x1b${this.#rest}`;
+    this.#escaped = false;
     if (this.#late) this.#readLate();
     while (this.#rest !== "") {
       if (this.#paste !== undefined) {
@@ -24,7 +35,10 @@ export class KeyDecoder {
       if (step.input === "paste-start") {
         this.#paste = [];
         this.#pasteSize = 0;
-      } else inputs.push(step.input);
+      } else {
+        inputs.push(step.input);
+        if (step.input.kind === "background" || step.input.kind === "cursor") this.#answerUntil = 0;
+      }
     }
     return inputs;
   }
@@ -37,9 +51,11 @@ export class KeyDecoder {
   /** Nothing followed: a lone ESC was the Escape key, half a sequence is noise. */
   flush(): TerminalInput[] {
     const rest = this.#rest;
+    const awaited = performance.now() < this.#answerUntil;
     this.#late = ANSWER.test(rest);
-    if (this.#late) return [];
+    if (this.#late || (awaited && BEGUN.test(rest))) return [];
     this.#rest = "";
+    this.#escaped = awaited && rest === "\x1b";
     if (rest === "\x1b") return [key("escape")];
     if (rest === "\x1b\x1b") return [key("escape"), key("escape")];
     if (rest === "\x1b[" || rest === "\x1bO") return [key(rest.slice(1), { alt: true })];
@@ -102,6 +118,9 @@ export const PASTE_LIMIT = 8 * 1024 * 1024;
 
 /** The answer to "what is the background", as far as it came. */
 const ANSWER = /^\x1b\]11;[0-9a-f:/rgb#]*\x1b?$/i;
+/** The first bytes of that, or of the answer to "where is the cursor". */
+const BEGUN = /^\x1b(?:\]1{0,2}|\[[\d;]*)$/;
+const ANSWER_WAIT_MS = 5000;
 const LATE = /^\x1b\]11;[0-9a-f:/rgb#]*(\x07|\x1b\\)?/i;
 const LONGEST_ANSWER = 40;
 

@@ -88,6 +88,12 @@ export class Terminal {
     if (this.#inFlight === undefined) this.#pump();
   }
 
+  /** Writes a question that the terminal answers among the keys. */
+  ask(question: string): void {
+    this.#decoder.expectAnswer();
+    this.write(question);
+  }
+
   async drained(): Promise<void> {
     while (this.#inFlight !== undefined) await this.#inFlight;
   }

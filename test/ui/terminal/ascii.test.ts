@@ -23,6 +23,11 @@ test.each(["● run · 2.3s …", "┌──┬──┐ │ x │", "⠋ thinki
   },
 );
 
+test("an ellipsis was drawn as ~, which made a path of a command that went on", () => {
+  expect(toAscii("a always “touch …”")).toBe('a always "touch.."');
+  expect(toAscii("rm -rf /va…")).toBe("rm -rf /va>");
+});
+
 test("colours stay", () => {
   expect(toAscii("\x1b[32m●\x1b[39m")).toBe("\x1b[32m*\x1b[39m");
 });

@@ -82,6 +82,21 @@ describe("keys", () => {
     }
   });
 
+  test.each(["\x1b]11;rgb:ffff/ffff/eeee\x1b\\", "\x1b]11;rgb:ff/ff/ee\x07", "\x1b[12;40R"])(
+    "an answer that came byte by byte was typed into the line: %j",
+    (answer) => {
+      const decoder = new KeyDecoder();
+      decoder.expectAnswer();
+      const inputs = [...answer].flatMap((byte) => [...decoder.push(byte), ...decoder.flush()]);
+      expect(inputs.map((input) => (input.kind === "key" ? input.name : input.kind))).toEqual([
+        "escape",
+        answer.endsWith("R") ? "cursor" : "background",
+      ]);
+      const typed = ["\x1b", "[", "\x1b", "]", "x"].flatMap((byte) => [...decoder.push(byte), ...decoder.flush()]);
+      expect(typed.map((input) => input.kind === "key" && input.name)).toEqual(["escape", "[", "escape", "]", "x"]);
+    },
+  );
+
   test("noise never stops the keys behind it", () => {
     const decoder = new KeyDecoder();
     for (const noise of ["\x1b[999999999999", "\x1b[\x80", "\x1b]" + "x".repeat(5000), "\x1bO\x01"]) {
