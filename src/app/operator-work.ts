@@ -29,7 +29,11 @@ export async function workInFlight(run: Run): Promise<WorkInFlight> {
       startedAt,
       ...(exitCode === undefined ? {} : { exitCode }),
     })),
-    panes: panes.map(({ pane, shared, command }) => ({ name: pane, shared, command, idle: SHELLS.has(command) })),
+    panes: panes.map(({ pane, shared, command, running }) => {
+      const shell = SHELLS.has(command);
+      const what = shell && running ? run.secrets.redact(running) : command;
+      return { name: pane, shared, command: what, idle: shell && running === undefined };
+    }),
   };
 }
 

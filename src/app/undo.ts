@@ -13,7 +13,9 @@ export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterabl
   return run.agent.operatorTurn(`/undo ${which}`.trimEnd(), signal, async (publish, inner) => {
     const store = await storeOf(run);
     const done: string[] = [];
-    for (const { first, last } of chosen(store, which)) {
+    const wanted = chosen(store, which);
+    if (wanted.length === 0) publish({ type: "notice", kind: "info", message: NOTHING_LEFT });
+    for (const { first, last } of wanted) {
       const { contextLimit } = run.agent;
       const batch = { signal: inner, contextLimit, seesImages: false, publish };
       const result: ToolResult = await run.calls.runForOperator(
@@ -31,6 +33,8 @@ export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterabl
     return `I took changes of files back myself; nothing is asked of you yet.\n\n${done.join("\n")}`;
   });
 }
+
+const NOTHING_LEFT = "every change of this session is undone already; /undo N takes back an undo, too";
 
 export async function storeOf(run: Run): Promise<ChangeStore> {
   const changes = await run.changes();
@@ -54,10 +58,7 @@ function chosen(store: ChangeStore, which: string): readonly Net[] {
   }
   const undone = undoneBy(changes);
   const last = changes.findLast(({ number, undoes }) => !undone.has(number) && undoes === undefined);
-  if (last === undefined)
-    throw new BuddyError("usage", "every change of this session is undone already", {
-      hint: "/changes lists them; /undo N takes back an undo, too",
-    });
+  if (last === undefined) return [];
   // What one call did goes back together: of a file that was moved, both names.
   const together = changes.filter(
     ({ number, call, undoes }) => call === last.call && undoes === undefined && !undone.has(number),

@@ -340,7 +340,10 @@ export interface ManagedPane {
   readonly pane: string;
   readonly id: string;
   readonly shared: boolean;
+  /** The program in the foreground. */
   readonly command: string;
+  /** The line that the shell itself carries out: `read x`, a loop. It may not be known which, then it is "". */
+  readonly running?: string;
 }
 
 export interface Pane extends Shell {

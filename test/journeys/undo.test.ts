@@ -35,8 +35,21 @@ test("a change is listed, shown and taken back; in the resumed session, too, and
   again.type("y");
   await again.until(/restored/);
   expect(readFileSync(path, "utf8")).toBe("port = 1\n");
+  again.type("/undo\r");
+  await again.until(/every change of this session/);
   again.type("/undo 7\r");
   await again.until(/no change 7/);
+});
+
+test("/diff and /undo where nothing was changed are notices, not errors", async () => {
+  await using repl = new ReplBinary([]);
+  const pty = await repl.start();
+  await pty.until(/> *$/);
+  for (const [at, line] of ["/changes", "/diff", "/undo", "/undo all"].entries()) {
+    pty.type(`${line}\r`);
+    await pty.until((screen) => screen.split("no file was changed in this session").length === at + 2);
+  }
+  expect(pty.screen()).not.toContain("error");
 });
 
 test("buddy changes of a session that changed nothing, and of none", async () => {

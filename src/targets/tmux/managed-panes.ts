@@ -184,7 +184,10 @@ export class ManagedPanes implements Panes {
       const session = await this.#opened(name);
       for (const row of await session.panes()) {
         if (row.name === "") continue;
-        found.push({ session: name, pane: row.name, id: row.id, shared: row.name === SHARED, command: row.command });
+        const { id, command } = row;
+        const running = this.#panes.get(paneKey(session, row.name))?.running;
+        const pane = { session: name, pane: row.name, id, shared: row.name === SHARED, command };
+        found.push(running === undefined ? pane : Object.assign(pane, { running }));
       }
     }
     return found;

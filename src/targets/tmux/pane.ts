@@ -102,6 +102,12 @@ export class TmuxPane implements Pane, PaneSink {
     return this.#state.cwd;
   }
 
+  /** The line that the shell carries out; "" where it is not known which. */
+  get running(): string | undefined {
+    const { phase, current, operatorCommand = "" } = this.#state;
+    return phase === "running" ? (current?.text ?? operatorCommand) : undefined;
+  }
+
   get environmentFile(): string {
     return `${this.#options.session.runDirectory}/${this.id.slice(1)}.env`;
   }

@@ -39,7 +39,7 @@ async function numbers(host: ReplHost): Promise<ArgumentValues> {
 
 async function list(screen: CommandScreen): Promise<void> {
   const changes = await screen.host.changes();
-  if (changes.length === 0) return screen.say(["no file was changed in this session"]);
+  if (changes.length === 0) return screen.say(NONE);
   const { style, columns } = screen;
   const places = new Set(changes.map(({ where }) => where));
   const row = ({ number, time, where, path, what, undone }: ChangeListing): string => {
@@ -55,6 +55,7 @@ async function list(screen: CommandScreen): Promise<void> {
 async function diff(screen: CommandScreen, args: string): Promise<void> {
   const number = changeNumber(screen, args);
   if (number === "wrong") return;
+  if ((await screen.host.changes()).length === 0) return screen.say(NONE);
   const lines = await screen.host.changeDiff(number);
   const shown = showText(screen.host.redact(lines.join("\n")), { mode: "command" }).split("\n");
   await screen.show(shown.map((line) => highlight(line, "diff", "", screen.style).text));
@@ -63,7 +64,7 @@ async function diff(screen: CommandScreen, args: string): Promise<void> {
 async function undo(screen: CommandScreen, args: string): Promise<void> {
   if (args !== "all" && changeNumber(screen, args) === "wrong") return;
   // No task for nothing.
-  if ((await screen.host.changes()).length === 0) return screen.fail("no file was changed in this session");
+  if ((await screen.host.changes()).length === 0) return screen.say(NONE);
   screen.tasks.submit(`/undo ${args}`.trimEnd(), (signal) => screen.host.undo(args, signal));
 }
 
@@ -73,3 +74,5 @@ function changeNumber(screen: CommandScreen, args: string): number | undefined |
   screen.fail(`"${oneLine(args)}" is not the number of a change`, "/changes lists them");
   return "wrong";
 }
+
+const NONE = ["no file was changed in this session"];

@@ -159,9 +159,9 @@ export interface BackgroundRow {
 export interface PaneRow {
   readonly name: string;
   readonly shared: boolean;
-  /** The program in its foreground. */
+  /** The program in its foreground, or the line that its shell carries out. */
   readonly command: string;
-  /** That is the shell itself. */
+  /** The shell waits at its prompt. */
   readonly idle: boolean;
 }
 

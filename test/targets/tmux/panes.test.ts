@@ -190,6 +190,17 @@ describe("panes", () => {
     expect(await refused(panes.pane({ pane: "build" }))).toContain("no managed pane");
   });
 
+  test("a builtin that waits was listed as an idle shell", async () => {
+    const shared = async () => (await panes.list()).find((one) => one.shared);
+    await place.target.shell.run("true");
+    expect((await shared())?.running).toBeUndefined();
+    const pane = await panes.pane();
+    await pane.keys({ literalText: "read answer", enter: true });
+    await until(async () => (await shared())?.running === "read answer", "the pane says that it reads");
+    await pane.keys({ keys: ["C-c"] });
+    await until(async () => (await shared())?.running === undefined, "the prompt is back");
+  });
+
   test("have limits, and the shared one stays", async () => {
     await panes.createPane("one");
     await panes.createPane("two");
