@@ -28,14 +28,15 @@ describe("reasoning inside the text", () => {
     ["a namespace", "<seed:think>", "</seed:think>"],
     ["Magistral", "[THINK]", "[/THINK]"],
     ["capitals", "<Think>", "</Think>"],
+    ["attributes", '<think effort="high" id="1">', "</think>"],
     ["Gemma", "<|channel>thought\n", "<channel|>"],
   ])("%s", async (_name, open, close) => {
     const { message } = await answer(whole(said(`${open}why `), said(`not${close}\n\nyes`)));
     expect(message).toMatchObject({ reasoning: "why not", content: expect.stringMatching(/^\s*yes$/) });
   });
 
-  test("tags that come letter by letter", async () => {
-    const pieces = [..."\n<think>a < b</think>done <b>"].map(said);
+  test.each(["", ' effort="high"'])("tags that come letter by letter %s", async (attributes) => {
+    const pieces = [...`\n<think${attributes}>a < b</think>done <b>`].map(said);
     const { message } = await answer(whole(...pieces));
     expect(message).toMatchObject({ reasoning: "a < b", content: "done <b>" });
   });
@@ -58,6 +59,8 @@ describe("reasoning inside the text", () => {
     "```html\n<tool_call>\n```",
     "Use `</think>`:\n\n```\n</think>\n```\n",
     "a < b, and [TOOL_CALLS] is Mistral's mark",
+    "<think about it",
+    "<thinker>is no tag</thinker>",
   ])("an answer about tags stays as it is: %s", async (text) => {
     const { message } = await answer(whole(...[...text].map(said)));
     expect(message.content).toBe(text);
@@ -274,9 +277,9 @@ describe("tool calls", () => {
 });
 
 describe("the form of the stream", () => {
-  test("events one a line without `data:`", async () => {
-    const body = [said("a"), said("b"), finish("stop")].map((event) => JSON.stringify(event)).join("\n");
-    expect((await answer(body)).message.content).toBe("ab");
+  test.each(["\n", "", " ", "\n[DONE]\n"])("events without `data:`, with %j between them", async (between) => {
+    const body = [said('a}{"'), said("b\\"), finish("stop")].map((event) => JSON.stringify(event)).join(between);
+    expect((await answer(body)).message.content).toBe('a}{"b\\');
   });
 
   test.each([

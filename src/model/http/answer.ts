@@ -78,7 +78,7 @@ export class Answer {
       .replace(/^\uFEFF/, "")
       .trim();
     if (text === "") return;
-    if (this.#takeLines(text)) return;
+    if (this.#takeObjects(text)) return;
     const document = jsonOr(text, () => {
       const cut = /^[{[]/.test(text);
       throw new Malformed(
@@ -93,13 +93,12 @@ export class Answer {
     this.#events += document.length;
   }
 
-  /** Events one a line, without the form of an event stream. */
-  #takeLines(text: string): boolean {
-    const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "" && !isMark(line));
-    const values = lines.map((line) => (/^\s*\{.*\}\s*$/.test(line) ? jsonOr(line, () => undefined) : undefined));
-    if (values.length < 2 || values.includes(undefined)) return false;
-    for (const value of values) if (!this.complete) this.#protocol.step(this.#state, value, "", this.#emit);
-    this.#events += values.length;
+  /** Events without the form of an event stream: one a line, or one right behind the other. */
+  #takeObjects(text: string): boolean {
+    const events = objectsIn(text);
+    if (events.length < 2) return false;
+    for (const event of events) if (!this.complete) this.#protocol.step(this.#state, event, "", this.#emit);
+    this.#events += events.length;
     return true;
   }
 
@@ -140,6 +139,27 @@ export function jsonOr<T>(text: string, otherwise: () => T): unknown {
     return otherwise();
   }
 }
+
+/** JSON objects that follow each other; none where there is anything else than `[DONE]` and blanks between them. */
+function objectsIn(text: string): unknown[] {
+  const found: unknown[] = [];
+  let depth = 0;
+  let end = 0;
+  for (const { 0: sign, index } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}]/g)) {
+    const outside = depth === 0;
+    if (outside && (sign !== "{" || !BETWEEN.test(text.slice(end, index)))) return [];
+    if (sign === "{") depth++;
+    if (outside) end = index;
+    if (sign !== "}" || --depth > 0) continue;
+    const value = jsonOr(text.slice(end, index + 1), () => undefined);
+    if (value === undefined) return [];
+    found.push(value);
+    end = index + 1;
+  }
+  return depth === 0 && BETWEEN.test(text.slice(end)) ? found : [];
+}
+
+const BETWEEN = /^\s*(?:\[DONE\]\s*)?$/;
 
 /** By the first byte that is neither space nor part of a byte order mark; the content type is too often wrong. */
 function formOf(bytes: Uint8Array): "unknown" | "events" | "document" {

@@ -78,7 +78,7 @@ export class TextChannels {
   #begin(last: boolean): boolean {
     const text = this.#held.trimStart();
     if (text === "") return false;
-    const { open, harmony, bare } = patterns();
+    const { open, opening, harmony, bare } = patterns();
     const tag = (open.exec(text) ?? bare.exec(text))?.[0];
     if (tag !== undefined) {
       this.#mode = "reasoning";
@@ -91,7 +91,7 @@ export class TextChannels {
       this.#held = text;
       return true;
     }
-    if (!last && mayBecome(text, STARTS)) return false;
+    if (!last && (mayBecome(text, STARTS) || (opening.test(text) && text.length < MOST_ATTRIBUTES))) return false;
     // The blank lines that set reasoning off from the answer belong to neither.
     if (this.#closing !== "") this.#held = text;
     this.#mode = "text";
@@ -251,7 +251,12 @@ const IN_TEXT = [...Object.keys(CALL_TAGS), "</think>", "<think>", ...ENDS];
 const STARTS = [...Object.keys(REASONING_TAGS), ...HARMONY];
 
 const patterns = once(() => ({
-  open: new RegExp(`^(?:${Object.keys(REASONING_TAGS).filter(isMarked).map(escaped).join("|")})`, "i"),
+  open: new RegExp(`^(?:${Object.keys(REASONING_TAGS).filter(isMarked).map(withAttributes).join("|")})`, "i"),
+  // Such a tag whose attributes are not all there yet.
+  opening: new RegExp(
+    `^(?:${Object.keys(REASONING_TAGS).filter(isElement).join("|").replaceAll(">", "")})\\s[^<>]*$`,
+    "i",
+  ),
   bare: /^analysis(?=\p{Lu})/u,
   harmony: new RegExp(`^(?:${HARMONY.map(escaped).join("|")})`),
   inText: new RegExp(IN_TEXT.map(escaped).join("|")),
@@ -266,12 +271,22 @@ function isMarked(tag: string): boolean {
   return !/^\w/.test(tag);
 }
 
+function isElement(tag: string): boolean {
+  return /^<[\w:]+>$/.test(tag);
+}
+
+function withAttributes(tag: string): string {
+  return isElement(tag) ? tag.replace(">", "(?:\\s[^<>]*)?>") : escaped(tag);
+}
+
+const MOST_ATTRIBUTES = 200;
+
 function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }
 
 function closingOf(tag: string): string {
-  return REASONING_TAGS[tag] ?? `</${tag.slice(1)}`;
+  return REASONING_TAGS[tag] ?? `</${tag.slice(1).replace(/\s[^]*>$/, ">")}`;
 }
 
 /** Whether the text is the beginning of one of these. */
