@@ -282,7 +282,13 @@ async function makeRoom(conversation: Conversation, signal: AbortSignal): Promis
     if (used > limit) throw nothingToCompact();
     return conversation.warnOnce(`${warning}, and nothing of it can be compacted`, GUIDANCE);
   }
-  await compact(conversation, count, signal);
+  try {
+    await compact(conversation, count, signal);
+  } catch (error) {
+    // It still fits: a summary that does not help is no reason to end the turn.
+    if (!(error instanceof SummaryGrew) || used > limit) throw error;
+    conversation.publish({ type: "warning", message: error.message, hint: GUIDANCE });
+  }
   if (conversation.contextUsed > limit) throw nothingToCompact();
 }
 
@@ -292,9 +298,7 @@ async function compact(conversation: Conversation, count: number, signal: AbortS
   const older = estimateTokens(conversation.history.messages.slice(0, replaced));
   if (estimateTokens([summaryMessage(summary)]) > older + GROWTH_TOKENS) {
     conversation.spend(usage);
-    throw new BuddyError("model", "the summary is longer than what it replaces; the conversation was left as it is", {
-      hint: GUIDANCE,
-    });
+    throw new SummaryGrew();
   }
   conversation.history.compact(replaced, summary);
   conversation.clearWarning();
@@ -306,6 +310,14 @@ async function compact(conversation: Conversation, count: number, signal: AbortS
     replaced,
   });
   conversation.spend(usage);
+}
+
+class SummaryGrew extends BuddyError {
+  constructor() {
+    super("model", "the summary is longer than what it replaces; the conversation was left as it is", {
+      hint: GUIDANCE,
+    });
+  }
 }
 
 class TooManyIterations extends BuddyError {

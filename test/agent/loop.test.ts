@@ -287,6 +287,24 @@ describe("the window", () => {
     expect(requests[9]!.messages[1]!.content).toContain("SUMMARY: eight looks");
   });
 
+  test("a summary that grows does not end a turn that still fits", async () => {
+    const { events, done, agent } = await turnOf(
+      [
+        ...Array.from({ length: 8 }, (_, n) => ({ toolCalls: [call("big", { n })], usage: false as const })),
+        { text: "far too much ".repeat(4_000), usage: false },
+        { text: "finished", usage: false },
+      ],
+      { tools: [big] },
+      model,
+    );
+    expect(done).toMatchObject({ status: "answered", text: "finished" });
+    expect(ofType(events, "compacted")).toEqual([]);
+    expect(ofType(events, "warning").some(({ message }) => message.includes("longer than what it replaces"))).toBe(
+      true,
+    );
+    expect(isValidHistory(agent)).toBe(true);
+  });
+
   test("a context-limit error of the provider: compact and one retry", async () => {
     const tooLong = {
       status: 400,
