@@ -1,5 +1,6 @@
 /** Reads of files whose names only the running shell knows: where such a name may come from, and what may be in the file. */
 import { words } from "../../lib/text.ts";
+import { once } from "../../lib/values.ts";
 import { mayNameSecret } from "../secret-files.ts";
 import { readOnlyRows } from "./read-only/table.ts";
 import { type Field, programName, UNKNOWN } from "./syntax/field.ts";
@@ -10,7 +11,11 @@ import type { FoundCommand, Walked } from "./syntax/findings.ts";
  * file name. Names that are listed (find, ls, git ls-files) are judged where they are listed.
  */
 export function readsAnyFile(walked: Walked): boolean {
-  const readers = walked.commands.filter((found) => filesOf(found).some(isAnyFile));
+  // Text of the caller's may also lead out of a directory that is known.
+  const anyText = walked.commands.some(printsGivenText);
+  const readers = walked.commands.filter((found) =>
+    filesOf(found).some((path) => isAnyFile(path) || (anyText && path.includes(UNKNOWN))),
+  );
   if (readers.length === 0) return false;
   if (walked.environment || walked.reads.some(({ file }) => file !== "/dev/null")) return true;
   return walked.commands.some((found) => !readers.includes(found) && !onlyNames(found));
@@ -68,6 +73,40 @@ const LISTS = new Set(
 const FILTERS = new Set(words("head tail sort uniq tac cat grep egrep fgrep column nl"));
 const NAMES_OF_GIT = /^(?:ls-files|ls-tree|rev-parse|status|branch|tag|remote|rev-list|merge-base|describe)$/;
 
+/**
+ * Words that make a program print text of the caller's: formats, separators, endings that are cut off. Directives with
+ * digits and signs between them name nothing that is not listed anyway.
+ */
+const FORMATS: readonly (readonly [programs: string, words: RegExp])[] = [
+  ["date", /^\+(?!(?:%[-_0^#]?[a-zA-Z]|[-_.:, 0-9T])*$)/],
+  ["ls du tree", /^--time-?[sf]/],
+  ["echo", /\\/],
+  ["stat find gfind", /^(?!(?:--\w+=|-c)?(?:%[-0-9.]*[ACT]?[a-zA-Z@]|\\[nt0]|[\s,:])*$)[^]*[%\\]/],
+  ["docker podman", /^(?!(?:--format=|-f)?(?:\{\{ ?\.[\w.]+ ?\}\}|\\t|[\s,:])*$)[^]*\{\{/],
+  ["rpm dpkg", /^-f|^--(?:qf|queryformat|showformat)/],
+  ["seq column nl tac", /^-[a-zA-Z]*[fosNH]|^--(?:f|o|s|number-s|table|header)/],
+  ["pgrep", /^-[a-zA-Z]*d|^--d/],
+  ["grep egrep fgrep", /^--label/],
+  ["rg", /^-[a-zA-Z]*r|^--(?:re|field|context-s|path-s)/],
+  ["fd fdfind", /^--format/],
+  ["cut", /^--output-d/],
+];
+const formats = once(() => new Map(FORMATS.flatMap(([programs, text]) => words(programs).map((name) => [name, text]))));
+/** Its arguments one after the other, or numbers. */
+const PLAIN_FORMAT = /^(?:(?:%s|%%|\\[nt]|\\0+|[^%\\])*|(?:%0?\d*[dix]|\\n|[-_.:, 0-9])*)$/;
+
+function printsGivenText({ argv }: FoundCommand): boolean {
+  const program = programName(argv[0]?.value ?? "");
+  const args = argv.slice(1).map(({ value }) => value);
+  if (program === "printf") return !PLAIN_FORMAT.test(args.find((word) => word !== "--") ?? "");
+  if (program === "basename")
+    return (
+      args.length > 1 && (!/^-(?:a|-multiple)$/.test(args[0] ?? "") || args.some((word) => /^-\w*s|^--s/.test(word)))
+    );
+  const text = formats().get(program);
+  return text !== undefined && args.some((word) => text.test(word));
+}
+
 /** What it prints are names that it lists, no text that a file or a script holds. */
 function onlyNames(found: FoundCommand): boolean {
   const { argv, wrapped } = found;
@@ -75,6 +114,7 @@ function onlyNames(found: FoundCommand): boolean {
   const args = argv.slice(1).map(({ value }) => value);
   if (found.defined || (wrapped !== undefined && program !== "xargs")) return program !== "xargs";
   if (program === "xargs") return !args.some((word) => /^-[a-zA-Z0-9]*a|^--arg-file/.test(word));
+  if (printsGivenText(found)) return false;
   if (program === "git") {
     const call = args.find((word) => !word.startsWith("-")) ?? "";
     return NAMES_OF_GIT.test(call) || args.some((word) => /^--name-(?:only|status)$|^-l$|^--files-with/.test(word));

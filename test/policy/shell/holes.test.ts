@@ -68,6 +68,37 @@ describe("a script that loads other files may load a secret", () => {
   ])("%s asks", asks);
 });
 
+describe("a name that a format makes may be that of a file of keys", () => {
+  test.each([
+    "date +/etc/shadow | xargs cat",
+    "cat $(date +/etc/shadow)",
+    "cat /var/log/$(date +../../etc/shadow)",
+    "x=$(date +/etc/sh%nadow); cat $x",
+    "printf '%c%s' / etc/shadow | xargs cat",
+    "printf '%s%.0d' /etc/shadow 0 | xargs cat",
+    "head -1 $(printf '%.4s%s' /etcx /shadow)",
+    "echo '/etc/shad\\0157w' | xargs cat",
+    "find . -maxdepth 0 -printf '/etc/shad\\157w' | xargs cat",
+    "stat -c %n/etc/shadow . | xargs cat",
+    "ls -l --time-style=+/etc/shadow | cut -d' ' -f6 | xargs cat",
+    "basename .envx x | xargs cat",
+    "basename -a -s x .envx | xargs cat",
+    `docker ps --format '/etc{{"/"}}shadow' | xargs cat`,
+  ])("%s asks", asks);
+
+  test.each([
+    "cat /var/log/app-$(date +%F).log",
+    "cat app.$(date +%Y%m%d-%H:%M)",
+    "cat f-$(printf '%03d' 1).log",
+    "cat $(find . -name '*.log' -printf '%T@ %p\\n' | sort -n | tail -1 | cut -d' ' -f2)",
+    "stat -c '%n %s' *.log | cut -d' ' -f1 | xargs cat",
+    "basename -a x/a.log y/b.log | xargs cat",
+    "docker inspect --format '{{.LogPath}}' x | xargs tail",
+    "printf '%s\\n' *.log | xargs cat",
+    "grep -rl x . | xargs cat",
+  ])("%s is still a read", (text) => expect(kinds(text)[0]).toBe("allow"));
+});
+
 describe("a name is a number only where the same text made it one", () => {
   test.each([
     "echo $((f))",
