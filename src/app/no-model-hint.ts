@@ -14,6 +14,7 @@ export async function withNoModelHint(error: unknown, servers?: readonly Candida
     ...(error.hint === undefined ? [] : [error.hint, ""]),
     "To connect a model:",
     ...keys.map((text) => `  buddy                               offers ${text}`),
+    ...(keys.length > 0 ? ["  buddy init < /dev/null              uses it without a question, for scripts"] : []),
     '  buddy login                         sign in (profiles with auth = "login")',
     "  buddy init                          choose a model and paste a key",
     "  export BUDDY_API_KEY=…              a key for the active profile",

@@ -35,6 +35,7 @@ describe("a key in the environment", () => {
     ["ANTHROPIC_API_KEY", "claude", "anthropic"],
     ["OPENROUTER_API_KEY", "openrouter", "completions"],
     ["GEMINI_API_KEY", "gemini", "completions"],
+    ["GOOGLE_API_KEY", "gemini", "completions"],
   ])("%s is used after one question", async (variable, name, api) => {
     const { load } = await start({ [variable]: "k-123" });
     const questions: string[] = [];

@@ -1,6 +1,6 @@
 /** `buddy init` on a terminal, with a provider that answers behind a proxy: the questions, the key, and every way to leave. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buddyBinary, sandbox } from "../support/buddy.ts";
@@ -135,4 +135,16 @@ test("without an endpoint the file is written and says what is next", async () =
   pty.key("enter");
   expect(await pty.exited).toBe(0);
   expect(await Bun.file(join(box.home, ".config/buddy/buddy.toml")).text()).toContain("api_key_file");
+});
+
+test("a first start without a terminal, with a key in the environment: the way out needs no question", async () => {
+  using box = sandbox();
+  const env = { OPENROUTER_API_KEY: "k-123" };
+  const first = await box.run(["exec", "hello"], { env });
+  expect([first.code, first.stderr.includes("buddy init < /dev/null")]).toEqual([4, true]);
+  expect(await box.run(["init"], { env })).toMatchObject({ code: 0, stdout: expect.stringContaining("OpenRouter") });
+  const file = readFileSync(join(box.home, ".config/buddy/buddy.toml"), "utf8");
+  expect(file).toMatch(/^model = "openrouter"$/m);
+  expect(file).toContain('api_key_env = "OPENROUTER_API_KEY"');
+  expect((await box.run(["init"], { env })).code).toBe(2);
 });

@@ -9,7 +9,7 @@ export const command = defineCommand({
   },
   examples: [
     ["buddy init", "asks a few questions in a terminal"],
-    ["buddy init --force < /dev/null", "the defaults, without questions"],
+    ["buddy init --force < /dev/null", "no questions: a key that is set, or the defaults"],
   ],
   notes: "The file is ~/.config/buddy/buddy.toml, or what --config names.",
   async run({ args, globals }) {

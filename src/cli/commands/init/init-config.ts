@@ -7,6 +7,7 @@ import { type Env, requirePaths } from "../../../config/paths.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
+import { firstModels, withProfile } from "../../../app/first-model.ts";
 import type { InitAnswers } from "./init-questions.ts";
 
 export interface InitOptions {
@@ -28,8 +29,9 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
     throw new BuddyError("config", `${shown} is not a regular file`, { hint: "name another one with --config PATH" });
   }
   const ask = options.ask ?? (isTerminal(0) && isTerminal(1) ? await questions() : undefined);
+  const found = ask === undefined ? (await firstModels(env))[0] : undefined;
   // What a first start wrote is not the user's: whoever was sent here by it is not sent away.
-  const untouched = ask !== undefined && present !== undefined && isTemplate(path);
+  const untouched = (ask ?? found) !== undefined && present !== undefined && isTemplate(path);
   if (present !== undefined && !untouched && !force) {
     throw new BuddyError("config", `${shown} exists already`, {
       hint: "edit it, or replace it with: buddy init --force (the old one is kept beside it)",
@@ -39,7 +41,8 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
   const keyFile = answers?.key === undefined ? undefined : keepKey(answers.profile, answers.key, env);
   const aside = existsSync(path) && (force || !untouched) ? setAside(path, { env, cwd }) : undefined;
   try {
-    createConfigFile(path, answers === undefined ? CONFIG_TEMPLATE : fillTemplate(answers, keyFile));
+    const defaults = found === undefined ? CONFIG_TEMPLATE : withProfile(CONFIG_TEMPLATE, found);
+    createConfigFile(path, answers === undefined ? defaults : fillTemplate(answers, keyFile));
   } catch (error) {
     if (aside !== undefined) rmSync(aside, { force: true });
     throw error;
@@ -50,7 +53,8 @@ export async function initConfig(options: InitOptions): Promise<{ path: string; 
       ...(aside === undefined ? [] : [`kept the old file as ${shownPath(aside, { env, cwd })}`]),
       `wrote ${shown}`,
       ...(keyFile === undefined ? [] : [`the key is in ${shownPath(keyFile, { env, cwd })}`]),
-      answers?.local === undefined && keyFile === undefined
+      ...(found === undefined ? [] : [`the model is ${found.text}`]),
+      answers?.local === undefined && keyFile === undefined && found === undefined
         ? nextStep(answers?.profile ?? "gpt-codex", env)
         : "next: buddy",
     ],
