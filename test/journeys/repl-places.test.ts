@@ -1,5 +1,7 @@
 /** The compiled REPL inside tmux, on an ssh host, and with the shared pane. */
 import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { buddyBinary } from "../support/buddy.ts";
 import { ReplBinary, shellCall, shellReply } from "../support/repl-binary.ts";
 import { sshTarget } from "../support/sshd.ts";
@@ -80,6 +82,30 @@ ssh.test(
     } finally {
       await target.close();
     }
+  },
+  TIMEOUT,
+);
+
+ssh.test(
+  "on an ssh host @path finds files below the directory there, and attaches them",
+  async () => {
+    const { host, env, server } = await sshTarget();
+    await using repl = new ReplBinary([{ text: "seen" }]);
+    const directory = join(server.remoteHome, "deep/er");
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, "needle there.conf"), "port = 4711\n");
+    const pty = await repl.start({
+      args: ["--ssh", host, "--cd", server.remoteHome, "--no-tmux"],
+      env: { ...env, HOME: repl.box.home, PATH: env.PATH },
+    });
+    await pty.until(/\(ssh \S*lab\)> *$/);
+    pty.type("look at @ndlth");
+    await pty.until(/needle.*there\.conf/);
+    pty.type("\t");
+    await pty.until(/look at @deep\/er\/needle\\ there\.conf/);
+    pty.type("\r");
+    await pty.until("seen");
+    expect(repl.prompts[0]).toContain("port = 4711");
   },
   TIMEOUT,
 );
