@@ -2,7 +2,7 @@
 import { allowedBy, allowedForDevelopers } from "./allow.ts";
 import { deniedBy, textDeniedBy } from "./denylist.ts";
 import { type Danger, FORK_BOMB } from "./dangers/danger.ts";
-import { dataDanger } from "./dangers/data.ts";
+import { dataDanger, overwrittenStore } from "./dangers/data.ts";
 import { diskDanger, writeDanger } from "./dangers/disk.ts";
 import { gitDanger } from "./dangers/git.ts";
 import { asDanger, lockoutDanger, lockoutsIn } from "./dangers/lockout.ts";
@@ -51,7 +51,12 @@ export function judgeShell(command: string, rules: ShellRules, context: ShellCon
   const lockouts = lockoutsIn(walked, cwd);
   const dangers = [
     ...judged.flatMap((item) => item.dangers),
-    ...[writeDanger(walked.writes), walked.forkBomb ? FORK_BOMB : undefined, elsewhere].filter(isFound),
+    ...[
+      writeDanger(walked.writes),
+      overwrittenStore(walked.writes, cwd),
+      walked.forkBomb ? FORK_BOMB : undefined,
+      elsewhere,
+    ].filter(isFound),
     ...lockouts.map(asDanger),
   ];
   const verdict = overall(command, walked, judged, { uncertain, rules, readOnly, cwd, dangers, own });
@@ -150,7 +155,7 @@ function dangersOf(found: FoundCommand, cwd: string | undefined): readonly Dange
   const directories = startingAt(found.directories, cwd);
   const first =
     gitDanger(argv, directories) ?? rmDanger(argv, directories) ?? diskDanger(argv, directories) ?? writeDanger(writes);
-  return [first, dataDanger(found), lockoutDanger(found, cwd)].filter(isFound);
+  return [first, dataDanger(found, cwd), lockoutDanger(found, cwd)].filter(isFound);
 }
 
 /** A danger that fish, zsh or a plain POSIX shell would find in the text although bash does not. */

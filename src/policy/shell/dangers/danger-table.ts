@@ -128,9 +128,9 @@ function tokenOf(text: string): Token {
   return { kind: "word", pattern: new RegExp(`^(?:${patterns.join("|")})$`, "i"), resource };
 }
 
-/** `-v` also among other letters, `=-v` only alone; `-destroy` also as `--destroy`, with a value that is not false. */
+/** `-v` also among other letters, `=-v` and words that are no options only as they stand; `-destroy` also as `--destroy`, with a value that is not false. */
 function optionPattern(name: string): RegExp {
-  if (name.startsWith("=")) return new RegExp(`^${escaped(name.slice(1))}$`);
+  if (!name.startsWith("-")) return new RegExp(`^${wordPattern(name.replace(/^=/, ""))}$`);
   const letter = /^-([A-Za-z0-9?])$/.exec(name)?.[1];
   if (letter !== undefined) return new RegExp(`^-[A-Za-z]*${escaped(letter)}`);
   const bare = escaped(name.replace(/^-+/, "")).replaceAll("\\*", "[^=]*");

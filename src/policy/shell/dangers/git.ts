@@ -1,9 +1,10 @@
-/** Blind `git add` and forced `git push`, also under abbreviated options and in git's own plumbing. */
+/** Blind `git add`, forced `git push` and what git deletes for good, also under abbreviated options and in git's own plumbing. */
 import { words } from "../../../lib/text.ts";
 import { type Field, HOME, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import { gitCall } from "../wrappers/git.ts";
 import { matchesEverything } from "../syntax/glob.ts";
 import { resolved } from "./protected-paths.ts";
+import { deletesData } from "./data.ts";
 import { BLIND_ADD, type Danger, FORCED_PUSH } from "./danger.ts";
 
 export function gitDanger(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
@@ -21,7 +22,17 @@ export function gitDanger(argv: readonly Field[], directories: readonly string[]
         )
       )
         return FORCED_PUSH;
-      return isForcedPush(call.args) ? FORCED_PUSH : undefined;
+      if (isForcedPush(call.args)) return FORCED_PUSH;
+      return deletesRef(call.args) ? deletesData("deletes branches or tags of a remote repository") : undefined;
+    case "clean":
+      return cleans(call.args) ? deletesData("deletes files that git does not have") : undefined;
+    case "stash":
+      return /^(?:drop|clear)$/.test(call.args[0]?.value ?? "") ? deletesData("deletes stashed changes") : undefined;
+    case "reflog":
+      return /^(?:expire|delete)$/.test(call.args[0]?.value ?? "") ? deletesData(FORGETS) : undefined;
+    case "prune":
+    case "gc":
+      return prunes(call.subcommand, call.args) ? deletesData(FORGETS) : undefined;
     case "send-pack":
     case "http-push":
       return isForcedPush(call.args) ? FORCED_PUSH : undefined;
@@ -123,12 +134,41 @@ function coversNames(part: string): boolean {
   return matchesEverything(part) || /^[\uFDD0\uFDD1]*\uFDD0[\uFDD0\uFDD1]*\.?[\uFDD0\uFDD1]*$/.test(part);
 }
 
-function isForcedPush(args: readonly Field[]): boolean {
-  const { on, operands } = optionsOf(
+const FORGETS = "deletes what would bring lost commits back";
+
+function cleans(args: readonly Field[]): boolean {
+  const { on } = optionsOf(args, words("force dry-run interactive quiet exclude"), {
+    letters: "e",
+    long: /^--e(?:xclude|xclud|xclu|xcl|xc|x)?$/,
+  });
+  return !on.has("dry-run") && !on.has("interactive");
+}
+
+/** Without a dry run, and not only what is older than git's own two weeks. */
+function prunes(subcommand: "prune" | "gc", args: readonly Field[]): boolean {
+  const given = args.map(({ value }) => value);
+  return subcommand === "gc"
+    ? given.some((word) => word.startsWith("--prune="))
+    : !given.some((word) => /^(?:-n|--dry-run|-h|--help)$/.test(word));
+}
+
+/** `--delete x`, `--prune`, `:x`. */
+function deletesRef(args: readonly Field[]): boolean {
+  const { on, operands } = pushOptions(args);
+  if (on.has("dry-run")) return false;
+  return on.has("delete") || on.has("prune") || operands.some((ref) => /^:./.test(ref));
+}
+
+function pushOptions(args: readonly Field[]): GitOptions {
+  return optionsOf(
     args,
-    words("force mirror delete force-with-lease force-if-includes follow-tags dry-run porcelain progress"),
+    words("force mirror delete prune force-with-lease force-if-includes follow-tags dry-run porcelain progress"),
     { letters: "o", long: /^--(?:push-option|receive-pack|exec|repo)$/ },
   );
+}
+
+function isForcedPush(args: readonly Field[]): boolean {
+  const { on, operands } = pushOptions(args);
   if (on.has("force") || on.has("mirror") || (on.has("delete") && operands.length < 2)) return true;
   return operands.some((ref) => ref.startsWith("+"));
 }

@@ -1,13 +1,13 @@
 /** What can lock the operator out: firewall, SSH server, network, PAM, sudoers, accounts (templates/dangers/lockout.txt). */
 import table from "../../../../templates/dangers/lockout.txt" with { type: "text" };
 import { words } from "../../../lib/text.ts";
-import { type Field, field, isUnknown, programName, readable, STAR } from "../syntax/field.ts";
+import { once } from "../../../lib/values.ts";
+import { type Field, field, programName, readable } from "../syntax/field.ts";
 import type { FoundCommand, Walked } from "../syntax/findings.ts";
-import { globMatches } from "../syntax/glob.ts";
 import { walkText, type WalkContext } from "../syntax/walk.ts";
 import type { Danger } from "./danger.ts";
 import { DangerTable, knownWords, matches } from "./danger-table.ts";
-import { resolved, startingAt } from "./protected-paths.ts";
+import { type ListedFile, ListedFiles } from "./listed-files.ts";
 
 /** One way in which a command could lock the operator out. */
 export interface Lockout {
@@ -36,13 +36,9 @@ export function lockoutsIn({ commands, writes }: Walked, cwd: string | undefined
 export function lockoutFile(path: string, home: string): Pick<Lockout, "kind" | "does"> | undefined {
   const root = `${home.replace(/\/+$/, "")}/`;
   const below = root !== "/" && path.startsWith(root) ? path.slice(root.length) : undefined;
-  const entry = patternOf(path, false) ?? (below === undefined ? undefined : patternOf(below, true));
-  return entry === undefined ? undefined : { kind: entry.kind, does: entry.does };
-}
-
-function patternOf(path: string, atHome: boolean): FilePattern | undefined {
-  const parts = path.split("/").filter(Boolean);
-  return filePatterns().find(({ home, pattern }) => home === atHome && covers(pattern, parts));
+  const files = lockoutFiles();
+  const entry = files.at(path, false) ?? (below === undefined ? undefined : files.at(below, true));
+  return entry === undefined ? undefined : asLockout(entry);
 }
 
 function lockouts(found: FoundCommand, cwd: string | undefined): Lockout[] {
@@ -97,49 +93,14 @@ function asService(argv: readonly Field[]): readonly Field[] {
 }
 
 function ofWrite(file: string, directories: readonly string[], cwd: string | undefined): Lockout[] {
-  for (const directory of startingAt(directories, cwd)) {
-    const { from, parts } = resolved(file, isUnknown(directory) ? "." : directory);
-    if (from === ".") continue;
-    const entry = filePatterns().find(({ home, pattern }) => home === (from === "~") && covers(pattern, parts));
-    if (entry === undefined) continue;
-    const path = `${from === "~" ? "~" : ""}/${parts.map(readable).join("/")}`;
-    return [{ kind: entry.kind, does: entry.does, program: "", words: [], file: path }];
-  }
-  return [];
+  const found = lockoutFiles().named(file, { directories, cwd });
+  if (found === undefined) return [];
+  return [{ ...asLockout(found), program: "", words: [], file: readable(found.path) }];
 }
 
-interface FilePattern {
-  readonly kind: LockoutKind;
-  readonly does: string;
-  readonly home: boolean;
-  readonly pattern: readonly string[];
-}
+const asLockout = ({ section, words: does }: ListedFile) => ({ kind: section as LockoutKind, does });
 
-let patterns: readonly FilePattern[] | undefined;
-
-function filePatterns(): readonly FilePattern[] {
-  return (patterns ??= lockoutTable().files.map(({ section, words: does, path }) => ({
-    kind: section as LockoutKind,
-    does,
-    home: path.startsWith("~"),
-    pattern: path.replace(/^~/, "").split("/").filter(Boolean),
-  })));
-}
-
-/** `**` is anything below; a name of the text may hold globs of its own. */
-function covers(pattern: readonly string[], parts: readonly string[]): boolean {
-  if (pattern.at(-1) === "**") {
-    const above = pattern.slice(0, -1);
-    return parts.length >= above.length && covers(above, parts.slice(0, above.length));
-  }
-  return (
-    pattern.length === parts.length &&
-    pattern.every((name, at) => {
-      const part = parts[at] as string;
-      return globMatches(name.replaceAll("*", STAR), part) || globMatches(part, name.replaceAll("*", ""));
-    })
-  );
-}
+const lockoutFiles = once(() => new ListedFiles(lockoutTable()));
 
 /** The operands of a program that it writes, moves, deletes or changes. */
 function written(program: string, args: readonly Field[]): string[] {

@@ -9,6 +9,8 @@ import { type Input, inputOf } from "../wrappers/wrapped.ts";
 export interface Write {
   readonly file: string;
   readonly disk: boolean;
+  /** What the file holds stays. */
+  readonly appends: boolean;
   /** Directories that the name may count from. */
   readonly directories: readonly string[];
 }
@@ -73,7 +75,12 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
         if (descriptor !== 2) moved = true;
         const directories = by.scope.directories();
         if (node.descriptor?.type === "FileDescriptorVariable" || !isHarmlessSink(item.value))
-          writes.push({ file: item.value, disk: directories.some((cwd) => isDisk(item.value, cwd)), directories });
+          writes.push({
+            file: item.value,
+            disk: directories.some((cwd) => isDisk(item.value, cwd)),
+            appends: operator.endsWith(">>"),
+            directories,
+          });
       }
     }
     if (items.length !== 1) by.uncertain("a redirection to several or no files");
