@@ -101,13 +101,17 @@ test("a client that ends is started again, and what ran is not run twice", async
   expect(await said(transport, "echo again")).toBe("again");
 });
 
+/** A uname whose host name is what the file says. */
+const hostFrom = (file: string) =>
+  `case $1 in -n) exec cat ${file} ;; -snr) echo "Linux $(cat ${file}) 6.1" ;; *) exec /bin/uname "$@" ;; esac`;
+
 test("a pod that was replaced is not worked in", async () => {
   const host = join(dir, "host");
   writeFileSync(host, "pod-1");
   // uname says what the file says; there is no machine-id, as in most pods.
   const bin = join(dir, "bin");
   await Bun.$`mkdir -p ${bin}`;
-  script("bin/uname", `[ "$1" = -n ] && exec cat ${host}; exec /bin/uname "$@"`);
+  script("bin/uname", hostFrom(host));
   const pids = join(dir, "pod-pids");
   const pod = script("pod", `echo $$ >>${pids}; PATH=${bin}:$PATH exec "$@"`);
   await using transport = await openTransport(options([via(pod)]));
@@ -120,7 +124,7 @@ test("a pod that was replaced is not worked in", async () => {
 test("a deployment of several pods: a client that reaches another one than the first runs nothing there", async () => {
   const [host, ran] = [join(dir, "first"), join(dir, "ran")];
   writeFileSync(host, "pod-1");
-  script("bin/uname", `[ "$1" = -n ] && exec cat ${host}; exec /bin/uname "$@"`);
+  script("bin/uname", hostFrom(host));
   await using transport = await openTransport(options([via("env", `PATH=${join(dir, "bin")}:${process.env["PATH"]}`)]));
   expect(await said(transport, "echo here")).toBe("here");
   writeFileSync(host, "pod-2");
