@@ -178,3 +178,56 @@ describe("a session that changes its model", () => {
     expect(results.toSorted()).toEqual(calls.toSorted());
   });
 });
+
+const PICTURE = { type: "image/png", data: "iVBORw0KGgo=" } as const;
+
+/** Three calls at once, of which one result is a picture and one never came; then an answer that broke off. */
+async function roughConversation(kind: Kind, before: readonly Message[]): Promise<Message[]> {
+  const example: { id?: string; name: string } = { ...CALL, ...kind.reply.toolCalls?.[0] };
+  const toolCalls = [0, 1, 2].map((n) =>
+    Object.assign({ ...example }, example.id && { id: `${example.id.slice(0, -1)}${before.length > 2 ? n + 3 : n}` }),
+  );
+  await using model = start({
+    ...kind,
+    options: { ...kind.options, images: true },
+    reply: { ...kind.reply, toolCalls },
+  });
+  const history: Message[] = [...before, { role: "user", content: "look", images: [PICTURE] }];
+  const { message } = await done(model.client, { messages: history, tools: [] });
+  expect(message.toolCalls).toHaveLength(3);
+  const [first, second] = message.toolCalls;
+  return [
+    ...history,
+    message,
+    { role: "tool", callId: first!.id, name: "look", content: "a picture", images: [PICTURE] },
+    { role: "tool", callId: second!.id, name: "look", content: "saw it" },
+    { role: "user", content: "go on" },
+    { role: "assistant", content: "I was about to", toolCalls: [] },
+  ];
+}
+
+const PROTOCOLS = ["plain", "mistral", "deepseek", "gemini", "responses", "anthropic", "strict roles"];
+
+describe("a session with pictures, calls at once, an aborted turn and a summary", () => {
+  test.each(PROTOCOLS.flatMap((from) => PROTOCOLS.map((to) => [from, to] as const)))(
+    "from %s to %s",
+    async (from, to) => {
+      const begun: Message[] = [
+        { role: "system", content: "be brief" },
+        { role: "user", content: "[summary of the conversation so far]" },
+      ];
+      const history = await roughConversation(KINDS[to]!, await roughConversation(KINDS[from]!, begun));
+      for (const images of [true, false]) {
+        const kind = KINDS[from]!;
+        await using again = start({ ...kind, options: { ...kind.options, images } });
+        await done(again.client, { messages: [...history, { role: "user", content: "and now?" }], tools: [] });
+        const seen = again.requests.at(-1)!;
+        const calls = seen.messages.flatMap((one) => one.calls.map(({ id }) => id));
+        const results = seen.messages.flatMap(({ callId }) => (callId === undefined ? [] : [callId]));
+        expect(new Set(calls).size).toBe(6);
+        expect(results).toEqual(calls);
+        expect(JSON.stringify(seen.body).split(PICTURE.data).length - 1).toBe(images ? 4 : 0);
+      }
+    },
+  );
+});
