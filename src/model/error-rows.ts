@@ -1,0 +1,360 @@
+/** What providers write when they fail, by the kind of failure: the table of `classify`. */
+import { once } from "../lib/values.ts";
+import { PARAMETERS, refusing } from "./adjustments.ts";
+import type { ModelFailure } from "./errors.ts";
+
+/**
+ * The first row that fits counts. What has a remedy of its own comes first (a tool call, a long conversation, a filter),
+ * then what costs money, then who is asking, then what is asked for; limits and overload are last: their words are the
+ * vaguest. Providers mix these freely: a bad key at 400, no money at 401, a full context at 500, a rate limit that
+ * names the billing page.
+ */
+export const errorRows = once((): readonly ErrorRow[] => [
+  {
+    // A model that wrote a call its server cannot read often writes a better one the second time.
+    reason: "bad-tool-call",
+    retry: "once",
+    words: any(
+      "tool_use_failed",
+      "tool call validation failed",
+      "failed to call a function",
+      "malformed_function_call",
+      "(failed|unable) to (generate|parse) (the )?(tool[_ ]?calls?|input at pos)|error parsing tool call|tool_call_error|tool call parsing failed",
+      "(generated|produced|wrote) an? (invalid|malformed) (tool|function)[ _]call",
+      "output_parse_failed|generated output that could not be parsed|xml syntax error|tokens remaining in message header",
+    ),
+  },
+  {
+    // "max_tokens is too large … maximum context length": a setting is wrong, not the conversation.
+    reason: "parameter",
+    words: any(
+      "max_(completion_|output_)?tokens['`\"]?( or 'max_completion_tokens')? (is|are) too (large|high|big)",
+      "max_tokens['`\"]?: \\d+ > \\d+",
+      "maximum tokens you requested exceeds",
+      "max_(completion_|output_)?tokens['`\"]?( ?[(:=]?\\d+\\)?)? exceeds?(?!.{0,30}context)",
+      "max_tokens.{0,40}(must be|should be|at most|less than)(?!.{0,80}inputs)",
+      "range of max_tokens",
+    ),
+  },
+  {
+    reason: "context-limit",
+    except: [429],
+    words: any(
+      "context[ _-]?(length|window|size|limit)",
+      "(maximum|max|available|outof) ?context",
+      "(prompt|input|messages?|conversation|history|context)['`]? (is |are )?too (long|large|big)",
+      "(?<!(output|maximum|completion) )\\btokens?\\b.{0,40}(exceeds?|more than|larger than|greater than)\\b.{0,30}(model|limit|maximum|tokens|context|window)",
+      "(prompt|input|request|message|content)s? (length|size).{0,40}(exceed|longer than|too long)",
+      "length of (the )?(prompt|input|content|messages?)\\w*.{0,30}(exceed|must be less|longer|too long)",
+      "prompt (token count|exceeds|contains \\d+ tokens)",
+      "(maximum|max) prompt (length|tokens)",
+      "max_prompt_tokens",
+      "input (prompt )?\\(?(length|\\d+ tokens)\\)?.{0,60}(exceed|longer|too long)",
+      "input tokens? (count|length).{0,80}(exceed|too long|supports up to|only supports)",
+      "exceeded model token limit",
+      "(longer|greater|larger) than the (maximum )?(model|context)",
+      "range of input length",
+      "`?inputs`? (tokens \\+|must have less)",
+      "too many (input |prompt )?tokens(?!.{0,40}(wait|per (day|minute)))",
+      "tokens_limit_reached",
+      "token limit reached",
+      "exceeds? (the )?(model'?s? )?(maximum|max|limit)[^.]{0,40}tokens",
+      "(number of tokens in the prompt|token count) (cannot exceed|exceeds)",
+      "size limit exceeded by \\d+ tokens",
+      "reduce the length of (the|your)",
+      "string_above_max_length",
+      "string too long\\. expected a string with maximum length",
+      "(payload|request) size exceeds",
+      "request_too_large",
+      "request exceeds the maximum size",
+      "max message tokens",
+      "(maximum|max)( supported)? (sequence|input) length|input tokens.{0,20}cannot exceed|max tokens of \\d+ exceeded",
+      "token limit\\.?\\s*$",
+      "tokens to keep from the initial prompt",
+      "when context the overflows|context shift is disabled",
+      "超长|(输入|内容)过长|超[过出].{0,10}(上下文|最大长度)|(token|字)数量?.{0,8}(超[过出]|太多|过多)",
+    ),
+  },
+  {
+    // A request that is larger than a whole minute's allowance never fits.
+    reason: "context-limit",
+    status: [NO_STATUS, 413, 429],
+    wait: false,
+    words: any("request (body )?too large", "reduce your message size", "tokens must be reduced"),
+  },
+  {
+    reason: "content-filter",
+    words: any(
+      "content[_ -]?(filter|policy|management|moderation)",
+      "contentpolicy",
+      "responsible ?ai",
+      "safety system",
+      "\\b(cyber|bio)_policy",
+      "(?<!fair )usage (policy|policies|guidelines)",
+      "flagged (for|as|by)|flagged_input|(was|were|been) flagged",
+      "requires moderation",
+      "violat\\w+.{0,60}(policy|policies|guideline|terms)",
+      "data_inspection_failed|inappropriate content",
+      "content exists risk|considered high risk",
+      "sensitive ?content|_sensitive\\b|unsafe or sensitive",
+      "prohibited_content",
+      "guardrail",
+      "blocked (by|due to|for) .{0,30}(safety|policy|filter|moderation)|for safety reasons",
+      "(prompt|input|output|response|content) (was |is |has been )?blocked|blocked (prompt|input|output)",
+      "敏感|违[规法]|不安全|审核不?(未)?通过|illegaldetected",
+    ),
+  },
+  {
+    // Of a plan: nothing to wait for within a turn, and nothing to pay at once.
+    reason: "quota",
+    words: any(
+      "usage_limit_(reached|exceeded)|usage_not_included",
+      "usage limits? (has been |have been )?(reached|exceeded)|(reached|hit|exceeded) (your|the) .{0,30}usage limit",
+      "free-models-per-day",
+      "daily free allocation|reached your daily",
+      "api calls / month",
+      "limit will reset at",
+      "(plan|subscription) (does )?not .{0,20}(include|support)",
+      "(requires?|needs?|only .{0,20}(to|for|with)) (an? )?(paid|pro|active|higher)? ?(subscription|plan|users|accounts)\\b",
+      "quota for today|limit .{0,30}for the current plan|inference limit|当日|今日",
+    ),
+  },
+  {
+    // Whoever names a wait will serve again after it, whatever the limit is called.
+    reason: "rate-limit",
+    retry: true,
+    wait: true,
+    status: [NO_STATUS, 400, 403, 429],
+    words: any("limit", "quota", "exhaust", "too many", "throttl", "concurren", "no deployments available"),
+  },
+  {
+    // The allowance of a plan; what is counted per day often rolls, and is a rate.
+    reason: "quota",
+    words: any(
+      `${PERIOD}.{0,40}\\b(limit|quota|usage|allowance|cap)\\b`,
+      `\\b(limit|quota|usage|allowance|cap)\\b.{0,40}${PERIOD}`,
+      "(exhausted|used up) (its|your|the) .{0,30}(quota|allowance)|quota_reached",
+    ),
+  },
+  {
+    // A limit per minute is not a lack of money, though both are called quota and both name the billing page.
+    reason: "rate-limit",
+    retry: true,
+    except: [401, 402],
+    words: any(
+      "per[ -]?(minute|second|min\\b)|perminute",
+      "throttling\\.(rate|allocation|user)(?!.*free)",
+      "(request|token)_quota_exceeded|queue_exceeded",
+      "rate_limit_exceeded|concurren\\w+ .{0,20}limit",
+      "rate[ _-]limit(ed| reached| exceeded)",
+      "\\b[TR]P[MS]\\b",
+    ),
+  },
+  {
+    reason: "quota",
+    words: any(
+      "insufficient_quota|exceeded_current_quota|quota_exceeded|no quota",
+      "exceeded your current quota",
+      "billing_(not_active|hard_limit|disabled)|billing details|plans & billing",
+      "requires billing|enable billing|credit card",
+      "credit balance|credit limit|creditserror|out of credits?|call volume quota",
+      "(insufficient|not enough|not_enough|no|low|negative|need)[ _]?(account )?(balance|credit|fund|quota|有)",
+      "balance (is )?(too low|insufficient|not enough|negative)|balance >|(no|zero) (remaining|more) (credit|balance)",
+      "credits? (\\w+ ){0,2}(depleted|exhausted|expired|used up)|used all available credits|have any credits",
+      "(purchase|add|buy|more) (more )?credits|can only afford|monthly included credits",
+      "payment (is )?required|payment method|insufficient_funds",
+      "arrearage|overdue|in good standing|recharge|余额不足|欠费|额度(不足|已?用[尽完])|insufficient_user_quota",
+      "余量|资源包|resourceexhaust|未开通|servicenotactivated",
+      "account.{0,60}(suspended|not active)",
+      "spend(ing)? (limit|cap|alert)|budget.{0,20}exceeded|budget[_ ](exceeded|limit)|over budget|key limit exceeded",
+      "out of .{0,10}usage|unpaid|(inactive|no active) (subscription|plan)|exceeded a service quota|not ?purchased",
+      "monthlylimiterror|freetieronly|free tier .{0,30}exhausted|free allocated quota",
+      "specified api usage limits|(exhausted|used up) (their|your|its|the) .{0,20}(balance|credit)|credits?_exhausted",
+      "package has expired|subscription (has |is |was )?(expired|inactive|not active|required|cancell?ed)|trial (has )?(ended|expired)",
+    ),
+  },
+  {
+    reason: "auth",
+    words: any(
+      "(account|organi[sz]ation).{0,20}(has been|is) (locked|disabled|deactivated|banned)|account_deactivated",
+      "(credential|key|token)s? (is|are) only (authori[sz]ed|valid) for",
+      "无效的.{0,8}(key|令牌|密钥)|密钥(错误|无效)|signature (we calculated|expired)|authfailure",
+      "authenticationerror|(invalid|incorrect)[_ ](x-)?api[_ -]?key",
+    ),
+  },
+  {
+    reason: "auth",
+    except: [404, 405, 413, 429, 500, ...LATE],
+    words: any(
+      "(invalid|incorrect|wrong)[_ -](x-)?api[_ -]?key",
+      "(api|access|secret|subscription)[ _-]?(key|token)s?\\b.{0,60}(not valid|invalid|incorrect|expired|revoked|not found|missing|wrong|disabled|blocked|leaked|malformed|required|not set|not provided)",
+      "(invalid|incorrect|wrong|missing|bad|no|expired|malformed|provide an|pass a valid).{0,24}((api|access|secret|auth\\w*|bearer|subscription|security|server)[ _-]?(key|token)|credentials?|authorization)",
+      "authenticat|unauthori[sz]ed|unauthenticated|autherror|authorized_error",
+      "(token|key) (has |is )?(been )?(expired|invalid|revoked|disabled|blocked|inactive)|expired or incorrect|token_expired",
+      "(invalid|expired|bad|unknown) token\\b|not authori[sz]ed to",
+      "(security|bearer|oauth|access) token.{0,60}(invalid|expired|malformed)",
+      "user not found|login fail|invalid username or password|not licensed",
+      "unregistered callers|organization_restricted",
+      "身份验证|令牌|(?<!流控.*)授权(错误|失败)(?!.*流控)|鉴权",
+    ),
+  },
+  {
+    // The request can be made without the stream.
+    reason: "parameter",
+    words: any("(tools?|function)\\b.{0,40}\\bstreaming"),
+  },
+  {
+    reason: "tools-unsupported",
+    words: any(
+      "(not|n't) support.{0,24}\\b(tools?|functions?)\\b([ _-]?(use|call\\w*))?",
+      "(?<!parallel_)\\btool[ _-]?(use|call(s|ing)?)['`]? (with function calling )?(is |are )?(not (supported|enabled|available|implemented)|unsupported)",
+      "function[ _-]?call(s|ing)?['`]? (is |are )?(not (supported|enabled|available|implemented)|unsupported)",
+      "\\btools?['`]? (is|are) not supported",
+      "endpoints found that support tool use",
+      "enable-auto-tool-choice|tools param requires",
+      "not supported for .{0,20}function calling",
+    ),
+  },
+  {
+    reason: "parameter",
+    except: [401, 403, 429, 500, ...LATE],
+    words: any(
+      "unsupported_(parameter|value)|unknown_parameter|unsupportedparams",
+      "extra_forbidden|extra (inputs|fields)|additional properties",
+      "unrecogni[sz]ed (request )?(argument|parameter|field|key)",
+      "unknown (parameter|field|argument|name)",
+      "propert(y|ies) .{0,80}(is |are )?unsupported",
+      "does not support (the )?parameter|argument not supported",
+      refusing(`\\b(${PARAMETERS})`).source,
+    ),
+  },
+  {
+    // What a model's template checks; some servers send it as a failure of their own.
+    reason: "parameter",
+    words: any(
+      "roles must alternate|unexpected role|system role not supported|only user(,| and) assistant.{0,20}roles are supported",
+    ),
+  },
+  {
+    reason: "parameter",
+    words: any(
+      "support images?( input)?\\b|image(_url| inputs?)? (is|are) (not|only) supported|not a multimodal|image\\(s\\) may be",
+      "not support (the )?(system|developer) (messages?|role)",
+    ),
+  },
+  {
+    reason: "overloaded",
+    retry: true,
+    words: any("failed during generation"),
+  },
+  {
+    // The machine of the server lacks something that waiting does not bring.
+    reason: "refused",
+    words: any(
+      "more system memory|out of memory|insufficient system resources",
+      "(fail\\w*|unable|could not) (to )?load(ing)?\\b",
+    ),
+  },
+  {
+    // Of a gateway that has nobody to ask for this model.
+    reason: "unknown-model",
+    words: any("no available channel|无可用渠道"),
+  },
+  {
+    reason: "unknown-model",
+    except: [429, ...LATE],
+    words: any(
+      "model[_ ](code[_ ])?not[_ ](found|exist\\w*|supported|available|accessible|open)|modelnotopen|modelerror",
+      "(unknown|invalid|no such|unavailable)[_ ]model|model.{0,60} is not loaded|resource_does_not_exist",
+      "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed)|been (decommissioned|deprecated|removed|retired)|end of (its )?life|marked .{0,20}as legacy|no longer (available|supported)|(is )?not a valid model|not supported\\b)",
+      "(is )?not a valid model|model (identifier|id|name).{0,20}invalid|invalid model name",
+      "deploymentnotfound|deployment.{0,60}(does not exist|not found|not be found)|endpoint_not_found",
+      "no endpoints found|no allowed providers|no (available )?(provider|channel|endpoint)s?\\b.{0,20} for model|model.{0,60} not allowed",
+      "unable to access (non-serverless )?model|not found the model",
+      "access (to )?(the |this )?model|model (access )?denied|model_terms_required|too large to be loaded",
+      "no models? (is |are )?loaded|try pulling it|on-demand throughput",
+      "not a chat model|only supported in v1/responses|not accessible via the",
+      "not_found_error[^]{0,40}model:|function '[^']+': not found",
+      "operationnotsupported|operation does not work with the specified model",
+      "not allowed (for|to (use|sample from)) .{0,30}model|model.{0,40} (is |has been )?(blocked|disabled)\\b|model.{0,60} was removed",
+      "(handler|provider)s? for model|no provider supported|repository not found|'modelid' failed|use case details",
+      "model.{0,60} not support (the )?\\w+ api\\b",
+      "模型不存在",
+    ),
+  },
+  {
+    reason: "parameter",
+    except: [401, 403, 429, 500, ...LATE],
+    words: any(
+      "invalid_?param(eter)?s?\\b|invalid params|params_invalid|参数(非法|有误)|parameter is (illegal|invalid)",
+    ),
+  },
+  {
+    reason: "not-found",
+    except: LATE,
+    words: any("could not route|unexpected endpoint|invalid url|unknown request url|404 not_found"),
+  },
+  {
+    reason: "auth",
+    status: [403],
+    words: any(
+      "permission|authorization failed|access denied|request not allowed|access to this endpoint",
+      "(do|does) ?n['o]t have access|been denied access",
+    ),
+  },
+  {
+    reason: "overloaded",
+    retry: true,
+    words: any(
+      "overload|over capacity|at (maximum )?capacity|capacity (temporarily )?exceeded",
+      "too busy|(server|model|system) (is )?busy|high (demand|traffic|load)|queue is full",
+      "temporarily unavailable|service[ _]unavailable|is currently loading|loading model|model (was |has been |has )?(unloaded|crashed)",
+      "insufficient_system_resource|slow_down|server_error|internal[ _](server[ _])?error|\\bapi_error\\b",
+      "degraded function|channel error|服务端错误|负载|繁忙",
+    ),
+  },
+  {
+    reason: "rate-limit",
+    retry: true,
+    except: [401, 402, 404, 500, ...LATE],
+    words: any(
+      "rate.?limit|rate (growth|exceeded)|too many (requests|tokens)|throttl|concurren|high frequency",
+      "request limit reached|\\bqps\\b|limitexceeded|频率|并发|请求过多|流控",
+      "limit_(requests|burst)|resource.{0,20}exhausted|request reached|limit exceeded|quota exceeded",
+    ),
+  },
+  {
+    reason: "parameter",
+    status: [400, 422],
+    words: any(
+      "not supported (with|for|by|on) this|(is|are) not permitted|is mandatory|cannot be disabled|only enabled when",
+      "invalid (value|argument|\\w+ value)|invalid_(value|argument)|must be one of",
+    ),
+  },
+  {
+    reason: "parameter",
+    status: [NO_STATUS],
+    words: any("invalid|unsupported|not supported|not allowed|not permitted|bad_request"),
+  },
+  { reason: "not-found", status: [NO_STATUS], words: any("not_found|not found") },
+]);
+
+function any(...patterns: readonly string[]): RegExp {
+  return new RegExp(patterns.join("|"), "i");
+}
+
+export interface ErrorRow {
+  readonly reason: ModelFailure;
+  readonly retry?: boolean | "once";
+  readonly status?: readonly number[];
+  readonly except?: readonly number[];
+  readonly wait?: boolean;
+  readonly words: RegExp;
+}
+
+const LATE = [408, 409, 502, 503, 504, 529];
+
+const PERIOD = "\\b(hourly|daily|weekly|monthly|(per|this|the current|each) (week|month|billing \\w+))\\b";
+
+/** Inside a stream, or in an answer with status 200 that is an error. */
+export const NO_STATUS = 0;
