@@ -12,12 +12,15 @@ const AWS_SERVICES = new Set(
   words(`accessanalyzer acm amp application-autoscaling athena autoscaling backup batch budgets ce cloudformation cloudfront cloudtrail
     cloudwatch codebuild codecommit codedeploy codepipeline compute-optimizer configservice cur dax directconnect dlm dms docdb
     dynamodb ebs ec2 ecr ecs efs eks elasticache elasticbeanstalk elb elbv2 emr es events firehose fsx globalaccelerator guardduty
-    health iam imagebuilder inspector2 kafka kinesis kms lambda logs macie2 memorydb mq mwaa neptune network-firewall opensearch
+    grafana health iam identitystore imagebuilder inspector2 kafka kinesis kms lambda logs macie2 memorydb mq mwaa neptune network-firewall opensearch
     organizations outposts pi pricing ram rds redshift resource-explorer-2 resource-groups resourcegroupstaggingapi route53
     route53domains route53resolver s3api savingsplans scheduler securityhub servicediscovery service-quotas ses sesv2 shield sns sqs
-    ssm states stepfunctions storagegateway sts support synthetics transfer waf wafv2 xray`),
+    ssm sso-admin states stepfunctions storagegateway sts support swf synthetics transfer trustedadvisor vpc-lattice waf wafv2
+    wellarchitected workspaces xray appmesh codeartifact controltower datasync detective devops-guru ecr-public fis keyspaces
+    license-manager networkmanager oam rbin resiliencehub rum signer`),
 );
-const AWS_GLOBAL = /^--(?:profile|region|output|query|no-cli-pager|no-paginate|color)(?:=|$)/;
+const AWS_GLOBAL =
+  /^--(?:profile|region|output|query|no-cli-pager|no-cli-auto-prompt|no-paginate|color|cli-(?:read|connect)-timeout)(?:=|$)/;
 const AWS_REFUSED =
   /^--(?:endpoint-url|cli-input-|debug|no-verify-ssl|ca-bundle|with-decryption|generate-cli|no-sign|include-values|outfile)/;
 
@@ -26,14 +29,14 @@ const aws: PresetReader = (args) => {
   let at = 0;
   for (; at < args.length && (args[at] as string).startsWith("-"); at++) {
     if (!AWS_GLOBAL.test(args[at] as string)) return `with ${args[at]}`;
-    if (/^--(?:profile|region|output|query|color)$/.test(args[at] as string)) at++;
+    if (/^--(?:profile|region|output|query|color|cli-(?:read|connect)-timeout)$/.test(args[at] as string)) at++;
   }
   const [service = "", verb = "", ...rest] = args.slice(at);
   const call = `${service} ${verb}`;
   const named = AWS_BY_NAME.has(call);
   if (!named && !isAwsRead(service, verb)) return `${call} is not known to be a harmless read`;
-  if (AWS_SHOWS_VARIABLES.test(call)) return `${call} shows ${WHAT_IT_STARTS_WITH}`;
-  if (call === "configure list" && rest.length > 0) return "configure list with other words";
+  if (AWS_SHOWS_VARIABLES.test(call) && !isPlainQuery(args)) return `${call} shows ${WHAT_IT_STARTS_WITH}`;
+  if (service === "configure" && rest.length > 0) return `${call} with other words`;
   let values = named ? 0 : 1;
   for (const [index, word] of rest.entries()) {
     if (AWS_REFUSED.test(word)) return `with ${word}`;
@@ -52,6 +55,8 @@ const AWS_BY_NAME = new Set([
   "s3 ls",
   "logs tail",
   "configure list",
+  "configure list-profiles",
+  "rds download-db-log-file-portion",
   "apigateway get-rest-apis",
   "apigateway get-domain-names",
   "apigatewayv2 get-apis",
@@ -85,6 +90,19 @@ const AWS_SHOWS_VARIABLES = new RegExp(
     "amp describe-alert-manager-definition",
   ].join("|")})$`,
 );
+/** One `--query` that ends in fields which hold no variables and no scripts: `Functions[].[FunctionName,Runtime]`. */
+function isPlainQuery(args: readonly string[]): boolean {
+  const queries = args.filter((word) => word.startsWith("--query"));
+  const [query = ""] = queries;
+  const value = query === "--query" ? args[args.indexOf(query) + 1] : query.replace(/^--query=/, "");
+  const fields = /^(?:\w+(?:\[[\d*:-]*\])?\.)+(?:(\w+)|\[([\w, ]+)\]|\{([\w:, ]+)\})$/.exec(value ?? "");
+  const named = (fields?.slice(1).find((part) => part !== undefined) ?? "").split(",");
+  return queries.length === 1 && named.every((field) => PLAIN_AWS_FIELD.test(field.replace(/^\s*\w+\s*:/, "").trim()));
+}
+
+const PLAIN_AWS_FIELD =
+  /^(?:(?:function|cluster|job|state|stack|group|container)?(?:name|arn|id|status|state)|(?:function|task|cluster|taskDefinition)Arn|runtime|version|timeout|memorySize|codeSize|lastModified|handler|packageType|(?:last|desired|health)Status|stopCode|(?:stopped|status|state)Reason|reason|exitCode|(?:created|started|stopped)At|(?:create|start|stop)(?:Date|Time)|image|imageId|instanceType|cpu|memory|family|revision|launchType)$/i;
+
 const WHAT_IT_STARTS_WITH = "variables or scripts of what runs, which may contain secrets";
 
 const isQueue = (word: string, before: string | undefined) =>
@@ -99,14 +117,17 @@ interface Verbs {
   readonly calls: ReadonlySet<string>;
   /** Groups whose reads show more than a state. */
   readonly refused: RegExp;
+  /** Options with a value that may stand in front of the verb. */
+  readonly globals?: RegExp;
   /** Whether it shows the variables or scripts of what runs. */
   readonly started?: (path: string, verb: string, options: readonly string[]) => boolean;
 }
 
 /** Commands whose words end in a verb: groups, the verb, names, options. */
-function verbs({ reads, options, calls, refused, started }: Verbs): PresetReader {
-  return (args) => {
-    if (!args.every(isFixed)) return UNKNOWN_WORDS;
+function verbs({ reads, options, calls, refused, globals, started }: Verbs): PresetReader {
+  return (given) => {
+    if (!given.every(isFixed)) return UNKNOWN_WORDS;
+    const args = globals === undefined ? given : behind(given, globals);
     if (calls.has(args.join(" "))) return undefined;
     const at = args.findIndex((word) => reads.has(word));
     const groups = args.slice(0, at);
@@ -125,16 +146,28 @@ function verbs({ reads, options, calls, refused, started }: Verbs): PresetReader
   };
 }
 
+/** The words with the global options in front of the first other word moved to the end. */
+function behind(args: readonly string[], globals: RegExp): readonly string[] {
+  let at = 0;
+  while (globals.test(args[at] ?? "")) at += args[at]?.includes("=") === true ? 1 : 2;
+  return [...args.slice(at), ...args.slice(0, at)];
+}
+
 const gcloud = verbs({
+  globals: /^--(?:project|format|filter|verbosity|account|configuration|billing-project)(?:=|$)/,
   reads: new Set(
     words(
-      "list describe get-value read get-iam-policy get-server-config get-serial-port-output get-health get-status list-tags ls",
+      `list describe get-value read get-iam-policy get-server-config get-serial-port-output get-health get-status list-tags ls list-instances get-named-ports
+      list-errors get-effective-firewalls get-nat-mapping-info list-usable list-grantable-roles get-ancestors get-subnetworks-statuses`,
     ),
   ),
   options: new Set(
     words(`--project --zone --region --location --format --filter --limit --sort-by --page-size --uri --quiet -q --cluster --flatten
     --freshness --order --zones --regions --instance --network --service --database --folder --organization --platform --global
-    --managed-zone --name --type --backend --port --start --show-deleted --recursive -r -l -L --long`),
+    --managed-zone --name --type --backend --port --start --show-deleted --recursive -r -l -L --long --verbosity --account
+    --configuration --billing-project --instances --node-pool --subnet --router --bucket --view --revision --topic --dataset --version
+    --start-time --end-time --ongoing --addresses --router-region --nat-name --instance-group --group --resource --bucket-name
+    --log-name --resource-names --min-log-level --source --image --repository --include-tags --show-occurrences --tree --all --enabled --available`),
   ),
   calls: new Set([
     ...words("project account compute/zone compute/region core/project").map((setting) => `config get ${setting}`),
@@ -170,14 +203,21 @@ const PLAIN_FIELD =
 const az = verbs({
   reads: new Set(
     words(`list show list-locations list-usage list-skus list-sizes list-ip-addresses list-tags show-tags get-instance-view get-upgrades
-    get-versions check-health tail`),
+    get-versions check-health tail list-instances list-definitions list-effective-nsg show-effective-route-table show-backend-health
+    show-next-hop list-instance-public-ips list-available-ips list-vm-resize-options get-boot-log show-usage list-addresses
+    list-publishers list-offers list-runtimes show-manifests list-deleted list-peers`),
   ),
   options: new Set(
     words(`-g -n -o -d -l -s -r --resource-group --name --output --query --subscription --location --show-details --only-show-errors
     --all --cluster-name --vmss-name --vnet-name --vm-name --nsg-name --lb-name --gateway-name --zone-name --record-set-name --server
     --server-name --service-name --account-name --registry --repository --ids --resource --resource-id --resource-type --metric
     --metrics --interval --start-time --end-time --offset --max-events --aggregation --namespace --workspace --top --orderby
-    --include --assignee --scope --max-items --status --plan --sku --tag`),
+    --include --assignee --scope --max-items --status --plan --sku --tag --expand --filter --detailed -v --vault-name -z
+    --auth-mode --namespace-name --nodepool-name --pool-name --nic-name --route-table-name --private-zone-name --profile-name
+    --endpoint-name --correlation-id --caller --type -t -f --publisher --offer --instance-id --app-name --app --revision --cluster
+    --database --db-name --elastic-pool --express-route-name --nat-gateway-name --include-inherited --include-groups --role
+    --backup-management-type --container-name --item-name --start-date --end-date --category --refresh --container --prefix
+    --num-results --depth --dimension --queue-name --topic-name --subscription-name --vmss --watcher --vm --dest-ip --source-ip`),
   ),
   calls: new Set(["version", "--version", "account list", "account list -o table"]),
   refused:

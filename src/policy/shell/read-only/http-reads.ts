@@ -3,18 +3,30 @@ import { isListedHost } from "../../domain-list.ts";
 import { isFixed, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import type { PresetReader } from "./operator.ts";
 
+/** `NAME:PORT:ADDRESS` of an address of this machine: what is asked under that name and port is asked of this machine. */
+const TO_HERE = /^([\w.-]+:\d+):(?:127(?:\.\d+){3}|\[?::1\]?)$/;
+
 type Valued = readonly (readonly [option: RegExp, value: RegExp])[];
 
 const CURL_FLAGS =
-  /^-[sSfiIkvgG460#]+$|^--(?:silent|show-error|fail|fail-with-body|include|head|insecure|verbose|compressed|http1\.1|http2|ipv4|ipv6|get|globoff|no-progress-meter|no-buffer)$/;
-const FLAGS = "[sSfiIkvgG46]*";
+  /^-[sSfiIkvgGN460#q]+$|^--(?:silent|show-error|fail|fail-with-body|fail-early|include|show-headers|head|insecure|verbose|compressed|http1\.[01]|http2|http2-prior-knowledge|http3|ipv4|ipv6|get|globoff|no-progress-meter|progress-bar|no-buffer|no-keepalive|no-location|tcp-nodelay|path-as-is|tlsv1(?:\.[0-3])?|retry-all-errors|retry-connrefused|disable)$/;
+const FLAGS = "[sSfiIkvgGN46]*";
 const CURL_VALUED: Valued = [
-  [new RegExp(`^(?:-${FLAGS}m|--max-time|--connect-timeout|--retry|--retry-delay)$`), /^[\d.]+$/],
+  [
+    new RegExp(
+      `^(?:-${FLAGS}m|--max-time|--connect-timeout|--retry|--retry-delay|--retry-max-time|--keepalive-time|--max-filesize|--tls-max)$`,
+    ),
+    /^[\d.]+$/,
+  ],
   [new RegExp(`^(?:-${FLAGS}w|--write-out)$`), /^(?!@)(?![^]*%output)[^]*$/],
   [new RegExp(`^(?:-${FLAGS}H|--header)$`), /^[A-Za-z-]+: ?[^@]*$/],
   [new RegExp(`^(?:-${FLAGS}A|--user-agent)$`), /^[^]*$/],
   [new RegExp(`^(?:-${FLAGS}o|--output)$`), /^(?:\/dev\/null|-)$/],
-  [new RegExp(`^(?:-${FLAGS}X|--request)$`), /^(?:GET|HEAD)$/],
+  [new RegExp(`^(?:-${FLAGS}X|--request)$`), /^(?:GET|HEAD|OPTIONS)$/],
+  [new RegExp(`^(?:-${FLAGS}e|--referer)$`), /^[^@]*$/],
+  [new RegExp(`^(?:-${FLAGS}r|--range)$`), /^[\d,-]+$/],
+  [/^--(?:noproxy|ciphers|interface)$/, /^[\w.*,:-]+$/],
+  [/^--resolve$/, TO_HERE],
   // Certificates and keys of the connection, which curl does not print.
   [/^(?:-E|--cacert|--capath|--cert|--key)$/, /^[^]*$/],
 ];
@@ -24,54 +36,74 @@ const QUERY: Valued = [
   [/^--data-urlencode$/, /^[\w.[\]-]*=[^]*$/],
 ];
 const WGET_FLAGS =
-  /^-[qS]*O-$|^-[qSv46]+$|^--(?:quiet|server-response|spider|no-verbose|no-check-certificate|no-hsts)$|^-nv$|^--(?:timeout|tries|max-redirect)=\d+$/;
+  /^-[qS]*O-$|^-[qSv46]+$|^--(?:quiet|server-response|spider|no-verbose|no-check-certificate|no-hsts|no-cache|no-proxy|no-cookies|inet4-only|inet6-only|content-on-error|save-headers)$|^-nv$|^--(?:timeout|tries|max-redirect|connect-timeout|read-timeout|dns-timeout|waitretry)=\d+$/;
 const WGET_VALUED: Valued = [
   [/^-[qS]*O$|^--output-document$/, /^(?:-|\/dev\/null)$/],
   [/^-[tT]$/, /^\d+$/],
-  [/^--header$/, /^[A-Za-z-]+: ?[^@]*$/],
 ];
+const HEADER = [/^--header$/, /^[A-Za-z-]+: ?[^@]*$/] as const;
 /** Word for word: a value could hold the same text; `got` refuses such a word as a value. */
 const WGET_PRINTS = /^(?:-[qS]*O-?|--output-document(?:=(?:-|\/dev\/null))?|--spider)$/;
 
 const curl: PresetReader = (args, { hosts }) => {
   const gets = args.some((word) => /^-[sSfiIkvg46]*G|^--get$/.test(word));
-  return got(args, hosts, CURL_FLAGS, gets ? [...CURL_VALUED, ...QUERY] : CURL_VALUED);
+  const may = (url: string, here: readonly string[]) => mayAsk(url, hosts, here);
+  return got(args, may, CURL_FLAGS, gets ? [...CURL_VALUED, ...QUERY] : CURL_VALUED);
 };
 
-/** wget follows redirects to any host unless it is given `--max-redirect=0`. */
+/**
+ * wget follows redirects to any host unless it is given `--max-redirect=0`. A service of this machine that is asked for a path of
+ * plain words gets nothing from which it could make an address, so it leads only to where its operator lets it lead.
+ */
 const wget: PresetReader = (args, { hosts }) => {
   if (!args.some((word) => WGET_PRINTS.test(word))) return "writes a file";
   const limits = args.filter((word) => word.startsWith("--max-redirect"));
-  if (limits.length === 0 || limits.some((word) => word !== "--max-redirect=0")) return "without --max-redirect=0";
-  return got(args, hosts, WGET_FLAGS, WGET_VALUED);
+  if (limits.some((word) => word !== "--max-redirect=0")) return "follows redirects";
+  if (limits.length > 0) return got(args, (url) => mayAsk(url, hosts), WGET_FLAGS, [...WGET_VALUED, HEADER]);
+  return got(args, (url) => PLAIN_HERE.test(url), WGET_FLAGS, WGET_VALUED) && "without --max-redirect=0";
 };
+const PLAIN_HERE = /^(?:https?:\/\/)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?(?:\/[\w.-]+)*\/?$/;
 
-function got(args: readonly string[], hosts: readonly string[], flags: RegExp, valued: Valued): string | undefined {
+/** A value behind its letter: `-m5`, `-sXGET`, `-o/dev/null`. */
+const GLUED_SHORT = /^(-[sSfiIkvgGN46q]*[a-zA-Z])([^]+)$/;
+
+function got(
+  args: readonly string[],
+  may: (url: string, here: readonly string[]) => boolean,
+  flags: RegExp,
+  valued: Valued,
+): string | undefined {
   const urls: string[] = [];
+  const here: string[] = [];
   for (let at = 0; at < args.length; at++) {
     const word = args[at] as string;
     if (!isFixed(word) && (word.startsWith("-") || isUnknown(word) || !isGlobOfOneHost(word)))
       return "with words that are only known when it runs";
     if (!word.startsWith("-")) urls.push(word.replaceAll(ONE, "?").replaceAll(STAR, "*"));
     else if (!flags.test(word)) {
-      const glued = /^(--[a-z-]+)=([^]*)$/.exec(word);
+      const isKnown = (name: string) => valued.find(([option]) => option.test(name));
+      const glued =
+        /^(--[a-z-]+)=([^]*)$/.exec(word) ?? (isKnown(word) === undefined ? GLUED_SHORT.exec(word) : undefined);
       const value = glued?.[2] ?? args[++at] ?? "";
-      const known = valued.find(([option]) => option.test(glued?.[1] ?? word));
-      if (known?.[1].test(value) !== true || !isFixed(value)) return `with ${glued?.[1] ?? word}`;
+      const known = isKnown(glued?.[1] ?? word);
+      if (known?.[1].test(value) !== true || !isFixed(value)) return `with ${word.replace(/^(--[a-z-]+)=[^]*$/, "$1")}`;
+      if (known[1] === TO_HERE) here.push(value.replace(TO_HERE, "$1"));
     }
   }
   if (urls.length === 0) return "without a URL";
-  const far = urls.find((url) => !mayAsk(url, hosts));
+  const far = urls.find((url) => !may(url, here));
   return far === undefined ? undefined : `asks ${far}, which fetch_allowed_domains does not list`;
 }
 
 /** Whatever files an unquoted `?` or `*` of a query matches, their names begin with the same scheme and host. */
 const isGlobOfOneHost = (word: string) => /^(?:https?:\/\/)?\w[\w.:-]*\/[\w./-]*[?*\uFDD0\uFDD1]/.test(word);
 
-function mayAsk(text: string, hosts: readonly string[]): boolean {
+function mayAsk(text: string, hosts: readonly string[], here: readonly string[] = []): boolean {
   if (/[@\\{}[\]\s]/.test(text.replace(/^(?:https?:\/\/)?\[::1\]/, ""))) return false;
   const url = URL.parse(/^https?:\/\//.test(text) ? text : `http://${text}`);
   if (url === null || (text.includes("://") && !/^https?:\/\//.test(text))) return false;
+  const port = url.port !== "" ? url.port : url.protocol === "https:" ? "443" : "80";
+  if (here.includes(`${url.hostname}:${port}`)) return true;
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname) || isListedHost(url.href, hosts);
 }
 

@@ -25,28 +25,33 @@ export function elsewhereUnproven({ argv, wrapped }: FoundCommand): string | und
 function sudoUnproven(args: readonly string[], at: number | undefined): string | undefined {
   const options = args.slice(0, at === undefined ? args.length : at - 1).join(" ");
   if (at === undefined) return /^(?:-n -l|-l -n|-nl)$/.test(options) ? undefined : "sudo without a command";
-  return /^(?:(?:-n|--non-interactive|-H|-u [\w.-]+|--user=[\w.-]+)(?: |$))+$/.test(`${options} `.trimEnd()) &&
-    /(?:^| )(?:-n|--non-interactive)(?: |$)/.test(options)
+  return /^(?:(?:-[nH]+|--non-interactive|-[nH]*[ug] ?[\w.-]+|--(?:user|group)[ =][\w.-]+)(?: |$))+(?:--)?$/.test(
+    options,
+  ) && /(?:^| )(?:-H?n|--non-interactive(?: |$))/.test(options)
     ? undefined
     : "sudo without -n, or with other options";
 }
 
 const SSH_SETTING =
-  /^(?:BatchMode=yes|ConnectTimeout=\d+|StrictHostKeyChecking=(?:yes|accept-new)|LogLevel=\w+|ServerAlive\w+=\d+)$/;
+  /^(?:BatchMode=yes|StrictHostKeyChecking=(?:yes|accept-new)|LogLevel=\w+|(?:ConnectTimeout|ConnectionAttempts|NumberOfPasswordPrompts|Port|ServerAlive\w+)=\d+|(?:PasswordAuthentication|KbdInteractiveAuthentication|RequestTTY|ForwardAgent|ForwardX11|ClearAllForwardings|ControlMaster)=no|ClearAllForwardings=yes|ControlPath=none|PreferredAuthentications=publickey|IdentitiesOnly=yes|AddressFamily=inet6?|User=[\w.-]+)$/i;
+const SSH_VALUES: Readonly<Record<string, RegExp>> = {
+  p: /^\d+$/,
+  l: /^\w[\w.-]*$/,
+  // A key to sign in with, which is not shown.
+  i: /^[\w~/\uFDD3][\w./~@-]*$/,
+  J: /^(?:(?:\w[\w.-]*@)?\w[\w.-]*(?::\d+)?(?:,|$))+$/,
+  o: SSH_SETTING,
+};
 
 function sshUnproven(args: readonly string[]): string | undefined {
   if (args.length === 1 && args[0] === "-V") return undefined;
   let at = 0;
   for (; at < args.length && (args[at] as string).startsWith("-"); at++) {
     const word = args[at] as string;
-    if (/^-[nTqx46C]+$/.test(word)) continue;
-    const value = args[++at] ?? "";
-    if (!(
-      (word === "-p" && /^\d+$/.test(value)) ||
-      (word === "-l" && /^[\w.-]+$/.test(value)) ||
-      (word === "-o" && SSH_SETTING.test(value))
-    ))
-      return `ssh with ${word}`;
+    if (/^-[nTqxakv46C]+$/.test(word)) continue;
+    const [, letter = "", glued = ""] = /^-[nTqxakv46C]*([pliJo])([^]*)$/.exec(word) ?? [];
+    const value = glued === "" ? (args[++at] ?? "") : glued;
+    if (SSH_VALUES[letter]?.test(value) !== true) return `ssh with ${word}`;
   }
   if (!/^(?:[\w.-]+@)?[\w.:%-]+$/.test(args[at] ?? "")) return "ssh without a plain host";
   const text = args.slice(at + 1).join(" ");

@@ -78,4 +78,5 @@ function runsOrChanges(name: string, runs: boolean): string {
 }
 
 /** Where a system keeps its programs; anything else may be any program of that name. */
-const USUAL = /^\/(?:usr\/(?:local\/)?)?s?bin\/[^/]+$|^\/opt\/homebrew\/bin\/[^/]+$/;
+const USUAL =
+  /^\/(?:(?:usr\/(?:local\/)?)?s?bin|snap\/bin|opt\/(?:homebrew|kafka|puppetlabs)\/bin|usr\/(?:lib\/postgresql\/|pgsql-)\d+\/bin)\/[^/]+$/;

@@ -27,6 +27,8 @@ const LISTED: readonly (readonly [names: RegExp, values: RegExp])[] = [
   [/^AWS_(?:PROFILE|DEFAULT_PROFILE|REGION|DEFAULT_REGION)$/, /^[\w.@-]+$/],
   [/^AWS_PAGER$/, /^$/],
   [/^ETCDCTL_API$/, /^[23]$/],
+  [/^(?:PG(?:HOST|USER|DATABASE)|CLOUDSDK_CORE_PROJECT)$/, /^\w[\w.-]*$/],
+  [/^PG(?:PORT|CONNECT_TIMEOUT)$/, /^\d+$/],
   [/^TERM$/, /^(?:dumb|xterm(?:-256color)?|screen(?:-256color)?|tmux(?:-256color)?|vt100|ansi|linux)$/],
 ];
 
