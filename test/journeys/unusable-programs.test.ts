@@ -68,6 +68,16 @@ test("too few open files are named before anything is tried", async () => {
   expect(run.stderr.toString()).toContain("ulimit -n");
 });
 
+test("too few processes ended in a crash of the runtime: they are named before anything is tried", async () => {
+  using box = sandbox();
+  // The kernel does not count those of root; a user who runs nothing has them all.
+  const user = process.getuid?.() === 0 ? "setpriv --reuid=54321 --clear-groups" : "";
+  const command = `ulimit -u 20; exec ${user} "$0" exec -m demo hello </dev/null`;
+  const run = Bun.spawnSync(["bash", "-c", command, await buddyBinary()], { cwd: box.cwd, env: box.env });
+  expect(run.exitCode).toBe(2);
+  expect(run.stderr.toString()).toContain("ulimit -u");
+});
+
 test("a limit of the file size does not kill buddy: it says what cannot be stored, and answers", async () => {
   using box = sandbox();
   const command = `ulimit -f 1; exec "$0" exec --no-tmux -m demo "run: seq 1 20000" </dev/null`;
