@@ -80,8 +80,9 @@ export class RunSessions {
   #newDirectory(): Promise<string> {
     return (this.#directory ??= import("../session/session-directory.ts").then(({ sessionDirectory }) => {
       const { cwd, stateDirectory, record, problem } = this.#options;
-      const { directory, notice } = sessionDirectory(cwd, stateDirectory);
-      if (notice !== undefined && record) problem(notice);
+      const { directory, notice, unwritable } = sessionDirectory(cwd, stateDirectory);
+      // Where nothing can be written the log says so itself, with the reason.
+      if (notice !== undefined && unwritable === undefined && record) problem(notice);
       return directory;
     }));
   }
