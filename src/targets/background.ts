@@ -52,7 +52,7 @@ export function backgroundShells(transport: Transport, options: BackgroundOption
     const known = filter === undefined ? seen.get(id) : later(seen.get(id), filtered.get(`${id} ${filter}`));
     const from = known === undefined ? [] : [String(known.stdout), String(known.stderr)];
     const result = await ask(LOOK, id, [folder, String(limit), ...from]);
-    const { look, next } = readLook(result.stdout, limit, filter !== undefined);
+    const { look, next } = readLook(result.stdout, limit);
     learnBase(look.outputFile.slice(0, -"/output".length));
     if (filter !== undefined) {
       filtered.set(`${id} ${filter}`, next);
@@ -146,7 +146,7 @@ function shellOf(fields: readonly string[]): BackgroundShell {
   };
 }
 
-function readLook(answer: Buffer, limit: number, lines: boolean): { look: BackgroundOutput; next: Seen } {
+function readLook(answer: Buffer, limit: number): { look: BackgroundOutput; next: Seen } {
   let at = 0;
   const field = () => {
     const end = answer.indexOf(0, at);
@@ -169,24 +169,29 @@ function readLook(answer: Buffer, limit: number, lines: boolean): { look: Backgr
   // Both together stay within the limit; what one does not need the other may use.
   const errShare = Math.min(err.length, Math.max(Math.floor(limit / 2), limit - out.length));
   const outShare = Math.min(out.length, limit - errShare);
-  const stdout = whole(out.subarray(0, outShare), lines, ended && outShare === outSize - outFrom);
-  const stderr = whole(err.subarray(0, errShare), lines, ended && errShare === errSize - errFrom);
+  const stdout = whole(out.subarray(0, outShare), outShare < outSize - outFrom, ended);
+  const stderr = whole(err.subarray(0, errShare), errShare < errSize - errFrom, ended);
   const next = { stdout: outFrom + stdout.length, stderr: errFrom + stderr.length };
   const moreBytes = outSize - next.stdout + (errSize - next.stderr);
   return { look: { ...shell, stdout: stdout.toString(), stderr: stderr.toString(), moreBytes }, next };
 }
 
 /**
- * Without half a character at the end; with a filter without half a line, unless no more will come or it is very long.
+ * Without half a line at the end, and without half a private key: a secret that comes in pieces is not known as one, and a
+ * filter would miss it. What no look can hold, and the last of all, comes as it is.
  */
-function whole(bytes: Buffer, lines: boolean, last: boolean): Buffer {
-  if (last || bytes.length === 0) return bytes;
-  if (lines) {
-    const end = bytes.lastIndexOf(10) + 1;
-    if (end > 0 || bytes.length < 65_536) return bytes.subarray(0, end);
-  }
-  return bytes.subarray(0, wholeCharacters(bytes));
+function whole(bytes: Buffer, cut: boolean, ended: boolean): Buffer {
+  if (ended && !cut) return bytes;
+  const end = bytes.lastIndexOf(10) + 1;
+  if (end === 0)
+    return cut || bytes.length >= LONGEST_SEARCHED ? bytes.subarray(0, wholeCharacters(bytes)) : bytes.subarray(0, 0);
+  const key = bytes.lastIndexOf("-----BEGIN ");
+  const open = key >= 0 && end - key < LONGEST_KEY && bytes.indexOf("-----END ", key) < 0;
+  const before = open ? bytes.lastIndexOf(10, key) + 1 : end;
+  return bytes.subarray(0, before === 0 && cut ? end : before);
 }
+
+const LONGEST_KEY = 16_384;
 
 function lineFilter(filter: string): LineFilter {
   try {

@@ -71,7 +71,11 @@ export const shellOutputTool: Tool<OutputInput> = {
         display: text,
       };
     }
-    const shell = await target.background.output(args.shell_id ?? "", { limit, ...filter });
+    // A look that is too small for a line would cut secrets into pieces that nothing knows as such.
+    const shell = await target.background.output(args.shell_id ?? "", {
+      limit: Math.max(limit, LEAST_LOOK),
+      ...filter,
+    });
     const [stdout, stderr] = [shell.stdout, shell.stderr].map((text) =>
       context.mask(text, { end: shell.moreBytes > 0 }),
     );
@@ -90,6 +94,8 @@ export const shellOutputTool: Tool<OutputInput> = {
     };
   },
 };
+
+const LEAST_LOOK = 4_096;
 
 const killInput = z.strictObject({ shell_id: z.string().min(1) });
 

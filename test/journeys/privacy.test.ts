@@ -36,6 +36,39 @@ function kept(rig: ExecRig): string[] {
 }
 
 describe("what a tool returns", () => {
+  test("a background shell that prints secrets in pieces: each look has whole lines and whole keys", async () => {
+    const id = (request: { messages: readonly { content: unknown }[] }) =>
+      /sh-[0-9a-f]{8}/.exec(JSON.stringify(request.messages))?.[0] ?? "";
+    const pieces = [
+      `token ${github.slice(0, 12)}`,
+      `${github.slice(12)}\nkey ${aws.slice(0, 9)}`,
+      `${aws.slice(9)}\nDB_PASSWORD=`,
+      `${password}\n${KEY_BLOCK.slice(0, 100)}`,
+      `${KEY_BLOCK.slice(100)}last line\n`,
+    ];
+    // Each piece is printed when the model asks for it, and looked at when it is there.
+    const rounds = pieces.flatMap((_, at) => [
+      shell(`: > go${at}; until [ -e did${at} ]; do sleep 0.02; done`),
+      (request: Parameters<typeof id>[0]) => call("shell_output", { shell_id: id(request), limit: 8 }),
+    ]);
+    await using rig = execRig([
+      call("run_shell", { ...DECLARED, command: "sh slow.sh", mode: "background" }),
+      ...rounds,
+      { text: "done" },
+    ]);
+    pieces.forEach((text, at) => rig.box.write(`cwd/piece${at}`, text));
+    rig.box.write(
+      "cwd/slow.sh",
+      "for i in 0 1 2 3 4; do until [ -e go$i ]; do sleep 0.02; done; cat piece$i; : >did$i; done; until [ -e end ] || [ ! -e slow.sh ]; do sleep 0.02; done",
+    );
+    const run = await rig.exec(["--approve", "all", "--no-tmux", "go"]);
+    const seen = rig.results().map((one) => JSON.stringify(one));
+    rig.box.write("cwd/end", "");
+    expect(seen.join(), run.stderr).toContain("last line");
+    for (const value of [github, aws, password, KEY_BLOCK.slice(40)])
+      for (const piece of [value.slice(4, 12), value.slice(12, 20)]) expect(seen.join()).not.toContain(piece);
+  });
+
   test("cat .env: names of variables stay, secrets get names of their own", async () => {
     await using rig = execRig([shell("cat .env"), { text: "done" }]);
     rig.box.write("cwd/.env", DOT_ENV);
