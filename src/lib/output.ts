@@ -1,6 +1,6 @@
 /**
- * * Ordered writes to stdout or stderr: all of it arrives before the exit, and a reader that went away is a fact,
- * not a crash.
+ * Ordered writes to stdout or stderr: all of it arrives before the exit, and a reader that went away is a fact, not a
+ * crash.
  */
 import { fstatSync, writeSync, write } from "node:fs";
 import { BuddyError } from "./errors.ts";

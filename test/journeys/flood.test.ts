@@ -37,5 +37,6 @@ async function peakOf(command: string): Promise<number> {
 
 test("a flood that nobody reads stays out of memory", async () => {
   const quiet = await peakOf("echo one line");
-  expect((await peakOf("seq 1 10000000")) - quiet).toBeLessThan(70);
+  // 340 MB: half of what is not read would be seen. What the allocator keeps for itself is 50 to 110 MB.
+  expect((await peakOf("seq 1 40000000")) - quiet).toBeLessThan(170);
 }, 180_000);
