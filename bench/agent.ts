@@ -173,8 +173,8 @@ async function measure(argv: readonly string[], server: ScriptedServer): Promise
   const [text, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   const ended = performance.now();
   if (code !== 0) throw new Error(`${argv.join(" ")} ended with ${code}: ${error} ${text}`);
-  // What Linux counts at the end holds the memory of the process that started it, too: this one. So it is not used for a run
-  // of many calls, during which this one has grown.
+  // What Linux counts at the end holds the memory of the process that started it, too: this one. So it is not used for
+  // a run of many calls, during which this one has grown.
   const usage = child.resourceUsage();
   return {
     ms: ended - started,

@@ -1,4 +1,7 @@
-/** What a command costs on every transport and shell, beside a polling design: `bun bench/exec.ts [part…]`, BENCH_SECONDS=60 for the flood. */
+/**
+ * What a command costs on every transport and shell, beside a polling design: `bun bench/exec.ts [part…]`,
+ * BENCH_SECONDS=60 for the flood.
+ */
 import { openTarget } from "../src/targets/open.ts";
 import type { Pane, Target } from "../src/targets/target.ts";
 import { proxyTo } from "../test/support/proxy.ts";
@@ -21,7 +24,9 @@ async function times(count: number, act: () => Promise<unknown>): Promise<number
   return measured;
 }
 
-/** The design buddy replaces: one tmux process a call, the visible prompt looked for on the captured screen every 50 ms. */
+/**
+ * The design buddy replaces: one tmux process a call, the visible prompt looked for on the captured screen every 50 ms.
+ */
 async function pollingTrue(place: OpenedTarget, pane: string): Promise<void> {
   const tmux = async (...args: string[]) => {
     const child = Bun.spawn(["tmux", "-L", place.options.tmuxSocket, ...args], {

@@ -59,8 +59,8 @@ async function lab(count: number): Promise<Lab> {
 }
 
 /**
- * CPU time of everything below this process, the servers included, less its own: all machines share the cores here, so that a
- * clock shows how busy the computer is. Undefined where control groups do not count it.
+ * CPU time of everything below this process, the servers included, less its own: all machines share the cores here, so
+ * that a clock shows how busy the computer is. Undefined where control groups do not count it.
  */
 function cpuMeter(): (() => number) | undefined {
   const group = `/sys/fs/cgroup/cpuacct/buddy-bench-${process.pid}`;

@@ -1,4 +1,7 @@
-/** What large texts cost in memory: `bun bench/memory.ts [part…]`; needs dist/buddy. Peaks of the binary, beside an idle run. */
+/**
+ * What large texts cost in memory: `bun bench/memory.ts [part…]`; needs dist/buddy. Peaks of the binary, beside an idle
+ * run.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

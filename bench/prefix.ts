@@ -1,4 +1,7 @@
-/** How much of a session's requests a provider can find in its cache: the part that is byte-identical with the request before. */
+/**
+ * How much of a session's requests a provider can find in its cache: the part that is byte-identical with the request
+ * before.
+ */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** How much the model client costs: `bun bench/stream.ts` prints its time and memory beside a bare `fetch` and line splitter. */
+/**
+ * How much the model client costs: `bun bench/stream.ts` prints its time and memory beside a bare `fetch` and line
+ * splitter.
+ */
 import { readFileSync } from "node:fs";
 import { createModelClient } from "../src/model/client.ts";
 import { startScripted } from "../src/demo/server/server.ts";

@@ -90,7 +90,8 @@ export async function compile(
         target: `bun-${target}` as Bun.Build.CompileTarget,
         executablePath: runtime,
         outfile: built,
-        // Otherwise a binary reads .env and bunfig.toml of the directory it is started in, and a preload there runs code.
+        // Otherwise a binary reads .env and bunfig.toml of the directory it is started in, and a preload there runs
+        // code.
         autoloadDotenv: false,
         autoloadBunfig: false,
         autoloadTsconfig: false,

@@ -1,6 +1,7 @@
 /**
  * scripts/bytecode-order.txt: the functions that a short answer uses, which the build puts together at the front of the
- * bytecode. `bun scripts/make-bytecode-order.ts`, now and then: what has changed since then is only stored further back.
+ * bytecode. `bun scripts/make-bytecode-order.ts`, now and then: what has changed since then is only stored further
+ * back.
  */
 import { join } from "node:path";
 import { ReplBinary } from "../test/support/repl-binary.ts";

@@ -123,8 +123,8 @@ function readTable(text: string): Fact[] {
 }
 
 /**
- * One fact a name, without contradictions: a price of nothing beside a real one is unknown; whether a model reasons does
- * not depend on where it runs, so most places are right.
+ * One fact a name, without contradictions: a price of nothing beside a real one is unknown; whether a model reasons
+ * does not depend on where it runs, so most places are right.
  */
 export function consistent(all: readonly Fact[]): { kept: Fact[]; remarks: string[] } {
   const byId = new Map<string, Fact>();
@@ -158,7 +158,9 @@ export function consistent(all: readonly Fact[]): { kept: Fact[]; remarks: strin
   return { kept, remarks };
 }
 
-/** "anthropic/claude-x:batch" and "claude-x" are the same weights; dots and dashes in versions differ between places. */
+/**
+ * "anthropic/claude-x:batch" and "claude-x" are the same weights; dots and dashes in versions differ between places.
+ */
 function bareName(id: string): string {
   return id
     .toLowerCase()
@@ -187,7 +189,9 @@ function render(all: readonly Fact[]): string {
   ].join("\n");
 }
 
-/** Behind an unknown gateway the smallest known window of that name is the safe one, and its price is anyone's guess. */
+/**
+ * Behind an unknown gateway the smallest known window of that name is the safe one, and its price is anyone's guess.
+ */
 function careful(fact: Fact, all: readonly Fact[]): Fact {
   const same = all.filter((other) => bareName(other.id) === bareName(fact.id));
   return {

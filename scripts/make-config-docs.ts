@@ -1,4 +1,7 @@
-/** Writes docs/configuration.md and docs/buddy.schema.json from the table of settings: `bun scripts/make-config-docs.ts`. */
+/**
+ * Writes docs/configuration.md and docs/buddy.schema.json from the table of settings: `bun
+ * scripts/make-config-docs.ts`.
+ */
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { CONFIG_TEMPLATE } from "../src/config/create.ts";

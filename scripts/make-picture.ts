@@ -1,4 +1,7 @@
-/** docs/demo.svg: the REPL and its shared pane side by side at a real question, drawn as text: `bun scripts/make-picture.ts`. */
+/**
+ * docs/demo.svg: the REPL and its shared pane side by side at a real question, drawn as text: `bun
+ * scripts/make-picture.ts`.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

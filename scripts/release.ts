@@ -1,7 +1,7 @@
 /**
  * Everything of a release in dist/release: `bun scripts/release.ts [TARGET...]`.
- * Raw binaries, tar.gz and tar.zst with man page and completions, packages for Debian, rpm, Alpine and npm, install.sh and
- * the Homebrew formula with addresses filled in, SHA256SUMS over all of them, and the notes of this version.
+ * Raw binaries, tar.gz and tar.zst with man page and completions, packages for Debian, rpm, Alpine and npm, install.sh
+ * and the Homebrew formula with addresses filled in, SHA256SUMS over all of them, and the notes of this version.
  */
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

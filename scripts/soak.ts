@@ -1,4 +1,6 @@
-/** Everything at once, for as long as you like: `bun run soak [--minutes N] [--seed S] [--step N]`; test/soak/README.md. */
+/**
+ * Everything at once, for as long as you like: `bun run soak [--minutes N] [--seed S] [--step N]`; test/soak/README.md.
+ */
 import { parseArgs } from "node:util";
 import { countsOf, soak } from "../test/soak/soak.ts";
 

@@ -1,4 +1,6 @@
-/** The whole test run: system packages, checks, binary, tests with coverage; ends with `N passed, N failed, N skipped`. */
+/**
+ * The whole test run: system packages, checks, binary, tests with coverage; ends with `N passed, N failed, N skipped`.
+ */
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { readCoverage } from "./test-coverage.ts";

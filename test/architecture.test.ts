@@ -204,6 +204,16 @@ describe("house style", () => {
     expect(silent).toEqual([]);
   });
 
+  test("comments stay within 120 columns", () => {
+    const wide = files.flatMap((file) =>
+      sourceText(file)
+        .split("\n")
+        .filter((line) => line.length > 120 && /^\s*(\/\/|\/?\*)/.test(line))
+        .map((line) => `${file}: ${line}`),
+    );
+    expect(wide).toEqual([]);
+  });
+
   test("every child is started by lib/start-child.ts, which keeps buddy's keys from it", () => {
     const elsewhere = files.filter(
       (file) => file !== "src/lib/start-child.ts" && /\bBun\.(spawn|\$)|child_process/.test(sourceText(file)),

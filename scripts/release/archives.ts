@@ -1,4 +1,6 @@
-/** Archives written by hand, so that the same files give the same bytes: tar, ar and cpio; gzip and zstd around them. */
+/**
+ * Archives written by hand, so that the same files give the same bytes: tar, ar and cpio; gzip and zstd around them.
+ */
 import { createHash } from "node:crypto";
 import { constants, zstdCompressSync } from "node:zlib";
 

@@ -1,4 +1,6 @@
-/** The licences of everything that is inside the binary, by the lock file: `bun scripts/release/notices.ts` prints them. */
+/**
+ * The licences of everything that is inside the binary, by the lock file: `bun scripts/release/notices.ts` prints them.
+ */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { dependencies, devDependencies } from "../../package.json";

@@ -1,4 +1,7 @@
-/** npm packages: `buddy` with a launcher, and one package a platform with the binary, of which npm installs the fitting one. */
+/**
+ * npm packages: `buddy` with a launcher, and one package a platform with the binary, of which npm installs the fitting
+ * one.
+ */
 import { type BuildTarget, TARGETS } from "../build.ts";
 import { file, gzip, tar } from "./archives.ts";
 import type { PackageContents, PackageFacts } from "./linux-packages.ts";
@@ -62,7 +65,9 @@ export function mainPackage(
   ];
 }
 
-/** Works with --ignore-scripts, too. Where Node can replace itself it does; elsewhere it waits, and passes signals on. */
+/**
+ * Works with --ignore-scripts, too. Where Node can replace itself it does; elsewhere it waits, and passes signals on.
+ */
 const LAUNCHER = `#!/usr/bin/env node
 "use strict";
 const targets = [process.platform + "-" + process.arch];

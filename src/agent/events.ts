@@ -227,7 +227,10 @@ export interface ApprovalAnsweredEvent {
   readonly edited?: string;
 }
 
-/** Changes that were not made because the machine, or the runbook, is read-only, at the end of the turn: for a person to make. */
+/**
+ * Changes that were not made because the machine, or the runbook, is read-only, at the end of the turn: for a person to
+ * make.
+ */
 export interface ProposedEvent {
   readonly type: "proposed";
   readonly changes: readonly ProposedChange[];

@@ -48,8 +48,8 @@ export function instructionFiles(configDirectory: string | undefined, cwd: strin
 }
 
 /**
- * Directories from the repository root to `cwd`; only `cwd` outside a repository. One that another user made above it, as
- * anyone can in /tmp, does not count.
+ * Directories from the repository root to `cwd`; only `cwd` outside a repository. One that another user made above it,
+ * as anyone can in /tmp, does not count.
  */
 function fromRoot(cwd: string): string[] {
   const chain: string[] = [];

@@ -1,4 +1,7 @@
-/** May this tool of a server be called? It asks like anything that may change something; what it says of itself is shown. */
+/**
+ * May this tool of a server be called? It asks like anything that may change something; what it says of itself is
+ * shown.
+ */
 import type { Intent } from "../tools/tool.ts";
 import { decide } from "./ask-operator.ts";
 import { dryRun, type Permission, type PermitCall, type PermitParts, refused } from "./permission.ts";

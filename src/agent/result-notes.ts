@@ -47,7 +47,9 @@ export class ResultNotes {
     this.#facts = facts;
   }
 
-  /** What the operator wrote about the machine, where the model has not heard it yet: it goes into the newest message. */
+  /**
+   * What the operator wrote about the machine, where the model has not heard it yet: it goes into the newest message.
+   */
   newAbout(): string | undefined {
     const about = this.#source.about?.();
     if (about === this.#about) return undefined;

@@ -95,7 +95,9 @@ export class CallRunner {
     return this.#done;
   }
 
-  /** `prompt`: the operator's own words, without what was attached. `readOnly`: nothing may be changed until the next. */
+  /**
+   * `prompt`: the operator's own words, without what was attached. `readOnly`: nothing may be changed until the next.
+   */
   beginTurn(prompt: string, readOnly = false): void {
     this.#readOnly = readOnly;
     this.#unapproved = [];
@@ -139,7 +141,9 @@ export class CallRunner {
     return (await this.#outcome(plan, batch)).outcome;
   }
 
-  /** One of several: where the target of the run is not the machine it is about. After a resume none is connected yet. */
+  /**
+   * One of several: where the target of the run is not the machine it is about. After a resume none is connected yet.
+   */
   async #machineOf(machine: string, signal: AbortSignal): Promise<FleetMachine | undefined> {
     const { machines = [] } = this.#parts.fleet ?? {};
     const known = machines.find(({ opened }) => identityOf(opened) === machine);
@@ -412,7 +416,9 @@ export class CallRunner {
   }
 }
 
-/** While a read-only runbook runs, nothing can approve a change, whatever configuration, mode or earlier answers allow. */
+/**
+ * While a read-only runbook runs, nothing can approve a change, whatever configuration, mode or earlier answers allow.
+ */
 function readOnlyParts(parts: PermitParts): PermitParts {
   return {
     ...parts,

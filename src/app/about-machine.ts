@@ -21,7 +21,9 @@ export interface DescribedMachine {
   readonly files: readonly HostFile[];
 }
 
-/** For the model; undefined where there is nothing to say. Machines about which the same was written are one paragraph. */
+/**
+ * For the model; undefined where there is nothing to say. Machines about which the same was written are one paragraph.
+ */
 export function aboutMachines(machines: readonly DescribedMachine[]): string | undefined {
   const texts = machines.map(({ rules, files }) => aboutMachine(rules, files));
   if (texts.every((text) => text === undefined)) return undefined;

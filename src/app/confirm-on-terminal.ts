@@ -34,8 +34,8 @@ async function withClack(question: string): Promise<boolean> {
 }
 
 /**
- * Read asynchronously, so that Ctrl-C is heard where a command listens to signals; and not with tty.ReadStream, which in
- * Bun continues to read after it is destroyed and takes the REPL's keys.
+ * Read asynchronously, so that Ctrl-C is heard where a command listens to signals; and not with tty.ReadStream, which
+ * in Bun continues to read after it is destroyed and takes the REPL's keys.
  */
 function lineFrom(terminal: number, question: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();

@@ -72,7 +72,9 @@ function section(profile: string, keys: Readonly<Record<string, string>>): strin
   return [`[models.${profile}]`, ...Object.entries(keys).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)];
 }
 
-/** Asks one question and writes the answer; false when there is nothing to offer, no one to ask, or the answer is no. */
+/**
+ * Asks one question and writes the answer; false when there is nothing to offer, no one to ask, or the answer is no.
+ */
 export async function offerFirstModel(
   loaded: LoadedConfig,
   ask: (question: string) => Promise<boolean | undefined>,

@@ -51,7 +51,10 @@ interface Known {
   readonly rules: PathRules;
 }
 
-/** A relative path from where it starts there, its last component not followed: `.bashrc` in the home is a start-up file. */
+/**
+ * A relative path from where it starts there, its last component not followed: `.bashrc` in the home is a start-up
+ * file.
+ */
 async function located(asked: string, files: Pick<FileAccess, "resolve">): Promise<string> {
   if (/^[/~]/.test(asked)) return asked;
   return join((await files.resolve(dirname(asked))).path, basename(asked));

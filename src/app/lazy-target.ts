@@ -1,4 +1,7 @@
-/** The target of a run: opened beside the first model request, and only if there is a prompt; its facts before and after. */
+/**
+ * The target of a run: opened beside the first model request, and only if there is a prompt; its facts before and
+ * after.
+ */
 import { isLocal, labelOfPath } from "../targets/place.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { TargetFacts } from "../tools/tool.ts";
@@ -96,7 +99,9 @@ export class LazyTarget implements RunTarget {
     await target.transport.abandon();
   }
 
-  /** Stops opening, or closes the target; waits only a moment for a machine that does not answer, or that was not used. */
+  /**
+   * Stops opening, or closes the target; waits only a moment for a machine that does not answer, or that was not used.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.leaveIfSilent().catch(() => undefined);
     if (this.#opening === undefined) return;

@@ -1,4 +1,6 @@
-/** What the operator does on the target without the model: commands of their own, background shells, the pane, outputs. */
+/**
+ * What the operator does on the target without the model: commands of their own, background shells, the pane, outputs.
+ */
 import type { RecordedEntry } from "../agent/call-record.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import { LineTimes } from "../agent/line-times.ts";

@@ -76,7 +76,9 @@ export class RunSessions {
     return new SessionRecorder({ id, resumed, redact, problem, stateDirectory, directory: () => this.#newDirectory() });
   }
 
-  /** Where new sessions go; an unusual place is reported once. The store knows it too, but a new session needs no store. */
+  /**
+   * Where new sessions go; an unusual place is reported once. The store knows it too, but a new session needs no store.
+   */
   #newDirectory(): Promise<string> {
     return (this.#directory ??= import("../session/session-directory.ts").then(({ sessionDirectory }) => {
       const { cwd, stateDirectory, record, problem } = this.#options;
@@ -102,9 +104,9 @@ export interface RecorderOptions {
 }
 
 /**
- * The file is opened with the first prompt (a buddy that was only looked at leaves no session), as soon as the request has
- * left, and then every event is written as it comes. The lock and the waiting for the disk follow when the first moments
- * have passed or a tool runs: a short answer is over by then, and no other process can know its id yet.
+ * The file is opened with the first prompt (a buddy that was only looked at leaves no session), as soon as the request
+ * has left, and then every event is written as it comes. The lock and the waiting for the disk follow when the first
+ * moments have passed or a tool runs: a short answer is over by then, and no other process can know its id yet.
  */
 export class SessionRecorder {
   readonly id: string;
@@ -136,7 +138,10 @@ export class SessionRecorder {
     setImmediate(() => void this.#open());
   }
 
-  /** Resolves when everything so far is in the log, or was reported as missing: a screen that shows an event waits for it. */
+  /**
+   * Resolves when everything so far is in the log, or was reported as missing: a screen that shows an event waits for
+   * it.
+   */
   async stored(): Promise<void> {
     if (this.#begun && this.#waiting.length > 0) await this.#open();
   }

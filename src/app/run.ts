@@ -1,4 +1,7 @@
-/** What a run is made of: configuration, model, target, tools, policy, approvals and session, wired together in this one place. */
+/**
+ * What a run is made of: configuration, model, target, tools, policy, approvals and session, wired together in this one
+ * place.
+ */
 import { Agent } from "../agent/agent.ts";
 import type { Budget } from "../agent/budget.ts";
 import type { Totals } from "../agent/conversation.ts";
@@ -238,7 +241,9 @@ export class Run implements AsyncDisposable {
     return this.#sessions.stored();
   }
 
-  /** Files as they were before they were changed; `none` says why they are not kept, undefined that they need not be. */
+  /**
+   * Files as they were before they were changed; `none` says why they are not kept, undefined that they need not be.
+   */
   async changes(): Promise<ChangeStore | { readonly none: string } | undefined> {
     const state = stateDirectory(this.#loaded.env);
     if (!this.#record) return undefined;

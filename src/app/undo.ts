@@ -25,7 +25,8 @@ export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterabl
         last.machine,
       );
       if (result.outcome === "done") done.push(String(result.result));
-      // After a no there are no further questions; and of what belongs together nothing is removed before the rest is back.
+      // After a no there are no further questions; and of what belongs together nothing is removed before the rest is
+      // back.
       if (inner.aborted || result.outcome === "denied") break;
       if (which === "" && result.outcome !== "done" && result.outcome !== "unchanged") break;
     }

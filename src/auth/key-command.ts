@@ -1,4 +1,7 @@
-/** A key that a program prints: run when it is first needed, kept until it expires, run again when the server refuses it. */
+/**
+ * A key that a program prints: run when it is first needed, kept until it expires, run again when the server refuses
+ * it.
+ */
 import { BuddyError } from "../lib/errors.ts";
 import { isRecord } from "../lib/values.ts";
 import { childEnv, startChild } from "../lib/start-child.ts";

@@ -19,7 +19,8 @@ export function tokenSource(store: AuthStore, device: OpenAiDevice, provider = "
         const stored = error instanceof SignInEnded ? store.read(provider) : undefined;
         if (stored !== undefined && stored.access_token !== current.access_token)
           return fresh(stored) ? stored : device.refresh(stored);
-        // The refresh is ahead of time: as long as the token itself holds, a sign-in server that is down does not matter.
+        // The refresh is ahead of time: as long as the token itself holds, a sign-in server that is down does not
+        // matter.
         if (!refused && current.expires_at > Date.now() && !(error instanceof SignInEnded)) return current;
         throw error;
       }

@@ -1,6 +1,6 @@
 /**
- * How changes that can lock the operator out are taken back: what is saved before them and what puts it back, as sh that
- * runs as root in a directory of its own.
+ * How changes that can lock the operator out are taken back: what is saved before them and what puts it back, as sh
+ * that runs as root in a directory of its own.
  */
 import { words } from "../lib/text.ts";
 

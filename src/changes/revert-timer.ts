@@ -1,6 +1,6 @@
 /**
- * A revert that waits on the target, in a process that outlives the connection and buddy: it runs after a time, unless it
- * hears before that the change stays.
+ * A revert that waits on the target, in a process that outlives the connection and buddy: it runs after a time, unless
+ * it hears before that the change stays.
  */
 import { BuddyError } from "../lib/errors.ts";
 
@@ -35,8 +35,8 @@ export class RevertTimer {
   }
 
   /**
-   * Saves what is about to change and starts the clock. Nothing has been changed when this throws. `root` runs scripts as
-   * root; all that follows is done as the user.
+   * Saves what is about to change and starts the clock. Nothing has been changed when this throws. `root` runs scripts
+   * as root; all that follows is done as the user.
    */
   static async arm(
     { run, root }: { readonly run: ScriptOnTarget; readonly root: ScriptOnTarget },
@@ -116,9 +116,9 @@ cd / && rm -rf -- "$1"
 `;
 
 /**
- * Arguments: id, seconds, what saves, what puts back, "root" or "user". Prints the directory. The answer is given as the
- * user who is logged in, without sudo. systemd-run outlives a logout that ends all processes of the user, but only in
- * the namespaces of the machine itself.
+ * Arguments: id, seconds, what saves, what puts back, "root" or "user". Prints the directory. The answer is given as
+ * the user who is logged in, without sudo. systemd-run outlives a logout that ends all processes of the user, but only
+ * in the namespaces of the machine itself.
  */
 const ARM = `
 umask 077

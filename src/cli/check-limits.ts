@@ -1,4 +1,7 @@
-/** Limits of this process (`ulimit`) under which the runtime itself would crash or be killed: said, or caught, beforehand. */
+/**
+ * Limits of this process (`ulimit`) under which the runtime itself would crash or be killed: said, or caught,
+ * beforehand.
+ */
 import { readFileSync } from "node:fs";
 import { BuddyError } from "../lib/errors.ts";
 

@@ -136,7 +136,10 @@ function plainLine({ own, positionals }: ParsedArguments): string[] {
   return [...flags, "--", ...positionals];
 }
 
-/** The definitions of what is on the line: the strict parser has required what has to be there, and citty spells each name anew. */
+/**
+ * The definitions of what is on the line: the strict parser has required what has to be there, and citty spells each
+ * name anew.
+ */
 function given(args: Args, { own, positionals }: ParsedArguments): Args {
   let words = positionals.length;
   return Object.fromEntries(
@@ -163,7 +166,9 @@ function print(text: string): ExitCode {
   return EXIT.ok;
 }
 
-/** The runtime reads names as UTF-8: what cannot be read so would be another directory, which buddy would even create. */
+/**
+ * The runtime reads names as UTF-8: what cannot be read so would be another directory, which buddy would even create.
+ */
 function requireReadableDirectory(): void {
   if (!process.cwd().includes("\ufffd") || existsSync(process.cwd())) return;
   throw new BuddyError("usage", "the name of the current directory is not valid UTF-8", {

@@ -1,4 +1,6 @@
-/** Every setting of buddy.toml: section, key, type, default and meaning. docs/configuration.md is made from this table. */
+/**
+ * Every setting of buddy.toml: section, key, type, default and meaning. docs/configuration.md is made from this table.
+ */
 import {
   allowDeny,
   alsoReads,

@@ -57,8 +57,8 @@ function pathKey(path: readonly (string | number)[]): string {
 }
 
 /**
- * The line of every key. smol-toml gives no positions for valid input, so headers and keys are found again here, in text
- * that is known to be valid; keys inside an inline table get the line of that table.
+ * The line of every key. smol-toml gives no positions for valid input, so headers and keys are found again here, in
+ * text that is known to be valid; keys inside an inline table get the line of that table.
  */
 function keyLines(text: string): Map<string, number> {
   const lines = new Map<string, number>();

@@ -1,4 +1,6 @@
-/** A configuration file of the working directory may tighten the operator's settings; to loosen them it must be trusted. */
+/**
+ * A configuration file of the working directory may tighten the operator's settings; to loosen them it must be trusted.
+ */
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { writeFileAtomic } from "../lib/files.ts";
@@ -223,7 +225,9 @@ const UNASKED = "more commands would run without a question";
 const OFFERED = "a tool that you switched off would be offered";
 const CHECK = "a check would be weaker";
 
-/** What is missing here needs trust whatever it says: prompts, addresses, names of sessions, and whatever comes later. */
+/**
+ * What is missing here needs trust whatever it says: prompts, addresses, names of sessions, and whatever comes later.
+ */
 const RULES: Readonly<Record<string, Rule>> = {
   "agent.max_iterations": atMost("one prompt could take more model turns"),
   "agent.temperature": free,
@@ -333,7 +337,9 @@ function fingerprint({ path, text }: ConfigFile, weak: readonly WeakSetting[]): 
   return hash.digest("hex");
 }
 
-/** Files of the directory that the settings name: programs, scripts and settings, not data that changes with every use. */
+/**
+ * Files of the directory that the settings name: programs, scripts and settings, not data that changes with every use.
+ */
 function namedBeside(directory: string, weak: readonly WeakSetting[]): (readonly [string, Buffer | string])[] {
   const words = weak.flatMap(({ shown }) => shown.match(/[^\s"'`=,;|&()<>[\]{}]+/g) ?? []);
   return [...new Set(words)].toSorted().flatMap((word): (readonly [string, Buffer | string])[] => {

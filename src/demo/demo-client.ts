@@ -1,4 +1,7 @@
-/** The client of the built-in `demo` profile: the real client on a scripted server inside this process, started with the first request. */
+/**
+ * The client of the built-in `demo` profile: the real client on a scripted server inside this process, started with the
+ * first request.
+ */
 import { createModelClient } from "../model/client.ts";
 import type { Playbook } from "./playbook.ts";
 import type { ScriptedServer } from "./server/server.ts";

@@ -1,4 +1,6 @@
-/** What a scripted model says: a playbook answers requests, and each answer may carry quirks and faults of real servers. */
+/**
+ * What a scripted model says: a playbook answers requests, and each answer may carry quirks and faults of real servers.
+ */
 import type { ScriptedRequest } from "./server/read-request.ts";
 
 export interface Playbook {

@@ -79,7 +79,10 @@ function line(value: unknown): string {
   return typeof value === "string" ? value.replaceAll(/\s+/g, " ").trim().slice(0, MOST_LINE) : "";
 }
 
-/** The prompt: $ARGUMENTS is all that was typed, $1 to $9 its words; a text that names neither gets the words at its end. */
+/**
+ * The prompt: $ARGUMENTS is all that was typed, $1 to $9 its words; a text that names neither gets the words at its
+ * end.
+ */
 export function expandCommand({ body }: Pick<CustomCommand, "body">, args: string): string {
   const words = splitWords(args) ?? args.split(/\s+/);
   let placed = false;

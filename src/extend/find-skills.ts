@@ -1,4 +1,6 @@
-/** The skills of a session: the operator's own, those of the repository once they are trusted, and the built-in ones. */
+/**
+ * The skills of a session: the operator's own, those of the repository once they are trusted, and the built-in ones.
+ */
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { hashFolder, inside, listFolder, SKILL_FILE } from "./skill-folder.ts";

@@ -125,8 +125,8 @@ function isWord(code: number): boolean {
 }
 
 /**
- * What only a whole file tells: .netrc over several lines, .pgpass, Secrets of Kubernetes. An expression is made where a
- * word that it needs is there.
+ * What only a whole file tells: .netrc over several lines, .pgpass, Secrets of Kubernetes. An expression is made where
+ * a word that it needs is there.
  */
 function findInDocuments(text: string, spans: SecretSpan[]): void {
   if (text.includes("password")) {

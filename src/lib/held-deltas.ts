@@ -1,4 +1,7 @@
-/** Passes streamed text through a filter that may hold back its end, and lets go of it before anything that must come after. */
+/**
+ * Passes streamed text through a filter that may hold back its end, and lets go of it before anything that must come
+ * after.
+ */
 
 export interface TextFilter {
   push(delta: string): string;

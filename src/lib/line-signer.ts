@@ -1,7 +1,7 @@
 /**
- * Signs lines of logs with a key in the user's state directory. A session log that came with a repository is known to be
- * foreign by it, and a changed line of the record is found. A MAC is bound to its line alone: a session log may be moved,
- * copied and continued.
+ * Signs lines of logs with a key in the user's state directory. A session log that came with a repository is known to
+ * be foreign by it, and a changed line of the record is found. A MAC is bound to its line alone: a session log may be
+ * moved, copied and continued.
  */
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

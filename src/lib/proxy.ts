@@ -23,7 +23,9 @@ export function chooseProxy(target: URL, env: Environment): ProxyChoice {
     : { kind: "proxy", proxy };
 }
 
-/** The proxy's URL, or undefined for a direct connection; throws where a credential would go past a proxy that was set. */
+/**
+ * The proxy's URL, or undefined for a direct connection; throws where a credential would go past a proxy that was set.
+ */
 export function proxyFor(target: URL, env: Environment): string | undefined {
   const choice = chooseProxy(target, env);
   switch (choice.kind) {

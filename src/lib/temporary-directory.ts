@@ -3,7 +3,10 @@ import { accessSync, constants, statSync } from "node:fs";
 import os from "node:os";
 import { BuddyError } from "./errors.ts";
 
-/** A TMPDIR that a login on another machine, sudo or a package shell left behind often names a directory that is not there. */
+/**
+ * A TMPDIR that a login on another machine, sudo or a package shell left behind often names a directory that is not
+ * there.
+ */
 export function temporaryDirectory(places: readonly string[] = [os.tmpdir(), "/tmp", "/var/tmp", "/dev/shm"]): string {
   const found = places.find(isWritable);
   if (found !== undefined) return found;

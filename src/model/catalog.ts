@@ -1,4 +1,7 @@
-/** What is known of a model by its name: rules in order, the user's first, then the embedded catalog, then a careful default. */
+/**
+ * What is known of a model by its name: rules in order, the user's first, then the embedded catalog, then a careful
+ * default.
+ */
 import catalogText from "../../templates/models.toml" with { type: "text" };
 import { once } from "../lib/values.ts";
 import type { ModelInfo } from "./types.ts";
@@ -109,8 +112,8 @@ function freeName(model: string): string | undefined {
 }
 
 /**
- * The same as `findRule` over all embedded rules, and only the one that fits is read: scripts/make-catalog.ts writes one
- * rule a line, strings as JSON writes them. Reading all of them takes 4 ms, a whole TOML parser 30.
+ * The same as `findRule` over all embedded rules, and only the one that fits is read: scripts/make-catalog.ts writes
+ * one rule a line, strings as JSON writes them. Reading all of them takes 4 ms, a whole TOML parser 30.
  */
 function embeddedRule(model: string): CatalogRule | undefined {
   // As it is written there: the usual case, and some names differ only in their capitals.

@@ -124,8 +124,8 @@ class HttpModelClient implements ModelClient {
   }
 
   /**
-   * What a server of one's own tells of the window it runs with beats any catalog. Asked beside a request that takes its
-   * time, never waited for; the great providers run their models as the catalog says.
+   * What a server of one's own tells of the window it runs with beats any catalog. Asked beside a request that takes
+   * its time, never waited for; the great providers run their models as the catalog says.
    */
   #learnWindow(signal: AbortSignal): void {
     if (this.#asked) return;

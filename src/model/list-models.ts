@@ -70,7 +70,10 @@ function queryOf({ api }: ModelOptions, usesLogin: boolean): Record<string, stri
   return api === "anthropic" ? { limit: "1000" } : {};
 }
 
-/** `{data: [{id}]}`, `{models: [{slug}]}` (OpenAI's sign-in), `{models: [{name}]}` (Ollama), or the bare list (Together). */
+/**
+ * `{data: [{id}]}`, `{models: [{slug}]}` (OpenAI's sign-in), `{models: [{name}]}` (Ollama), or the bare list
+ * (Together).
+ */
 export function modelsIn(answer: unknown): OfferedModel[] | undefined {
   const list = Array.isArray(answer)
     ? answer

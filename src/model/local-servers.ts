@@ -1,4 +1,7 @@
-/** Looks for model servers on this machine: Ollama, LM Studio, llama.cpp on their usual ports, and what models they offer. */
+/**
+ * Looks for model servers on this machine: Ollama, LM Studio, llama.cpp on their usual ports, and what models they
+ * offer.
+ */
 import { boundedText } from "../lib/bounded-text.ts";
 import { modelsIn } from "./list-models.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The client of the openai package for what is not on the way of an answer: the list of models. Address, headers, proxy and
- * certificates are the profile's; nothing of OPENAI_* and no headers of the package's own leave with it.
+ * The client of the openai package for what is not on the way of an answer: the list of models. Address, headers, proxy
+ * and certificates are the profile's; nothing of OPENAI_* and no headers of the package's own leave with it.
  */
 import OpenAI from "openai";
 import type { ModelOptions } from "./client.ts";

@@ -88,7 +88,10 @@ const WORD_KEYS = [
   "description",
 ];
 
-/** `{error: {message}}`, `{message}`, `{detail}` (FastAPI, Codex), `{error: "…"}`, `[{…}]` (Google), and OpenRouter's nested `metadata.raw`. */
+/**
+ * `{error: {message}}`, `{message}`, `{detail}` (FastAPI, Codex), `{error: "…"}`, `[{…}]` (Google), and OpenRouter's
+ * nested `metadata.raw`.
+ */
 function findWords(raw: unknown, depth: number): string | undefined {
   if (depth > 5) return typeof raw === "string" ? raw : undefined;
   if (typeof raw === "string") return raw.trim() === "" ? undefined : (findWords(documentIn(raw), depth + 1) ?? raw);

@@ -1,4 +1,6 @@
-/** The conversation as the server that gets it next wants it: ids, roles, unknown fields, whoever wrote its messages. */
+/**
+ * The conversation as the server that gets it next wants it: ids, roles, unknown fields, whoever wrote its messages.
+ */
 import { isRecord } from "../lib/values.ts";
 import type { Adjustment } from "./adjustments.ts";
 import type { Dialect } from "./dialect.ts";
@@ -9,7 +11,10 @@ export interface ShapeOptions {
   readonly to: string;
   readonly dialect: Dialect;
   readonly adjusted: ReadonlySet<Adjustment>;
-  /** The model reads pictures: those of tool results there, or in a message of the user that follows; else they are left out. */
+  /**
+   * The model reads pictures: those of tool results there, or in a message of the user that follows; else they are left
+   * out.
+   */
   readonly images: "in-results" | "behind-results" | false;
 }
 
@@ -45,7 +50,9 @@ export function shapeHistory(messages: readonly Message[], options: ShapeOptions
 const FILLER: AssistantMessage = { role: "assistant", content: "(interrupted)", toolCalls: [] };
 const NO_RESULT = "no result: the call was interrupted";
 
-/** Every call is followed by its result, and no result stands alone: servers refuse the whole conversation otherwise. */
+/**
+ * Every call is followed by its result, and no result stands alone: servers refuse the whole conversation otherwise.
+ */
 function answered(messages: readonly Message[]): readonly Message[] {
   if (isAnswered(messages)) return messages;
   const whole: Message[] = [];

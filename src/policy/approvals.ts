@@ -259,7 +259,10 @@ export interface CommandPrefix {
   readonly words: readonly string[];
   /** False: exactly these words; true: these words and any operands that follow. */
   readonly open: boolean;
-  /** With `open`: the options seen, with their values where these may name a program or a file, and places among the operands. */
+  /**
+   * With `open`: the options seen, with their values where these may name a program or a file, and places among the
+   * operands.
+   */
   readonly options?: readonly string[];
 }
 

@@ -1,4 +1,6 @@
-/** The rules of machines, [rules."PATTERN"]: which of them hold for a machine, and what the strictest of them come to. */
+/**
+ * The rules of machines, [rules."PATTERN"]: which of them hold for a machine, and what the strictest of them come to.
+ */
 /** One rule as written. What is undefined says nothing. */
 export interface MachineRule {
   /** Matched with every name of a machine; `*` and `?` stand for characters, case does not count. */
@@ -110,7 +112,10 @@ export function matchesName(pattern: string, name: string): boolean {
 
 const ID = /^[0-9a-f]{12,64}$/;
 
-/** An address has many spellings: `::1` and `0:0:0:0:0:0:0:1`, in brackets, with a zone, `10.7`, an IPv4 one in an IPv6 one. */
+/**
+ * An address has many spellings: `::1` and `0:0:0:0:0:0:0:1`, in brackets, with a zone, `10.7`, an IPv4 one in an IPv6
+ * one.
+ */
 function addressOf(text: string): string | undefined {
   const bare = text.replace(/^\[([^\]]+)\]$/, "$1").replace(/%.*$/, "");
   if (!/^(?:[\da-f.]*:[\da-f.:]*|[\dx][\da-fx.]*)$/.test(bare)) return undefined;

@@ -39,7 +39,9 @@ export interface PathRules {
   readonly lockout?: ShellRules["safety"]["lockout"];
 }
 
-/** Where it may be written, and what holds for files that can lock the operator out, as for commands that write them. */
+/**
+ * Where it may be written, and what holds for files that can lock the operator out, as for commands that write them.
+ */
 export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
   const verdict = judgePlace(facts, rules);
   const { lockout = "off" } = rules;

@@ -82,7 +82,10 @@ ${command}${proposed}${output}</section>`;
 
 const OPEN_LINES = 40;
 
-/** Raw HTML in an answer is shown as text; a link leads to the web or nowhere; pictures would be loaded, so they become links. */
+/**
+ * Raw HTML in an answer is shown as text; a link leads to the web or nowhere; pictures would be loaded, so they become
+ * links.
+ */
 function markdown(text: string): string {
   const html = Bun.markdown.html(text, { noHtmlBlocks: true, noHtmlSpans: true, tables: true, strikethrough: true });
   return (

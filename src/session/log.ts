@@ -48,7 +48,10 @@ export class SessionLog {
     if (options.hold !== undefined) this.#hold = Promise.resolve(options.hold);
   }
 
-  /** Keeps what a later resume needs; deltas and live output are left out. Never throws: the work continues without a log. */
+  /**
+   * Keeps what a later resume needs; deltas and live output are left out. Never throws: the work continues without a
+   * log.
+   */
   append(event: AgentEvent): void {
     if (!DURABLE.has(event.type)) return;
     // This order lets a reader find the start of a line that was glued to a torn one.
@@ -159,7 +162,10 @@ export interface SessionLogOptions {
   readonly stateDirectory: string | undefined;
   readonly redact: (text: string) => string;
   readonly problem: (message: string) => void;
-  /** False until `goLive` for a run that may be over in a moment: the kernel has its lines, and nothing waits for the disk. */
+  /**
+   * False until `goLive` for a run that may be over in a moment: the kernel has its lines, and nothing waits for the
+   * disk.
+   */
   readonly live?: boolean;
   /** Of a session that existed before; a new one is held with its first line. Released with the log. */
   readonly hold?: SessionLock | undefined;

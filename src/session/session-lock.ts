@@ -34,7 +34,9 @@ export async function lockSession(directory: string, id: string): Promise<Sessio
   };
 }
 
-/** The lock file of a session, in a directory that is made when it is missing. Throws where a link stands in the way. */
+/**
+ * The lock file of a session, in a directory that is made when it is missing. Throws where a link stands in the way.
+ */
 function lockFile(directory: string, id: string): string {
   const locks = join(directory, "..", "locks");
   mkdirSync(locks, { recursive: true, mode: 0o700 });

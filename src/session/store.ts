@@ -186,7 +186,9 @@ export class SessionStore {
   }
 }
 
-/** Thrown for a log that this user's buddy did not write, as a whole or in part: its text would pass for the user's own. */
+/**
+ * Thrown for a log that this user's buddy did not write, as a whole or in part: its text would pass for the user's own.
+ */
 export class ForeignSession extends BuddyError {
   readonly id: string;
   /** What a person should read before saying yes. */

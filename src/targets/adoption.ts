@@ -19,7 +19,9 @@ import { VIEW } from "./tmux/adopted-hooks.ts";
 import type { AdoptedShell } from "./tmux/adopted-shell.ts";
 
 export interface AdoptingPane {
-  /** The shell in the foreground of the pane, with buddy's hooks in it; `ended` when what it was started from is back. */
+  /**
+   * The shell in the foreground of the pane, with buddy's hooks in it; `ended` when what it was started from is back.
+   */
   adopt(ended: () => void): Promise<AdoptedShell>;
 }
 

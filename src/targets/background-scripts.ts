@@ -202,8 +202,9 @@ const LAUNCH = '"$@" $$ </dev/null; :';
 
 /**
  * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds, file with exported
- * variables or "", 1 for what nobody was asked about. The command on stdin. Prints the directory and the pid. The same id again finds the shell that was
- * started before. The scripts are files: as arguments everyone would see them in `ps`.
+ * variables or "", 1 for what nobody was asked about. The command on stdin. Prints the directory and the pid. The same
+ * id again finds the shell that was started before. The scripts are files: as arguments everyone would see them in
+ * `ps`.
  */
 export const START = `
 ${BASE}

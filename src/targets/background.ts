@@ -177,8 +177,8 @@ function readLook(answer: Buffer, limit: number): { look: BackgroundOutput; next
 }
 
 /**
- * Without half a line at the end, and without half a private key: a secret that comes in pieces is not known as one, and a
- * filter would miss it. What no look can hold, and the last of all, comes as it is.
+ * Without half a line at the end, and without half a private key: a secret that comes in pieces is not known as one,
+ * and a filter would miss it. What no look can hold, and the last of all, comes as it is.
  */
 function whole(bytes: Buffer, cut: boolean, ended: boolean): Buffer {
   if (ended && !cut) return bytes;

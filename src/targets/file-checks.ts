@@ -73,8 +73,9 @@ export const FILE_CHECKS: readonly FileCheck[] = [
 ];
 
 /**
- * `known` sets by, cmd and kind for "$full", where a check is known and its program is there. `approves FILE` runs it and
- * sets said; FILE has the new text and any name. Exit 99: the whole configuration cannot be seen with the new file in it.
+ * `known` sets by, cmd and kind for "$full", where a check is known and its program is there. `approves FILE` runs it
+ * and sets said; FILE has the new text and any name. Exit 99: the whole configuration cannot be seen with the new file
+ * in it.
  */
 export const CHECK = `
 known() {

@@ -55,8 +55,8 @@ kind() { if [ -d "$1" ]; then k=directory; elif [ -f "$1" ]; then k=file; elif [
 `;
 
 /**
- * Arguments: path, working directory. Prints path, kind, home, 1 where the file system folds case, 1 where a directory on
- * the way may not be entered.
+ * Arguments: path, working directory. Prints path, kind, home, 1 where the file system folds case, 1 where a directory
+ * on the way may not be entered.
  */
 export const RESOLVE = `
 LC_ALL=C; export LC_ALL
@@ -156,8 +156,8 @@ rename() {
 
 /**
  * Arguments: path, working directory, bytes that must arrive, name for the temporary file, the only place allowed or
- * "". Data on stdin. Prints 1 when the file is new, where it went, the program that checked it and how, its words, and 1
- * when the file could not be given its owner. To put an old file back, unchecked: mode in four octal digits and
+ * "". Data on stdin. Prints 1 when the file is new, where it went, the program that checked it and how, its words, and
+ * 1 when the file could not be given its owner. To put an old file back, unchecked: mode in four octal digits and
  * user:group by number; and 1 when a link that stands at the path is replaced, not followed.
  *
  * The data is complete on the target before the old file is touched. It replaces the old file by a rename, with the

@@ -1,4 +1,6 @@
-/** Files as they are, whole (content, mode, owner, link): many in one round trip; and the scripts that put them back. */
+/**
+ * Files as they are, whole (content, mode, owner, link): many in one round trip; and the scripts that put them back.
+ */
 import { ENTER, FULL, WALK } from "./file-scripts.ts";
 import type { FileState, SeenFile } from "./target.ts";
 

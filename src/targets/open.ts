@@ -1,4 +1,7 @@
-/** From options to a target: the machine is reached, its shell and files are there, and it is known who and where that is. */
+/**
+ * From options to a target: the machine is reached, its shell and files are there, and it is known who and where that
+ * is.
+ */
 import { createHash } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
 import { unusableProgram } from "../lib/find-program.ts";

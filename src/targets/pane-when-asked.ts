@@ -1,6 +1,7 @@
 /**
- * The shared pane of one of many machines: it is made with the first command that somebody is asked about. Until then what only
- * reads runs in the session of the connection, and leaves nothing behind but a directory, which the pane enters.
+ * The shared pane of one of many machines: it is made with the first command that somebody is asked about. Until then
+ * what only reads runs in the session of the connection, and leaves nothing behind but a directory, which the pane
+ * enters.
  */
 import type { DirectShell } from "./direct/direct-shell.ts";
 import type { ManagedPanes } from "./tmux/managed-panes.ts";

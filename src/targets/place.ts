@@ -40,7 +40,9 @@ export function isLocal({ path }: Pick<Place, "path">): boolean {
   return path.length === 0;
 }
 
-/** "local", "ssh deploy@web1", "container api on ssh web1", "kubectl exec -i api -- on ssh web1": the innermost first. */
+/**
+ * "local", "ssh deploy@web1", "container api on ssh web1", "kubectl exec -i api -- on ssh web1": the innermost first.
+ */
 export function labelOfPath(path: readonly Hop[]): string {
   return path.length === 0 ? "local" : path.toReversed().map(labelOfHop).join(" on ");
 }

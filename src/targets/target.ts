@@ -19,7 +19,9 @@ export interface Target extends AsyncDisposable {
   readonly locks: Locks;
   /** It is a shell that the operator started in the shared pane, which has no connection of its own. */
   readonly isAdopted?: boolean;
-  /** That shell sees other files than the connection reaches, or as another user: what needs the connection is refused. */
+  /**
+   * That shell sees other files than the connection reaches, or as another user: what needs the connection is refused.
+   */
   readonly isElsewhere?: boolean;
   /** With tmux: works in the shell that the operator started in the shared pane, as the user and machine in it. */
   adopt?(): Promise<TargetIdentity>;
@@ -81,11 +83,15 @@ export interface Transport extends AsyncDisposable {
   readonly facts: MachineFacts;
   /** The connection was lost and is being put up again. */
   readonly isReconnecting?: boolean;
-  /** One of many machines: what can be done without a further session on its connection. Another one after a reconnect. */
+  /**
+   * One of many machines: what can be done without a further session on its connection. Another one after a reconnect.
+   */
   readonly own?: SessionTexts | undefined;
 }
 
-/** Texts that nobody was asked about, and what holds the read-only room, in the session that the connection has anyway. */
+/**
+ * Texts that nobody was asked about, and what holds the read-only room, in the session that the connection has anyway.
+ */
 export interface SessionTexts {
   /** The shell that runs them: it takes lines of `line`, and marks the end of each with `key`. */
   texts(): Process;

@@ -1,5 +1,5 @@
 /**
- * * Fits text into its budget: head and tail stay, the middle goes, and the notice says exactly how many bytes are
+ * Fits text into its budget: head and tail stay, the middle goes, and the notice says exactly how many bytes are
  * missing and how to get them.
  */
 import type { CapturedText } from "../targets/target.ts";

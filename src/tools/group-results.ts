@@ -1,4 +1,6 @@
-/** What many machines answered, as one result: equal answers together, the others as a difference to the largest group. */
+/**
+ * What many machines answered, as one result: equal answers together, the others as a difference to the largest group.
+ */
 import { foldNames } from "../lib/fold-names.ts";
 import { boundText } from "./bound-output.ts";
 import { unifiedDiff } from "./diff.ts";
@@ -21,8 +23,8 @@ export interface ResultGroup {
 }
 
 /**
- * Groups of the same outcome and the same text, the largest first; those that gave no answer come last. `answerOf` is what
- * must be the same, where the text is a summary of it.
+ * Groups of the same outcome and the same text, the largest first; those that gave no answer come last. `answerOf` is
+ * what must be the same, where the text is a summary of it.
  */
 export function groupResults(
   results: readonly MachineResult[],

@@ -31,7 +31,10 @@ export async function runAndWatch(
   return { ...reported, result: ended + String(reported.result) };
 }
 
-/** A program that keeps temporary files fails where nothing can be written: the model learns how to have it run elsewhere. */
+/**
+ * A program that keeps temporary files fails where nothing can be written: the model learns how to have it run
+ * elsewhere.
+ */
 function withRoomNote(result: RunResult): RunResult {
   const { output, stderr } = result;
   const text = [output.head, output.tail, stderr?.head, stderr?.tail].join("\n");

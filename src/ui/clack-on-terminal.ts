@@ -1,4 +1,7 @@
-/** Questions of @clack/prompts on the controlling terminal, before the REPL has it. Import it lazily: it brings clack with it. */
+/**
+ * Questions of @clack/prompts on the controlling terminal, before the REPL has it. Import it lazily: it brings clack
+ * with it.
+ */
 import { PassThrough, Writable } from "node:stream";
 import * as clack from "@clack/prompts";
 import { openTerminal } from "../lib/terminal.ts";
@@ -31,7 +34,9 @@ interface Streams {
   readonly rows: number;
 }
 
-/** clack gets streams of its own: a ReadStream on the terminal continues to read after it, and takes the REPL's keys. */
+/**
+ * clack gets streams of its own: a ReadStream on the terminal continues to read after it, and takes the REPL's keys.
+ */
 async function onTerminal<T>(ask: (streams: Streams) => Promise<T | symbol>): Promise<T | undefined> {
   const terminal = openTerminal();
   if (terminal === undefined) return undefined;

@@ -1,4 +1,6 @@
-/** Changes that can lock the operator out, on a machine with a network of its own: they come back unless they are kept. */
+/**
+ * Changes that can lock the operator out, on a machine with a network of its own: they come back unless they are kept.
+ */
 import { expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import type { Turn } from "../../src/demo/playbook.ts";

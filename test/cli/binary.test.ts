@@ -1,4 +1,6 @@
-/** The compiled binary where it is started: hostile directories, homes that are missing, configuration that is wrong. */
+/**
+ * The compiled binary where it is started: hostile directories, homes that are missing, configuration that is wrong.
+ */
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";

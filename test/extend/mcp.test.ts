@@ -1,4 +1,7 @@
-/** MCP servers, good and hostile, over real processes and HTTP: what they may do to buddy, and what buddy keeps from them. */
+/**
+ * MCP servers, good and hostile, over real processes and HTTP: what they may do to buddy, and what buddy keeps from
+ * them.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,7 @@
-/** Properties that hold for any text, and how they are tried: each case from its seed and number, a failing one made small. */
+/**
+ * Properties that hold for any text, and how they are tried: each case from its seed and number, a failing one made
+ * small.
+ */
 import { Seeded } from "../support/seeded.ts";
 
 export interface Property {

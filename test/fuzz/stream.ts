@@ -1,4 +1,6 @@
-/** Streamed answers of the three protocols: the same events wherever the bytes are cut, and no crash whatever they are. */
+/**
+ * Streamed answers of the three protocols: the same events wherever the bytes are cut, and no crash whatever they are.
+ */
 import { Answer, SseParser } from "../../src/model/http/answer.ts";
 import { Malformed, ProviderError } from "../../src/model/provider-error.ts";
 import { anthropic } from "../../src/model/protocols/anthropic.ts";

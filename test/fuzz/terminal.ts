@@ -1,10 +1,14 @@
-/** What reaches the operator's terminal: plain text only, the same wherever it was cut, and what a terminal then shows. */
+/**
+ * What reaches the operator's terminal: plain text only, the same wherever it was cut, and what a terminal then shows.
+ */
 import { Terminal } from "@xterm/headless";
 import { showText, TerminalText, type TerminalTextOptions } from "../../src/policy/terminal-text.ts";
 import type { Seeded } from "../support/seeded.ts";
 import type { Property } from "./property.ts";
 
-/** What may stand in shown output: no control but line end and tab, no C1, nothing unseen; colour only where asked for. */
+/**
+ * What may stand in shown output: no control but line end and tab, no C1, nothing unseen; colour only where asked for.
+ */
 const FOREIGN =
   /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
 const COLOR = /\x1b\[0(?:;\d{1,3})*m/g;

@@ -46,7 +46,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     "the name of one machine's session; test/journeys/demo.test.ts attaches",
 };
 
-/** Commands on the checkout itself: the test run has done them, or they change files of it. What they name must exist. */
+/**
+ * Commands on the checkout itself: the test run has done them, or they change files of it. What they name must exist.
+ */
 const DEVELOPMENT = /^(?:npx --yes bun@\S+ |npm |bun |\.\/dist\/buddy\b)/;
 
 /** Words in capitals that stand for a value. */

@@ -1,4 +1,7 @@
-/** A model that repeats the key it was called with: it reaches neither the pipe, nor the events, nor the screen, nor the session. */
+/**
+ * A model that repeats the key it was called with: it reaches neither the pipe, nor the events, nor the screen, nor the
+ * session.
+ */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -274,7 +274,8 @@ function onTarget(kind: Kind): void {
         "tmux-create-pane",
         "tmux-kill-pane",
       ];
-      // The list of a session stays the same bytes: where tmux is not ruled out before the target is open, it is offered.
+      // The list of a session stays the same bytes: where tmux is not ruled out before the target is open, it is
+      // offered.
       const possible = kind.tmux || !kind.flags(at).includes("--no-tmux");
       expect(needTmux.filter((name) => offered.has(name))).toEqual(possible ? needTmux : []);
       expect(results.at(-1)).toContain("nothing to send");

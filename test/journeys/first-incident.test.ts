@@ -1,4 +1,7 @@
-/** docs/first-incident.md, step by step in one directory: shell commands, prompts of the REPL, and the key of the question. */
+/**
+ * docs/first-incident.md, step by step in one directory: shell commands, prompts of the REPL, and the key of the
+ * question.
+ */
 import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";

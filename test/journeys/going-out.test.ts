@@ -1,4 +1,7 @@
-/** What leaves the machine through fetch_url and web_search: to a new host after a question, with a secret never unasked. */
+/**
+ * What leaves the machine through fetch_url and web_search: to a new host after a question, with a secret never
+ * unasked.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { call, execRig, shell } from "../support/exec.ts";
 import { SECRETS } from "../support/planted-secrets.ts";

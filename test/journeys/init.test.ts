@@ -1,4 +1,7 @@
-/** `buddy init` on a terminal, with a provider that answers behind a proxy: the questions, the key, and every way to leave. */
+/**
+ * `buddy init` on a terminal, with a provider that answers behind a proxy: the questions, the key, and every way to
+ * leave.
+ */
 import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,6 @@
-/** Secrets stay with the operator: none reaches the model, the events, the log or any file but the one they are kept in. */
+/**
+ * Secrets stay with the operator: none reaches the model, the events, the log or any file but the one they are kept in.
+ */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** With the second lock, a wrong row in the table of what only reads changes no file, from the first command on: here, over ssh, in a container. */
+/**
+ * With the second lock, a wrong row in the table of what only reads changes no file, from the first command on: here,
+ * over ssh, in a container.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Rows } from "../../src/policy/shell/read-only/rows.ts";
 import { readOnlyRows } from "../../src/policy/shell/read-only/table.ts";

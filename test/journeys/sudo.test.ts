@@ -1,4 +1,7 @@
-/** Root with a password, as an operator meets it: the compiled binary, the real sudo, and a search for the password afterwards. */
+/**
+ * Root with a password, as an operator meets it: the compiled binary, the real sudo, and a search for the password
+ * afterwards.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

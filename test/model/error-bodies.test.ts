@@ -1,4 +1,7 @@
-/** What the words of a provider's error mean, one a line in error-bodies.jsonl; provider-errors.test.ts has the way there. */
+/**
+ * What the words of a provider's error mean, one a line in error-bodies.jsonl; provider-errors.test.ts has the way
+ * there.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,6 @@
-/** Every fault ends well: in the right words or after a retry, and the same process completes a normal turn afterwards. */
+/**
+ * Every fault ends well: in the right words or after a retry, and the same process completes a normal turn afterwards.
+ */
 import { afterAll, beforeAll, describe, expect, test, setDefaultTimeout } from "bun:test";
 import { createModelClient, type ModelOptions } from "../../src/model/client.ts";
 import { ModelError, type ModelFailure } from "../../src/model/errors.ts";

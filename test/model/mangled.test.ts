@@ -1,4 +1,7 @@
-/** The fold over stream events on recorded, cut and damaged streams: a whole answer, or a clear refusal; never half a tool call. */
+/**
+ * The fold over stream events on recorded, cut and damaged streams: a whole answer, or a clear refusal; never half a
+ * tool call.
+ */
 import { describe, expect, test, setDefaultTimeout } from "bun:test";
 import { Answer, SseParser } from "../../src/model/http/answer.ts";
 import { ProviderError, excerpt, Malformed } from "../../src/model/provider-error.ts";

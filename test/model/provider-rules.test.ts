@@ -1,4 +1,7 @@
-/** The first request to each provider is right by its rules, whoever wrote the conversation before and however it broke off. */
+/**
+ * The first request to each provider is right by its rules, whoever wrote the conversation before and however it broke
+ * off.
+ */
 import { describe, expect, test } from "bun:test";
 import type { ScriptedReply } from "../../src/demo/playbook.ts";
 import type { ModelOptions } from "../../src/model/client.ts";
@@ -77,7 +80,9 @@ const IMAGE = { type: "image/png", data: "iVBORw0KGgo=" } as const;
 const TOOLS = [{ name: "look", description: "looks", parameters: { type: "object", properties: {} } }];
 const start = (name: string, reply: ScriptedReply) => startModel([reply], { retries: 0, ...PROVIDERS[name]![0] });
 
-/** A turn with two calls, one of them cut short, a picture in a result and in a prompt, and a turn without an answer. */
+/**
+ * A turn with two calls, one of them cut short, a picture in a result and in a prompt, and a turn without an answer.
+ */
 async function written(by: string): Promise<Message[]> {
   await using model = start(by, PROVIDERS[by]![1]);
   const opening: Message[] = [

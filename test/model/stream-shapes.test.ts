@@ -1,4 +1,7 @@
-/** Answers as servers send them, one a line in stream-shapes.jsonl, cut into pieces of every kind: what comes out, and what is shown. */
+/**
+ * Answers as servers send them, one a line in stream-shapes.jsonl, cut into pieces of every kind: what comes out, and
+ * what is shown.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,6 @@
-/** What the model of a soak says: random calls of every tool, and the answers of a model that is broken or means harm. */
+/**
+ * What the model of a soak says: random calls of every tool, and the answers of a model that is broken or means harm.
+ */
 import type { Fault, Playbook, ScriptedCall, ScriptedReply } from "../../src/demo/playbook.ts";
 import type { Seeded } from "../support/seeded.ts";
 
@@ -10,7 +12,9 @@ export interface Script {
   readonly kinds: readonly string[];
 }
 
-/** A few turns with calls, some of them hostile, and an answer. `asked` hears of every request before it is answered. */
+/**
+ * A few turns with calls, some of them hostile, and an answer. `asked` hears of every request before it is answered.
+ */
 export function randomScript(random: Seeded, token: string, asked: (request: number) => void): Script {
   const turns = Array.from({ length: 1 + random.below(4) }, (_, turn) => oneTurn(random, `${token}-${turn}`));
   const last = `answer ${token}`;

@@ -1,4 +1,6 @@
-/** What must hold when everything has ended: sessions, the record, effects, secrets; then processes, sockets and files. */
+/**
+ * What must hold when everything has ended: sessions, the record, effects, secrets; then processes, sockets and files.
+ */
 import { existsSync, lstatSync, readdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { leaks } from "../support/leaks.ts";

@@ -1,4 +1,7 @@
-/** One REPL for the whole soak: prompts, questions answered either way, interrupts and new sizes; its memory must not grow. */
+/**
+ * One REPL for the whole soak: prompts, questions answered either way, interrupts and new sizes; its memory must not
+ * grow.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { startScripted } from "../../src/demo/server/server.ts";
 import { buddyBinary } from "../support/buddy.ts";

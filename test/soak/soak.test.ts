@@ -1,4 +1,6 @@
-/** Two minutes of the soak, starting and ending included: everything at once, and nothing lost, doubled or left behind. */
+/**
+ * Two minutes of the soak, starting and ending included: everything at once, and nothing lost, doubled or left behind.
+ */
 import { expect, test } from "bun:test";
 import { countsOf, soak } from "./soak.ts";
 

@@ -1,4 +1,7 @@
-/** Runs steps side by side until the time is over, with one REPL beside them, and reports what was done and what is wrong. */
+/**
+ * Runs steps side by side until the time is over, with one REPL beside them, and reports what was done and what is
+ * wrong.
+ */
 import { checkAll } from "./checks.ts";
 import { longRepl } from "./long-repl.ts";
 import { runStep, type StepReport } from "./steps.ts";

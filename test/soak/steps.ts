@@ -1,4 +1,7 @@
-/** One step: a buddy at some place, with some model, disturbed by something at some moment; all drawn from seed and number. */
+/**
+ * One step: a buddy at some place, with some model, disturbed by something at some moment; all drawn from seed and
+ * number.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startScripted } from "../../src/demo/server/server.ts";

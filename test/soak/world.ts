@@ -1,4 +1,7 @@
-/** What a soak works in: a home, working directories, machines behind sshd, a container, MCP servers, a small disk; all gone afterwards. */
+/**
+ * What a soak works in: a home, working directories, machines behind sshd, a container, MCP servers, a small disk; all
+ * gone afterwards.
+ */
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exitCleanup } from "../../src/targets/connection/exit-cleanup.ts";

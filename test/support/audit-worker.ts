@@ -1,4 +1,7 @@
-/** Writes to a record until it is done or killed, and prints a line for each entry that counts: audit-worker.ts STATE TIMES [BYTES] [ROTATE]. */
+/**
+ * Writes to a record until it is done or killed, and prints a line for each entry that counts: audit-worker.ts STATE
+ * TIMES [BYTES] [ROTATE].
+ */
 import { writeSync } from "node:fs";
 import { AuditLog } from "../../src/audit/audit-log.ts";
 

@@ -71,7 +71,8 @@ export function bareRoot(): BareRoot {
   };
 }
 
-// The shell stays, as the first process: that one is not ended by signals it does not handle, which is no machine's way.
+// The shell stays, as the first process: that one is not ended by signals it does not handle, which is no machine's
+// way.
 const ENTER = `
 root=$1 mode=$2; shift 2
 mount --bind "$root" "$root"

@@ -125,7 +125,9 @@ function program(path: string, text: string): void {
   chmodSync(path, 0o755);
 }
 
-/** Shell text that hands its arguments to a program, one word exchanged: the name in the documentation for the one here. */
+/**
+ * Shell text that hands its arguments to a program, one word exchanged: the name in the documentation for the one here.
+ */
 function renamed(from: string, to: string, path: string): string {
   return `n=$#
 while [ $n -gt 0 ]; do

@@ -1,4 +1,7 @@
-/** Ends tmux servers and removes what stays behind: their sockets, which tmux leaves, and what buddy keeps for their sessions. */
+/**
+ * Ends tmux servers and removes what stays behind: their sockets, which tmux leaves, and what buddy keeps for their
+ * sessions.
+ */
 import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,4 +1,7 @@
-/** buddy inside the test process: a home and directory of its own, a scripted model, a private tmux server, real targets. */
+/**
+ * buddy inside the test process: a home and directory of its own, a scripted model, a private tmux server, real
+ * targets.
+ */
 import { spyOn } from "bun:test";
 import {
   closeSync,

@@ -1,6 +1,7 @@
 /**
  * Machines for trying things out, each with its own network, host name and mounts: `bun test/support/lab.ts [NAME…]`.
- * Linux and root only: network and mount namespaces, a veth pair, an sshd. For tests `startMachine`, for people the table.
+ * Linux and root only: network and mount namespaces, a veth pair, an sshd. For tests `startMachine`, for people the
+ * table.
  */
 import { createInterface } from "node:readline";
 import { within } from "../../src/lib/waiting.ts";

@@ -1,4 +1,7 @@
-/** What a musl binary needs to run on a glibc machine: the musl loader, and this machine's libstdc++ over a few missing names. */
+/**
+ * What a musl binary needs to run on a glibc machine: the musl loader, and this machine's libstdc++ over a few missing
+ * names.
+ */
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,6 +1,6 @@
 /**
- * What tests need beside Bun. Each thing is tried once for real; tests that need one which does not work are skipped, and
- * the end of `bun run test` says which and why.
+ * What tests need beside Bun. Each thing is tried once for real; tests that need one which does not work are skipped,
+ * and the end of `bun run test` says which and why.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,7 +21,9 @@ const SKIPPING = {
   test: test.skip,
 } as unknown as typeof OWN;
 
-/** `const { describe, test } = await needs("tmux", "sshd")`: bun's own where all of it works, skipping ones otherwise. */
+/**
+ * `const { describe, test } = await needs("tmux", "sshd")`: bun's own where all of it works, skipping ones otherwise.
+ */
 export async function needs(...things: readonly Need[]): Promise<typeof OWN> {
   const file = basename(callerFile());
   const reasons = (await Promise.all(things.map(missing))).filter((why) => why !== undefined);

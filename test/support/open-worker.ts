@@ -1,4 +1,7 @@
-/** A buddy's target in a process of its own: opens it, runs numbered commands, reports what came out, for tests with several. */
+/**
+ * A buddy's target in a process of its own: opens it, runs numbered commands, reports what came out, for tests with
+ * several.
+ */
 import { openTarget } from "../../src/targets/open.ts";
 import type { TargetOptions } from "../../src/targets/target.ts";
 

@@ -1,4 +1,6 @@
-/** Values that look like secrets and are none: put together here, so that no file holds one that a scanner would report. */
+/**
+ * Values that look like secrets and are none: put together here, so that no file holds one that a scanner would report.
+ */
 const joined = (...parts: readonly string[]): string => parts.join("");
 
 export const SECRETS = {

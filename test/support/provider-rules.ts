@@ -1,4 +1,7 @@
-/** What each provider refuses in a request, as far as its documentation and its errors say: every fault of a body, in words. */
+/**
+ * What each provider refuses in a request, as far as its documentation and its errors say: every fault of a body, in
+ * words.
+ */
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,7 @@
-/** Writes to a session log until it is done or killed, telling each line that was written: session-worker.ts DIRECTORY ID TIMES [BYTES]. */
+/**
+ * Writes to a session log until it is done or killed, telling each line that was written: session-worker.ts DIRECTORY
+ * ID TIMES [BYTES].
+ */
 import { writeSync } from "node:fs";
 import { SessionLog } from "../../src/session/log.ts";
 

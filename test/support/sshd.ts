@@ -35,7 +35,10 @@ export function sshd(): Promise<SshServer> {
   return server;
 }
 
-/** What a journey needs: a host for --ssh and the environment for the binary. The server is shared: closing lets go of it. */
+/**
+ * What a journey needs: a host for --ssh and the environment for the binary. The server is shared: closing lets go of
+ * it.
+ */
 export async function sshTarget(): Promise<{
   host: string;
   env: Record<string, string>;

@@ -1,4 +1,7 @@
-/** A machine with an /etc of its own, sudo, and users: `deploy` needs a password for it, `admin` does not, `guest` may not. */
+/**
+ * A machine with an /etc of its own, sudo, and users: `deploy` needs a password for it, `admin` does not, `guest` may
+ * not.
+ */
 import { randomInt } from "node:crypto";
 import { type Machine, startMachine } from "./lab.ts";
 

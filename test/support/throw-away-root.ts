@@ -1,6 +1,7 @@
 /**
- * Runs shell texts as an unprivileged user in a root that is thrown away, without a network, and reports whatever they did
- * beyond reading: files changed, system calls that change something, programs by other names, connections. Linux with strace.
+ * Runs shell texts as an unprivileged user in a root that is thrown away, without a network, and reports whatever they
+ * did beyond reading: files changed, system calls that change something, programs by other names, connections. Linux
+ * with strace.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -85,8 +86,8 @@ const CALLS =
   "ptrace,setpriority,sched_setaffinity,msgctl,semctl,mq_open,mq_unlink";
 
 /**
- * In namespaces of its own, as their root: an overlay of the whole machine whose changes live in memory. The user that the
- * texts run as has no rights but owns every file there, so that an attempt to change one succeeds and is seen.
+ * In namespaces of its own, as their root: an overlay of the whole machine whose changes live in memory. The user that
+ * the texts run as has no rights but owns every file there, so that an attempt to change one succeeds and is seen.
  */
 // Whatever is made in /tmp and removed again shows in the trace, so the times of that directory say nothing more; tac
 // and diff of busybox make a file there for a pipe, and it stays when time is up.
@@ -123,8 +124,8 @@ echo done > "$1/done"
 `;
 
 /**
- * Signal 0 to a process that cannot be there marks in the trace which text runs next. An alarm survives exec. The driver
- * is the first process of its namespace: what a text leaves behind ends before the next one starts.
+ * Signal 0 to a process that cannot be there marks in the trace which text runs next. An alarm survives exec. The
+ * driver is the first process of its namespace: what a text leaves behind ends before the next one starts.
  */
 const MARK = 5_000_000;
 const DRIVER = `import os, signal, sys
@@ -237,7 +238,8 @@ function isEffect(call: string, rest: string): boolean {
     case "kill":
     case "tkill":
     case "tgkill":
-      // Signal 0 only asks, abort() signals itself, Go its own threads, and xz ends itself by the signal that stopped it.
+      // Signal 0 only asks, abort() signals itself, Go its own threads, and xz ends itself by the signal that stopped
+      // it.
       return !/, (?:0|SIGABRT|SIGURG|SIGPIPE)(?:\)|$| <)/.test(rest);
     case "mkdir":
       // tmux makes the directory of its sockets sure.

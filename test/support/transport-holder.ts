@@ -1,4 +1,7 @@
-/** Opens a transport, starts a group there and stays: for tests that kill it in every way. Arguments: options as JSON, seconds. */
+/**
+ * Opens a transport, starts a group there and stays: for tests that kill it in every way. Arguments: options as JSON,
+ * seconds.
+ */
 import type { TargetOptions } from "../../src/targets/target.ts";
 import { openTransport } from "../../src/targets/connection/open-transport.ts";
 

@@ -1,4 +1,7 @@
-/** Shells that the operator starts in the shared pane, adopted for real: su, sudo -i, ssh to another machine, other shells. */
+/**
+ * Shells that the operator starts in the shared pane, adopted for real: su, sudo -i, ssh to another machine, other
+ * shells.
+ */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,6 @@
-/** Another user exchanges files for links in a directory of theirs while root writes there: nothing else is ever hit. */
+/**
+ * Another user exchanges files for links in a directory of theirs while root writes there: nothing else is ever hit.
+ */
 import { expect } from "bun:test";
 import {
   chmodSync,

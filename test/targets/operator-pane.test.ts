@@ -1,4 +1,7 @@
-/** A pane of the operator's own tmux that buddy works in, on a private server: exact ends, nothing of theirs left changed. */
+/**
+ * A pane of the operator's own tmux that buddy works in, on a private server: exact ends, nothing of theirs left
+ * changed.
+ */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { mkdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,6 @@
-/** The read-only room cannot be left or undone from inside, follows the mounts of the machine, and ends with its target. */
+/**
+ * The read-only room cannot be left or undone from inside, follows the mounts of the machine, and ends with its target.
+ */
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,6 @@
-/** The result of one machine: what it prints on the way, what stands for it when it has none, and its line in events. */
+/**
+ * The result of one machine: what it prints on the way, what stands for it when it has none, and its line in events.
+ */
 import { BuddyError } from "../../lib/errors.ts";
 import type { Target } from "../../targets/target.ts";
 import type { MachineResult } from "../../tools/group-results.ts";

@@ -1,4 +1,7 @@
-/** The playbook of `buddy demo`: looks at the machine, asks for one small change, is blocked once, starts something in the background, says what to do next. */
+/**
+ * The playbook of `buddy demo`: looks at the machine, asks for one small change, is blocked once, starts something in
+ * the background, says what to do next.
+ */
 import type { Playbook } from "../playbook.ts";
 import { follow, type Plan, roundsOf, type Round, shellCall } from "./plan.ts";
 

@@ -1,4 +1,7 @@
-/** A small HTTP/1.1 server on a raw socket: Bun.serve and node:http cannot reset a connection or leave a body unfinished on purpose. */
+/**
+ * A small HTTP/1.1 server on a raw socket: Bun.serve and node:http cannot reset a connection or leave a body unfinished
+ * on purpose.
+ */
 import type { Socket } from "bun";
 
 export interface HttpRequest {

@@ -1,4 +1,6 @@
-/** [mcp.NAME] tables of the operator's file, added and removed as text: comments and everything else stay as they are. */
+/**
+ * [mcp.NAME] tables of the operator's file, added and removed as text: comments and everything else stay as they are.
+ */
 import { parseToml } from "../../config/toml.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/values.ts";

@@ -1,4 +1,7 @@
-/** The arguments of a server's tool as JSON Schema that every model protocol takes; whatever the server sent, it is bounded. */
+/**
+ * The arguments of a server's tool as JSON Schema that every model protocol takes; whatever the server sent, it is
+ * bounded.
+ */
 import { words } from "../../lib/text.ts";
 import { isRecord } from "../../lib/values.ts";
 

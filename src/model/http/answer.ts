@@ -251,7 +251,8 @@ export class SseParser {
       from = start;
     }
     this.#rest = start === 0 ? text : text.slice(start);
-    // Without this a 2 MB event in 4 kB pieces would be searched from its start 500 times. A final CR is looked at again.
+    // Without this a 2 MB event in 4 kB pieces would be searched from its start 500 times. A final CR is looked at
+    // again.
     this.#scanned = Math.max(0, this.#rest.length - 1);
     this.#requireSize();
   }

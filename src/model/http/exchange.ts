@@ -115,7 +115,10 @@ function requestId(headers: Headers): string | undefined {
 
 type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read">;
 
-/** Reads the few bytes after the closing event, so that the connection can be used again; a server that continues is cut off. */
+/**
+ * Reads the few bytes after the closing event, so that the connection can be used again; a server that continues is cut
+ * off.
+ */
 async function drain(reader: BodyReader, watchdog: Watchdog): Promise<void> {
   watchdog.endBy(250, "");
   try {

@@ -76,7 +76,10 @@ const waitPattern = once(() => {
   };
 });
 
-/** The wait before attempt `attempt` (1 = the first retry): doubled each time, at most `MAX_WAIT_MS`, spread by up to a quarter so that many clients do not return at once. */
+/**
+ * The wait before attempt `attempt` (1 = the first retry): doubled each time, at most `MAX_WAIT_MS`, spread by up to a
+ * quarter so that many clients do not return at once.
+ */
 export function backoffMs(attempt: number, firstMs: number, random: () => number): number {
   const full = Math.min(MAX_WAIT_MS, firstMs * 2 ** (attempt - 1));
   return Math.round(full * (1 - random() / 4));

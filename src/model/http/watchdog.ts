@@ -1,4 +1,6 @@
-/** Aborts a request when the caller says so, when nothing happens for too long, or when it has taken too long in all. */
+/**
+ * Aborts a request when the caller says so, when nothing happens for too long, or when it has taken too long in all.
+ */
 export class Watchdog {
   /** Why it gave up, unless the caller did. */
   bitten: { words: string; retryable: boolean } | undefined;
@@ -61,7 +63,8 @@ export class Watchdog {
   #check = (): void => {
     if (!this.#idle) return;
     const now = performance.now();
-    // After Ctrl-Z and `fg`, or on a machine with no time for us, the timer comes first and what was sent meanwhile second.
+    // After Ctrl-Z and `fg`, or on a machine with no time for us, the timer comes first and what was sent meanwhile
+    // second.
     if (now - this.#due > this.#idle.ms / 4) this.#seen = now;
     const left = this.#held ? this.#idle.ms : this.#idle.ms - (now - this.#seen);
     if (left <= 0) return this.#bite(this.#idle.words, true);

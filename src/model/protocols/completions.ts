@@ -192,7 +192,10 @@ function takeFinish(state: CompletionsState, reason: unknown): void {
   state.finish = finishOf(reason) ?? state.finish;
 }
 
-/** The last usage that says something counts: some servers send it with every chunk, growing, others a last one of zeros. */
+/**
+ * The last usage that says something counts: some servers send it with every chunk, growing, others a last one of
+ * zeros.
+ */
 function takeUsage(state: CompletionsState, event: Json): void {
   state.usage = usageIn(event) ?? state.usage;
 }

@@ -1,4 +1,7 @@
-/** What a wire protocol is: a body builder, and a fold over parsed stream events that does no input or output of its own. */
+/**
+ * What a wire protocol is: a body builder, and a fold over parsed stream events that does no input or output of its
+ * own.
+ */
 import { isRecord } from "../../lib/values.ts";
 import type { Adjustment } from "../adjustments.ts";
 import { ProviderError } from "../provider-error.ts";
@@ -10,7 +13,9 @@ export interface Protocol<State = unknown> {
   readonly path: string;
   body(request: ModelRequest, settings: BodySettings): object;
   begin(emit: Emit): State;
-  /** One parsed event; `name` is the SSE event name, "" when there was none. Throws a ProviderError for an error event. */
+  /**
+   * One parsed event; `name` is the SSE event name, "" when there was none. Throws a ProviderError for an error event.
+   */
   step(state: State, event: unknown, name: string, emit: Emit): void;
   /** The text of an event that brings nothing else, and the same as `step` for it; see RepeatedText. */
   onlyText?(event: unknown): string | undefined;

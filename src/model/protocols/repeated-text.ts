@@ -1,4 +1,7 @@
-/** Recognises stream events that differ from an earlier one only in their text, so that they need no JSON parser: two thirds of its time. */
+/**
+ * Recognises stream events that differ from an earlier one only in their text, so that they need no JSON parser: two
+ * thirds of its time.
+ */
 export class RepeatedText {
   #prefix = "";
   #suffix = "";

@@ -154,7 +154,9 @@ interface StreamedItem {
   arguments: string;
 }
 
-/** More items than this in one answer are a broken server; also keeps a wild `output_index` from making a huge array. */
+/**
+ * More items than this in one answer are a broken server; also keeps a wild `output_index` from making a huge array.
+ */
 const MAX_ITEMS = 4096;
 
 function slot(state: ResponsesState, event: Json, type: string): StreamedItem {

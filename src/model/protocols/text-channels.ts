@@ -141,7 +141,10 @@ export class TextChannels {
     return true;
   }
 
-  /** A template sets its tags on a line of their own or right behind a word; a sentence about them puts a space or a quote before. */
+  /**
+   * A template sets its tags on a line of their own or right behind a word; a sentence about them puts a space or a
+   * quote before.
+   */
   #counts(tag: string, soFar: string): boolean {
     if (ENDS.includes(tag) || inCode(soFar)) return false;
     if (tag in REASONING_TAGS) return this.#closing !== "" && atLineStart(soFar);
@@ -163,7 +166,9 @@ export class TextChannels {
     return true;
   }
 
-  /** `<|channel|>analysis<|message|>…<|end|>`: analysis is reasoning, final is the answer, commentary to a tool a call. */
+  /**
+   * `<|channel|>analysis<|message|>…<|end|>`: analysis is reasoning, final is the answer, commentary to a tool a call.
+   */
   #inChannels(last: boolean): boolean {
     const { header, tail } = patterns();
     const start = header.exec(this.#held);

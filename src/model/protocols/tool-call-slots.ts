@@ -1,4 +1,7 @@
-/** Puts streamed chat-completions tool calls together, also from servers that leave out `index` or `id`, or give every call index 0. */
+/**
+ * Puts streamed chat-completions tool calls together, also from servers that leave out `index` or `id`, or give every
+ * call index 0.
+ */
 import { isRecord } from "../../lib/values.ts";
 import type { ToolCall } from "../types.ts";
 import { mergeDelta } from "./deltas.ts";
@@ -92,7 +95,10 @@ function bareName(name: string): string {
   );
 }
 
-/** Arguments that a gateway wrapped in a string or a block of code, sent twice, or put behind the empty object it began with. */
+/**
+ * Arguments that a gateway wrapped in a string or a block of code, sent twice, or put behind the empty object it began
+ * with.
+ */
 function unwrapped(text: string): string {
   const block = /^\s*```(?:json)?\s*(\{.*\})\s*```\s*$/s.exec(text)?.[1];
   if (block !== undefined && isWholeJson(block)) return block;

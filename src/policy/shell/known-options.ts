@@ -5,8 +5,8 @@
 import { programName } from "./syntax/field.ts";
 
 /**
- * A row: `program [subcommand]: options`; programs with the same ones are separated by `|`. `-x=` takes a value, which is text or a path that nothing runs; `--` frees
- * what follows `--`.
+ * A row: `program [subcommand]: options`; programs with the same ones are separated by `|`. `-x=` takes a value, which
+ * is text or a path that nothing runs; `--` frees what follows `--`.
  */
 const TABLE = `
 git add: -v -n -N -p -i -u -A -f --verbose --dry-run --intent-to-add --patch --update --all --force

@@ -83,8 +83,8 @@ export function secretPassedOn(walked: Walked, cwd: string | undefined): string 
 }
 
 /**
- * Programs whose words are text, or names of units, packages, users and processes, never files; and those that use files
- * of keys and values without printing them, where a row covers the call.
+ * Programs whose words are text, or names of units, packages, users and processes, never files; and those that use
+ * files of keys and values without printing them, where a row covers the call.
  */
 const TEXT_ONLY: ReadonlySet<string> = new Set(
   words(`echo printf systemctl service dpkg-query apt-cache getent id groups pgrep pidof ps

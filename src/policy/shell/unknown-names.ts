@@ -1,4 +1,7 @@
-/** Reads of files whose names only the running shell knows: where such a name may come from, and what may be in the file. */
+/**
+ * Reads of files whose names only the running shell knows: where such a name may come from, and what may be in the
+ * file.
+ */
 import { words } from "../../lib/text.ts";
 import { once } from "../../lib/values.ts";
 import { mayNameSecret } from "../secret-files.ts";
@@ -7,8 +10,8 @@ import { type Field, programName, UNKNOWN } from "./syntax/field.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 
 /**
- * Whether the text may read any file at all: some program opens what a variable of the environment or the contents of another
- * file name. Names that are listed (find, ls, git ls-files) are judged where they are listed.
+ * Whether the text may read any file at all: some program opens what a variable of the environment or the contents of
+ * another file name. Names that are listed (find, ls, git ls-files) are judged where they are listed.
  */
 export function readsAnyFile(walked: Walked): boolean {
   // Text of the caller's may also lead out of a directory that is known.

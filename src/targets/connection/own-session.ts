@@ -1,14 +1,15 @@
 /**
- * What the session of the guard does besides, for one of many machines: it runs what nobody was asked about and holds the
- * read-only room. So such a machine needs one ssh process here and one session there until something is asked about.
+ * What the session of the guard does besides, for one of many machines: it runs what nobody was asked about and holds
+ * the read-only room. So such a machine needs one ssh process here and one session there until something is asked
+ * about.
  */
 import { quoteOnOneLine } from "../quote.ts";
 import type { Process, SessionTexts } from "../target.ts";
 import type { ScriptRunner } from "./script-runner.ts";
 
 /**
- * In the guard: `text TAG DIRECTORY JOB KEY SCRIPT` runs the script beside the loop and marks its end like a direct shell. D is
- * the directory of records, T the process of the last text. 6 holds the room; nothing else may.
+ * In the guard: `text TAG DIRECTORY JOB KEY SCRIPT` runs the script beside the loop and marks its end like a direct
+ * shell. D is the directory of records, T the process of the last text. 6 holds the room; nothing else may.
  */
 const TEXTS = `
 text() {

@@ -94,8 +94,8 @@ export class SshMaster implements AsyncDisposable {
   }
 
   /**
-   * The connection and its first session in one process, for one of many machines: nothing is asked, and why it fails is
-   * what that process says.
+   * The connection and its first session in one process, for one of many machines: nothing is asked, and why it fails
+   * is what that process says.
    */
   static async startWithSession(
     destination: SshDestination,

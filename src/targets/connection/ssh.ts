@@ -220,7 +220,9 @@ async function connect(
   return await open(master, first);
 }
 
-/** Asking each of many machines costs a process: without a ControlPath in the configuration there is nothing to find. */
+/**
+ * Asking each of many machines costs a process: without a ControlPath in the configuration there is nothing to find.
+ */
 function mayShare(): boolean {
   return (sharing ??= configurationFiles().some((file) => {
     try {

@@ -71,7 +71,9 @@ export class Askpass implements AsyncDisposable {
     return undefined;
   }
 
-  /** Lines of sh that have the shell's `sudo` use the program as long as it is there; with `-S` sudo reads elsewhere. */
+  /**
+   * Lines of sh that have the shell's `sudo` use the program as long as it is there; with `-S` sudo reads elsewhere.
+   */
   get prelude(): string {
     const program = quote(`${this.#directory}/program`);
     return `sudo() {

@@ -9,8 +9,8 @@ import { followClean } from "../unasked/clean-script.ts";
  *
  * Marks go to copies of stdout and stderr, so that a command that redirects them for good cannot hide its end; what it
  * starts does not get the copies. The end is reported before the next request is read and nowhere else: so `break`,
- * `continue` and syntax errors cannot skip it. A line without a text of its own has done its work when it is read. `command eval`: in dash and busybox a syntax error in a plain eval would
- * end the shell.
+ * `continue` and syntax errors cannot skip it. A line without a text of its own has done its work when it is read.
+ * `command eval`: in dash and busybox a syntax error in a plain eval would end the shell.
  */
 export const DIRECT_LOOP = `
 unset l
@@ -79,8 +79,8 @@ export function request(command: string, tag: number): string {
 }
 
 /**
- * For a clean shell that stays: `standing` defines it, where this shell does not know it yet. Answered with "incomplete"
- * where it cannot take the command. Short: the shell reads a byte at a time.
+ * For a clean shell that stays: `standing` defines it, where this shell does not know it yet. Answered with
+ * "incomplete" where it cannot take the command. Short: the shell reads a byte at a time.
  */
 export function standingRequest(command: string, tag: number, standing?: string): string {
   const define = standing === undefined ? "" : `eval ${quoteOnOneLine(standing + ASK)}\n`;
@@ -101,8 +101,8 @@ export function cleanRequest(clean: (to: string) => string): string {
 
 /**
  * $1 process of the shell, $2 mark in the environment. The shell is stopped first, or it would continue with the next
- * command of its list; then TERM, a short wait and KILL to all that it started, also what left its group (`setsid`). Without a
- * process: only what has the mark.
+ * command of its list; then TERM, a short wait and KILL to all that it started, also what left its group (`setsid`).
+ * Without a process: only what has the mark.
  */
 export const END_TREE = `
 case $1$2 in *[!0-9a-f-]*|'') exit 2 ;; esac

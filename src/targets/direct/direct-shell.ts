@@ -266,8 +266,8 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 
   /**
-   * For the first text on a connection: a shell of its own pays from the second on. Not while the room is being made: the
-   * session does one thing at a time.
+   * For the first text on a connection: a shell of its own pays from the second on. Not while the room is being made:
+   * the session does one thing at a time.
    */
   #ownSession(): OwnLive | undefined {
     const session = this.#options.transport.own;

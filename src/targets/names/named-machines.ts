@@ -4,8 +4,8 @@ import { parseDestination } from "../connection/ssh-destination.ts";
 import { type Hop, type Place, pathKey } from "../place.ts";
 
 /**
- * Which names lead to which machine. The rules of a name hold for every place that its machine leads to: for another user
- * there, and for what is further in.
+ * Which names lead to which machine. The rules of a name hold for every place that its machine leads to: for another
+ * user there, and for what is further in.
  */
 export class NamedMachines {
   /** By the machine; then the names, each with the ports of its ssh destinations (0 where none is written). */

@@ -1,4 +1,6 @@
-/** From what an operator writes (`web,db[1-3],prod*,@hosts.txt`) to the places meant: never fewer or others in silence. */
+/**
+ * From what an operator writes (`web,db[1-3],prod*,@hosts.txt`) to the places meant: never fewer or others in silence.
+ */
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
@@ -57,8 +59,8 @@ export async function withKnownNames(place: Place, sources: PlaceSources): Promi
 
 /**
  * Names that lead to the machine by another way of writing it: an alias and its address are one machine, and so are two
- * aliases, unless a key or a jump host tells them apart. Compared by what ssh makes of both, so each destination costs a
- * start of ssh: `counts` says which names are worth it.
+ * aliases, unless a key or a jump host tells them apart. Compared by what ssh makes of both, so each destination costs
+ * a start of ssh: `counts` says which names are worth it.
  */
 export async function namesByAddress(
   place: Place,
@@ -91,7 +93,9 @@ export function joinPlaces(one: readonly Place[], other: readonly Place[]): Plac
   return distinctNames(merge([...one, ...other]));
 }
 
-/** Every configured name and machine, and every host of ~/.ssh/config: what can be listed without asking any machine. */
+/**
+ * Every configured name and machine, and every host of ~/.ssh/config: what can be listed without asking any machine.
+ */
 export function knownNames({ targets, home }: Pick<PlaceSources, "targets" | "home">): string[] {
   return [...new Set([LOCAL.name, ...Object.keys(targets), ...memberNames(targets).keys(), ...sshHosts(home).names])];
 }
@@ -304,7 +308,10 @@ class Resolver {
     });
   }
 
-  /** What can be read of a target, and the entries that cannot. Groups that include each other hold what all of them hold. */
+  /**
+   * What can be read of a target, and the entries that cannot. Groups that include each other hold what all of them
+   * hold.
+   */
   async #readable(name: string, target: NamedTarget, seen: Set<string>): Promise<Readable> {
     seen.add(name);
     const whole = await this.#target(name, target, []).catch(asProblem);

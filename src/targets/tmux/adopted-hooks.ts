@@ -1,4 +1,6 @@
-/** The lines that are typed into a shell that buddy adopts: hooks that mark its prompt and its commands, and their end. */
+/**
+ * The lines that are typed into a shell that buddy adopts: hooks that mark its prompt and its commands, and their end.
+ */
 import { quote } from "../quote.ts";
 
 export type AdoptedShellName = "bash" | "zsh" | "fish" | "sh";
@@ -16,9 +18,10 @@ const readKey = (word: string) =>
   `sh -c '{ stty -echo && printf "\\033]7771;${word};N\\a" && IFS= read -r k; stty echo; } </dev/tty >/dev/tty; echo "$k"'`;
 
 /**
- * One line for the shell: it reads the key, which marks carry (after the mark N of `word`), then come a function that runs a text between marks, a mark behind the prompt, and a function that takes
- * both out again. What may be exported (PS1, PROMPT_COMMAND) names a variable that is not, so a shell started from this
- * one marks nothing. No line of buddy's stays in the history where the shell can leave lines out.
+ * One line for the shell: it reads the key, which marks carry (after the mark N of `word`), then come a function that
+ * runs a text between marks, a mark behind the prompt, and a function that takes both out again. What may be exported
+ * (PS1, PROMPT_COMMAND) names a variable that is not, so a shell started from this one marks nothing. No line of
+ * buddy's stays in the history where the shell can leave lines out.
  */
 export function hooks(name: AdoptedShellName, word: string): string {
   if (name === "fish")
@@ -57,7 +60,10 @@ const ends = `printf '\\033]7771;%s;P;0;%s;%s;%s\\a'`;
 /** The last thing that is marked: the next prompt has no mark. */
 const out = `printf '\\033]7771;%s;X;0\\a'`;
 
-/** Of the Bourne family: `set --` keeps the exit code without a variable of its own. A prompt that the text set gets its mark. */
+/**
+ * Of the Bourne family: `set --` keeps the exit code without a variable of its own. A prompt that the text set gets its
+ * mark.
+ */
 const run =
   `__buddy_run() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; ` +
   `${ends} "$__buddy_k" "$2" "$1" "$PWD"; __buddy_ps; return "$2"; }`;

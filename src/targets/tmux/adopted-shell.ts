@@ -1,6 +1,7 @@
 /**
- * A shell of the operator's that buddy works in, with hooks that are typed into it: its commands begin and end with marks
- * of their own. `sudo -i`, `ssh other`, `docker exec -it` in the shared pane, or whatever is in a pane of their own tmux.
+ * A shell of the operator's that buddy works in, with hooks that are typed into it: its commands begin and end with
+ * marks of their own. `sudo -i`, `ssh other`, `docker exec -it` in the shared pane, or whatever is in a pane of their
+ * own tmux.
  */
 import { randomBytes, randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";

@@ -43,7 +43,8 @@ export async function sendKeys(session: TmuxServer, pane: string, options: KeysO
   }
   const target = tmuxQuote(pane);
   const lines = [`copy-mode -q -t ${target}`];
-  // tmux eats a trailing semicolon even with -l: bytes for text. What was judged as text must not be a key to some version.
+  // tmux eats a trailing semicolon even with -l: bytes for text. What was judged as text must not be a key to some
+  // version.
   if (text !== "") lines.push(`send-keys -t ${target} -H ${hexKeys(text)}`);
   for (const key of keys) {
     const name = key.endsWith(";") ? `${key.slice(0, -1)}\\;` : key;

@@ -66,7 +66,10 @@ export class ControlClient {
     return this.#closed;
   }
 
-  /** Sends the lines in one write and gives one reply for each; to `taken` before anything that tmux sent after the last of them. */
+  /**
+   * Sends the lines in one write and gives one reply for each; to `taken` before anything that tmux sent after the last
+   * of them.
+   */
   async send(lines: readonly string[], taken?: (replies: readonly Reply[]) => void): Promise<Reply[]> {
     if (this.#closed) throw lostError(this.#exitReason);
     const got: Reply[] = [];
@@ -156,7 +159,9 @@ export class ControlClient {
     this.#end(this.#exitReason || this.#stderr.trim() || `tmux client ended${code === undefined ? "" : ` (${code})`}`);
   }
 
-  /** The start-up script says that its tmux has ended: with its key, as a captured screen could show such a line too. */
+  /**
+   * The start-up script says that its tmux has ended: with its key, as a captured screen could show such a line too.
+   */
   #exited(text: string): void {
     const code = text.split(" ")[2];
     this.#hasExited = true;

@@ -29,10 +29,16 @@ const MAX_TYPED = 1000;
 const MAX_SHOWN = 2000;
 const MAX_SHOWN_LINES = 40;
 
-/** The lines of sh that run the command as a child which knows nothing of the pane's shell; it leaves its directory in `to`. */
+/**
+ * The lines of sh that run the command as a child which knows nothing of the pane's shell; it leaves its directory in
+ * `to`.
+ */
 export type CleanRun = (to: string) => string;
 
-/** `shown`: the command without its secrets. Then it is the only text in pane and history, and the script goes when it is read. */
+/**
+ * `shown`: the command without its secrets. Then it is the only text in pane and history, and the script goes when it
+ * is read.
+ */
 export function deliver(
   command: string,
   tag: number,

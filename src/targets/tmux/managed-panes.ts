@@ -69,7 +69,10 @@ export class ManagedPanes implements Panes {
     }
   }
 
-  /** The user's start-up files never come to a prompt (`exec fish` in .bashrc, say): the pane is made again without them. */
+  /**
+   * The user's start-up files never come to a prompt (`exec fish` in .bashrc, say): the pane is made again without
+   * them.
+   */
   async #withoutStartUpFiles(session: TmuxSession, row: PaneRow): Promise<TmuxPane> {
     const pane = await this.#anew(session, row, true);
     this.#options.session.notice({

@@ -1,4 +1,7 @@
-/** The marks a managed pane's shell leaves: invisible ones in the stream, visible prompts where only capture is possible. */
+/**
+ * The marks a managed pane's shell leaves: invisible ones in the stream, visible prompts where only capture is
+ * possible.
+ */
 
 /** A mark in the pane's stream: `ESC ]7771;<key>;<kind>;… BEL`, written by the prompt hooks of templates/shell-init. */
 export type Mark =
@@ -19,7 +22,10 @@ export type Mark =
   | { readonly kind: "no-editor" }
   /** `cwd` is where the next one starts. */
   | { readonly kind: "shell-ended"; readonly code: number; readonly cwd: string }
-  /** The shell never came to its prompt: from now on it is started without start-up files. No code: they leave no way to a mark. */
+  /**
+   * The shell never came to its prompt: from now on it is started without start-up files. No code: they leave no way to
+   * a mark.
+   */
   | { readonly kind: "start-up-skipped"; readonly code: number | undefined }
   /** No shell comes up at all: the pane waits for the operator. */
   | { readonly kind: "gave-up"; readonly code: number };
@@ -121,7 +127,9 @@ export function parseMark(text: string): Mark | undefined {
   return undefined;
 }
 
-/** The copy of the last mark that tmux itself remembers (OSC 7, `#{pane_path}`): the state of a pane without a listener. */
+/**
+ * The copy of the last mark that tmux itself remembers (OSC 7, `#{pane_path}`): the state of a pane without a listener.
+ */
 export function parseRemembered(path: string, key: string): Mark | undefined {
   const prefix = `buddy;${key};`;
   return path.startsWith(prefix) ? parseMark(path.slice(prefix.length)) : undefined;

@@ -44,8 +44,8 @@ function missedOf(
 }
 
 /**
- * What follows the last lines that were seen; undefined when they are not on the screen. `count` is the number of lines that had
- * ended before the last of them: where lines repeat themselves, only that tells which one it was.
+ * What follows the last lines that were seen; undefined when they are not on the screen. `count` is the number of lines
+ * that had ended before the last of them: where lines repeat themselves, only that tells which one it was.
  */
 export function linesAfter(seen: readonly string[], screen: string, count?: number): string | undefined {
   const lines = screen.split("\n");

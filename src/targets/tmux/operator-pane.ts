@@ -1,6 +1,6 @@
 /**
- * A pane of the operator's own tmux (`--pane %3`): followed through a control client that changes nothing of theirs, and
- * typed into only while the shell that was adopted there is at its prompt.
+ * A pane of the operator's own tmux (`--pane %3`): followed through a control client that changes nothing of theirs,
+ * and typed into only while the shell that was adopted there is at its prompt.
  */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";

@@ -1,11 +1,13 @@
-/** Which buddy works in a tmux session: one at a time, recorded in the session itself, where tmux decides between two. */
+/**
+ * Which buddy works in a tmux session: one at a time, recorded in the session itself, where tmux decides between two.
+ */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { isAlive } from "../../lib/is-alive.ts";
 
 /**
- * Claims are numbered: `@buddy_client_3` follows `@buddy_client_2`, and tmux sets an option that exists only once (`-o`),
- * so of two who take over from the same predecessor one fails. The highest number counts.
+ * Claims are numbered: `@buddy_client_3` follows `@buddy_client_2`, and tmux sets an option that exists only once
+ * (`-o`), so of two who take over from the same predecessor one fails. The highest number counts.
  */
 export interface Claim {
   readonly number: number;
@@ -30,7 +32,9 @@ export function claimCommand(last: Claim, mine: string): string {
   return `set-option -o -F @buddy_client_${last.number + 1} '#{client_pid}/${mine}'`;
 }
 
-/** After a claim succeeded: who has the session is shown where all sessions are listed, and the claim before is dropped. */
+/**
+ * After a claim succeeded: who has the session is shown where all sessions are listed, and the claim before is dropped.
+ */
 export function ownCommands(last: Claim, mine: string): string[] {
   return [
     `set-option -F @buddy_client '#{client_pid}/${mine}'`,
@@ -58,7 +62,9 @@ export function freeName(base: string, listed: readonly string[], attached: Read
   return free[Math.floor(Math.random() * free.length)] ?? `${base}_2`;
 }
 
-/** Whether this claim is held: by a process of this machine that lives, or by a client from elsewhere that is attached. */
+/**
+ * Whether this claim is held: by a process of this machine that lives, or by a client from elsewhere that is attached.
+ */
 export function isHeld({ value }: Pick<Claim, "value">, attached: ReadonlySet<string>): boolean {
   const [client = "", host = "", pid = "", start = ""] = value.split("/");
   if (value === FREE || host === "") return false;

@@ -1,4 +1,7 @@
-/** What buddy does to a pane: sends commands, once each, takes back what was not taken, presses Ctrl-C, looks and signals. */
+/**
+ * What buddy does to a pane: sends commands, once each, takes back what was not taken, presses Ctrl-C, looks and
+ * signals.
+ */
 import { deliver, type DeliveryTarget, giveBack, withdraw } from "./delivery.ts";
 import type { PaneState } from "./pane-state.ts";
 import { type ForegroundState, foregroundPlace, type Place, probeForeground, signalForeground } from "./probe.ts";
@@ -52,8 +55,9 @@ export class PaneInput {
   }
 
   /**
-   * The shell did not take the line. First the files are put in place again (something cleaned the directory away) and the command is
-   * sent once more; then it is typed, as the shell may have no line editor. It runs once at most: each delivery can be taken only once.
+   * The shell did not take the line. First the files are put in place again (something cleaned the directory away) and
+   * the command is sent once more; then it is typed, as the shell may have no line editor. It runs once at most: each
+   * delivery can be taken only once.
    */
   async sendAgain(command: RunningCommand): Promise<void> {
     const state = this.#state;
@@ -83,8 +87,8 @@ export class PaneInput {
   }
 
   /**
-   * The line editor reads keys as something else: answers of the terminal began a search, say. Ctrl-G ends that. What was
-   * sent can be taken only once, however often its key is pressed.
+   * The line editor reads keys as something else: answers of the terminal began a search, say. Ctrl-G ends that. What
+   * was sent can be taken only once, however often its key is pressed.
    */
   async leaveSearch(command: RunningCommand): Promise<void> {
     if (this.#state.current !== command || command.phase !== "sent" || !this.#state.editor) return;
@@ -101,7 +105,10 @@ export class PaneInput {
     return true;
   }
 
-  /** The connection went while it was being sent: whether it arrived is not known, so it is made sure that it never will. */
+  /**
+   * The connection went while it was being sent: whether it arrived is not known, so it is made sure that it never
+   * will.
+   */
   async withdrawUndelivered(command: RunningCommand): Promise<void> {
     if (await this.withdraw(command)) this.#state.withdrawn(command, { kind: "lost", why: UNDELIVERED });
   }

@@ -1,4 +1,7 @@
-/** The state of a pane: what its shell is at, which command runs, what the operator did. All transitions are in this file. */
+/**
+ * The state of a pane: what its shell is at, which command runs, what the operator did. All transitions are in this
+ * file.
+ */
 import { Condition } from "../../lib/waiting.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { RunOutcome, TargetNotice } from "../target.ts";
@@ -44,7 +47,10 @@ export interface PaneEffects {
   notice(notice: TargetNotice): void;
 }
 
-/** A prompt without the end mark (a theme redrew it) counts as drawn after this; sooner when the pane never shows the mark. */
+/**
+ * A prompt without the end mark (a theme redrew it) counts as drawn after this; sooner when the pane never shows the
+ * mark.
+ */
 const DRAWN_MS = 1000;
 const DRAWN_UNMARKED_MS = 60;
 /** A prompt came, but the shell did not take the line. */
@@ -428,7 +434,10 @@ export class PaneState {
     this.#untakenTimer = setTimeout(() => this.#effects.sendAgain(command), UNTAKEN_MS);
   }
 
-  /** A prompt in the middle of a command that removed the hooks, or only printed the prompt. True: it still counts as running. */
+  /**
+   * A prompt in the middle of a command that removed the hooks, or only printed the prompt. True: it still counts as
+   * running.
+   */
   #isWithoutHooks(): boolean {
     const command = this.#current;
     if (command?.phase !== "started" || !this.#editor) return false;

@@ -1,4 +1,6 @@
-/** A managed tmux pane: commands go in through its shell's own line, output and ends come out of the stream, exactly. */
+/**
+ * A managed tmux pane: commands go in through its shell's own line, output and ends come out of the stream, exactly.
+ */
 import { randomInt } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import type { CleanScript } from "../unasked/clean-script.ts";
@@ -349,7 +351,10 @@ export class TmuxPane implements Pane, PaneSink {
     return this.#notRun(outcome, [note]);
   }
 
-  /** Waits for a pause in the operator's typing, for a while. True when they did more than pause: the pane is looked at again. */
+  /**
+   * Waits for a pause in the operator's typing, for a while. True when they did more than pause: the pane is looked at
+   * again.
+   */
   async #operatorTypes(options: RunOptions): Promise<boolean> {
     const state = this.#state;
     const end = performance.now() + Math.min(TYPING_MS, (options.waitMs ?? Infinity) / 2);

@@ -14,7 +14,10 @@ export interface ForegroundState {
   readonly silent: boolean;
 }
 
-/** $1 process id of the pane's supervisor, $2 its terminal. One line of terminal flags, then one for each process in the foreground. */
+/**
+ * $1 process id of the pane's supervisor, $2 its terminal. One line of terminal flags, then one for each process in the
+ * foreground.
+ */
 const SCRIPT = `
 set -f
 mode=line echo=on
@@ -87,7 +90,10 @@ export function readProbe(text: string, supervisor: number, prompting: boolean):
 /** Numbers of write, pwrite and writev on x86-64, arm64, and 32-bit systems; none of them is a read on another one. */
 const WRITES = new Set(words("1 4 18 20 64 66 68 146"));
 
-/** `wait_woken` is also a blocking read from a socket: only with the terminal open, and no socket or a question on the screen. */
+/**
+ * `wait_woken` is also a blocking read from a socket: only with the terminal open, and no socket or a question on the
+ * screen.
+ */
 function isReading(wchan: string, files: string | undefined, prompting: boolean): boolean {
   if (/n_tty_read|tty_read|ttyin|ttread/.test(wchan)) return true;
   if (wchan === "wait_woken") return files === "0" || (files === "1" && prompting);
@@ -126,7 +132,10 @@ export async function foregroundGroup(transport: Transport, pane: { readonly pid
   return Math.max(0, Number(stdout.toString()) || 0);
 }
 
-/** $1 process id of the supervisor. Prints directory, user and name of what is in the foreground, 1 where it is the pane's shell. */
+/**
+ * $1 process id of the supervisor. Prints directory, user and name of what is in the foreground, 1 where it is the
+ * pane's shell.
+ */
 const PLACE = `
 if [ -r "/proc/$1/stat" ]; then
   IFS= read -r l <"/proc/$1/stat"; own=$1; set -- \${l##*) }

@@ -11,7 +11,10 @@ import { probeForeground } from "./probe.ts";
 import { RunningCommand } from "./running-command.ts";
 import type { TmuxSession } from "./tmux-session.ts";
 
-/** Reads the pane and takes up its stream again. A further gap begins this anew by itself: then this one gives up in silence. */
+/**
+ * Reads the pane and takes up its stream again. A further gap begins this anew by itself: then this one gives up in
+ * silence.
+ */
 export async function recover(
   session: TmuxSession,
   state: PaneState,
@@ -31,7 +34,8 @@ export async function recover(
     if (seen === undefined) return;
     const command = gap.takeUndelivered();
     if (command?.phase === "sent") await input.withdrawUndelivered(command);
-    // Something else set the pane's path: a look at the foreground has to do, unless the shell may never have been ours.
+    // Something else set the pane's path: a look at the foreground has to do, unless the shell may never have been
+    // ours.
     if (!isNew && state.phase === "starting" && seen.mark === undefined) {
       state.lookedAt(await probeForeground(session.options.transport, state.row, true));
     }
@@ -46,7 +50,10 @@ const MAX_MARKS = 1000;
 /** A sequence that is longer when it is cut in two is lost. */
 const LONGEST = 512;
 
-/** A gap in the stream: until the screen was read, what the stream brings is on the screen too and must not be taken twice. */
+/**
+ * A gap in the stream: until the screen was read, what the stream brings is on the screen too and must not be taken
+ * twice.
+ */
 export class Gap {
   #open = false;
   #round = 0;
@@ -114,9 +121,9 @@ export interface PaneSnapshot {
 }
 
 /**
- * `take` is called in the very moment of the reply. tmux sends replies and output through one queue (200 of 200 captures of a
- * pane that printed as fast as it could ended with the last line that had come as output): what came before it is in the
- * snapshot, what comes afterwards is not.
+ * `take` is called in the very moment of the reply. tmux sends replies and output through one queue (200 of 200
+ * captures of a pane that printed as fast as it could ended with the last line that had come as output): what came
+ * before it is in the snapshot, what comes afterwards is not.
  */
 async function lookAtPane(session: TmuxSession, pane: string, take: (snapshot: PaneSnapshot) => void): Promise<void> {
   const commands = [

@@ -1,4 +1,7 @@
-/** The private directory of a session on the target: its key, the start-up files of its shells, and what becomes of it later. */
+/**
+ * The private directory of a session on the target: its key, the start-up files of its shells, and what becomes of it
+ * later.
+ */
 import bashInit from "../../../templates/shell-init/bash.sh" with { type: "text" };
 import fishInit from "../../../templates/shell-init/fish.fish" with { type: "text" };
 import idle from "../../../templates/shell-init/idle.sh" with { type: "text" };
@@ -26,8 +29,8 @@ const FILES: Readonly<Record<string, string>> = {
 const STAMP = Bun.hash(JSON.stringify(FILES)).toString(16);
 
 /**
- * Puts the files in place: reads the key to use from stdin, takes the arguments of `prepareArguments`, and leaves key and
- * directories in $k, $d and $r for what follows.
+ * Puts the files in place: reads the key to use from stdin, takes the arguments of `prepareArguments`, and leaves key
+ * and directories in $k, $d and $r for what follows.
  */
 export const PREPARE = `IFS= read -r k || exit 1
 s=${STAMP}
@@ -52,8 +55,8 @@ export function prepareArguments(options: {
  * sessions, $2 user id, $3 tmux. Only what belongs to the user, in a directory that only the user can write to, and was
  * not opened just now. A server that answers by its number is alive also where that process cannot be seen: another
  * container with the same /tmp. One that answers at the same socket with another number came after it. Numbers are used
- * again: a process of that number that is not tmux does not count. Where no server ever said that it uses a directory, an
- * opening was broken off: that goes after a day.
+ * again: a process of that number that is not tmux does not count. Where no server ever said that it uses a directory,
+ * an opening was broken off: that goes after a day.
  */
 const SWEEP = `
 own() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }

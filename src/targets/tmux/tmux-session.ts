@@ -262,7 +262,9 @@ export class TmuxSession {
     this.#early.clear();
   }
 
-  /** Something cleaned the directory away, and the key made anew is not the one that the shells of this session know. */
+  /**
+   * Something cleaned the directory away, and the key made anew is not the one that the shells of this session know.
+   */
   async #keepKey(key: string): Promise<void> {
     if (key === this.#key) return;
     this.#key = key;
@@ -318,7 +320,10 @@ export class TmuxSession {
     return { client, created: said.includes("buddy-created") };
   }
 
-  /** What the start-up script says before tmux answers; throws TmuxUnusable with the reason when it does not come to that. */
+  /**
+   * What the start-up script says before tmux answers; throws TmuxUnusable with the reason when it does not come to
+   * that.
+   */
   async #greeting(client: ControlClient): Promise<readonly string[]> {
     const { transport, notice, socket } = this.options;
     const slow = setTimeout(

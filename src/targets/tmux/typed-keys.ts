@@ -1,4 +1,7 @@
-/** What keys make of a line at a shell's prompt: which lines they enter, what stays in the line, and what cannot be known. */
+/**
+ * What keys make of a line at a shell's prompt: which lines they enter, what stays in the line, and what cannot be
+ * known.
+ */
 import { words } from "../../lib/text.ts";
 
 export interface KeysInput {

@@ -22,8 +22,8 @@ export class TypedLine {
 }
 
 /**
- * What a terminal answers to a program that asked (device attributes, cursor position, colours, versions), as it is left in
- * a line when the program did not read it: after binary data was printed, say.
+ * What a terminal answers to a program that asked (device attributes, cursor position, colours, versions), as it is
+ * left in a line when the program did not read it: after binary data was printed, say.
  */
 export function isTerminalReply(line: string): boolean {
   const rest = line.replace(/\d*;?rgb:[\da-f/]+|>\|tmux [\w.-]+/g, "0c").trim();

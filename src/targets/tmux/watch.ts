@@ -173,7 +173,10 @@ async function atDeadline(command: RunningCommand, pane: PaneInput): Promise<Run
   return command.outcome ?? { kind: "running", why: "deadline" };
 }
 
-/** Ctrl-C, then TERM and KILL to whatever is in the foreground, until the prompt is back. A target that does not answer is not waited for. */
+/**
+ * Ctrl-C, then TERM and KILL to whatever is in the foreground, until the prompt is back. A target that does not answer
+ * is not waited for.
+ */
 async function stop(command: RunningCommand, pane: PaneInput): Promise<RunOutcome> {
   const stopped: RunOutcome = { kind: "stopped", by: "user" };
   if (command.phase === "sent") {

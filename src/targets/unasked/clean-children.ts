@@ -46,7 +46,9 @@ export class CleanChildren implements Locks {
   readonly script: CleanScript = (text, { inRoom }, to) =>
     cleanScript(text, this.#shell, inRoom ? this.#room.entry : undefined, to);
 
-  /** For a bash without a terminal: what it has to know to keep a clean shell in the room; undefined: not for this text. */
+  /**
+   * For a bash without a terminal: what it has to know to keep a clean shell in the room; undefined: not for this text.
+   */
   readonly standing: StandingScript = (text, { inRoom }) => {
     const { entry } = this.#room;
     if (!inRoom || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingShell(text)) return undefined;

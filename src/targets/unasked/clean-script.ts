@@ -1,4 +1,7 @@
-/** What runs without a question: `bash -p -c TEXT`, or `sh -c TEXT`, as a child that knows nothing of the shell it is started from. */
+/**
+ * What runs without a question: `bash -p -c TEXT`, or `sh -c TEXT`, as a child that knows nothing of the shell it is
+ * started from.
+ */
 import { quote } from "../quote.ts";
 import type { MachineFacts, Unasked } from "../target.ts";
 
@@ -86,7 +89,9 @@ const REPORT = `trap '{ printf "%s\\n" "$PWD" >&3; } 2>/dev/null' EXIT`;
 /** By its name and inside the room: the directory of the shell is on the writable mount. */
 export const ENTER_DIRECTORY = `__buddy_old=\${OLDPWD-}; cd -- "$1" || exit 126; OLDPWD=$__buddy_old; unset __buddy_old; shift`;
 
-/** Words that are a shell, or a program that is a script on some systems: such a child takes exported functions over. */
+/**
+ * Words that are a shell, or a program that is a script on some systems: such a child takes exported functions over.
+ */
 export const STARTS_SHELL =
   /(?:^|[^\w.])(?:(?:ba|rba|da|a)?sh|ldd|which|service|gunzip|[ef]grep|[a-z]*z[a-z]*(?:grep|cat|cmp|diff))(?![\w.-])/;
 
@@ -97,8 +102,8 @@ function withoutFunctions(bash: string): string[] {
 }
 
 /**
- * No shell inside reads a start-up file, no pager waits for keys, git does not write into its index, and all go where the
- * policy looked.
+ * No shell inside reads a start-up file, no pager waits for keys, git does not write into its index, and all go where
+ * the policy looked.
  */
 export const QUIETLY =
   "unset BASH_ENV ENV CDPATH GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_CONFIG_PARAMETERS; " +
@@ -106,7 +111,10 @@ export const QUIETLY =
   `[ -n "\${GIT_CONFIG_COUNT-}" ] || ` +
   "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.autoRefreshIndex GIT_CONFIG_VALUE_0=false";
 
-/** Files that the operator's shell has open are on writable mounts: none comes along. sh knows only numbers of one digit. */
+/**
+ * Files that the operator's shell has open are on writable mounts: none comes along. sh knows only numbers of one
+ * digit.
+ */
 export const closeFiles = (keep: string, close: string) =>
   `for __buddy_fd in /proc/$$/fd/*; do __buddy_fd=\${__buddy_fd##*/}; ` +
   `case $__buddy_fd in ${keep}) ;; ${close}) eval "exec $__buddy_fd>&-" ;; esac; done; unset __buddy_fd`;

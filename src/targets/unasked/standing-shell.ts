@@ -12,10 +12,11 @@ import {
 } from "./clean-script.ts";
 
 /**
- * Defines for a bash whose 8 and 9 are stdout and stderr: `__buddy_standing TEXT` has a clean bash in the room run it, and
- * sets __buddy_code; empty where that cannot be, and then nothing was run. That bash stays for the next text and forks for
- * each; `__buddy_leave` ends it. It is a child of the shell as it is now: whoever lets the shell itself run something must
- * end it first. It knows neither the key nor the requests of the shell: what runs in it can look into it.
+ * Defines for a bash whose 8 and 9 are stdout and stderr: `__buddy_standing TEXT` has a clean bash in the room run it,
+ * and sets __buddy_code; empty where that cannot be, and then nothing was run. That bash stays for the next text and
+ * forks for each; `__buddy_leave` ends it. It is a child of the shell as it is now: whoever lets the shell itself run
+ * something must end it first. It knows neither the key nor the requests of the shell: what runs in it can look into
+ * it.
  */
 export function standingShell(shell: CleanShell, room: RoomEntry): string {
   const file = quote(room.file);
@@ -72,9 +73,9 @@ export function fitsStandingShell(text: string): boolean {
 const MOST_STANDING = 8192;
 
 /**
- * In the room: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 and $3 file of the room and what it says.
- * A room that is made anew holds mounts that are gone, so each look at it ends this shell. One line: so that what a text
- * prints of its lines is right.
+ * In the room: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 and $3 file of the
+ * room and what it says. A room that is made anew holds mounts that are gone, so each look at it ends this shell. One
+ * line: so that what a text prints of its lines is right.
  */
 const STAND = [
   ENTER_DIRECTORY,

@@ -1,4 +1,6 @@
-/** Takes out of an HTML text the tags that would nest too deeply or close nothing: parsers take quadratic time on those. */
+/**
+ * Takes out of an HTML text the tags that would nest too deeply or close nothing: parsers take quadratic time on those.
+ */
 export function limitNesting(html: string): string {
   const pieces: string[] = [];
   const open: string[] = [];

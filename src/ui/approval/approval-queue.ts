@@ -11,8 +11,8 @@ export class ApprovalQueue implements Asker {
   #waiting: ApprovalPrompt[] = [];
   /**
    * `hidden`: keys that are in the process already were pressed before the question and belong to the line.
-   * `waiting`: the operator is in the middle of a word. `ready`: the next frame asks. `armed`: it has; keys are answers.
-   * `aside`: the operator went to the line, to type a command first.
+   * `waiting`: the operator is in the middle of a word. `ready`: the next frame asks. `armed`: it has; keys are
+   * answers. `aside`: the operator went to the line, to type a command first.
    */
   #state: "hidden" | "waiting" | "ready" | "armed" | "aside" = "hidden";
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -174,7 +174,9 @@ export class ApprovalQueue implements Asker {
     return held?.input;
   }
 
-  /** "y" and Enter, or "yes" and Enter, out of habit: the rest of the word is taken back, and that Enter sends nothing. */
+  /**
+   * "y" and Enter, or "yes" and Enter, out of habit: the rest of the word is taken back, and that Enter sends nothing.
+   */
   #withoutEnter(inputs: readonly TerminalInput[], now: number): readonly TerminalInput[] {
     return inputs.flatMap((input) => {
       const habit = this.#habit;

@@ -80,7 +80,10 @@ export class QuestionView {
     return oneLine(this.request.typed ?? "");
   }
 
-  /** Rows above the question; `note` answers a key that means nothing here. `tight`: the rows are needed for the command. */
+  /**
+   * Rows above the question; `note` answers a key that means nothing here. `tight`: the rows are needed for the
+   * command.
+   */
   facts(columns: number, behind: number, note = "", tight = false): string[] {
     const most = (row: string) => (tight && !row.includes(FOUND) ? 1 : FACT_ROWS);
     return this.#factRows(behind, note).flatMap((row) => inRows(row, columns, most(row)));

@@ -1,4 +1,6 @@
-/** What was typed before: walked with Up and Down, searched with Ctrl-R, kept in a private file shared by all buddies. */
+/**
+ * What was typed before: walked with Up and Down, searched with Ctrl-R, kept in a private file shared by all buddies.
+ */
 import { readFileSync } from "node:fs";
 import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";

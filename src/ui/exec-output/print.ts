@@ -14,7 +14,9 @@ import { spinnerFrame, SPINNER_MS } from "../spinner.ts";
 export interface PrintOptions {
   readonly out: Output;
   readonly err: Output;
-  /** stdout is a terminal: the answer is streamed and made safe for it; otherwise it is written verbatim, once whole. */
+  /**
+   * stdout is a terminal: the answer is streamed and made safe for it; otherwise it is written verbatim, once whole.
+   */
   readonly stream: boolean;
   /** stderr is a terminal: live line, reasoning. */
   readonly live: boolean;

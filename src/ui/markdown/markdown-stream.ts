@@ -1,4 +1,6 @@
-/** Renders Markdown while it arrives: rows that can no longer change are handed out once, the rest is a short live tail. */
+/**
+ * Renders Markdown while it arrives: rows that can no longer change are handed out once, the rest is a short live tail.
+ */
 import type { Theme } from "../theme.ts";
 import { highlight } from "./highlight.ts";
 import { inline, settledLength } from "./inline.ts";

@@ -41,7 +41,10 @@ export interface ReplHost {
   /** MCP servers and what they offer, as lines. */
   mcp(): Promise<readonly string[]>;
   runbooks(): Promise<readonly RunbookRow[]>;
-  /** Name and parameters as typed; throws what is wrong with them. `on`: the machine it wants, where that is another one. */
+  /**
+   * Name and parameters as typed; throws what is wrong with them. `on`: the machine it wants, where that is another
+   * one.
+   */
   runbook(words: string): Promise<{ readonly on?: string; run(signal: AbortSignal): AsyncIterable<AgentEvent> }>;
   /** Commands of the operator's own, as they are now. */
   customCommands(): CustomCommandRows;
@@ -68,7 +71,10 @@ export interface ReplHost {
   sessions(): Promise<readonly SessionRow[]>;
   /** Both return what to say, one line each. */
   newSession(): Promise<readonly string[]>;
-  /** `offerCopy` asks whether to continue in a copy when another process has the session; false leaves everything as it is. */
+  /**
+   * `offerCopy` asks whether to continue in a copy when another process has the session; false leaves everything as it
+   * is.
+   */
   resumeSession(name: string, ask: ResumeQuestions): Promise<readonly string[]>;
   /** The names of the configuration and the machines in use, or the machines that WHAT names. */
   targets(what?: string): Promise<readonly TargetRow[]>;

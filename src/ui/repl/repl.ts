@@ -232,7 +232,10 @@ export class Repl implements CommandScreen {
     );
   }
 
-  /** A signal that someone sent is a wish to quit. A terminal that is gone cannot be asked: resuming names what still runs. */
+  /**
+   * A signal that someone sent is a wish to quit. A terminal that is gone cannot be asked: resuming names what still
+   * runs.
+   */
   #hungUp(): void {
     if (canAsk()) this.quit(EXIT.hangup);
     else this.leave(EXIT.hangup);
@@ -424,7 +427,9 @@ export class Repl implements CommandScreen {
     return `/output ${outputId ?? number}`;
   }
 
-  /** Kept until something has changed it: counting the tokens of a long conversation takes longer than painting a key. */
+  /**
+   * Kept until something has changed it: counting the tokens of a long conversation takes longer than painting a key.
+   */
   prompt(): string {
     const { columns } = this;
     if (this.#shownPrompt?.columns !== columns) {

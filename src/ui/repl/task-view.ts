@@ -53,7 +53,9 @@ export class TaskView {
     return task.state.kind === "stopping" ? "stopping" : this.#activity.state(Date.now());
   }
 
-  /** Ctrl-C: stops what runs and drops what waits. Undefined when nothing can be stopped, else how many were dropped. */
+  /**
+   * Ctrl-C: stops what runs and drops what waits. Undefined when nothing can be stopped, else how many were dropped.
+   */
   stop(): number | undefined {
     const { running } = this.tasks;
     if (running?.state.kind !== "running") return undefined;

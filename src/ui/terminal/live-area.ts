@@ -151,7 +151,10 @@ const UNSURE =
   /[\u0590-\u109f\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff]|\p{M}|\p{Cf}|\p{Emoji_Presentation}|\p{Regional_Indicator}/u;
 const SEQUENCE = /(\x1b\[[0-9;:]*m|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\))/;
 
-/** From the start of a row: tmux takes CSI J at the very top of the screen for `clear` and moves the rows into its history. */
+/**
+ * From the start of a row: tmux takes CSI J at the very top of the screen for `clear` and moves the rows into its
+ * history.
+ */
 const CLEAR_DOWN = "\x1b[K\x1b[C\x1b[J\r";
 const SYNC_ON = "\x1b[?2026h";
 const SYNC_OFF = "\x1b[?2026l";

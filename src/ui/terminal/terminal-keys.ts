@@ -95,8 +95,8 @@ export class TerminalKeys {
   }
 
   /**
-   * A read that is still queued would take its bytes from whatever gets the number of the closed file next, or a line of
-   * the operator's from the restored terminal: it ends first. Without stty that takes until they press Enter.
+   * A read that is still queued would take its bytes from whatever gets the number of the closed file next, or a line
+   * of the operator's from the restored terminal: it ends first. Without stty that takes until they press Enter.
    */
   async close(): Promise<void> {
     this.#signal.removeEventListener("abort", this.#takeBack);

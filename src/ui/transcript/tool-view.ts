@@ -78,7 +78,8 @@ export class ToolView {
     // A checklist stands above the input line already, and comes once more when the task has ended.
     if (event.tool === "plan" && event.ok && this.#options.lines !== true) return [head];
     if (event.machines !== undefined) return [head, ...this.#grouped(text, outputName)];
-    // Notes of how it went (a password, a connection that came back) do not stand for a result; the exit code is in the head.
+    // Notes of how it went (a password, a connection that came back) do not stand for a result; the exit code is in the
+    // head.
     const onlyNotes = this.#streams.size === 1 && this.#streams.has("info") && event.exit_code === undefined;
     if (this.#preview.lines === 0 || onlyNotes) {
       const said = showText(this.#options.redact(withoutOutcome(text, event)));

@@ -1,4 +1,6 @@
-/** Turns events into what the operator reads: finished lines to print once, and a short live part that still changes. */
+/**
+ * Turns events into what the operator reads: finished lines to print once, and a short live part that still changes.
+ */
 import {
   type AgentEvent,
   PROPOSED_HEADING,

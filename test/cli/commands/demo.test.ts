@@ -1,4 +1,6 @@
-/** `buddy demo` inside this process: the tour runs on the real machine, answers its own question, and leaves nothing. */
+/**
+ * `buddy demo` inside this process: the tour runs on the real machine, answers its own question, and leaves nothing.
+ */
 import { afterEach, expect, test } from "bun:test";
 import { closeSync, existsSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** `buddy exec` inside this process: what reaches stdout and stderr, the exit code, schemas, attachments, resumed sessions. */
+/**
+ * `buddy exec` inside this process: what reaches stdout and stderr, the exit code, schemas, attachments, resumed
+ * sessions.
+ */
 import { describe, expect, test } from "bun:test";
 import { closeSync, constants, existsSync, openSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** What a command prints, splits or leaves unset is proven only where the text alone tells it; a guess finds dangers, no more. */
+/**
+ * What a command prints, splits or leaves unset is proven only where the text alone tells it; a guess finds dangers, no
+ * more.
+ */
 import { describe, expect, test } from "bun:test";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
 import { RULES, verdictOf } from "./rules.ts";

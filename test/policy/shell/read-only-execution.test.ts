@@ -57,9 +57,9 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * These keep files of their own (podman its storage, apt its cache, rpm its database, LVM its locks; tac puts what it cannot
- * seek in into a file that has no name), sort addresses of this machine with sockets that send nothing (fuser), or wait:
- * they are not run.
+ * These keep files of their own (podman its storage, apt its cache, rpm its database, LVM its locks; tac puts what it
+ * cannot seek in into a file that has no name), sort addresses of this machine with sockets that send nothing (fuser),
+ * or wait: they are not run.
  */
 const NOT_RUN =
   /\b(?:podman|docker|docker-compose|nerdctl|crictl|apt|apt-cache|apt-mark|rpm|lvs|vgs|pvs|lvdisplay|vgdisplay|pvdisplay|lvscan|pvscan|vgscan|sleep|yes|top|vmstat|iostat|mpstat|pidstat|sar|free|systemd-cgtop|read|wait|locate|plocate|lastlog|journalctl|udevadm|dmesg|nvidia-smi|fuser|tac)\b|\b(?:find|du) .*\/(?: |$)|tail.*(?:-\w*[fF]|--follow)|\bseq\b|\{1\.\./;

@@ -1,4 +1,7 @@
-/** One of many machines: the session of its connection runs what nobody was asked about, behind both locks; a pane comes later. */
+/**
+ * One of many machines: the session of its connection runs what nobody was asked about, behind both locks; a pane comes
+ * later.
+ */
 import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync } from "node:fs";
 import { openTarget } from "../../../src/targets/open.ts";

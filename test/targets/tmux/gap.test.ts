@@ -1,4 +1,7 @@
-/** A line that breaks again and again while a command prints: every line once and in order, or it is said that some are missing. */
+/**
+ * A line that breaks again and again while a command prints: every line once and in order, or it is said that some are
+ * missing.
+ */
 import { expect, setDefaultTimeout } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

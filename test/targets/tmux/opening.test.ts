@@ -1,4 +1,6 @@
-/** Machines where tmux is present and of no use: a direct shell with the reason, or an error where a pane is required. */
+/**
+ * Machines where tmux is present and of no use: a direct shell with the reason, or an error where a pane is required.
+ */
 import { expect, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";

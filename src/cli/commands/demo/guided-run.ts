@@ -93,7 +93,9 @@ const PACE_MS = 700;
 const AGENT_NAME = "demo";
 const SOCKET = "buddy";
 
-/** Built-in defaults only: a configuration that is broken, or that switches tools off, must not spoil the first look. */
+/**
+ * Built-in defaults only: a configuration that is broken, or that switches tools off, must not spoil the first look.
+ */
 async function composeDemo(globals: GlobalOptions, asker: Asker, problem: (message: string) => void): Promise<Run> {
   const { loadConfig } = await import("../../../config/load.ts");
   const loaded = await loadConfig({

@@ -1,4 +1,7 @@
-/** `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that tells how it went. */
+/**
+ * `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that tells how it
+ * went.
+ */
 import { approvalNeeded } from "../../../app/approval-needed.ts";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";

@@ -154,7 +154,9 @@ async function fullText(run: Run, id: string): Promise<string> {
   return text;
 }
 
-/** The highest exit code; a machine on which it did not begin counts as 1, one that gave none as 255, as ssh does it. */
+/**
+ * The highest exit code; a machine on which it did not begin counts as 1, one that gave none as 255, as ssh does it.
+ */
 function worst(results: readonly MachineResult[]): ExitCode {
   const codes = results.map(({ result }) => {
     if (result.exitCode !== undefined) return result.exitCode;

@@ -1,6 +1,6 @@
 /**
- * Finds a release, checks it and puts it in the place of a binary: the sum of the archive, the sum of the binary, the version
- * it says of itself, then one rename. The old binary stays beside it for a rollback.
+ * Finds a release, checks it and puts it in the place of a binary: the sum of the archive, the sum of the binary, the
+ * version it says of itself, then one rename. The old binary stays beside it for a rollback.
  */
 import {
   chmodSync,

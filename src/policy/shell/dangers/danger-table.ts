@@ -128,7 +128,10 @@ function tokenOf(text: string): Token {
   return { kind: "word", pattern: new RegExp(`^(?:${patterns.join("|")})$`, "i"), resource };
 }
 
-/** `-v` also among other letters, `=-v` and words that are no options only as they stand; `-destroy` also as `--destroy`, with a value that is not false. */
+/**
+ * `-v` also among other letters, `=-v` and words that are no options only as they stand; `-destroy` also as
+ * `--destroy`, with a value that is not false.
+ */
 function optionPattern(name: string): RegExp {
   if (!name.startsWith("-")) return new RegExp(`^${wordPattern(name.replace(/^=/, ""))}$`);
   const letter = /^-([A-Za-z0-9?])$/.exec(name)?.[1];

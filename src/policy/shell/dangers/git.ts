@@ -1,4 +1,7 @@
-/** Blind `git add`, forced `git push` and what git deletes for good, also under abbreviated options and in git's own plumbing. */
+/**
+ * Blind `git add`, forced `git push` and what git deletes for good, also under abbreviated options and in git's own
+ * plumbing.
+ */
 import { words } from "../../../lib/text.ts";
 import { type Field, HOME, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import { gitCall } from "../wrappers/git.ts";

@@ -1,4 +1,7 @@
-/** What can lock the operator out: firewall, SSH server, network, PAM, sudoers, accounts (templates/dangers/lockout.txt). */
+/**
+ * What can lock the operator out: firewall, SSH server, network, PAM, sudoers, accounts
+ * (templates/dangers/lockout.txt).
+ */
 import table from "../../../../templates/dangers/lockout.txt" with { type: "text" };
 import { words } from "../../../lib/text.ts";
 import { once } from "../../../lib/values.ts";
@@ -32,7 +35,9 @@ export function lockoutsIn({ commands, writes }: Walked, cwd: string | undefined
   return [...commands.flatMap((one) => lockouts(one, cwd)), ...writes.flatMap(({ file }) => ofWrite(file, ["."], cwd))];
 }
 
-/** Whether a change of this file could lock the operator out; `path` is absolute, without links where they are known. */
+/**
+ * Whether a change of this file could lock the operator out; `path` is absolute, without links where they are known.
+ */
 export function lockoutFile(path: string, home: string): Pick<Lockout, "kind" | "does"> | undefined {
   const root = `${home.replace(/\/+$/, "")}/`;
   const below = root !== "/" && path.startsWith(root) ? path.slice(root.length) : undefined;

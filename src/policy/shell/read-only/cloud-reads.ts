@@ -69,7 +69,10 @@ function isAwsRead(service: string, verb: string): boolean {
   return /^(?:describe|list|get|head|search|lookup|filter|estimate|simulate)-[a-z0-9-]+$/.test(verb);
 }
 
-/** Calls that show the environment, the user data or the start-up script of what runs: passwords and tokens are kept there. */
+/**
+ * Calls that show the environment, the user data or the start-up script of what runs: passwords and tokens are kept
+ * there.
+ */
 const AWS_SHOWS_VARIABLES = new RegExp(
   `^(?:${[
     "lambda (?:get-function(?:-configuration)?|list-functions|list-versions-by-function)",

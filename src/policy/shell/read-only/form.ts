@@ -1,4 +1,7 @@
-/** One way to call a program under which it changes nothing: the options and operands it may have, and the test of a command line against them. */
+/**
+ * One way to call a program under which it changes nothing: the options and operands it may have, and the test of a
+ * command line against them.
+ */
 import { isDeviceToRead } from "../dangers/protected-paths.ts";
 import { isFixed, isGlob, isUnknown, maybeOption, NUMBER, SPLIT } from "../syntax/field.ts";
 

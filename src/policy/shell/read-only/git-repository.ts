@@ -1,11 +1,15 @@
-/** Whether a git read would start a program that the repository itself names: what to ask the target, and how to read the answer. */
+/**
+ * Whether a git read would start a program that the repository itself names: what to ask the target, and how to read
+ * the answer.
+ */
 import type { Condition } from "../../verdict.ts";
 import { words } from "../../../lib/text.ts";
 
 /**
- * A POSIX sh script that reports what decides that for one directory. It starts nothing the repository names: `rev-parse`,
- * `config` and `ls-files` only read, settings that could make them start something are overridden, output goes to a pipe.
- * A line is a word; `key` is followed by NAME, RS (0x1e) and VALUE, `file` by a path. The last line is `end`.
+ * A POSIX sh script that reports what decides that for one directory. It starts nothing the repository names:
+ * `rev-parse`, `config` and `ls-files` only read, settings that could make them start something are overridden, output
+ * goes to a pipe. A line is a word; `key` is followed by NAME, RS (0x1e) and VALUE, `file` by a path. The last line is
+ * `end`.
  */
 export function gitRepositoryScript({ directory, entered }: Condition): string {
   return `(
@@ -62,7 +66,9 @@ echo end
 )`;
 }
 
-/** Prints the same text as long as an answer holds that named these files: where the repository is, and what they hold. */
+/**
+ * Prints the same text as long as an answer holds that named these files: where the repository is, and what they hold.
+ */
 export function gitFingerprintScript({ directory, entered }: Condition, files: readonly string[]): string {
   return `(
 ${QUIETLY}
@@ -124,7 +130,10 @@ const DOUBTS: Readonly<Record<string, string>> = {
   deep: "the submodules are nested too deep to check",
 };
 
-/** Settings of a repository that name no program. Anything else may; git ignores what it does not know, but another version may not. */
+/**
+ * Settings of a repository that name no program. Anything else may; git ignores what it does not know, but another
+ * version may not.
+ */
 export function isHarmlessSetting(key: string, value: string): boolean {
   const [, section = "", name = ""] = /^([^.]+)(?:\.[^]*)?\.([^.]+)$/.exec(key) ?? [];
   const harmless = Object.hasOwn(HARMLESS, section) ? HARMLESS[section] : undefined;

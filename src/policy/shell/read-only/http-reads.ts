@@ -3,7 +3,9 @@ import { isListedHost } from "../../domain-list.ts";
 import { isFixed, isUnknown, ONE, STAR } from "../syntax/field.ts";
 import type { PresetReader } from "./operator.ts";
 
-/** `NAME:PORT:ADDRESS` of an address of this machine: what is asked under that name and port is asked of this machine. */
+/**
+ * `NAME:PORT:ADDRESS` of an address of this machine: what is asked under that name and port is asked of this machine.
+ */
 const TO_HERE = /^([\w.-]+:\d+):(?:127(?:\.\d+){3}|\[?::1\]?)$/;
 
 type Valued = readonly (readonly [option: RegExp, value: RegExp])[];
@@ -52,8 +54,9 @@ const curl: PresetReader = (args, { hosts }) => {
 };
 
 /**
- * wget follows redirects to any host unless it is given `--max-redirect=0`. A service of this machine that is asked for a path of
- * plain words gets nothing from which it could make an address, so it leads only to where its operator lets it lead.
+ * wget follows redirects to any host unless it is given `--max-redirect=0`. A service of this machine that is asked for
+ * a path of plain words gets nothing from which it could make an address, so it leads only to where its operator lets
+ * it lead.
  */
 const wget: PresetReader = (args, { hosts }) => {
   if (!args.some((word) => WGET_PRINTS.test(word))) return "writes a file";

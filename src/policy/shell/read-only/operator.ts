@@ -84,7 +84,10 @@ export function sendsInput({ argv, fed }: FoundCommand): boolean {
   }
 }
 
-/** A line into nc or socat that a server answers with its state: `ruok` of ZooKeeper, `stats` of memcached, `show …` of HAProxy. */
+/**
+ * A line into nc or socat that a server answers with its state: `ruok` of ZooKeeper, `stats` of memcached, `show …` of
+ * HAProxy.
+ */
 export function asksForState({ argv, input, fed }: FoundCommand): boolean {
   const call = argv.map(({ value }) => value).join(" ");
   if (input === undefined || fed === true || !isFixed(input) || !isFixed(call)) return false;
@@ -99,7 +102,10 @@ const TO_HAPROXY = new RegExp(
   `^(?:nc -U ${SOCKET}|socat (?:stdio|STDIO|-) (?:unix-connect:|UNIX-CONNECT:)?${SOCKET}|socat (?:unix-connect:|UNIX-CONNECT:)?${SOCKET} (?:stdio|STDIO|-))$`,
 );
 
-/** Whether it runs as another user or in directories that are only found then: what is known of a repository does not hold. */
+/**
+ * Whether it runs as another user or in directories that are only found then: what is known of a repository does not
+ * hold.
+ */
 export function runsElsewhere(command: FoundCommand): boolean {
   for (let { by } = command; by !== undefined; { by } = by.command) {
     const words = by.command.argv.map(({ value }) => value);

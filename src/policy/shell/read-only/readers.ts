@@ -140,8 +140,9 @@ export const READERS: Readonly<Record<string, Reader>> = {
 // ps: every form but those that show the environment of processes, which holds keys.
 
 /**
- * `e` without a dash shows the environment, `-e` selects all processes. Where a bundle with a dash makes no sense, procps reads it
- * again without the dash (`-auxe`, `-efx`), so a bundle with an `e` may have only letters that both readings know as options.
+ * `e` without a dash shows the environment, `-e` selects all processes. Where a bundle with a dash makes no sense,
+ * procps reads it again without the dash (`-auxe`, `-efx`), so a bundle with an `e` may have only letters that both
+ * readings know as options.
  */
 export function ps(args: readonly string[]): string | undefined {
   if (args.some((word) => word.includes(SPLIT))) return "with words that are only known when it runs";

@@ -1,4 +1,7 @@
-/** Reads the notation of the read-only table (templates/policy/README.md explains it): rows are found by program and read when they are needed. */
+/**
+ * Reads the notation of the read-only table (templates/policy/README.md explains it): rows are found by program and
+ * read when they are needed.
+ */
 import type { Form, Operand, Option, Shape } from "./form.ts";
 import { isPsqlRead, isSqlRead } from "./sql-reads.ts";
 

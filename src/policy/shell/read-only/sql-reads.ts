@@ -1,4 +1,7 @@
-/** SQL that only reads the state of a database server: `show …`, and `select` of system views with functions known to change nothing. */
+/**
+ * SQL that only reads the state of a database server: `show …`, and `select` of system views with functions known to
+ * change nothing.
+ */
 import { words } from "../../../lib/text.ts";
 
 /** One statement of MySQL or PostgreSQL that shows state, no rows of the operator's own tables. */

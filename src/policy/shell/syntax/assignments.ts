@@ -13,7 +13,9 @@ export function assignmentEffect(name: string, value: string, where: "shell" | "
     : `it sets ${name}, which may change what later commands do`;
 }
 
-/** Variables that only change how something is shown or which of the operator's own places is asked, with such values. */
+/**
+ * Variables that only change how something is shown or which of the operator's own places is asked, with such values.
+ */
 const LISTED: readonly (readonly [names: RegExp, values: RegExp])[] = [
   [/^(?:LC_[A-Z]+|LANG|LANGUAGE)$/, /^[A-Za-z0-9_.@:-]*$/],
   [/^TZ$/, /^(?:[A-Za-z][\w+-]*(?:\/[A-Za-z][\w+-]*)*|[A-Z]{3,5}[+-]?\d{1,2}(?::\d\d)?)?$/],
@@ -32,7 +34,9 @@ const LISTED: readonly (readonly [names: RegExp, values: RegExp])[] = [
   [/^TERM$/, /^(?:dumb|xterm(?:-256color)?|screen(?:-256color)?|tmux(?:-256color)?|vt100|ansi|linux)$/],
 ];
 
-/** Variables without which a command still does the same: not a pager that only prints, nor what keeps git from writing. */
+/**
+ * Variables without which a command still does the same: not a pager that only prints, nor what keeps git from writing.
+ */
 export function mayBeUnset(name: string): boolean {
   return isOwnName(name) || /^(?:LC_[A-Z]+|LANG|LANGUAGE|TZ|COLUMNS|LINES|(?:NO|FORCE)_COLOR|CLICOLOR)$/.test(name);
 }

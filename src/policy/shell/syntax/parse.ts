@@ -60,7 +60,8 @@ export function parseInner(text: string, before: readonly string[] = []): Parsed
   );
   if (positive !== source) uncertain.push("it cannot be parsed: ! behind a pipe");
   source = positive;
-  // bash takes a number or {name} right in front of <( ) for a word; unbash takes it for a redirection and drops what runs.
+  // bash takes a number or {name} right in front of <( ) for a word; unbash takes it for a redirection and drops what
+  // runs.
   const apart = source.replace(/(?:\d|\{[A-Za-z_]\w*\})(?=[<>]\()/g, (word) => `${word}''`);
   if (apart !== source) uncertain.push("a number stands right in front of a process substitution");
   source = apart;
