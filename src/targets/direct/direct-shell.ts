@@ -7,7 +7,6 @@ import { BuddyError } from "../../lib/errors.ts";
 import { PermanentRefusal } from "../errors.ts";
 import type {
   OutputPage,
-  Process,
   ReadOutputOptions,
   RunOptions,
   RunOutcome,
@@ -18,17 +17,16 @@ import type {
   TargetNotice,
   Transport,
 } from "../target.ts";
-import { changesEnvironment, cleanRequest, DIRECT_LOOP, END_TREE, request, standingRequest } from "./direct-scripts.ts";
+import { changesEnvironment, cleanRequest, DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
 import type { StandingScript } from "../unasked/clean-children.ts";
 import type { CleanScript } from "../unasked/clean-script.ts";
 import { lean } from "../quote.ts";
+import { LiveShell, type Recordings } from "./live-shell.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
-import { floodTurns } from "../output/flood.ts";
 import { Recording } from "../output/recording.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import { Turns } from "../turns.ts";
 import { within } from "../../lib/waiting.ts";
-import { type Mark, MarkScanner } from "../tmux/markers.ts";
 
 export interface DirectShellOptions {
   readonly transport: Transport;
@@ -50,7 +48,6 @@ const END_MS = 3000;
 const KILLED_MS = 500;
 const CLOSE_MS = 300;
 const WARM_MS = 150;
-const LATE_CHARACTERS = 2000;
 
 export class DirectShell implements Shell, AsyncDisposable {
   readonly kind = "direct";
@@ -344,24 +341,6 @@ interface OwnLive {
   readonly key: string;
 }
 
-interface Recordings {
-  readonly stdout: Recording;
-  readonly stderr: Recording;
-}
-
-type End =
-  | { kind: "exited"; code: number; cwd: string }
-  /** The clean shell that stays has not run it. */
-  | { kind: "not-taken" }
-  | Gone;
-
-interface Gone {
-  readonly kind: "gone";
-  readonly code: number;
-  readonly cwd: string;
-  readonly lost: boolean;
-}
-
 /** Time in which a command waits for the operator, which is not its own. */
 class Pauses {
   #open = 0;
@@ -403,126 +382,4 @@ async function waitFor(
   clearTimeout(timer);
   options.signal?.removeEventListener("abort", abort);
   return how;
-}
-
-/** One shell process and the command it is at. */
-class LiveShell {
-  readonly process: Process;
-  /** Every process started from this shell carries it in its environment. */
-  readonly job: string;
-  ended: Gone | undefined;
-  /** What it knows of a clean shell. */
-  #standing: string | undefined;
-  #into: Recordings | undefined;
-  #tag = 0;
-  #code: { code: number; cwd: string } | undefined;
-  #stderrDone = false;
-  #late = "";
-  #end = Promise.withResolvers<End>();
-  #exit: { code: number; cwd: string } | undefined;
-  #released = false;
-
-  constructor(process: Process, key: string, job: string, remote: boolean) {
-    this.job = job;
-    this.process = process;
-    void this.#pump(
-      process.stdout,
-      new MarkScanner(
-        key,
-        (bytes) => this.#text("stdout", bytes),
-        (mark) => this.#stdoutMark(mark),
-      ),
-    );
-    void this.#pump(
-      process.stderr,
-      new MarkScanner(
-        key,
-        (bytes) => this.#text("stderr", bytes),
-        (mark) => this.#stderrMark(mark),
-      ),
-    );
-    void process.exited.then((code) => this.#gone(code, remote && code === 255));
-  }
-
-  get finished(): Promise<End> {
-    return this.#end.promise;
-  }
-
-  /** Gives what came since the last command from programs that it left behind. */
-  begin(tag: number, into: Recordings): string {
-    this.#tag = tag;
-    this.#into = into;
-    this.#code = undefined;
-    this.#stderrDone = false;
-    this.#end = Promise.withResolvers<End>();
-    if (this.ended !== undefined) this.#end.resolve(this.ended);
-    const late = this.#late;
-    this.#late = "";
-    return late;
-  }
-
-  /** For the clean shell that stays. */
-  ask(command: string, tag: number, standing: string): void {
-    this.process.stdin.write(standingRequest(command, tag, standing === this.#standing ? undefined : standing));
-    this.#standing = standing;
-  }
-
-  release(): void {
-    this.#into = undefined;
-    this.#released = true;
-  }
-
-  async #pump(stream: ReadableStream<Uint8Array>, scanner: MarkScanner): Promise<void> {
-    const turn = floodTurns();
-    try {
-      for await (const chunk of stream) {
-        if (this.#released) return;
-        scanner.feed(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-        const wait = turn(chunk.length);
-        if (wait !== undefined) await wait;
-      }
-    } catch {
-      // The exit of the process reports it.
-    }
-  }
-
-  #text(stream: "stdout" | "stderr", bytes: Buffer): void {
-    if (this.#into !== undefined) this.#into[stream].write(bytes);
-    else if (this.#late.length < LATE_CHARACTERS) this.#late += bytes.toString("utf8").slice(0, LATE_CHARACTERS);
-  }
-
-  #stdoutMark(mark: Mark): void {
-    if (mark.kind === "prompt" && mark.tag === this.#tag) {
-      this.#code = { code: mark.code, cwd: mark.cwd };
-      this.#settle();
-    } else if (mark.kind === "prompt" && mark.tag === 0 && mark.id === 0) {
-      this.#exit = { code: mark.code, cwd: mark.cwd };
-      this.#gone(mark.code, false);
-    } else if (mark.kind === "incomplete") this.#end.resolve({ kind: "not-taken" });
-  }
-
-  #stderrMark(mark: Mark): void {
-    if (mark.kind === "ended" && mark.tag === this.#tag) {
-      this.#stderrDone = true;
-      this.#settle();
-    }
-  }
-
-  #settle(): void {
-    if (this.#code === undefined || !this.#stderrDone) return;
-    this.#into = undefined;
-    this.#end.resolve({ kind: "exited", ...this.#code });
-  }
-
-  /**
-   * A moment for output that is still in the pipes: programs left behind keep them open, so their end is not waited
-   * for.
-   */
-  async #gone(code: number, lost: boolean): Promise<void> {
-    if (this.ended !== undefined) return;
-    await Bun.sleep(10);
-    const { code: reported, cwd } = this.#exit ?? { code, cwd: "" };
-    this.ended ??= { kind: "gone", code: reported, cwd, lost: lost && this.#exit === undefined };
-    this.#end.resolve(this.ended);
-  }
 }
