@@ -22,6 +22,12 @@ const decisions = (here: Here) =>
 const effects = (here: Here) =>
   recorded(here).filter((entry): entry is StoredEntry & EffectEntry => entry.kind === "effect");
 
+/** An effect is written a moment after its call. */
+async function written(here: Here, count = 1): Promise<ReturnType<typeof effects>> {
+  await until(() => effects(here).length >= count, "the effect is recorded");
+  return effects(here);
+}
+
 describe("the record holds", () => {
   test("who and where, the decision, and the exit code of a command that was approved", async () => {
     await using here = new Here([shell("touch made; (exit 3)", CHANGE), { text: "done" }], {
@@ -44,7 +50,7 @@ describe("the record holds", () => {
       by: "operator",
     });
     expect(decision?.user).toBe(Bun.spawnSync(["id", "-un"]).stdout.toString().trim());
-    expect(effects(here)).toMatchObject([{ action: "touch made; (exit 3)", outcome: "exited", exit_code: 3 }]);
+    expect(await written(here)).toMatchObject([{ action: "touch made; (exit 3)", outcome: "exited", exit_code: 3 }]);
     expect(verifyRecord(state(here)).findings).toEqual([]);
   });
 
@@ -56,7 +62,7 @@ describe("the record holds", () => {
     await using here = new Here([shell(command, declared), { text: "done" }], answer ? { answer: () => answer } : {});
     await here.turn({ "no-tmux": true, ...flags });
     expect(decisions(here)).toMatchObject([{ decision: "approved", by }]);
-    expect(effects(here)).toMatchObject([{ exit_code: 0 }]);
+    expect(await written(here)).toMatchObject([{ exit_code: 0 }]);
   });
 
   test("a yes given earlier, and a rule of the configuration", async () => {
@@ -90,7 +96,7 @@ describe("the record holds", () => {
     });
     await here.turn();
     expect(decisions(here)).toMatchObject([{ action: "touch b", proposed: "touch a", by: "operator" }]);
-    expect(effects(here)).toMatchObject([{ action: "touch b" }]);
+    expect(await written(here)).toMatchObject([{ action: "touch b" }]);
   });
 
   test("the path of a write and the digest of its difference", async () => {
@@ -114,7 +120,7 @@ describe("the record holds", () => {
     const run = await here.compose();
     await drain(operatorCommand(run, (await here.loaded()).config, "exit 4", new AbortController().signal));
     expect(decisions(here)).toMatchObject([{ tool: "you", by: "operator", action: "exit 4" }]);
-    expect(effects(here)).toMatchObject([{ tool: "you", exit_code: 4 }]);
+    expect(await written(here)).toMatchObject([{ tool: "you", exit_code: 4 }]);
   });
 
   test("each machine of several by its names, and the decision for each", async () => {
@@ -128,7 +134,7 @@ describe("the record holds", () => {
     expect(here.asked).toHaveLength(1);
     const names = (entries: readonly { names?: readonly string[] }[]) => entries.map((one) => one.names?.[0]).sort();
     expect(names(decisions(here))).toEqual(["a", "b"]);
-    expect(names(effects(here))).toEqual(["a", "b"]);
+    expect(names(await written(here, 2))).toEqual(["a", "b"]);
     expect(decisions(here).every(({ names = [], by }) => names.includes("both") && by === "operator")).toBe(true);
   });
 
