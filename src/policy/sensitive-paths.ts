@@ -69,7 +69,7 @@ export const SENSITIVE_IN_HOME: readonly (readonly [what: string, names: readonl
       .rbenv .pyenv .hushlogin`),
   ],
   [
-    "a directory of programs that shells find by name",
+    "among programs that shells find by name",
     words(`.local/bin bin .bin .cargo/bin .npm-global/bin .yarn/bin .deno/bin .bun/bin go/bin .go/bin .dotnet/tools
       .krew/bin .linuxbrew .local/sbin .rustup/toolchains`),
   ],
