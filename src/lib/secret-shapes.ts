@@ -109,6 +109,10 @@ const CODE = String.raw`\$[A-Za-z_{(]|[<{(\[]|%[A-Za-z({]|[A-Za-z_][\w.]{0,200}[
 const TELLING = String.raw`(?!${CODE})(?=[A-Za-z_./-]{0,200}[0-9%+!@#^*~=$?])(?=[^"'&;,\s\\]{6,}(?:["'&;,\s\\]|$))`;
 const VALUE = String.raw`(?!${MASKED})[^"'&;,\s\\]+`;
 
+/** Between the name of a header and its value, in a header, in JSON or in a list. */
+const HEADER_SIGN = String.raw`(?::\s{0,4}(?:${QUOTE})?|${QUOTE}\s{0,4}[:=,]\s{0,4}(?:\[\s{0,4})?${QUOTE})`;
+const COOKIE = String.raw`(?!${MASKED})[^\s=;,"'\\]{1,200}=[^\s"',;<>\\]+`;
+
 /** Places where secrets stand: what comes before one, and the secret itself. Each lead holds a match of `placeHint`. */
 const places = (): readonly { readonly lead: string; readonly secret: string }[] => [
   {
@@ -122,7 +126,10 @@ const places = (): readonly { readonly lead: string; readonly secret: string }[]
     secret: String.raw`(?!${MASKED}|\$|${SCHEME}\s)(?=[^\s"',;<>\\]{0,200}[0-9])[^\s"',;<>\\]{4,}`,
   },
   { lead: String.raw`bearer\s{1,4}`, secret: String.raw`[A-Za-z0-9._~+/=-]{16,}` },
-  { lead: String.raw`(?:set-)?cookie:\s{0,4}`, secret: String.raw`[^\s=;,"'\\]{1,200}=[^\s"',;<>\\]+` },
+  // Set-Cookie: a=1; Path=/   'set-cookie': [ 'a=1; Path=/' ]
+  { lead: String.raw`set-cookie${HEADER_SIGN}`, secret: COOKIE },
+  // Cookie: a=1; b=2   "cookie": "a=1; b=2": any of them may be the session
+  { lead: String.raw`cookie${HEADER_SIGN}`, secret: String.raw`${COOKIE}(?:;[ \t]{0,4}[^\s"',;<>\\]+){0,200}` },
   {
     // "password": "any text up to the closing quote"
     lead: String.raw`${PREFIX}${FIELD_NAME}"\s{0,4}:\s{0,4}"`,
@@ -178,7 +185,7 @@ const places = (): readonly { readonly lead: string; readonly secret: string }[]
 /** A word of every lead. Most text has none, and this is found twenty times as fast as the leads themselves. */
 export const placeHint = once(
   () =>
-    /authorization|bearer\s|cookie:|(?:api|access|secret|private|encryption|signing|master|app|application|jwt|license|deploy|service|storage|account|subscription|hmac|webhook|shared|functions)[_-]?key|client-key-data|token|secret|passw|passphrase|[_-]p(?:ass|wd?)\b|psk|sshpass|mysql|curl\s|credential|device_?code|code_?verifier|auth\\{0,3}"|A[KS]IA|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@/gi,
+    /authorization|bearer\s|cookie(?::|\\{0,3}["'])|(?:api|access|secret|private|encryption|signing|master|app|application|jwt|license|deploy|service|storage|account|subscription|hmac|webhook|shared|functions)[_-]?key|client-key-data|token|secret|passw|passphrase|[_-]p(?:ass|wd?)\b|psk|sshpass|mysql|curl\s|credential|device_?code|code_?verifier|auth\\{0,3}"|A[KS]IA|:\/\/[^\s/:@"'<>]{0,256}:[^\s/@"'<>]{1,256}@/gi,
 );
 
 /** At one place; group `lead` stays. */
@@ -233,7 +240,7 @@ const kinds = (): readonly (readonly [RegExp, string])[] => [
 export const unfinished = once(
   () =>
     new RegExp(
-      String.raw`(?:${HEADER_NAME}|\bbearer|\bcookie|${SETTING_NAME}|${FLAG_NAME}|\bsshpass\s{1,4}-p|\blogin\s{1,4}[^\s"']{1,100}\s{1,4}password)(?:${QUOTE})?\s{0,4}[:=,]?\s{0,4}(?:${QUOTE})?(?:${SCHEME}\s{0,4})?$`,
+      String.raw`(?:${HEADER_NAME}|\bbearer|\bcookie|${SETTING_NAME}|${FLAG_NAME}|\bsshpass\s{1,4}-p|\blogin\s{1,4}[^\s"']{1,100}\s{1,4}password)(?:${QUOTE})?\s{0,4}[:=,]?\s{0,4}(?:${QUOTE})?(?:${SCHEME}\s{0,4})?$|\bcookie${HEADER_SIGN}(?:[^\s"',;<>\\]{1,200};[ \t]{0,4}){1,50}$|\bcookie${QUOTE}\s{0,4}[:=,]\s{0,4}\[\s{0,4}$`,
       "i",
     ),
 );

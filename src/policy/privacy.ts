@@ -5,7 +5,7 @@
 import { findSecrets, replaceSpans, type SecretSpan } from "../lib/find-secrets.ts";
 import { type KnownSpan, KnownSecrets } from "../lib/known-secrets.ts";
 import { safeCut } from "../lib/redact.ts";
-import { unfinished } from "../lib/secret-shapes.ts";
+import { placeHint, unfinished } from "../lib/secret-shapes.ts";
 import { isTellingName, listedSecrets } from "./listed-secrets.ts";
 import { outgoingSecret } from "./outgoing-secret.ts";
 import type { OutputKind } from "./output-kind.ts";
@@ -381,5 +381,6 @@ function stars(value: string): string {
 
 function harmlessEnd(text: string, cut: number): boolean {
   const end = text.slice(cut);
-  return !/[0-9\s]/.test(end) && !/[A-Za-z0-9_-]$/.test(end) && !unfinished().test(text.slice(Math.max(0, cut - 200)));
+  if (/[0-9\s]|[A-Za-z_-]$/.test(end) || end.search(placeHint()) >= 0) return false;
+  return !unfinished().test(text.slice(Math.max(0, cut - 200)));
 }

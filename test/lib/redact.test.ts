@@ -28,6 +28,10 @@ test.each([
   ["Proxy-Authorization: Basic dXNlcjpwYXNz", "Proxy-Authorization: Basic [redacted]"],
   ["x-api-key: 0123456789", "x-api-key: [redacted]"],
   ["Cookie: sid=abcdef", "Cookie: [redacted]"],
+  ["Cookie: theme=dark; sid=abcdef\nHost: x", "Cookie: [redacted]\nHost: x"],
+  ['{"cookie":"theme=dark; sid=abcdef","x":1}', '{"cookie":"[redacted]","x":1}'],
+  ["Set-Cookie: sid=abcdef; Path=/; Secure", "Set-Cookie: [redacted]; Path=/; Secure"],
+  ["'set-cookie': [ 'sid=abcdef; Path=/' ]", "'set-cookie': [ '[redacted]; Path=/' ]"],
   ["key sk-proj-abcdefghij1234567890 end", "key [redacted] end"],
   ["sk-or-v1-0123456789abcdef", "[redacted]"],
   ["sk-ant-api03-abcdefghijklmnop", "[redacted]"],
@@ -145,6 +149,7 @@ test(
 );
 
 const STREAMED = [
+  "> Cookie: theme=dark; sid=abcdef\n{ 'set-cookie': [ 'sid=abcdef' ], \"cookie\": \"a=b; c=d\" }\n",
   `say ${KEY} twice ${KEY}\n`,
   "curl -H 'Authorization: Bearer abcdefghijklmnop1234' https://u:hunter22@host/ && echo done\n",
   "the two words of secret are out, two words of nothing are not\n",

@@ -111,6 +111,16 @@ describe("where text is cut", () => {
     expect([...text].map((char) => stream.push(char)).join("") + stream.end()).toBe(fresh().mask(text, at()));
   });
 
+  test("what stands behind a telling name without a blank was let through at some cuts", () => {
+    const line = `{"Cookie":"theme=dark; sid=abcdef","password":"hunter!two","x":1}\n`;
+    const whole = fresh().mask(line, at());
+    for (let cut = 0; cut <= line.length; cut++) {
+      const stream = fresh().stream(at());
+      const out = stream.push(line.slice(0, cut)) + stream.push(line.slice(cut)) + stream.end();
+      expect([cut, out]).toEqual([cut, whole]);
+    }
+  });
+
   test("a question at the end of a stream is not held back", () => {
     expect(fresh().stream(at()).push("Overwrite? [y/N]")).toBe("Overwrite? [y/N]");
   });
