@@ -4,6 +4,7 @@ import { version } from "../package.json";
 import type { Args, Command } from "../src/cli/command.ts";
 import { TOPICS } from "../src/cli/commands/help/command.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
+import { OPTION_NOTES } from "../src/cli/args/help.ts";
 import { GLOBAL_ARGS } from "../src/cli/args/options.ts";
 import { EXIT } from "../src/lib/errors.ts";
 import { KEYS, SLASH_COMMANDS } from "../src/ui/commands/slash-commands.ts";
@@ -18,7 +19,7 @@ export async function manPage(): Promise<string> {
     "buddy \\- a terminal agent for people who run machines",
     ".SH SYNOPSIS",
     ".B buddy",
-    "[OPTIONS]",
+    "[OPTIONS] [PROMPT]",
     ".br",
     ".B buddy",
     "[OPTIONS] COMMAND [ARGUMENTS]",
@@ -28,6 +29,7 @@ export async function manPage(): Promise<string> {
     ),
     ".SH OPTIONS",
     ...options(GLOBAL_ARGS),
+    ...paragraphs(OPTION_NOTES),
     ".SH COMMANDS",
     ...commands.flatMap(section),
     ".SH REPL COMMANDS",
@@ -40,6 +42,7 @@ export async function manPage(): Promise<string> {
     ...KEYS.flatMap(([key, words]) => [".TP", bold(key), plain(words)]),
     ".SH EXIT STATUS",
     ...EXIT_WORDS.flatMap(([code, words]) => [".TP", bold(String(code)), plain(words)]),
+    ...paragraphs(["buddy run ends with the highest exit code of its machines; see above."]),
     ".SH ENVIRONMENT",
     ...ENVIRONMENT.flatMap(([name, words]) => [".TP", bold(name), plain(words)]),
     ".SH FILES",
@@ -80,7 +83,9 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
 const FILES: readonly (readonly [string, string])[] = [
   ["~/.config/buddy/buddy.toml", "configuration; ./buddy.toml comes first where there is one"],
   ["~/.config/buddy/auth.json", "sign-ins of buddy login"],
+  ["~/.config/buddy/keys", "keys that buddy login and buddy init stored"],
   ["~/.config/buddy/AGENTS.md", "instructions for every session"],
+  ["~/.config/buddy/hosts/NAME.md", "what the model is told about a machine"],
   ["~/.config/buddy/skills, ~/.agents/skills", "skills and runbooks; those of a repository need trust"],
   ["~/.config/buddy/commands/NAME.md", "commands of your own for the REPL"],
   ["~/.config/buddy/mcp-auth.json", "sign-ins at MCP servers"],
@@ -102,6 +107,7 @@ function section(command: Command): string[] {
     plain(`${COMMANDS[command.name]?.summary ?? ""}.`),
     ...positionals.flatMap(([name, def]) => [".TP", italic(name.toUpperCase()), plain(def.description ?? "")]),
     ...options(command.args),
+    ...paragraphs(prose(command.notes ?? "")),
     ".PP",
     command.examples.length === 1 ? "Example:" : "Examples:",
     ...command.examples.flatMap(([line, text]) => [".TP", bold(line), plain(text)]),
@@ -115,6 +121,19 @@ function options(args: Args): string[] {
     const value = def.type === "boolean" ? "" : ` ${def.valueHint ?? "VALUE"}`;
     return [".TP", bold(`${short}--${name}${value}`), plain(def.description ?? "")];
   });
+}
+
+/** Without lists, which are columns: exit codes and topics have places of their own here. */
+function prose(notes: string): string[] {
+  return notes
+    .trim()
+    .split("\n\n")
+    .filter((text) => text !== "" && !/^ /m.test(text))
+    .map((text) => text.replaceAll("\n", " "));
+}
+
+function paragraphs(texts: readonly string[]): string[] {
+  return texts.flatMap((text) => [".PP", plain(text)]);
 }
 
 function bold(text: string): string {

@@ -123,10 +123,10 @@ function hintFor(
       return `No credit or quota is left: add credit or wait for the reset at ${at.host}, or ${another}.`;
     case "unknown-model":
       return /responses/i.test(error.message) && at.api !== "responses"
-        ? `This model speaks the other protocol: set api = "responses" in ${profile}.`
+        ? `This model speaks another protocol: set api = "responses" in ${profile}.`
         : `Check the model name "${at.model}" of ${profile} (\`buddy models ${at.profile}\` lists what there is); if it is right, set api = "${otherProtocol(at)}".`;
     case "not-found":
-      return `The endpoint may speak the other protocol: set api = "${otherProtocol(at)}" in ${profile}, or correct api_base_url (${at.baseUrl}).`;
+      return `The endpoint may speak another protocol: set api = "${otherProtocol(at)}" in ${profile}, or correct api_base_url (${at.baseUrl}).`;
     case "tools-unsupported":
       return `buddy works through tools: ${another}, or start the server with tool calling (vLLM: --enable-auto-tool-choice --tool-call-parser; llama.cpp: --jinja).`;
     case "rate-limit":

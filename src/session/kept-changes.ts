@@ -27,7 +27,7 @@ export function copyChanges(stateDirectory: string | undefined, from: string, to
     }
     return undefined;
   } catch (error) {
-    return `changes of before cannot be undone in the copy: ${fileError(error)}`;
+    return `earlier changes cannot be undone in the copy: ${fileError(error)}`;
   }
 }
 

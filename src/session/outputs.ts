@@ -34,7 +34,7 @@ export function copyOutputs(stateDirectory: string | undefined, from: string, to
     for (const name of names) linkOrCopy(join(original, name), join(copy, name));
     return undefined;
   } catch (error) {
-    return `the outputs of before cannot be read in the copy: ${fileError(error)}`;
+    return `earlier outputs cannot be read in the copy: ${fileError(error)}`;
   }
 }
 

@@ -8,6 +8,12 @@ test("docs/buddy.1 is what the commands say; otherwise: bun scripts/make-man.ts"
   expect(await Bun.file(MAN_PAGE).text()).toBe(await manPage());
 });
 
+test("what the help of a command says below its options is in it: the exit codes of buddy run, durations", async () => {
+  const page = await manPage();
+  expect(page).toContain("255 for one that was not reached");
+  expect(page).toContain("a bare number is seconds");
+});
+
 // The man of macOS takes no file.
 const man = await needs("linux", "man");
 man.test("man shows it without complaint, every command in it", () => {

@@ -40,6 +40,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "buddy update --check": "needs a release",
   "buddy update --rollback": "needs an earlier version",
   "buddy login openrouter": "needs a browser; test/auth/openrouter.test.ts is one",
+  "buddy mcp login tickets": "needs a browser; test/journeys/mcp.test.ts is one",
   "buddy run": "needs a command; test/journeys/fleet.test.ts runs it",
   "buddy demo --yes --no-tmux": "writes to /tmp; test/journeys/demo.test.ts runs it and cleans up",
   "tmux -L buddy attach -t buddy-3f9a17c20b5e":

@@ -19,11 +19,7 @@ export function rootHelp(): string {
     "Options, before or after the command:",
     ...columns(flagRows(GLOBAL_ARGS)),
     "",
-    ...wrap(
-      "The word after --tmux is taken as the session's name only if it looks like one and the command " +
-        'has no use for it: in buddy exec --tmux "uptime" it is the prompt. --tmux=NAME is always clear.',
-    ),
-    ...wrap("-- ends the options. Durations: 500ms 10s 5m 2h 1d; a bare number is seconds."),
+    ...OPTION_NOTES.flatMap((note) => wrap(note)),
     "",
     "Environment: BUDDY_API_KEY BUDDY_BASE_URL BUDDY_MODEL BUDDY_CONFIG",
     "             BUDDY_API_TIMEOUT BUDDY_FETCH_TIMEOUT BUDDY_LOG BUDDY_TRACE_FILE",
@@ -38,6 +34,13 @@ export function rootHelp(): string {
     ]),
   ].join("\n");
 }
+
+/** What holds for options of every command; also in the man page. */
+export const OPTION_NOTES: readonly string[] = [
+  "The word after --tmux is taken as the session's name only if it looks like one and the command " +
+    'has no use for it: in buddy exec --tmux "uptime" it is the prompt. --tmux=NAME is always clear.',
+  "-- ends the options. Durations: 500ms 10s 5m 2h 1d; a bare number is seconds.",
+];
 
 export function commandHelp(command: Command): string {
   const positionals = Object.entries(command.args).filter(([, def]) => def.type === "positional");
