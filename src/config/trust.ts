@@ -7,7 +7,8 @@ import { writeFileAtomic } from "../lib/files.ts";
 import type { ConfigFile, Place } from "./find-file.ts";
 import { buddyPaths } from "./paths.ts";
 import type { FileSettings, FoundValue } from "./read-settings.ts";
-import { NAMED_SETTINGS, SETTINGS } from "./schema.ts";
+import { HOOK_SETTINGS, NAMED_SETTINGS, PROFILE_SETTINGS, SETTINGS } from "./schema.ts";
+import type { Setting } from "./setting.ts";
 
 /** Shown to the user, who answers for this content of this file. */
 export interface TrustQuestion {
@@ -33,17 +34,15 @@ export interface WeakSetting {
 export function weakSettings(directory: FileSettings, own: FileSettings | undefined, keyGiven: boolean): WeakSetting[] {
   const weak: WeakSetting[] = [];
   for (const [key, found] of directory.values) {
-    const ownValue = own?.values.has(key) === true ? own.values.get(key)?.value : fallbackOf(key);
+    const ownValue = own?.values.has(key) === true ? own.values.get(key)?.value : settingOf(key)?.fallback;
     const why = whyWeaker(key, found.value, ownValue, { own, keyGiven });
     if (why === undefined) continue;
     const instead = RULES[key]?.tightened?.(found.value, ownValue);
-    const shown = `${key} = ${shownValue(found)}`;
+    const shown = `${key} = ${shownValue(found, settingOf(key))}`;
     weak.push({ key, shown, line: found.line, why, ...(instead === undefined ? {} : { instead }) });
   }
   for (const [name, profile] of directory.profiles) {
-    const shown = [...profile]
-      .filter(([key]) => key !== "api_key")
-      .map(([key, found]) => `${key} = ${shownValue(found)}`);
+    const shown = [...profile].filter(([key]) => key !== "api_key").map(entryOf(PROFILE_SETTINGS));
     const secret = profile.has("api_key") ? ["api_key = …"] : [];
     const line = [...profile.values()][0]?.line;
     const why = "your conversation, and perhaps a key of yours, would be sent to this endpoint";
@@ -60,7 +59,7 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
       continue;
     }
     const section = name.slice(0, name.indexOf(".")) as keyof typeof NAMED_SETTINGS;
-    const shown = [...table].map(([key, found]) => `${key} = ${shownValue(found)}`);
+    const shown = [...table].map(entryOf(NAMED_SETTINGS[section].keys));
     const line = [...table.values()][0]?.line;
     weak.push({
       key: name,
@@ -77,7 +76,7 @@ export function weakSettings(directory: FileSettings, own: FileSettings | undefi
   for (const [number, hook] of directory.hooks.entries())
     weak.push({
       key: "hooks",
-      shown: `hooks.${number}: ${[...hook].map(([key, found]) => `${key} = ${shownValue(found)}`).join(", ")}`,
+      shown: `hooks.${number}: ${[...hook].map(entryOf(HOOK_SETTINGS)).join(", ")}`,
       line: hook.get("command")?.line,
       why: "a program named by the file would run on this machine, and hear of what you do",
     });
@@ -93,10 +92,11 @@ function weakRuleKeys(
   return [...table].flatMap(([key, found]) => {
     const setting = RULE_KEYS[key];
     const like = setting === undefined ? undefined : RULES[setting];
-    const ownValue = setting === undefined ? undefined : (own?.values.get(setting)?.value ?? fallbackOf(setting));
+    const ownValue =
+      setting === undefined ? undefined : (own?.values.get(setting)?.value ?? settingOf(setting)?.fallback);
     const why = RULE_TEXTS[key] ?? like?.why;
     if (why === undefined || like?.allows(found.value, ownValue) === true) return [];
-    const shown = `${name}.${key} = ${shownValue(found)}`;
+    const shown = `${name}.${entryOf(NAMED_SETTINGS.rules.keys)([key, found])}`;
     return [{ key: `${name}${IN_TABLE}${key}`, shown, line: found.line, why }];
   });
 }
@@ -239,7 +239,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   "tools.search_enabled": ordered(OFFERED, false, true),
   "tools.shell_confirm": ordered("commands would run without a question", true, false),
   "tools.fetch_confirm": ordered("pages would be fetched without a question", true, "new-domain", false),
-  "tools.shell_auto_approve": ordered(UNASKED, "none", "read-only", "operator", "developer"),
+  // `operator` and `developer` both add to `read-only`, and neither has what the other adds.
+  "tools.shell_auto_approve": {
+    why: UNASKED,
+    allows: (value, own) => value === own || value === "none" || (value === "read-only" && own !== "none"),
+  },
   "tools.shell_allow": narrowing("these commands would run without a question", same, "nothing"),
   "tools.shell_denylist": adding("commands that you denied would be allowed"),
   "tools.shell_roots": narrowing("commands could run outside your shell_roots", below, "all"),
@@ -287,6 +291,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   "display.show_tool_calls": ordered("tool calls would not be shown", true, false),
   "display.show_reasoning": free,
   "display.persist_history": ordered("typed lines would be kept", false, true),
+  "display.theme": free,
   "display.notify": free,
 };
 
@@ -315,19 +320,24 @@ const NEEDS_TRUST: Readonly<Record<string, string>> = {
   "tmux.idle": "a tmux session of yours, and what runs in it, could end sooner",
 };
 
-function fallbackOf(key: string): unknown {
+type Table = Readonly<Record<string, Setting<unknown>>>;
+
+function settingOf(key: string): Setting<unknown> | undefined {
   const [section = "", name = ""] = key.split(".");
-  const table = SETTINGS[section as keyof typeof SETTINGS] as
-    Readonly<Record<string, { fallback: unknown }>> | undefined;
-  return table?.[name]?.fallback;
+  return (SETTINGS[section as keyof typeof SETTINGS] as Table | undefined)?.[name];
 }
 
 function list(value: unknown): readonly string[] {
   return Array.isArray(value) ? (value as readonly string[]) : [];
 }
 
-function shownValue({ value }: FoundValue): string {
-  return JSON.stringify(value) ?? String(value);
+function entryOf(table: object): (entry: readonly [string, FoundValue]) => string {
+  return ([key, found]) => `${key} = ${shownValue(found, (table as Table)[key])}`;
+}
+
+/** As one would write it: a duration is kept in milliseconds. */
+function shownValue({ value }: FoundValue, setting: Setting<unknown> | undefined): string {
+  return setting?.show(value) ?? String(JSON.stringify(value));
 }
 
 /** Of the file and of what it would run or read from its own directory: those files change with the repository, too. */

@@ -57,7 +57,7 @@ export function strictest(rules: readonly MachineRule[]): EffectiveRules {
   return {
     mode: MODES.findLast((mode) => modes.has(mode)) ?? "normal",
     ...(labels.length === 0 ? {} : { label: labels.join(" ") }),
-    ...(presets.length === 0 ? {} : { autoApprove: PRESETS.find((preset) => presets.includes(preset)) as AutoApprove }),
+    ...(presets.length === 0 ? {} : { autoApprove: inAll(presets) }),
     ...(lists.length === 0 ? {} : { allow: lists.reduce(inBoth) }),
     ...(windows.length === 0 ? {} : { approveMaxMs: Math.min(...windows) }),
     deny: unique(rules.flatMap(({ deny }) => deny ?? [])),
@@ -68,8 +68,11 @@ export function strictest(rules: readonly MachineRule[]): EffectiveRules {
 
 /** From the loosest to the strictest. */
 const MODES: readonly MachineMode[] = ["normal", "guarded", "read-only"];
-/** From the strictest to the loosest. */
-const PRESETS: readonly AutoApprove[] = ["none", "read-only", "operator", "developer"];
+/** What all of them let run: `operator` and `developer` have only the reads in common. */
+function inAll(presets: readonly AutoApprove[]): AutoApprove {
+  const [first = "none", ...others] = unique(presets);
+  return others.length === 0 ? first : presets.includes("none") ? "none" : "read-only";
+}
 
 const unique = <T>(list: readonly T[]): T[] => [...new Set(list)];
 

@@ -195,6 +195,7 @@ api_base_url = "https://other.example.com/v1"
     ["agent", "max_iterations = 5", { agent: { max_iterations: 5 } }],
     ["agent", 'model = "other"', { agent: { model: "other" } }],
     ["display", "markdown = false", { display: { markdown: false } }],
+    ["display", 'theme = "none"', { display: { theme: "none" } }],
   ])("[%s] %s tightens or is harmless, and counts", async (section, line, expected) => {
     const { config, warnings } = await place(`[${section}]\n${line}\n`, OWN).load();
     expect(warnings).toEqual([]);
@@ -313,4 +314,23 @@ describe("MCP servers", () => {
     const trusted = await load({ ask: () => Promise.resolve(true) });
     expect(Object.keys(trusted.config.mcp)).toEqual(["mine", "theirs"]);
   });
+});
+
+test.each([
+  ["operator", "developer"],
+  ["developer", "operator"],
+])("shell_auto_approve: %s is not stricter than %s", async (wanted, own) => {
+  const set = (preset: string) => `[tools]\nshell_auto_approve = "${preset}"\n`;
+  const { config } = await place(set(wanted), set(own)).load();
+  expect(config.tools.shell_auto_approve as string).toBe(own);
+  expect((await place(set("read-only"), set(own)).load()).config.tools.shell_auto_approve).toBe("read-only");
+});
+
+test("a duration was shown in milliseconds, which would be seconds in the file", async () => {
+  const { asked, answer, load } = place('[tmux]\nidle = "1m"\n[mcp.x]\ncommand = ["x"]\ntimeout = "90s"\n');
+  await load({ ask: answer(false) });
+  expect(asked[0]?.settings).toEqual([
+    expect.stringMatching(/^tmux\.idle = "1m" /),
+    expect.stringMatching(/^mcp\.x: command = \["x"\], timeout = "1m30s" /),
+  ]);
 });

@@ -107,6 +107,16 @@ describe("the strictest of all holds, in any order", () => {
     expect(label?.split(" ").toSorted()).toEqual(["ALL", "PROD"]);
   });
 
+  test("operator and developer have only the reads in common", () => {
+    const preset = (...presets: ("none" | "operator" | "developer")[]) =>
+      effectiveRules(
+        presets.map((autoApprove) => ({ pattern: "*", autoApprove })),
+        ["x"],
+      ).autoApprove;
+    expect([preset("operator", "developer"), preset("developer", "developer")]).toEqual(["read-only", "developer"]);
+    expect(preset("developer", "none", "operator")).toBe("none");
+  });
+
   test("an empty list allows nothing; a rule without one leaves shell_allow as it is", () => {
     expect(effectiveRules([{ pattern: "*", allow: [] }], ["x"]).allow).toEqual([]);
     expect(
