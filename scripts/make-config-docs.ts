@@ -24,7 +24,7 @@ const SECTIONS: Readonly<Record<keyof typeof SETTINGS, string>> = {
   agent: "The active profile and how the loop runs.",
   tools: "Which tools there are, and what they may do without a question.",
   safety:
-    "What happens to commands that are nearly always a mistake: `block`, `ask` or `off`. A guardrail, not a boundary.",
+    "What happens to commands that are nearly always a mistake, delete data or can lock you out: `block`, `ask` or `off`, for `lockout` also `guard`. A guardrail, not a boundary.",
   privacy: "What the model gets to see of secrets ([how it works](security.md#secrets)).",
   limits:
     "Characters of a tool's result that the model gets (what is cut out can be read afterwards), and budgets: at 80 % buddy warns; at the limit the REPL asks and `exec` ends with exit code 1.",
@@ -48,7 +48,7 @@ Your own file is the first of these that exists:
 
 1. what \`--config PATH\` or \`BUDDY_CONFIG\` names (a missing file is an error; no other file is read),
 2. \`$XDG_CONFIG_HOME/buddy/buddy.toml\`, otherwise \`~/.config/buddy/buddy.toml\`,
-3. \`~/.config/agent/agent.toml\` (the older name).
+3. \`agent/agent.toml\` in the same place, such as \`~/.config/agent/agent.toml\` (the older name).
 
 Unless you named a file, \`./buddy.toml\` (or \`./agent.toml\`, the older name) of the working directory is merged over it,
 key by key; see below.
@@ -75,13 +75,15 @@ loosen them, it must be trusted. Every value is compared with yours:
 - lists of what is allowed (\`shell_allow\`, \`shell_roots\`, \`files_allowed_paths\`, \`fetch_allowed_domains\`) may only
   get shorter or narrower;
 - switches, levels and numbers may only become stricter: tools off, questions on, \`shell_auto_approve\` and
-  \`[safety]\` towards \`none\` and \`block\`, fewer turns, panes and sessions;
+  \`[safety]\` towards \`none\`, \`block\` and \`required\`, \`[audit]\` on, \`show_tool_calls\` on, \`persist_history\` off, fewer turns,
+  panes, sessions and machines at once, shorter background shells, smaller budgets (\`operator\` and \`developer\` are two ways to loosen \`read-only\`: neither is stricter);
 - \`[rules]\` are added to yours, and the strictest of all holds; \`shell_auto_approve\` and \`allow\` of a rule may not be weaker
   than yours in \`[tools]\`, \`label\` and \`notes\` need trust;
-- \`[display]\`, \`[limits]\` in characters, time-outs and sampling are free, and \`agent.model\` may choose one of your profiles.
+- the rest of \`[display]\`, \`[limits]\` in characters, other time-outs, retries and sampling are free, and \`agent.model\` may choose
+  \`demo\` or a profile of your own file (not while \`--api-key\` or \`BUDDY_API_KEY\` is set, as that key would go there).
 
-Everything else needs trust whatever it says: \`system_prompt\`, \`agent.name\`, \`tmux.socket\`, every profile below
-\`[models]\`, \`[[model_rules]]\`, \`[[hooks]]\`, every server below \`[mcp]\`, every target below
+Everything else needs trust whatever it says: \`system_prompt\`, \`agent.name\`, \`tmux.socket\`, \`tmux.idle\`, \`lockout_revert\`,
+every profile below \`[models]\`, \`[[model_rules]]\`, \`[[hooks]]\`, every server below \`[mcp]\`, every target below
 \`[targets]\`, \`fleet.inventory\`. On a terminal buddy shows these settings and asks; the answer is remembered in
 \`~/.config/buddy/trust.json\` for this content of the file and of the
 programs, scripts and settings of its directory that it names; you will be asked again if they change. Without a
@@ -103,7 +105,8 @@ line and in \`BUDDY_MODEL\` two more forms work:
 ${rows(PROFILE_SETTINGS).join("\n")}
 
 The key is the first of: \`--api-key\` (other users can see it in \`ps\`), \`BUDDY_API_KEY\`, the one source of the profile. Two
-sources in one profile are an error. A server on this machine or in a private network needs none.
+sources in one profile are an error. For \`openrouter.ai\`, the key that \`buddy login openrouter\` got counts where there is no other. A
+server on this machine or in a private network needs none, nor does a profile with a key in \`headers\`.
 
 \`--base-url\` and \`BUDDY_BASE_URL\` replace the address of the profile chosen at the start. A sign-in is never sent to
 another host: then the profile counts as one with a key and the \`completions\` protocol.

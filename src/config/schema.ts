@@ -59,7 +59,7 @@ export const SETTINGS = {
     files_enabled: yesNo(true, "read_file, write_file, edit_file"),
     fetch_enabled: yesNo(true, "fetch_url"),
     search_enabled: yesNo(true, "web_search"),
-    shell_confirm: yesNo(true, "ask before commands that are not approved by themselves"),
+    shell_confirm: yesNo(true, "ask before commands, writes and MCP calls that are not approved by themselves"),
     fetch_confirm: yesNoOr(
       "new-domain",
       "new-domain",
@@ -68,7 +68,7 @@ export const SETTINGS = {
     shell_auto_approve: oneOf(
       ["none", "read-only", "operator", "developer"],
       "read-only",
-      "commands that run without a question: none, those proven read-only, also reads with your credentials, or everyday build and git commands",
+      "commands that run without a question: none, or those proven read-only; operator adds reads with your credentials, developer everyday build and git commands",
     ),
     shell_allow: texts([], 'commands that run without a question, by their first words: "systemctl status"'),
     shell_denylist: patterns(
@@ -114,7 +114,7 @@ export const SETTINGS = {
     ),
     mask_output: texts(
       [],
-      'more commands whose whole output is masked, by their first words: "mycli secrets show"; many are built in',
+      'more commands whose output is secrets, by their first words: "mycli secrets show"; many are built in',
     ),
   },
   limits: {
