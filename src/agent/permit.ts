@@ -94,10 +94,12 @@ async function permitShell(
   let { command } = intent;
   let edited = false;
   let moved = "";
+  let place: { readonly onlyIn?: string } = {};
   for (;;) {
     const { names } = parts.privacy.used(command);
     // Judged as it will run: the value of a secret may be a path or an option.
-    const real = names.length === 0 ? command : parts.privacy.revealCommand(command, target.identity.shellName);
+    const inShell = rules.mode === "read-only" ? target.locks.shell : target.identity.shellName;
+    const real = names.length === 0 ? command : parts.privacy.revealCommand(command, inShell);
     const judged = await parts.judgeShell(real, shell.cwd, rules);
     const derived = { risk: judged.risk, mutation: judged.mutation, privesc: judged.privesc };
     let verdict = withSecrets(await shellVerdict(parts, call, intent, target, judged), names, parts.privacy);
@@ -147,7 +149,7 @@ async function permitShell(
     const answer = verdict.kind === "ask" ? verdict.answer : undefined;
     // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice,
     // unless the name of the machine has to be typed.
-    if (verdict.kind === "allow" || (edited && answer !== "typed")) return run;
+    if (verdict.kind === "allow" || (edited && answer !== "typed")) return { ...run, ...place };
     if (!confirms(parts, rules) && names.length === 0 && answer === undefined) return run;
     const prefixes = names.length === 0 ? prefixesOf(command, judged) : undefined;
     const where = new LookedAt(target, shell);
@@ -164,12 +166,13 @@ async function permitShell(
       ...(answer === undefined ? {} : { answer }),
     });
     if (decision.kind === "denied") return refused(decision, command);
+    if (decision.kind === "edited") command = decision.command;
     if (await where.changed()) {
       moved = "the shell has moved since you were asked; ";
       continue;
     }
-    if (decision.kind === "approved") return where.known ? { ...run, onlyIn: shell.cwd } : run;
-    command = decision.command;
+    place = where.known ? { onlyIn: shell.cwd } : {};
+    if (decision.kind === "approved") return { ...run, ...place };
     edited = true;
   }
 }

@@ -10,7 +10,7 @@ export class Tasks {
   #lastId = 0;
   #running: LiveTask | undefined;
   #idle: (() => void)[] = [];
-  #held = false;
+  #holds = 0;
 
   constructor(listener: TaskListener) {
     this.#listener = listener;
@@ -75,13 +75,13 @@ export class Tasks {
     return true;
   }
 
-  /** Nothing new starts until `release`: a picker or a session switch is under way. */
+  /** Nothing new starts until each of them is released: a command, a picker or a session switch is under way. */
   hold(): void {
-    this.#held = true;
+    this.#holds++;
   }
 
   release(): void {
-    this.#held = false;
+    this.#holds--;
     this.#startNext();
   }
 
@@ -95,7 +95,7 @@ export class Tasks {
 
   #startNext(): void {
     if (this.#running !== undefined) return;
-    const next = this.#held ? undefined : this.#all.find((task) => task.state.kind === "queued");
+    const next = this.#holds > 0 ? undefined : this.#all.find((task) => task.state.kind === "queued");
     if (next === undefined) {
       for (const resolve of this.#idle.splice(0)) resolve();
       return;

@@ -10,7 +10,7 @@ import type { ApprovalRequest } from "../policy/approvals.ts";
 import type { Target } from "../targets/target.ts";
 import { boundText, outputBudget } from "../tools/bound-output.ts";
 import { outcomeText } from "../tools/outcome-text.ts";
-import { within } from "../lib/waiting.ts";
+import { unlessAborted, within } from "../lib/waiting.ts";
 import { words } from "../lib/text.ts";
 import type { WorkInFlight } from "../ui/repl/host.ts";
 import type { Run } from "./run.ts";
@@ -116,7 +116,7 @@ export function operatorCommand(
   if (run.fleet !== undefined) return commandOnMachines(run, command, signal);
   const call = `operator-${crypto.randomUUID()}`;
   return run.agent.operatorTurn(`!${command}`, signal, async (publish, inner) => {
-    const opened = await run.target.get();
+    const opened = await unlessAborted(inner, run.target.get());
     // An adopted shell that ends meanwhile does not become another one.
     const target = opened.now?.() ?? opened;
     const [{ judgeShell }, { shellRules }, { outputKind }] = await Promise.all([
@@ -126,10 +126,13 @@ export function operatorCommand(
     ]);
     const { user, home } = target.transport.facts;
     const rules = await run.rules.of(target, run.place);
-    const { verdict, commands, readOnly, risk, mutation, privesc } = judgeShell(command, shellRules(config, rules), {
-      user,
-      home,
-    });
+    const { shell, identity, locks } = target;
+    const where = { shell: locks.shell, pane: identity.shellName, cwd: shell.cwd, user, home };
+    const { verdict, commands, readOnly, risk, mutation, privesc } = judgeShell(
+      command,
+      shellRules(config, rules),
+      where,
+    );
     const { privacy } = run.secrets;
     const output = outputKind(
       commands.map((one) => one.words),

@@ -1,4 +1,4 @@
-/** One at a time, in order; who is aborted while waiting leaves the queue without a turn. */
+/** One at a time, in order; what is aborted before its turn, or while it waits for one, gets none. */
 export class Turns {
   #last: Promise<void> = Promise.resolve();
 
@@ -13,7 +13,7 @@ export class Turns {
     signal?.addEventListener("abort", abort, { once: true });
     const turn = await Promise.race([before, aborted.promise]);
     signal?.removeEventListener("abort", abort);
-    if (turn === "aborted") {
+    if (turn === "aborted" || signal?.aborted === true) {
       void before.then(done);
       return undefined;
     }

@@ -135,6 +135,11 @@ describe("a command", () => {
     expect(permission).toMatchObject({ kind: "run", input: { command: "make it" }, onlyIn: directory });
   });
 
+  test("that the operator changed runs in the directory it was asked about, too", async () => {
+    const { permission } = await decide({ intent: command(), answers: [{ kind: "edit", command: "make that" }] });
+    expect(permission).toMatchObject({ kind: "run", input: { command: "make that" }, onlyIn: directory });
+  });
+
   test.each([[{ mutation: true }], [{ privesc: true }], [{ risk: "high" as const }]])(
     "read-only, but declared %j, is asked about",
     async (part) => {

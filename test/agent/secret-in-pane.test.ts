@@ -41,6 +41,30 @@ test.each(["bash", "zsh", "fish", "dash", "mksh"])("%s", async (name) => {
   expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, except)).toEqual([]);
 });
 
+test.each(["bash", "zsh", "fish", "dash", "mksh"])("%s, where only reads run: in a clean child", async (name) => {
+  await using here = new Here(
+    [
+      call("read_file", { path: "app.json" }),
+      shell(`grep -c "${NAME}" app.json notes`, { risk: "low" }),
+      shell("echo next", { risk: "low" }),
+      call("capture-pane", { start: "-" }),
+      { text: "done" },
+    ],
+    { config: '[rules."*"]\nmode = "read-only"\n', answer: () => ({ kind: "yes" }) },
+  );
+  here.write("cwd/app.json", JSON.stringify({ password: VALUE }));
+  here.write("cwd/notes", "none\n");
+  const run = await here.compose({ tmux: true }, { open: (wanted) => openTarget({ ...wanted, shell: name }) });
+  const events = await drain(run.agent.runTurn("do it", new AbortController().signal));
+  expect(here.results()[1]).toContain("app.json:1");
+  expect(here.results()[3]).toContain(NAME);
+  const texts = { events: JSON.stringify(events), model: JSON.stringify(here.model.requests) };
+  await run[Symbol.asyncDispose]();
+  expect(leaks(["p4$w0rd'and!"], { texts, directories: [here.dir] }, ["app.json", `${run.session()}.json`])).toEqual(
+    [],
+  );
+});
+
 test("typed by its name into a program that asks for it", async () => {
   await using here = new Here([
     call("read_file", { path: "app.json" }),

@@ -13,10 +13,17 @@ const AT_ONCE = 3;
 const base = realpathSync(mkdtempSync(join(tmpdir(), "buddy-race-")));
 afterAll(() => rmSync(base, { recursive: true, force: true }));
 
-/** Puts a link in the place of the directory and the directory back, as fast as it can. */
+/**
+ * Puts a link in the place of the directory and the directory back, as fast as it can. A write may have made the
+ * directory anew meanwhile: that one goes.
+ */
 const EXCHANGE = `cd "$1" || exit 1
 ln -s elsewhere link
-while :; do mv -T dir away; mv -T link dir; mv -T dir link; mv -T away dir; done`;
+while :; do
+  mv -T dir away && mv -T link dir; mv -T dir link
+  mv -T away dir || { rm -rf dir; mv -T away dir; }
+  [ -L link ] || ln -s elsewhere link
+done`;
 
 test(
   "none of four thousand writes follows the link",

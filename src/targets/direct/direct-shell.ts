@@ -192,6 +192,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     const text = unasked === undefined ? command : cleanRequest((to) => this.#options.clean(command, unasked, to));
     const asked = new Pauses();
     await using askpass = await this.#askpass(command, options, asked);
+    if (options.signal?.aborted === true) return { kind: "stopped", by: "user" };
     const standing = unasked && own === undefined ? this.#options.standing(command, unasked) : undefined;
     if (own !== undefined) live.process.stdin.write(own.session.line(text, tag, this.#cwd, live.job, own.key));
     else if (standing === undefined) live.process.stdin.write(request((askpass?.prelude ?? "") + text, tag));
@@ -377,6 +378,7 @@ async function waitFor(
   let timer = waitMs === undefined ? undefined : setTimeout(check, waitMs);
   const abort = () => resolve("aborted");
   options.signal?.addEventListener("abort", abort, { once: true });
+  if (options.signal?.aborted === true) abort();
   void ended.then(() => resolve("ended"));
   const how = await promise;
   clearTimeout(timer);

@@ -45,7 +45,8 @@ export function deliver(
   place: DeliveryTarget,
   { clean, shown }: { readonly clean?: CleanRun | undefined; readonly shown?: string | undefined } = {},
 ): Delivery {
-  if (clean !== undefined) return deliverClean(command, tag, place, clean);
+  if (clean !== undefined)
+    return deliverClean({ seen: shown ?? command, isSecret: shown !== undefined }, tag, place, clean);
   const number = place.pane.slice(1);
   const next = `${place.directory}/${number}.next`;
   const script = `${place.directory}/${number}.sh`;
@@ -81,18 +82,28 @@ export function deliver(
   };
 }
 
-/** The shell reads how the child is started; the operator sees the command itself. */
-function deliverClean(command: string, tag: number, place: DeliveryTarget, clean: CleanRun): Delivery {
+/** The shell reads how the child is started; the operator sees the command itself, or what may be shown of it. */
+function deliverClean(
+  { seen, isSecret }: { readonly seen: string; readonly isSecret: boolean },
+  tag: number,
+  place: DeliveryTarget,
+  clean: CleanRun,
+): Delivery {
   const file = (name: string) => `${place.directory}/${place.pane.slice(1)}.${name}`;
   const to = file("dir");
   const leaveMode = `copy-mode -q -t ${place.pane}`;
   const source = ` . ${quote(file("sh"))}`;
   const lines = clean(quote(to));
+  const gone = (name: string) => (isSecret ? `${removed(file(name))}\n` : "");
   if (!place.editor) {
     const child = `{ ${lines}\n${followClean(quote(to), "command cd")}; } 9>&2 2>/dev/null`;
     const keys = `send-keys -t ${place.pane} -H ${CLEAR} ${hex(Buffer.from(source))} ${ENTER}`;
     return {
-      lines: [...putFiles({ [file("sh")]: typedScript(command, tag, child, "$__buddy_code") }), leaveMode, keys],
+      lines: [
+        ...putFiles({ [file("sh")]: typedScript(seen, tag, gone("sh") + child, "$__buddy_code") }),
+        leaveMode,
+        keys,
+      ],
       shown: false,
     };
   }
@@ -100,9 +111,9 @@ function deliverClean(command: string, tag: number, place: DeliveryTarget, clean
     lines: [
       ...putFiles({
         ...(place.shell === "fish"
-          ? { [file("run")]: `{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n` }
-          : { [file("shown")]: `${tag}\n${excerpt(command)}` }),
-        [file("sh")]: cleanSource(command, tag, place.shell, lines, file),
+          ? { [file("run")]: `${gone("run")}{ ${lines}\n} 9>&2 2>/dev/null\nexit $__buddy_code\n` }
+          : { [file("shown")]: `${tag}\n${excerpt(seen)}` }),
+        [file("sh")]: gone("sh") + cleanSource(seen, tag, place.shell, lines, file),
         [file("next")]: `${tag}\n${source}`,
       }),
       leaveMode,

@@ -137,7 +137,9 @@ export class Repl implements CommandScreen {
     if (!/^\/(q|quit|exit)\s*$/.test(text)) this.#warnedOfWork = false;
     this.history.add(text);
     if (isSlashCommand(text)) {
-      this.#commands = this.#commands.then(() => this.command(text));
+      // A prompt that is typed behind a command does not begin before it is done, as on another machine.
+      this.tasks.hold();
+      this.#commands = this.#commands.then(() => this.command(text)).finally(() => this.tasks.release());
       return undefined;
     }
     const own = /^!\s*(\S[\s\S]*)$/.exec(text.trim())?.[1];
