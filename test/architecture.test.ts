@@ -1,5 +1,6 @@
 /** The import rules of the code base, checked from the sources. */
 import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { importsOf, sourceFiles, sourceText, staticallyReachable } from "./support/imports.ts";
 
@@ -202,6 +203,14 @@ describe("house style", () => {
   test("each file opens with a sentence that says what it is for", () => {
     const silent = files.filter((file) => !/^(#!.*\n)?\/\*\*\s/.test(sourceText(file)));
     expect(silent).toEqual([]);
+  });
+
+  test("the map of a folder names each of its files", () => {
+    const unnamed = files.filter((file) => {
+      const map = `${dirname(file)}/README.md`;
+      return existsSync(map) && !readFileSync(map, "utf8").includes(basename(file, ".ts"));
+    });
+    expect(unnamed).toEqual([]);
   });
 
   test("comments stay within 120 columns", () => {

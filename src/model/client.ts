@@ -125,7 +125,7 @@ class HttpModelClient implements ModelClient {
 
   /**
    * What a server of one's own tells of the window it runs with beats any catalog. Asked beside a request that takes
-   * its time, never waited for; the great providers run their models as the catalog says.
+   * its time, never waited for; the large providers run their models as the catalog says.
    */
   #learnWindow(signal: AbortSignal): void {
     if (this.#asked) return;
@@ -230,7 +230,7 @@ class HttpModelClient implements ModelClient {
   }
 
   #done(request: ModelRequest, { message, usage, finish, writtenCall }: Reply): ModelEvent {
-    // Who is signed in pays by subscription: a price per token would be invented.
+    // A sign-in is paid by subscription: a price per token would be invented.
     const info = this.#endpoint.usesLogin ? { ...this.info, priceIn: undefined, priceOut: undefined } : this.info;
     const from = this.#origin;
     return {

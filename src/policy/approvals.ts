@@ -79,8 +79,7 @@ export class Approvals {
 
   /**
    * Asks if nothing else settles it. `onAsked` runs just before a person sees the question, or when nobody is there to
-   * see
-   * it; `place` looks then where it would happen.
+   * see it; `place` looks then where it would happen.
    */
   async decide(
     asked: ApprovalRequest,

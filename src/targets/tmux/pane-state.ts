@@ -201,7 +201,7 @@ export class PaneState {
       this.#mark(one);
       if (one === last && one.kind === "prompt") this.#mark({ kind: "ready" });
     }
-    // What was typed unheard is not known.
+    // What was typed while nothing was heard is not known.
     this.#operatorCommand ||= undefined;
     if (unfinished.length > 0) this.#text(unfinished);
     this.changes.changed();

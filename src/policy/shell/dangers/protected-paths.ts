@@ -26,8 +26,6 @@ export function resolved(value: string, cwd: string): Path {
   let from: Path["from"] = text.startsWith("/") ? "/" : text.startsWith(HOME) ? "~" : ".";
   const parts: string[] = [];
   const pieces = (from === "~" ? text.slice(1) : text).split("/");
-  // `~user` and a home followed by text without a slash is not a path below that home.
-  if (from === "~" && pieces[0] !== "") pieces[0] = pieces[0] as string;
   for (const piece of pieces) {
     if (piece === "" || piece === ".") continue;
     if (piece !== "..") {
