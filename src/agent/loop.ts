@@ -285,7 +285,7 @@ async function makeRoom(conversation: Conversation, signal: AbortSignal): Promis
   try {
     await compact(conversation, count, signal);
   } catch (error) {
-    // It still fits: a summary that does not help is no reason to end the turn.
+    // It still fits: the turn continues although the summary does not help.
     if (!(error instanceof SummaryGrew) || used > limit) throw error;
     conversation.publish({ type: "warning", message: error.message, hint: GUIDANCE });
   }

@@ -236,7 +236,7 @@ export class TerminalScreen implements ReplScreen {
       notifier.key();
       this.#setHint("");
     }
-    // A question or a list is no reason to stay.
+    // An open question or list does not keep it from stopping.
     const [only] = inputs;
     if (inputs.length === 1 && only?.kind === "key" && only.ctrl && only.name === "z") {
       void this.#painter.suspend();
