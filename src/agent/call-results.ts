@@ -1,12 +1,12 @@
 /** Results that the calls themselves do not give: cancelled, refused, cut to their budget; and errors in words. */
 import { BuddyError } from "../lib/errors.ts";
+import { isTimeout } from "../lib/waiting.ts";
 import { boundText } from "../tools/bound-output.ts";
 import type { ToolResult } from "../tools/tool.ts";
 
 /** The operator stopped it, or its time was over. */
 export function cancelled(signal: AbortSignal): ToolResult {
-  const timedOut = signal.reason instanceof Error && signal.reason.name === "TimeoutError";
-  return timedOut
+  return isTimeout(signal.reason)
     ? {
         ok: false,
         outcome: "timeout",

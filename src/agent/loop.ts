@@ -7,6 +7,7 @@ import { compactable, GUIDANCE, nothingToCompact, summarise } from "./compact.ts
 import { type AgentEventBody, type DoneEvent, summaryMessage } from "./events.ts";
 import { estimateTokens, windowUse, windowWarning } from "../model/usage.ts";
 import { repairCalls } from "./history.ts";
+import { isTimeout, turnTaker } from "../lib/waiting.ts";
 
 export interface TurnOptions {
   /** The final answer must be JSON valid against this schema. */
@@ -199,13 +200,9 @@ async function ask(
   state: Progress,
 ): Promise<Done | "compacted"> {
   try {
-    let breath = performance.now();
+    const turn = turnTaker();
     for await (const event of conversation.client.stream(request(conversation, options, state.askedAgain), signal)) {
-      // A server may send faster than keys are read: leave room for them.
-      if (performance.now() - breath > BREATH_MS) {
-        await new Promise<void>((resolve) => setImmediate(resolve));
-        breath = performance.now();
-      }
+      await turn();
       switch (event.type) {
         case "text":
           state.partial += event.delta;
@@ -363,8 +360,7 @@ function failure(
       conversation.history.add(message);
       conversation.publish({ type: "message", message });
     }
-    const timedOut = signal.reason instanceof Error && signal.reason.name === "TimeoutError";
-    return timedOut ? "timeout" : "cancelled";
+    return isTimeout(signal.reason) ? "timeout" : "cancelled";
   }
   publishError(conversation, error);
   return error instanceof TooManyIterations ? "max_iterations" : "failed";
@@ -387,6 +383,5 @@ function publishError(conversation: Conversation, error: unknown): void {
   });
 }
 
-const BREATH_MS = 8;
 /** A summary of a short conversation may be a little longer than what it replaces. */
 const GROWTH_TOKENS = 100;

@@ -3,6 +3,7 @@
  * states.
  */
 import type { AgentEvent, DoneEvent } from "./events.ts";
+import { isTimeout, turnTaker } from "../lib/waiting.ts";
 
 export class Tasks {
   readonly #listener: TaskListener;
@@ -111,20 +112,16 @@ export class Tasks {
   async #run(task: LiveTask, signal: AbortSignal): Promise<void> {
     let status: TaskEnd = "answered";
     let failure: unknown;
-    let breath = performance.now();
+    const turn = turnTaker();
     try {
       for await (const event of task.work(signal)) {
         if (event.type === "done") status = event.status;
         await this.#listener.event(task, event);
-        // Events may come faster than keys are read: leave room for them.
-        if (performance.now() - breath > BREATH_MS) {
-          await new Promise<void>((resolve) => setImmediate(resolve));
-          breath = performance.now();
-        }
+        await turn();
       }
     } catch (error) {
       failure = error;
-      status = signal.aborted ? (timedOut(signal) ? "timeout" : "cancelled") : "failed";
+      status = signal.aborted ? (isTimeout(signal.reason) ? "timeout" : "cancelled") : "failed";
     }
     this.#running = undefined;
     this.#end(task, status, failure);
@@ -205,10 +202,5 @@ function isOver(task: Task): boolean {
   return task.state.kind === "over";
 }
 
-function timedOut(signal: AbortSignal): boolean {
-  return signal.reason instanceof Error && signal.reason.name === "TimeoutError";
-}
-
 /** Ended tasks that /ps still shows. */
 const KEPT = 10;
-const BREATH_MS = 8;

@@ -8,7 +8,7 @@ import { revertRecipe } from "../changes/revert-recipes.ts";
 import { type RevertState, RevertTimer, type ScriptOnTarget } from "../changes/revert-timer.ts";
 import { formatDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { within } from "../lib/waiting.ts";
+import { within, pause } from "../lib/waiting.ts";
 import { changedFiles } from "../policy/shell/changed-files.ts";
 import type { Lockout } from "../policy/shell/dangers/lockout.ts";
 import { runAsRoot } from "../targets/as-root.ts";
@@ -168,10 +168,6 @@ function noted(result: ToolResult, note: string, ok: boolean): ToolResult {
 
 function limited(signal: AbortSignal, ms: number): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, ms))]);
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 const PROBE_MS = 15_000;

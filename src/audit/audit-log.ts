@@ -21,6 +21,7 @@ import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
 import { chainLine, hashOf, type Link, readHead, readLine, START, writeHead } from "./chain.ts";
 import type { AuditEntry } from "./entry.ts";
 import { readTail, recordPaths, rotatedFiles } from "./record-files.ts";
+import { isTimeout } from "../lib/waiting.ts";
 
 export interface AuditLogOptions {
   /** The user's state directory. */
@@ -227,7 +228,7 @@ function writeWhole(file: number, bytes: Uint8Array): void {
 }
 
 function whyNot(error: unknown): string {
-  if (error instanceof Error && error.name === "TimeoutError") return "another process holds its lock";
+  if (isTimeout(error)) return "another process holds its lock";
   return fileError(error);
 }
 

@@ -1,7 +1,6 @@
-/** Waiting: with an end, with a signal, until something is true. */
+/** Waiting: with a time limit, with a signal, until something is true, or for a turn of the event loop. */
 
-// Waits with an end: the value, or undefined when it takes longer; leaves no timer behind.
-
+/** The value, or undefined when it takes longer; leaves no timer behind. */
 export async function within<T>(work: Promise<T>, ms: number, signal?: AbortSignal): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => late.resolve(undefined), ms);
@@ -12,25 +11,28 @@ export async function within<T>(work: Promise<T>, ms: number, signal?: AbortSign
   }
 }
 
-// Resolves after `ms`, rejects with the signal's reason as soon as it fires.
-
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
-      resolve();
-    }, ms);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
+/** Resolves after `ms`, rejects with the signal's reason as soon as it fires. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted();
+  if (ms <= 0) return;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  const stop = () => reject(signal?.reason);
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
+  }
 }
 
-// Waits for work that others may be waiting for too: a caller that no longer wants it leaves, the work continues.
+/** Whether a signal was aborted, or a wait ended, because the time was up. */
+export function isTimeout(reason: unknown): boolean {
+  return reason instanceof Error && reason.name === "TimeoutError";
+}
 
+/** For work that others may be waiting for too: a caller that no longer wants it leaves, the work continues. */
 export async function unlessAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return await work;
   signal.throwIfAborted();
@@ -44,8 +46,23 @@ export async function unlessAborted<T>(signal: AbortSignal | undefined, work: Pr
   }
 }
 
-// Waits until something has become true, looked at whenever something happened; never polls.
+/** Lets keys, timers and other streams have a turn. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
+/** For loops whose source may send faster than keys are read: called each round, gives a turn away when one is due. */
+export function turnTaker(): () => Promise<void> | undefined {
+  let last = performance.now();
+  return () => {
+    if (performance.now() - last <= TURN_MS) return undefined;
+    return nextTurn().then(() => void (last = performance.now()));
+  };
+}
+
+const TURN_MS = 8;
+
+/** Waits until something has become true; the caller reports each change, so nothing is polled. */
 export class Condition {
   readonly #waiters = new Set<() => void>();
 
@@ -54,7 +71,7 @@ export class Condition {
     for (const look of this.#waiters) look();
   }
 
-  /** Until it holds, the time is over or the signal comes: the caller looks again. */
+  /** Until it holds, the time is up or the signal fires: the caller checks again. */
   async until(holds: () => boolean, ms: number, signal?: AbortSignal): Promise<void> {
     if (holds()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -72,8 +89,7 @@ export class Condition {
   }
 }
 
-// Works on many things side by side, a few at a time; the results in the order of the things.
-
+/** Works on many things in parallel, a few at a time; the results are in the order of the things. */
 export async function atMost<T, R>(limit: number, things: readonly T[], work: (thing: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   let next = 0;

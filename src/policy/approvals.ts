@@ -5,6 +5,7 @@
 import { words } from "../lib/text.ts";
 import { once } from "../lib/values.ts";
 import type { RequiredAnswer, ShellJudgement } from "./verdict.ts";
+import { isTimeout } from "../lib/waiting.ts";
 
 export class Approvals {
   #mode: ApprovalMode;
@@ -249,8 +250,7 @@ export type Decision =
     };
 
 function stopped(signal: AbortSignal): Decision {
-  const timedOut = signal.reason instanceof Error && signal.reason.name === "TimeoutError";
-  return { kind: "denied", by: timedOut ? "timeout" : "cancelled" };
+  return { kind: "denied", by: isTimeout(signal.reason) ? "timeout" : "cancelled" };
 }
 
 /** What "always" remembers of a command. */

@@ -1,5 +1,5 @@
 /** startScripted: a playbook behind a loopback HTTP server that speaks all three protocols, streaming and not. */
-import { pause } from "../../lib/waiting.ts";
+import { pause, nextTurn } from "../../lib/waiting.ts";
 import { bodyOf, type Sending } from "./faults.ts";
 import { listenHttp, type HttpRequest, type HttpResponse } from "./http.ts";
 import type { Fault, Playbook, ScriptedReply } from "../playbook.ts";
@@ -111,7 +111,7 @@ async function send(
       if (reply.delayMs && sending.before !== "wait") await wait(reply.delayMs);
       await response.chunk(bytes.subarray(at, at + size));
       // Small pieces must leave one by one, or they would arrive as one.
-      if (reply.chunkBytes !== undefined) await new Promise((resolve) => setImmediate(resolve));
+      if (reply.chunkBytes !== undefined) await nextTurn();
     }
   }
   switch (sending.after) {

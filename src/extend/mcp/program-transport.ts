@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { BuddyError } from "../../lib/errors.ts";
 import { startChild } from "../../lib/start-child.ts";
-import { within } from "../../lib/waiting.ts";
+import { within, nextTurn } from "../../lib/waiting.ts";
 import { exitCleanup } from "../../targets/connection/exit-cleanup.ts";
 
 /** There is no such program. */
@@ -129,7 +129,7 @@ export class ProgramTransport implements Transport {
       this.#count(0, lines.length);
       for (const line of lines) this.#take(line);
       // A server that floods must not keep keys and other servers waiting.
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
   }
 
@@ -163,7 +163,7 @@ export class ProgramTransport implements Transport {
     const decoder = new TextDecoder();
     for await (const chunk of child.stderr) {
       this.#complaints = (this.#complaints + decoder.decode(chunk, { stream: true })).slice(-MOST_COMPLAINTS);
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
   }
 }

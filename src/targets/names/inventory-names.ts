@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
 import { writeFileAtomic } from "../../lib/files.ts";
 import { type Inventory, readInventory } from "./inventory.ts";
+import { isTimeout } from "../../lib/waiting.ts";
 
 /** Whoever presses Tab does not wait longer; what a script or a cloud lists is read anew after a while. */
 const QUICK_MS = 2_000;
@@ -19,7 +20,7 @@ export async function inventoryNames(file: string, state: string | undefined): P
     return namesIn(inventory);
   } catch (error) {
     // What is wrong with an inventory is reported where it is used.
-    if (error instanceof BuddyError || (error as Error).name === "TimeoutError") return remembered?.names ?? [];
+    if (error instanceof BuddyError || isTimeout(error)) return remembered?.names ?? [];
     throw error;
   }
 }

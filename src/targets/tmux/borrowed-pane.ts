@@ -2,8 +2,9 @@
 import { BuddyError } from "../../lib/errors.ts";
 import { askProgram, startChild } from "../../lib/start-child.ts";
 import type { Pane } from "../target.ts";
-import { capturePane, pause, sendKeys, type TmuxServer } from "./capture.ts";
+import { capturePane, sendKeys, type TmuxServer } from "./capture.ts";
 import { type Reply, tmuxQuote } from "./control.ts";
+import { pause } from "../../lib/waiting.ts";
 
 export interface BorrowedPaneOptions {
   readonly tmux: TmuxServer;
@@ -28,7 +29,7 @@ export function borrowedPane({ tmux, id, mayType, refusal }: BorrowedPaneOptions
     capture: (options = {}) => capturePane(tmux, id, options),
     keys: mayType
       ? async (options) => {
-          await pause(options.delayMs, options.signal);
+          await pause(options.delayMs ?? 0, options.signal);
           await sendKeys(tmux, id, options);
         }
       : refuse,

@@ -3,6 +3,7 @@ import { isKeyName } from "./typed-keys.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { CaptureOptions, KeysOptions } from "../target.ts";
 import { type Reply, tmuxQuote } from "./control.ts";
+import { pause } from "../../lib/waiting.ts";
 
 /** Whatever takes tmux commands: a control client, or one process a command. */
 export interface TmuxServer {
@@ -15,7 +16,7 @@ export async function capturePane(
   pane: string,
   options: CaptureOptions,
 ): Promise<{ text: string; notice?: string }> {
-  await pause(options.delayMs, options.signal);
+  await pause(options.delayMs ?? 0, options.signal);
   const target = tmuxQuote(pane);
   const flags = [
     ...(options.joinWrappedLines === true ? ["-J"] : []),
@@ -67,15 +68,4 @@ const CLEAR_LINE = "05 15";
 /** For send-keys -H. */
 export function hexKeys(text: string): string {
   return Buffer.from(text.replaceAll("\n", "\r")).toString("hex").replace(/../g, "$& ").trim();
-}
-
-export async function pause(ms: number | undefined, signal: AbortSignal | undefined): Promise<void> {
-  signal?.throwIfAborted();
-  if (ms === undefined || ms <= 0) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  signal?.addEventListener("abort", () => resolve(), { once: true });
-  await promise;
-  clearTimeout(timer);
-  signal?.throwIfAborted();
 }

@@ -4,13 +4,13 @@
  */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
-import { within } from "../../lib/waiting.ts";
+import { within, pause } from "../../lib/waiting.ts";
 import type { OutputStore } from "../output/output-store.ts";
 import type { KeysOptions, Pane, Panes, ShellPlace, Transport } from "../target.ts";
 import type { AdoptedShell } from "./adopted-shell.ts";
 import { AdoptedShells } from "./adopted-shells.ts";
 import { joinScript } from "./bootstrap.ts";
-import { capturePane, pause, sendKeys, typeKeys, hexKeys } from "./capture.ts";
+import { capturePane, sendKeys, typeKeys, hexKeys } from "./capture.ts";
 import { ControlClient } from "./control.ts";
 import { findPane, OPERATOR_PANE, type OperatorPaneRow, operatorSocket, parseOperatorPane } from "./find-pane.ts";
 import { foregroundGroup, probeForeground } from "./probe.ts";
@@ -190,7 +190,7 @@ export class OperatorPane {
   }
 
   async #keys(options: KeysOptions): Promise<void> {
-    await pause(options.delayMs, options.signal);
+    await pause(options.delayMs ?? 0, options.signal);
     const { transport } = this.#options;
     const refuse = (why: string) => {
       throw new BuddyError("tool", `${why}: nothing was typed`, { hint: "Look at it with capture-pane first." });

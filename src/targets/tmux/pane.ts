@@ -19,8 +19,8 @@ import type {
   TargetNotice,
 } from "../target.ts";
 import { Turns } from "../turns.ts";
-import { within } from "../../lib/waiting.ts";
-import { capturePane, pause, sendKeys, typeKeys, hexKeys } from "./capture.ts";
+import { within, pause } from "../../lib/waiting.ts";
+import { capturePane, sendKeys, typeKeys, hexKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
 import { hasPrintable, typedLines } from "./typed-keys.ts";
 import type { AdoptedShell } from "./adopted-shell.ts";
@@ -177,7 +177,7 @@ export class TmuxPane implements Pane, PaneSink {
 
   async keys(options: KeysOptions): Promise<void> {
     await this.#ensureAlive();
-    await pause(options.delayMs, options.signal);
+    await pause(options.delayMs ?? 0, options.signal);
     // Looked at after the delay: what was in the foreground before may be gone.
     if (hasPrintable(options.keys ?? [], options.literalText ?? "") && (await this.#asksForPassword())) {
       throw new BuddyError("tool", "a program in the pane asks for a password: buddy types nothing there", {

@@ -1,7 +1,7 @@
 /** Tasks as an operator sees them: what each is doing, what it prints, how it ended. */
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task, TaskEnd, Tasks, TaskWork } from "../../agent/tasks.ts";
-import { within } from "../../lib/waiting.ts";
+import { within, nextTurn } from "../../lib/waiting.ts";
 import type { ReplHost } from "./host.ts";
 import { Activity } from "./status-line.ts";
 import type { Transcript } from "../transcript/transcript.ts";
@@ -88,7 +88,7 @@ export class TaskView {
   async #inPieces(event: AgentEvent & { type: "text" }): Promise<void> {
     for (let at = 0; at < event.delta.length; at += PIECE) {
       await this.#event({ ...event, delta: event.delta.slice(at, at + PIECE) });
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
   }
 

@@ -23,6 +23,7 @@ import { execInput, processStdin, type Stdin, withAttachment } from "./exec-inpu
 import { type GlobalOptions, withSsh } from "../../args/options.ts";
 import type { OutputSchema } from "./output-schema.ts";
 import { watchSignals } from "../../signals.ts";
+import { isTimeout } from "../../../lib/waiting.ts";
 
 export interface ExecOptions {
   readonly prompt?: string | undefined;
@@ -415,7 +416,7 @@ function openAs(path: string): number | undefined {
 /** What a cancelled signal means for the exit code. */
 function asError(reason: unknown, { timeoutMs }: ExecOptions): unknown {
   if (reason instanceof BuddyError) return reason;
-  if (reason instanceof Error && reason.name === "TimeoutError") {
+  if (isTimeout(reason)) {
     return new BuddyError("timeout", `no answer within --timeout (${(timeoutMs ?? 0) / 1000} s)`, {
       hint: "raise --timeout or narrow the task",
     });

@@ -15,6 +15,7 @@ import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { watchSignals } from "../../signals.ts";
 import { RunPrinter } from "./run-printer.ts";
+import { isTimeout } from "../../../lib/waiting.ts";
 
 export interface RunCommandOptions {
   readonly words: readonly string[];
@@ -167,7 +168,7 @@ function worst(results: readonly MachineResult[]): ExitCode {
 }
 
 function stopped(reason: unknown, { timeoutMs }: RunCommandOptions): unknown {
-  if (!(reason instanceof Error) || reason.name !== "TimeoutError") return reason;
+  if (!isTimeout(reason)) return reason;
   return new BuddyError("timeout", `stopped after ${(timeoutMs ?? 0) / 1000} s (--timeout)`, {
     hint: "Raise --timeout.",
   });
