@@ -219,7 +219,9 @@ function narrowing(
 const same = (own: string, entry: string) => own === entry;
 const below = (own: string, entry: string) =>
   entry === own || (!entry.split("/").includes("..") && entry.startsWith(own.endsWith("/") ? own : `${own}/`));
-const subdomain = (own: string, entry: string) => entry === own || entry.endsWith(`.${own.replace(/^\*\./, "")}`);
+/** Only a bare name: of `10.0.0.1/.example.com` the list would take the address. */
+const subdomain = (own: string, entry: string) =>
+  entry === own || (/^[a-z0-9*._-]+$/i.test(entry) && entry.endsWith(`.${own.replace(/^\*\./, "")}`));
 
 const UNASKED = "more commands would run without a question";
 const OFFERED = "a tool that you switched off would be offered";
