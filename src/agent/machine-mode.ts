@@ -7,6 +7,7 @@ import type { Verdict } from "../policy/verdict.ts";
 import type { Target } from "../targets/target.ts";
 import type { ProposedChange, Risk } from "./events.ts";
 import type { Permission } from "./permission.ts";
+import { quote } from "../lib/quote.ts";
 
 /** Where a machine is guarded, nothing approves by itself what is high risk, whatever list allows it. */
 export function underGuard(verdict: Verdict, risk: Risk, { mode, label }: EffectiveRules): Verdict {
@@ -45,10 +46,6 @@ export function patchCommand(path: string, diff: string, sudo: boolean): string 
 
 export function removeCommand(path: string, sudo: boolean): string {
   return `${sudo ? "sudo " : ""}rm -- ${quote(path)}`;
-}
-
-function quote(path: string): string {
-  return /^[\w@%+:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }
 
 const MOST_LINES = 400;

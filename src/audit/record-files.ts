@@ -1,6 +1,7 @@
 /** The files of the record: `audit.jsonl` is written to; `audit.1.jsonl`, `audit.2.jsonl`, … are full, oldest first. */
-import { closeSync, constants, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { join } from "node:path";
+import { filesIn } from "../lib/files.ts";
 
 export interface RecordPaths {
   readonly current: string;
@@ -18,14 +19,7 @@ export function recordPaths(directory: string): RecordPaths {
 
 /** Full files, oldest first. */
 export function rotatedFiles(directory: string): { readonly number: number; readonly path: string }[] {
-  let names: string[];
-  try {
-    names = readdirSync(directory);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
-  return names
+  return filesIn(directory)
     .flatMap((name) => {
       const number = /^audit\.([1-9]\d{0,8})\.jsonl$/.exec(name)?.[1];
       return number === undefined ? [] : [{ number: Number(number), path: join(directory, name) }];

@@ -3,6 +3,7 @@
  * that runs as root in a directory of its own.
  */
 import { words } from "../lib/text.ts";
+import { inQuotes } from "../lib/quote.ts";
 
 /** One thing in a command that can lock the operator out, as the policy found it. */
 export interface LockoutUse {
@@ -99,7 +100,7 @@ const ACCOUNT_FILES = words("/etc/passwd /etc/shadow /etc/group /etc/gshadow /et
 
 /** Files and directories with all that is in them; what was not there before is removed again. */
 function files(what: string, paths: readonly string[]): Recipe {
-  const each = `for p in ${paths.map(quote).join(" ")}; do`;
+  const each = `for p in ${paths.map(inQuotes).join(" ")}; do`;
   return {
     what,
     save: `set --
@@ -170,7 +171,7 @@ mkdir -p /run/sshd; exec "$(command -v sshd || echo /usr/sbin/sshd)"`,
 /** Units are started and enabled again as they were. */
 function units(names: readonly string[], kind: string): readonly Recipe[] | undefined {
   if (names.length === 0 || !names.every((name) => /^[\w@.:\\-]+$/.test(name))) return undefined;
-  const list = names.map(quote).join(" ");
+  const list = names.map(inQuotes).join(" ");
   const state: Recipe = {
     what: names.join(", "),
     save: `${HAS_SYSTEMD} || { echo "systemd does not run"; exit 1; }
@@ -196,7 +197,7 @@ exit $r`,
 
 /** `service NAME stop`: where there is no systemd, a start is all there is. */
 function service([name = ""]: readonly string[]): readonly Recipe[] | undefined {
-  return /^[\w@.-]+$/.test(name) ? [{ what: name, save: "", back: `service ${quote(name)} start` }] : undefined;
+  return /^[\w@.-]+$/.test(name) ? [{ what: name, save: "", back: `service ${inQuotes(name)} start` }] : undefined;
 }
 
 /** Interfaces, addresses, routes and rules as iproute2 knows them. */
@@ -261,23 +262,23 @@ function network(program: string, args: readonly string[], given: readonly strin
 /** `nmcli connection down NAME`, `nmcli device disconnect NAME`: up again. */
 function connection([object = "", verb = "", name = ""]: readonly string[]): string {
   if (name === "" || !/^(?:do|u|di|m)/.test(verb)) return "";
-  return object.startsWith("d") ? `; nmcli device connect ${quote(name)}` : `; nmcli connection up ${quote(name)}`;
+  return object.startsWith("d")
+    ? `; nmcli device connect ${inQuotes(name)}`
+    : `; nmcli connection up ${inQuotes(name)}`;
 }
 
 function opposite(program: string, args: readonly string[]): readonly Recipe[] | undefined {
   const [verb = "", name = ""] = args;
   if (program === "wg-quick" && /^[\w./-]+$/.test(name))
-    return verb === "down" ? [step(name, `wg-quick up ${quote(name)}`)] : [step(name, `wg-quick down ${quote(name)}`)];
+    return verb === "down"
+      ? [step(name, `wg-quick up ${inQuotes(name)}`)]
+      : [step(name, `wg-quick down ${inQuotes(name)}`)];
   return program === "tailscale" && verb === "down" ? [step("tailscale", "tailscale up")] : undefined;
 }
 
 function named(args: readonly string[], make: (name: string) => readonly Recipe[]): readonly Recipe[] | undefined {
   const [name = ""] = args;
-  return args.length === 1 && /^[\w.:-]+$/.test(name) ? make(quote(name)) : undefined;
+  return args.length === 1 && /^[\w.:-]+$/.test(name) ? make(inQuotes(name)) : undefined;
 }
 
 const step = (what: string, back: string): Recipe => ({ what, save: "", back });
-
-export function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}

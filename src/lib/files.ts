@@ -103,6 +103,16 @@ function removeLeftovers(target: string): void {
   }
 }
 
+/** Their names; a directory that does not exist has none. */
+export function filesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
 /** For files that are never changed, only added and removed: the copy may share them. */
 export function linkOrCopy(from: string, to: string): void {
   try {

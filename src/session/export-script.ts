@@ -1,6 +1,7 @@
 /** A session as a shell script to review: what ran, where and how it ended; what did not run is a comment. */
 import { summaryOf } from "./export-markdown.ts";
 import { isCommand, took, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
+import { inQuotes } from "../lib/quote.ts";
 
 export function* exportScript(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;
@@ -51,7 +52,7 @@ function toolSection(at: string, tool: ToolEntry, place: Place, who: string): st
   else {
     // Where the next one ran, unless it is there already.
     const moved = tool.cwd !== undefined && (tool.cwd !== place.cwd || machine !== place.machine);
-    if (moved) lines.push(`cd -- ${quoted(tool.cwd ?? "")}`);
+    if (moved) lines.push(`cd -- ${inQuotes(tool.cwd ?? "")}`);
     if (tool.cwd !== undefined) Object.assign(place, { machine, cwd: tool.cwd });
     lines.push(script);
   }
@@ -72,7 +73,7 @@ function scriptOf(tool: ToolEntry): string | undefined {
 function written(path: string, content: string, sudo: boolean): string {
   let end = "EOF";
   while (content.split("\n").includes(end)) end += "_";
-  const to = sudo ? `sudo tee -- ${quoted(path)} >/dev/null` : `cat > ${quoted(path)}`;
+  const to = sudo ? `sudo tee -- ${inQuotes(path)} >/dev/null` : `cat > ${inQuotes(path)}`;
   const text = content.endsWith("\n") || content === "" ? content : `${content}\n`;
   return `${to} <<'${end}'\n${text}${end}`;
 }
@@ -87,10 +88,6 @@ function comment(text: string): string {
 
 function written16(char: string): string {
   return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Characters that a reviewer would not see: control characters but tab and newline, and what turns text around. */

@@ -1,7 +1,7 @@
 /** Where the files that a session changed are kept as they were: in the state directory, for their owner alone. */
-import { copyFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { fileError, linkOrCopy } from "../lib/files.ts";
+import { fileError, linkOrCopy, filesIn } from "../lib/files.ts";
 import { isSessionId } from "./ids.ts";
 import { KEPT_MS, prepareDirectory } from "./outputs.ts";
 
@@ -53,13 +53,4 @@ function removeOldContents(changes: string): void {
 /** Contents are named after their SHA-256. */
 function isContent(name: string): boolean {
   return /^[0-9a-f]{64}$/.test(name);
-}
-
-function filesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
 }

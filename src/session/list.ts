@@ -1,9 +1,9 @@
 /** The stored sessions of a directory, newest first, read from their first lines only. */
-import { lstatSync, readdirSync, type Stats } from "node:fs";
+import { lstatSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/files.ts";
+import { fileError, filesIn } from "../lib/files.ts";
 import { isSessionId } from "./ids.ts";
 import { readEvents } from "./read.ts";
 import type { LineSigner } from "../lib/line-signer.ts";
@@ -26,14 +26,7 @@ export interface StoredSession {
 }
 
 export function listSessions(directory: string, signer: LineSigner | undefined): StoredSession[] {
-  let names: string[];
-  try {
-    names = readdirSync(directory);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
-  return names
+  return filesIn(directory)
     .filter((name) => name.endsWith(".jsonl") && isSessionId(name.slice(0, -6)))
     .flatMap((name) => {
       const path = join(directory, name);

@@ -1,7 +1,7 @@
 /** Where the full outputs of a session's commands are kept: in the state directory, for their owner alone. */
-import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { fileError, linkOrCopy } from "../lib/files.ts";
+import { fileError, linkOrCopy, filesIn } from "../lib/files.ts";
 import { isSessionId } from "./ids.ts";
 
 /** Outputs of a session that was not used for so long are removed, and the contents of files that it changed. */
@@ -58,14 +58,5 @@ function giveUpOld(outputs: string, except: string): void {
     } catch {
       // Somebody removes it, or it cannot be written: the next new session comes by again.
     }
-  }
-}
-
-function filesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
   }
 }

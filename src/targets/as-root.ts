@@ -4,7 +4,8 @@
  */
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
-import { LOADER, loaderLine, quote } from "./quote.ts";
+import { quote } from "../lib/quote.ts";
+import { LOADER, loaderLine } from "./loader.ts";
 import type { AsRootOptions, RunOutcome, RunResult, ScriptOptions, ScriptResult, Shell, Transport } from "./target.ts";
 
 export interface RootScript extends ScriptOptions {

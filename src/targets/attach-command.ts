@@ -1,6 +1,6 @@
 /** The command an operator types to watch the pane of a place; none where a step has no form for a terminal. */
 import { parseDestination, sshArguments } from "./connection/ssh-destination.ts";
-import { quote, quoteAll } from "./quote.ts";
+import { quote, quoteAll } from "../lib/quote.ts";
 import type { TargetOptions, Transport } from "./target.ts";
 
 export function attachCommand(options: TargetOptions, session: string, transport: Transport): string | undefined {

@@ -11,7 +11,7 @@ import { TmuxUnusable } from "./errors.ts";
 import { CleanChildren } from "./unasked/clean-children.ts";
 import { fileAccess } from "./files.ts";
 import { isLocal, labelOfHop } from "./place.ts";
-import { quote } from "./quote.ts";
+import { quote } from "../lib/quote.ts";
 import { DirectShell } from "./direct/direct-shell.ts";
 import { OutputStore } from "./output/output-store.ts";
 import { choosePaneShell } from "./tmux/bootstrap.ts";

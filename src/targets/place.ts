@@ -1,6 +1,6 @@
 /** A place to work: the hops that lead to it from this machine, and every name it is known by. */
 import { parseDestination } from "./connection/ssh-destination.ts";
-import { quoteAll } from "./quote.ts";
+import { quoteAll } from "../lib/quote.ts";
 
 export interface Place {
   /** What people call it, once among the places of a run: "web1", "pg", "local". */

@@ -3,7 +3,7 @@
  */
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged, PermanentRefusal } from "../errors.ts";
-import { LOADER } from "../quote.ts";
+import { LOADER } from "../loader.ts";
 import { ContainerMissing, findContainer, type FoundContainer } from "./container-engine.ts";
 import { innerLabel, type InnerOptions, InnerTransport } from "./inner-transport.ts";
 import { RemoteSession } from "./remote-session.ts";

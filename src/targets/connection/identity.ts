@@ -4,7 +4,7 @@ import os from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { homeDirectory } from "../../lib/home-directory.ts";
 import { askProgram } from "../../lib/start-child.ts";
-import { lean } from "../quote.ts";
+import { lean } from "../loader.ts";
 import type { MachineFacts, ScriptResult } from "../target.ts";
 
 const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "sh", "setsid"] as const;

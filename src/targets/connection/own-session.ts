@@ -3,7 +3,7 @@
  * the read-only room. So such a machine needs one ssh process here and one session there until something is asked
  * about.
  */
-import { quoteOnOneLine } from "../quote.ts";
+import { quoteOnOneLine } from "../loader.ts";
 import type { Process, SessionTexts } from "../target.ts";
 import type { ScriptRunner } from "./script-runner.ts";
 

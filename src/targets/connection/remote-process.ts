@@ -3,7 +3,8 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { TooFewSessions } from "../errors.ts";
-import { loaderLine, quote, quoteAll } from "../quote.ts";
+import { quote, quoteAll } from "../../lib/quote.ts";
+import { loaderLine } from "../loader.ts";
 import type { Process, SpawnOptions } from "../target.ts";
 import { scriptOnStdin } from "./script-file.ts";
 

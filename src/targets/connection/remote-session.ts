@@ -7,7 +7,7 @@ import { PING, RUNNER_ARGV, RUNNER_SCRIPT, ScriptRunner, ScriptRunnerLost } from
 import { OwnSession } from "./own-session.ts";
 import { remoteProcess, type ProcessEnder } from "./remote-process.ts";
 import type { MachineFacts, Process, ScriptOptions, ScriptResult, SpawnOptions } from "../target.ts";
-import { quote } from "../quote.ts";
+import { quote } from "../../lib/quote.ts";
 import { within } from "../../lib/waiting.ts";
 import { BuddyError } from "../../lib/errors.ts";
 

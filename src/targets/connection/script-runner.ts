@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { END_GROUPS } from "./exit-cleanup.ts";
-import { lean, quoteOnOneLine } from "../quote.ts";
+import { lean, quoteOnOneLine } from "../loader.ts";
 import type { Process, ScriptResult, ShellScript } from "../target.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** `[user@]host[:port]` as people write it, checked before ssh may see it. */
 import { BuddyError } from "../../lib/errors.ts";
-import { quote } from "../quote.ts";
+import { quote } from "../../lib/quote.ts";
 
 export interface SshDestination {
   readonly user?: string;

@@ -6,7 +6,7 @@ import { lendTerminal } from "../../lib/lend-terminal.ts";
 import { startChild } from "../../lib/start-child.ts";
 import { within } from "../../lib/waiting.ts";
 import { PermanentRefusal } from "../errors.ts";
-import { quoteAll } from "../quote.ts";
+import { quoteAll } from "../../lib/quote.ts";
 import type { Process } from "../target.ts";
 import { exitCleanup } from "./exit-cleanup.ts";
 import type { SshDestination } from "./ssh-destination.ts";

@@ -9,7 +9,7 @@ import { within } from "../../lib/waiting.ts";
 import { ConnectionLost, MachineChanged, PermanentRefusal } from "../errors.ts";
 import { NoAnswer, RemoteSession } from "./remote-session.ts";
 import { ScriptRunnerLost } from "./script-runner.ts";
-import { LINE_TAKEN, LOADER } from "../quote.ts";
+import { LINE_TAKEN, LOADER } from "../loader.ts";
 import type {
   MachineFacts,
   Process,

@@ -2,7 +2,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { BuddyError } from "../../lib/errors.ts";
 import { MachineChanged } from "../errors.ts";
-import { LOADER, quoteAll } from "../quote.ts";
+import { quoteAll } from "../../lib/quote.ts";
+import { LOADER } from "../loader.ts";
 import type { Process, ScriptOptions, ScriptResult } from "../target.ts";
 import { innerLabel, type InnerOptions, InnerTransport } from "./inner-transport.ts";
 import { NoAnswer, OTHER_MACHINE, RemoteSession } from "./remote-session.ts";

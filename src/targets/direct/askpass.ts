@@ -5,7 +5,7 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import type { AskPassword, Process, Transport } from "../target.ts";
-import { quote } from "../quote.ts";
+import { quote } from "../../lib/quote.ts";
 import { within } from "../../lib/waiting.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** What a direct shell gets: its loop, each command, and how everything a command started is ended. */
-import { quoteOnOneLine } from "../quote.ts";
+import { quoteOnOneLine } from "../loader.ts";
 import { followClean } from "../unasked/clean-script.ts";
 
 /**

@@ -20,7 +20,7 @@ import type {
 import { changesEnvironment, cleanRequest, DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
 import type { StandingScript } from "../unasked/clean-children.ts";
 import type { CleanScript } from "../unasked/clean-script.ts";
-import { lean } from "../quote.ts";
+import { lean } from "../loader.ts";
 import { LiveShell, type Recordings } from "./live-shell.ts";
 import { Askpass, askForSudo, mentionsSudo } from "./askpass.ts";
 import { Recording } from "../output/recording.ts";

@@ -1,7 +1,7 @@
 /**
  * The lines that are typed into a shell that buddy adopts: hooks that mark its prompt and its commands, and their end.
  */
-import { quote } from "../quote.ts";
+import { quote } from "../../lib/quote.ts";
 
 export type AdoptedShellName = "bash" | "zsh" | "fish" | "sh";
 

@@ -1,5 +1,5 @@
 /** How a command gets into a pane's shell: through its line editor where it has hooks, by a typed line otherwise. */
-import { quote } from "../quote.ts";
+import { quote } from "../../lib/quote.ts";
 import { followClean } from "../unasked/clean-script.ts";
 import type { PaneShell } from "./bootstrap.ts";
 import { tmuxQuote } from "./control.ts";

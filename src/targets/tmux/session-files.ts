@@ -12,7 +12,7 @@ import zprofile from "../../../templates/shell-init/zprofile.zsh" with { type: "
 import zshInit from "../../../templates/shell-init/zsh.zsh" with { type: "text" };
 import zshenv from "../../../templates/shell-init/zshenv.zsh" with { type: "text" };
 import zshrc from "../../../templates/shell-init/zshrc.zsh" with { type: "text" };
-import { quote } from "../quote.ts";
+import { quote } from "../../lib/quote.ts";
 import type { MachineFacts, Transport } from "../target.ts";
 
 const FILES: Readonly<Record<string, string>> = {

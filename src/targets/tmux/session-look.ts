@@ -1,7 +1,7 @@
 /**
  * A session that a client has just attached to: what is in it, whose it is; its size and its end when it is not in use.
  */
-import { quote } from "../quote.ts";
+import { quote } from "../../lib/quote.ts";
 import { type ControlClient, type Reply, tmuxQuote } from "./control.ts";
 import { type Claim, lastClaim, LIST_OWNERS } from "./owner.ts";
 import { PANE_FORMAT, type PaneRow, parsePanes } from "./pane-rows.ts";

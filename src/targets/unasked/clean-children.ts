@@ -6,7 +6,8 @@ import { within } from "../../lib/waiting.ts";
 import type { Locks, Process, RoomState, SecondLock, SessionTexts, Transport, Unasked } from "../target.ts";
 import { type CleanScript, type CleanShell, cleanScript, cleanShell, type RoomEntry } from "./clean-script.ts";
 import { fitsStandingShell, standingShell } from "./standing-shell.ts";
-import { lean, quote } from "../quote.ts";
+import { quote } from "../../lib/quote.ts";
+import { lean } from "../loader.ts";
 import roomScript from "../../../templates/read-only-room.sh" with { type: "text" };
 
 const ROOM = lean(roomScript);

@@ -2,7 +2,7 @@
  * What runs without a question: `bash -p -c TEXT`, or `sh -c TEXT`, as a child that knows nothing of the shell it is
  * started from.
  */
-import { quote } from "../quote.ts";
+import { quote } from "../../lib/quote.ts";
 import type { MachineFacts, Unasked } from "../target.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** A clean bash that stays in the read-only room and forks for each text: entering the room is what takes time. */
-import { quote } from "../quote.ts";
+import { quote } from "../../lib/quote.ts";
 import {
   type CleanShell,
   closeFiles,

@@ -9,7 +9,7 @@ import { BuddyError, EXIT, type ExitCode, exitCodeOf } from "../../../lib/errors
 import { Output } from "../../../lib/output.ts";
 import { isTerminal, wantsColor } from "../../../lib/terminal.ts";
 import type { ModelClient } from "../../../model/types.ts";
-import { quoteAll } from "../../../targets/quote.ts";
+import { quoteAll } from "../../../lib/quote.ts";
 import type { MachineResult } from "../../../tools/group-results.ts";
 import { JsonLines } from "../../../ui/exec-output/jsonl.ts";
 import type { GlobalOptions } from "../../args/options.ts";

@@ -1,9 +1,9 @@
 /** `buddy sessions output`: what the commands of a saved session printed, in full. */
-import { readdirSync } from "node:fs";
 import { BuddyError } from "../../../lib/errors.ts";
 import { outputsDirectory } from "../../../session/outputs.ts";
 import { parseName } from "../../../targets/output/output-piece.ts";
 import { SessionOutputs } from "../../../targets/output/session-outputs.ts";
+import { filesIn } from "../../../lib/files.ts";
 
 /** Without an id: the ids there are, one a line. */
 export function* storedOutputs(state: string | undefined, session: string, output?: string): Generator<string> {
@@ -41,12 +41,7 @@ export function* storedOutputs(state: string | undefined, session: string, outpu
 }
 
 function idsIn(directory: string): string[] {
-  try {
-    const found = readdirSync(directory).flatMap((name) => parseName(name) ?? []);
-    const ordered = found.toSorted((a, b) => a.number - b.number).map(({ id }) => id);
-    return [...new Set(ordered)];
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
+  const found = filesIn(directory).flatMap((name) => parseName(name) ?? []);
+  const ordered = found.toSorted((a, b) => a.number - b.number).map(({ id }) => id);
+  return [...new Set(ordered)];
 }

@@ -5,6 +5,7 @@
 import { words } from "../../../lib/text.ts";
 import { dataTable } from "./data.ts";
 import { lockoutTable } from "./lockout.ts";
+import { inQuotes } from "../../../lib/quote.ts";
 
 /** Texts in bash's own grammar that hold the commands other shells would find; none where all read the same. */
 export function otherReadings(text: string): readonly string[] {
@@ -123,7 +124,7 @@ function unescaped(escape: string): string {
   return { n: "\n", t: "\t", r: "\r", e: "", a: "", b: "", f: "", v: "" }[escape] ?? escape;
 }
 
-const quoted = (text: string) => (/^[\w./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+const quoted = (text: string) => (/^[\w./:=@%+-]+$/.test(text) ? text : inQuotes(text));
 
 /** fish: `(…)` is what `$(…)` is elsewhere. */
 function asSubstitutions(tokens: readonly Token[]): string {

@@ -4,6 +4,7 @@
  */
 import type { Condition } from "../../verdict.ts";
 import { words } from "../../../lib/text.ts";
+import { inQuotes } from "../../../lib/quote.ts";
 
 /**
  * A POSIX sh script that reports what decides that for one directory. It starts nothing the repository names:
@@ -87,7 +88,6 @@ ask() { git --no-pager -c core.fsmonitor=false "$@" </dev/null 2>/dev/null; }`;
 
 function quoted(directory: string): string {
   const path = directory.startsWith("-") ? `./${directory}` : directory;
-  const inQuotes = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   return /^~(?:\/|$)/.test(path) ? `~${inQuotes(path.slice(1))}` : inQuotes(path);
 }
 

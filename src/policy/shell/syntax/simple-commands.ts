@@ -18,6 +18,7 @@ import { type Expansion, expandWord, type Outcome } from "./words.ts";
 import type { InnerScript, Input, Wrapped } from "../wrappers/wrapped.ts";
 import { namesBuddy } from "../../secret-files.ts";
 import { unwrap } from "../wrappers/wrappers.ts";
+import { inQuotes } from "../../../lib/quote.ts";
 
 /** Programs that make other text out of their input. */
 const TRANSFORMS = new Set(
@@ -164,7 +165,7 @@ export class SimpleCommands {
     if (alias !== undefined && this.found.depth < 20) {
       // An alias is not looked for in its own text.
       this.#expanding.add(name);
-      const rest = argv.slice(1).map((word) => quoted(word.value));
+      const rest = argv.slice(1).map((word) => inQuotes(word.value));
       this.inner({ text: `${alias} ${rest.join(" ")}`, own: false }, input);
       this.#expanding.delete(name);
     }
@@ -288,8 +289,4 @@ export class SimpleCommands {
     this.lists.source = before;
     return out;
   }
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

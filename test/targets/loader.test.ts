@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { LOADER, loaderLine, quote, quoteAll, quoteOnOneLine } from "../../src/targets/quote.ts";
+import { quote, quoteAll } from "../../src/lib/quote.ts";
+import { LOADER, loaderLine, quoteOnOneLine } from "../../src/targets/loader.ts";
 import { available } from "../support/needs.ts";
 
 const AWKWARD = [

@@ -1,0 +1,32 @@
+/** Scripts folded into one line, for a shell that reads them from its standard input. */
+import { quote } from "../lib/quote.ts";
+
+/**
+ * What ssh and container engines are given to run: a constant that reads the real script from the first line of stdin.
+ * The login shell may be fish or csh, which read backslashes, newlines and `!` in quotes in their own ways; this
+ * text has none of them, needs no length limit and shows nothing in `ps`.
+ */
+export const LOADER = `IFS= read -r l && eval "$l"`;
+
+/**
+ * The first line for LOADER: the script, with its arguments as "$1", "$2", ...; only for a shell of that name, if
+ * given.
+ */
+export function loaderLine(script: string, args: readonly string[] = [], name = ""): string {
+  const check = name === "" ? "" : `[ "$0" = ${quote(name)} ] || { echo ${quote(LINE_TAKEN)} >&2; exit 71; }; `;
+  const positional = args.length === 0 ? "" : `set -- ${args.map(quoteOnOneLine).join(" ")}; `;
+  return `${check}NL=$(printf '\\nx'); NL=\${NL%x}; ${positional}eval ${quoteOnOneLine(script)}\n`;
+}
+
+/** A start-up file that reads its standard input has taken the line that was for LOADER. */
+export const LINE_TAKEN = "buddy: the first line of standard input is missing";
+
+/** Like quote, but without a newline in the result: needs NL set to a newline where it is evaluated. */
+export function quoteOnOneLine(word: string): string {
+  return quote(word).replaceAll("\n", `'"$NL"'`);
+}
+
+/** Without indents and lines of comment: a shell reads a pipe one byte at a time (1 ms for 1 KB). */
+export function lean(script: string): string {
+  return script.replace(/^ *(?:#.*)?\n/gm, "").replace(/^ +/gm, "");
+}
