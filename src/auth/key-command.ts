@@ -4,7 +4,7 @@
  */
 import { BuddyError } from "../lib/errors.ts";
 import { isRecord } from "../lib/values.ts";
-import { childEnv, startChild } from "../lib/start-child.ts";
+import { childEnv, runProgram } from "../lib/start-child.ts";
 
 export interface KeyCommandOptions {
   readonly profile: string;
@@ -27,7 +27,7 @@ export function keyFromCommand(argv: readonly string[], options: KeyCommandOptio
         refused === known.value ||
         known.expires - MARGIN_MS < Date.now()
       )
-        kept = run(argv, options, signal);
+        kept = printKey(argv, options, signal);
       return { accessToken: (await kept).value };
     },
   };
@@ -44,7 +44,7 @@ const MARGIN_MS = 60_000;
 const TIMEOUT_MS = 30_000;
 const MOST_BYTES = 64 * 1024;
 
-async function run(argv: readonly string[], options: KeyCommandOptions, signal: AbortSignal): Promise<PrintedKey> {
+async function printKey(argv: readonly string[], options: KeyCommandOptions, signal: AbortSignal): Promise<PrintedKey> {
   const { profile, timeoutMs = TIMEOUT_MS } = options;
   const shown = argv[0] ?? "";
   const fail = (why: string, cause?: unknown) =>
@@ -52,30 +52,17 @@ async function run(argv: readonly string[], options: KeyCommandOptions, signal: 
       hint: `run it yourself to see why: ${argv.join(" ")}`,
       cause,
     });
-  let child;
-  try {
-    child = startChild(argv, {
-      cwd: options.cwd,
-      env: childEnv({}, options.env),
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      timeout: timeoutMs,
-      signal,
-      maxBuffer: MOST_BYTES,
-    });
-  } catch (error) {
-    throw fail("cannot be started", error);
-  }
-  const [printed, complaint, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  if (signal.aborted) throw signal.reason;
-  if (child.signalCode !== null) throw fail(`did not end within ${timeoutMs / 1000} s`);
-  if (code !== 0) throw fail(`failed with exit code ${code}${firstLine(complaint)}`);
-  const key = printedKey(printed.trim());
+  const run = await runProgram(argv, {
+    cwd: options.cwd,
+    env: childEnv({}, options.env),
+    timeoutMs,
+    signal,
+    mostBytes: MOST_BYTES,
+  });
+  if (run.kind === "not-started") throw fail("cannot be started", run.error);
+  if (run.kind === "killed") throw fail(`did not end within ${timeoutMs / 1000} s`);
+  if (run.code !== 0) throw fail(`failed with exit code ${run.code}${firstLine(run.stderr)}`);
+  const key = printedKey(run.stdout.trim());
   if (key === undefined) throw fail("printed nothing that looks like a key");
   return key;
 }

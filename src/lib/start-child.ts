@@ -75,3 +75,47 @@ export function askProgram(
     return { code: -1, stdout: "", stderr: (error as Error).message };
   }
 }
+
+export type ProgramEnd =
+  | { readonly kind: "ended"; readonly code: number; readonly stdout: string; readonly stderr: string }
+  /** Its time was up, or it was killed. */
+  | { readonly kind: "killed" }
+  | { readonly kind: "not-started"; readonly error: NodeJS.ErrnoException };
+
+/** Runs a program to its end while everything else continues; throws the signal's reason. */
+export async function runProgram(
+  argv: readonly string[],
+  options: {
+    readonly timeoutMs: number;
+    readonly signal?: AbortSignal | undefined;
+    readonly cwd?: string;
+    readonly env?: Record<string, string>;
+    readonly mostBytes?: number;
+  },
+): Promise<ProgramEnd> {
+  const { timeoutMs, signal, mostBytes, ...rest } = options;
+  signal?.throwIfAborted();
+  let child;
+  try {
+    child = startChild(argv, {
+      ...rest,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      // Away from the terminal and its signals.
+      detached: true,
+      timeout: timeoutMs,
+      ...(signal === undefined ? {} : { signal }),
+      ...(mostBytes === undefined ? {} : { maxBuffer: mostBytes }),
+    });
+  } catch (error) {
+    return { kind: "not-started", error: error as NodeJS.ErrnoException };
+  }
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  signal?.throwIfAborted();
+  return child.signalCode === null ? { kind: "ended", code, stdout, stderr } : { kind: "killed" };
+}

@@ -1,7 +1,7 @@
 /** An Ansible inventory, read through `ansible-inventory --list`: its hosts and groups become names. */
 import { BuddyError } from "../../lib/errors.ts";
-import { startChild } from "../../lib/start-child.ts";
 import type { Hop } from "../place.ts";
+import { runProgram } from "../../lib/start-child.ts";
 
 export interface Inventory {
   readonly hosts: ReadonlyMap<string, InventoryHost>;
@@ -30,44 +30,28 @@ export async function readInventory(file: string, signal?: AbortSignal): Promise
       .catch(() => undefined))
   )
     throw problem("it does not exist", "Correct inventory below [fleet], or remove it.");
-  let child;
-  try {
-    child = startChild(["ansible-inventory", "-i", file, "--list"], {
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      detached: true,
-      timeout: ANSWER_MS,
-    });
-  } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    const why = missing
-      ? "ansible-inventory is not installed"
-      : `ansible-inventory cannot be started: ${String(error)}`;
-    throw problem(why, "Install ansible-core, or remove inventory below [fleet].", error);
+  const run = await runProgram(["ansible-inventory", "-i", file, "--list"], { timeoutMs: ANSWER_MS, signal });
+  if (run.kind === "not-started") {
+    const why =
+      run.error.code === "ENOENT"
+        ? "ansible-inventory is not installed"
+        : `ansible-inventory cannot be started: ${String(run.error)}`;
+    throw problem(why, "Install ansible-core, or remove inventory below [fleet].", run.error);
   }
-  const stop = () => child.kill();
-  signal?.addEventListener("abort", stop, { once: true });
-  const [text, said, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  signal?.removeEventListener("abort", stop);
-  signal?.throwIfAborted();
   const check = `Check with: ansible-inventory -i ${file} --list`;
-  if (child.signalCode !== null) throw problem(`ansible-inventory did not answer within ${ANSWER_MS / 1000} s`, check);
-  if (code !== 0) throw problem(lastLine(said) || `ansible-inventory ended with code ${code}`, check);
-  if (text.length > MOST_BYTES) throw problem("it is too large", check);
+  if (run.kind === "killed") throw problem(`ansible-inventory did not answer within ${ANSWER_MS / 1000} s`, check);
+  const { code, stdout, stderr } = run;
+  if (code !== 0) throw problem(lastLine(stderr) || `ansible-inventory ended with code ${code}`, check);
+  if (stdout.length > MOST_BYTES) throw problem("it is too large", check);
   let listed: unknown;
   try {
-    listed = JSON.parse(text);
+    listed = JSON.parse(stdout);
   } catch (error) {
     throw problem("ansible-inventory did not print JSON", check, error);
   }
   const inventory = parseInventory(listed);
   // A file that ansible cannot parse is a warning to it, and an inventory without hosts.
-  if (inventory.hosts.size === 0) throw problem(lastLine(said) || "it has no hosts", check);
+  if (inventory.hosts.size === 0) throw problem(lastLine(stderr) || "it has no hosts", check);
   return inventory;
 }
 

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
-import { startChild } from "../../lib/start-child.ts";
 import { parseDestination } from "../connection/ssh-destination.ts";
 import type { Hop } from "../place.ts";
+import { runProgram } from "../../lib/start-child.ts";
 
 export interface SshHosts {
   /** Names that can be connected to as they are. */
@@ -84,33 +84,16 @@ async function sshSettings(destination: string, signal?: AbortSignal): Promise<(
       hint: "Check ~/.ssh/config; the message names the line.",
       ...(cause === undefined ? {} : { cause }),
     });
-  let child;
-  try {
-    child = startChild(["ssh", "-G", ...flags, "--", host], {
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      detached: true,
-      timeout: ANSWER_MS,
-    });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw problem(String(error), error);
+  const run = await runProgram(["ssh", "-G", ...flags, "--", host], { timeoutMs: ANSWER_MS, signal });
+  if (run.kind === "not-started" && run.error.code === "ENOENT")
     throw new BuddyError("target", `ssh is not installed, so the settings of ${host} cannot be read`, {
       hint: "The package is called openssh-client.",
-      cause: error,
+      cause: run.error,
     });
-  }
-  const stop = () => child.kill();
-  signal?.addEventListener("abort", stop, { once: true });
-  const [text, said, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  signal?.removeEventListener("abort", stop);
-  signal?.throwIfAborted();
-  if (code !== 0) throw problem(said.trim().split("\n").at(-1) || `exit code ${code}`);
-  return text.split("\n").map((line) => {
+  if (run.kind === "not-started") throw problem(String(run.error), run.error);
+  if (run.kind === "killed") throw problem(`it did not end within ${ANSWER_MS / 1000} s`);
+  if (run.code !== 0) throw problem(run.stderr.trim().split("\n").at(-1) || `exit code ${run.code}`);
+  return run.stdout.split("\n").map((line) => {
     const at = line.indexOf(" ");
     return [line.slice(0, at), line.slice(at + 1)] as const;
   });
