@@ -7,6 +7,7 @@ import { mapTexts } from "../lib/values.ts";
 import { within } from "../lib/waiting.ts";
 import type { Target } from "../targets/target.ts";
 import type { KnownMachine } from "./recorder.ts";
+import { shorten } from "../lib/text.ts";
 
 export interface RunHooksOptions {
   readonly loaded: LoadedConfig;
@@ -66,7 +67,7 @@ export class RunHooks implements CallHooks {
         const { title, args } = this.#titles.get(call) ?? { title: "", args: {} };
         this.#titles.delete(call);
         const code = exit_code === undefined ? {} : { exit_code };
-        const text = result.length > MOST_RESULT ? `${result.slice(0, MOST_RESULT)}…` : result;
+        const text = shorten(result, MOST_RESULT);
         this.#tell("after-tool", event, { tool, call, title, input: args, ok, outcome, ...code, ms, result: text });
         break;
       }

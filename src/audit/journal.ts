@@ -1,5 +1,6 @@
 /** A line of the record for the log of the machine it is about: `logger -t buddy`. */
 import type { AuditEntry } from "./entry.ts";
+import { shorten } from "../lib/text.ts";
 
 /** Started and left alone: a system log that hangs holds up nothing. */
 export const JOURNAL_SCRIPT = `command -v logger >/dev/null 2>&1 || exit 127
@@ -22,8 +23,9 @@ export function journalLine(entry: AuditEntry): string {
 }
 
 function quoted(text: string): string {
-  const clipped = text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT)}…` : text;
-  return JSON.stringify(clipped.replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "?"));
+  return JSON.stringify(
+    shorten(text, MOST_TEXT).replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "?"),
+  );
 }
 
 const MOST_TEXT = 700;

@@ -1,6 +1,7 @@
 /** Skills and runbooks as lines for a person. */
 import type { Skill } from "./find-skills.ts";
 import { runbookUsage } from "./runbook.ts";
+import { shorten } from "../lib/text.ts";
 
 export function skillRows(skills: readonly Skill[]): string[] {
   const [runbooks, others] = [skills.filter(isRunbook), skills.filter((skill) => !isRunbook(skill))];
@@ -22,7 +23,7 @@ function rows({ name, description, from, folder, runbook }: Skill): string[] {
     ...(runbook === undefined || runbook.on.length === 0 ? [] : [`on ${runbook.on.join(", ")}`]),
     from === "built-in" ? "built in" : from === "repository" ? `repository, ${folder}` : (folder ?? ""),
   ];
-  const short = description.length > SHORT ? `${description.slice(0, SHORT)}…` : description;
+  const short = shorten(description, SHORT);
   return [`  ${runbookUsage(name, runbook?.parameters ?? [])}  (${notes.join("; ")})`, `    ${short}`];
 }
 

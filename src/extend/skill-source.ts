@@ -4,13 +4,14 @@ import type { Skill } from "./find-skills.ts";
 import { runbookUsage } from "./runbook.ts";
 import { hashFolder, listFolder, readInFolder, SKILL_FILE } from "./skill-folder.ts";
 import { parseSkill } from "./skill.ts";
+import { shorten } from "../lib/text.ts";
 
 /** The part of the system prompt: bounded, and the same bytes for the same skills. */
 export function skillInstructions(skills: readonly Skill[]): string {
   const lines: string[] = [];
   let room = MOST_LISTED;
   for (const { name, description } of skills) {
-    const short = description.length > MOST_DESCRIPTION ? `${description.slice(0, MOST_DESCRIPTION)}…` : description;
+    const short = shorten(description, MOST_DESCRIPTION);
     const line = room > short.length ? `- ${name}: ${short}` : `- ${name}`;
     room -= line.length;
     if (room < 0) {

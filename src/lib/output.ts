@@ -5,6 +5,7 @@
 import { fstatSync, writeSync, write } from "node:fs";
 import { BuddyError } from "./errors.ts";
 import { fileError } from "./files.ts";
+import { pieces } from "./text.ts";
 
 /**
  * Measured on Bun 1.4.4: `process.stdout` costs 11 ms and truncates at exit; a `Bun.stdout.writer()` reports EPIPE as
@@ -80,11 +81,7 @@ export class Output {
     try {
       this.#isFile ??= fstatSync(this.fd).isFile();
       // In pieces: as bytes at once, a long text would be in memory twice.
-      for (let at = 0; at < text.length && !this.#cut;) {
-        const end = pieceEnd(text, at);
-        await this.#putPiece(at === 0 && end === text.length ? text : text.slice(at, end));
-        at = end;
-      }
+      for (const piece of pieces(text, PIECE)) if (!this.#cut) await this.#putPiece(piece);
     } catch (error) {
       this.#broken = true;
       // A reader that went away has had what it wanted; a file on a full disk has not.
@@ -118,11 +115,6 @@ export class Output {
 const ROOM_IN_ANY_PIPE = 4096;
 const PIECE = 256 * 1024;
 
-/** Never between the two halves of a character. */
-function pieceEnd(text: string, from: number): number {
-  const end = Math.min(text.length, from + PIECE);
-  return end < text.length && (text.charCodeAt(end) & 0xfc00) === 0xdc00 ? end + 1 : end;
-}
 const NAMES: Readonly<Record<number, string>> = { 1: "standard output", 2: "standard error" };
 
 /** Everything on stdout, piece by piece; ends quietly when the reader goes away, and throws what else goes wrong. */

@@ -101,13 +101,24 @@ function editDistance(a: string, b: string, limit: number): number {
   return last[b.length] ?? limit;
 }
 
+/** The cut at or before `at` that leaves surrogate pairs whole. */
+export function wholeAt(text: string, at: number): number {
+  return at > 0 && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at)) ? at - 1 : at;
+}
+
+const isHigh = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;
+const isLow = (unit: number) => unit >= 0xdc00 && unit <= 0xdfff;
+
+/** Its first `most` characters, and … where there are more. */
+export function shorten(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, wholeAt(text, most))}…` : text;
+}
+
 /** A text of megabytes in parts that are cheap to encode; no character is cut in two. */
 export function* pieces(text: string, length = 1 << 20): Generator<string> {
   if (text.length <= length) return yield text;
   for (let at = 0; at < text.length;) {
-    let end = Math.min(at + length, text.length);
-    const last = text.charCodeAt(end - 1);
-    if (last >= 0xd800 && last < 0xdc00 && end < text.length) end++;
+    const end = Math.min(text.length, wholeAt(text, at + length));
     yield text.slice(at, end);
     at = end;
   }

@@ -1,5 +1,6 @@
 /** What a provider said went wrong, in whatever shape it said it, and answers that have no shape at all. */
 import { isRecord } from "../lib/values.ts";
+import { shorten } from "../lib/text.ts";
 
 export class ProviderError extends Error {
   /** The provider's name for it: "context_length_exceeded", "1113", "RESOURCE_EXHAUSTED". */
@@ -241,5 +242,5 @@ export function excerpt(text: string): string {
     .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ")
     .replace(/ {2,}/g, " ")
     .trim();
-  return line.length > MAX_WORDS ? `${line.slice(0, MAX_WORDS)}…` : line;
+  return shorten(line, MAX_WORDS);
 }

@@ -3,6 +3,7 @@
  * missing and how to get them.
  */
 import type { CapturedText } from "../targets/target.ts";
+import { wholeAt } from "../lib/text.ts";
 
 /** Takes secrets out of a piece of text, also of those that a cut went through. */
 export type Mask = (text: string, cut?: { readonly start?: boolean; readonly end?: boolean }) => string;
@@ -60,33 +61,27 @@ const CLUSTER = 64;
 function beforeCut(text: string, at: number): number {
   if (at >= text.length) return text.length;
   if (at <= 0) return 0;
-  const from = codePoint(text, Math.max(0, at - CLUSTER));
+  const from = wholeAt(text, Math.max(0, at - CLUSTER));
   let boundary = from;
   for (const part of clusters(text.slice(from, at + CLUSTER))) {
     const end = from + part.index + part.segment.length;
     if (end > at) break;
     boundary = end;
   }
-  return boundary === from ? codePoint(text, at) : boundary;
+  return boundary === from ? wholeAt(text, at) : boundary;
 }
 
 /** The nearest cluster boundary at or after `at`. */
 function afterCut(text: string, at: number): number {
   if (at <= 0) return 0;
   if (at >= text.length) return text.length;
-  const from = codePoint(text, Math.max(0, at - CLUSTER));
+  const from = wholeAt(text, Math.max(0, at - CLUSTER));
   for (const part of clusters(text.slice(from, at + CLUSTER))) {
     const start = from + part.index;
     if (start >= at) return start;
   }
-  const next = codePoint(text, at);
+  const next = wholeAt(text, at);
   return next < at ? next + 2 : next;
-}
-
-/** Never between the halves of a surrogate pair. */
-function codePoint(text: string, at: number): number {
-  const code = text.charCodeAt(at);
-  return at > 0 && code >= 0xdc00 && code <= 0xdfff ? at - 1 : at;
 }
 
 // How many characters a tool may put into the conversation: a floor for small models, more as the context grows,

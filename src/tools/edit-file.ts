@@ -7,6 +7,7 @@ import { lineEndsOf } from "../lib/text-encoding.ts";
 import { filesFor, needsRoot, sudoField } from "./files-as-root.ts";
 import { checkNote, editableText, MOST_EDITED, writeOptions } from "./text-file.ts";
 import type { Prepared, Tool, ToolResult } from "./tool.ts";
+import { shorten } from "../lib/text.ts";
 
 const input = z.strictObject({
   path: z.string().min(1),
@@ -158,12 +159,7 @@ export function nearestLines(text: string, wanted: string): string {
   if (best.at < 0 || best.score < ENOUGH) return "Nothing in the file looks like it: read the file again.";
   const from = Math.max(0, best.at - 1);
   const to = Math.min(lines.length, best.at + wantedLines.length + 1);
-  const shown = lines
-    .slice(from, to)
-    .map(
-      (line, index) =>
-        `${from + index + 1}: ${line.length > MOST_OF_A_LINE ? `${line.slice(0, MOST_OF_A_LINE)}…` : line}`,
-    );
+  const shown = lines.slice(from, to).map((line, index) => `${from + index + 1}: ${shorten(line, MOST_OF_A_LINE)}`);
   return `Nearest, at line ${best.at + 1}:\n${shown.join("\n")}`;
 }
 

@@ -2,7 +2,7 @@
  * The arguments of a server's tool as JSON Schema that every model protocol takes; whatever the server sent, it is
  * bounded.
  */
-import { words } from "../../lib/text.ts";
+import { words, shorten } from "../../lib/text.ts";
 import { isRecord } from "../../lib/values.ts";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -147,7 +147,7 @@ export function tidy(text: string, most: number): string {
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")
     .replaceAll(/\s+/g, " ")
     .trim();
-  return clean.length > most ? `${clean.slice(0, most)}…` : clean;
+  return shorten(clean, most);
 }
 
 const COPIED = words("minimum maximum minLength maxLength minItems maxItems format");

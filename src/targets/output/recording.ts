@@ -2,6 +2,7 @@
 import type { CapturedText, OutputPage, ReadOutputOptions, RunOptions } from "../target.ts";
 import { ScreenText } from "./screen-text.ts";
 import type { StoredOutput } from "./stored-output.ts";
+import { wholeAt } from "../../lib/text.ts";
 
 export const DEFAULT_KEEP = 30_000;
 /** A line that has not ended is shown after this much silence. */
@@ -151,7 +152,7 @@ export class HeadTail {
     this.#total += Buffer.byteLength(text);
     let rest = text;
     if (this.#tail === "" && this.#head.length < this.#half) {
-      const room = wholeCharacters(rest, this.#half - this.#head.length);
+      const room = wholeAt(rest, this.#half - this.#head.length);
       this.#head += rest.slice(0, room);
       rest = rest.slice(room);
     }
@@ -171,7 +172,7 @@ export class HeadTail {
     let head = this.#head;
     let behind = all;
     if (head.length < this.#half) {
-      const room = wholeCharacters(behind, this.#half - head.length);
+      const room = wholeAt(behind, this.#half - head.length);
       head += behind.slice(0, room);
       behind = behind.slice(room);
     }
@@ -183,16 +184,8 @@ export class HeadTail {
   }
 }
 
-/** The largest cut ≤ `limit` that does not split a surrogate pair. */
-function wholeCharacters(text: string, limit: number): number {
-  if (text.length <= limit) return text.length;
-  const code = text.charCodeAt(limit - 1);
-  return limit > 0 && code >= 0xd800 && code <= 0xdbff ? limit - 1 : limit;
-}
-
 function lastCharacters(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const at = text.length - limit;
-  const code = text.charCodeAt(at);
-  return text.slice(code >= 0xdc00 && code <= 0xdfff ? at + 1 : at);
+  return text.slice(wholeAt(text, at) < at ? at + 1 : at);
 }

@@ -1,7 +1,7 @@
 /** The full text of one command: added to while it runs, readable by offset and by regular expression at any time. */
 import { BuddyError } from "../../lib/errors.ts";
 import { LineFilter, LONGEST_SEARCHED } from "../../lib/line-filter.ts";
-import { wholeCharacters } from "../../lib/text.ts";
+import { wholeCharacters, wholeAt } from "../../lib/text.ts";
 import type { OutputPage, ReadOutputOptions } from "../target.ts";
 import { type FilePiece, MemoryPiece, type OutputPiece } from "./output-piece.ts";
 
@@ -362,7 +362,7 @@ class LongLine {
   shown(limit: number): string {
     const { text } = this;
     if (this.length === this.#kept && text.length <= limit) return text;
-    return `${text.slice(0, limit).replace(/[\ud800-\udbff]$/, "")} … [line of ${this.length} bytes]`;
+    return `${text.slice(0, wholeAt(text, limit))} … [line of ${this.length} bytes]`;
   }
 }
 

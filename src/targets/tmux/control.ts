@@ -4,6 +4,7 @@ import { ConnectionLost, SessionGone, TmuxUnusable } from "../errors.ts";
 import { floodTurns } from "../output/flood.ts";
 import type { Process } from "../target.ts";
 import { within } from "../../lib/waiting.ts";
+import { shorten } from "../../lib/text.ts";
 
 export interface Reply {
   readonly ok: boolean;
@@ -251,7 +252,7 @@ export class ControlClient {
 
 function firstLine(text: string): string {
   const line = text.split("\n").find((one) => one.trim() !== "") ?? "it gave no reason";
-  return line.length > 200 ? `${line.slice(0, 200)}…` : line.trim();
+  return shorten(line.trim(), 200);
 }
 
 function lostError(why: string): BuddyError {

@@ -12,6 +12,7 @@ import type { ForegroundState } from "./probe.ts";
 import { adoptCommand, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
 import type { RunningCommand } from "./running-command.ts";
 import { isTerminalReply, OWN_SCRIPT, TypedLine } from "./typed-line.ts";
+import { shorten } from "../../lib/text.ts";
 
 export type ShellPhase =
   /** No mark has come yet, or a new shell is coming up. */
@@ -487,23 +488,23 @@ export class PaneState {
     this.#modelTyped = false;
     if (command === "" || isTerminalReply(command) || OWN_SCRIPT.test(command)) return;
     if (byModel) {
-      const text = `${JSON.stringify(clip(command))}, typed with send-keys, ended with exit code ${code}.`;
+      const text = `${JSON.stringify(named(command))}, typed with send-keys, ended with exit code ${code}.`;
       (this.#current?.notes ?? this.#asides).push(text);
       return;
     }
-    const text = `The operator ran ${JSON.stringify(clip(command))} in the pane (exit code ${code}).`;
+    const text = `The operator ran ${JSON.stringify(named(command))} in the pane (exit code ${code}).`;
     (this.#current?.notes ?? this.#asides).push(text);
     this.#effects.notice({ kind: "operator", text });
   }
 
   #adopt(tag: number, snapshot: PaneSnapshot): void {
     this.#current = adoptCommand(tag, snapshot, this.#options.outputStore);
-    const text = `A command from before still runs in the pane: ${clip(this.#current.shown ?? this.#current.text)}`;
+    const text = `A command from before still runs in the pane: ${named(this.#current.shown ?? this.#current.text)}`;
     this.#effects.notice({ kind: "info", text });
   }
 }
 
 /** A command as it is named in a sentence. */
-export function clip(text: string): string {
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+export function named(command: string): string {
+  return shorten(command, 200);
 }

@@ -4,7 +4,7 @@ import { unlessAborted, within } from "../../lib/waiting.ts";
 import type { RunOptions, RunOutcome } from "../target.ts";
 import { PasswordPrompt } from "./password-prompt.ts";
 import type { PaneInput } from "./pane-input.ts";
-import { clip } from "./pane-state.ts";
+import { named } from "./pane-state.ts";
 import type { ForegroundState } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
 
@@ -231,7 +231,7 @@ export function busyOutcome(
 ): { readonly outcome: RunOutcome; readonly note: string } {
   const what = current?.text ?? operatorCommand;
   const by = current === undefined ? "the operator's" : "an earlier";
-  const named = what === undefined ? `${by} program ${seen.program}` : `${by} command ${JSON.stringify(clip(what))}`;
+  const running = what === undefined ? `${by} program ${seen.program}` : `${by} command ${JSON.stringify(named(what))}`;
   const waitsFor = seen.doing === "raw" ? "repl" : seen.doing;
   const screen = current?.recording.fullScreen === true ? ("full-screen" as const) : waitsFor;
   return {
@@ -239,6 +239,6 @@ export function busyOutcome(
       screen === "working"
         ? { kind: "running", why: "busy", program: seen.program }
         : { kind: "waiting", for: screen, program: seen.program },
-    note: `Nothing was typed: ${named} is still in the foreground of this pane.${holdsShell(seen.program) ? ADOPT : ""}`,
+    note: `Nothing was typed: ${running} is still in the foreground of this pane.${holdsShell(seen.program) ? ADOPT : ""}`,
   };
 }
