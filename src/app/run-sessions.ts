@@ -150,17 +150,13 @@ export class SessionRecorder {
     clearTimeout(this.#timer);
     await this.stored();
     await this.#log?.close();
-    if (this.#begun) this.#log?.remember();
   }
 
   #goLive(): void {
     clearTimeout(this.#timer);
     if (this.#isLive) return;
     this.#isLive = true;
-    void this.#open().then((log) => {
-      log.goLive();
-      log.remember();
-    });
+    void this.#open().then((log) => log.goLive());
   }
 
   /** Writes what has happened so far; before that, events are kept. */

@@ -4,9 +4,9 @@ import { isAbsolute, join } from "node:path";
 
 /** Best effort: a session is none the worse for not being listed. */
 export function rememberDirectory(stateDirectory: string | undefined, directory: string): void {
-  if (stateDirectory === undefined || /[\n\0]/.test(directory)) return;
+  if (stateDirectory === undefined || directory.includes("\n") || directory.includes("\0")) return;
   try {
-    if (knownDirectories(stateDirectory).includes(directory)) return;
+    if (`\n${listed(stateDirectory)}`.includes(`\n${directory}\n`)) return;
     mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
     appendFileSync(join(stateDirectory, FILE), `${directory}\n`, { mode: 0o600 });
   } catch {
@@ -16,11 +16,15 @@ export function rememberDirectory(stateDirectory: string | undefined, directory:
 
 export function knownDirectories(stateDirectory: string | undefined): string[] {
   if (stateDirectory === undefined) return [];
+  const lines = listed(stateDirectory).split("\n");
+  return [...new Set(lines.filter((line) => isAbsolute(line)))];
+}
+
+function listed(stateDirectory: string): string {
   try {
-    const lines = readFileSync(join(stateDirectory, FILE), "utf8").split("\n");
-    return [...new Set(lines.filter((line) => isAbsolute(line)))];
+    return readFileSync(join(stateDirectory, FILE), "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
     throw error;
   }
 }

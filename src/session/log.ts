@@ -77,11 +77,6 @@ export class SessionLog {
     if (this.#file !== undefined) this.#take();
   }
 
-  /** So that `buddy sessions --all` finds it. */
-  remember(): void {
-    rememberDirectory(this.#stateDirectory, this.directory);
-  }
-
   async close(): Promise<void> {
     this.#live = true;
     this.#flush(true);
@@ -120,6 +115,8 @@ export class SessionLog {
     // A crash may have torn the last line: the next one must not be glued to it.
     if (size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE) writeSync(file, "\n");
     if (this.#live) this.#take();
+    // So that `buddy sessions --all` finds it.
+    rememberDirectory(this.#stateDirectory, this.directory);
     return file;
   }
 
