@@ -73,11 +73,12 @@ printf '%s' "$inside" >"$dir/room.sh"
 : >"$dir/fstab"
 
 why= kind=root how=-m uid=$(id -u) nsenter=$(command -v nsenter)
-if [ "$uid" = 0 ] && make "$how"; then set -- "$nsenter" -m -t "$pid"
+# -r: with the mounts alone one would leave a chroot, for files that are not those of this target.
+if [ "$uid" = 0 ] && make "$how"; then set -- "$nsenter" -m -r -t "$pid"
 else
   kind=user how='-c --keep-caps -m'
   make "$how" || none "${why:-the system does not allow mount namespaces}"
-  set -- "$nsenter" -U -m --preserve-credentials -t "$pid"
+  set -- "$nsenter" -U -m -r --preserve-credentials -t "$pid"
 fi
 # root could mount it writable again, or leave it through another process: both take a capability.
 # Inheritable ones, which some containers start with, come back with the next program: they go, too.

@@ -10,13 +10,13 @@ import type { Target } from "../../src/targets/target.ts";
 import { needs } from "../support/needs.ts";
 import { processesWith } from "../support/processes.ts";
 import { until } from "../support/until.ts";
-import { LOCAL } from "../../src/targets/place.ts";
+import { LOCAL, type Place } from "../../src/targets/place.ts";
 
 const { test } = await needs("linux", "root");
 
-const open = (): Promise<Target> =>
+const open = (place: Place = LOCAL): Promise<Target> =>
   openTarget({
-    place: LOCAL,
+    place,
     tmux: "never",
     agentName: "",
     tmuxSocket: "",
@@ -57,6 +57,17 @@ test("nothing in it makes it writable again or leads out of it", async () => {
     await target.shell.run("true", { waitMs: 20_000 });
     expect({ text, exists: existsSync(mark) }).toEqual({ text, exists: false });
   }
+});
+
+test("in a chroot it has the files of the chroot, not those of the machine around it", async () => {
+  const root = mkdtempSync(join(tmpdir(), "buddy-room-chroot-"));
+  // The whole machine, and one file more; all of it gone with the process.
+  const machine = `mount --rbind / ${root} && mount -t tmpfs none ${root}/mnt && echo within >${root}/mnt/mark`;
+  const argv = ["unshare", "-m", "sh", "-c", `${machine} && exec chroot ${root} "$@"`, "sh"];
+  await using target = await open({ name: "root", path: [{ kind: "via", argv }], names: ["root"] });
+  expect(await target.locks.settled).toMatchObject({ kind: "ready", sealed: true });
+  expect(await inside(target, "cat /mnt/mark; : >/mnt/other")).toMatch(/^within\n.*Read-only file system/s);
+  rmSync(root, { recursive: true });
 });
 
 test("one clean shell takes texts until the shell itself runs something, and is part of none of its state", async () => {
