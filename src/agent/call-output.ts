@@ -9,18 +9,22 @@ export class CallOutput {
   readonly #privacy: Privacy;
   readonly #from: string;
   readonly #streams = new Map<Stream, MaskedStream>();
-  #output: OutputKind;
+  #output: OutputKind = "ordinary";
 
-  constructor(privacy: Privacy, from: string, output: OutputKind = "ordinary") {
+  constructor(privacy: Privacy, from: string) {
     this.#privacy = privacy;
     this.#from = from;
-    this.#output = output;
   }
 
   /** What is going to be printed is known before it is. */
   expect(output: OutputKind): void {
     this.#output = output;
     this.#privacy.storing = output;
+  }
+
+  /** What is going to be looked at was printed before. */
+  looksAt(output: OutputKind): void {
+    this.#output = output;
   }
 
   mask(text: string, cut: { readonly start?: boolean; readonly end?: boolean } = {}): string {
@@ -76,18 +80,6 @@ export function unknownSecrets(names: readonly string[]): ToolResult {
     outcome: "invalid",
     result: `error: ${names.join(", ")} stands for no value in this session. Only names like ‹secret-1: …› that you were given can be used; read the source again to get one.`,
   };
-}
-
-/** Under which key the kind of an earlier output is kept: its id, or the pane it was printed in. */
-export function readKey(input: unknown): string {
-  const { shell_id, output_id } = (input ?? {}) as Readonly<Record<string, unknown>>;
-  if (typeof output_id === "string") return output_id;
-  return typeof shell_id === "string" ? shell_id : paneKey(input);
-}
-
-export function paneKey(input: unknown): string {
-  const { session, pane } = (input ?? {}) as Readonly<Record<string, unknown>>;
-  return `pane ${String(session ?? "")}:${String(pane ?? "")}`;
 }
 
 export type Stream = "stdout" | "stderr" | "info";

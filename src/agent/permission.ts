@@ -6,7 +6,7 @@ import type { Privacy } from "../policy/privacy.ts";
 import type { UrlRules } from "../policy/urls.ts";
 import type { Lockout } from "../policy/shell/dangers/lockout.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
-import type { ResolvedPath, SecondLock, Target, Unasked } from "../targets/target.ts";
+import type { ResolvedPath, SecondLock, ShellPlace, Target, Unasked } from "../targets/target.ts";
 import { boundDiff } from "../tools/diff.ts";
 import type { Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEventBody, ProposedChange } from "./events.ts";
@@ -89,8 +89,8 @@ export type Permission =
       readonly unasked?: Unasked;
       /** The directory it was approved for. */
       readonly onlyIn?: string;
-      /** The program keys were approved for; "" = the shell itself. */
-      readonly onlyInto?: string;
+      /** What keys were approved for. */
+      readonly onlyWhere?: ShellPlace;
       /** Armed before it runs, and fired unless the change is kept. */
       readonly revert?: RevertPlan;
       /** What it will print. */

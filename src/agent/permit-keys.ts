@@ -6,7 +6,7 @@ import type { EffectiveRules } from "../policy/machine-rules.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
 import { requiredAnswer, type RequiredAnswer, type ShellJudgement, type Verdict } from "../policy/verdict.ts";
 import type { ShellPlace, Unasked } from "../targets/target.ts";
-import { type KeysInput, typedLines } from "../tools/panes.ts";
+import { keyList, type KeysInput, typedLines } from "../tools/panes.ts";
 import { paneFor } from "../tools/select-shell.ts";
 import type { Intent } from "../tools/tool.ts";
 import type { PermitCall, PermitParts } from "./permission.ts";
@@ -19,6 +19,8 @@ export interface KeysVerdict {
   /** Instead of being typed, the one line they enter runs as a clean child. */
   readonly unasked?: Unasked;
   readonly place: ShellPlace;
+  /** What they do is known: lines for a shell, or nothing but a stop or a move. */
+  readonly known: boolean;
 }
 
 export async function judgeKeys(
@@ -48,6 +50,7 @@ export async function judgeKeys(
     verdict: verdict.kind === "ask" && answer !== undefined ? { ...verdict, answer } : verdict,
     judged,
     place,
+    known: (isRead && unknown === undefined) || onlyMoves(input),
     ...(unasked === undefined ? {} : { unasked }),
   });
   for (const one of judged) {
@@ -56,6 +59,8 @@ export async function judgeKeys(
       parts.shellRoots.length === 0 ? undefined : outsideRoots(one, place.cwd || pane.cwd, parts.shellRoots);
     if (outside !== undefined) return done(outside);
   }
+  // They would be read by buddy itself: an advance approval must not become a way to its own questions and commands.
+  if (pane === target.ownPane) return done({ kind: "ask", why: "buddy itself reads these keys", answer: "in-person" });
   if (!atPrompt) {
     const who = place.user === "" ? "" : `, which runs as ${place.user}`;
     return done({ kind: "ask", why: `it is typed into ${place.program}${who}` });
@@ -76,5 +81,11 @@ export async function judgeKeys(
   return "ask" in how ? done({ kind: "ask", why: how.ask }) : done(only.verdict, how.unasked);
 }
 
+/** Stops a program or moves in it. */
+function onlyMoves({ keys, literal_text = "", enter = false }: KeysInput): boolean {
+  return !enter && literal_text === "" && keyList(keys).every((key) => MOVES.test(key));
+}
+
+const MOVES = /^(?:C-[cdlz]|\^[CDLZ]|Escape|Up|Down|Left|Right|Home|End|[NP]Page|Page(?:Up|Down))$/i;
 const ASK: Verdict = { kind: "ask", why: "it is typed into the shell itself" };
 const SHELLS = /^-?(?:ba|z|fi|da|a|mk|k|tc|c|nu|el)?sh$|^(?:su|sudo|ssh|xonsh|pwsh)$/;

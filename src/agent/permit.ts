@@ -4,7 +4,7 @@
  */
 import type { Stated } from "../policy/approvals.ts";
 import type { EffectiveRules } from "../policy/machine-rules.ts";
-import { fileKind, outputKind } from "../policy/output-kind.ts";
+import { fileKind, isSecret, outputKind } from "../policy/output-kind.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import { prefixesOf } from "../policy/shell/command-prefix.ts";
 import { holdsSecrets } from "../policy/secret-files.ts";
@@ -146,6 +146,8 @@ async function permitShell(
       ...(real === command ? {} : { shown: command }),
       ...(guard === undefined ? {} : { revert: guard }),
     };
+    const inBackground = (call.input as { readonly mode?: string }).mode === "background";
+    if (intent.detached === true && !inBackground && isSecret(run.output)) return refusedByGuard(UNSEEN_SECRETS);
     const answer = verdict.kind === "ask" ? verdict.answer : undefined;
     // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice,
     // unless the name of the machine has to be typed.
@@ -176,6 +178,10 @@ async function permitShell(
     edited = true;
   }
 }
+
+/** What is printed while nobody waits would stand on the screen as it is. */
+const UNSEEN_SECRETS =
+  "Not allowed: this prints secrets. Run it with run_shell and wait for it: then they are taken out of what it shows.";
 
 /** What must hold of a repository holds where the machine says the shell is, too: what a mark says may be forged. */
 async function doubtWhereItIs(
@@ -260,14 +266,14 @@ async function permitKeys(
 ): Promise<Permission> {
   const target = await parts.target();
   const rules = await parts.rules(target);
-  const { verdict: keys, judged, unasked, place } = await judgeKeys(parts, call, intent, rules);
+  const { verdict: keys, judged, unasked, place, known } = await judgeKeys(parts, call, intent, rules);
   const derived = judged.reduce<Stated>((all, one) => stricter(all, one), {
     risk: "low",
     mutation: false,
     privesc: false,
   });
   const secret = withSecrets(keys, call.secrets, parts.privacy);
-  const verdict = underGuard(secret, stricter(intent.declared, derived).risk, rules);
+  const verdict = underGuard(secret, known ? stricter(intent.declared, derived).risk : "high", rules);
   if (verdict.kind === "deny") return refusedByPolicy(verdict);
   if (rules.mode === "read-only" && (verdict.kind !== "allow" || unasked === undefined))
     return withheld(target, rules, { command: `# press keys: ${intent.title}`, why: intent.declared.why });
@@ -280,11 +286,15 @@ async function permitKeys(
     judged.flatMap((one) => printing(one, "")),
     parts.maskOutput,
   );
-  const run: Permission = { kind: "run", input, output, onlyInto: place.program ?? "" };
+  if (unasked === undefined && place.program === undefined && isSecret(output)) return refusedByGuard(UNSEEN_SECRETS);
+  const run: Permission = { kind: "run", input, output, onlyWhere: place };
   if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, output, unasked };
+  // What stands in the line already is entered with the keys.
+  const line = place.typed.trim() === "" ? "" : parts.privacy.mask(place.typed, { from: "the line in the pane" });
+  const action = line === "" ? intent.title : `${intent.title}, behind ${JSON.stringify(line)}`;
   if (!confirms(parts, rules) && call.secrets.length === 0 && verdict.answer === undefined) return run;
   const decision = await decide(parts, call, new LookedAt(target, await paneFor(target, input as object)), {
-    action: intent.title,
+    action,
     ...stricter(intent.declared, derived),
     why: intent.declared.why,
     policy: verdict.why,
@@ -294,7 +304,7 @@ async function permitKeys(
     editable: false,
     ...(verdict.answer === undefined ? {} : { answer: verdict.answer }),
   });
-  return decision.kind === "approved" ? run : refused(decision, intent.title);
+  return decision.kind === "approved" ? run : refused(decision, action);
 }
 
 async function permitControl(

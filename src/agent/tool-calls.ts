@@ -11,16 +11,16 @@ import { type BudgetKind, outputBudget } from "../tools/bound-output.ts";
 import { envelope, withNote, type TargetFacts, type Tool, type ToolContext, type ToolResult } from "../tools/tool.ts";
 import type { MachineResult } from "../tools/group-results.ts";
 import type { Registry } from "../tools/registry.ts";
-import type { OutputKind } from "../policy/output-kind.ts";
 import type { CallHooks } from "./call-hooks.ts";
 import { CallRecord, type Recorder } from "./call-record.ts";
-import { paneKey, CallOutput, readKey, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
+import { CallOutput, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
 import type { AgentEventBody, ProposedChange } from "./events.ts";
 import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
 import type { Attempt } from "./fleet/run-on-machines.ts";
 import { LineTimes } from "./line-times.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
+import { PrintedKinds } from "./printed-kinds.ts";
 import type { AroundChange } from "./run-permitted.ts";
 import { cancelled, inWords, orCancelled, refusedWithoutRecord, textOf, within } from "./call-results.ts";
 import { type Plan, planCall, type Ready } from "./plan-call.ts";
@@ -68,8 +68,8 @@ export class CallRunner {
   /** What the model gets to know beside the results. */
   readonly notes: ResultNotes;
   #readOnly = false;
-  /** What later reads of an output, or of a pane, will show; by its id or pane. */
-  readonly #printed = new Map<string, OutputKind>();
+  /** What later reads of an output, or of a pane, will show. */
+  readonly #printed: PrintedKinds;
   readonly #prompts: string[] = [];
   #unapproved: string[] = [];
   readonly #proposed = new Map<string, ProposedChange>();
@@ -78,6 +78,7 @@ export class CallRunner {
   constructor(parts: CallParts) {
     this.#parts = parts;
     this.notes = new ResultNotes(parts);
+    this.#printed = new PrintedKinds(parts.privacy);
   }
 
   /** Actions refused because there was no terminal to ask on, since the last turn began. */
@@ -111,7 +112,7 @@ export class CallRunner {
   forget(): void {
     this.notes.forget();
     this.#prompts.length = 0;
-    this.#printed.clear();
+    this.#printed.forget();
   }
 
   /**
@@ -279,10 +280,7 @@ export class CallRunner {
     const result = (outcome: ToolResult): Attempt => ({ kind: "result", result: outcome });
     const secrets = privacy.used(secretTexts(tool, input).join("\n"));
     if (secrets.unknown.length > 0) return result(unknownSecrets(secrets.unknown));
-    const earlier = this.#printed.get(readKey(input));
-    const listed =
-      tool.budget === "capture" && (earlier === "variables" || earlier === "secrets" || earlier === "opaque");
-    const printing = new CallOutput(privacy, `${call.name}: ${ready.intent.title}`, listed ? "screen" : earlier);
+    const printing = new CallOutput(privacy, `${call.name}: ${ready.intent.title}`);
     // Opening it may take long; a call that is cancelled meanwhile does not wait for that.
     let taken: Target | undefined;
     const target = async (): Promise<Target> => {
@@ -339,6 +337,7 @@ export class CallRunner {
         return result(batch.signal.aborted ? cancelled(batch.signal) : permission.result);
       }
       if (permission.output !== undefined) printing.expect(permission.output);
+      else printing.looksAt((await this.#printed.read(tool, input, target)) ?? "ordinary");
       const mayVisit = async (url: string): Promise<boolean> => {
         const { permitUrl } = await import("./permit-fetch.ts");
         const refused = await permitUrl(parts, wanted, url, false);
@@ -351,7 +350,7 @@ export class CallRunner {
         ...(permission.path === undefined ? {} : { onlyAt: permission.path }),
         ...(permission.unasked === undefined ? {} : { unasked: permission.unasked }),
         ...(permission.onlyIn === undefined ? {} : { onlyIn: permission.onlyIn }),
-        ...(permission.onlyInto === undefined ? {} : { onlyInto: permission.onlyInto }),
+        ...(permission.onlyWhere === undefined ? {} : { onlyWhere: permission.onlyWhere }),
         ...(permission.shown === undefined ? {} : { shown: permission.shown }),
       };
       const run = async (began: number): Promise<ToolResult> => {
@@ -363,7 +362,8 @@ export class CallRunner {
         clock.ms = performance.now() - began;
         await record.finished(ran, clock.ms);
         for (const [stream, text] of printing.rest()) publish(stream, text);
-        this.#remember(permission.input, ran, permission.output);
+        if (permission.output !== undefined)
+          await this.#printed.printed(tool, permission.input, await target(), permission.output, ran);
         if (batch.signal.aborted) return cancelled(batch.signal);
         const bounded = { ...within(ran, budget), ...(record.cwd === undefined ? {} : { cwd: record.cwd }) };
         return permission.note === undefined
@@ -395,13 +395,6 @@ export class CallRunner {
 
   #refuse(action: string): void {
     if (!this.#unapproved.includes(action)) this.#unapproved.push(action);
-  }
-
-  /** For what is read of the same output later, and for the screen it stands on. */
-  #remember(input: unknown, { outputs = [] }: ToolResult, output: OutputKind | undefined): void {
-    if (output === undefined) return;
-    for (const id of outputs) this.#printed.set(id, output);
-    this.#printed.set(paneKey(input), output);
   }
 
   /** No secret reaches the model, the screen or the log, whatever part of a result it is in. */

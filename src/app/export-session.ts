@@ -41,7 +41,7 @@ async function keptOutputs(id: string, state: string | undefined): Promise<(outp
     directory: outputsDirectory(state, id),
     prepare: () => undefined,
     temporary: () => "",
-    hide: (text) => text,
+    hide: () => (text) => text,
     failed: () => undefined,
     segmentBytes: MOST_READ,
     maxBytes: Infinity,

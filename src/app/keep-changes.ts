@@ -5,6 +5,7 @@ import type { ChangeStore } from "../changes/change-store.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { FileAccess, FilePlace, SeenFile, Target } from "../targets/target.ts";
 import { filesFor } from "../tools/files-as-root.ts";
+import { type KeysInput, typedLines } from "../tools/panes.ts";
 import { paneFor, shellFor } from "../tools/select-shell.ts";
 import { type ToolResult, withNote } from "../tools/tool.ts";
 
@@ -73,12 +74,14 @@ async function changedPlaces(
     return { places: [place ?? { path: intent.path, follow: false }], skipped: [], privileged };
   }
   // Keys for another program than the shell itself are not a command.
-  if (intent.kind !== "shell" && (intent.kind !== "keys" || permission.onlyInto !== ""))
+  const { onlyWhere } = permission;
+  if (intent.kind !== "shell" && (onlyWhere === undefined || onlyWhere.program !== undefined))
     return { places: [], skipped: [] };
   const input = permission.input as Typed;
+  const entered = onlyWhere === undefined ? "" : typedLines(onlyWhere.typed, input).lines.join("\n");
   const { changedFiles } = await import("../policy/shell/changed-files.ts");
   const { cwd } = await (intent.kind === "keys" ? paneFor(target, input) : shellFor(target, input));
-  const { places, unknown, elsewhere, privileged } = changedFiles(input.command ?? input.literal_text ?? "", {
+  const { places, unknown, elsewhere, privileged } = changedFiles(input.command ?? entered, {
     cwd,
     home,
     user,
@@ -93,9 +96,8 @@ async function changedPlaces(
 }
 
 /** Arguments of run_shell and send-keys. */
-interface Typed {
+interface Typed extends KeysInput {
   readonly command?: string;
-  readonly literal_text?: string;
   readonly session?: string;
   readonly pane?: string;
   readonly target?: string;

@@ -406,7 +406,7 @@ export class Run implements AsyncDisposable {
       outputs: {
         directory: () => outputsDirectory(state, this.session()),
         prepare: prepareOutputs,
-        hide: (text) => this.secrets.mask(text),
+        hide: () => this.secrets.privacy.stars(),
       },
     };
   }

@@ -42,11 +42,6 @@ export class Secrets {
   /** The same for text in pieces. */
   readonly redactedStream = (): RedactedStream => new RedactedStream([...this.#known], this.redact);
 
-  /** Keeps the number of bytes: for outputs that are read by offset. */
-  mask(text: string): string {
-    return this.privacy.stars(text);
-  }
-
   /** Takes buddy's own secrets, and those that have a name, out of an answer, and nothing else. */
   readonly hide = (text: string): string => secretHider([...this.#known])(this.privacy.maskKnown(text));
 

@@ -11,6 +11,16 @@ import { words } from "../lib/text.ts";
  */
 export type OutputKind = "ordinary" | "settings" | "screen" | "variables" | "secrets" | "opaque";
 
+/** Names and values, or values alone: more than shapes and telling names is taken out of it. */
+export function isListing(kind: OutputKind | undefined): boolean {
+  return kind === "variables" || kind === "secrets" || kind === "opaque";
+}
+
+/** Values that nothing but their place tells from other text. */
+export function isSecret(kind: OutputKind | undefined): boolean {
+  return kind === "secrets" || kind === "opaque";
+}
+
 /** The strictest that any command of a text, or any file it names, asks for. `extra` is [privacy] mask_output. */
 export function outputKind(commands: readonly (readonly string[])[], extra: readonly string[]): OutputKind {
   let kind = "ordinary" as OutputKind;

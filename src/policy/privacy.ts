@@ -8,7 +8,7 @@ import { safeCut } from "../lib/redact.ts";
 import { placeHint, unfinished } from "../lib/secret-shapes.ts";
 import { isTellingName, listedSecrets } from "./listed-secrets.ts";
 import { outgoingSecret } from "./outgoing-secret.ts";
-import type { OutputKind } from "./output-kind.ts";
+import { isListing, type OutputKind } from "./output-kind.ts";
 import { insertLiterals } from "./shell-literal.ts";
 
 export interface NamedSecret {
@@ -49,8 +49,9 @@ export class Privacy {
   readonly #used = new Set<number>();
   /** What a secret holds inside (decoded base64): named when it is seen. */
   readonly #watched = new Map<string, string>();
-  /** What the command prints that runs now, or ran last: for its stored output. */
-  storing: OutputKind = "ordinary";
+  /** What the command prints that begins now: for its stored output. */
+  #storing: OutputKind = "ordinary";
+  #screen: OutputKind = "ordinary";
   #own: { readonly keys: readonly string[]; readonly known: KnownSecrets<undefined> } | undefined;
 
   constructor(options: PrivacyOptions) {
@@ -59,6 +60,16 @@ export class Privacy {
 
   get enabled(): boolean {
     return this.#options.mask;
+  }
+
+  set storing(output: OutputKind) {
+    this.#storing = output;
+    if (isListing(output)) this.#screen = "screen";
+  }
+
+  /** What a terminal shows: a listing of variables may stand there long after the command that printed it. */
+  get screen(): OutputKind {
+    return this.#screen;
   }
 
   /** No secret was met yet. */
@@ -92,6 +103,7 @@ export class Privacy {
     this.#next = Math.max(0, ...this.#secrets.keys()) + 1;
     this.#used.clear();
     this.#watched.clear();
+    this.#screen = "ordinary";
     this.#known = undefined;
   }
 
@@ -113,12 +125,20 @@ export class Privacy {
     return replaceSpans(text, this.#knownSecrets().find(text), ({ tag, form }) => this.#shown(tag, form));
   }
 
-  /** As many bytes, with stars in the place of secrets: for stored output, which is read by offset. */
-  stars(text: string): string {
-    const own = replaceSpans(text, this.#ownSecrets().find(text), (_, value) => stars(value));
-    if (!this.enabled) return own;
-    const spans = this.#spans(own, { from: "", output: this.storing });
-    return replaceSpans(own, spans, (_, value) => stars(value));
+  /**
+   * For the output that begins now: as many bytes, with stars in the place of secrets, as it is read by offset. What
+   * nobody waits for may still be looked at on the screen: the secrets of a listing get their names here.
+   */
+  stars(output: OutputKind = this.#storing): (text: string) => string {
+    return (text) => {
+      const own = replaceSpans(text, this.#ownSecrets().find(text), (_, value) => stars(value));
+      if (!this.enabled) return own;
+      const whole = isListing(output) ? own.lastIndexOf("\n") : -1;
+      return replaceSpans(own, this.#spans(own, { from: "", output }), (span, value) => {
+        if (span.end <= whole) this.#replacement(span, value, "output of a command");
+        return stars(value);
+      });
+    };
   }
 
   /** buddy's own keys are taken out whatever the setting says. */
@@ -273,7 +293,7 @@ export class MaskedStream {
 
   constructor(mask: (text: string) => string, output: OutputKind) {
     this.#mask = mask;
-    this.#wholeLines = output === "variables" || output === "secrets" || output === "opaque";
+    this.#wholeLines = isListing(output);
   }
 
   push(delta: string): string {

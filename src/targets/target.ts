@@ -376,8 +376,8 @@ export interface KeysOptions {
   readonly literalText?: string;
   readonly enter?: boolean;
   readonly delayMs?: number;
-  /** The program they are meant for, "" = the shell itself: when another one is in the foreground, nothing is typed. */
-  readonly onlyInto?: string;
+  /** What they are meant for: with another program, user, directory or line there, nothing is typed. */
+  readonly onlyWhere?: ShellPlace;
   readonly signal?: AbortSignal;
 }
 
@@ -581,6 +581,6 @@ export interface OutputDirectory {
   directory(): string;
   /** Makes it, for its owner alone. */
   prepare(directory: string): void;
-  /** Takes out what may not be stored; keeps the number of bytes. */
-  hide(text: string): string;
+  /** Takes out of the output that begins now what may not be stored; keeps the number of bytes. */
+  hide(): (text: string) => string;
 }

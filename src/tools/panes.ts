@@ -108,7 +108,7 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
   },
   async run(args, context) {
     const pane = await paneFor(await context.target(), args);
-    const { unasked, onlyInto } = context;
+    const { unasked, onlyWhere } = context;
     if (unasked !== undefined) {
       const [line = ""] = typedLines("", args).lines;
       await pane.run(line, { noWait: true, unasked, signal: context.signal });
@@ -120,14 +120,14 @@ export const sendKeysTool: Tool<z.infer<typeof keysInput>> = {
       ...(args.literal_text ? { literalText: args.literal_text } : {}),
       ...(args.enter === undefined ? {} : { enter: args.enter }),
       ...delayed(args.delay),
-      ...(onlyInto === undefined ? {} : { onlyInto }),
+      ...(onlyWhere === undefined ? {} : { onlyWhere }),
       signal: context.signal,
     });
     return SENT;
   },
 };
 
-export { type KeysInput, typedLines } from "../targets/tmux/typed-keys.ts";
+export { keyList, type KeysInput, typedLines } from "../targets/tmux/typed-keys.ts";
 
 interface Place {
   readonly target?: string | undefined;

@@ -1,7 +1,7 @@
 /** The contract of a tool: a name, a schema, what it intends, and how it runs. */
 import type { z } from "zod";
 import type { Image } from "../lib/images.ts";
-import type { AskPassword, ResolvedPath, Target, Unasked } from "../targets/target.ts";
+import type { AskPassword, ResolvedPath, ShellPlace, Target, Unasked } from "../targets/target.ts";
 import type { BudgetKind } from "./bound-output.ts";
 
 export interface Tool<In = unknown> {
@@ -130,8 +130,8 @@ export interface ToolContext {
   readonly onlyAt?: string;
   /** For commands: the directory they were approved for. */
   readonly onlyIn?: string;
-  /** For keys: the program they were approved for; "" = the shell itself. */
-  readonly onlyInto?: string;
+  /** For keys: what they were approved for. */
+  readonly onlyWhere?: ShellPlace;
   /** For commands: no question was asked, because the policy proved that the text only reads. */
   readonly unasked?: Unasked;
 }

@@ -1,6 +1,6 @@
 /** A question says where the command would run: the pane, and the directory and user of its shell at that moment. */
 import { expect } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Run } from "../../src/app/run.ts";
 import { drain } from "../support/agent.ts";
@@ -66,4 +66,31 @@ test("a shell that moved while the question was open is asked about again", asyn
   run = await here.compose({ tmux: true });
   await drain(run.agent.runTurn("do it", new AbortController().signal));
   expect(here.asked.map(({ cwd }) => cwd)).toEqual([here.cwd, join(here.cwd, "sub")]);
+});
+
+test("keys behind a line: the question has the line, and another line than that gets no key", async () => {
+  const keys = (more: object) => call("send-keys", { ...more, ...DECLARED });
+  let run: Run | undefined;
+  await using here = new Here(
+    [keys({ literal_text: "touch " }), keys({ literal_text: "made" }), keys({ enter: true }), { text: "done" }],
+    {
+      answer: async ({ action }) => {
+        if (action.includes("Enter")) {
+          const pane = await (await run?.target.get())?.panes?.pane();
+          await pane?.keys({ literalText: " more" });
+          await until(async () => (await pane?.where())?.typed.endsWith(" more") === true, "the line");
+        }
+        return { kind: "yes" };
+      },
+    },
+  );
+  run = await here.compose({ tmux: true });
+  await drain(run.agent.runTurn("do it", new AbortController().signal));
+  expect(here.asked.map(({ action }) => action)).toEqual([
+    'type "touch " into the shared pane',
+    'type "made" into the shared pane, behind "touch "',
+    'type Enter into the shared pane, behind "touch made"',
+  ]);
+  expect(here.results().at(-1)).toContain("another text stands in the line now: nothing was typed");
+  expect(existsSync(join(here.cwd, "made"))).toBe(false);
 });

@@ -98,3 +98,30 @@ test("keys with a name ask even where nothing else does", async () => {
   expect(here.asked[0]?.action).toContain(NAME);
   expect(JSON.stringify(here.asked)).not.toContain("p4$w0rd");
 });
+
+test("variables on a screen stay masked behind later commands, by every name of the pane, and what waits for them too", async () => {
+  process.env["QUUX"] = "plainvalue";
+  const read = { risk: "low", mutation: false, privesc: false, why: "look" };
+  await using here = new Here([
+    call("send-keys", { literal_text: "env", enter: true, ...read }),
+    shell("true"),
+    call("capture-pane", { start: "-" }),
+    call("capture-pane", { start: "-", pane: "shared" }),
+    shell("sleep 1; env", { wait: 0.2 }),
+    call("shell_output", { wait: 20, pane: "shared" }),
+    call("read_file", { path: "page" }),
+    shell("pass show mail", { wait: false }),
+    call("send-keys", { literal_text: "pass show mail", enter: true, ...DECLARED }),
+    { text: "done" },
+  ]);
+  here.write("cwd/page", "plain words\n");
+  const { run, events } = await here.turn({ tmux: true, approve: "all" });
+  delete process.env["QUUX"];
+  const results = here.results().map(String);
+  for (const at of [2, 3, 5]) expect(results[at]).toMatch(/QUUX=‹secret-\d+: value of QUUX›/);
+  expect(results[6]).toBe("plain words\n");
+  for (const at of [7, 8]) expect(results[at]).toContain("this prints secrets");
+  const texts = { events: JSON.stringify(events), model: JSON.stringify(here.model.requests) };
+  await run[Symbol.asyncDispose]();
+  expect(leaks(["plainvalue"], { texts, directories: [here.dir] }, [`${run.session()}.json`, "environ"])).toEqual([]);
+});

@@ -71,7 +71,7 @@ export async function openTestTarget(
     backgroundTimeoutMs: 60_000,
     secretEnv: ["BUDDY_TEST_SECRET"],
     onNotice: (notice) => notices.push(notice),
-    outputs: { directory: () => join(state, "outputs"), prepare: prepareOutputs, hide: (text) => text },
+    outputs: { directory: () => join(state, "outputs"), prepare: prepareOutputs, hide: () => (text) => text },
     place:
       via === undefined
         ? placeOf({ ssh: server === undefined ? undefined : "lab", container: container?.name })

@@ -58,7 +58,7 @@ describe.each(["required", "never"] as const)("deploy, whose sudo needs a passwo
       backgroundTimeoutMs: 60_000,
       secretEnv: [],
       secondLock: "off",
-      outputs: { directory: () => outputs, prepare: () => {}, hide: (text) => text },
+      outputs: { directory: () => outputs, prepare: () => {}, hide: () => (text) => text },
     });
   });
   afterAll(async () => {

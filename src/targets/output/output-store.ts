@@ -95,7 +95,7 @@ export class OutputStore implements Disposable {
       directory,
       prepare: (wanted) => store?.prepare(wanted),
       temporary: () => this.#home(),
-      hide: (text) => store?.hide(text) ?? text,
+      hide: () => store?.hide() ?? ((text) => text),
       failed: (error, bytes) => this.#failed(error, bytes),
       segmentBytes,
       maxBytes,

@@ -14,7 +14,7 @@ export interface SessionOutputsOptions {
   readonly directory: string | undefined;
   readonly prepare: (directory: string) => void;
   readonly temporary: () => string;
-  readonly hide: (text: string) => string;
+  readonly hide: () => (text: string) => string;
   readonly failed: (error: unknown, bytes: number) => void;
   readonly segmentBytes: number;
   readonly maxBytes: number;
@@ -106,8 +106,8 @@ export class SessionOutputs implements Places {
     if (place === 0) this.#options.failed(error, bytes);
   }
 
-  hide(text: string): string {
-    return this.#options.hide(text);
+  hide(): (text: string) => string {
+    return this.#options.hide();
   }
 
   grown(bytes: number): void {

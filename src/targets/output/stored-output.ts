@@ -15,8 +15,8 @@ export interface Places {
   grown(bytes: number): void;
   /** Does it soon, and before the end: making a file takes longer than many a command. */
   later(act: () => void): void;
-  /** Takes buddy's own secrets out; the number of bytes stays. */
-  hide(text: string): string;
+  /** Takes secrets out of the text that begins now; the number of bytes stays. */
+  hide(): (text: string) => string;
   readonly segmentBytes: number;
   /** Files of this process go with it: then nothing is gained by writing early. */
   readonly lasting: boolean;
@@ -35,6 +35,7 @@ export class StoredOutput {
   /** The end that may still change. */
   pending: () => string = nothing;
   readonly #places: Places;
+  readonly #hide: (text: string) => string;
   #segments: OutputPiece[] = [];
   #buffer: string[] = [];
   #buffered = 0;
@@ -50,6 +51,7 @@ export class StoredOutput {
   constructor(id: string, places: Places) {
     this.id = id;
     this.#places = places;
+    this.#hide = places.hide();
   }
 
   /** One that an earlier buddy has left. */
@@ -125,7 +127,7 @@ export class StoredOutput {
     const rest = this.#buffer.join("") + this.pending();
     if (rest === "") return;
     try {
-      this.#open(false, rest.length).draft(Buffer.from(this.#places.hide(rest)));
+      this.#open(false, rest.length).draft(Buffer.from(this.#hide(rest)));
     } catch {
       // It is still in memory; reported when it has to be written for good.
     }
@@ -167,7 +169,7 @@ export class StoredOutput {
   }
 
   #tail(): Buffer {
-    return Buffer.from(this.#places.hide(this.#buffer.join("") + this.pending()));
+    return Buffer.from(this.#hide(this.#buffer.join("") + this.pending()));
   }
 
   #within(offset: number | undefined, tail: Buffer): number {
@@ -275,7 +277,7 @@ export class StoredOutput {
     if (cut === 0) return;
     this.#buffer = cut === all.length ? [] : [all.slice(cut)];
     this.#buffered = all.length - cut;
-    this.#write(Buffer.from(this.#places.hide(cut === all.length ? all : all.slice(0, cut))), whole);
+    this.#write(Buffer.from(this.#hide(cut === all.length ? all : all.slice(0, cut))), whole);
   }
 
   #write(bytes: Buffer, whole: boolean): void {

@@ -14,6 +14,7 @@ import { capturePane, sendKeys, typeKeys, hexKeys } from "./capture.ts";
 import { ControlClient } from "./control.ts";
 import { findPane, OPERATOR_PANE, type OperatorPaneRow, operatorSocket, parseOperatorPane } from "./find-pane.ts";
 import { foregroundGroup, probeForeground } from "./probe.ts";
+import { stillThere } from "./still-there.ts";
 import { hasPrintable } from "./typed-keys.ts";
 import { holdsShell } from "./watch.ts";
 
@@ -201,9 +202,7 @@ export class OperatorPane {
     const { doing } = await probeForeground(transport, this.#row, true);
     if (doing === "password" && hasPrintable(options.keys ?? [], options.literalText ?? ""))
       refuse("a program in the pane asks for a password");
-    const { program = "" } = await this.#where();
-    if (options.onlyInto !== undefined && options.onlyInto !== program)
-      refuse(`${program || "the shell"} is in the foreground of the pane now`);
+    if (options.onlyWhere !== undefined) stillThere(await this.#where(), options.onlyWhere);
     await sendKeys(this.#client, this.id, options);
   }
 

@@ -22,6 +22,7 @@ import { Turns } from "../turns.ts";
 import { within, pause } from "../../lib/waiting.ts";
 import { capturePane, sendKeys, typeKeys, hexKeys } from "./capture.ts";
 import { deliver, isBlank } from "./delivery.ts";
+import { stillThere } from "./still-there.ts";
 import { hasPrintable, typedLines } from "./typed-keys.ts";
 import type { AdoptedShell } from "./adopted-shell.ts";
 import { AdoptedShells } from "./adopted-shells.ts";
@@ -184,17 +185,8 @@ export class TmuxPane implements Pane, PaneSink {
         hint: "The operator types it in the pane. Wait for the command, or stop it with C-c.",
       });
     }
-    const { onlyInto } = options;
-    if (onlyInto !== undefined) {
-      const { program = "" } = await this.where();
-      if (program !== onlyInto) {
-        const [now, then] = [program || "the shell", onlyInto || "the shell"];
-        throw new BuddyError("tool", `${now} is in the foreground of the pane now, not ${then}: nothing was typed`, {
-          hint: "Look at the pane with capture-pane first.",
-        });
-      }
-    }
-    const { keys, literalText, enter } = options;
+    const { keys, literalText, enter, onlyWhere } = options;
+    if (onlyWhere !== undefined) stillThere(await this.where(), onlyWhere);
     this.#state.keysPressed(typedLines(this.#state.typed, { keys, literal_text: literalText, enter }).rest);
     await sendKeys(this.#options.session, this.id, options);
   }

@@ -144,9 +144,9 @@ if [ -r "/proc/$1/stat" ]; then
   IFS= read -r l <"/proc/$g/stat" || exit 1
   n=\${l#*(}; n=\${n%)*}; set -- \${l##*) }
   s=0; if [ "$2" = "$own" ] || [ "$g" = "$own" ]; then s=1; fi
-  d=$(readlink "/proc/$g/cwd" 2>/dev/null; printf x)
+  d=$(readlink "/proc/$g/cwd" 2>/dev/null; printf x); d=\${d%x}
   set -- $(ls -ld "/proc/$g" 2>/dev/null)
-  printf '%s\\0' "\${d%?x}" "\${3-}" "$n" $s
+  printf '%s\\0' "\${d%?}" "\${3-}" "$n" $s
 fi
 `;
 

@@ -31,7 +31,7 @@ const files = () => readdirSync(directory()).sort();
 
 function open(options: Partial<OutputStoreOptions> = {}): OutputStore {
   const hide = secretMask([KEY]);
-  const store = { directory, prepare: prepareOutputs, hide };
+  const store = { directory, prepare: prepareOutputs, hide: () => hide };
   const outputStore = new OutputStore({ store, tell: (text) => told.push(text), ...options });
   stores.push(outputStore);
   return outputStore;

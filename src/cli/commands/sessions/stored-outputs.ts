@@ -22,7 +22,7 @@ export function* storedOutputs(state: string | undefined, session: string, outpu
     directory,
     prepare: () => {},
     temporary: () => directory,
-    hide: (text) => text,
+    hide: () => (text) => text,
     failed: () => {},
     segmentBytes: 1 << 30,
     maxBytes: Number.POSITIVE_INFINITY,
