@@ -5,6 +5,7 @@
 import type { AssistantMessage, Message, ToolCall, Usage } from "../model/types.ts";
 import { estimateTokens } from "../model/usage.ts";
 import { summaryMessage } from "./events.ts";
+import { isRecord } from "../lib/values.ts";
 
 export class History {
   #messages: Message[] = [];
@@ -101,7 +102,7 @@ function sendableArguments(text: string): string {
 function isJson(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
+    return isRecord(value);
   } catch {
     return false;
   }

@@ -8,6 +8,7 @@ import { type AgentEventBody, type DoneEvent, summaryMessage } from "./events.ts
 import { estimateTokens, windowUse, windowWarning } from "../model/usage.ts";
 import { repairCalls } from "./history.ts";
 import { isTimeout, turnTaker } from "../lib/waiting.ts";
+import { plural } from "../lib/text.ts";
 
 export interface TurnOptions {
   /** The final answer must be JSON valid against this schema. */
@@ -319,7 +320,7 @@ class SummaryGrew extends BuddyError {
 
 class TooManyIterations extends BuddyError {
   constructor(most: number) {
-    super("tool", `no answer after ${most} model turn${most === 1 ? "" : "s"}`, {
+    super("tool", `no answer after ${plural(most, "model turn")}`, {
       hint: "Ask for less at once, or allow more: --max-iterations, [agent] max_iterations.",
     });
   }

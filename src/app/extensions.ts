@@ -7,6 +7,7 @@ import { isTerminal } from "../lib/terminal.ts";
 import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
 import type { SkillSource } from "../tools/skill.ts";
 import type { RunServers } from "./mcp-servers.ts";
+import { plural } from "../lib/text.ts";
 
 export interface Extensions {
   /** Without the built-in ones: these are for people, and cost no prompt. */
@@ -72,16 +73,16 @@ export async function knownSkills(
 }
 
 async function askOnTerminal({ repository, skills }: SkillQuestion): Promise<boolean | undefined> {
-  const [{ yesOnTerminal }, { showText }] = await Promise.all([
+  const [{ yesOnTerminal }, { showLine }] = await Promise.all([
     import("./confirm-on-terminal.ts"),
     import("../policy/terminal-text.ts"),
   ]);
   const lines = skills.map(({ skill: { name, description, runbook }, folder, files }) => {
     const what = runbook === undefined ? "skill" : "runbook";
-    return `  ${name} (${what}, ${files} file${files === 1 ? "" : "s"}, ${folder}): ${description.slice(0, 200)}`;
+    return `  ${name} (${what}, ${plural(files, "file")}, ${folder}): ${description.slice(0, 200)}`;
   });
   const text = [`The repository ${repository} brings skills. The model takes them for your instructions:`, ...lines];
   return yesOnTerminal(
-    `${text.map((line) => showText(line, { mode: "line" })).join("\n")}\nTrust ${skills.length === 1 ? "it" : "them"}? You will be asked again if they change.`,
+    `${text.map(showLine).join("\n")}\nTrust ${skills.length === 1 ? "it" : "them"}? You will be asked again if they change.`,
   );
 }

@@ -22,6 +22,7 @@ import { customCommands, expandCommand } from "../extend/custom-commands.ts";
 import { knownSkills } from "./extensions.ts";
 import type { Run } from "./run.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
+import { plural } from "../lib/text.ts";
 
 export interface ReplHostParts {
   readonly run: Run;
@@ -162,7 +163,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
       const notes = await resume();
       if (notes === undefined) return [`still session ${run.session()}`];
       resumed = true;
-      return [`session ${run.session()}, ${agent.turns} turn${agent.turns === 1 ? "" : "s"} so far`, ...notes];
+      return [`session ${run.session()}, ${plural(agent.turns, "turn")} so far`, ...notes];
     },
     async login(profile, { say, waiting }, signal) {
       const [{ openSignIn }, { signIn }] = await Promise.all([import("./sign-in.ts"), import("../auth/sign-in.ts")]);

@@ -1,5 +1,5 @@
 /** Signing in with a device code as the user sees it: an address, a code, and the time left. */
-import { printable } from "../lib/text.ts";
+import { printable, plural } from "../lib/text.ts";
 import type { OpenAiDevice } from "./openai-device.ts";
 import type { AuthStore, SignIn } from "./store.ts";
 
@@ -74,5 +74,5 @@ export function describeSignIn(signedIn: SignIn | undefined): { signedIn: boolea
 
 function minutes(ms: number): string {
   const total = Math.ceil(ms / 60_000);
-  return total >= 120 ? `${Math.round(total / 60)} hours` : `${total} minute${total === 1 ? "" : "s"}`;
+  return total >= 120 ? `${Math.round(total / 60)} hours` : plural(total, "minute");
 }

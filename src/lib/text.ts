@@ -6,6 +6,11 @@ export function words(text: string): string[] {
   return text.trim().split(/\s+/);
 }
 
+/** `1 line`, `2 lines`. */
+export function plural(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
 // Splits text into what a person calls characters and says how many terminal columns each takes.
 
 export function graphemes(text: string): string[] {

@@ -1,6 +1,8 @@
 /**
  * The rules of machines, [rules."PATTERN"]: which of them hold for a machine, and what the strictest of them come to.
  */
+import { matchesGlob } from "../lib/glob.ts";
+
 /** One rule as written. What is undefined says nothing. */
 export interface MachineRule {
   /** Matched with every name of a machine; `*` and `?` stand for characters, case does not count. */
@@ -105,7 +107,7 @@ function spellings(name: string): string[] {
 export function matchesName(pattern: string, name: string): boolean {
   const wanted = pattern.trim().toLowerCase().replace(/\.$/, "");
   const known = name.toLowerCase();
-  if (wanted === known || glob(wanted).test(known)) return true;
+  if (matchesGlob(wanted, known)) return true;
   const [one, other] = [addressOf(wanted), addressOf(known)];
   if (one !== undefined && one === other) return true;
   // Ids of machines and containers: with or without hyphens, whole or cut as engines cut them.
@@ -127,9 +129,4 @@ function addressOf(text: string): string | undefined {
   if (high === undefined || low === undefined) return host;
   const value = Number.parseInt(high, 16) * 65536 + Number.parseInt(low, 16);
   return URL.parse(`http://${value}/`)?.hostname;
-}
-
-function glob(pattern: string): RegExp {
-  const escaped = pattern.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-  return new RegExp(`^${escaped.replaceAll("\\*", "[^]*").replaceAll("\\?", "[^]")}$`);
 }

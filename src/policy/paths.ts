@@ -12,7 +12,7 @@ import {
   SYSTEM_EXCEPTIONS,
 } from "./sensitive-paths.ts";
 import { asDanger, lockoutFile } from "./shell/dangers/lockout.ts";
-import { showText } from "./terminal-text.ts";
+import { showLine } from "./terminal-text.ts";
 import type { ShellRules, Verdict } from "./verdict.ts";
 
 export interface PathFacts {
@@ -58,17 +58,14 @@ export function judgePath(facts: PathFacts, rules: PathRules): Verdict {
 }
 
 function judgePlace(facts: PathFacts, rules: PathRules): Verdict {
-  const shown = showText(facts.path, { mode: "line" });
+  const shown = showLine(facts.path);
   const asked = facts.asked ?? facts.path;
   if (facts.path.includes("\0") || asked.includes("\0")) return deny("a path cannot contain a NUL byte");
   if (!facts.path.startsWith("/")) return deny(`${shown} is not an absolute path once resolved`);
   if (facts.path.length > MAX_PATH) return deny(`the path is longer than ${MAX_PATH} characters`);
   if (lexical(facts.path) === "/") return deny("/ is the root directory");
   if (PROCESS_VIEW.test(lexical(asked)))
-    return deny(
-      `${showText(asked, { mode: "line" })} means another file for every process`,
-      "give the path of the file itself",
-    );
+    return deny(`${showLine(asked)} means another file for every process`, "give the path of the file itself");
 
   const place = new Place(facts);
   const roots = rules.allowedRoots.map((root) => place.fold(lexical(expandHome(root, facts.home))));
@@ -110,7 +107,7 @@ function judgePlace(facts: PathFacts, rules: PathRules): Verdict {
     return { kind: "ask", why: `${shown} is right in the root directory` };
   return {
     kind: "allow",
-    why: root === undefined ? "not a sensitive place" : `below ${showText(root, { mode: "line" })}, which is allowed`,
+    why: root === undefined ? "not a sensitive place" : `below ${showLine(root)}, which is allowed`,
   };
 }
 
@@ -235,7 +232,7 @@ function lexical(path: string): string {
 
 /** Controls, bidi, zero-width and unusual spaces anywhere; a space at either end of a name. */
 function hardToSee(path: string): boolean {
-  return showText(path, { mode: "line" }) !== path || /(?:^|\/) | (?:\/|$)/.test(path);
+  return showLine(path) !== path || /(?:^|\/) | (?:\/|$)/.test(path);
 }
 
 /** Any spelling of .git counts, also the short name some Windows file systems give it, and bare repositories. */

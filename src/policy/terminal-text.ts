@@ -247,6 +247,11 @@ export function showText(text: string | Uint8Array, options: TerminalTextOptions
   return filter.push(text) + filter.end();
 }
 
+/** One line, whatever it contains. */
+export function showLine(text: string): string {
+  return showText(text, { mode: "line" });
+}
+
 const SHORT = 1_000;
 
 type State = "ground" | "escape" | "escape-more" | "csi" | "osc" | "string";

@@ -5,7 +5,7 @@
 import { type Address, notPublic, parseAddress } from "./addresses.ts";
 import { DomainList, bareHost } from "./domain-list.ts";
 import { asItLooks } from "./invisible.ts";
-import { showText } from "./terminal-text.ts";
+import { showLine } from "./terminal-text.ts";
 
 export interface UrlRules {
   /** fetch_allowed_domains: when not empty, nothing else is fetched, and what is listed may also be private. */
@@ -52,13 +52,13 @@ function judgeName(given: string, lists: Lists): UrlVerdict {
   const url = URL.parse(text);
   if (url === null) return deny("this is not a complete URL (https://host/path)");
   if (url.protocol !== "http:" && url.protocol !== "https:")
-    return deny(`only http and https are fetched, not ${showText(url.protocol, { mode: "line" })}`);
+    return deny(`only http and https are fetched, not ${showLine(url.protocol)}`);
   if (url.username !== "" || url.password !== "" || authorityOf(text).includes("@"))
     return deny("a URL with a user name or password is not fetched");
   if (url.port !== "" && REFUSED_PORTS.has(Number(url.port)))
     return deny(`port ${url.port} belongs to another protocol and is never used for web pages`);
   const host = bareHost(url);
-  const shown = showText(host, { mode: "line" });
+  const shown = showLine(host);
   if (host === "" || host.includes("..") || host.startsWith(".")) return deny("the host name is not a name");
   const address = parseAddress(host);
   if (lists.deny.hasName(host) || (address !== undefined && lists.deny.reaches(address)))
@@ -88,7 +88,7 @@ function judgeAddresses(byName: UrlVerdict & { kind: "allow" }, texts: readonly 
   let everyAddressListed = true;
   for (const text of texts) {
     const address = parseAddress(text);
-    const shown = showText(text, { mode: "line" });
+    const shown = showLine(text);
     if (address === undefined) return deny(`${host} resolves to ${shown}, which is not an address`);
     if (lists.deny.reaches(address)) return deny(`${host} resolves to ${shown}, which is in fetch_blocked_domains`);
     const listed = lists.allow.hasAddress(address);
@@ -102,7 +102,7 @@ function judgeAddresses(byName: UrlVerdict & { kind: "allow" }, texts: readonly 
 }
 
 function unlisted(host: string): UrlVerdict {
-  return deny(`${showText(host, { mode: "line" })} is not in fetch_allowed_domains`);
+  return deny(`${showLine(host)} is not in fetch_allowed_domains`);
 }
 
 function deny(why: string): UrlVerdict {

@@ -1,6 +1,7 @@
 /** A session as one self-contained HTML page: no script, nothing loaded from anywhere, everything foreign escaped. */
 import { summaryOf } from "./export-markdown.ts";
 import { isCommand, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
+import { plural } from "../lib/text.ts";
 
 /** In pieces: a long session must not stand in memory twice. */
 export function* exportHtml(transcript: Transcript): Generator<string> {
@@ -74,7 +75,7 @@ function toolSection(tool: ToolEntry, time: string): string {
   const output =
     tool.output === ""
       ? ""
-      : `<details${lines <= OPEN_LINES ? " open" : ""}><summary>output, ${lines} line${lines === 1 ? "" : "s"}</summary><pre>${escape(tool.output)}</pre></details>`;
+      : `<details${lines <= OPEN_LINES ? " open" : ""}><summary>output, ${plural(lines, "line")}</summary><pre>${escape(tool.output)}</pre></details>`;
   return `<section class="tool${tool.ok ? "" : " failed"}">${time}<p><b>${escape(tool.name)}</b> on ${escape(tool.where)}
 <span class="outcome">${escape(summaryOf(tool))}</span> ${approval}</p>
 ${command}${proposed}${output}</section>`;

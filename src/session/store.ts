@@ -1,7 +1,7 @@
 /** The stored sessions a buddy can see: start one, find one by id or prefix, continue or copy it, remove it. */
 import { constants, copyFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { closestMatch } from "../lib/text.ts";
+import { closestMatch, plural } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
 import { lockSession, removeLock, SessionHeld, type SessionLock } from "./session-lock.ts";
@@ -176,9 +176,9 @@ export class SessionStore {
       replay.forgetChoices();
     }
     const notes: string[] = [];
-    if (damaged > 0) notes.push(`${count(damaged, "damaged line")} of the session log skipped`);
+    if (damaged > 0) notes.push(`${plural(damaged, "damaged line")} of the session log skipped`);
     if (replay.repaired > 0)
-      notes.push(`${count(replay.repaired, "tool call")} had no stored result and got a note instead`);
+      notes.push(`${plural(replay.repaired, "tool call")} had no stored result and got a note instead`);
     const { stateDirectory } = this.#options;
     // A foreign log may carry the id of a session of the user's own: it gets none of its secrets.
     const secrets = foreign > 0 || stateDirectory === undefined ? [] : readSecrets(stateDirectory, id);
@@ -201,7 +201,7 @@ export class ForeignSession extends BuddyError {
     this.id = id;
     this.lines = [
       `${path} was not written by your buddy on this machine, or was changed since.`,
-      `It holds ${count(turns, "prompt")}; the first: ${JSON.stringify(firstPrompt.slice(0, 200))}`,
+      `It holds ${plural(turns, "prompt")}; the first: ${JSON.stringify(firstPrompt.slice(0, 200))}`,
       ...(target === "" ? [] : [`It says that it worked on ${JSON.stringify(target)}; that is not restored.`]),
       "The model would take its text for your own words.",
     ];
@@ -232,8 +232,4 @@ export interface ResumedSession {
   readonly notes: readonly string[];
   /** The values behind the names of secrets in its messages. */
   readonly secrets: readonly StoredSecret[];
-}
-
-function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? "" : "s"}`;
 }

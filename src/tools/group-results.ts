@@ -5,6 +5,7 @@ import { foldNames } from "../lib/fold-names.ts";
 import { boundText } from "./bound-output.ts";
 import { unifiedDiff } from "./diff.ts";
 import type { ToolResult } from "./tool.ts";
+import { plural } from "../lib/text.ts";
 
 export interface MachineResult {
   readonly machine: string;
@@ -138,7 +139,7 @@ function summaryLine(results: readonly MachineResult[], groups: readonly ResultG
     );
   const answers = groups.filter(({ sample }) => answered(sample)).length;
   const kinds = answers > 1 ? `; ${answers} different answers` : "";
-  return `${results.length} machine${results.length === 1 ? "" : "s"}: ${parts.join(", ")}${kinds}`;
+  return `${plural(results.length, "machine")}: ${parts.join(", ")}${kinds}`;
 }
 
 const OUTCOME_WORDS: Readonly<Record<string, string>> = {

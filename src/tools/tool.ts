@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { Image } from "../lib/images.ts";
 import type { AskPassword, ResolvedPath, ShellPlace, Target, Unasked } from "../targets/target.ts";
 import type { BudgetKind } from "./bound-output.ts";
+import { isRecord } from "../lib/values.ts";
 
 export interface Tool<In = unknown> {
   readonly name: string;
@@ -177,6 +178,6 @@ export function envelope(result: unknown, unixMillis?: number): string {
 /** Adds a remark to a payload of whatever shape. */
 export function withNote(result: unknown, note: string): unknown {
   if (typeof result === "string") return `${result}\n\n[${note}]`;
-  if (typeof result === "object" && result !== null && !Array.isArray(result)) return { ...result, note };
+  if (isRecord(result)) return { ...result, note };
   return { value: result, note };
 }

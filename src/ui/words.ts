@@ -1,6 +1,6 @@
 /** Numbers, times and a few sentences as every screen shows them. */
 import type { RetryEvent } from "../agent/events.ts";
-import { showText } from "../policy/terminal-text.ts";
+import { showLine } from "../policy/terminal-text.ts";
 
 export function compactNumber(value: number): string {
   if (value < 1000) return String(Math.round(value));
@@ -46,8 +46,8 @@ export function ago(iso: string, now: number): string {
 
 /** "Lost connection to api.example.com. Retrying in 0.4s (1/4)". */
 export function retryWords({ reason, host, wait_ms, attempt, of }: RetryEvent): string {
-  const where = showText(host, { mode: "line" });
-  const what = showText(reason, { mode: "line" }).replace(/[.;]$/, "");
+  const where = showLine(host);
+  const what = showLine(reason).replace(/[.;]$/, "");
   const why = what === "connection broken" ? `Lost connection to ${where}.` : `${where}: ${what}.`;
   return `${why} Retrying in ${seconds(wait_ms)} (${attempt}/${of})`;
 }

@@ -263,12 +263,12 @@ const patterns = once(() => ({
     "i",
   ),
   bare: /^analysis(?=\p{Lu})/u,
-  harmony: new RegExp(`^(?:${HARMONY.map(escaped).join("|")})`),
-  inText: new RegExp(IN_TEXT.map(escaped).join("|")),
+  harmony: new RegExp(`^(?:${HARMONY.map(RegExp.escape).join("|")})`),
+  inText: new RegExp(IN_TEXT.map(RegExp.escape).join("|")),
   header:
     /^\s*(?:<\|start\|>[^<]*)?(?:<\|channel\|>\s*(\w*)\s*(?:to=([^\s<]*))?[^<]*)?(?:<\|constrain\|>[^<]*)?<\|message\|>/,
   tail: new RegExp(
-    CHANNEL_ENDS.map((end) => (/start|channel/.test(end) ? `(?=${escaped(end)})` : escaped(end))).join("|"),
+    CHANNEL_ENDS.map((end) => (/start|channel/.test(end) ? `(?=${RegExp.escape(end)})` : RegExp.escape(end))).join("|"),
   ),
 }));
 
@@ -281,14 +281,10 @@ function isElement(tag: string): boolean {
 }
 
 function withAttributes(tag: string): string {
-  return isElement(tag) ? tag.replace(">", "(?:\\s[^<>]*)?>") : escaped(tag);
+  return isElement(tag) ? tag.replace(">", "(?:\\s[^<>]*)?>") : RegExp.escape(tag);
 }
 
 const MOST_ATTRIBUTES = 200;
-
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
-}
 
 function closingOf(tag: string): string {
   return REASONING_TAGS[tag] ?? `</${tag.slice(1).replace(/\s[^]*>$/, ">")}`;

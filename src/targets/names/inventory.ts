@@ -2,6 +2,7 @@
 import { BuddyError } from "../../lib/errors.ts";
 import type { Hop } from "../place.ts";
 import { runProgram } from "../../lib/start-child.ts";
+import { isRecord } from "../../lib/values.ts";
 
 export interface Inventory {
   readonly hosts: ReadonlyMap<string, InventoryHost>;
@@ -57,12 +58,12 @@ export async function readInventory(file: string, signal?: AbortSignal): Promise
 
 /** From the JSON of `ansible-inventory --list`. */
 export function parseInventory(listed: unknown): Inventory {
-  const table = isTable(listed) ? listed : {};
-  const meta = isTable(table["_meta"]) ? table["_meta"] : {};
-  const variables = isTable(meta["hostvars"]) ? meta["hostvars"] : {};
+  const table = isRecord(listed) ? listed : {};
+  const meta = isRecord(table["_meta"]) ? table["_meta"] : {};
+  const variables = isRecord(meta["hostvars"]) ? meta["hostvars"] : {};
   const direct = new Map<string, { hosts: readonly string[]; children: readonly string[] }>();
   for (const [name, group] of Object.entries(table)) {
-    if (name === "_meta" || !isTable(group)) continue;
+    if (name === "_meta" || !isRecord(group)) continue;
     direct.set(name, { hosts: texts(group["hosts"]), children: texts(group["children"]) });
   }
   const members = (name: string, trail: ReadonlySet<string>): string[] => {
@@ -85,7 +86,7 @@ export function parseInventory(listed: unknown): Inventory {
   const hosts = new Map<string, InventoryHost>();
   for (const name of names) {
     const own = variables[name];
-    hosts.set(name, { name, path: pathOf(name, isTable(own) ? own : {}), groups: groupsOf.get(name) ?? [] });
+    hosts.set(name, { name, path: pathOf(name, isRecord(own) ? own : {}), groups: groupsOf.get(name) ?? [] });
   }
   return { hosts, groups };
 }
@@ -105,10 +106,6 @@ function pathOf(name: string, variables: Readonly<Record<string, unknown>>): Hop
   const bracketed = port !== undefined && host.includes(":") ? `[${host}]` : host;
   const destination = `${user === undefined ? "" : `${user}@`}${bracketed}${port === undefined ? "" : `:${port}`}`;
   return [{ kind: "ssh", destination }];
-}
-
-function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function texts(value: unknown): readonly string[] {

@@ -1,18 +1,18 @@
 /** The words of a question and of its answer, as rows of text. */
 import { foldNames } from "../../lib/fold-names.ts";
-import { clip } from "../../lib/text.ts";
+import { clip, plural } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest, Stated } from "../../policy/approvals.ts";
-import { showText } from "../../policy/terminal-text.ts";
+import { showText, showLine } from "../../policy/terminal-text.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 
 /** What the scrollback keeps of a question: the command, on one line, and what became of it. */
 export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, style: Theme, columns: number): string {
-  const where = showText(request.where, { mode: "line" });
+  const where = showLine(request.where);
   const [first, ...rest] = showText(answer.kind === "edit" ? answer.command : request.action, {
     mode: "command",
   }).split("\n");
-  const more = rest.length > 0 ? ` …${rest.length} more line${rest.length === 1 ? "" : "s"}` : "";
+  const more = rest.length > 0 ? ` …${plural(rest.length, "more line")}` : "";
   const sign = signOf(request);
   const decision =
     request.keep === undefined

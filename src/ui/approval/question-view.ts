@@ -1,7 +1,7 @@
 /** How a question looks: what would happen, where and why, the change or command itself, and the keys. */
 import { clip } from "../../lib/text.ts";
 import type { ApprovalRequest } from "../../policy/approvals.ts";
-import { showText } from "../../policy/terminal-text.ts";
+import { showText, showLine } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
@@ -105,9 +105,9 @@ export class QuestionView {
     const traits = [risk, ...(request.mutation && request.write === undefined ? ["makes changes"] : [])];
     const more = behind > 0 ? style.grey(` · 1 of ${behind + 1} waiting`) : "";
     const place = [
-      `${showText(request.where, { mode: "line" })}${request.label === undefined ? "" : ` ${style.error(oneLine(request.label))}`}`,
+      `${showLine(request.where)}${request.label === undefined ? "" : ` ${style.error(oneLine(request.label))}`}`,
       ...(request.pane === undefined ? [] : [`pane ${oneLine(request.pane)}`]),
-      ...(request.cwd === undefined ? [] : [`in ${showText(request.cwd, { mode: "line" })}`]),
+      ...(request.cwd === undefined ? [] : [`in ${showLine(request.cwd)}`]),
     ];
     const rows = [
       `${style.warning("?")} ${style.bold(this.#happening())} · ${traits.join(", ")}${more}`,
@@ -140,7 +140,7 @@ export class QuestionView {
   }
 
   #path(): string {
-    return showText(this.request.write?.path ?? "", { mode: "line" });
+    return showLine(this.request.write?.path ?? "");
   }
 
   #size(): string {
@@ -176,7 +176,7 @@ export class QuestionView {
   #shownCommand: readonly string[] | undefined;
 
   where(): string {
-    return `${showText(this.request.where, { mode: "line" })}${signOf(this.request)} `;
+    return `${showLine(this.request.where)}${signOf(this.request)} `;
   }
 
   get #ask(): string {

@@ -1,6 +1,6 @@
 /** /skills, /run and /mcp: what there is to load and to run, and running it. */
 import { BuddyError } from "../../lib/errors.ts";
-import { showText } from "../../policy/terminal-text.ts";
+import { showLine } from "../../policy/terminal-text.ts";
 import type { ReplHost } from "../repl/host.ts";
 import type { ArgumentValues, CommandScreen, SlashCommand } from "./slash-commands.ts";
 
@@ -30,7 +30,7 @@ async function skills(screen: CommandScreen): Promise<void> {
 
 /** Made safe, each line by itself. */
 function shown(lines: readonly string[]): string[] {
-  return lines.map((line) => showText(line, { mode: "line" }));
+  return lines.map(showLine);
 }
 
 async function run(screen: CommandScreen, args: string): Promise<void> {
@@ -62,7 +62,7 @@ async function workOn(screen: CommandScreen, machine: string): Promise<void> {
       `the runbook is for ${machine}; other machines have to wait while task ${running.id} runs`,
     );
   await screen.interruptible(async (signal) => {
-    screen.waiting(`connecting: ${showText(machine, { mode: "line" })}`);
+    screen.waiting(`connecting: ${showLine(machine)}`);
     screen.say(await screen.host.workOn(machine, signal));
   });
 }
@@ -72,7 +72,7 @@ async function runWords(host: ReplHost, _tasks: unknown, words: readonly string[
   if (words.length < 2)
     return runbooks.map(({ name, description, parameters }) => ({
       value: parameters.length === 0 ? name : `${name} `,
-      hint: showText(description, { mode: "line" }),
+      hint: showLine(description),
       complete: parameters.every(({ required }) => !required),
     }));
   const chosen = runbooks.find(({ name }) => name === words[0]);
@@ -83,7 +83,7 @@ async function runWords(host: ReplHost, _tasks: unknown, words: readonly string[
     .flatMap(({ name, description, choices, target }) =>
       (choices.length > 0 ? choices : ["", ...(target ? machines : [])]).map((value) => ({
         value: `${name}=${value}`,
-        hint: showText(description, { mode: "line" }),
+        hint: showLine(description),
         complete: value !== "",
       })),
     );

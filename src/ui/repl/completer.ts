@@ -1,6 +1,6 @@
 /** What the drop-down offers: commands after a slash, their arguments, and paths of the target after @. */
 import type { Tasks } from "../../agent/tasks.ts";
-import { showText } from "../../policy/terminal-text.ts";
+import { showLine } from "../../policy/terminal-text.ts";
 import type { Completer, Offer, Suggestion } from "../editor/completion.ts";
 import type { ReplHost } from "./host.ts";
 import { type ArgumentValues, customCommands, findCommands, SLASH_COMMANDS } from "../commands/slash-commands.ts";
@@ -74,7 +74,7 @@ async function paths(begun: string, host: ReplHost, signal: AbortSignal): Promis
     .map((path) => ({ path, label: path, isDirectory: false }));
   const items = [...near, ...far]
     // A name with control characters cannot be typed, and must not be shown as it is.
-    .filter(({ path }) => showText(path, { mode: "line" }) === path)
+    .filter(({ path }) => showLine(path) === path)
     .slice(0, OFFERED)
     .map(({ path, label, isDirectory }): Suggestion => ({
       value: `@${path.replace(/[\s\\]/g, "\\$&")}${isDirectory ? "/" : " "}`,

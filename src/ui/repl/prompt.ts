@@ -1,6 +1,6 @@
 /** The words before the input line: where things happen, and how full the model's window is. */
 import { clip } from "../../lib/text.ts";
-import { showText } from "../../policy/terminal-text.ts";
+import { showLine } from "../../policy/terminal-text.ts";
 import type { ApprovalMode } from "../../policy/approvals.ts";
 import type { ReplFacts } from "./host.ts";
 import { clock } from "../words.ts";
@@ -43,8 +43,8 @@ export function approvalBadge(mode: ApprovalMode, now: number): string {
 
 /** What stands in the parentheses: the name, and what the rules call the machine. */
 function place({ target }: ReplFacts): { readonly name: string; readonly label: string } {
-  const label = showText(target.label ?? "", { mode: "line" });
-  return { name: showText(placeName(target), { mode: "line" }), label };
+  const label = showLine(target.label ?? "");
+  return { name: showLine(placeName(target)), label };
 }
 
 function placeName(target: ReplFacts["target"]): string {

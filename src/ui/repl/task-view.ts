@@ -6,6 +6,7 @@ import type { ReplHost } from "./host.ts";
 import { Activity } from "./status-line.ts";
 import type { Transcript } from "../transcript/transcript.ts";
 import { seconds } from "../words.ts";
+import { plural } from "../../lib/text.ts";
 
 export class TaskView {
   readonly tasks: Tasks;
@@ -117,7 +118,7 @@ export class TaskView {
 }
 
 export function droppedWords(count: number): string {
-  return `${count} queued prompt${count === 1 ? "" : "s"} dropped`;
+  return `${plural(count, "queued prompt")} dropped`;
 }
 
 export interface TaskHooks {

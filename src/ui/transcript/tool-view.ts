@@ -3,7 +3,7 @@
  * ended.
  */
 import type { MachineFinishedEvent, ToolFinishedEvent } from "../../agent/events.ts";
-import { clip, withoutTabs } from "../../lib/text.ts";
+import { clip, withoutTabs, plural } from "../../lib/text.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { highlight } from "../markdown/highlight.ts";
 import type { Theme } from "../theme.ts";
@@ -134,7 +134,7 @@ export class ToolView {
 
   #more(count: number, outputName: string | undefined): string {
     const name = outputName === undefined ? "" : `: ${outputName}`;
-    return this.#options.style.grey(`  …${count} more line${count === 1 ? "" : "s"}${name}`);
+    return this.#options.style.grey(`  …${plural(count, "more line")}${name}`);
   }
 }
 

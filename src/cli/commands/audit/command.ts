@@ -5,6 +5,7 @@ import { fileError } from "../../../lib/files.ts";
 import { print } from "../../../lib/output.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { defineCommand } from "../../command.ts";
+import { plural } from "../../../lib/text.ts";
 
 export const command = defineCommand({
   name: "audit",
@@ -81,7 +82,7 @@ async function verify(directory: string, json: boolean): Promise<ExitCode> {
     const span =
       lines === 0
         ? "the record is empty"
-        : `${lines} line${lines === 1 ? "" : "s"} in ${files} file${files === 1 ? "" : "s"}, ${from ?? "?"} to ${to ?? "?"}`;
+        : `${plural(lines, "line")} in ${plural(files, "file")}, ${from ?? "?"} to ${to ?? "?"}`;
     const rows = findings
       .slice(0, MOST_FINDINGS)
       .map(({ file, line, text }) => `${file}${line === undefined ? "" : ` line ${line}`}: ${text}`);

@@ -4,16 +4,16 @@ import type { Machine } from "../../../audit/read-record.ts";
 import { matchNames } from "../../../lib/fold-names.ts";
 import { clip } from "../../../lib/text.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import { showText } from "../../../policy/terminal-text.ts";
+import { showLine } from "../../../policy/terminal-text.ts";
 
 /** Time, machine, what was decided or came of it, by whom, and the action. On a terminal a row is one line. */
 export function recordRows(entries: readonly StoredEntry[]): string[] {
   if (entries.length === 0) return ["nothing was recorded\n"];
   const rows = entries.map((entry) => ({
     time: localSecond(entry.ts),
-    machine: shown(placeOf(entry)),
-    fact: shown(factOf(entry)),
-    action: shown(entry.kind === "note" ? `${entry.note}: ${entry.detail}` : entry.action),
+    machine: showLine(placeOf(entry)),
+    fact: showLine(factOf(entry)),
+    action: showLine(entry.kind === "note" ? `${entry.note}: ${entry.detail}` : entry.action),
   }));
   const wide = (texts: readonly string[]) => Math.min(28, Math.max(...texts.map((text) => Bun.stringWidth(text))));
   const [machine, fact] = [wide(rows.map((row) => row.machine)), wide(rows.map((row) => row.fact))];
@@ -49,10 +49,6 @@ export function machineMatcher(what: string): (machine: Machine) => boolean {
     const known = [target, ...words, ...bare, ...names, host, machine, label].filter((name) => name !== undefined);
     return matchNames([what], known).length > 0;
   };
-}
-
-function shown(text: string): string {
-  return showText(text, { mode: "line" });
 }
 
 function padded(text: string, width: number): string {

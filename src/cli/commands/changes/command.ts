@@ -50,7 +50,7 @@ export const command = defineCommand({
       await print([`${JSON.stringify(all, null, 2)}\n`]);
       return EXIT.ok;
     }
-    const { showText } = await import("../../../policy/terminal-text.ts");
+    const { showLine, showText } = await import("../../../policy/terminal-text.ts");
     if (rows.length === 0) {
       await print([`session ${session.id} changed no file\n`]);
       return EXIT.ok;
@@ -67,7 +67,7 @@ export const command = defineCommand({
     const lines = rows.map(({ number, time, where, path, what, undone }) => {
       const state = undone === undefined ? "" : `undone by ${undone}; `;
       const text = `${String(number).padStart(3)}  ${minute(time)}  ${where}:${path}  ${state}${what}`;
-      const shown = showText(text, { mode: "line" });
+      const shown = showLine(text);
       return `${columns === Infinity ? shown : clip(shown, columns)}\n`;
     });
     await print(lines);

@@ -2,7 +2,7 @@
 import { isatty } from "node:tty";
 import { wantsColor } from "../../../lib/terminal.ts";
 import { EXIT } from "../../../lib/errors.ts";
-import { printable } from "../../../lib/text.ts";
+import { printable, plural } from "../../../lib/text.ts";
 import { print } from "../../../lib/output.ts";
 import { isLocal, placeOf } from "../../../targets/place.ts";
 import { defineCommand } from "../../command.ts";
@@ -80,11 +80,7 @@ function page(findings: readonly Finding[], globals: GlobalOptions): string {
   const bad = findings.filter(({ status }) => status === "broken").length;
   const warnings = findings.filter(({ status }) => status === "warning").length;
   const summary =
-    bad > 0
-      ? `${bad} problem${bad === 1 ? "" : "s"} found`
-      : warnings > 0
-        ? "it works, with warnings"
-        : "no problems found";
+    bad > 0 ? `${plural(bad, "problem")} found` : warnings > 0 ? "it works, with warnings" : "no problems found";
   return `${lines.join("\n")}\n\n${summary}\n`;
 }
 

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { BuddyError } from "../../../lib/errors.ts";
 import { fileError } from "../../../lib/files.ts";
+import { isRecord } from "../../../lib/values.ts";
 
 export interface OutputSchema {
   readonly schema: Readonly<Record<string, unknown>>;
@@ -42,7 +43,7 @@ function parse(path: string): Readonly<Record<string, unknown>> {
   }
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    if (isRecord(value)) return value as Record<string, unknown>;
   } catch (cause) {
     throw new BuddyError("usage", `${path} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, {
       cause,

@@ -14,9 +14,9 @@ import { writeFileAtomic } from "../../../lib/files.ts";
 import { print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
-import { closestMatch } from "../../../lib/text.ts";
+import { closestMatch, plural } from "../../../lib/text.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
-import { showText } from "../../../policy/terminal-text.ts";
+import { showLine } from "../../../policy/terminal-text.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 
 export async function listServers(globals: GlobalOptions, json: boolean): Promise<ExitCode> {
@@ -39,10 +39,10 @@ export async function listServers(globals: GlobalOptions, json: boolean): Promis
     const lines = rows.map(({ name, enabled, server, tools, trust_read_only }) => {
       const notes = [
         ...(enabled ? [] : ["off"]),
-        tools === null ? "not seen yet" : `${tools} tool${tools === 1 ? "" : "s"}`,
+        tools === null ? "not seen yet" : plural(tools, "tool"),
         ...(trust_read_only ? ["read-only tools trusted"] : []),
       ];
-      return shown(`${name.padEnd(width)}  ${server}  (${notes.join(", ")})`);
+      return showLine(`${name.padEnd(width)}  ${server}  (${notes.join(", ")})`);
     });
     await print([`${lines.join("\n")}\n`]);
   }
@@ -71,7 +71,7 @@ export async function checkServers(globals: GlobalOptions, name: string | undefi
   const checked = await Promise.all(chosen.map(([one, settings]) => check(loaded, one, settings)));
   if (json) await print([`${JSON.stringify(checked, null, 2)}\n`]);
   else if (checked.length === 0) await print(["no MCP servers are enabled\n"]);
-  else await print([`${checked.flatMap(checkLines).map(shown).join("\n")}\n`]);
+  else await print([`${checked.flatMap(checkLines).map(showLine).join("\n")}\n`]);
   return checked.every(({ ok }) => ok) ? EXIT.ok : EXIT.failure;
 }
 
@@ -168,7 +168,7 @@ export async function signIn(globals: GlobalOptions, name: string): Promise<void
     throw new BuddyError("usage", `MCP server ${name} is a program: it needs no sign-in of buddy`);
   if (!isTerminal(2)) throw new BuddyError("usage", "signing in needs a terminal and a browser");
   const { signInAtServer } = await import("./sign-in.ts");
-  await signInAtServer(loaded, name, settings, (line) => log.info(shown(line)));
+  await signInAtServer(loaded, name, settings, (line) => log.info(showLine(line)));
   log.info(`signed in; see what it offers: buddy mcp check ${name}`);
 }
 
@@ -212,10 +212,6 @@ function pair(text: string, flag: string): Record<string, string> {
 
 function whereOf({ command, url }: McpSettings): string {
   return url ?? (command ?? []).join(" ");
-}
-
-function shown(line: string): string {
-  return showText(line, { mode: "line" });
 }
 
 const CHECK_MS = 20_000;

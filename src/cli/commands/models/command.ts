@@ -55,9 +55,9 @@ interface Row {
 
 async function table(rows: readonly Row[], current: string): Promise<string> {
   if (rows.length === 0) return "this endpoint lists no models\n";
-  const { showText } = await import("../../../policy/terminal-text.ts");
+  const { showLine } = await import("../../../policy/terminal-text.ts");
   const cells = rows.map((row) => [
-    `${row.current ? "* " : "  "}${showText(row.id, { mode: "line" })}`,
+    `${row.current ? "* " : "  "}${showLine(row.id)}`,
     row.context === undefined ? "" : `${Math.round(row.context / 1000)}k`,
     row.price_in === undefined || row.price_out === undefined ? "" : `$${row.price_in} / $${row.price_out}`,
     row.images ? "images" : "",

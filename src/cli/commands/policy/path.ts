@@ -1,6 +1,6 @@
 /** `buddy policy path`: may this path be written? Resolved on this machine the way the tools resolve it. */
 import { BuddyError } from "../../../lib/errors.ts";
-import { showText } from "../../../policy/terminal-text.ts";
+import { showLine } from "../../../policy/terminal-text.ts";
 import { fileAccess } from "../../../targets/files.ts";
 import type { FileAccess, ResolvedPath } from "../../../targets/target.ts";
 import { LocalTransport } from "../../../targets/connection/local.ts";
@@ -27,7 +27,7 @@ export async function explainer(globals: GlobalOptions): Promise<Explainer> {
     explain,
     words(answer) {
       const { verdict, why, resolved } = answer as PathExplanation;
-      return `${verdict}: ${why}\nresolved: ${showText(resolved, { mode: "line" })}`;
+      return `${verdict}: ${why}\nresolved: ${showLine(resolved)}`;
     },
     [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
   };
@@ -55,7 +55,7 @@ export function pathExplainer(
       resolved = await files.resolve(path);
     } catch (error) {
       if (!(error instanceof BuddyError)) throw error;
-      return { verdict: "block", why: error.message, resolved: showText(path, { mode: "line" }) };
+      return { verdict: "block", why: error.message, resolved: showLine(path) };
     }
     const judged = await judge(resolved, path, sudo);
     const verdict = onMachine(judged, judged.kind === "ask" || sudo ? "high" : "medium", false, machine);

@@ -101,15 +101,14 @@ async function listing(sessions: readonly StoredSession[], json: boolean, all: b
       2,
     )}\n`;
   if (sessions.length === 0) return all ? "no saved sessions\n" : "no saved sessions in this directory\n";
-  const { showText } = await import("../../../policy/terminal-text.ts");
+  const { showLine } = await import("../../../policy/terminal-text.ts");
   const { clip } = await import("../../../lib/text.ts");
-  const shown = (text: string) => showText(text, { mode: "line" });
   const rows = sessions.map(({ id, lastUsed, target, model, title, problem, foreign, path }) => ({
     start: `${id}  ${localMinute(lastUsed)}`,
-    target: shown(target || "-"),
-    model: shown(model || "-"),
-    place: all ? `${shown(dirname(dirname(dirname(path))))}  ` : "",
-    words: shown(problem === undefined ? `${foreign ? "(foreign) " : ""}${title}` : `(${problem})`),
+    target: showLine(target || "-"),
+    model: showLine(model || "-"),
+    place: all ? `${showLine(dirname(dirname(dirname(path))))}  ` : "",
+    words: showLine(problem === undefined ? `${foreign ? "(foreign) " : ""}${title}` : `(${problem})`),
   }));
   const column = (texts: readonly string[]) => Math.min(24, Math.max(...texts.map((text) => text.length)));
   const [target, model] = [column(rows.map((row) => row.target)), column(rows.map((row) => row.model))];

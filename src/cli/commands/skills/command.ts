@@ -3,6 +3,7 @@ import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { print } from "../../../lib/output.ts";
 import { log } from "../../../lib/log.ts";
 import { defineCommand } from "../../command.ts";
+import { plural } from "../../../lib/text.ts";
 
 export const command = defineCommand({
   name: "skills",
@@ -30,8 +31,8 @@ export const command = defineCommand({
     const { loadConfiguration } = await import("../../../app/configuration.ts");
     const { knownSkills } = await import("../../../app/extensions.ts");
     const { skills, notices } = await knownSkills(await loadConfiguration(globals, { create: false }));
-    const { showText } = await import("../../../policy/terminal-text.ts");
-    for (const notice of notices) log.warn(showText(notice, { mode: "line" }));
+    const { showLine } = await import("../../../policy/terminal-text.ts");
+    for (const notice of notices) log.warn(showLine(notice));
     if (json === true) {
       const rows = skills.map(({ name, description, from, folder, runbook }) => ({
         name,
@@ -44,17 +45,13 @@ export const command = defineCommand({
       return EXIT.ok;
     }
     const { skillRows } = await import("../../../extend/skill-rows.ts");
-    await print([
-      `${skillRows(skills)
-        .map((line) => showText(line, { mode: "line" }))
-        .join("\n")}\n`,
-    ]);
+    await print([`${skillRows(skills).map(showLine).join("\n")}\n`]);
     return EXIT.ok;
   },
 });
 
 async function check(dir: string, json: boolean): Promise<ExitCode> {
-  const [{ checkSkill }, { showText }] = await Promise.all([
+  const [{ checkSkill }, { showLine }] = await Promise.all([
     import("../../../extend/check-skill.ts"),
     import("../../../policy/terminal-text.ts"),
   ]);
@@ -68,10 +65,10 @@ async function check(dir: string, json: boolean): Promise<ExitCode> {
       ...problems.map((text) => `problem: ${text}`),
       ...warnings.map((text) => `warning: ${text}`),
       problems.length === 0
-        ? `${name ?? dir} is a valid skill (${files} file${files === 1 ? "" : "s"})`
+        ? `${name ?? dir} is a valid skill (${plural(files, "file")})`
         : `${dir} is not a valid skill`,
     ];
-    await print([`${lines.map((line) => showText(line, { mode: "line" })).join("\n")}\n`]);
+    await print([`${lines.map(showLine).join("\n")}\n`]);
   }
   return problems.length === 0 ? EXIT.ok : EXIT.failure;
 }

@@ -4,7 +4,7 @@ import { secretVariables } from "../../../config/profiles.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { formatDuration } from "../../../lib/durations.ts";
 import { print } from "../../../lib/output.ts";
-import { printable } from "../../../lib/text.ts";
+import { printable, plural } from "../../../lib/text.ts";
 import { log } from "../../../lib/log.ts";
 import type { Place } from "../../../targets/place.ts";
 import { type ListedSession, openSessions } from "../../../targets/tmux/list-sessions.ts";
@@ -37,7 +37,7 @@ export async function targetSessions(place: Place, loaded: LoadedConfig, args: S
   }
   if (args.yes !== true) {
     const { yesOnTerminal } = await import("../../../app/confirm-on-terminal.ts");
-    const count = `${unused.length} session${unused.length === 1 ? "" : "s"}`;
+    const count = plural(unused.length, "session");
     const answer = await yesOnTerminal(`End ${count} not in use on ${printable(sessions.label)}?`);
     if (answer === undefined) {
       throw new BuddyError("approval", "ending sessions needs an answer, and there is no terminal to ask on", {

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { TRACE_VERSION } from "../../../app/tracing.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { fileError } from "../../../lib/files.ts";
-import { clip, printable } from "../../../lib/text.ts";
+import { clip, printable, plural } from "../../../lib/text.ts";
 import { isRecord } from "../../../lib/values.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -188,7 +188,7 @@ function questionMs(events: readonly Row[]): number {
 
 export function summaryText(runs: readonly RunSummary[], damaged: number): string {
   const parts = runs.map((run) => runText(run).join("\n"));
-  if (damaged > 0) parts.push(`${damaged} line${damaged === 1 ? "" : "s"} could not be read`);
+  if (damaged > 0) parts.push(`${plural(damaged, "line")} could not be read`);
   return `${parts.join("\n\n")}\n`;
 }
 

@@ -135,21 +135,17 @@ function tokenOf(text: string): Token {
 function optionPattern(name: string): RegExp {
   if (!name.startsWith("-")) return new RegExp(`^${wordPattern(name.replace(/^=/, ""))}$`);
   const letter = /^-([A-Za-z0-9?])$/.exec(name)?.[1];
-  if (letter !== undefined) return new RegExp(`^-[A-Za-z]*${escaped(letter)}`);
-  const bare = escaped(name.replace(/^-+/, "")).replaceAll("\\*", "[^=]*");
+  if (letter !== undefined) return new RegExp(`^-[A-Za-z]*${RegExp.escape(letter)}`);
+  const bare = RegExp.escape(name.replace(/^-+/, "")).replaceAll("\\*", "[^=]*");
   return new RegExp(`^--?${bare}(?:=(?!false$)|$)`);
 }
 
 function wordPattern(word: string): string {
   if (word === "?") return "\\ufdd2";
   const short = /^(\w+)\[(\w+)\]$/.exec(word);
-  if (short === null) return escaped(word).replaceAll("\\*", "[^]*");
+  if (short === null) return RegExp.escape(word).replaceAll("\\*", "[^]*");
   const [, first = "", rest = ""] = short;
   return [...rest].reduceRight((inner, letter) => `(?:${letter}${inner})?`, "").replace(/^/, first);
-}
-
-function escaped(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
 /** What an unknown word stands for is not looked at, as in the other dangers: such a command is asked about anyway. */
