@@ -121,7 +121,7 @@ function isSent(parameter: Parameter, body: Json): boolean {
 }
 
 const REFUSED =
-  "(unsupported|unavailable|not (be )?(supported|allowed|permitted|available|recogni[sz]ed|enabled|implemented)|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|invalid|does not support|only (.* )?(supported|allowed)|only supports?|must be verified|cannot (both )?be|may only be|too large|must be)";
+  "(unsupported|unavailable|not (be )?(supported|allowed|permitted|available|recogni[sz]ed|enabled|implemented)|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|invalid|do(es)?(n't| not) support|only (.* )?(supported|allowed)|only supports?|must be verified|cannot (both )?be|may only be|too large|must be)";
 
 /** What may be refused, in the words of many servers. */
 export const PARAMETERS =

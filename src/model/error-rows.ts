@@ -11,6 +11,12 @@ import type { ModelFailure } from "./errors.ts";
  */
 export const errorRows = once((): readonly ErrorRow[] => [
   {
+    // A network that wants its own sign-in first speaks in the provider's place.
+    reason: "network",
+    status: [511],
+    words: /^/,
+  },
+  {
     // A model that wrote a call its server cannot read often writes a better one the second time.
     reason: "bad-tool-call",
     retry: "once",
@@ -44,7 +50,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "(maximum|max|available|outof) ?context",
       "(prompt|input|messages?|conversation|history|context)['`]? (is |are )?too (long|large|big)",
       "(?<!(output|maximum|completion) )\\btokens?\\b.{0,40}(exceeds?|more than|larger than|greater than)\\b.{0,30}(model|limit|maximum|tokens|context|window)",
-      "(prompt|input|request|message|content)s? (length|size).{0,40}(exceed|longer than|too long)",
+      "(prompt|input|request|message|content)s? (length|size).{0,40}(exceed|(longer|greater|larger) than|too long)",
       "length of (the )?(prompt|input|content|messages?)\\w*.{0,30}(exceed|must be less|longer|too long)",
       "prompt (token count|exceeds|contains \\d+ tokens)",
       "(maximum|max) prompt (length|tokens)",
@@ -69,6 +75,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "request exceeds the maximum size",
       "max message tokens",
       "(maximum|max)( supported)? (sequence|input) length|input tokens.{0,20}cannot exceed|max tokens of \\d+ exceeded",
+      "max_(model|seq|sequence)_len",
       "token limit\\.?\\s*$",
       "tokens to keep from the initial prompt",
       "when context the overflows|context shift is disabled",
@@ -98,7 +105,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "content exists risk|considered high risk",
       "sensitive ?content|_sensitive\\b|unsafe or sensitive",
       "prohibited_content",
-      "guardrail",
+      "guardrail(?! restrictions)",
       "blocked (by|due to|for) .{0,30}(safety|policy|filter|moderation)|for safety reasons",
       "(prompt|input|output|response|content) (was |is |has been )?blocked|blocked (prompt|input|output)",
       "敏感|违[规法]|不安全|审核不?(未)?通过|illegaldetected",
@@ -162,7 +169,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "balance (is )?(too low|insufficient|not enough|negative)|balance >|(no|zero) (remaining|more) (credit|balance)",
       "credits? (\\w+ ){0,2}(depleted|exhausted|expired|used up)|used all available credits|have any credits",
       "(purchase|add|buy|more) (more )?credits|can only afford|monthly included credits",
-      "payment (is )?required|payment method|insufficient_funds",
+      "payment (is )?required|payment[ _](method|instrument)|insufficient_funds",
       "arrearage|overdue|in good standing|recharge|余额不足|欠费|额度(不足|已?用[尽完])|insufficient_user_quota",
       "余量|资源包|resourceexhaust|未开通|servicenotactivated",
       "account.{0,60}(suspended|not active)",
@@ -179,6 +186,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "(account|organi[sz]ation).{0,20}(has been|is) (locked|disabled|deactivated|banned)|account_deactivated",
       "(credential|key|token)s? (is|are) only (authori[sz]ed|valid) for",
       "无效的.{0,8}(key|令牌|密钥)|密钥(错误|无效)|signature (we calculated|expired)|authfailure",
+      "token tenant|tenant .{0,40}not match",
       "authenticationerror|(invalid|incorrect)[_ ](x-)?api[_ -]?key",
     ),
   },
@@ -211,7 +219,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "function[ _-]?call(s|ing)?['`]? (is |are )?(not (supported|enabled|available|implemented)|unsupported)",
       "\\btools?['`]? (is|are) not supported",
       "endpoints found that support tool use",
-      "enable-auto-tool-choice|tools param requires",
+      "enable-auto-tool-choice|tool-call-parser|tools param requires",
       "not supported for .{0,20}function calling",
     ),
   },
@@ -266,10 +274,10 @@ export const errorRows = once((): readonly ErrorRow[] => [
     words: any(
       "model[_ ](code[_ ])?not[_ ](found|exist\\w*|supported|available|accessible|open)|modelnotopen|modelerror",
       "(unknown|invalid|no such|unavailable)[_ ]model|model.{0,60} is not loaded|resource_does_not_exist",
-      "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed)|been (decommissioned|deprecated|removed|retired)|end of (its )?life|marked .{0,20}as legacy|no longer (available|supported)|(is )?not a valid model|not supported\\b)",
+      "models?\\b(?:(?!\\.\\s|\\n).){0,120}(do(es)? ?n['o]t exist|not exist|not found|is not (available|supported|accessible|deployed|enabled)|been (decommissioned|deprecated|removed|retired)|end of (its )?life|marked .{0,20}as legacy|no longer (available|supported)|(is )?not a valid model|not supported\\b)",
       "(is )?not a valid model|model (identifier|id|name).{0,20}invalid|invalid model name",
       "deploymentnotfound|deployment.{0,60}(does not exist|not found|not be found)|endpoint_not_found",
-      "no endpoints found|no allowed providers|no (available )?(provider|channel|endpoint)s?\\b.{0,20} for model|model.{0,60} not allowed",
+      "no endpoints (found|available)|no allowed providers|no (available )?(provider|channel|endpoint)s?\\b.{0,20} for model|model.{0,60} not allowed",
       "unable to access (non-serverless )?model|not found the model",
       "access (to )?(the |this )?model|model (access )?denied|model_terms_required|too large to be loaded",
       "no models? (is |are )?loaded|try pulling it|on-demand throughput",
@@ -292,7 +300,9 @@ export const errorRows = once((): readonly ErrorRow[] => [
   {
     reason: "not-found",
     except: LATE,
-    words: any("could not route|unexpected endpoint|invalid url|unknown request url|404 not_found"),
+    words: any(
+      "https port|http request to an https|could not route|unexpected endpoint|invalid url|unknown request url|404 not_found",
+    ),
   },
   {
     reason: "auth",
@@ -309,14 +319,14 @@ export const errorRows = once((): readonly ErrorRow[] => [
       "overload|over capacity|at (maximum )?capacity|capacity (temporarily )?exceeded",
       "too busy|(server|model|system) (is )?busy|high (demand|traffic|load)|queue is full",
       "temporarily unavailable|service[ _]unavailable|is currently loading|loading model|model (was |has been |has )?(unloaded|crashed)",
-      "insufficient_system_resource|slow_down|server_error|internal[ _](server[ _])?error|\\bapi_error\\b",
+      "insufficient_system_resource|slow_down|server_error|internal[ _](server[ _])?error",
       "degraded function|channel error|服务端错误|负载|繁忙",
     ),
   },
   {
     reason: "rate-limit",
     retry: true,
-    except: [401, 402, 404, 500, ...LATE],
+    except: [401, 402, 404, 413, 500, ...LATE],
     words: any(
       "rate.?limit|rate (growth|exceeded)|too many (requests|tokens)|throttl|concurren|high frequency",
       "request limit reached|\\bqps\\b|limitexceeded|频率|并发|请求过多|流控",

@@ -100,6 +100,7 @@ const STATUS: Readonly<Record<number, string>> = {
   502: "bad gateway",
   503: "unavailable",
   504: "gateway timeout",
+  511: "network sign-in required",
   529: "overloaded",
 };
 
@@ -126,6 +127,8 @@ function hintFor(
         ? `This model speaks another protocol: set api = "responses" in ${profile}.`
         : `Check the model name "${at.model}" of ${profile} (\`buddy models ${at.profile}\` lists what there is); if it is right, set api = "${otherProtocol(at)}".`;
     case "not-found":
+      if (at.baseUrl.startsWith("http:") && /https/i.test(error.message))
+        return `Write https:// in api_base_url (${at.baseUrl}) of ${profile}.`;
       return `The endpoint may speak another protocol: set api = "${otherProtocol(at)}" in ${profile}, or correct api_base_url (${at.baseUrl}).`;
     case "tools-unsupported":
       return `buddy works through tools: ${another}, or start the server with tool calling (vLLM: --enable-auto-tool-choice --tool-call-parser; llama.cpp: --jinja).`;
@@ -147,6 +150,7 @@ function hintFor(
     case "overloaded":
       return `The provider reports an error: try again later, or ${another}.`;
     case "network":
+      return status === 511 ? "Sign in to this network in a browser, then try again." : undefined;
     case "timeout":
     case "protocol":
     case "cancelled":

@@ -24,7 +24,7 @@ export class ProviderError extends Error {
     this.retryAfterMs = facts.retryAfterMs;
     // No sentence twice: words of one would be read together with words of the other.
     const words = [...new Set([...facts.words, this.message])];
-    this.text = [[...facts.names].join(" "), ...words].join(" \n");
+    this.text = [[...facts.names].join(" "), ...words].join(" \n").replaceAll("’", "'");
   }
 }
 
@@ -68,7 +68,11 @@ export function errorIn(answer: Readonly<Record<string, unknown>>): ProviderErro
 const MAX_WORDS = 600;
 
 function wordsOf(raw: unknown): string {
-  return excerpt(findWords(raw, 0) ?? (raw === undefined ? "" : JSON.stringify(raw)));
+  return excerpt(findWords(raw, 0) ?? (isEmpty(raw) ? "" : JSON.stringify(raw)));
+}
+
+function isEmpty(raw: unknown): boolean {
+  return raw === undefined || raw === null || raw === "" || (typeof raw === "object" && Object.keys(raw).length === 0);
 }
 
 const WORD_KEYS = [

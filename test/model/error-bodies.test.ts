@@ -77,6 +77,15 @@ describe("the form of an error", () => {
   });
 
   test.each([
+    ["nothing", "", "400 bad request"],
+    ["null", "null", "400 bad request"],
+    ["a heading", "<html><body><h1>Not today</h1></body></html>", '400 bad request: a web page: "Not today"'],
+    ["XML", "<error><code>1</code><message>Not today</message></error>", '400 bad request: a web page: "Not today"'],
+  ])("%s", async (_name, body, brief) => {
+    expect(await failure(400, body)).toMatchObject({ reason: "refused", brief });
+  });
+
+  test.each([
     ["Hunyuan's wrapper", { Response: { RequestId: "1", Error: { Code: "AuthFailure.TokenFailure", Message: "no" } } }],
     ["Qianfan's code", { id: "as-1", error_code: 110, error_msg: "Access token invalid or no longer valid" }],
   ])("%s in the place of an answer", async (_name, body) => {

@@ -174,7 +174,7 @@ function formOf(bytes: Uint8Array): "unknown" | "events" | "document" {
 
 /** A page or a plain text in words: its title, or its first line. */
 export function pageWords(text: string): string {
-  const title = /<title[^>]*>([^<]*)<\/title>/i.exec(text)?.[1]?.trim();
+  const title = /<(title|h1|message)\b[^>]*>\s*([^<\s][^<]*)</i.exec(text)?.[2]?.trim();
   if (title) return `a web page: "${excerpt(title).slice(0, 100)}"`;
   if (/^\s*</.test(text)) return "a web page";
   return text.trim() === "" ? "" : excerpt(text.slice(0, 2000)).slice(0, 200);

@@ -18,13 +18,12 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
   const asked = waitOf(headers.get("retry-after"), now);
   if (asked !== undefined) return asked;
   let longest: number | undefined;
-  for (const name of ["ratelimit", "x-ratelimit"])
-    for (const of of ["", "-requests", "-tokens"]) {
-      if (headers.get(`${name}-remaining${of}`)?.trim() !== "0") continue;
-      const wait = waitOf(headers.get(`${name}-reset${of}`), now);
-      // All that are used up must be back.
-      if (wait !== undefined) longest = Math.max(longest ?? 0, wait);
-    }
+  for (const [name, remaining] of headers) {
+    if (!/ratelimit.*-remaining/.test(name) || remaining.trim() !== "0") continue;
+    const wait = waitOf(headers.get(name.replace("-remaining", "-reset")), now);
+    // All that are used up must be back.
+    if (wait !== undefined) longest = Math.max(longest ?? 0, wait);
+  }
   return longest;
 }
 

@@ -43,6 +43,14 @@ describe("Retry-After", () => {
       },
       3_000,
     ],
+    [
+      {
+        "anthropic-ratelimit-input-tokens-remaining": "0",
+        "anthropic-ratelimit-input-tokens-reset": new Date(NOW + 7_000).toISOString(),
+      },
+      7_000,
+    ],
+    [{ "x-ratelimit-remaining-tokens-minute": "0", "x-ratelimit-reset-tokens-minute": "11.5" }, 11_500],
     [{ "retry-after": "2", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "50" }, 2_000],
   ])("a limit of which nothing remains: %j is %p ms", (headers, expected) =>
     expect(retryAfterMs(new Headers(headers as Record<string, string>), NOW)).toBe(expected),
