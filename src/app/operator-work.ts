@@ -7,6 +7,7 @@ import { LineTimes } from "../agent/line-times.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { ApprovalRequest } from "../policy/approvals.ts";
+import { briefly } from "../policy/verdict.ts";
 import type { Target } from "../targets/target.ts";
 import { boundText, outputBudget } from "../tools/bound-output.ts";
 import { outcomeText } from "../tools/outcome-text.ts";
@@ -147,8 +148,8 @@ export function operatorCommand(
         : ({ verdict: "allow", decision: "approved", by: "operator" } as const);
     await run.recorder.add({ kind: "decision", ...about, ...decision }, target);
     if (verdict.kind === "deny")
-      throw new BuddyError("usage", `not allowed: ${verdict.why}`, {
-        hint: verdict.instead ?? "[safety] and shell_denylist in buddy.toml decide this; use a shell of your own",
+      throw new BuddyError("usage", `blocked: ${briefly(verdict)}`, {
+        hint: "[safety], shell_denylist and shell_roots in buddy.toml decide this; use a shell of your own",
       });
     if (rules.mode === "read-only" && !readOnly)
       throw new BuddyError("usage", `not allowed: ${target.identity.host} is read-only ([rules] in buddy.toml)`, {

@@ -118,6 +118,16 @@ export function replHost(parts: ReplHostParts): ReplHost {
     status: () => status(parts),
     tools: () => tools(parts),
     profiles: () => profiles(parts),
+    async offeredModels(name, signal) {
+      const profile = resolveProfile(loaded, name);
+      if (profile.baseUrl === "") return [];
+      const [{ listModelsByClient }, { modelOptions }] = await Promise.all([
+        import("../model/openai-client.ts"),
+        import("./model-client.ts"),
+      ]);
+      const offered = await listModelsByClient(await modelOptions(loaded, profile), signal);
+      return offered.map(({ id }) => id).toSorted();
+    },
     async switchModel(name) {
       await run.switchModel(name);
       const { contextLimit } = agent;

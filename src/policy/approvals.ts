@@ -103,7 +103,8 @@ export class Approvals {
   }
 
   #take(answer: ApprovalAnswer, request: ApprovalRequest, signal: AbortSignal): Decision {
-    if (signal.aborted) return stopped(signal);
+    // "No" stays the operator's, also where it stops the task with it.
+    if (signal.aborted && answer.kind !== "no") return stopped(signal);
     switch (answer.kind) {
       case "yes":
         if (request.typed !== undefined && answer.typed !== request.typed) return { kind: "denied", by: "operator" };

@@ -4,7 +4,13 @@ import type { Lockout } from "./shell/dangers/lockout.ts";
 export type Verdict =
   | { readonly kind: "allow"; readonly why: string }
   | { readonly kind: "ask"; readonly why: string; readonly answer?: RequiredAnswer }
-  | { readonly kind: "deny"; readonly why: string; readonly instead?: string };
+  /** `instead` is for the model; `brief` is why for people, where that differs. */
+  | { readonly kind: "deny"; readonly why: string; readonly instead?: string; readonly brief?: string };
+
+/** Why something is blocked, in words for people: without what a model should do instead. */
+export function briefly({ why, brief }: { readonly why: string; readonly brief?: string }): string {
+  return brief ?? why.replace(/^permission denied: /, "");
+}
 
 /**
  * A question that only a person answers: no approval mode, duration or remembered prefix covers it.

@@ -174,7 +174,13 @@ export type RunOutcome =
   | { readonly kind: "exited"; readonly code: number }
   /** `busy`: nothing was typed, because a program is still in the foreground of the pane. */
   | { readonly kind: "running"; readonly why: "deadline" | "no-wait" | "busy"; readonly program?: string }
-  | { readonly kind: "waiting"; readonly for: "password" | "line" | "repl" | "full-screen"; readonly program: string }
+  | {
+      readonly kind: "waiting";
+      readonly for: "password" | "line" | "repl" | "full-screen";
+      readonly program: string;
+      /** Nothing was typed: what waits was in the foreground of the pane before. */
+      readonly earlier?: true;
+    }
   | { readonly kind: "incomplete"; readonly hint: string }
   | { readonly kind: "shell-ended"; readonly code: number }
   | { readonly kind: "stopped"; readonly by: "user" | "deadline" }

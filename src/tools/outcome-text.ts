@@ -28,7 +28,7 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   const id = result.outputId ?? result.stderrId;
   return {
     ok: outcome.kind === "exited" ? outcome.code === 0 : outcome.kind === "running" && outcome.why === "no-wait",
-    outcome: outcome.kind,
+    outcome: isTyped(outcome) ? outcome.kind : "not-run",
     ...(outcome.kind === "exited" || outcome.kind === "shell-ended" ? { exitCode: outcome.code } : {}),
     result: forModel,
     ...(outcome.kind === "exited" ? { printed: [output, ...notes].filter((line) => line !== "").join("\n") } : {}),
@@ -37,6 +37,10 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
     ...(id === undefined ? {} : { outputId: id }),
     outputs: [result.outputId, result.stderrId].filter((id) => id !== undefined),
   };
+}
+
+function isTyped(outcome: RunOutcome): boolean {
+  return !(outcome.kind === "running" && outcome.why === "busy") && !(outcome.kind === "waiting" && outcome.earlier);
 }
 
 function cutForPeople(text: CapturedText | undefined, id: string | undefined, mask: Mask): string {
@@ -62,8 +66,10 @@ function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext
           ? "It was not run: the pane was not free. Look with capture-pane, wait longer, or use another pane (tmux-create-pane)."
           : 'It and everything it started were ended. For longer work give wait="30m" or use mode="background".',
       ];
-    case "waiting":
-      return waiting(outcome, attach);
+    case "waiting": {
+      const [state = "", advice = ""] = waiting(outcome, attach);
+      return [outcome.earlier ? `[not run: the pane is in use, ${state.slice(1)}` : state, advice];
+    }
     case "incomplete":
       return [
         `[command incomplete: ${outcome.hint}]`,

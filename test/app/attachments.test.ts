@@ -50,8 +50,8 @@ test("a long file is cut, and that is said", async () => {
   expect(warnings).toEqual([expect.stringContaining("200000 bytes")]);
 });
 
-test("what is not there is said and stays a word", async () => {
-  const { text, warnings } = await attachments(["gone"], files, 10_000, never());
+test("what is not there, or not a file, is said and stays a word", async () => {
+  const { text, warnings } = await attachments(["gone", "."], files, 10_000, never());
   expect(text).toBe("");
-  expect(warnings).toEqual([expect.stringContaining("@gone")]);
+  expect(warnings).toEqual([expect.stringContaining("@gone"), "@. is a directory; sent as text"]);
 });

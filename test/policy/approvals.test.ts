@@ -153,6 +153,20 @@ describe("answers", () => {
     expect(await approvals.decide(request(), late)).toEqual({ kind: "denied", by: "timeout" });
   });
 
+  test("no stays the operator's where it stops the task with it", async () => {
+    const stop = new AbortController();
+    const ask = async (): Promise<ApprovalAnswer> => {
+      stop.abort();
+      return { kind: "no", stop: true };
+    };
+    const approvals = new Approvals({ asker: { ask } });
+    const both = await Promise.all([request(), request()].map((one) => approvals.decide(one, stop.signal)));
+    expect(both).toEqual([
+      { kind: "denied", by: "operator" },
+      { kind: "denied", by: "cancelled" },
+    ]);
+  });
+
   test("an asker that throws does not block the next question", async () => {
     const approvals = new Approvals({ asker: { ask: () => Promise.reject(new Error("terminal on fire")) } });
     expect(approvals.decide(request(), never)).rejects.toThrow("on fire");

@@ -205,6 +205,7 @@ export class ReplRig implements AsyncDisposable {
         { name: "main", model: "model-x", api: "completions", auth: "api-key", active: true },
         { name: "spark", model: "model-y", api: "responses", auth: "login", active: false },
       ],
+      offeredModels: async () => ["model-x", "model-z"],
       switchModel: async () => [],
       sessions: async () => [
         { id: "aaaa-bbbb-cccc-dddd", lastUsed: new Date().toISOString(), title: "now", target: "local", current: true },

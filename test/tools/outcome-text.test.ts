@@ -37,6 +37,11 @@ describe("outcomes", () => {
     [{ kind: "waiting", for: "repl", program: "psql" }, /^\[interactive program at its prompt: psql\]/, false],
     [{ kind: "waiting", for: "full-screen", program: "" }, /^\[full-screen program: the command\]/, false],
     [
+      { kind: "waiting", for: "full-screen", program: "vi", earlier: true },
+      /^\[not run: the pane is in use, full-screen program: vi\]\nSee it with capture-pane/,
+      false,
+    ],
+    [
       { kind: "waiting", for: "password", program: "sudo" },
       /^\[waiting for a password: sudo\]\n.*in the pane \(tmux attach\)\. Do not ask for it/,
       false,
@@ -51,7 +56,9 @@ describe("outcomes", () => {
   ])("%j", (outcome, words, ok) => {
     const result = told(outcome, {}, { attach: "tmux attach" });
     expect(String(result.result)).toMatch(words);
-    expect(result).toMatchObject({ ok, outcome: outcome.kind });
+    const notRun = String(result.result).startsWith("[not run: ");
+    expect(result).toMatchObject({ ok, outcome: notRun ? "not-run" : outcome.kind });
+    if (notRun) expect(result.display).toMatch(/^not run: .*[^\]]$/);
   });
 });
 

@@ -46,7 +46,7 @@ pane.describe("in the shared pane", () => {
     expect(text[2]).toStartWith("[command timed out after 100ms]");
     expect(text[3]).toBe("sent; see what it did with capture-pane");
     expect(text[4]).toStartWith("[command failed: exit code 130]");
-    expect(outcomes.slice(0, 2)).toEqual(["running", "running"]);
+    expect(outcomes.slice(0, 2)).toEqual(["running", "not-run"]);
   });
 
   test("a command that waits for input is answered by keys", async () => {

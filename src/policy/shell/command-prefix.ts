@@ -20,7 +20,8 @@ export function prefixesOf(text: string, judgement: ShellJudgement): readonly Co
   const asking = commands.filter((command) => command.verdict !== "allow");
   if (asking.length === 0 || asking.some((command) => command.verdict === "deny" || command.words.length === 0))
     return undefined;
-  return asking.map((command) => prefixOf(command.words));
+  const prefixes = asking.map((command) => prefixOf(command.words));
+  return [...new Map(prefixes.map((prefix) => [JSON.stringify(prefix), prefix])).values()];
 }
 
 export function describePrefix({ words, options = [], open }: CommandPrefix): string {

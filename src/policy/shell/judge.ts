@@ -18,7 +18,14 @@ import { escalates, isHighRisk, onlyReads, whatItDoes } from "./risk.ts";
 import { secretInput, secretPassedOn, secretRead } from "./secret-reads.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { walkText } from "./syntax/walk.ts";
-import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
+import {
+  briefly,
+  type Condition,
+  type JudgedCommand,
+  type ShellJudgement,
+  type ShellRules,
+  type Verdict,
+} from "../verdict.ts";
 
 /** What is known of the machine and the shell a text would run on. */
 export interface ShellContext {
@@ -199,7 +206,8 @@ function overall(
   },
 ): Verdict {
   const blocked = dangers.find((danger) => rules.safety[danger.check] === "block");
-  if (blocked !== undefined) return { kind: "deny", why: blocked.why, instead: blocked.instead };
+  if (blocked !== undefined)
+    return { kind: "deny", why: blocked.why, instead: blocked.instead, brief: briefly(blocked) };
   const denied = judged.find((item) => item.denied !== undefined)?.denied;
   const raw = textDeniedBy(text, rules.denylist);
   if (denied !== undefined || raw?.broken === false)
@@ -214,8 +222,7 @@ function overall(
   const [asked] = asking;
   if (asked !== undefined) {
     const inPerson = asking.some(({ check }) => check === "lockout" || check === "data");
-    const why = asked.why.replace(/^permission denied: /, "");
-    return { kind: "ask", why, ...(inPerson ? { answer: "in-person" as const } : {}) };
+    return { kind: "ask", why: briefly(asked), ...(inPerson ? { answer: "in-person" as const } : {}) };
   }
   if (uncertain.length > 0) return { kind: "ask", why: `cannot be analysed: ${uncertain[0]}` };
   const write = walked.writes[0];

@@ -238,7 +238,7 @@ export function busyOutcome(
     outcome:
       screen === "working"
         ? { kind: "running", why: "busy", program: seen.program }
-        : { kind: "waiting", for: screen, program: seen.program },
+        : { kind: "waiting", for: screen, program: seen.program, earlier: true },
     note: `Nothing was typed: ${running} is still in the foreground of this pane.${holdsShell(seen.program) ? ADOPT : ""}`,
   };
 }

@@ -62,18 +62,17 @@ export class ApprovalPrompt {
   /** The live rows and the cursor's place among them. */
   view(columns: number, rows: number, behind: number): { rows: string[]; cursor: { row: number; col: number } } {
     this.#columns = columns;
-    const facts = (tight: boolean) => [...this.#view.facts(columns, behind, this.#note, tight), ...this.#view.hidden()];
+    const facts = (below: number) => this.#view.facts(columns, behind, this.#note, rows - below);
     if (this.#mode !== "choose") {
       // What is answered stays in sight; an edit shows it anyway.
       const command = this.#mode === "edit" ? [] : [this.#view.command(columns)];
-      return this.#lineView([...facts(false), ...command], columns, rows);
+      return this.#lineView([...facts(command.length + LINE_ROWS), ...command], columns, rows);
     }
     const question = this.#view.question(columns, rows);
     const letters = this.#letters();
     const keys = this.#help ? this.#view.help(letters, this.#hooks.otherKeys) : [this.#view.keys(letters, columns)];
     const body = [...question.rows];
-    const loose = facts(false);
-    const out = loose.length + body.length + 1 > rows ? facts(true) : loose;
+    const out = facts(body.length + 1);
     const cursor = { row: out.length + body.length - 1, col: question.col };
     const wrapped = keys.flatMap((row) => inRows(row, columns, Infinity));
     // The command stays in sight; what `a` would remember is shown whole also on a small screen.
@@ -293,13 +292,24 @@ export class ApprovalPrompt {
     const visible = view.rows
       .slice(first, first + height)
       .map((row, i) => (first + i === 0 ? this.#style.warning(shownLabel) : " ".repeat(row.indent)) + row.text);
-    const keys = this.#mode === "name" ? "Enter approves  Esc back" : "Enter sends  Esc back  Ctrl-X Ctrl-E editor";
-    const back = this.#style.grey(clip(keys, columns));
+    const back = this.#style.grey(clip(LINE_KEYS[this.#mode], columns));
     return {
       rows: [...above, ...visible, ...(above.length + visible.length < rows ? [back] : [])],
       cursor: { row: above.length + view.cursor.row - first, col: view.cursor.col },
     };
   }
 }
+
+/** The keys of each line that can be typed. */
+const LINE_KEYS = {
+  reason: "Enter denies  Esc back  Ctrl-X Ctrl-E editor",
+  edit: "Enter runs it  Esc back  Ctrl-X Ctrl-E editor",
+  name: "Enter approves  Esc back",
+  machines: "Enter approves for these  Esc back",
+  choose: "",
+} as const;
+
+/** A typed line and its keys. */
+const LINE_ROWS = 2;
 
 const MACHINES_LABEL = "Machines (web01, web*, web[02-05]): ";

@@ -21,8 +21,12 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
         ? style.ok("kept")
         : style.removed("reverted");
   const decided = clip(decision, Math.max(12, columns - 18));
-  const room = Math.max(12, columns - Bun.stringWidth(decided) - Bun.stringWidth(more) - 4);
-  return `${style.grey(`${clip(`${where}${sign} ${first}`, room)}${more} --`)} ${decided}`;
+  const left = columns - Bun.stringWidth(decided) - 4;
+  const shown =
+    left - more.length < 12
+      ? clip(`${where}${sign} ${first}${more}`, left)
+      : `${clip(`${where}${sign} ${first}`, left - more.length)}${more}`;
+  return `${style.grey(`${shown} --`)} ${decided}`;
 }
 
 /** Between the place and what would happen there: only a command stands behind a prompt. */
@@ -66,9 +70,17 @@ export function listed(letters: readonly string[]): string {
   return `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
 }
 
-export function stated(what: Stated | undefined): string {
+/** `user`: whom it would run as. */
+export function stated(what: Stated | undefined, user: string): string {
   if (what === undefined) return "nothing";
-  return [what.risk, ...(what.mutation ? ["makes changes"] : []), ...(what.privesc ? ["as root"] : [])].join(", ");
+  return [what.risk, ...(what.mutation ? ["makes changes"] : []), ...(what.privesc ? [`as ${user}`] : [])].join(", ");
+}
+
+/** A long path without its middle: the file's name stays. */
+export function withoutMiddle(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const half = Math.floor(length / 2) - 1;
+  return `${text.slice(0, half)}…${text.slice(-half)}`;
 }
 
 /** Whom sudo and its like run a command as; a guess for the words of the question only. */

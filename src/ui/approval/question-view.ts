@@ -15,7 +15,14 @@ import {
   SET_KEY_NAMES,
   signOf,
   stated,
+  withoutMiddle,
 } from "./question-text.ts";
+
+/** A row above the question; `must`: it is not left out on a small screen. */
+interface Fact {
+  readonly text: string;
+  readonly must?: boolean;
+}
 
 export class QuestionView {
   readonly request: ApprovalRequest;
@@ -66,9 +73,9 @@ export class QuestionView {
   }
 
   /** Said in the panel, too: the line above a long change has scrolled away. */
-  hidden(): string[] {
+  #hidden(): Fact[] {
     const hidden = this.#diff.length - PRINTED_LINES;
-    return hidden > 0 ? [this.#style.warning(`  ${hidden} lines of it are not shown: v`)] : [];
+    return hidden > 0 ? [{ text: this.#style.warning(`  ${hidden} lines of it are not shown: v`), must: true }] : [];
   }
 
   /** The command on one line. */
@@ -81,19 +88,29 @@ export class QuestionView {
   }
 
   /**
-   * Rows above the question; `note` answers a key that means nothing here. `tight`: the rows are needed for the
-   * command.
+   * Rows above the question; `note` answers a key that means nothing here. Where `room` is short, what would happen,
+   * how risky it is and what is not shown stay; the others are cut, and at last left to `v`.
    */
-  facts(columns: number, behind: number, note = "", tight = false): string[] {
-    const most = (row: string) => (tight && !row.includes(FOUND) ? 1 : FACT_ROWS);
-    return this.#factRows(behind, note).flatMap((row) => inRows(row, columns, most(row)));
+  facts(columns: number, behind: number, note = "", room = Infinity): string[] {
+    const facts = [...this.#facts(behind, note, columns), ...this.#hidden()];
+    const rows = (list: readonly Fact[], others: number): string[] =>
+      list.flatMap(({ text, must }) => inRows(text, columns, must ? MUST_ROWS : others));
+    const loose = rows(facts, OTHER_ROWS);
+    if (loose.length <= room) return loose;
+    const tight = rows(facts, 1);
+    return tight.length <= room
+      ? tight
+      : rows(
+          facts.filter(({ must }) => must),
+          1,
+        );
   }
 
   #wholeFacts(columns: number, behind: number): string[] {
-    return this.#factRows(behind, "").flatMap((row) => inRows(row, columns, Infinity));
+    return this.#facts(behind, "", Infinity).flatMap(({ text }) => inRows(text, columns, Infinity));
   }
 
-  #factRows(behind: number, note: string): string[] {
+  #facts(behind: number, note: string, columns: number): Fact[] {
     const { request } = this;
     const style = this.#style;
     const risk =
@@ -109,28 +126,36 @@ export class QuestionView {
       ...(request.pane === undefined ? [] : [`pane ${oneLine(request.pane)}`]),
       ...(request.cwd === undefined ? [] : [`in ${showLine(request.cwd)}`]),
     ];
-    const rows = [
-      `${style.warning("?")} ${style.bold(this.#happening())} · ${traits.join(", ")}${more}`,
-      `  ${style.grey("on")} ${place.join(", ")}`,
+    const facts: Fact[] = [
+      {
+        text: `${style.warning("?")} ${style.bold(this.#happening(columns))} · ${traits.join(", ")}${more}`,
+        must: true,
+      },
+      { text: `  ${style.grey("on")} ${place.join(", ")}` },
     ];
-    if (request.why !== "") rows.push(`  ${style.grey(`why: ${oneLine(request.why)}`)}`);
-    if (request.understated)
-      rows.push(
-        `  ${style.warning(`model declared: ${stated(request.declared)} · ${FOUND} ${stated(request.found ?? request)}`)}`,
-      );
-    if (request.policy !== "") rows.push(`  ${style.grey(oneLine(request.policy))}`);
-    if (request.typed !== undefined)
-      rows.push(`  ${style.warning(`approving this takes the name of the machine: ${this.machineName()}`)}`);
-    if (note !== "") rows.push(`  ${style.warning(note)}`);
-    return rows;
+    if (request.why !== "") facts.push({ text: `  ${style.grey(`why: ${oneLine(request.why)}`)}` });
+    if (request.understated) {
+      const user = privilegedUser(request.action);
+      const found = stated(request.found ?? request, user);
+      const words = `model declared: ${stated(request.declared, user)} · buddy found: ${found}`;
+      facts.push({ text: `  ${style.warning(words)}`, must: true });
+    }
+    if (request.policy !== "") facts.push({ text: `  ${style.grey(oneLine(request.policy))}` });
+    if (request.typed !== undefined) {
+      const words = `approving this takes the name of the machine: ${this.machineName()}`;
+      facts.push({ text: `  ${style.warning(words)}`, must: true });
+    }
+    if (note !== "") facts.push({ text: `  ${style.warning(note)}`, must: true });
+    return facts;
   }
 
   /** What will happen, in plain words. */
-  #happening(): string {
+  #happening(columns: number): string {
     const { tool, write, privesc, action } = this.request;
     if (write !== undefined) {
       const verb = write.removes === true ? "remove" : write.creates ? "create" : "write";
-      return `${verb} ${this.#path()} ${this.#size()}${privesc ? " as root (sudo)" : ""}`;
+      // The last line has the path in full: here its size stays in sight.
+      return `${verb} ${withoutMiddle(this.#path(), 2 * columns)} ${this.#size()}${privesc ? " as root (sudo)" : ""}`;
     }
     const { keep } = this.request;
     if (keep !== undefined) return `keep this change? It is reverted at ${timeOfDay(keep.until)}`;
@@ -265,9 +290,9 @@ export class QuestionView {
 
 const APPROVE = " -- approve?";
 const KEEP = " -- keep?";
-const FOUND = "buddy found:";
-/** Rows that each fact about a command may take. */
-const FACT_ROWS = 2;
+/** Rows that a fact may take. */
+const MUST_ROWS = 5;
+const OTHER_ROWS = 2;
 /** Columns in which a command can be recognised. */
 const RECOGNISABLE = 24;
 /** Of a command that is too long for a narrow screen. */

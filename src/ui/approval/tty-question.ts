@@ -118,10 +118,19 @@ class TerminalQuestion {
 
   #view(document: readonly string[]): void {
     const command = pagerCommand(this.#options.env);
-    if (command !== undefined) {
-      void this.#lend(() => runPager(command, document, this.#options.env, this.#keys.terminal));
+    if (command === undefined) {
+      this.#scrollThrough(document);
       return;
     }
+    const shown = this.#lend(() =>
+      runPager(command, document, this.#options.env, this.#keys.terminal).then(() => true),
+    );
+    this.#outside = shown.then((isShown) => {
+      if (isShown !== true) this.#scrollThrough(document);
+    });
+  }
+
+  #scrollThrough(document: readonly string[]): void {
     this.#keys.write(SCROLL_ON);
     this.#scroll = new ScrollView(document, this.#style);
   }

@@ -46,7 +46,7 @@ function signInProfiles(host: ReplHost): ArgumentValues {
 function profileFor(screen: CommandScreen, args: string, command: string): ProfileRow | undefined {
   const profiles = screen.host.profiles();
   const profile = profiles.find(({ name, active }) => (args === "" ? active : name === args));
-  if (profile === undefined) screen.fail(`no profile ${oneLine(args)}`, profiles.map(({ name }) => name).join("\n"));
+  if (profile === undefined) screen.fail(`no profile "${oneLine(args)}"`, profiles.map(({ name }) => name).join("\n"));
   else if (profile.name === "demo")
     screen.fail("the demo model needs neither a key nor a sign-in", `/${command} PROFILE names another one`);
   else if (profile.auth !== "login")

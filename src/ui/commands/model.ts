@@ -1,6 +1,6 @@
-/** /model: switch to another profile, by name, by number, or from a list. */
+/** /model: switch to another profile, by name, by number, or from a list; `PROFILE:` lists what its endpoint offers. */
 import { closestMatch } from "../../lib/text.ts";
-import type { SlashCommand } from "./slash-commands.ts";
+import type { CommandScreen, SlashCommand } from "./slash-commands.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 
 export const model: SlashCommand = {
@@ -33,8 +33,10 @@ export const model: SlashCommand = {
       wanted = chosen.value;
     }
     const [name = "", ...rest] = wanted.split(":");
-    const other = rest.join(":");
-    if (other !== "" && profiles.some((profile) => profile.name === name)) {
+    if (rest.length > 0 && profiles.some((profile) => profile.name === name)) {
+      const other = rest.join(":") || (await offered(screen, name));
+      if (other === undefined) return;
+      wanted = `${name}:${other}`;
       const notes = await host.switchModel(wanted);
       screen.say([
         `model: ${oneLine(other)} (profile ${name})`,
@@ -49,7 +51,7 @@ export const model: SlashCommand = {
       const wide = Math.max(...names.map((name) => name.length));
       const near = closestMatch(wanted, names);
       screen.fail(
-        `no profile ${oneLine(wanted)}${near === undefined ? "" : `; did you mean ${near}?`}`,
+        `no profile "${oneLine(wanted)}"${near === undefined ? "" : `; did you mean ${near}?`}`,
         profiles.map(({ name, model }, i) => `${i + 1} ${name.padEnd(wide)}  ${model}`).join("\n"),
       );
       return;
@@ -70,3 +72,16 @@ export const model: SlashCommand = {
     ]);
   },
 };
+
+/** One of the models that the endpoint of a profile lists. */
+async function offered(screen: CommandScreen, profile: string): Promise<string | undefined> {
+  let ids: readonly string[] | undefined;
+  await screen.interruptible(async (signal) => {
+    screen.waiting(`asking the endpoint of ${profile}`);
+    ids = await screen.host.offeredModels(profile, signal);
+  });
+  if (ids?.length === 0) screen.fail(`the endpoint of ${profile} lists no models`, `name one: /model ${profile}:MODEL`);
+  if (ids === undefined || ids.length === 0) return undefined;
+  const choices = ids.map((id) => ({ value: id, label: oneLine(id), hint: "" }));
+  return (await screen.pick(`Model of ${profile}:`, choices, 0))?.value;
+}

@@ -27,8 +27,8 @@ export const privacy: SlashCommand = {
     const number = Number(/^(?:secret-)?(\d{1,6})$/.exec(which)?.[1] ?? Number.NaN);
     const secret = screen.host.privacy.list().find((one) => one.number === number);
     if (secret === undefined) {
-      const given = which === "" ? "" : `, not "${oneLine(which)}"`;
-      screen.fail(`/privacy ${word} needs the number of a secret${given}`, "/privacy lists them");
+      const problem = Number.isNaN(number) ? `/privacy ${word} needs the number of a secret` : `no secret ${number}`;
+      screen.fail(problem, "/privacy lists them");
       return;
     }
     const { privacy: secrets } = screen.host;

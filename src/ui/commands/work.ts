@@ -2,6 +2,7 @@
 import type { Task, Tasks } from "../../agent/tasks.ts";
 import { formatDuration, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
 import { clip } from "../../lib/text.ts";
+import { within } from "../../lib/waiting.ts";
 import { showText } from "../../policy/terminal-text.ts";
 import type { ReplHost, WorkInFlight } from "../repl/host.ts";
 import { oneLine } from "../transcript/tool-view.ts";
@@ -113,7 +114,7 @@ export function workLines(
   const [ids, states, times] = columns >= 60 ? [widest("id"), widest("state"), widest("time")] : [widest("id"), 0, 0];
   return rows.map(({ id, state, time, what, quiet }) => {
     const facts = [state.padEnd(states), time.padEnd(times)].filter((fact) => fact !== "").join("  ");
-    const start = `${id.padStart(ids)}  ${facts}`;
+    const start = `${id.padEnd(ids)}  ${facts}`;
     return clip(`${quiet ? style.grey(start) : start}  ${style.grey(oneLine(what))}`, columns);
   });
 }
@@ -127,12 +128,12 @@ interface Row {
 }
 
 async function ps(screen: CommandScreen): Promise<void> {
-  const tasks = workLines(screen, { shells: [], panes: [] });
-  // At once: the target may take a moment to say what runs there.
-  screen.say(tasks);
-  const all = workLines(screen, await screen.host.work());
-  const rest = all.slice(screen.tasks.list.length);
-  screen.say(tasks.length + rest.length === 0 ? ["nothing is running: type a prompt"] : rest);
+  const looking = screen.host.work();
+  // The target may take a while to say what runs there: the tasks do not wait for it.
+  const work = await within(looking, PROMPT_ANSWER_MS);
+  if (work === undefined) screen.say(workLines(screen, { shells: [], panes: [] }));
+  const lines = workLines(screen, work ?? (await looking), work === undefined ? [] : screen.tasks.list);
+  screen.say(screen.tasks.list.length + lines.length === 0 ? ["nothing is running: type a prompt"] : lines);
 }
 
 async function kill(screen: CommandScreen, args: string): Promise<void> {
@@ -181,7 +182,7 @@ async function output(screen: CommandScreen, args: string): Promise<void> {
   if (kept === undefined && (args === "" || /^\d+$/.test(args))) {
     screen.fail(
       args === "" ? "no output yet" : `no output ${args}`,
-      "cut previews name their output; /ps lists background shells",
+      "the line in a shortened preview names its output; /ps lists background shells",
     );
     return;
   }
@@ -225,3 +226,5 @@ function taskId(screen: CommandScreen, text: string, usage: string): number | un
 }
 
 const MOST_SHELLS = 10;
+/** A target on the same machine answers within this. */
+const PROMPT_ANSWER_MS = 250;

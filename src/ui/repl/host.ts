@@ -66,6 +66,8 @@ export interface ReplHost {
   status(): readonly StatusRow[];
   tools(): readonly ToolRow[];
   profiles(): readonly ProfileRow[];
+  /** The models that the endpoint of a profile lists, by name. */
+  offeredModels(profile: string, signal: AbortSignal): Promise<readonly string[]>;
   /** Returns what to say of the switch: another protocol, another sign-in. */
   switchModel(name: string): Promise<readonly string[]>;
   sessions(): Promise<readonly SessionRow[]>;

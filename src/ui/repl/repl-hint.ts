@@ -5,9 +5,9 @@ export function replHint(hint: string, profile: string): string {
     hint
       .replace(/\bbuddy login(?= [\w.-]+)/g, "/login")
       .replace(/\bbuddy login\b/g, `/login ${profile}`)
+      .replace(/\bbuddy models( [\w.-]+)?/g, (_, name = ` ${profile}`) => `/model${name}:`)
       .replace(/\bbuddy sessions\b(?! --| (?:export|output|rm)\b)/g, "/session")
       .replace(/\bbuddy resume\b/g, "/resume")
-      .replace(/\bbuddy models\b/g, "/model")
       .replace(/`?\bbuddy (targets|skills|changes|logout|mcp)\b(?! --| (?:check|add|remove|login|logout)\b)`?/g, "/$1")
       // Its argument is taken as it is, without a shell.
       .replace(/\/targets '([^']*)'/g, "/targets $1")

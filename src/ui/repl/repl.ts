@@ -200,12 +200,7 @@ export class Repl implements CommandScreen {
       return;
     }
     if (this.#screen.clearLine()) return;
-    const dropped = this.view.stop();
-    if (dropped !== undefined) {
-      if (dropped > 0) this.transcript.remark(droppedWords(dropped) + (this.#screen.echoes ? "" : "; Up recalls them"));
-      this.#screen.refresh(true);
-      return;
-    }
+    if (this.stopTask()) return;
     if (this.#interruptedAt > Date.now() - TWICE_MS) {
       this.leave(EXIT.ok);
       return;
@@ -361,13 +356,13 @@ export class Repl implements CommandScreen {
     this.#screen.waiting(text);
   }
 
-  /** The operator answered a question with "no, and stop the task". */
-  stopTask(): void {
-    // Behind the answer, which the record keeps as the operator's.
-    setImmediate(() => {
-      this.view.stop();
-      this.#screen.refresh(true);
-    });
+  /** Stops what runs, and says what will not run any more; false when nothing can be stopped. */
+  stopTask(): boolean {
+    const dropped = this.view.stop();
+    if (dropped === undefined) return false;
+    if (dropped > 0) this.transcript.remark(droppedWords(dropped) + (this.#screen.echoes ? "" : "; Up recalls them"));
+    this.#screen.refresh(true);
+    return true;
   }
 
   show(lines: readonly string[]): Promise<void> {

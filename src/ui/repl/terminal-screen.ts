@@ -127,10 +127,7 @@ export class TerminalScreen implements ReplScreen {
 
   async view(lines: readonly string[]): Promise<void> {
     const command = pagerCommand(this.#env);
-    if (command !== undefined) {
-      await this.#outside((env) => runPager(command, lines, env));
-      return;
-    }
+    if (command !== undefined && (await this.#outside((env) => runPager(command, lines, env).then(() => true)))) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const scroll = new ScrollView(lines, this.#started.repl.style);
     this.#scroll = {

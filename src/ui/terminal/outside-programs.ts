@@ -13,10 +13,17 @@ export function pagerCommand(env: Env): string | undefined {
   return command === "" || /^(\S*\/)?cat\b/.test(command) ? undefined : command;
 }
 
-/** `terminal` is where the program reads keys and writes, when that is not stdin and stdout. */
+/**
+ * The text on stdin, as every pager takes it; keys it reads from the terminal. `terminal` is where it writes, when
+ * that is not stdout.
+ */
 export async function runPager(command: string, lines: readonly string[], env: Env, terminal?: number): Promise<void> {
   await inTemporaryFile(`${lines.join("\n")}\n`, async (path) => {
-    await run(command, path, { LESS: "-R", ...env }, terminal);
+    const code = await run(`{ ${command}\n} <"$1"`, path, { LESS: "-R", ...env }, terminal);
+    if (code !== 0)
+      throw new BuddyError("usage", `the pager failed: ${command} (exit code ${code})`, {
+        hint: "PAGER names it; without it buddy uses a view of its own.",
+      });
   });
 }
 
@@ -24,23 +31,27 @@ export async function runPager(command: string, lines: readonly string[], env: E
 export async function runEditor(text: string, env: Env, terminal?: number): Promise<string> {
   const command = env.VISUAL?.trim() || env.EDITOR?.trim() || "vi";
   return await inTemporaryFile(text === "" ? "" : `${text}\n`, async (path) => {
-    await run(command, path, env, terminal);
+    const code = await run(`${command} "$1"`, path, env, terminal);
+    if (code !== 0)
+      throw new BuddyError("usage", `the editor failed: ${command} (exit code ${code}); nothing was changed`, {
+        hint: "VISUAL or EDITOR names it.",
+      });
     const edited = readFileSync(path, "utf8");
     if (edited.length > LONGEST) throw new BuddyError("usage", "the text is longer than 8 MB; nothing was changed");
     return edited.replace(/\r\n/g, "\n").replace(/\n+$/, "");
   });
 }
 
-async function run(command: string, path: string, env: Env, terminal: number | undefined): Promise<void> {
+/** The exit code of a shell command with the path as $1. */
+async function run(command: string, path: string, env: Env, terminal: number | undefined): Promise<number> {
   const on = terminal ?? "inherit";
-  const child = startChild(["sh", "-c", `${command} "$1"`, "sh", path], {
+  const child = startChild(["sh", "-c", command, "sh", path], {
     stdin: on,
     stdout: on,
     stderr: on,
     env: childEnv({}, env),
   });
-  const code = await child.exited;
-  if (code !== 0) throw new BuddyError("usage", `${command} ended with exit code ${code}`);
+  return await child.exited;
 }
 
 /** In a directory for its owner alone: what is viewed may be secret. */

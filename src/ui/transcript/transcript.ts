@@ -307,8 +307,8 @@ export class Transcript {
     const tool = this.#tools.get(event.call) ?? new ToolView(event.tool, "", this.#options);
     this.#tools.delete(event.call);
     this.#tool(tool.finished(event, this.#options.keep?.(event)));
-    if (event.tool === "you" && event.outcome === "waiting")
-      this.remark("it waits in the shared pane: /attach shows how to answer it, /stop presses Ctrl-C");
+    if (event.tool === "you" && (event.outcome === "waiting" || event.outcome === "not-run"))
+      this.remark(`${WAITS[event.outcome]}: /attach shows how to answer it, /stop presses Ctrl-C`);
   }
 
   /** Retries are one line that changes; where nothing can change, the first one says it. */
@@ -413,6 +413,8 @@ interface Thought {
   shown: boolean;
 }
 
+/** A command of the operator's own that did not end. */
+const WAITS = { waiting: "it waits in the shared pane", "not-run": "the shared pane is in use" } as const;
 /** Output lines of a running tool. */
 const LIVE_OUTPUT = 5;
 const THOUGHT_LINES = 2000;

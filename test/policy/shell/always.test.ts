@@ -16,6 +16,11 @@ function covered(allowed: string, wanted: string): boolean {
 }
 
 describe("always", () => {
+  test("names what it would remember once", () => {
+    const text = "touch a\ntouch b\nmkdir c\ntouch d";
+    expect(prefixesOf(text, judgeShell(text, RULES))?.map(({ words }) => words)).toEqual([["touch"], ["mkdir"]]);
+  });
+
   test.each([
     ["git fetch .", "git fetch . --upload-pack='touch P'"],
     ["git fetch .", "git fetch --upload-pac=x ."],

@@ -58,10 +58,32 @@ test("the command stays in sight while the name of the machine or a reason is ty
   }
 });
 
-test("what became of a question is whole on a narrow screen", () => {
-  const line = answeredLine(request, { kind: "no", stop: true }, theme(false), 39);
-  expect(line).toEndWith("-- denied; task stopped");
-  expect(Bun.stringWidth(line)).toBeLessThanOrEqual(39);
+test.each(["rm -rf build", "touch one\ntouch two\ntouch three"])(
+  "what became of a question is whole on a narrow screen: %p",
+  (action) => {
+    const line = answeredLine({ ...request, action }, { kind: "no", stop: true }, theme(false), 39);
+    expect(line).toEndWith("-- denied; task stopped");
+    expect(Bun.stringWidth(line)).toBeLessThanOrEqual(39);
+  },
+);
+
+test.each([
+  [{ privesc: true, action: "sudo -u postgres psql -c 'drop table x'" }, "run a command as postgres · high risk"],
+  [
+    { tool: "write_file", write: { path: `/srv/${"deep/".repeat(40)}app.conf`, creates: false, added: 3, removed: 1 } },
+    "app.conf (+3 −1) · high risk",
+  ],
+] as const)("what would happen and how risky it is stay in sight on 39 × 11: %j", (what, said) => {
+  const stated = { risk: "low", mutation: false, privesc: false } as const;
+  const asked = { ...request, ...what, understated: true, declared: stated };
+  const prompt = new ApprovalPrompt(asked, theme(false), { answer: () => {}, otherKeys: [] });
+  prompt.preamble(39, 12);
+  const { rows } = prompt.view(39, 11, 2);
+  expect(rows.length).toBeLessThanOrEqual(11);
+  const text = rows.map((row) => row.trim()).join(" ");
+  for (const words of [said, "1 of 3 waiting", "model declared: low · buddy found: high"])
+    expect(text).toContain(words);
+  expect(text).not.toContain(asked.privesc ? "as root" : "nothing");
 });
 
 test("the reason of a denial is said once, below the call", () => {

@@ -10,6 +10,7 @@ test.each([
   ["See them with: buddy targets 'web*'", "See them with: /targets web*"],
   ["Runbooks: a, b. See: buddy skills", "Runbooks: a, b. See: /skills"],
   ["Choose one of them with --on NAME.", "Choose one of them with /on NAME."],
+  ["`buddy models main` lists what there is", "`/model main:` lists what there is"],
   ["buddy sessions lists them", "/session lists them"],
   // What only the command line can do stays as it is.
   ["buddy sessions --all lists those of other directories", "buddy sessions --all lists those of other directories"],

@@ -1,4 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { until } from "../../support/until.ts";
 import { answer, ReplRig, type ScriptedTurn } from "../../support/repl-rig.ts";
 import { scriptedEditor } from "../../support/scripted-editor.ts";
@@ -477,6 +480,24 @@ describe("approvals", () => {
     await rig.until('"approved","by":"operator"');
   });
 
+  test("v gives the pager the text on stdin; where it fails, the built-in view shows it", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "buddy-pager-"));
+    try {
+      const PAGER = `sed -n 'w ${directory}/got'; false`;
+      await using rig = new ReplRig({ turn: asking, env: { PATH: process.env.PATH, PAGER } });
+      rig.open("ask");
+      rig.send("1\r");
+      await rig.until("approve?");
+      rig.send("v");
+      await rig.until("100%  q or Esc returns");
+      expect(readFileSync(join(directory, "got"), "utf8")).toContain("\nsystemctl restart nginx\n");
+      rig.send("q");
+      await rig.until(/the pager failed[\s\S]*approve\?/);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+
   test("Esc went from the list of keys to the input line", async () => {
     await using rig = new ReplRig({ turn: asking });
     rig.open("ask");
@@ -495,8 +516,12 @@ describe("approvals", () => {
     rig.open("ask");
     rig.send("1\r");
     await rig.until("approve?");
+    rig.key("escape");
+    await rig.until("Esc: back to the question");
+    rig.send("and then this\r");
+    await rig.until((screen) => screen.includes("queued 2: and then this") && screen.includes("approve?"));
     rig.send("s");
-    await rig.until("denied; task stopped");
+    await rig.until(/denied; task stopped[\s\S]*Up recalls them/);
     await until(() => rig.repl.tasks.running === undefined, "the task has ended");
   });
 

@@ -23,14 +23,16 @@ const echo: ScriptedTurn = ({ prompt }) => answer(`you said ${prompt}`);
 
 describe("/ps", () => {
   test("lists background shells and what runs in the pane", async () => {
-    await using rig = new ReplRig({ host: { work: async () => WORK } });
+    await using rig = new ReplRig({ turn: echo, host: { work: async () => WORK } });
+    rig.send("hello\r");
+    await rig.until("you said hello");
     rig.send("/ps\r");
     const screen = await rig.until("sh-0badcafe");
     expect(screen).toMatch(/sh-0badcafe +shell running +\ds +sleep 600/);
     expect(screen).toMatch(/sh-deadbeef +shell failed \(exit 2\) +make/);
     expect(screen).toMatch(/shared +pane runs +vim/);
-    const columns = screen.split("\n").flatMap((row) => [row.search(/shell |pane /)].filter((at) => at > 0));
-    expect(new Set(columns).size).toBe(1);
+    const columns = screen.split("\n").flatMap((row) => [row.search(/answered |shell |pane /)].filter((at) => at > 0));
+    expect([columns.length, new Set(columns).size]).toEqual([4, 1]);
   });
 });
 

@@ -5,20 +5,25 @@ export type SafetyCheck = keyof ShellRules["safety"];
 
 export interface Danger {
   readonly check: SafetyCheck;
+  /** For the model. */
   readonly why: string;
   readonly instead: string;
+  /** For people, where `why` says more than what would happen. */
+  readonly brief?: string;
 }
 
 export const BLIND_ADD: Danger = {
   check: "gitAdd",
   why: "permission denied: blind git add commands (git add -A, git add ., git add --all, git add *) are not allowed, specify files explicitly",
   instead: "Name the files to add: git add path/to/file. git status shows what has changed.",
+  brief: "it adds every changed file, also those that were not looked at",
 };
 
 export const FORCED_PUSH: Danger = {
   check: "forcePush",
   why: "permission denied: git push --force is not allowed. Use --force-with-lease for safer force pushes, or push without force",
   instead: "Use git push --force-with-lease, or push without force; to delete a remote branch, name it.",
+  brief: "a forced push overwrites what others have pushed",
 };
 
 export function dangerousRm(what: string): Danger {
@@ -26,6 +31,7 @@ export function dangerousRm(what: string): Danger {
     check: "dangerousRm",
     why: `permission denied: this rm command could delete critical data (.git, home directory, or root). Specify the full path explicitly (no wildcards, ~, or $HOME): it would delete ${what}`,
     instead: "List what is there, then delete it by name, as in rm -r /srv/app/cache.",
+    brief: `it would delete ${what}`,
   };
 }
 
