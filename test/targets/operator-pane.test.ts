@@ -121,6 +121,15 @@ describe("--pane", () => {
     expect((await opened.shell.run(`cd ${directory}`)).cwd).toBe(directory);
     await opened.files.write(`${directory}/note`, "text\n");
     expect((await opened.files.read("note")).text).toBe("text\n");
+    // As the operator does it: a question would name the directory.
+    enter(pane, "cd /");
+    await until(async () => (await opened.shell.where()).cwd === "/", "the shell says where it is");
+    const secret = "printf '%s\\n' 'p4$w0rd\"and!\\quotes'";
+    const used = await opened.shell.run(`${secret} | wc -c`, { shown: "printf a secret" });
+    expect(used.output.head).toBe("20\n");
+    expect((await opened.shell.run("set | grep -c 'p4[$]w'")).output.head).toBe("0\n");
+    expect(screen(pane)).not.toContain("p4$w");
+    expect(screen(pane)).toContain("printf a secret");
     await close();
     expect(await answer(pane, shown[name]!)).toBe(was);
   });

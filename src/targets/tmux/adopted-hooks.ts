@@ -13,9 +13,9 @@ export function askKind(word: string): string {
 /** Takes everything out again. */
 export const TAKE_OUT = " __buddy_off";
 
-/** Reads the key where the terminal shows nothing of it: what is on the screen, the model can read. */
-const readKey = (word: string) =>
-  `sh -c '{ stty -echo && printf "\\033]7771;${word};N\\a" && IFS= read -r k; stty echo; } </dev/tty >/dev/tty; echo "$k"'`;
+/** Reads a line where the terminal shows nothing of it: what is on the screen, the model can read. */
+const readUnseen = (word: string) =>
+  `sh -c '{ stty -echo && printf "\\033]7771;${word};N\\a" && IFS= read -r k; stty echo; } </dev/tty >/dev/tty; printf "%s\\n" "$k"'`;
 
 /**
  * One line for the shell: it reads the key, which marks carry (after the mark N of `word`), then come a function that
@@ -25,9 +25,9 @@ const readKey = (word: string) =>
  */
 export function hooks(name: AdoptedShellName, word: string): string {
   if (name === "fish")
-    return ` functions -q __buddy_off; and __buddy_off; set -g __buddy_k (${readKey(word)}); ${fishHooks()}`;
+    return ` functions -q __buddy_off; and __buddy_off; set -g __buddy_k (${readUnseen(word)}); ${fishHooks()}`;
   const lines = { bash: bashHooks, zsh: zshHooks, sh: shHooks }[name](word);
-  return ` command -v __buddy_off >/dev/null && __buddy_off; __buddy_k=$(${readKey(word)}); ${lines}`;
+  return ` command -v __buddy_off >/dev/null && __buddy_off; __buddy_k=$(${readUnseen(word)}); ${lines}`;
 }
 
 /** The line that runs a command. */
@@ -35,13 +35,31 @@ export function commandLine(name: AdoptedShellName, command: string, tag: number
   const fish = name === "fish";
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f!]/.test(command)) {
-    const text = Array.from(Buffer.from(command), printed).join("");
+    const text = unseenText(command);
     return fish
       ? ` set -g __buddy_c (printf '${text}' | string collect); __buddy_run ${tag}`
       : ` __buddy_c=$(printf '${text}'); __buddy_run ${tag}`;
   }
   const quoted = quoteFor(name, command);
   return fish ? ` set -g __buddy_c ${quoted}; __buddy_run ${tag}` : ` __buddy_c=${quoted}; __buddy_run ${tag}`;
+}
+
+/**
+ * The same for a command with a secret in it: the line shows `shown`, and the command itself is typed as `unseenText`
+ * after the mark N of `word`.
+ */
+export function unseenLine(name: AdoptedShellName, shown: string, word: string, tag: number): string {
+  const read = readUnseen(word);
+  // oxlint-disable-next-line no-control-regex
+  const run = `__buddy_run ${tag} ${quoteFor(name, shown.replaceAll(/[\0-\x1f\x7f!]/g, " "))}`;
+  return name === "fish"
+    ? ` set -g __buddy_c (printf (${read} | string collect) | string collect); ${run}`
+    : ` __buddy_c=$(printf "$(${read})"); ${run}`;
+}
+
+/** A command in one line of plain characters, as `printf` reads it. */
+export function unseenText(command: string): string {
+  return Array.from(Buffer.from(command), printed).join("");
 }
 
 export function quoteFor(name: AdoptedShellName, word: string): string {
@@ -57,6 +75,8 @@ function printed(byte: number): string {
 
 const begins = `printf '\\033]7771;%s;C;%s\\a'`;
 const ends = `printf '\\033]7771;%s;P;0;%s;%s;%s\\a'`;
+/** Behind the prompt: it is drawn, and where. Nothing of it shows where the variables are not known. */
+const ready = "${__buddy_m:+$__buddy_m$PWD$__buddy_e}";
 /** The last thing that is marked: the next prompt has no mark. */
 const out = `printf '\\033]7771;%s;X;0\\a'`;
 
@@ -65,11 +85,11 @@ const out = `printf '\\033]7771;%s;X;0\\a'`;
  * mark.
  */
 const run =
-  `__buddy_run() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; ` +
+  `__buddy_run() { ${begins} "$__buddy_k" "$1"; eval "$__buddy_c"; set -- "$1" "$?"; __buddy_c=; ` +
   `${ends} "$__buddy_k" "$2" "$1" "$PWD"; __buddy_ps; return "$2"; }`;
 
 function bashHooks(word: string): string {
-  const mark = "'\\[${__buddy_m-}\\]'";
+  const mark = `'\\[${ready}\\]'`;
   const hook = "'${__buddy_m:+__buddy_ps}'";
   const off = [
     `PS1=\${PS1//${mark}/}`,
@@ -77,14 +97,14 @@ function bashHooks(word: string): string {
     `[ -n "$PROMPT_COMMAND" ] || [ "\${#PROMPT_COMMAND[@]}" -gt 1 ] || unset PROMPT_COMMAND`,
     `HISTCONTROL=$__buddy_h; [ -n "$HISTCONTROL" ] || unset HISTCONTROL`,
     `${out} "$__buddy_k"`,
-    "unset -f __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_h __buddy_c",
+    "unset -f __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_e __buddy_h __buddy_c",
   ].join("; ");
   // The first lines came before the history was asked to leave such lines out.
   const forget =
     `__buddy_f() { local h; h=$(HISTTIMEFORMAT= history 1); ` +
     `[[ $h == *${word}* && $h =~ ^\\ *([0-9]+) ]] && history -d "\${BASH_REMATCH[1]}" && __buddy_f; }`;
   return (
-    `__buddy_m=$'\\e]7771;'$__buddy_k$';B\\a' __buddy_h=\${HISTCONTROL-}; HISTCONTROL=ignorespace:$__buddy_h; ${run}; ` +
+    `__buddy_m=$'\\e]7771;'$__buddy_k';B;' __buddy_e=$'\\a' __buddy_h=\${HISTCONTROL-}; HISTCONTROL=ignorespace:$__buddy_h; ${run}; ` +
     `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) PS1=$PS1${mark} ;; esac; }; __buddy_off() { ${off}; }; ` +
     `${forget}; __buddy_f; unset -f __buddy_f; __buddy_ps; ` +
     `PROMPT_COMMAND=\${PROMPT_COMMAND:+"$PROMPT_COMMAND"$'\\n'}${hook}`
@@ -100,7 +120,7 @@ function zshHooks(): string {
     "unfunction __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_m __buddy_h __buddy_c",
   ].join("; ");
   return (
-    `__buddy_m=$'%{\\e]7771;'$__buddy_k$';B\\a%}' __buddy_h=; ` +
+    `__buddy_m=$'%{\\e]7771;'$__buddy_k$';B;%/\\a%}' __buddy_h=; ` +
     `[[ -o histignorespace ]] || { __buddy_h=1; setopt histignorespace; }; ${run}; ` +
     `__buddy_ps() { case $PROMPT in *$__buddy_k*) ;; *) PROMPT=$PROMPT$__buddy_m ;; esac; }; __buddy_off() { ${off}; }; ` +
     `precmd_functions+=(__buddy_ps)`
@@ -112,21 +132,21 @@ function fishHooks(): string {
     `${out} $__buddy_k; functions -e fish_prompt; functions -c __buddy_prompt fish_prompt; ` +
     `functions -e __buddy_prompt __buddy_run __buddy_off; set -e __buddy_c; set -e __buddy_k`;
   return (
-    `function __buddy_run; ${begins} $__buddy_k $argv[1]; eval $__buddy_c; set -l c $status; ` +
+    `function __buddy_run; ${begins} $__buddy_k $argv[1]; eval $__buddy_c; set -l c $status; set -e __buddy_c; ` +
     `${ends} $__buddy_k $c $argv[1] $PWD; return $c; end; ` +
     `functions -c fish_prompt __buddy_prompt; function __buddy_off; ${off}; end; ` +
-    `function fish_prompt; __buddy_prompt; printf '\\033]7771;%s;B\\a' $__buddy_k; end`
+    `function fish_prompt; __buddy_prompt; printf '\\033]7771;%s;B;%s\\a' $__buddy_k $PWD; end`
   );
 }
 
 function shHooks(): string {
   const off =
     `PS1=$__buddy_p; ${out} "$__buddy_k"; ` +
-    "unset -f __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_p __buddy_m __buddy_c";
+    "unset -f __buddy_run __buddy_ps __buddy_off; unset __buddy_k __buddy_p __buddy_m __buddy_e __buddy_c";
   // Tells busybox' line editor that the mark takes no room.
-  const mark = `case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[$__buddy_m\\]' ;; *) PS1=$PS1'$__buddy_m' ;; esac`;
+  const mark = `case \${BB_ASH_VERSION-} in [0-9]*) PS1=$PS1'\\[${ready}\\]' ;; *) PS1=$PS1'${ready}' ;; esac`;
   return (
-    `__buddy_m=$(printf '\\033]7771;%s;B\\a' "$__buddy_k"); ${run}; __buddy_off() { ${off}; }; ` +
+    `__buddy_m=$(printf '\\033]7771;%s;B;' "$__buddy_k") __buddy_e=$(printf '\\a'); ${run}; __buddy_off() { ${off}; }; ` +
     `__buddy_ps() { case $PS1 in *__buddy_m*) ;; *) __buddy_p=$PS1; ${mark} ;; esac; }; __buddy_ps`
   );
 }

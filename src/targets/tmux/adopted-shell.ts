@@ -11,7 +11,18 @@ import type { OutputStore } from "../output/output-store.ts";
 import type { OutputPage, ReadOutputOptions, RunOptions, RunOutcome, RunResult, Shell, ShellPlace } from "../target.ts";
 import { Turns } from "../turns.ts";
 import { cleanChild } from "../unasked/clean-script.ts";
-import { type AdoptedShellName, askKind, commandLine, hooks, quoteFor, TAKE_OUT, VIEW, WHO } from "./adopted-hooks.ts";
+import {
+  type AdoptedShellName,
+  askKind,
+  commandLine,
+  hooks,
+  quoteFor,
+  TAKE_OUT,
+  unseenLine,
+  unseenText,
+  VIEW,
+  WHO,
+} from "./adopted-hooks.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
 import { isTerminalReply, TypedLine } from "./typed-line.ts";
 import { ADOPT } from "./watch.ts";
@@ -80,7 +91,7 @@ export class AdoptedShell implements Shell {
   #current: Running | undefined;
   #last: RunResult | undefined;
   #machine: InnerMachine | undefined;
-  #first: MarkScanner | undefined;
+  #worded: MarkScanner | undefined;
   #typed = new TypedLine();
   #typedAt = 0;
   /** What the operator had typed when a command came. */
@@ -125,30 +136,19 @@ export class AdoptedShell implements Shell {
 
   /** Puts the hooks in, and asks who and where it is. */
   async start(): Promise<void> {
-    const kind = Promise.withResolvers<AdoptedShellName>();
-    const unseen = Promise.withResolvers<true>();
-    // What is on the screen is no secret: the first marks have a word of their own.
-    const word = randomBytes(6).toString("hex");
-    this.#first = new MarkScanner(
-      word,
-      () => {},
-      (mark) => {
-        if (mark.kind === "shell-kind") kind.resolve(mark.name);
-        else if (mark.kind === "no-editor") unseen.resolve(true);
-      },
-    );
+    const { word, kind, unseen } = this.#listen();
     await this.#pane.type(askKind(word));
     const silent = new BuddyError("usage", "what runs in the pane does not answer like a shell at its prompt", {
       hint: "Bring the shell to its prompt in the pane, then try again.",
     });
-    this.#name = (await within(kind.promise, ANSWER_MS)) ?? (await Promise.reject(silent));
+    this.#name = (await within(kind, ANSWER_MS)) ?? (await Promise.reject(silent));
     await this.#pane.type(hooks(this.#name, word));
-    if ((await within(unseen.promise, ANSWER_MS)) === undefined) {
+    if ((await within(unseen, ANSWER_MS)) === undefined) {
       await this.#pane.interrupt();
       throw silent;
     }
     await this.#pane.typeUnseen(this.#key);
-    this.#first = undefined;
+    this.#worded = undefined;
     await this.#changes.until(() => this.#ready || this.#ended, ANSWER_MS);
     if (!this.#ready) throw silent;
     const asked = `sh -c ${quoteFor(this.#name, `{ ${WHO}${VIEW}; } 2>/dev/null`)}`;
@@ -160,8 +160,26 @@ export class AdoptedShell implements Shell {
     this.#machine = { user, uid: Number(uid), host, machine: machine || host, os, home, bash: bash !== "", view };
   }
 
+  /** For marks that a typed line asks for: it stands on the screen, so they carry a word of their own, not the key. */
+  #listen(): { word: string; kind: Promise<AdoptedShellName>; unseen: Promise<true> } {
+    const kind = Promise.withResolvers<AdoptedShellName>();
+    const unseen = Promise.withResolvers<true>();
+    const word = randomBytes(6).toString("hex");
+    this.#worded = new MarkScanner(
+      word,
+      () => {},
+      (mark) => {
+        if (mark.kind === "shell-kind") kind.resolve(mark.name);
+        else if (mark.kind === "no-editor") unseen.resolve(true);
+      },
+    );
+    return { word, kind: kind.promise, unseen: unseen.promise };
+  }
+
   /** Takes the hooks out, where the shell is at its prompt to do so. */
   async leave(): Promise<void> {
+    // A command that has just ended is followed by its prompt.
+    if (this.#current === undefined) await this.#changes.until(() => this.#ready || this.#ended, OUT_MS);
     if (!this.isReady || (await this.#pane.obstacle?.()) !== undefined || !this.isReady) return;
     // tmux has answered: what was typed before is known by now.
     const typed = this.#typed.text();
@@ -176,7 +194,7 @@ export class AdoptedShell implements Shell {
   /** Bytes of the pane. */
   feed(bytes: Buffer): void {
     if (this.#ended) return;
-    this.#first?.feed(bytes);
+    this.#worded?.feed(bytes);
     this.#scanner.feed(bytes);
   }
 
@@ -205,8 +223,12 @@ export class AdoptedShell implements Shell {
   async #run(command: string, options: RunOptions): Promise<RunResult> {
     if (command.includes("\0")) throw new BuddyError("tool", "a command cannot contain a NUL byte");
     const tag = randomInt(1, 2 ** 31 - 1);
-    const line = commandLine(this.#name, this.#child(command, options), tag);
-    if (Buffer.byteLength(line) > MOST_TYPED) {
+    const text = this.#child(command, options);
+    const secret = options.shown === undefined ? undefined : { ...this.#listen(), text: unseenText(text) };
+    const line = secret
+      ? unseenLine(this.#name, options.shown ?? "", secret.word, tag)
+      : commandLine(this.#name, text, tag);
+    if (Math.max(Buffer.byteLength(line), secret?.text.length ?? 0) > MOST_TYPED) {
       throw new BuddyError("tool", "the command is too long for an adopted shell, where it has to be typed", {
         hint: "Split it, or ask the operator to connect buddy to that machine itself.",
       });
@@ -228,6 +250,13 @@ export class AdoptedShell implements Shell {
     }
     const running = this.#begin(tag, options);
     await this.#pane.type(line);
+    if (secret !== undefined && (await within(secret.unseen, ANSWER_MS)) === undefined) {
+      await this.#pane.interrupt();
+      this.#finish({ kind: "lost", why: "the shell did not read the command where nobody sees it; it did not run" });
+      return this.#result(running, running.outcome ?? { kind: "stopped", by: "user" });
+    }
+    if (secret !== undefined) await this.#pane.typeUnseen(secret.text);
+    this.#worded = undefined;
     if (options.noWait === true) return this.#result(running, { kind: "running", why: "no-wait" });
     return this.#watch(running, options);
   }
@@ -319,7 +348,9 @@ export class AdoptedShell implements Shell {
       case "ready":
         // A prompt without the end of the command: Ctrl-C, or a syntax error.
         if (running?.started === true) this.#finish({ kind: "exited", code: INTERRUPTED });
-        if (this.#current === undefined) this.#promptDrawn();
+        if (this.#current !== undefined) break;
+        this.#cwd = mark.cwd ?? this.#cwd;
+        this.#promptDrawn();
         break;
       case "shell-ended":
         this.#out ||= "marked";

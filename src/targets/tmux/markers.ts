@@ -7,8 +7,8 @@
 export type Mark =
   /** A prompt is about to be drawn; `tag` is the command that ended with `code`, 0 when it was not ours. */
   | { readonly kind: "prompt"; readonly id: number; readonly code: number; readonly tag: number; readonly cwd: string }
-  /** The prompt is drawn, keys are read. */
-  | { readonly kind: "ready" }
+  /** The prompt is drawn, keys are read; an adopted shell says where it is. */
+  | { readonly kind: "ready"; readonly cwd?: string }
   /** The shell took our line; `aside` is what the operator had typed. */
   | { readonly kind: "taken"; readonly tag: number; readonly aside: string }
   | { readonly kind: "started"; readonly tag: number }
@@ -96,7 +96,7 @@ export function parseMark(text: string): Mark | undefined {
       return { kind: "prompt", id: Number(id), code: Number(code), tag: Number(tag), cwd: cwd ?? "" };
     }
     case "B":
-      return { kind: "ready" };
+      return { kind: "ready", ...(rest === "" ? {} : { cwd: rest }) };
     case "T": {
       const fields = /^(\d*);?(.*)$/s.exec(rest);
       return { kind: "taken", tag: Number(fields?.[1] ?? 0), aside: fields?.[2] ?? "" };

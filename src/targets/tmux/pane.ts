@@ -76,6 +76,7 @@ export class TmuxPane implements Pane, PaneSink {
   readonly #input: PaneInput;
   readonly #turns = new Turns();
   #unfollow: () => void;
+  #reviving: Promise<void> | undefined;
   readonly #adopted = new AdoptedShells();
 
   constructor(row: PaneRow, options: PaneOptions) {
@@ -369,9 +370,14 @@ export class TmuxPane implements Pane, PaneSink {
     await this.#recover(MISSED, true);
   }
 
-  async #ensureAlive(): Promise<void> {
+  /** Made anew once, however many calls find it gone. */
+  #ensureAlive(): Promise<void> {
+    if (this.#reviving === undefined && this.#state.alive) return Promise.resolve();
+    return (this.#reviving ??= this.#revive().finally(() => (this.#reviving = undefined)));
+  }
+
+  async #revive(): Promise<void> {
     const state = this.#state;
-    if (state.alive) return;
     state.revived(await this.#options.revive());
     this.#unfollow = this.#options.session.follow(state.id, this);
     await this.#firstPrompt(() => state.phase !== "starting");

@@ -249,13 +249,14 @@ describe("panes", () => {
     await place.tmux("kill-pane", "-t", id);
   });
 
-  test("that are killed are made anew when next used", async () => {
+  test("that are killed are made anew when next used, once for two who use them", async () => {
     await panes.createPane("gone");
     const gone = await panes.pane({ pane: "gone" });
     await place.tmux("kill-pane", "-t", gone.id);
     await until(async () => !(await panes.list()).some((one) => one.pane === "gone"), "it is gone");
-    const result = await gone.run("echo anew");
+    const [result] = await Promise.all([gone.run("echo anew"), gone.where(), gone.capture()]);
     expect(text(result)).toBe("anew\n");
+    expect((await panes.list()).filter((one) => one.pane === "gone")).toHaveLength(1);
     expect(result.notes.join()).toContain("lost");
     await panes.killPane("gone");
   });
