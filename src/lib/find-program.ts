@@ -1,28 +1,65 @@
-/** Why a program cannot be used: it is not there, or it is there and may not be executed. */
-import { statSync } from "node:fs";
+/** Why a program cannot be used: it is not there, or it is there and cannot be executed. */
+import { closeSync, lstatSync, openSync, readlinkSync, readSync, statSync } from "node:fs";
+
+export interface UnusableProgram {
+  /** "tmux is not installed", "/usr/bin/tmux cannot be executed: …". */
+  readonly text: string;
+  /** What is there and cannot be executed. */
+  readonly file?: string;
+}
 
 /** Undefined when it can be started, as far as its mode tells. */
-export function unusableProgram(name: string): string | undefined {
-  if (Bun.which(name, { PATH: process.env["PATH"] ?? "" }) !== null) return undefined;
-  const file = notExecutable(name);
-  return file === undefined ? `${name} is not installed` : `${name} is installed but may not be executed: ${file}`;
-}
-
-/** The file of that name in PATH that may not be executed, where none may. */
-export function notExecutable(name: string): string | undefined {
+export function unusableProgram(name: string): UnusableProgram | undefined {
   const path = process.env["PATH"] ?? "";
   if (Bun.which(name, { PATH: path }) !== null) return undefined;
-  return path
-    .split(":")
-    .map((directory) => `${directory || "."}/${name}`)
-    .find(isFile);
+  for (const directory of path.split(":")) {
+    const file = `${directory || "."}/${name}`;
+    const why = whyNotFound(file);
+    if (why !== undefined) return cannotBeExecuted(file, why);
+  }
+  return { text: `${name} is not installed` };
 }
 
-/** False as well where the directory is closed to us: PATH can name those of other users. */
-function isFile(path: string): boolean {
+/** In words what the system says when it refuses to start this file. */
+export function refusedProgram(file: string, error: unknown): UnusableProgram {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT") return cannotBeExecuted(file, missingInterpreter(file));
+  if (code === "ENOEXEC") return cannotBeExecuted(file, "it is not a program for this machine");
+  return cannotBeExecuted(file, code === "EACCES" ? NO_PERMISSION : message);
+}
+
+function cannotBeExecuted(file: string, why: string): UnusableProgram {
+  return { text: `${file} cannot be executed: ${why}`, file };
+}
+
+const NO_PERMISSION = "no permission";
+
+/** Undefined as well where the directory is closed to us: PATH can name those of other users. */
+function whyNotFound(file: string): string | undefined {
   try {
-    return statSync(path).isFile();
+    if (statSync(file, { throwIfNoEntry: false })?.isFile()) return NO_PERMISSION;
   } catch {
-    return false;
+    // A link that leads to itself is looked at below.
   }
+  try {
+    if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return undefined;
+    if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) return undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ELOOP") return undefined;
+  }
+  return `it is a link to ${readlinkSync(file)}, which leads nowhere`;
+}
+
+/** A script names its interpreter in the first line, another program its loader. */
+function missingInterpreter(file: string): string {
+  const start = new Uint8Array(256);
+  try {
+    const opened = openSync(file, "r");
+    readSync(opened, start);
+    closeSync(opened);
+  } catch {
+    return "it is gone";
+  }
+  const interpreter = /^#!\s*(\S+)/.exec(new TextDecoder().decode(start))?.[1];
+  return interpreter === undefined ? "its loader is missing" : `its interpreter ${interpreter} is missing`;
 }

@@ -1,6 +1,7 @@
 /**
  * The one way to start a program: no child of buddy ever gets its keys, nor what would change how its runtime behaves.
  */
+import { refusedProgram, type UnusableProgram } from "./find-program.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -46,10 +47,12 @@ export function startChild<
 }
 
 export interface Answer {
-  /** -1 when the program could not be started, or did not end in time. */
+  /** -1 when there is none: see `failure`. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
+  /** Why the program has no exit code: it could not be executed (`file`), was killed, or did not end in time. */
+  readonly failure?: UnusableProgram;
 }
 
 /** Runs a short look-up to its end. A program that is missing or may not be executed is an answer too. */
@@ -70,9 +73,12 @@ export function askProgram(
       env: options.env ?? lookUpEnv(),
       ...(options.timeoutMs === undefined ? {} : { timeout: options.timeoutMs }),
     });
-    return { code: done.exitCode ?? -1, stdout: done.stdout.toString(), stderr: done.stderr.toString() };
+    const said = { stdout: done.stdout.toString(), stderr: done.stderr.toString() };
+    if (done.signalCode === undefined) return { code: done.exitCode, ...said };
+    const late = done.exitedDueToTimeout === true ? `did not answer within ${(options.timeoutMs ?? 0) / 1000} s` : "";
+    return { code: -1, ...said, failure: { text: `${argv[0]} ${late || `was ended by ${done.signalCode}`}` } };
   } catch (error) {
-    return { code: -1, stdout: "", stderr: (error as Error).message };
+    return { code: -1, stdout: "", stderr: "", failure: refusedProgram(argv[0] ?? "", error) };
   }
 }
 

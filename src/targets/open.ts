@@ -4,7 +4,6 @@
  */
 import { createHash } from "node:crypto";
 import { BuddyError } from "../lib/errors.ts";
-import { unusableProgram } from "../lib/find-program.ts";
 import { adoptable, refusingTarget } from "./adoption.ts";
 import { backgroundShells } from "./background.ts";
 import { TmuxUnusable } from "./errors.ts";
@@ -26,11 +25,8 @@ import { attachCommand, tmuxSocket } from "./attach-command.ts";
 export async function openTarget(options: TargetOptions): Promise<Target> {
   const notices = new Notices(options.onNotice);
   const tmuxMissing = (transport: Transport) => {
-    const version = transport.facts.tmuxVersion;
-    if (version === undefined)
-      return transport.facts.programs["tmux"] === undefined
-        ? ((transport.kind === "local" ? unusableProgram("tmux") : undefined) ?? "tmux is not installed")
-        : "tmux does not start; often no UTF-8 locale, see tmux -V";
+    const { tmuxVersion: version, tmuxProblem = "tmux is not installed" } = transport.facts;
+    if (version === undefined) return tmuxProblem;
     return atLeast(version, 3, 2) ? undefined : `tmux ${version} is too old: 3.2 is needed`;
   };
   if (options.pane === undefined && options.tmux !== "never" && isLocal(options.place)) await insideManagedPane();

@@ -116,8 +116,10 @@ export interface MachineFacts {
   readonly loginShell: string;
   /** Paths of the programs that matter, where they exist: tmux, setsid and the shells. */
   readonly programs: Readonly<Record<string, string>>;
-  /** "3.3a"; undefined without tmux. */
+  /** "3.3a"; undefined without a tmux that works. */
   readonly tmuxVersion?: string;
+  /** Why the tmux that is there does not work. */
+  readonly tmuxProblem?: string;
 }
 
 export interface ScriptOptions {

@@ -17,7 +17,7 @@ export const UNASKED: readonly UnaskedCase[] = [
   {
     name: "output and exit code",
     run: async (_, unasked) => {
-      const result = await unasked("echo out; ls /nonexistent 2>/dev/null; sh -c 'exit 7'");
+      const result = await unasked("echo out; ls /dev/null/none 2>/dev/null; sh -c 'exit 7'");
       expect({ outcome: result.outcome, text: whole(result) }).toEqual({
         outcome: { kind: "exited", code: 7 },
         text: "out\n",

@@ -138,7 +138,7 @@ small.describe("the one binary on a small Debian", () => {
     rmSync(join(root.dir, "usr/lib/locale"), { recursive: true });
     const argv = ["/buddy", "exec", "-m", "demo", "--approve", "all", "run: echo $((40 + 2))"];
     const { stdout, stderr, code } = await root.run(argv, { env });
-    expect(stderr).toContain("tmux does not start; often no UTF-8 locale");
+    expect(stderr).toContain("tmux does not start: ");
     expect(stdout).toContain("42");
     expect(code).toBe(0);
   });

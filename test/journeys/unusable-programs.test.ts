@@ -1,19 +1,30 @@
 /** Programs that are there and cannot be executed, and limits under which the runtime could not work. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buddyBinary, type Sandbox, sandbox } from "../support/buddy.ts";
 
 setDefaultTimeout(60_000);
 
-/** PATH with these programs instead of the real ones: not executable, or of a format that no kernel knows. */
-function withBroken(box: Sandbox, names: readonly string[], how: "mode" | "format"): { PATH: string } {
+/** What can be wrong with a program, and what has to be said of it. */
+const WRONG = {
+  mode: [(path: string) => writeFileSync(path, "#!/bin/sh\n", { mode: 0o644 }), "no permission"],
+  format: [
+    (path: string) => writeFileSync(path, "\u007fELF nothing", { mode: 0o755 }),
+    "not a program for this machine",
+  ],
+  interpreter: [
+    (path: string) => writeFileSync(path, "#!/no/such\n", { mode: 0o755 }),
+    "interpreter /no/such is missing",
+  ],
+  link: [(path: string) => symlinkSync("/no/such", path), "a link to /no/such"],
+} as const;
+
+/** PATH with these programs instead of the real ones. */
+function withBroken(box: Sandbox, names: readonly string[], how: keyof typeof WRONG): { PATH: string } {
   const bin = join(box.dir, "bin");
   mkdirSync(bin);
-  for (const name of names) {
-    writeFileSync(join(bin, name), how === "mode" ? "#!/bin/sh\n" : "\u007fELF nothing");
-    chmodSync(join(bin, name), how === "mode" ? 0o644 : 0o755);
-  }
+  for (const name of names) WRONG[how][0](join(bin, name));
   const tools = ["sh", "bash", "id", "rm", "sleep", "grep", "cat", "head", "mkdir", "ls", "stty", "env"];
   const real = join(box.dir, "real");
   mkdirSync(real);
@@ -21,14 +32,17 @@ function withBroken(box: Sandbox, names: readonly string[], how: "mode" | "forma
   return { PATH: `${bin}:${real}` };
 }
 
-describe.each(["mode", "format"] as const)("programs of the wrong %s", (how) => {
+describe.each(Object.keys(WRONG) as (keyof typeof WRONG)[])("programs of the wrong %s", (how) => {
+  const why = `cannot be executed: .*${WRONG[how][1]}`;
+
   test("doctor names each of them, and does not crash", async () => {
     using box = sandbox();
     const { stdout, stderr } = await box.run(["doctor"], { env: withBroken(box, ["tmux", "ssh", "podman"], how) });
     expect(stderr).not.toContain("bug");
-    expect(stdout).toMatch(/tmux.*execut/);
-    expect(stdout).toMatch(/ssh.*execut/);
-    expect(stdout).toMatch(/podman.*execut/);
+    for (const name of ["tmux", "ssh", "podman"]) {
+      expect(stdout).toMatch(new RegExp(`bin/${name} ${why}`));
+      expect(stdout).toMatch(new RegExp(`check it: ls -l .*/bin/${name}`));
+    }
   });
 
   test("without tmux that works, commands run in a direct shell, which is said", async () => {
@@ -37,7 +51,7 @@ describe.each(["mode", "format"] as const)("programs of the wrong %s", (how) => 
     const { code, stdout, stderr } = await box.run(["exec", "-m", "demo", "run: echo it works"], { env });
     expect(code).toBe(0);
     expect(stdout).toContain("it works");
-    expect(stderr).toContain("direct shell");
+    expect(stderr).toMatch(new RegExp(`bin/tmux ${why}.*direct shell`));
   });
 
   test("--ssh says that ssh cannot be executed", async () => {
@@ -45,7 +59,7 @@ describe.each(["mode", "format"] as const)("programs of the wrong %s", (how) => 
     const env = withBroken(box, ["ssh"], how);
     const { code, stderr } = await box.run(["exec", "-m", "demo", "--ssh", "web1", "run: true"], { env });
     expect(code).toBe(1);
-    expect(stderr).toContain("executed");
+    expect(stderr).toMatch(new RegExp(`bin/ssh ${why}`));
   });
 
   test("--container says that the engine cannot be executed", async () => {
@@ -55,7 +69,8 @@ describe.each(["mode", "format"] as const)("programs of the wrong %s", (how) => 
     expect(code).toBe(1);
     // A docker that works in another usual directory is taken instead of one that may not be executed.
     const other = ["/usr/local/bin", "/opt/homebrew/bin", "/snap/bin"].some((bin) => existsSync(`${bin}/docker`));
-    expect(stderr).toMatch(how === "mode" && other ? /docker/ : /docker .*cannot be executed/);
+    const passedOver = other && (how === "mode" || how === "link");
+    expect(stderr).toMatch(passedOver ? /docker/ : /docker .*cannot be executed: .*bin\/docker/);
     expect(stderr).not.toContain("neither docker nor podman");
   });
 });

@@ -19,11 +19,14 @@ const FIND = `
 PATH=$PATH:/usr/local/bin:/opt/homebrew/bin:/snap/bin; export PATH
 n=$1; shift
 for e; do
-  p=$(command -v $e 2>/dev/null) || p=$(IFS=:; for d in $PATH; do [ ! -f "$d/$e" ] || { echo "$d/$e"; break; }; done)
+  p=$(command -v $e 2>/dev/null) || p=$(IFS=:; for d in $PATH; do
+    if [ -f "$d/$e" ] || { [ -L "$d/$e" ] && [ ! -d "$d/$e" ]; }; then echo "$d/$e"; break; fi
+  done)
   [ -n "$p" ] || continue
-  v=$("$p" --version 2>/dev/null); x=$?
-  s= r=
-  if [ $x = 126 ] || [ ! -x "$p" ]; then f= s="cannot be executed: $p"
+  v=$("$p" --version 2>&1); x=$?
+  f= s= r=
+  if [ $x = 126 ] || [ $x = 127 ]; then s="cannot be executed: $v"
+  elif [ $x != 0 ] || [ -z "$v" ]; then s="\${v:-it does not even print its version} (exit code $x)"
   elif ! f=$("$p" container inspect --format '{{.Id}} {{.State.Status}}' "$n" 2>/dev/null); then
     f= s=$("$p" container inspect "$n" 2>&1 >/dev/null)
     r=$("$p" ps --format '{{.Names}}' 2>/dev/null)
@@ -83,16 +86,16 @@ function parse(text: string): Answer[] {
 }
 
 function unknown(name: string, place: string, answers: readonly Answer[]): BuddyError {
-  const knowsNone = ({ said }: Answer) => /no such|not found|no container/i.test(said);
+  const knowsNone = ({ said }: Answer) => !REFUSED.test(said) && /no such|not found|no container/i.test(said);
   const silent = answers.find((answer) => !knowsNone(answer));
   const running = [...new Set(answers.flatMap((answer) => answer.running))];
   if (silent !== undefined && running.length === 0) {
-    const said = silent.said.trim().split("\n").at(-1) ?? "";
-    if (said.startsWith("cannot be executed")) {
-      return new BuddyError("target", `${silent.command} ${place} ${said}`, {
-        hint: `Check it: ls -l ${said.split(": ")[1]}`,
+    const refused = REFUSED.exec(silent.said)?.[1];
+    if (refused !== undefined)
+      return new BuddyError("target", `${silent.command} ${place} cannot be executed: ${refused}`, {
+        hint: `Check it: ls -l ${silent.path}`,
       });
-    }
+    const said = silent.said.trim().split("\n").at(-1) ?? "";
     const denied = /permission denied/i.test(said);
     const other = answers.find(knowsNone);
     const known = other === undefined ? "" : `${other.command} answers, but has no container ${JSON.stringify(name)}. `;
@@ -106,6 +109,9 @@ function unknown(name: string, place: string, answers: readonly Answer[]): Buddy
     hint: running.length === 0 ? "No container is running." : `Running: ${running.join(", ")}`,
   });
 }
+
+/** Without the place in our script, which the shell names. */
+const REFUSED = /^cannot be executed: (?:.*?: (?:line )?\d+: )?(?:eval: )?(.*)/;
 
 function notRunning(name: string, status: string, command: string): BuddyError {
   const hint =

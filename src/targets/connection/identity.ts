@@ -3,6 +3,7 @@ import { readFileSync, realpathSync, statSync } from "node:fs";
 import os from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { homeDirectory } from "../../lib/home-directory.ts";
+import { unusableProgram } from "../../lib/find-program.ts";
 import { askProgram } from "../../lib/start-child.ts";
 import { lean } from "../loader.ts";
 import type { MachineFacts, ScriptResult } from "../target.ts";
@@ -33,7 +34,12 @@ if [ -z "$h" ]; then e=\${e%:*}; h=\${e##*:}; fi
 m=; if [ -r /etc/machine-id ]; then read -r m </etc/machine-id; fi
 if [ -z "$m" ] && [ "\${v%% *}" = Darwin ]; then m=$(sysctl -n kern.uuid 2>/dev/null); fi
 n=$(if [ -r /etc/os-release ]; then . /etc/os-release; printf %s "\${PRETTY_NAME-}"; fi)
-printf '%s\\0' "$u" "$i" "$k" "$m" "\${n:+$n, }$v" "\${PWD:-$(pwd)}" "\${h:-/}" "$s" "$(tmux -V 2>/dev/null)"
+t() {
+  printf ' %s ' $?
+  IFS=:
+  for d in $PATH; do d=$d/tmux; if [ -f "$d" ] || { [ -L "$d" ] && [ ! -d "$d" ]; }; then echo "$d"; break; fi; done
+}
+printf '%s\\0' "$u" "$i" "$k" "$m" "\${n:+$n, }$v" "\${PWD:-$(pwd)}" "\${h:-/}" "$s" "$(tmux -V 2>&1 || t)"
 for p in ${PROGRAMS.join(" ")}; do command -v $p 2>/dev/null; printf '\\0'; done
 printf '%s\\0' "\${D-}"
 if kill -0 "-$$" 2>/dev/null; then printf '%s\\0' leads; fi
@@ -68,7 +74,7 @@ export function parseFacts(result: ScriptResult, label: string, wanted?: string)
     home: home ?? "/",
     loginShell: loginShell ?? "",
     programs,
-    ...tmuxVersion(tmux),
+    ...tmuxFacts(tmux),
     directory: fields[9 + PROGRAMS.length] ?? "",
     leads: fields[10 + PROGRAMS.length] === "leads",
   };
@@ -107,9 +113,7 @@ export function localFacts(cwd: string): MachineFacts {
     home: homeDirectory(),
     loginShell: shell,
     programs,
-    ...(programs["tmux"] === undefined
-      ? {}
-      : tmuxVersion(askProgram([programs["tmux"], "-V"], { env: locale(), timeoutMs: VERSION_MS }).stdout)),
+    ...localTmux(programs["tmux"]),
   };
 }
 
@@ -135,9 +139,31 @@ function locale(): Record<string, string> {
   return { LANG, LC_ALL, LC_CTYPE };
 }
 
-function tmuxVersion(said: string | undefined): { tmuxVersion?: string } {
-  const version = /^tmux (?:next-)?(\S+)/.exec(said ?? "")?.[1];
-  return version === undefined ? {} : { tmuxVersion: version };
+type TmuxFacts = Pick<MachineFacts, "tmuxVersion" | "tmuxProblem">;
+
+function localTmux(path: string | undefined): TmuxFacts {
+  if (path === undefined) {
+    const unusable = unusableProgram("tmux");
+    return unusable?.file === undefined ? {} : { tmuxProblem: unusable.text };
+  }
+  const { code, stdout, stderr, failure } = askProgram([path, "-V"], { env: locale(), timeoutMs: VERSION_MS });
+  return failure === undefined ? tmuxFacts(`${stdout}${stderr} ${code} ${path}`) : { tmuxProblem: failure.text };
+}
+
+/** From what `tmux -V` said, then where it failed its exit code and the file that is there. */
+function tmuxFacts(said = ""): TmuxFacts {
+  const version = /^tmux (?:next-)?(\S+)/m.exec(said)?.[1];
+  if (version !== undefined) return { tmuxVersion: version };
+  const [, words = "", code, file = ""] = /^([^]*) (\d+) (.*)\n?$/.exec(said) ?? [];
+  if (file === "") return {};
+  // Without the place in our script, which the shell names.
+  const [why = ""] = words
+    .replace(/^.*?: (?:line )?\d+: (?:eval: )?/, "")
+    .replace(/^\S*tmux: /, "")
+    .split("\n");
+  return code === "126" || code === "127"
+    ? { tmuxProblem: `${file} cannot be executed: ${why}` }
+    : { tmuxProblem: `tmux does not start: ${why || "it says nothing"}` };
 }
 
 /** Where to work on this machine, links followed; refused where there is none. */

@@ -1,7 +1,7 @@
 /** One ssh connection that everything else goes through: a ControlMaster with a socket of its own. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { unusableProgram } from "../../lib/find-program.ts";
+import { refusedProgram, unusableProgram, type UnusableProgram } from "../../lib/find-program.ts";
 import { lendTerminal } from "../../lib/lend-terminal.ts";
 import { startChild } from "../../lib/start-child.ts";
 import { within } from "../../lib/waiting.ts";
@@ -163,12 +163,13 @@ const startSsh: typeof startChild = (argv, options) => {
   try {
     return startChild(["ssh", ...argv], options);
   } catch (error) {
-    throw noSsh(`ssh cannot be executed: ${(error as Error).message}`);
+    throw noSsh(refusedProgram(Bun.which("ssh") ?? "ssh", error));
   }
 };
 
-function noSsh(problem: string): PermanentRefusal {
-  return new PermanentRefusal("target", problem, { hint: "The package is called openssh-client." });
+function noSsh({ text, file }: UnusableProgram): PermanentRefusal {
+  const hint = file === undefined ? "The package is called openssh-client." : `Check it: ls -l ${file}`;
+  return new PermanentRefusal("target", text, { hint });
 }
 
 function connect(socket: string, options: MasterOptions): Promise<void> {

@@ -30,7 +30,9 @@ const SHELLS = [
 /** Programs that programs of the table start by themselves. */
 const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   tar: words("gzip bzip2 xz zstd lzip lzma compress"),
-  git: words("git sh git-submodule git-sh-setup git-sh-i18n sed basename uname gettext envsubst dirname"),
+  git: words(
+    "git sh git-submodule git-sh-setup git-sh-i18n git-sh-i18n--envsubst sed basename uname gettext envsubst dirname",
+  ),
   zgrep: words("grep egrep fgrep gzip zcat sed expr test printf cat"),
   zegrep: words("zgrep grep egrep gzip sed expr"),
   zfgrep: words("zgrep grep fgrep gzip sed expr"),

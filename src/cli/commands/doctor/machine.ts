@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isatty } from "node:tty";
-import { notExecutable, unusableProgram } from "../../../lib/find-program.ts";
+import { unusableProgram, type UnusableProgram } from "../../../lib/find-program.ts";
 import { askProgram } from "../../../lib/start-child.ts";
 import { temporaryDirectory } from "../../../lib/temporary-directory.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
@@ -16,21 +16,10 @@ export async function checkMachine(): Promise<Finding[]> {
 /** Control mode is tried for real, on a socket of its own. */
 async function checkTmux(): Promise<Finding> {
   const path = Bun.which("tmux");
-  if (path === null)
-    return {
-      check: "tmux",
-      status: "warning",
-      text: `${unusableProgram("tmux") ?? "not found"}: commands run in a shell you cannot attach to`,
-      remedy: howToInstall("tmux"),
-    };
+  const without = "commands run in a shell you cannot attach to";
+  if (path === null) return unusable("tmux", unusableProgram("tmux"), without, "warning");
   const asked = askProgram([path, "-V"], { timeoutMs: 4_000 });
-  if (asked.code === -1)
-    return {
-      check: "tmux",
-      status: "warning",
-      text: `${path} cannot be executed (${asked.stderr.trim()}): commands run in a shell you cannot attach to`,
-      remedy: `check it: ls -l ${path}`,
-    };
+  if (asked.failure !== undefined) return unusable("tmux", { file: path, ...asked.failure }, without);
   const version = asked.stdout.trim();
   // A path of its own rather than a name: tmux leaves the socket behind.
   const directory = mkdtempSync(join(temporaryDirectory(), "buddy-doctor-"));
@@ -57,50 +46,36 @@ async function checkTmux(): Promise<Finding> {
 
 async function checkSsh(): Promise<Finding[]> {
   const path = Bun.which("ssh");
-  if (path === null)
-    return [
-      {
-        check: "ssh",
-        status: "info",
-        text: `${unusableProgram("ssh") ?? "not found"}: --ssh cannot be used`,
-        remedy: howToInstall("openssh-client"),
-      },
-    ];
-  const shown = askProgram([path, "-V"], { timeoutMs: 4_000 });
-  if (shown.code !== 0)
-    return [
-      {
-        check: "ssh",
-        status: "warning",
-        text: `${path} cannot be executed (${shown.stderr.trim() || "no answer"}): --ssh cannot be used`,
-        remedy: `check it: ls -l ${path}`,
-      },
-    ];
-  return [{ check: "ssh", status: "ok", text: (shown.stderr + shown.stdout).trim() }];
+  const without = "--ssh cannot be used";
+  if (path === null) return [unusable("ssh", unusableProgram("ssh"), without, "info", "openssh-client")];
+  const { code, stdout, stderr, failure } = askProgram([path, "-V"], { timeoutMs: 4_000 });
+  if (code === 0) return [{ check: "ssh", status: "ok", text: (stderr + stdout).trim() }];
+  const why = `${path} does not work: ${stderr.trim().split("\n")[0] || `exit code ${code}`}`;
+  return [unusable("ssh", { text: why, file: path, ...failure }, without)];
 }
 
 async function checkEngine(name: "docker" | "podman"): Promise<Finding[]> {
   const path = Bun.which(name);
+  const without = "--container cannot use it";
   if (path === null) {
-    const file = notExecutable(name);
-    if (file !== undefined) return [unusableEngine(name, file, "no permission to execute it")];
+    const found = unusableProgram(name);
+    if (found?.file !== undefined) return [unusable(name, found, without)];
     // One engine is enough, and most machines need none.
-    const none = Bun.which("podman") === null && notExecutable("podman") === undefined;
+    const none = Bun.which("podman") === null && unusableProgram("podman")?.file === undefined;
     return name === "docker" && none ? [NO_ENGINE] : [];
   }
-  const asked = askProgram([path, "ps", "--format", "{{.Names}}"], { timeoutMs: 4_000 });
-  const first = asked.stderr.trim().split("\n")[0] ?? "";
-  if (asked.code === -1 && first !== "") return [unusableEngine(name, path, first)];
-  if (asked.code !== 0)
+  const { code, stdout, stderr, failure } = askProgram([path, "ps", "--format", "{{.Names}}"], { timeoutMs: 4_000 });
+  if (failure?.file !== undefined) return [unusable(name, failure, without)];
+  if (code !== 0)
     return [
       {
         check: name,
         status: "info",
-        text: `${name} does not answer: ${first || "no answer within 4 s"}`,
+        text: failure?.text ?? `${name} does not answer: ${stderr.trim().split("\n")[0] || `exit code ${code}`}`,
         remedy: name === "docker" ? "start its daemon, or check that you may use its socket" : "run: podman info",
       },
     ];
-  const running = asked.stdout.split("\n").filter(Boolean);
+  const running = stdout.split("\n").filter(Boolean);
   return [
     {
       check: name,
@@ -110,12 +85,20 @@ async function checkEngine(name: "docker" | "podman"): Promise<Finding[]> {
   ];
 }
 
-function unusableEngine(name: string, path: string, why: string): Finding {
+/** Missing is as bad as `missing` says; what is there and does not work is always worth a warning. */
+function unusable(
+  check: string,
+  program: UnusableProgram | undefined,
+  without: string,
+  missing: Finding["status"] = "warning",
+  apt = check,
+): Finding {
+  const { text = `${check} is not installed`, file } = program ?? {};
   return {
-    check: name,
-    status: "warning",
-    text: `${path} cannot be executed (${why}): --container cannot use it`,
-    remedy: `check it: ls -l ${path}`,
+    check,
+    status: file === undefined ? missing : "warning",
+    text: `${text}: ${without}`,
+    remedy: file === undefined ? howToInstall(apt) : `check it: ls -l ${file}`,
   };
 }
 

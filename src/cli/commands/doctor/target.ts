@@ -10,7 +10,7 @@ export async function checkTarget(options: TargetOptions): Promise<Finding[]> {
   try {
     await using transport = await openTransport(options);
     const { machineReport } = await import("../../../targets/machine-report.ts");
-    const found = findingsOf(await machineReport(transport));
+    const found = findingsOf(await machineReport(transport), transport.facts.tmuxProblem);
     const { checkLocks } = await import("./locks.ts");
     const locks = await checkLocks(transport, options.secondLock);
     return [{ check: "target", status: "ok", text: `${transport.label} answers` }, ...found, locks];
@@ -20,15 +20,18 @@ export async function checkTarget(options: TargetOptions): Promise<Finding[]> {
   }
 }
 
-function findingsOf({ who, tmux, shell, hasBash, disk, sudo, clockOffMs }: MachineReport): Finding[] {
+function findingsOf(
+  { who, tmux, shell, hasBash, disk, sudo, clockOffMs }: MachineReport,
+  tmuxProblem?: string,
+): Finding[] {
   const findings: Finding[] = [{ check: "identity", status: "ok", text: who }];
   findings.push(
     tmux === ""
       ? {
           check: "target tmux",
           status: "warning",
-          text: "tmux is not installed there: commands run in a shell you cannot attach to",
-          remedy: "install tmux on the target",
+          text: `${tmuxProblem ?? "tmux is not installed there"}: commands run in a shell you cannot attach to`,
+          remedy: tmuxProblem === undefined ? "install tmux on the target" : "run tmux -V on the target",
         }
       : { check: "target tmux", status: "ok", text: tmux },
   );

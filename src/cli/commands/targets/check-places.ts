@@ -128,9 +128,9 @@ async function examine(
   const locks = await checkLocks(transport, options.secondLock);
   const latency = await latencyOf(transport);
   const rules = await rulesOf({ rules: written }, options.place, transport, sources);
-  const { user, host, machine, os, loginShell, tmuxVersion } = transport.facts;
+  const { user, host, machine, os, loginShell, tmuxVersion, tmuxProblem = "tmux is not installed" } = transport.facts;
   const problems =
-    options.tmux === "required" && report.tmux === "" ? ["tmux is required there, and not installed"] : [];
+    options.tmux === "required" && tmuxVersion === undefined ? [`tmux is required there: ${tmuxProblem}`] : [];
   const warnings = [
     ...(report.disk !== undefined && isFull(report.disk) ? [`the disk is ${report.disk.used} full`] : []),
     ...(isOff(report.clockOffMs) ? [`the clock is ${clockWords(report.clockOffMs)}`] : []),

@@ -117,7 +117,7 @@ export class Update {
       const said = askProgram([staged, "--version"], { timeoutMs: 30_000 });
       if (said.code !== 0 || said.stdout.trim() !== `buddy ${newest}`)
         throw new BuddyError("tool", `the new binary does not run on this machine; nothing was changed`, {
-          hint: printable((said.stderr || said.stdout).trim().split("\n")[0] ?? ""),
+          hint: printable((said.failure?.text || said.stderr || said.stdout).trim().split("\n")[0] ?? ""),
         });
       keepPrevious(executable, directory);
       renameSync(staged, executable);
