@@ -46,7 +46,13 @@ export async function turn(
   const prompt = privacy.mask(words + more, { from: "prompt" });
   const typed = options.shown ?? (more === "" ? undefined : words);
   const shown = typed === undefined ? undefined : privacy.mask(typed, { from: "prompt" });
-  const state: Progress = { iterations: 0, partial: "", askedAgain: undefined, compactedForProvider: false };
+  const state: Progress = {
+    iterations: 0,
+    partial: "",
+    collectAt: COLLECT_CHARS,
+    askedAgain: undefined,
+    compactedForProvider: false,
+  };
   const number = conversation.beginTurn();
   conversation.options.calls().beginTurn(options.ownWords ?? words, options.readOnly);
   conversation.publish({ type: "turn", turn: number, prompt, ...(shown === undefined ? {} : { shown }) });
@@ -108,10 +114,15 @@ export async function compactNow(conversation: Conversation, signal: AbortSignal
   }
 }
 
+/** By itself the runtime lets an answer of 32 MB grow to five times its size. */
+const COLLECT_CHARS = 4 * 1024 * 1024;
+
 interface Progress {
   iterations: number;
   /** Text of an answer that is being streamed. */
   partial: string;
+  /** From this length on, what a long answer left behind on its way is collected. */
+  collectAt: number;
   /** What the model gets after an empty answer. */
   askedAgain: string | undefined;
   compactedForProvider: boolean;
@@ -153,9 +164,9 @@ async function untilAnswer(
     }
     conversation.history.add(message);
     conversation.history.measure(done.usage, length + 1);
+    state.partial = "";
     conversation.publish({ type: "message", message });
     conversation.spend(done.usage);
-    state.partial = "";
     if (message.toolCalls.length === 0) {
       if (done.finish === "length")
         conversation.publish({
@@ -207,6 +218,10 @@ async function ask(
       switch (event.type) {
         case "text":
           state.partial += event.delta;
+          if (state.partial.length > state.collectAt) {
+            state.collectAt = state.partial.length + COLLECT_CHARS;
+            Bun.gc(true);
+          }
           conversation.publish({ type: "text", delta: event.delta });
           break;
         case "reasoning":

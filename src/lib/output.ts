@@ -18,7 +18,7 @@ export class Output {
   #isFile: boolean | undefined;
   #queue: Promise<void> = Promise.resolve();
   /** What comes during a write goes with the next one: a call on many machines has many events at once. */
-  #waiting = "";
+  #waiting: string[] = [];
   #written = 0;
   /** Ends the wait for the write under way. A promise for all writes would keep every one of them in memory. */
   #abandon: (() => void) | undefined;
@@ -54,8 +54,8 @@ export class Output {
   /** Resolves when the text has left; awaiting it is the back-pressure. */
   write(text: string): Promise<void> {
     if (text === "") return this.#queue;
-    if (this.#waiting === "") this.#queue = this.#queue.then(() => this.#putWaiting());
-    this.#waiting += text;
+    if (this.#waiting.length === 0) this.#queue = this.#queue.then(() => this.#putWaiting());
+    this.#waiting.push(text);
     return this.#queue;
   }
 
@@ -69,10 +69,12 @@ export class Output {
     this.#abandon?.();
   }
 
-  #putWaiting(): Promise<void> {
-    const text = this.#waiting;
-    this.#waiting = "";
-    return this.#put(text);
+  /** Joined, a text of megabytes would be in memory twice. */
+  async #putWaiting(): Promise<void> {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const isLarge = waiting.some((text) => text.length > PIECE);
+    for (const text of isLarge ? waiting : [waiting.join("")]) await this.#put(text);
   }
 
   async #put(text: string): Promise<void> {

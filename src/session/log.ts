@@ -33,7 +33,7 @@ export class SessionLog {
   #hold: Promise<SessionLock | undefined> | undefined;
   #file: number | undefined;
   /** Lines that could not be written (full disk); they go first once it works again. */
-  #waiting: string[] = [];
+  #waiting: LogLine[] = [];
   #waitingBytes = 0;
   #reported = false;
 
@@ -62,11 +62,10 @@ export class SessionLog {
     if (isLarge) Bun.gc(true);
     const json = this.#redact(JSON.stringify({ v, ts, session, target, type, ...rest }));
     if (this.#signer === "unknown") this.#signer = lineSigner(this.#stateDirectory);
-    const line = `${this.#signer?.sign(json) ?? json}\n`;
-    this.#waiting.push(line);
-    this.#waitingBytes += line.length;
+    this.#waiting.push({ parts: [...(this.#signer?.signed(json) ?? [json]), "\n"], bytes: json.length });
+    this.#waitingBytes += json.length;
     while (this.#waitingBytes > WAITING_LIMIT && this.#waiting.length > 1)
-      this.#waitingBytes -= (this.#waiting.shift() as string).length;
+      this.#waitingBytes -= this.#waiting.shift()?.bytes ?? 0;
     this.#flush(event.type === "done");
     if (isLarge || json.length > LARGE) Bun.gc(true);
   }
@@ -89,10 +88,10 @@ export class SessionLog {
     const durable = ended && this.#live;
     try {
       while (this.#waiting.length > 0) {
-        const line = this.#waiting[0] as string;
+        const line = this.#waiting[0] as LogLine;
         writeWhole((this.#file ??= this.#open()), line);
         this.#waiting.shift();
-        this.#waitingBytes -= line.length;
+        this.#waitingBytes -= line.bytes;
       }
       if (durable && this.#file !== undefined) {
         fsyncSync(this.#file);
@@ -190,11 +189,17 @@ const ENCODER = new TextEncoder();
 const LARGE = 4 << 20;
 const WAITING_LIMIT = 32 << 20;
 
+/** Joined, a line of megabytes would be in memory twice. */
+interface LogLine {
+  readonly parts: readonly string[];
+  readonly bytes: number;
+}
+
 /** All or nothing: what a full disk left of a line is taken back. One write a line, unless it is one of megabytes. */
-function writeWhole(file: number, line: string): void {
+function writeWhole(file: number, { parts, bytes: length }: LogLine): void {
   const { size } = fstatSync(file);
   try {
-    for (const piece of pieces(line)) {
+    for (const piece of length > LARGE ? parts.flatMap((part) => [...pieces(part)]) : [parts.join("")]) {
       const bytes = ENCODER.encode(piece);
       if (writeSync(file, bytes) !== bytes.length) throw new Error("no space left on the device");
     }

@@ -18,9 +18,11 @@ export class JsonLines {
   }
 
   async show(event: AgentEvent): Promise<void> {
-    for (const item of this.#held.through(event))
+    for (const item of this.#held.through(event)) {
       // The texts inside, not the line: a pattern that swallowed a quote would make it no JSON.
-      await this.#out.write(`${JSON.stringify(mapTexts(withOutput(item), this.#redact))}\n`);
+      void this.#out.write(JSON.stringify(mapTexts(withOutput(item), this.#redact)));
+      await this.#out.write("\n");
+    }
   }
 }
 
