@@ -1,6 +1,6 @@
 /** The system prompt: who buddy is, where it works, what it may use, and what the operator wants always. */
 import template from "../../templates/system-prompt.md" with { type: "text" };
-import { foldNames } from "../lib/fold-names.ts";
+import { foldNames } from "../lib/names.ts";
 import type { TargetFacts } from "../tools/tool.ts";
 import type { OperatorFile } from "./instruction-files.ts";
 

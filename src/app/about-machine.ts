@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { EffectiveRules } from "../policy/machine-rules.ts";
 import { holdsSecrets } from "../policy/secret-files.ts";
 import { boundText } from "../tools/bound-output.ts";
-import { foldNames } from "../lib/fold-names.ts";
+import { foldNames } from "../lib/names.ts";
 import type { Place } from "../targets/place.ts";
 import type { Target } from "../targets/target.ts";
 

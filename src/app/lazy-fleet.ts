@@ -1,7 +1,7 @@
 /** The machines of a run that has several: opened side by side, each by itself, so that none holds up another. */
 import type { FleetMachine, FleetParts } from "../agent/fleet/fleet-parts.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { foldNames } from "../lib/fold-names.ts";
+import { foldNames } from "../lib/names.ts";
 import { clip } from "../lib/text.ts";
 import { within } from "../lib/waiting.ts";
 import type { Place } from "../targets/place.ts";

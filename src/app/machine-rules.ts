@@ -1,6 +1,6 @@
 /** The rules of the machine that a run works on: matched with every name it has, once it is open with all of them. */
 import type { Config, MachineRuleSettings } from "../config/schema.ts";
-import { foldNames } from "../lib/fold-names.ts";
+import { foldNames } from "../lib/names.ts";
 import {
   effectiveRules,
   type EffectiveRules,

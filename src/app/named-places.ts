@@ -1,6 +1,6 @@
 /** The names of the configuration and the machines behind them, in words: for `buddy targets` and /targets. */
 import { BuddyError } from "../lib/errors.ts";
-import { foldNames } from "../lib/fold-names.ts";
+import { foldNames } from "../lib/names.ts";
 import { type PlaceSources, resolvePlaces } from "../targets/names/resolve-places.ts";
 import { labelOfPath, namesOfPath, type Place } from "../targets/place.ts";
 

@@ -13,7 +13,7 @@ import type { ChangeStore } from "../changes/change-store.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { buddyPaths } from "../config/paths.ts";
-import type { ApproveMode } from "../lib/approve-mode.ts";
+import type { ApproveMode } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { trace } from "../lib/trace.ts";
 import { stateDirectory } from "../lib/user-directories.ts";

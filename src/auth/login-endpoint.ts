@@ -1,6 +1,6 @@
 /** Where requests of a signed-in profile go: a token of OpenAI's is never sent to anybody else. */
 import { BuddyError } from "../lib/errors.ts";
-import { isLoopback } from "../lib/proxy.ts";
+import { isLoopback } from "../lib/network.ts";
 
 const SIGNED_IN_BASE = "https://chatgpt.com/backend-api/codex";
 

@@ -1,7 +1,6 @@
 /** OpenAI's sign-in: a device code or the browser of this machine; exchange, refresh, revoke. */
-import { boundedText } from "../lib/bounded-text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { isLoopback, proxyFor, proxyLabel } from "../lib/proxy.ts";
+import { isLoopback, proxyFor, proxyLabel, boundedText } from "../lib/network.ts";
 import { pause } from "../lib/waiting.ts";
 import { browserFlow } from "./browser-flow.ts";
 import { isToken, LAST_DATE, type SignIn } from "./store.ts";

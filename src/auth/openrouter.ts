@@ -1,7 +1,6 @@
 /** OpenRouter's sign-in: the browser grants a key, which is kept in a file of its own. */
-import { boundedText } from "../lib/bounded-text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { isLoopback, proxyFor } from "../lib/proxy.ts";
+import { isLoopback, proxyFor, boundedText } from "../lib/network.ts";
 import { browserFlow } from "./browser-flow.ts";
 import { isToken } from "./store.ts";
 

@@ -1,6 +1,6 @@
 /** SIGINT, SIGTERM and SIGHUP: the first one asks the work to end, a second one ends the process. */
 import { BuddyError, type ErrorCode, exitCodeOf } from "../lib/errors.ts";
-import { isIgnored } from "../lib/ignored-signals.ts";
+import { onSignals } from "../lib/processes.ts";
 
 export interface Signals extends Disposable {
   /** Aborts with a BuddyError whose exit code belongs to the signal. */
@@ -16,18 +16,15 @@ export function watchSignals(): Signals {
     if (stop.signal.aborted) process.exit(exitCodeOf(error));
     stop.abort(error);
   };
-  const names = (Object.keys(CODES) as (keyof typeof CODES)[]).filter((name) => !isIgnored(name));
-  const listeners = names.map((name) => {
-    const listener = () => receive(name);
-    process.on(name, listener);
-    return { name, listener };
+  const stopListening = onSignals({
+    SIGINT: () => receive("SIGINT"),
+    SIGTERM: () => receive("SIGTERM"),
+    SIGHUP: () => receive("SIGHUP"),
   });
   return {
     signal: stop.signal,
     interrupt: () => receive("SIGINT"),
-    [Symbol.dispose]() {
-      for (const { name, listener } of listeners) process.removeListener(name, listener);
-    },
+    [Symbol.dispose]: stopListening,
   };
 }
 

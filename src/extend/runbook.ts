@@ -1,6 +1,6 @@
 /** Running a runbook: its parameters from `key=value` words, the targets it may run on, and the prompt it becomes. */
 import { BuddyError } from "../lib/errors.ts";
-import { matchesGlob } from "../lib/glob.ts";
+import { matchesGlob } from "../lib/names.ts";
 import { closestMatch } from "../lib/text.ts";
 import type { Parameter, Runbook, SkillText } from "./skill.ts";
 import { PLACEHOLDER } from "./skill.ts";

@@ -1,4 +1,6 @@
-/** Durations as people write them: "90s", "10m", "1h30m", "500ms"; a bare number is seconds. */
+/** Durations as people write them, and --approve, which takes one. */
+
+/** "90s", "10m", "1h30m", "500ms"; a bare number is seconds. */
 export function parseDuration(text: string): number | undefined {
   const trimmed = text.trim().toLowerCase();
   if (/^\d+(\.\d+)?$/.test(trimmed)) return finite(Number(trimmed) * UNITS.s);
@@ -39,3 +41,15 @@ const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as cons
 function finite(ms: number): number | undefined {
   return Number.isSafeInteger(Math.round(ms)) ? Math.round(ms) : undefined;
 }
+
+// What --approve and /approve take: ask, all, none, or a duration that approves everything and then asks again.
+
+/** Undefined when the text is none of them. */
+export function parseApproveMode(text: string): ApproveMode | undefined {
+  if (text === "ask" || text === "all" || text === "none") return { kind: text };
+  const ms = parseDuration(text);
+  return ms === undefined || ms <= 0 || ms > LONGEST_DURATION_MS ? undefined : { kind: "duration", ms };
+}
+
+export type ApproveMode =
+  { readonly kind: "ask" | "all" | "none" } | { readonly kind: "duration"; readonly ms: number };

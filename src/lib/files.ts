@@ -17,7 +17,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { isAlive } from "./is-alive.ts";
+import { isAlive } from "./processes.ts";
 
 // Why a file operation failed, in words that end a sentence.
 

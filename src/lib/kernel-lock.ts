@@ -1,7 +1,7 @@
 /** A lock between processes that the kernel releases when its holder dies, however it dies. */
 import { chmodSync, closeSync, lstatSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import type { Database } from "bun:sqlite";
-import { isAlive } from "./is-alive.ts";
+import { isAlive } from "./processes.ts";
 import { requirePlainFiles } from "./files.ts";
 
 export interface KernelLock {

@@ -1,4 +1,4 @@
-/** The terminal this process has: whether a stream is one, which one it belongs to, colour, lines on stderr. */
+/** The terminal this process has: whether a stream is one, whose turn it is to use it, colour, lines on stderr. */
 import { fstatSync, statSync, closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { once } from "./values.ts";
 
@@ -50,7 +50,7 @@ function inBackground(): boolean {
 
 // Whether a stream gets colour: --no-color, NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, the setting, then the terminal.
 
-export interface ColorQuestion {
+interface ColorQuestion {
   /** False when --no-color was given. */
   readonly flag?: boolean | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -84,3 +84,30 @@ export function stderrLine(text: string): void {
 }
 
 const pause = once(() => new Int32Array(new SharedArrayBuffer(4)));
+
+/** The terminal belongs to one at a time: whoever draws on it stops while another program asks something there. */
+interface TerminalPainter {
+  /** Takes off the screen what still changes, and leaves the keys to others. */
+  pause(): void | Promise<void>;
+  resume(): void;
+}
+
+const painters = new Set<TerminalPainter>();
+let lent = 0;
+
+/** Returns how to be forgotten again. */
+export function paintsOnTerminal(painter: TerminalPainter): () => void {
+  painters.add(painter);
+  if (lent > 0) void painter.pause();
+  return () => void painters.delete(painter);
+}
+
+/** Nothing of buddy is drawn, and no key is read, until `work` is over. */
+export async function lendTerminal<T>(work: () => Promise<T>): Promise<T> {
+  if (lent++ === 0) for (const painter of painters) await painter.pause();
+  try {
+    return await work();
+  } finally {
+    if (--lent === 0) for (const painter of painters) painter.resume();
+  }
+}

@@ -8,7 +8,7 @@ import { Endpoint } from "./endpoint.ts";
 import { cancelled, ModelError } from "./errors.ts";
 import { exchange, type Exchange, type ExchangeLimits } from "./http/exchange.ts";
 import type { Protocol, Reply } from "./protocols/protocol.ts";
-import type { Environment } from "../lib/proxy.ts";
+import type { Environment } from "../lib/network.ts";
 import { FIRST_WAIT_MS, MAX_TOTAL_WAIT_MS, MAX_WAIT_MS, waitBefore } from "./http/retry.ts";
 import { shapeHistory } from "./shape-history.ts";
 import type { Api, ModelClient, ModelEvent, ModelInfo, ModelProfile, ModelRequest } from "./types.ts";

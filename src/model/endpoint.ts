@@ -1,6 +1,6 @@
 /** The endpoint of a profile: its addresses, and the headers and credentials every request to it carries. */
 import { BuddyError } from "../lib/errors.ts";
-import { proxyFor } from "../lib/proxy.ts";
+import { proxyFor } from "../lib/network.ts";
 import { echoRedactor } from "../lib/redact.ts";
 import type { ModelOptions } from "./client.ts";
 import { dialectOf, type Dialect } from "./dialect.ts";

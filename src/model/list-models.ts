@@ -1,5 +1,5 @@
 /** Asks an endpoint what models it offers, with their windows and prices where it tells them. */
-import { boundedText } from "../lib/bounded-text.ts";
+import { boundedText } from "../lib/network.ts";
 import { isRecord } from "../lib/values.ts";
 import type { ModelOptions } from "./client.ts";
 import { Endpoint } from "./endpoint.ts";

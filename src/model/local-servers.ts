@@ -2,7 +2,7 @@
  * Looks for model servers on this machine: Ollama, LM Studio, llama.cpp on their usual ports, and what models they
  * offer.
  */
-import { boundedText } from "../lib/bounded-text.ts";
+import { boundedText } from "../lib/network.ts";
 import { modelsIn } from "./list-models.ts";
 
 export interface LocalServer {

@@ -1,7 +1,7 @@
 /**
  * The rules of machines, [rules."PATTERN"]: which of them hold for a machine, and what the strictest of them come to.
  */
-import { matchesGlob } from "../lib/glob.ts";
+import { matchesGlob } from "../lib/names.ts";
 
 /** One rule as written. What is undefined says nothing. */
 export interface MachineRule {

@@ -5,7 +5,7 @@ import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { VERSION } from "../lib/version.ts";
 import { parseAddress } from "./addresses.ts";
-import { chooseProxy } from "../lib/proxy.ts";
+import { chooseProxy } from "../lib/network.ts";
 import { type Resolve, type UrlRules, type UrlVerdict, judgeUrl } from "./urls.ts";
 
 export interface SafeFetchOptions {

@@ -1,7 +1,7 @@
 /**
  * What many machines answered, as one result: equal answers together, the others as a difference to the largest group.
  */
-import { foldNames } from "../lib/fold-names.ts";
+import { foldNames } from "../lib/names.ts";
 import { boundText } from "./bound-output.ts";
 import { unifiedDiff } from "./diff.ts";
 import type { ToolResult } from "./tool.ts";

@@ -7,7 +7,7 @@ import { builtInRunbooks } from "../../src/extend/built-in-runbooks.ts";
 import { namedTarget, runbookPrompt, runbookValues, runsOn, splitWords } from "../../src/extend/runbook.ts";
 import { parseSkill, type SkillText } from "../../src/extend/skill.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
-import { matchesGlob } from "../../src/lib/glob.ts";
+import { matchesGlob } from "../../src/lib/names.ts";
 import { placeOf } from "../../src/targets/place.ts";
 import { judgeShell } from "../../src/policy/shell/judge.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isAlive } from "../../src/lib/is-alive.ts";
+import { isAlive } from "../../src/lib/processes.ts";
 import { call, execRig, type RigOptions } from "../support/exec.ts";
 import { startWebServer } from "../support/mcp-web-server.ts";
 import { ReplBinary } from "../support/repl-binary.ts";

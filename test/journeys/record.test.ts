@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isAlive } from "../../src/lib/is-alive.ts";
+import { isAlive } from "../../src/lib/processes.ts";
 import { execRig, shell } from "../support/exec.ts";
 import { until } from "../support/until.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseApproveMode } from "../../src/lib/approve-mode.ts";
+import { parseApproveMode } from "../../src/lib/durations.ts";
 
 test.each(["ask", "all", "none"] as const)("%s is a mode", (word) => {
   expect(parseApproveMode(word)).toEqual({ kind: word });

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { proxyFor, proxyLabel } from "../../src/lib/proxy.ts";
+import { proxyFor, proxyLabel } from "../../src/lib/network.ts";
 import { collect, done, modelOptions, startModel } from "../support/model.ts";
 import { createModelClient } from "../../src/model/client.ts";
 import { tinyProxy } from "../support/tiny-proxy.ts";

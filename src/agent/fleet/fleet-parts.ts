@@ -1,5 +1,5 @@
 /** What a run on several machines is made of, and which of them a call means. */
-import { foldNames, matchNames } from "../../lib/fold-names.ts";
+import { foldNames, matchNames } from "../../lib/names.ts";
 import type { Approvals } from "../../policy/approvals.ts";
 import type { Target } from "../../targets/target.ts";
 import type { PermitParts } from "../permission.ts";

@@ -2,7 +2,7 @@
  * One call on several machines: each is judged by its own rules, all are asked about at once, then each runs by itself.
  * No machine holds up another: who does not answer is named in the result.
  */
-import { foldNames } from "../../lib/fold-names.ts";
+import { foldNames } from "../../lib/names.ts";
 import { formatDuration } from "../../lib/durations.ts";
 import { unlessAborted, within } from "../../lib/waiting.ts";
 import type { Approvals, ApprovalRequest, Decision, RequestPlace } from "../../policy/approvals.ts";

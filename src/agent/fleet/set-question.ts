@@ -1,5 +1,5 @@
 /** One question for several machines: made of the questions that each of them would ask; the strictest holds. */
-import { foldNames } from "../../lib/fold-names.ts";
+import { foldNames } from "../../lib/names.ts";
 import type { ApprovalRequest, RequestPlace, Stated } from "../../policy/approvals.ts";
 import { requiredAnswer, type RequiredAnswer } from "../../policy/verdict.ts";
 import { diffSize } from "../../tools/diff.ts";

@@ -1,7 +1,6 @@
 /** The options every command knows, and what they mean once they are read. */
 import { resolve } from "node:path";
-import { type ApproveMode, parseApproveMode } from "../../lib/approve-mode.ts";
-import { DURATION_FORMAT } from "../../lib/durations.ts";
+import { DURATION_FORMAT, type ApproveMode, parseApproveMode } from "../../lib/durations.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import type { Args } from "../command.ts";
 import { readAmount } from "./flag-values.ts";

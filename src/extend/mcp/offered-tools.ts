@@ -1,6 +1,6 @@
 /** A server's list of tools as the model gets to know them: checked, bounded, with names that every provider takes. */
 import type { AllowDeny } from "../../config/setting.ts";
-import { matchesGlob } from "../../lib/glob.ts";
+import { matchesGlob } from "../../lib/names.ts";
 import { isRecord } from "../../lib/values.ts";
 import { inputSchema, type JsonSchema, tidy } from "./input-schema.ts";
 

@@ -1,5 +1,5 @@
 /** One HTTP exchange: the request goes out, events come back in batches, and every way to hang has a limit. */
-import { boundedText } from "../../lib/bounded-text.ts";
+import { boundedText } from "../../lib/network.ts";
 import { trace } from "../../lib/trace.ts";
 import { Answer, jsonOr, pageWords } from "./answer.ts";
 import { ProviderError, Malformed } from "../provider-error.ts";

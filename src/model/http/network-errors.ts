@@ -1,7 +1,7 @@
 /** Connection failures in words: the code the runtime gives, the host, and the usual cause. */
 import { ModelError } from "../errors.ts";
 import type { Situation } from "../explain.ts";
-import { proxyLabel } from "../../lib/proxy.ts";
+import { proxyLabel } from "../../lib/network.ts";
 
 export function explainNetworkError(error: unknown, at: Situation): ModelError {
   const code = codeOf(error);

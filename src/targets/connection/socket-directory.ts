@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
-import { isAlive } from "../../lib/is-alive.ts";
-import { temporaryDirectory } from "../../lib/temporary-directory.ts";
+import { isAlive } from "../../lib/processes.ts";
+import { temporaryDirectory } from "../../lib/local-directories.ts";
 
 /**
  * A socket path has 104 bytes on macOS; ssh adds a dot and 16 characters while it makes one, and our names take up to

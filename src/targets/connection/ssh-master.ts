@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { refusedProgram, unusableProgram, type UnusableProgram } from "../../lib/find-program.ts";
-import { lendTerminal } from "../../lib/lend-terminal.ts";
+import { lendTerminal } from "../../lib/terminal.ts";
 import { startChild } from "../../lib/start-child.ts";
 import { within } from "../../lib/waiting.ts";
 import { PermanentRefusal } from "../errors.ts";

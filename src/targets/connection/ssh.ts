@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { homeDirectory } from "../../lib/home-directory.ts";
+import { homeDirectory } from "../../lib/local-directories.ts";
 import { canAsk } from "../../lib/terminal.ts";
 import { BuddyError } from "../../lib/errors.ts";
 import { within } from "../../lib/waiting.ts";

@@ -3,7 +3,7 @@
  */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
-import { isAlive } from "../../lib/is-alive.ts";
+import { isAlive } from "../../lib/processes.ts";
 
 /**
  * Claims are numbered: `@buddy_client_3` follows `@buddy_client_2`, and tmux sets an option that exists only once

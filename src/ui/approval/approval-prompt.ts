@@ -1,5 +1,5 @@
 /** The question before something is changed: what, where and why as a small panel; one key answers it. */
-import { foldNames, matchNames } from "../../lib/fold-names.ts";
+import { foldNames, matchNames } from "../../lib/names.ts";
 import { clip } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import { layout } from "../editor/layout.ts";

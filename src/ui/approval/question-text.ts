@@ -1,5 +1,5 @@
 /** The words of a question and of its answer, as rows of text. */
-import { foldNames } from "../../lib/fold-names.ts";
+import { foldNames } from "../../lib/names.ts";
 import { clip, plural } from "../../lib/text.ts";
 import type { ApprovalAnswer, ApprovalRequest, Stated } from "../../policy/approvals.ts";
 import { showText, showLine } from "../../policy/terminal-text.ts";

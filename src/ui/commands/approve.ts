@@ -1,6 +1,5 @@
 /** /approve: whether buddy asks, for how long it does not, and what is in force now. */
-import { formatDuration } from "../../lib/durations.ts";
-import { parseApproveMode } from "../../lib/approve-mode.ts";
+import { formatDuration, parseApproveMode } from "../../lib/durations.ts";
 import type { SlashCommand } from "./slash-commands.ts";
 import { oneLine } from "../transcript/tool-view.ts";
 import { approvalWords } from "./status.ts";

@@ -8,7 +8,7 @@ import { theme, type Theme } from "../theme.ts";
 import { oneLine, progressWords, ToolView, type ToolViewOptions, withMachine } from "../transcript/tool-view.ts";
 import { retryWords } from "../words.ts";
 import { formatDuration } from "../../lib/durations.ts";
-import { paintsOnTerminal } from "../../lib/lend-terminal.ts";
+import { paintsOnTerminal } from "../../lib/terminal.ts";
 import { spinnerFrame, SPINNER_MS } from "../spinner.ts";
 
 export interface PrintOptions {
@@ -82,7 +82,7 @@ export class Printer {
     const names = machines.join("\n");
     if (machines.length < 2 || names === this.#announced) return;
     this.#announced = names;
-    const { foldNames } = await import("../../lib/fold-names.ts");
+    const { foldNames } = await import("../../lib/names.ts");
     await this.note(`on       ${machines.length} machines: ${foldNames(machines)}`);
   }
 

@@ -8,7 +8,7 @@ import { canAsk } from "../../lib/terminal.ts";
 import { clip } from "../../lib/text.ts";
 import { History } from "../editor/history.ts";
 import type { Choice } from "../picker.ts";
-import { onSignals } from "../terminal/on-signals.ts";
+import { onSignals } from "../../lib/processes.ts";
 import { theme, type Theme } from "../theme.ts";
 import { oneLine, resultText } from "../transcript/tool-view.ts";
 import { Transcript } from "../transcript/transcript.ts";

@@ -1,5 +1,5 @@
 /** The REPL on a terminal: the input line stays usable below what is printed, questions take its place. */
-import { paintsOnTerminal } from "../../lib/lend-terminal.ts";
+import { paintsOnTerminal } from "../../lib/terminal.ts";
 import type { PasswordQuestion } from "../../agent/passwords.ts";
 import type { Task } from "../../agent/tasks.ts";
 import { EXIT } from "../../lib/errors.ts";
@@ -13,7 +13,7 @@ import { PasswordLine } from "../password-line.ts";
 import { type Choice, Picker } from "../picker.ts";
 import { SPINNER_MS } from "../spinner.ts";
 import type { KeyInput, TerminalInput } from "../terminal/keys.ts";
-import { onSignals } from "../terminal/on-signals.ts";
+import { onSignals } from "../../lib/processes.ts";
 import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.ts";
 import { ScrollView } from "../terminal/scroll-view.ts";
 import type { Terminal } from "../terminal/terminal.ts";

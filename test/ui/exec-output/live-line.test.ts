@@ -1,6 +1,6 @@
 /** The line that says what is being waited for, and whose terminal it is. */
 import { expect, test } from "bun:test";
-import { lendTerminal } from "../../../src/lib/lend-terminal.ts";
+import { lendTerminal } from "../../../src/lib/terminal.ts";
 import { LiveLine } from "../../../src/ui/exec-output/print.ts";
 import { until } from "../../support/until.ts";
 

@@ -146,7 +146,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
     password: async (question, until) => {
       const [{ passwordOnTerminal }, { lendTerminal }] = await Promise.all([
         import("../../../ui/approval/tty-password.ts"),
-        import("../../../lib/lend-terminal.ts"),
+        import("../../../lib/terminal.ts"),
       ]);
       const given = AbortSignal.any([until, signal]);
       return lendTerminal(() => passwordOnTerminal(question, given, { color: errColor }));

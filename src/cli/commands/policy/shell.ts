@@ -1,6 +1,6 @@
 /** `buddy policy shell`: what the judge says of a command, with the rules of the configuration. */
 import { BuddyError } from "../../../lib/errors.ts";
-import { homeDirectory } from "../../../lib/home-directory.ts";
+import { homeDirectory } from "../../../lib/local-directories.ts";
 import { printable } from "../../../lib/text.ts";
 import { judgeShell } from "../../../policy/shell/judge.ts";
 import type { Lockout } from "../../../policy/shell/dangers/lockout.ts";

@@ -1,6 +1,6 @@
 /** What `buddy run` prints: one machine's output as it comes, of several the groups when all are done. */
 import type { AgentEvent } from "../../../agent/events.ts";
-import { foldNames } from "../../../lib/fold-names.ts";
+import { foldNames } from "../../../lib/names.ts";
 import type { Output } from "../../../lib/output.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
 import { showText, TerminalText } from "../../../policy/terminal-text.ts";

@@ -4,7 +4,7 @@ import { placeSources } from "../../../app/places.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { shownPath } from "../../../config/origin.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
-import { foldNames } from "../../../lib/fold-names.ts";
+import { foldNames } from "../../../lib/names.ts";
 import { print } from "../../../lib/output.ts";
 import { printable } from "../../../lib/text.ts";
 import { atMost } from "../../../lib/waiting.ts";

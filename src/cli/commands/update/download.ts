@@ -1,6 +1,6 @@
 /** One file of a release into memory: through the proxy, bounded, and never from https to http. */
 import { BuddyError } from "../../../lib/errors.ts";
-import { proxyFor } from "../../../lib/proxy.ts";
+import { proxyFor } from "../../../lib/network.ts";
 
 export interface DownloadOptions {
   readonly env: Readonly<Record<string, string | undefined>>;

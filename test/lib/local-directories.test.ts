@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import { join } from "node:path";
-import { homeDirectory } from "../../src/lib/home-directory.ts";
-import { temporaryDirectory } from "../../src/lib/temporary-directory.ts";
+import { homeDirectory, temporaryDirectory } from "../../src/lib/local-directories.ts";
 
 test("a TMPDIR that is not there, or no directory, is passed over", () => {
   const dir = mkdtempSync(join(os.tmpdir(), "buddy-places-"));

@@ -1,5 +1,6 @@
-/** Many names in few words: web01, web02, web03 → web[01-03]; what `--on` reads, too. */
+/** Many names in few words, and names by pattern. */
 
+/** web01, web02, web03 → web[01-03], which --on reads, too. */
 export function foldNames(names: readonly string[]): string {
   const left = new Set(names);
   const folded = new Map<string, string>();
@@ -81,7 +82,7 @@ export function matchNames(patterns: readonly string[], names: readonly string[]
 }
 
 /** At commas outside brackets. */
-export function splitList(text: string): string[] {
+function splitList(text: string): string[] {
   return text
     .split(/,(?![^[]*\])/)
     .map((part) => part.trim())
@@ -122,3 +123,21 @@ const MOST_PATTERNS = 1_000;
 const MOST_LIST = 20_000;
 const MOST_CHARACTERS = 300;
 const MOST_STARS = 4;
+
+/** Patterns of names: `*` stands for any characters, `?` for one. */
+export function matchesGlob(pattern: string, name: string): boolean {
+  // By hand: a regular expression made of many stars can take exponential time.
+  let [at, from, star, mark] = [0, 0, -1, 0];
+  while (from < name.length) {
+    if (pattern[at] === "*") [star, mark] = [at++, from];
+    else if (at < pattern.length && (pattern[at] === "?" || pattern[at] === name[from])) {
+      at++;
+      from++;
+    } else if (star >= 0) {
+      at = star + 1;
+      from = ++mark;
+    } else return false;
+  }
+  while (pattern[at] === "*") at++;
+  return at === pattern.length;
+}

@@ -1,17 +1,15 @@
-/**
- * Which proxy a request goes through, from the usual environment variables; fetch's own reading of them is switched
- * off.
- */
+/** Requests: which proxy one goes through, and responses of bounded size. */
 import { BuddyError } from "./errors.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export type ProxyChoice =
+type ProxyChoice =
   | { readonly kind: "none" }
   | { readonly kind: "proxy"; readonly proxy: URL }
   /** socks and the like: fetch cannot use them, and the connection would silently be direct. */
   | { readonly kind: "unusable"; readonly variable: string; readonly proxy: URL | null };
 
+/** From the usual environment variables; fetch's own reading of them is switched off. */
 export function chooseProxy(target: URL, env: Environment): ProxyChoice {
   const own = target.protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];
   const variable = [...own, "all_proxy", "ALL_PROXY"].find((name) => env[name]?.trim());
@@ -78,4 +76,26 @@ function isExcluded(target: URL, list: string): boolean {
 
 export function isLoopback(hostname: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+}
+
+/** The text of a response up to a limit; a body that breaks off still has its beginning. */
+export async function boundedText(response: Response, mostBytes: number): Promise<{ text: string; whole: boolean }> {
+  const reader = response.body?.getReader();
+  if (!reader) return { text: "", whole: true };
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return { text: text + decoder.decode(), whole: true };
+      text += decoder.decode(value, { stream: true });
+      bytes += value.byteLength;
+      if (bytes > mostBytes) break;
+    }
+  } catch {
+    return { text, whole: false };
+  }
+  await reader.cancel().catch(() => undefined);
+  return { text, whole: false };
 }

@@ -1,6 +1,6 @@
 /** Folding names into ranges, and that nothing gets lost on the way. */
 import { expect, test } from "bun:test";
-import { foldNames, matchNames } from "../../src/lib/fold-names.ts";
+import { foldNames, matchNames } from "../../src/lib/names.ts";
 
 const web = (from: number, to: number, width = 2): string[] =>
   Array.from({ length: to - from + 1 }, (_, i) => `web${String(from + i).padStart(width, "0")}`);

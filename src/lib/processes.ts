@@ -1,0 +1,45 @@
+/** Processes of this machine, and signals: those that were ignored when this process started stay ignored. */
+import { readFileSync } from "node:fs";
+
+const NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
+
+/** Whoever started this process made it ignore the signal (`nohup`, `trap '' INT`). */
+function isIgnored(signal: string): boolean {
+  const number = NUMBERS[signal];
+  return number !== undefined && ((mask() >> BigInt(number - 1)) & 1n) === 1n;
+}
+
+const FIELD = "\nSigIgn:";
+let known: bigint | undefined;
+
+/** Read once, before a listener of ours could have changed it; where there is no /proc, none is known to be ignored. */
+function mask(): bigint {
+  if (known !== undefined) return known;
+  try {
+    const status = readFileSync("/proc/self/status", "latin1");
+    const at = status.indexOf(FIELD);
+    known = at < 0 ? 0n : BigInt(`0x${status.slice(at + FIELD.length, status.indexOf("\n", at + 1)).trim()}`);
+  } catch {
+    known = 0n;
+  }
+  return known;
+}
+
+/** Listens to signals until the returned function is called. */
+export function onSignals(handlers: Readonly<Partial<Record<NodeJS.Signals, () => void>>>): () => void {
+  const wanted = Object.entries(handlers).filter(([signal]) => !isIgnored(signal));
+  for (const [signal, handler] of wanted) process.on(signal, handler);
+  return () => {
+    for (const [signal, handler] of wanted) process.off(signal, handler);
+  };
+}
+
+/** Whether a process of this machine exists, whichever user it belongs to. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
