@@ -136,7 +136,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
     "src/model/error-table.ts",
     "src/model/explain.ts",
     "src/model/http/network-errors.ts",
-    "src/app/no-model-hint.ts",
+    "src/app/first-model.ts",
     "src/cli/report-error.ts",
   ],
   "with a value that is not plainly right, or a file of the working directory": [
@@ -160,7 +160,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
     "src/targets/open.ts",
     "src/tools/builtin.ts",
   ],
-  "where there are several machines": ["src/app/run-fleet.ts", "src/agent/fleet/run-on-machines.ts"],
+  "where there are several machines": ["src/app/lazy-fleet.ts", "src/agent/fleet/run-on-machines.ts"],
 };
 
 describe("before the request of `buddy exec` leaves", () => {

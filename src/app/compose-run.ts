@@ -7,9 +7,8 @@ import { uncertainRules } from "./machine-rules.ts";
 import { chosenPlaces } from "./places.ts";
 import { requirePrice } from "./run-budget.ts";
 import { fleetFor, Run, type RunOptions } from "./run.ts";
-import { RunSessions } from "./run-sessions.ts";
+import { RunSessions, clientFor, withStoredTarget } from "./run-sessions.ts";
 import { Secrets } from "./secrets.ts";
-import { clientFor, withStoredTarget } from "./stored-choices.ts";
 
 export async function composeRun(options: RunOptions): Promise<Run> {
   const { loaded, problem } = options;

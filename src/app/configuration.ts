@@ -38,7 +38,7 @@ export async function loadProfile(globals: GlobalOptions): Promise<{ loaded: Loa
   try {
     return { loaded, profile: resolveProfile(loaded) };
   } catch (error) {
-    throw await (await import("./no-model-hint.ts")).withNoModelHint(error);
+    throw await (await import("./first-model.ts")).withNoModelHint(error);
   }
 }
 

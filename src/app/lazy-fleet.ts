@@ -4,12 +4,15 @@ import { BuddyError } from "../lib/errors.ts";
 import { foldNames } from "../lib/names.ts";
 import { clip } from "../lib/text.ts";
 import { within } from "../lib/waiting.ts";
-import type { Place } from "../targets/place.ts";
+import { type Place, isLocal } from "../targets/place.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { TargetFacts } from "../tools/tool.ts";
-import { LazyTarget, type RunTarget } from "./lazy-target.ts";
+import { LazyTarget, type RunTarget, openTarget, targetOptions } from "./lazy-target.ts";
+import { OutputStore } from "../targets/output/output-store.ts";
+import { machineParts } from "./run-tools.ts";
+import type { Run, RunOptions } from "./run.ts";
 
-export interface LazyFleetOptions {
+interface LazyFleetOptions {
   readonly places: readonly Place[];
   /** Of all machines; closed with the fleet. */
   readonly outputStore: Disposable;
@@ -256,3 +259,43 @@ const ANSWER_MS = 10_000;
 const ATTEMPTS = 3;
 const DROPPED_MS = 300;
 const LONG_MS = 5_000;
+
+/** The target of a run that has several machines, wired to the run. */
+export function runFleet(run: Run, options: RunOptions, places: Run["places"]): LazyFleet {
+  const { loaded, globals } = options;
+  const { outputs } = run.outputs(options);
+  // One for all: an id is unique among the machines, and a machine costs less.
+  const outputStore = new OutputStore({
+    store: outputs,
+    tell: (text) => run.onNotice({ kind: "warning", text }),
+  });
+  return new LazyFleet({
+    places,
+    outputStore,
+    open: options.open ?? openTarget,
+    targetOptions: (place) => ({ ...targetOptions(loaded, globals, place), outputStore }),
+    permit: (target, place) => machineParts({ loaded, target, place, rules: run.rules, local: isLocal(place) }),
+    approvals: run.approvals,
+    limits: { parallel: loaded.config.fleet.parallel, ...options.fleet },
+    onNotice: (machine, notice) => run.onNotice(notice, machine),
+    onOpen: (machine, { identity: { label, user, host, machine: id, attach } }) =>
+      run.agent.publish({
+        type: "machine",
+        machine,
+        state: "open",
+        label,
+        user,
+        host,
+        id,
+        ...(attach === undefined ? {} : { attach }),
+      }),
+    onUnreachable: (machine, label, error) =>
+      run.agent.publish({
+        type: "machine",
+        machine,
+        state: "unreachable",
+        label,
+        message: error instanceof Error ? error.message : String(error),
+      }),
+  });
+}

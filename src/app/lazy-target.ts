@@ -2,11 +2,14 @@
  * The target of a run: opened beside the first model request, and only if there is a prompt; its facts before and
  * after.
  */
-import { isLocal, labelOfPath } from "../targets/place.ts";
+import { isLocal, labelOfPath, type Place } from "../targets/place.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { TargetFacts } from "../tools/tool.ts";
+import type { GlobalOptions } from "../cli/args/options.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { secretVariables } from "../config/profiles.ts";
 
-export interface LazyTargetOptions {
+interface LazyTargetOptions {
   readonly open: (options: TargetOptions) => Promise<Target>;
   readonly target: Omit<TargetOptions, "signal" | "onNotice">;
   readonly onNotice: (notice: TargetNotice) => void;
@@ -150,3 +153,37 @@ const SILENCE_MS = 500;
 const LONGEST_GOODBYE_MS = 1_500;
 /** What was being opened for nothing is ended by its guards, also when this process is gone. */
 const SHORT_GOODBYE_MS = 10;
+
+// How the machine of a run is opened: what the command line and the configuration say of it.
+
+/** The command line comes before what the configuration says of a place. */
+export function targetOptions(
+  loaded: LoadedConfig,
+  globals: Pick<GlobalOptions, "on" | "cd" | "tmux" | "tmuxSession" | "pane">,
+  place: Place,
+): Omit<TargetOptions, "signal" | "onNotice"> {
+  const { config } = loaded;
+  // Without --on the process has changed to the local --cd already.
+  const cd = globals.cd ?? place.cd;
+  const cwd =
+    isLocal(place) && globals.on === undefined ? loaded.cwd : (cd ?? (isLocal(place) ? loaded.cwd : undefined));
+  const tmuxSession = globals.tmuxSession ?? (globals.tmux === "auto" ? place.tmux?.session : undefined);
+  return {
+    place,
+    tmux: globals.tmux === "auto" ? (place.tmux?.mode ?? "auto") : globals.tmux,
+    ...(tmuxSession === undefined ? {} : { tmuxSession }),
+    ...(globals.pane === undefined ? {} : { pane: globals.pane }),
+    agentName: config.agent.name,
+    tmuxSocket: config.tmux.socket,
+    maxSessions: config.tmux.max_sessions,
+    tmuxIdleMs: config.tmux.idle,
+    maxPanes: config.tmux.max_panes,
+    ...(cwd === undefined ? {} : { cwd }),
+    backgroundTimeoutMs: config.tools.background_timeout,
+    secondLock: config.safety.second_lock,
+    secretEnv: secretVariables(loaded),
+  };
+}
+
+/** Loaded when a machine is opened, which many runs never do. */
+export const openTarget = async (wanted: TargetOptions) => (await import("../targets/open.ts")).openTarget(wanted);

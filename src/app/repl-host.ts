@@ -183,7 +183,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
       say(`signed in; profile ${account.profile} is ready`);
     },
     async logout(profile, say) {
-      const { signOut } = await import("./sign-out.ts");
+      const { signOut } = await import("./sign-in.ts");
       await signOut(profile, globals, say);
     },
     targets: async (what) => (await import("./change-machines.ts")).targetRows(run, loaded, what),

@@ -6,12 +6,16 @@ import type { EffectiveRules } from "../policy/machine-rules.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import { isLocal, type Place } from "../targets/place.ts";
 import type { Target } from "../targets/target.ts";
-import { aboutMachines, type HostFile, HostFiles } from "./about-machine.ts";
 import type { LazyFleet } from "./lazy-fleet.ts";
 import type { RunTarget } from "./lazy-target.ts";
 import { MachineRules } from "./machine-rules.ts";
 import { placeSources } from "./places.ts";
 import type { KnownMachine } from "./recorder.ts";
+import { closeSync, constants, existsSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { holdsSecrets } from "../policy/secret-files.ts";
+import { boundText } from "../tools/bound-output.ts";
+import { foldNames } from "../lib/names.ts";
 
 /** Where the run works now. */
 interface Machines {
@@ -96,3 +100,128 @@ export class RunMachines {
 function labelOf({ label }: EffectiveRules): { readonly label?: string } {
   return label === undefined ? {} : { label };
 }
+
+/** What the operator wrote about a machine: the notes of its rules, and ~/.config/buddy/hosts/NAME.md. */
+interface HostFile {
+  readonly path: string;
+  readonly text: string;
+  /** Bytes of the whole file; more than the text has where it was cut. */
+  readonly bytes: number;
+}
+
+interface DescribedMachine {
+  readonly name: string;
+  readonly rules: EffectiveRules;
+  readonly files: readonly HostFile[];
+}
+
+/**
+ * For the model; undefined where there is nothing to say. Machines about which the same was written are one paragraph.
+ */
+export function aboutMachines(machines: readonly DescribedMachine[]): string | undefined {
+  const texts = machines.map(({ rules, files }) => aboutMachine(rules, files));
+  if (texts.every((text) => text === undefined)) return undefined;
+  if (machines.length === 1) return `What the operator wrote about this machine:\n\n${texts[0]}`;
+  const said = Map.groupBy(machines, (_, index) => texts[index]);
+  const parts = [...said].flatMap(([text, members]) =>
+    text === undefined ? [] : [`${foldNames(members.map(({ name }) => name))}:\n\n${text}`],
+  );
+  return boundText(
+    `What the operator wrote about these machines:\n\n${parts.join("\n\n")}`,
+    MOST_CHARACTERS,
+    () => "left out",
+  );
+}
+
+function aboutMachine(rules: EffectiveRules, files: readonly HostFile[]): string | undefined {
+  const facts = [
+    ...(rules.label === undefined ? [] : [`It is labelled ${rules.label}.`]),
+    ...(rules.mode === "guarded" ? [GUARDED] : rules.mode === "read-only" ? [READ_ONLY] : []),
+    ...rules.notes,
+  ];
+  const texts = [
+    ...(facts.length === 0 ? [] : [facts.map((fact) => `- ${fact}`).join("\n")]),
+    ...files.map(({ path, text }) => `From ${path}:\n\n${text.trim()}`),
+  ];
+  return texts.length === 0 ? undefined : texts.join("\n\n");
+}
+
+const GUARDED = "It is guarded: the operator must type its name to approve what is high risk.";
+const READ_ONLY =
+  "It is read-only: nothing can approve a change there. Look, and propose commands; the operator runs them by hand.";
+
+/** The files of a machine: by its own names, and by the host name it reports once it is open. */
+export class HostFiles {
+  readonly #directory: string | undefined;
+  readonly #problem: (message: string) => void;
+  readonly #read = new Map<string, HostFile | undefined>();
+
+  constructor(configDirectory: string | undefined, problem: (message: string) => void) {
+    const directory = configDirectory === undefined ? undefined : join(configDirectory, "hosts");
+    this.#directory = directory !== undefined && existsSync(directory) ? directory : undefined;
+    this.#problem = problem;
+  }
+
+  of(place: Place, opened: Target | undefined): readonly HostFile[] {
+    const directory = this.#directory;
+    if (directory === undefined) return [];
+    const host = opened?.identity.host;
+    const names = [...place.names, ...(host === undefined ? [] : [host, host.replace(/\..*$/, "")])];
+    const found = new Map<string, HostFile>();
+    let room = MOST_BYTES;
+    for (const name of new Set(names.filter((one) => /^[^/\0]+$/.test(one) && !one.startsWith(".")))) {
+      const file = this.#file(join(directory, `${name}.md`));
+      if (file === undefined || found.has(file.real) || room <= 0) continue;
+      const cut = cutAt(file.text, room);
+      room -= Buffer.byteLength(cut);
+      found.set(file.real, { path: file.path, bytes: file.bytes, text: withNotice(cut, file) });
+    }
+    return [...found.values()];
+  }
+
+  #file(path: string): (HostFile & { readonly real: string }) | undefined {
+    if (!this.#read.has(path)) this.#read.set(path, this.#open(path));
+    const file = this.#read.get(path);
+    return file === undefined ? undefined : { ...file, real: realpathSync(path) };
+  }
+
+  #open(path: string): HostFile | undefined {
+    if (!existsSync(path)) return undefined;
+    let fd: number | undefined;
+    try {
+      if (holdsSecrets(realpathSync(path))) throw new Error("it is a link to a file of keys");
+      // A pipe of that name must not hold the start.
+      fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      const stat = fstatSync(fd);
+      if (!stat.isFile()) throw new Error("it is not a regular file");
+      const buffer = Buffer.alloc(Math.min(stat.size, MOST_BYTES + 4));
+      const text = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0)).toString("utf8");
+      if (text.includes("\0")) throw new Error("it is not a text file");
+      return text.trim() === "" ? undefined : { path, text, bytes: stat.size };
+    } catch (error) {
+      this.#problem(`${path} was not read: ${error instanceof Error ? error.message : String(error)}`);
+      return undefined;
+    } finally {
+      if (fd !== undefined) closeSync(fd);
+    }
+  }
+}
+
+/** Not in the middle of a character. */
+function cutAt(text: string, bytes: number): string {
+  const all = Buffer.from(text);
+  return all.length <= bytes
+    ? text
+    : all
+        .subarray(0, bytes)
+        .toString("utf8")
+        .replace(/\uFFFD+$/, "");
+}
+
+function withNotice(text: string, { bytes, path }: HostFile): string {
+  const left = bytes - Buffer.byteLength(text);
+  return left <= 0 ? text : `${text}\n[${left} bytes of ${path} are left out: at most ${MOST_BYTES} are read]`;
+}
+
+const MOST_BYTES = 8192;
+const MOST_CHARACTERS = 32_000;

@@ -27,18 +27,16 @@ import type { Registry } from "../tools/registry.ts";
 import { isLocal, type Place, samePaths } from "../targets/place.ts";
 import type { Extensions } from "./extensions.ts";
 import type { FleetLimits, LazyFleet } from "./lazy-fleet.ts";
-import { LazyTarget, type RunTarget } from "./lazy-target.ts";
+import { LazyTarget, type RunTarget, openTarget, targetOptions } from "./lazy-target.ts";
 import type { MachineRules } from "./machine-rules.ts";
 import { modelClient } from "./model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
 import { type RunHooks, runHooks } from "./run-hooks.ts";
 import { RunRecorder } from "./recorder.ts";
 import { RunMachines } from "./run-machines.ts";
-import { RunSessions } from "./run-sessions.ts";
+import { RunSessions, samePlace, storedClient, storedPlaces } from "./run-sessions.ts";
 import { callRunner, toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
-import { samePlace, storedClient, storedPlaces } from "./stored-choices.ts";
-import { openTarget, targetOptions } from "./target-options.ts";
 
 export interface RunOptions {
   readonly globals: GlobalOptions;
@@ -73,7 +71,7 @@ export async function fleetFor(places: Run["places"], options: RunOptions): Prom
   const several = places.length > 1 || options.fleet?.always === true;
   if (several && options.globals.pane !== undefined)
     throw new BuddyError("usage", "--pane is for the REPL and buddy exec, which work on one machine");
-  return several ? (await import("./run-fleet.ts")).runFleet : undefined;
+  return several ? (await import("./lazy-fleet.ts")).runFleet : undefined;
 }
 
 /** Makes the target of a run that has several machines. */

@@ -1,12 +1,16 @@
 /** /undo: takes changes of the session back, one by one, each after a question. */
 import type { AgentEvent } from "../agent/events.ts";
-import { sameState } from "../changes/change.ts";
-import type { ChangeStore } from "../changes/change-store.ts";
+import { sameState, type Change } from "../changes/change.ts";
+import { type ChangeStore, keptState } from "../changes/change-store.ts";
 import { BuddyError } from "../lib/errors.ts";
-import type { ToolResult } from "../tools/tool.ts";
+import type { ToolResult, Prepared, Tool, ToolContext } from "../tools/tool.ts";
 import { byFile, type Net, noChanges, undoneBy, wantedChange } from "./list-changes.ts";
 import type { Run } from "./run.ts";
-import { undoTool } from "./undo-change.ts";
+import { z } from "zod";
+import { type SeenState, stateDiff } from "../changes/state-diff.ts";
+import type { FileState, Target } from "../targets/target.ts";
+import { boundDiff, unifiedDiff } from "../tools/diff.ts";
+import { filesFor } from "../tools/files-as-root.ts";
 
 /** `which`: a number, "all", or "" for the newest change that still stands. */
 export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterable<AgentEvent> {
@@ -73,3 +77,119 @@ function restoringFirst(changes: readonly Net[]): readonly Net[] {
     (a, b) => Number(a.first.before.kind === "missing") - Number(b.first.before.kind === "missing"),
   );
 }
+
+/** Takes a change back: a tool of the operator's, judged, asked about and kept like any other write. */
+interface UndoInput {
+  readonly number: number;
+}
+
+/** `first`: when the changes from that one to `change` are taken back at once, the state before it counts. */
+function undoTool(store: ChangeStore, change: Change, first: Change = change): Tool<UndoInput> {
+  let seen: FileState | undefined;
+  return {
+    name: "undo",
+    description: "Take a change back.",
+    input: z.strictObject({ number: z.number() }),
+    intent: () => ({
+      kind: "write",
+      title: `change ${change.number}: ${change.path}`,
+      path: change.path,
+      undoes: change.number,
+      ...(change.sudo === true ? { sudo: true } : {}),
+      why: reason(change, first),
+    }),
+    async prepare(_input, context): Promise<Prepared> {
+      const target = await context.target();
+      const plan = await planUndo(store, { change, first }, target, context);
+      if ("failed" in plan) return { kind: "failed", result: failed(plan.failed, plan.outcome) };
+      seen = plan.now;
+      const diff = stateDiff(plan.current, plan.wanted, unifiedDiff);
+      const path = await filesFor(target, change.sudo, context).resolve(change.path);
+      return { kind: "ready", path, diff: context.mask(diff), removes: plan.wanted.state.kind === "missing" };
+    },
+    async run(_input, context): Promise<ToolResult> {
+      const target = await context.target();
+      const plan = await planUndo(store, { change, first }, target, context);
+      if ("failed" in plan) return failed(plan.failed, plan.outcome);
+      if (seen === undefined || !same(seen, plan.now))
+        return failed(`${change.path} changed after you saw the difference. Nothing was written.`, "changed");
+      const notes = await filesFor(target, change.sudo, context).restore(change.path, plan.state, {
+        signal: context.signal,
+      });
+      const how = plan.state.kind === "missing" ? "removed" : "restored";
+      const text = [`${how} ${change.path}: it is as it was before change ${first.number}`, ...notes].join("; ");
+      return { ok: true, outcome: "done", result: text };
+    },
+  };
+}
+
+function reason(change: Change, first: Change): string {
+  const what = `takes back change ${change.number}${first === change ? "" : ` and what came before it, from ${first.number} on`}`;
+  const unknown = change.after === undefined || change.after.kind === "unread";
+  return unknown ? `${what}; what that change left is not known, so compare with care` : what;
+}
+
+type Plan =
+  | {
+      readonly current: SeenState;
+      readonly wanted: SeenState;
+      readonly state: Exclude<FileState, { kind: "unread" }>;
+      readonly now: FileState;
+    }
+  | { readonly failed: string; readonly outcome: string };
+
+async function planUndo(
+  store: ChangeStore,
+  { change, first }: { readonly change: Change; readonly first: Change },
+  target: Target,
+  context: ToolContext,
+): Promise<Plan> {
+  const stop = (message: string, outcome = "failed"): Plan => ({ failed: message, outcome });
+  const { machine, label, user, host } = target.identity;
+  if ((machine || label) !== change.machine)
+    return stop(`change ${change.number} was made on ${change.where}, and this session is on ${user}@${host} now`);
+  const state = store.restorable(first.before);
+  if (state === undefined)
+    return stop(`the content of ${change.path} before change ${first.number} is no longer stored`);
+  const files = filesFor(target, change.sudo, context);
+  const [file] = await files.look([{ path: change.path, follow: false }], { signal: context.signal });
+  if (file === undefined || file.path !== change.path)
+    return stop(`${change.path} leads to ${file?.path ?? "nowhere"} now; nothing was changed`, "changed");
+  const now = file.state;
+  if (now.kind === "unread") return stop(`${change.path} cannot be compared: ${WHY[now.why]}`);
+  const current = { state: keptState(now), bytes: now.kind === "file" ? now.bytes : new Uint8Array() };
+  const wanted = { state: first.before, bytes: state.kind === "file" ? state.bytes : new Uint8Array() };
+  if (sameState(current.state, wanted.state)) return stop(`${change.path} is already as it was`, "unchanged");
+  const { after } = change;
+  if (after !== undefined && after.kind !== "unread" && !sameState(current.state, after)) {
+    const diff = stateDiff({ state: after, bytes: store.content(after) }, current, unifiedDiff);
+    return stop(`${since(store, change)}\n${context.mask(boundDiff(diff))}`, "changed");
+  }
+  return { current, wanted, state, now };
+}
+
+/** Says that the file has changed since, and by what as far as is known. */
+function since(store: ChangeStore, change: Change): string {
+  const later = store
+    .list()
+    .filter(
+      ({ number, machine, path }) => number > change.number && machine === change.machine && path === change.path,
+    );
+  const by = later.length === 0 ? "" : ` (change ${later.map(({ number }) => number).join(", ")} of this session)`;
+  return `${change.path} has changed since change ${change.number}${by}. Nothing was undone. This is how it differs:`;
+}
+
+function same(a: FileState, b: FileState): boolean {
+  return a.kind !== "unread" && b.kind !== "unread" && sameState(keptState(a), keptState(b));
+}
+
+function failed(message: string, outcome: string): ToolResult {
+  return { ok: false, outcome, result: `error: ${message}`, display: message };
+}
+
+const WHY = {
+  directory: "a directory is in its place",
+  special: "it is not a regular file now",
+  large: "it is too large now",
+  unreadable: "it cannot be read",
+} as const;

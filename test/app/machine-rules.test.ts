@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { aboutMachines, HostFiles } from "../../src/app/about-machine.ts";
+import { aboutMachines, HostFiles } from "../../src/app/run-machines.ts";
 import { MachineRules, rulesByName, rulesOf } from "../../src/app/machine-rules.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/schema.ts";

@@ -13,7 +13,7 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
     profile = resolveProfile(loaded);
   } catch (error) {
     if (!(error instanceof BuddyError)) throw error;
-    const { withNoModelHint } = await import("../../../app/no-model-hint.ts");
+    const { withNoModelHint } = await import("../../../app/first-model.ts");
     return [broken("profile", (await withNoModelHint(error)) as BuddyError)];
   }
   const { name, model, api, baseUrl } = profile;

@@ -67,7 +67,7 @@ export async function exec(
     if (out.broken && out.failure === undefined) return EXIT.ok;
     const [{ describeError }, { withNoModelHint }] = await Promise.all([
       import("../../report-error.ts"),
-      import("../../../app/no-model-hint.ts"),
+      import("../../../app/first-model.ts"),
     ]);
     const cause = out.failure ?? (signal.aborted ? asError(signal.reason, options) : await withNoModelHint(error));
     const color = colorOf(globals, err, "auto");

@@ -26,7 +26,7 @@ export const command = defineCommand({
     if (args.check && args.reset) throw new BuddyError("usage", "--check and --reset cannot be combined");
     const { openRouterProfile, openSignIn } = await import("../../../app/sign-in.ts");
     if (args.reset) {
-      await (await import("../../../app/sign-out.ts")).signOut(args.profile, globals, (line) => log.info(line));
+      await (await import("../../../app/sign-in.ts")).signOut(args.profile, globals, (line) => log.info(line));
       return EXIT.ok;
     }
     const profile = args.check ? undefined : await openRouterProfile(args.profile, globals);

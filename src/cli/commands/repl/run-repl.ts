@@ -16,7 +16,6 @@ import type { GlobalOptions } from "../../args/options.ts";
 import { replHost } from "../../../app/repl-host.ts";
 import { handleCrashes } from "../../crash.ts";
 import { watchSignals } from "../../signals.ts";
-import { withNoModelHint } from "../../../app/no-model-hint.ts";
 import { yesOnTerminal } from "../../../app/confirm-on-terminal.ts";
 
 export interface ReplOptions {
@@ -45,6 +44,7 @@ export async function repl(options: ReplOptions, globals: GlobalOptions): Promis
     const { SessionHeld } = await import("../../../session/session-lock.ts");
     if (error instanceof SessionHeld && (await yesOnTerminal(`${error.message}.\nContinue in a copy of it?`)))
       return compose(error.id, true);
+    const { withNoModelHint } = await import("../../../app/first-model.ts");
     throw await withNoModelHint(error);
   });
   await requireSignIn(loaded, run);
@@ -110,6 +110,7 @@ async function requireSignIn(loaded: LoadedConfig, run: Run): Promise<void> {
   const { PROVIDER, signInParts } = await import("../../../app/sign-in.ts");
   const { store } = await signInParts();
   if (store.read(PROVIDER) !== undefined) return;
+  const { withNoModelHint } = await import("../../../app/first-model.ts");
   throw await withNoModelHint(
     new BuddyError("auth", `not signed in for profile ${name}`, { hint: `Sign in with: buddy login ${name}` }),
   );

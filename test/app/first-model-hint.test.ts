@@ -1,6 +1,6 @@
 /** Without a usable model the error lists what can be done, local servers that answer included. */
 import { afterAll, expect, test } from "bun:test";
-import { withNoModelHint } from "../../src/app/no-model-hint.ts";
+import { withNoModelHint } from "../../src/app/first-model.ts";
 import { BuddyError } from "../../src/lib/errors.ts";
 
 const server = Bun.serve({
