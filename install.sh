@@ -222,8 +222,8 @@ install() {
     rm -f "$staged"
     staged='' made=''
     say "buddy is up to date: $directory/buddy ($shown)"
-    # What goes with it may be missing, or of another version.
-    [ -f "$share/man/man1/buddy.1" ] || [ -z "$archive" ] || { unpack && put_share; } || :
+    # What goes with it may be missing.
+    has_share || [ -z "$archive" ] || { unpack && put_share; } || :
     advise_path
     return
   fi
@@ -299,6 +299,10 @@ SHARED='buddy.1 man/man1/buddy.1
 completions/buddy.bash bash-completion/completions/buddy
 completions/_buddy zsh/site-functions/_buddy
 completions/buddy.fish fish/vendor_completions.d/buddy.fish'
+
+has_share() {
+  printf '%s\n' "$SHARED" | { while read -r from to; do [ -f "$share/$to" ] || exit 1; done; }
+}
 
 put_share() {
   [ -n "$archive" ] && [ -d "$work/$archive" ] || return 0

@@ -19,6 +19,7 @@ export function platformPackage(
     description: `The binary of buddy for ${target}`,
     license: "MIT",
     homepage,
+    repository: repository(homepage),
     os: [os],
     cpu: [cpu],
     ...(os === "linux" && { libc: [libc ?? "glibc"] }),
@@ -46,6 +47,7 @@ export function mainPackage(
     description: "A terminal agent for people who run machines",
     license: "MIT",
     homepage,
+    repository: repository(homepage),
     bin: { buddy: "bin/buddy.cjs" },
     man: ["man/buddy.1"],
     engines: { node: ">=18" },
@@ -63,6 +65,11 @@ export function mainPackage(
       file("package/bin/buddy.cjs", LAUNCHER, 0o755),
     ]),
   ];
+}
+
+/** npm refuses the provenance of a package that does not name the repository it was built in. */
+function repository(homepage: string): { type: string; url: string } {
+  return { type: "git", url: `git+${homepage}.git` };
 }
 
 /**

@@ -203,11 +203,13 @@ describe("install.sh", () => {
     expect(existsSync(join(home, "opt/share/man/man1/buddy.1"))).toBe(true);
   });
 
-  test("brings back a man page that is missing although the binary is up to date", async () => {
+  test("brings back a man page or completion that is missing although the binary is up to date", async () => {
     await install();
-    rmSync(join(home, MAN));
-    expect((await install()).stderr).toContain("up to date");
-    expect(existsSync(join(home, MAN))).toBe(true);
+    for (const path of [MAN, ".local/share/fish/vendor_completions.d/buddy.fish"]) {
+      rmSync(join(home, path));
+      expect((await install()).stderr).toContain("up to date");
+      expect(existsSync(join(home, path))).toBe(true);
+    }
   });
 
   test("a binary of the right sum but of another version than asked is not up to date", async () => {

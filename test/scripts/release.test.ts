@@ -157,6 +157,12 @@ npm.describe("the npm packages", () => {
     const buddy = join(home, "bin/buddy");
     expect(run([buddy, "--version"])).toMatchObject({ code: 0, out: `buddy ${version}\n`, err: "" });
     expect(run([buddy, "fail"])).toMatchObject({ code: 7 });
+    // Without it npm publishes no provenance.
+    const manifests = [...new Bun.Glob("**/package.json").scanSync(join(home, "lib/node_modules"))];
+    for (const path of manifests)
+      expect(await Bun.file(join(home, "lib/node_modules", path)).json()).toMatchObject({
+        repository: { url: `git+${FACTS.homepage}.git` },
+      });
     for (const path of installed) rmSync(join(home, "lib/node_modules", path));
     expect(run([buddy]).err).toContain("is not installed");
   });
