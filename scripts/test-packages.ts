@@ -1,6 +1,7 @@
 /** The programs that tests work with: installed where that is allowed, named where they are missing. */
+import { existsSync } from "node:fs";
 
-/** Program to look for, and the packages that bring it; no brew name: the tests that need it do not run on macOS. */
+/** Program (or file) to look for, and the packages that bring it; no brew name: the tests that need it do not run on macOS. */
 const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "tmux", apt: "tmux", brew: "tmux" },
   { program: "bash", apt: "bash", brew: "bash" },
@@ -37,6 +38,7 @@ const PROGRAMS: readonly { program: string; apt: string; brew?: string }[] = [
   { program: "qemu-aarch64-static", apt: "qemu-user-static" },
   { program: "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", apt: "libc6-arm64-cross" },
   { program: "cc", apt: "gcc", brew: "gcc" },
+  { program: "/usr/include/dlfcn.h", apt: "libc6-dev" },
   { program: "musl-gcc", apt: "musl-tools" },
   { program: "chromium", apt: "chromium" },
   { program: "curl", apt: "curl", brew: "curl" },
@@ -72,7 +74,7 @@ export function installSystemPackages(): string[] {
 function present(program: string): boolean {
   const path = `${process.env.PATH ?? ""}:/usr/sbin:/sbin:/usr/local/sbin`;
   if (program === "vim") return ["vim", "vim.tiny", "vi"].some((name) => Bun.which(name, { PATH: path }) !== null);
-  return Bun.which(program, { PATH: path }) !== null;
+  return program.startsWith("/") ? existsSync(program) : Bun.which(program, { PATH: path }) !== null;
 }
 
 function spawn(command: string[], env: Record<string, string | undefined>): boolean {

@@ -128,7 +128,8 @@ const TRIES = {
     if (!existsSync("/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1")) return "its C library is not installed";
     return works(["qemu-aarch64-static", "--version"]);
   },
-  cc: async () => works(["cc", "--version"]),
+  /** With the headers of the C library. */
+  cc: async () => works(["cc", "-E", "-include", "dlfcn.h", "-x", "c", "/dev/null"]),
   jq: async () => works(["jq", "-n", "1"]),
   curl: async () => works(["curl", "--version"]),
   wget: async () => works(["wget", "--help"]),
