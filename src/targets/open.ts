@@ -72,6 +72,8 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
   const base = parts(transport, options, notices);
   const shell = choosePaneShell(transport.facts, options.shell);
   const panes = managedPanes(base);
+  // Beside the pane: the first command waits for both. A connection may have room for few programs at once.
+  if (transport.kind === "local") base.clean.start();
   try {
     const shared = await panes.openShared();
     const wanted = options.cwd !== undefined || transport.kind === "local";
@@ -83,7 +85,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
     const target = assemble({ ...base, identity, shell: shared, panes, close: () => panes.close() });
     return adoptable(target, shared, { tell: (notice) => notices.tell(notice) });
   } catch (error) {
-    await panes.close();
+    await Promise.all([panes.close(), base.clean.end()]);
     closeOutputStore(base);
     throw error;
   }

@@ -106,7 +106,7 @@ export async function endGroups(groups: readonly number[]): Promise<void> {
   const end = Date.now() + TERM_TO_KILL_MS;
   for (const group of groups) signalGroup(group, "SIGTERM");
   let wait = 2;
-  while (groups.some(groupLives) && Date.now() < end) {
+  while (haveMembers(groups) && Date.now() < end) {
     await Bun.sleep(wait);
     wait = Math.min(wait * 2, 50);
   }
@@ -125,23 +125,24 @@ export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean 
   }
 }
 
-/** Has members that are not just waiting to be reaped. */
-function groupLives(group: number): boolean {
-  if (!signalGroup(group, 0)) return false;
+/** Of one of these groups some are not just waiting to be reaped, which takes a moment where init is slow. */
+function haveMembers(groups: readonly number[]): boolean {
+  const left = new Set(groups.filter((group) => signalGroup(group, 0)).map(String));
+  if (left.size === 0) return false;
   let entries: string[];
   try {
     entries = readdirSync("/proc");
   } catch {
     return true;
   }
-  return !entries.includes("self") || entries.some((name) => /^\d+$/.test(name) && isMember(name, group));
+  return !entries.includes("self") || entries.some((name) => /^\d+$/.test(name) && isMember(name, left));
 }
 
-function isMember(pid: string, group: number): boolean {
+function isMember(pid: string, groups: ReadonlySet<string>): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    const [state, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return pgrp === String(group) && state !== "Z" && state !== "X";
+    const [state, , pgrp = ""] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return groups.has(pgrp) && state !== "Z" && state !== "X";
   } catch {
     return false;
   }

@@ -112,7 +112,9 @@ export class LocalTransport implements Transport {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#channel.close();
-    await endGroups([...this.#groups.keys()].filter((pid) => !this.#clients.has(pid)));
+    const others = [...this.#groups.keys()].filter((pid) => !this.#clients.has(pid));
+    await endGroups(others);
+    for (const pid of others) this.#forget(pid);
     await within(Promise.all(this.#clients.values()), CLIENT_GRACE_MS).catch(() => {});
     await endGroups([...this.#groups.keys()]);
     for (const pid of this.#groups.keys()) this.#forget(pid);
