@@ -1,5 +1,7 @@
 # buddy: makes a mount namespace in which every file system is read-only, and makes it anew when the mounts change.
 # usage: sh read-only-room.sh DIRECTORY; ends with its stdin. Says once "ready KIND FILE WORDS-TO-ENTER" or "none WHY".
+# For one of many machines a shell evaluates it that knows its uid as I and how to `serve`: DIRECTORY OWN. OWN is a private
+# directory with its pipes; "stands" instead of "ready" says that a clean shell is served; mounts are watched once told to `go`.
 PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
 LC_ALL=C
 export PATH LC_ALL
@@ -13,20 +15,25 @@ done
 [ -r /proc/self/mounts ] || none "/proc is not mounted"
 
 umask 077
-[ -d "$1" ] || mkdir -p "$1" 2>/dev/null
-if [ -L "$1" ] || [ ! -d "$1" ] || [ ! -O "$1" ] || [ ! -w "$1" ]; then none "no private directory for it"; fi
-for old in "$1"/room.*; do
-  if [ -d "$old" ] && ! kill -0 "${old##*.}" 2>/dev/null; then rm -rf "$old"; fi
-done
-dir=$1/room.$$ file=$1/room.$$/process
-mkdir "$dir" 2>/dev/null || none "no private directory for it"
-trap 'rm -rf "$dir"' EXIT
+own=${2-}
+if [ -n "$own" ]; then dir=$own; else
+  serve() { return 1; }
+  [ -d "$1" ] || mkdir -p "$1" 2>/dev/null
+  if [ -L "$1" ] || [ ! -d "$1" ] || [ ! -O "$1" ] || [ ! -w "$1" ]; then none "no private directory for it"; fi
+  for old in "$1"/room.*; do
+    if [ -d "$old" ] && ! kill -0 "${old##*.}" 2>/dev/null; then rm -rf "$old"; fi
+  done
+  dir=$1/room.$$
+  mkdir "$dir" 2>/dev/null || none "no private directory for it"
+  trap 'rm -rf "$dir"' EXIT
+fi
+file=$dir/process
 trap 'exit 0' HUP INT TERM
 
 # Inside: nothing comes in from outside any more, then one mount after the other. What cannot be seen, because something is
 # mounted over it, need not be read-only. /proc and /dev/pts hold no files; where they can be read-only, they are.
 inside='
-mount -n --make-rprivate / 2>/dev/null
+[ "$2" = private ] || mount -n --make-rprivate / 2>/dev/null
 # All at once, where mount can do that; with an empty fstab, so that one which cannot mounts nothing.
 mount -n -a -T "$1" -o remount,bind,ro 2>/dev/null
 nl="
@@ -37,24 +44,26 @@ while read -r device at type options rest; do
   kept=
   while [ -n "$left" ]; do
     one=${left%%"$nl"*} left=${left#*"$nl"}
-    case $one/ in "${at%/}"/*) ;; *) kept=$kept$one$nl ;; esac
+    case ${one#* }/ in "${at%/}"/*) ;; *) kept=$kept$one$nl ;; esac
   done
   left=$kept
-  case ,$options, in *,ro,*) continue ;; esac
-  mount -n -o remount,bind,ro "$at" 2>/dev/null && continue
-  case $type in proc|devpts|mqueue|autofs) ;; *) left=$left$at$nl ;; esac
+  case ,$options, in *,ro,*) ;; *) left="$left$type $at$nl" ;; esac
 done </proc/self/mounts
-if [ -n "$left" ]; then echo "left ${left%%"$nl"*}"; exit 1; fi
+while [ -n "$left" ]; do
+  one=${left%%"$nl"*} left=${left#*"$nl"}
+  mount -n -o remount,bind,ro "${one#* }" 2>/dev/null && continue
+  case ${one%% *} in proc|devpts|mqueue|autofs) ;; *) echo "left ${one#* }"; exit 1 ;; esac
+done
 echo made
 read -r end
 '
 # Sets pid, start and mounts; stdin of this script belongs to the room, which ends with it.
 make() {
-  [ -p "$dir/said" ] || mkfifo "$dir/said" || return 1
+  [ -p "$dir/made" ] || mkfifo "$dir/made" || return 1
   mounts=$(cat /proc/self/mounts)
-  unshare $1 sh "$dir/room.sh" "$dir/fstab" <&4 >"$dir/said" 2>/dev/null 4<&- &
+  unshare $1 sh "$dir/room.sh" "$dir/fstab" "${1##*propagation }" <&4 >"$dir/made" 2>/dev/null 4<&- &
   pid=$! said=
-  read -r said <"$dir/said"
+  read -r said <"$dir/made"
   if [ "$said" != made ]; then
     case $said in left*) why="${said#left } cannot be made read-only" ;; esac
     wait $pid
@@ -66,17 +75,22 @@ make() {
 }
 publish() { printf '%s %s\n' "$pid" "$start" >"$dir/new" && mv -f "$dir/new" "$file"; }
 # What enters must start programs, and they must not be able to write.
-works() { "$@" sh -c 'if true >"$1"; then exit 1; fi' sh "$dir/probe" 2>/dev/null; }
+works() {
+  if serve "$pid $start" "$@"; then ready=stands; return; fi
+  "$@" sh -c 'if true >"$1"; then exit 1; fi' sh "$dir/probe" 2>/dev/null
+}
 exec 4<&0 </dev/null
 # A file: as an argument everyone would see it in `ps`.
 printf '%s' "$inside" >"$dir/room.sh"
 : >"$dir/fstab"
 
-why= kind=root how=-m uid=$(id -u) nsenter=$(command -v nsenter)
+why= ready=ready kind=root uid=${I:-$(id -u)} nsenter=$(command -v nsenter)
+# unshare itself takes care that nothing comes in, but for old ones.
+as_root() { for how in '-m --propagation private' -m; do if make "$how"; then return; fi; done; return 1; }
 # -r: with the mounts alone one would leave a chroot, for files that are not those of this target.
-if [ "$uid" = 0 ] && make "$how"; then set -- "$nsenter" -m -r -t "$pid"
+if [ "$uid" = 0 ] && as_root; then set -- "$nsenter" -m -r -t "$pid"
 else
-  kind=user how='-c --keep-caps -m'
+  kind=user how='-c --keep-caps -m --propagation private'
   make "$how" || none "${why:-the system does not allow mount namespaces}"
   set -- "$nsenter" -U -m -r --preserve-credentials -t "$pid"
 fi
@@ -98,7 +112,8 @@ for word; do
   case $word in "$first") word=@pid@ ;; esac
   set -- "$@" "$word"
 done
-say ready $kind "$file" "$@"
+say $ready $kind "$file" "$@"
+[ -z "$own" ] || read -r action <"$dir/go"
 
 # Mounts that appear later are not in the room, and those that go are held by it: it is made anew. findmnt reports a change
 # at once, but not one from before it listens; so there is a look every few seconds, too.

@@ -15,8 +15,11 @@ export const LOADER = `IFS= read -r l && eval "$l"`;
 export function loaderLine(script: string, args: readonly string[] = [], name = ""): string {
   const check = name === "" ? "" : `[ "$0" = ${quote(name)} ] || { echo ${quote(LINE_TAKEN)} >&2; exit 71; }; `;
   const positional = args.length === 0 ? "" : `set -- ${args.map(quoteOnOneLine).join(" ")}; `;
-  return `${check}NL=$(printf '\\nx'); NL=\${NL%x}; ${positional}eval ${quoteOnOneLine(script)}\n`;
+  return `${check}${NEWLINE} ${positional}eval ${quoteOnOneLine(script)}\n`;
 }
+
+/** Sets NL, on one line and without a process: IFS is space, tab and newline at first; in zsh one more follows. */
+const NEWLINE = 'NL=${IFS#??}; NL=${NL%"${NL#?}"};';
 
 /** A start-up file that reads its standard input has taken the line that was for LOADER. */
 export const LINE_TAKEN = "buddy: the first line of standard input is missing";

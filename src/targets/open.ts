@@ -208,7 +208,7 @@ function directShell({ transport, notices, outputStore, clean }: Parts): DirectS
     standing: clean.standing,
     cwd: transport.facts.cwd,
     notice: (notice) => notices.tell(notice),
-    mayUseOwn: () => clean.room.kind !== "making",
+    own: { mayUse: () => clean.room.kind !== "making", mayStand: clean.mayStand, standAgain: clean.standAgain },
   });
 }
 

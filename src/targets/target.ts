@@ -93,13 +93,34 @@ export interface Transport extends AsyncDisposable {
  * Texts that nobody was asked about, and what holds the read-only room, in the session that the connection has anyway.
  */
 export interface SessionTexts {
-  /** The shell that runs them: it takes lines of `line`, and marks the end of each with `key`. */
+  /** In the marks that end a text. */
+  readonly key: string;
+  /** In the environment of everything a text starts. */
+  readonly job: string;
+  /** The shell that runs them: it takes lines of `line` and `question`, and marks the end of each with `key`. */
   texts(): Process;
-  line(script: string, tag: number, cwd: string, job: string, key: string): string;
-  /** Runs until the connection ends; gives its first line. */
-  start(script: string, argument: string): Promise<string>;
+  line(script: string, tag: number, cwd: string): string;
+  /** For the clean shell in the room, where that `stands`; "incomplete" says that it has not taken the text. */
+  question(text: string, tag: number, cwd: string): string;
+  readonly stands: boolean;
+  /** Makes the room, which ends with the connection; gives the line that it says. */
+  start(room: RoomStart): Promise<string>;
+  /** From now on the room follows the mounts of the machine. */
+  watch(): void;
+  /** Another clean shell; lines of sh that look for the room, and words that enter it. */
+  serveAgain(look: string, enter: string): void;
   /** The last text was stopped, and may not end. */
   forget(): void;
+}
+
+export interface RoomStart {
+  readonly script: string;
+  /** For its files, where it has no directory of its own. */
+  readonly directory: string;
+  /** The clean shell; "" where it is no bash. */
+  readonly bash: string;
+  /** Where texts begin. */
+  readonly cwd: string;
 }
 
 export interface MachineFacts {

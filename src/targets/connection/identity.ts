@@ -12,7 +12,8 @@ const PROGRAMS = ["tmux", "bash", "zsh", "fish", "dash", "ash", "mksh", "ksh", "
 
 /**
  * Arguments: the directory to work in, or ""; anything when it may be gone. The last fields are the directory of
- * records, and whether the shell leads a process group.
+ * records, and whether the shell leads a process group. What files tell is not asked of programs: where many machines
+ * are opened at once, each counts.
  */
 export const FACTS_SCRIPT = lean(`
 case \${1-} in
@@ -24,16 +25,23 @@ case \${1-} in
 esac || [ -n "\${2-}" ] || exit 3
 i=\${I:-$(id -u)} v=$(uname -snr)
 k=\${v#* }; k=\${k%% *} v="\${v%% *} \${v##* }"
-e=$(getent passwd "$i" 2>/dev/null) && u=\${e%%:*} || {
-  u=$(id -un 2>/dev/null) || u=$i
-  e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
-}
-s=\${e##*:}; s=\${s:-\${SHELL-}}; [ -x "$s" ] || s=
-h=\${HOME-}
-if [ -z "$h" ]; then e=\${e%:*}; h=\${e##*:}; fi
+u= j= h= s=
+while IFS=: read -r u r j r r h s; do [ "$j" != "$i" ] || break; done 2>/dev/null </etc/passwd
+if [ "$j" != "$i" ]; then
+  e=$(getent passwd "$i" 2>/dev/null) && u=\${e%%:*} || {
+    u=$(id -un 2>/dev/null) || u=$i
+    e=$(grep "^$u:" /etc/passwd 2>/dev/null) || e=
+  }
+  s=\${e##*:} e=\${e%:*}; h=\${e##*:}
+fi
+s=\${s:-\${SHELL-}}; [ -x "$s" ] || s=
+h=\${HOME:-$h}
 m=; if [ -r /etc/machine-id ]; then read -r m </etc/machine-id; fi
 if [ -z "$m" ] && [ "\${v%% *}" = Darwin ]; then m=$(sysctl -n kern.uuid 2>/dev/null); fi
-n=$(if [ -r /etc/os-release ]; then . /etc/os-release; printf %s "\${PRETTY_NAME-}"; fi)
+n= r=
+while IFS== read -r r n; do [ "$r" != PRETTY_NAME ] || break; done 2>/dev/null </etc/os-release
+[ "$r" = PRETTY_NAME ] || n=
+n=\${n#[\\"\\']} n=\${n%[\\"\\']}
 t() {
   printf ' %s ' $?
   IFS=:

@@ -35,8 +35,7 @@ export function remoteProcess(
 ): Process {
   const nonce = randomBytes(12).toString("hex");
   const record = ender?.directory ? `${ender.directory}/${options.isClient ? "c" : "g"}` : "";
-  const start = options.script === undefined ? { argv, stdin: "" } : scriptOnStdin(argv, options.script);
-  client.stdin.write(loaderLine(startScript(start.argv, options, nonce, record)) + start.stdin);
+  client.stdin.write(startLines(argv, options, nonce, record));
   const started = Promise.withResolvers<number>();
   started.promise.catch(() => {});
   const out = afterMark(client.stdout, `\u001e${nonce}\u001e`);
@@ -75,7 +74,17 @@ export function remoteProcess(
   return { pid: started.promise, stdin: client.stdin, stdout: out.rest, stderr: err.rest, exited, kill };
 }
 
-function startScript(argv: readonly string[], options: RemoteOptions, nonce: string, record: string): string {
+function startLines(argv: readonly string[], options: RemoteOptions, nonce: string, record: string): string {
+  const { script } = options;
+  const before = stepsBefore(options, nonce, record);
+  // The shell that reads this is the one that is asked for.
+  if (script !== undefined && argv.length === 1 && argv[0] === "sh")
+    return loaderLine([...before, script.text].join("\n"), script.args);
+  const start = script === undefined ? { argv, stdin: "" } : scriptOnStdin(argv, script);
+  return loaderLine([...before, `exec ${quoteAll(start.argv)}`].join("\n")) + start.stdin;
+}
+
+function stepsBefore(options: RemoteOptions, nonce: string, record: string): string[] {
   const steps = [];
   if (options.check !== undefined) steps.push(options.check);
   if (record !== "") steps.push(`(: >${quote(record)}$$) 2>/dev/null`);
@@ -86,8 +95,7 @@ function startScript(argv: readonly string[], options: RemoteOptions, nonce: str
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw new TypeError(`not a variable name: ${name}`);
     steps.push(`export ${name}=${quote(value)}`);
   }
-  steps.push("unset l NL", `exec ${quoteAll(argv)}`);
-  return steps.join("\n");
+  return [...steps, "unset l NL"];
 }
 
 function atDirectory(path: string): string {

@@ -16,6 +16,7 @@ import type {
   ShellPlace,
   TargetNotice,
   Transport,
+  Unasked,
 } from "../target.ts";
 import { changesEnvironment, cleanRequest, DIRECT_LOOP, END_TREE, request } from "./direct-scripts.ts";
 import type { StandingScript } from "../unasked/clean-children.ts";
@@ -38,7 +39,15 @@ export interface DirectShellOptions {
   readonly standing: StandingScript;
   readonly notice: (notice: TargetNotice) => void;
   /** What nobody was asked about may run in the session of the connection, where it has one for that. */
-  readonly mayUseOwn?: () => boolean;
+  readonly own: OwnTexts;
+}
+
+/** How the session of one of many machines is used. */
+export interface OwnTexts {
+  /** Not while the room is being made: the session does one thing at a time. */
+  mayUse(): boolean;
+  mayStand(session: SessionTexts, text: string, unasked: Unasked): boolean;
+  standAgain(session: SessionTexts): void;
 }
 
 const LOOP = lean(DIRECT_LOOP);
@@ -47,7 +56,6 @@ const LOOP = lean(DIRECT_LOOP);
 const END_MS = 3000;
 const KILLED_MS = 500;
 const CLOSE_MS = 300;
-const WARM_MS = 150;
 
 export class DirectShell implements Shell, AsyncDisposable {
   readonly kind = "direct";
@@ -55,8 +63,7 @@ export class DirectShell implements Shell, AsyncDisposable {
   /** Where the exported variables are kept for a shell that has to be started again. */
   readonly #directory: string;
   #live: LiveShell | undefined;
-  /** The session of one of many machines that has run a text already. */
-  #own: SessionTexts | undefined;
+  #own: OwnLive | undefined;
   #cwd: string;
   #used = false;
   /**
@@ -66,7 +73,6 @@ export class DirectShell implements Shell, AsyncDisposable {
   #last: { result: RunResult; stdout: Recording; stderr: Recording } | undefined;
   readonly #turns = new Turns();
   #busy = false;
-  #warming: ReturnType<typeof setTimeout> | undefined;
   #tag = 0;
   #closed = false;
 
@@ -135,7 +141,6 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 
   async #end(): Promise<void> {
-    clearTimeout(this.#warming);
     const live = this.#live;
     this.#live = undefined;
     if (live === undefined || live.ended !== undefined) return;
@@ -190,25 +195,31 @@ export class DirectShell implements Shell, AsyncDisposable {
     if (late !== "") notes.push(`Programs left in the background printed meanwhile: ${JSON.stringify(late)}`);
     this.#used = true;
     const text = unasked === undefined ? command : cleanRequest((to) => this.#options.clean(command, unasked, to));
+    const line = () => own?.session.line(text, tag, this.#cwd) ?? request((askpass?.prelude ?? "") + text, tag);
     const asked = new Pauses();
     await using askpass = await this.#askpass(command, options, asked);
     if (options.signal?.aborted === true) return { kind: "stopped", by: "user" };
     const standing = unasked && own === undefined ? this.#options.standing(command, unasked) : undefined;
-    if (own !== undefined) live.process.stdin.write(own.session.line(text, tag, this.#cwd, live.job, own.key));
-    else if (standing === undefined) live.process.stdin.write(request((askpass?.prelude ?? "") + text, tag));
-    else live.ask(command, tag, standing);
+    if (standing !== undefined) live.ask(command, tag, standing);
+    else if (unasked !== undefined && own !== undefined && this.#options.own.mayStand(own.session, command, unasked))
+      live.process.stdin.write(own.session.question(command, tag, this.#cwd));
+    else live.process.stdin.write(line());
     let ended = live.finished;
     let how = await waitFor(ended, options, asked);
     if (how === "ended" && (await ended).kind === "not-taken") {
       live.begin(tag, into);
-      live.process.stdin.write(request(text, tag));
+      live.process.stdin.write(line());
+      if (own !== undefined) this.#options.own.standAgain(own.session);
       ended = live.finished;
       how = await waitFor(ended, options, asked);
     }
     if (how !== "ended" && own !== undefined) {
       own.session.forget();
       await this.#endJob("", live.job, notes);
-      if ((await within(ended, KILLED_MS)) === undefined) live.release();
+      if ((await within(ended, KILLED_MS)) === undefined) {
+        live.release();
+        this.#own = undefined;
+      }
       return { kind: "stopped", by: how === "aborted" ? "user" : "deadline" };
     }
     if (how !== "ended") {
@@ -225,12 +236,12 @@ export class DirectShell implements Shell, AsyncDisposable {
     if (end.kind === "not-taken") return { kind: "lost", why: "the shell did not take the command" };
     if (end.kind === "exited") {
       this.#cwd = end.cwd || this.#cwd;
-      if (own !== undefined) this.#warmSoon();
       if (own === undefined && changesEnvironment(command) && this.#options.transport.kind !== "local")
         void this.#rememberEnvironment();
       return { kind: "exited", code: end.code };
     }
-    this.#live = undefined;
+    if (own === undefined) this.#live = undefined;
+    else this.#own = undefined;
     live.release();
     if (end.cwd !== "") this.#cwd = end.cwd;
     if (this.#closed) return { kind: "lost", why: "closed" };
@@ -263,25 +274,13 @@ export class DirectShell implements Shell, AsyncDisposable {
     return { kind: "lost", why: `the connection to ${this.#options.transport.label} was lost` };
   }
 
-  /**
-   * For the first text on a connection: a shell of its own pays from the second on. Not while the room is being made:
-   * the session does one thing at a time.
-   */
+  /** Until something was asked about: what a text finds then is in the shell that ran it. */
   #ownSession(): OwnLive | undefined {
     const session = this.#options.transport.own;
-    if (session === undefined || session === this.#own || this.#live !== undefined) return undefined;
-    if (this.#options.mayUseOwn?.() !== true) return undefined;
-    this.#own = session;
-    const [key, job] = [randomBytes(16).toString("hex"), randomBytes(8).toString("hex")];
-    return { session, key, live: new LiveShell(session.texts(), key, job, true) };
-  }
-
-  /** Where work goes on, the next text finds a shell; a run of one command has ended by then. */
-  #warmSoon(): void {
-    this.#warming = setTimeout(() => {
-      if (!this.#closed && this.#options.transport.isReconnecting !== true) void this.warm().catch(() => {});
-    }, WARM_MS);
-    this.#warming.unref();
+    if (session === undefined || this.#live !== undefined || !this.#options.own.mayUse()) return undefined;
+    if (this.#own?.session !== session)
+      this.#own = { session, live: new LiveShell(session.texts(), session.key, session.job, true) };
+    return this.#own;
   }
 
   #start(): LiveShell {
@@ -339,7 +338,6 @@ const RESTARTED =
 interface OwnLive {
   readonly session: SessionTexts;
   readonly live: LiveShell;
-  readonly key: string;
 }
 
 /** Time in which a command waits for the operator, which is not its own. */

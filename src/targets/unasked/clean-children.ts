@@ -4,7 +4,7 @@
  */
 import { within } from "../../lib/waiting.ts";
 import type { Locks, Process, RoomState, SecondLock, SessionTexts, Transport, Unasked } from "../target.ts";
-import { type CleanScript, type CleanShell, cleanScript, cleanShell, type RoomEntry } from "./clean-script.ts";
+import { type CleanScript, type CleanShell, cleanScript, cleanShell, LOOK, type RoomEntry } from "./clean-script.ts";
 import { fitsStandingShell, standingShell } from "./standing-shell.ts";
 import { quote } from "../../lib/quote.ts";
 import { lean } from "../loader.ts";
@@ -20,7 +20,7 @@ export class CleanChildren implements Locks {
 
   constructor(transport: Transport, lock: SecondLock = "auto") {
     this.#shell = cleanShell(transport.facts);
-    this.#room = new ReadOnlyRoom(transport, lock);
+    this.#room = new ReadOnlyRoom(transport, lock, this.#shell);
   }
 
   /** Makes the room in the background. */
@@ -55,6 +55,16 @@ export class CleanChildren implements Locks {
     if (!inRoom || entry === undefined || this.#shell.kind !== "bash" || !fitsStandingShell(text)) return undefined;
     return standingShell(this.#shell, entry);
   };
+
+  /** In the session of one of many machines: whether the clean shell there may take the text. */
+  readonly mayStand = (session: SessionTexts, text: string, { inRoom }: Unasked): boolean =>
+    inRoom && session.stands && this.#room.entry !== undefined && fitsStandingShell(text);
+
+  /** It has ended: its room was made anew, or somebody killed it. */
+  readonly standAgain = (session: SessionTexts): void => {
+    const { entry } = this.#room;
+    if (entry !== undefined) session.serveAgain(`${LOOK}\n__buddy_look ${quote(entry.file)}`, entry.enter);
+  };
 }
 
 // The second lock: a mount namespace on the target in which every file system is read-only. It is made once, in
@@ -66,6 +76,7 @@ const MAKE_MS = 30_000;
 export class ReadOnlyRoom implements AsyncDisposable {
   readonly #transport: Transport;
   readonly #lock: SecondLock;
+  readonly #shell: CleanShell;
   #state: RoomState = { kind: "making" };
   #entry: RoomEntry | undefined;
   #process: Process | undefined;
@@ -76,9 +87,10 @@ export class ReadOnlyRoom implements AsyncDisposable {
   #remade = 0;
   #closed = false;
 
-  constructor(transport: Transport, lock: SecondLock) {
+  constructor(transport: Transport, lock: SecondLock, shell: CleanShell) {
     this.#transport = transport;
     this.#lock = lock;
+    this.#shell = shell;
     if (lock === "off") this.#settle({ kind: "none", why: "second_lock is off" });
     else if (!/Linux/.test(transport.facts.os)) this.#settle({ kind: "none", why: "the system is not Linux" });
   }
@@ -154,8 +166,12 @@ export class ReadOnlyRoom implements AsyncDisposable {
   /** Without a process of its own: it ends with the session. */
   async #makeIn(session: SessionTexts, directory: string): Promise<void> {
     this.#session = session;
-    const line = await within(session.start(ROOM, directory), MAKE_MS).catch(() => "");
+    const bash = this.#shell.kind === "bash" ? this.#shell.path : "";
+    const made = session.start({ script: ROOM, directory, bash, cwd: this.#transport.facts.cwd });
+    const line = await within(made, MAKE_MS).catch(() => "");
     this.#take((line ?? "none\tmaking it took too long").split("\t"));
+    // A run of one command has ended by then.
+    setTimeout(() => !this.#closed && session.watch(), WATCH_MS).unref();
   }
 
   /** The script reports once: "ready KIND FILE ENTER…", or "none WHY"; then it makes the room anew by itself. */
@@ -186,5 +202,6 @@ export class ReadOnlyRoom implements AsyncDisposable {
 }
 
 const CLOSE_MS = 1500;
+const WATCH_MS = 1000;
 /** Something that keeps ending it is not fought for ever. */
 const MOST_REMADE = 20;

@@ -59,10 +59,10 @@ __buddy_standing() {
 }
 
 /** What a shell starts beside itself ignores these, and so would all that runs in it. */
-const DEFAULT_SIGNALS = "env --default-signal=INT,QUIT";
+export const DEFAULT_SIGNALS = "env --default-signal=INT,QUIT";
 
 /** The text comes by a file: as an argument everyone would see it in `ps`. */
-const LOAD = `IFS= read -r -d "" __buddy_line <&3; exec 3<&-; eval "$__buddy_line"`;
+export const LOAD = `IFS= read -r -d "" __buddy_line <&3; exec 3<&-; eval "$__buddy_line"`;
 
 /** Texts that a standing shell takes: they end where they began, and what they start takes no functions over. */
 export function fitsStandingShell(text: string): boolean {
@@ -74,13 +74,15 @@ const MOST_STANDING = 8192;
 
 /**
  * In the room: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 and $3 file of the
- * room and what it says. A room that is made anew holds mounts that are gone, so each look at it ends this shell. One
- * line: so that what a text prints of its lines is right.
+ * room and what it says, $4 a file that must not be writable, where "ready" is to be said. A room that is made anew
+ * holds mounts that are gone, so each look at it ends this shell. One line: so that what a text prints of its lines is
+ * right.
  */
-const STAND = [
+export const STAND = [
   ENTER_DIRECTORY,
   QUIETLY,
   closeFiles("[0-2569]", "[0-9]*"),
+  `if [ -n "\${3-}" ]; then if true >"$3"; then exit 1; fi; echo ready >&6; fi`,
   "__buddy_file=$1 __buddy_room=$2; set --; unset BASH_EXECUTION_STRING",
   `__buddy_same() { IFS= read -r __buddy_line <"$__buddy_file" && [ "$__buddy_line" = "$__buddy_room" ] && [ . -ef "$PWD" ]; }`,
   "while __buddy_text=; do " +

@@ -68,17 +68,32 @@ test("a text that takes too long is ended there, and so is one whose connection 
   expect((await target.shell.run("echo back", UNASKED)).output.head).toBe("back\n");
 });
 
-test("a shell for the next text is started meanwhile, and nothing of it or of the room is left", async () => {
-  const left: string[] = [];
+test("one clean shell takes all texts, another one after it was killed, and nothing of it is left", async () => {
+  const said = async (target: Target, text: string): Promise<string> =>
+    (await target.shell.run(text, UNASKED)).output.head.trim();
+  let left: string[];
   {
     await using target = await open();
     const { stdout } = await target.transport.run("echo $$");
-    const room = `/tmp/buddy-${target.transport.facts.uid}/room.${stdout.toString().trim()}`;
-    expect(existsSync(room)).toBe(true);
-    await target.shell.run("true", UNASKED);
-    const environment = target.shell.environmentFile!;
-    await until(() => existsSync(environment), "the shell is there");
-    left.push(room, environment);
+    left = [`/tmp/buddy-${target.transport.facts.uid}/run.${stdout.toString().trim()}`, target.shell.environmentFile!];
+    const first = await said(target, "echo $$");
+    expect(await said(target, "x=1; f() { :; }; echo $$")).toBe(first);
+    const clean =
+      "echo ${x-unset} $#; declare -F; compgen -v __buddy; for f in 3 4 5 6 7 8 9; do [ ! -e /dev/fd/$f ] || echo $f; done";
+    expect(await said(target, clean)).toBe("unset 0");
+    expect(await said(target, "grep SigIgn </proc/self/status")).toMatch(/:\s0+$/);
+    expect(await said(target, "cd /usr; pwd")).toBe("/usr");
+    expect(await said(target, "echo $$ $PWD")).toBe(`${first} /usr`);
+    const killed = await target.shell.run("echo once; kill -9 $$; exec sleep 0", UNASKED);
+    expect(killed).toMatchObject({ outcome: { kind: "exited", code: 137 }, output: { head: "once\n" } });
+    expect(await said(target, "echo alone $$")).not.toBe(`alone ${first}`);
+    const second = await said(target, "echo $$");
+    expect(await said(target, `echo $$; : 2>&1 >${left[0]}/mine`)).toStartWith(second);
+    expect(existsSync(`${left[0]}/mine`)).toBe(false);
+    // No second session on the connection so far.
+    expect(existsSync(left[1]!)).toBe(false);
+    await target.shell.run("export SEEN=yes");
+    expect(await said(target, "echo $SEEN")).toBe("yes");
   }
   await until(() => left.every((path) => !existsSync(path)), "nothing is left");
 });
