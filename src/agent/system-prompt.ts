@@ -2,7 +2,10 @@
 import template from "../../templates/system-prompt.md" with { type: "text" };
 import { foldNames } from "../lib/names.ts";
 import type { TargetFacts } from "../tools/tool.ts";
-import type { OperatorFile } from "./instruction-files.ts";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { holdsSecrets } from "../policy/secret-files.ts";
+import { boundText } from "../tools/bound-output.ts";
 
 export interface Instructions {
   readonly facts: TargetFacts;
@@ -59,3 +62,102 @@ function shellSentence(facts: TargetFacts): string {
       return "Commands run in a persistent shell, in a tmux pane where there is tmux.";
   }
 }
+
+/**
+ * * AGENTS.md: the operator's standing instructions, global ones first, then from the repository root down to the
+ * working directory.
+ */
+export interface OperatorFile {
+  readonly path: string;
+  readonly text: string;
+  readonly bytes: number;
+}
+
+interface InstructionFiles {
+  readonly files: readonly OperatorFile[];
+  /** Files that were passed over, and why. */
+  readonly notices: readonly string[];
+}
+
+/** `cwd` only for local targets: elsewhere the directory tree is another machine's. */
+export function instructionFiles(configDirectory: string | undefined, cwd: string | undefined): InstructionFiles {
+  const repository = cwd === undefined ? [] : fromRoot(cwd);
+  const places: { readonly path: string; readonly root?: string | undefined }[] = [
+    ...(configDirectory === undefined ? [] : [{ path: join(configDirectory, NAME) }]),
+    ...repository.map((directory) => ({ path: join(directory, NAME), root: repository[0] })),
+  ];
+  const files: OperatorFile[] = [];
+  const notices: string[] = [];
+  const seen = new Set<string>();
+  let room = MOST_TOGETHER;
+  for (const { path, root } of places) {
+    const real = readable(path, seen);
+    if (real === undefined) continue;
+    const why = root === undefined ? undefined : whyForeign(real, root);
+    if (why !== undefined) {
+      notices.push(`${path} was not read: ${why}`);
+      continue;
+    }
+    const file = read(path, real, Math.min(MOST_OF_ONE, room));
+    if (file === undefined) continue;
+    files.push(file);
+    room -= file.text.length;
+    if (room <= 0) break;
+  }
+  return { files, notices };
+}
+
+/**
+ * Directories from the repository root to `cwd`; only `cwd` outside a repository. One that another user made above it,
+ * as anyone can in /tmp, does not count.
+ */
+function fromRoot(cwd: string): string[] {
+  const chain: string[] = [];
+  for (let dir = resolve(cwd); ; dir = dirname(dir)) {
+    chain.unshift(dir);
+    const git = join(dir, ".git");
+    if (existsSync(git) && (dir === chain.at(-1) || owners(cwd).has(statSync(git).uid))) return chain;
+    if (dir === dirname(dir)) return [resolve(cwd)];
+  }
+}
+
+/** The user, root, and whoever owns the directory that the user chose to work in. */
+function owners(cwd: string): ReadonlySet<number | undefined> {
+  return new Set([0, process.getuid?.(), statSync(cwd, { throwIfNoEntry: false })?.uid]);
+}
+
+/** Its real path, where a regular file is there that was not read yet. */
+function readable(path: string, seen: Set<string>): string | undefined {
+  // Nearly always missing, and an error that is thrown and caught takes longer than the look.
+  if (!existsSync(path)) return undefined;
+  try {
+    const real = realpathSync(path);
+    if (seen.has(real) || !statSync(real).isFile()) return undefined;
+    seen.add(real);
+    return real;
+  } catch {
+    // Unreadable: no instructions in it.
+    return undefined;
+  }
+}
+
+/** A repository may link its AGENTS.md to another file of its own, but not to one of the user's. */
+function whyForeign(real: string, root: string): string | undefined {
+  const inside = realpathSync(root);
+  if (!real.startsWith(inside === "/" ? "/" : `${inside}/`)) return `it is a link out of the repository, to ${real}`;
+  return holdsSecrets(real) ? `it is a link to a file of keys, ${real}` : undefined;
+}
+
+function read(path: string, real: string, most: number): OperatorFile | undefined {
+  try {
+    const text = readFileSync(real, "utf8");
+    if (text.includes("\0") || text.trim() === "") return undefined;
+    return { path, bytes: Buffer.byteLength(text), text: boundText(text, most, () => `read the rest in ${path}`) };
+  } catch {
+    return undefined;
+  }
+}
+
+const NAME = "AGENTS.md";
+const MOST_OF_ONE = 16_000;
+const MOST_TOGETHER = 32_000;

@@ -13,7 +13,6 @@ import type { MachineResult } from "../tools/group-results.ts";
 import type { Registry } from "../tools/registry.ts";
 import type { CallHooks } from "./call-hooks.ts";
 import { CallRecord, type Recorder } from "./call-record.ts";
-import { CallOutput, secretTexts, type Stream, unknownSecrets, withValues } from "./call-output.ts";
 import type { AgentEventBody, ProposedChange } from "./events.ts";
 import type { FleetMachine, FleetParts } from "./fleet/fleet-parts.ts";
 import type { Attempt } from "./fleet/run-on-machines.ts";
@@ -22,7 +21,19 @@ import type { Passwords } from "./passwords.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
 import { PrintedKinds } from "./printed-kinds.ts";
 import type { AroundChange } from "./run-permitted.ts";
-import { cancelled, inWords, orCancelled, refusedWithoutRecord, textOf, within } from "./call-results.ts";
+import {
+  cancelled,
+  inWords,
+  orCancelled,
+  refusedWithoutRecord,
+  textOf,
+  within,
+  CallOutput,
+  secretTexts,
+  type Stream,
+  unknownSecrets,
+  withValues,
+} from "./call-results.ts";
 import { type Plan, planCall, type Ready } from "./plan-call.ts";
 import { ResultNotes } from "./result-notes.ts";
 

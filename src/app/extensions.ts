@@ -55,7 +55,7 @@ export async function knownSkills(
   const [{ findSkills }, { rememberedTrust, rememberTrust }, shipped] = await Promise.all([
     import("../extend/find-skills.ts"),
     import("../config/trust.ts"),
-    builtIn ? import("../extend/built-in-runbooks.ts").then(({ builtInRunbooks }) => builtInRunbooks()) : [],
+    builtIn ? import("../extend/find-skills.ts").then(({ builtInRunbooks }) => builtInRunbooks()) : [],
   ]);
   const problems: string[] = [];
   const found = await findSkills(skillPlaces(buddyPaths(loaded.env)?.dir, loaded.env.HOME, loaded.cwd), shipped, {

@@ -1,7 +1,6 @@
 /** The changes of a session for people: listed, and compared file by file. */
-import type { Change } from "../changes/change.ts";
+import { type Change, type SeenState, stateDiff } from "../changes/change.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
-import { type SeenState, stateDiff } from "../changes/state-diff.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { unifiedDiff } from "../tools/diff.ts";
 import type { ChangeListing } from "../ui/repl/host.ts";

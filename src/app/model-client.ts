@@ -67,7 +67,7 @@ async function signIn() {
   const [{ signInParts }, { tokenSource }, { loginBaseUrl }] = await Promise.all([
     import("./sign-in.ts"),
     import("../auth/token-source.ts"),
-    import("../auth/login-endpoint.ts"),
+    import("../auth/token-source.ts"),
   ]);
   const { store, device } = await signInParts();
   return { tokens: tokenSource(store, device), baseUrl: loginBaseUrl };

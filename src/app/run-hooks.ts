@@ -2,7 +2,7 @@
 import type { AgentEvent, AgentEventBody } from "../agent/events.ts";
 import type { CallHooks, HookedCall, Objection } from "../agent/call-hooks.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import type { HookEvent, HookMachine, Hooks } from "../extend/hooks/hooks.ts";
+import type { HookEvent, HookMachine, Hooks } from "../extend/hooks.ts";
 import { mapTexts } from "../lib/values.ts";
 import { within } from "../lib/waiting.ts";
 import type { Target } from "../targets/target.ts";
@@ -118,7 +118,7 @@ export class RunHooks implements CallHooks {
   }
 
   #load(): Promise<Hooks> {
-    return (this.#hooks ??= import("../extend/hooks/hooks.ts").then(({ Hooks }) => {
+    return (this.#hooks ??= import("../extend/hooks.ts").then(({ Hooks }) => {
       const { loaded, publish } = this.#options;
       return new Hooks({
         hooks: loaded.config.hooks,

@@ -6,8 +6,7 @@ import { Agent } from "../agent/agent.ts";
 import type { Budget } from "../agent/budget.ts";
 import type { Totals } from "../agent/conversation.ts";
 import { Passwords } from "../agent/passwords.ts";
-import { instructionFiles, type OperatorFile } from "../agent/instruction-files.ts";
-import { systemPrompt } from "../agent/system-prompt.ts";
+import { systemPrompt, instructionFiles, type OperatorFile } from "../agent/system-prompt.ts";
 import type { CallRunner } from "../agent/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
@@ -248,7 +247,7 @@ export class Run implements AsyncDisposable {
     if (state === undefined) return { none: "there is no home directory to keep files in" };
     const [{ ChangeStore }, { changesDirectory, prepareChanges }] = await Promise.all([
       import("../changes/change-store.ts"),
-      import("../session/kept-changes.ts"),
+      import("../session/outputs.ts"),
     ]);
     const directory = () => changesDirectory(state, this.session());
     return (this.#changes ??= new ChangeStore({ directory, prepare: prepareChanges }));

@@ -1,13 +1,12 @@
 /** /undo: takes changes of the session back, one by one, each after a question. */
 import type { AgentEvent } from "../agent/events.ts";
-import { sameState, type Change } from "../changes/change.ts";
+import { sameState, type Change, type SeenState, stateDiff } from "../changes/change.ts";
 import { type ChangeStore, keptState } from "../changes/change-store.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { ToolResult, Prepared, Tool, ToolContext } from "../tools/tool.ts";
 import { byFile, type Net, noChanges, undoneBy, wantedChange } from "./list-changes.ts";
 import type { Run } from "./run.ts";
 import { z } from "zod";
-import { type SeenState, stateDiff } from "../changes/state-diff.ts";
 import type { FileState, Target } from "../targets/target.ts";
 import { boundDiff, unifiedDiff } from "../tools/diff.ts";
 import { filesFor } from "../tools/files-as-root.ts";

@@ -1,9 +1,14 @@
-/** The files of the record: `audit.jsonl` is written to; `audit.1.jsonl`, `audit.2.jsonl`, … are full, oldest first. */
+/**
+ * The files of the record, and its lines read back: audit.jsonl is written to; audit.1.jsonl, audit.2.jsonl, … are
+ * full, oldest first.
+ */
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { filesIn } from "../lib/files.ts";
+import type { StoredEntry } from "./entry.ts";
+import { readLine } from "./chain.ts";
 
-export interface RecordPaths {
+interface RecordPaths {
   readonly current: string;
   readonly head: string;
   readonly lock: string;
@@ -32,7 +37,7 @@ export function recordFiles(directory: string): string[] {
   return [...rotatedFiles(directory).map(({ path }) => path), recordPaths(directory).current];
 }
 
-export interface Line {
+interface Line {
   readonly text: string;
   /** From 1. */
   readonly number: number;
@@ -68,7 +73,7 @@ export function* linesOf(path: string): Generator<Line> {
   }
 }
 
-export interface Tail {
+interface Tail {
   /** The last line that has its newline. */
   readonly line: string | undefined;
   /** Where it ends. */
@@ -100,3 +105,38 @@ export function readTail(file: number, size: number): Tail {
 }
 
 const NEWLINE = 10;
+
+/** Reads the record back: the entries of some machines, since some time, of one session. */
+interface RecordFilter {
+  /** Whether an entry is about a machine that was asked for. */
+  readonly machine?: (entry: Machine) => boolean;
+  /** Milliseconds since the epoch. */
+  readonly since?: number;
+  /** Id of a session, or its beginning. */
+  readonly session?: string;
+}
+
+export interface Machine {
+  readonly target: string;
+  readonly names?: readonly string[];
+  readonly host?: string;
+  readonly machine?: string;
+  readonly label?: string;
+}
+
+/** In the order they were written. A line that cannot be read is passed over: `buddy audit verify` names it. */
+export function* readRecord(directory: string, filter: RecordFilter = {}): Generator<StoredEntry> {
+  for (const file of recordFiles(directory)) {
+    for (const { text } of linesOf(file)) {
+      const entry = readLine(text, undefined)?.entry;
+      if (entry !== undefined && wanted(entry, filter)) yield entry;
+    }
+  }
+}
+
+function wanted(entry: StoredEntry, { machine, since, session }: RecordFilter): boolean {
+  if (since !== undefined && Date.parse(entry.ts) < since) return false;
+  if (entry.kind === "note") return machine === undefined && session === undefined;
+  if (session !== undefined && !entry.session.startsWith(session)) return false;
+  return machine === undefined || machine(entry);
+}

@@ -12,19 +12,22 @@ import {
   readSync,
   statSync,
   writeSync,
+  linkSync,
+  rmSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError, writeFileAtomic } from "../lib/files.ts";
 import type { Change, KeptState, UnreadState } from "./change.ts";
-import { contentKey, readKey, seal, SEAL, unseal } from "./sealed-content.ts";
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
 /** A file as a target gives it. */
 export type GivenState =
   | Exclude<KeptState, { readonly kind: "file" }>
   | (Omit<Extract<KeptState, { readonly kind: "file" }>, "digest" | "size"> & { readonly bytes: Uint8Array });
 
-export type NewChange = Omit<Change, "number" | "time" | "before" | "after">;
+type NewChange = Omit<Change, "number" | "time" | "before" | "after">;
 
 export const JOURNAL = "journal.jsonl";
 
@@ -135,7 +138,7 @@ export class ChangeStore {
   }
 }
 
-export interface ChangeStoreOptions {
+interface ChangeStoreOptions {
   /** Of the current session: it may change, and need not exist yet. */
   directory(): string;
   /** Makes it, for its owner alone. */
@@ -157,7 +160,7 @@ function changedNothing({ before, after }: Change): boolean {
 }
 
 /** A line that a crash cut off is skipped: what it was to announce has not happened. */
-export function readJournal(directory: string): Map<number, Change> {
+function readJournal(directory: string): Map<number, Change> {
   const changes = new Map<number, Change>();
   let text: string;
   try {
@@ -212,3 +215,57 @@ function sizeOf(directory: string): number {
 
 /** Of one session. */
 const MOST_BYTES = 256 * 1024 * 1024;
+
+// * Contents of files on the disk, sealed with a key of the user's that lies beside them: whoever can read both can
+// open them, but no search through the home directory shows a secret that was in a file.
+
+/** Bytes that sealing adds: nonce and tag. */
+const SEAL = 28;
+
+function seal(bytes: Uint8Array, key: Uint8Array): Uint8Array {
+  const nonce = randomBytes(NONCE);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce);
+  const body = Buffer.concat([cipher.update(bytes), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), body]);
+}
+
+/** Undefined for what this key did not seal, or what was changed since. */
+function unseal(sealed: Uint8Array, key: Uint8Array): Uint8Array | undefined {
+  try {
+    const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, NONCE));
+    decipher.setAuthTag(sealed.subarray(NONCE, SEAL));
+    return Buffer.concat([decipher.update(sealed.subarray(SEAL)), decipher.final()]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The key in that directory, made when it is not there; two processes end up with the same one. */
+function contentKey(directory: string): Uint8Array {
+  const path = join(directory, "key");
+  const known = readKey(path);
+  if (known !== undefined) return known;
+  const temporary = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  writeFileSync(temporary, randomBytes(KEY), { mode: 0o600, flag: "wx" });
+  try {
+    linkSync(temporary, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+  return readFileSync(path);
+}
+
+function readKey(path: string): Uint8Array | undefined {
+  try {
+    const key = readFileSync(path);
+    return key.length === KEY ? key : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+const NONCE = 12;
+const KEY = 32;

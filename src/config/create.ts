@@ -6,7 +6,7 @@ import template from "../../templates/buddy.toml" with { type: "text" };
 import { writeFileAtomic, fileError } from "../lib/files.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { Place } from "./find-file.ts";
-import { shownPath } from "./origin.ts";
+import { shownPath } from "./paths.ts";
 
 export const CONFIG_TEMPLATE: string = template;
 

@@ -3,8 +3,7 @@ import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSy
 import { join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
-import { shownPath } from "./origin.ts";
-import { buddyPaths, type Env, expandHome, legacyConfig } from "./paths.ts";
+import { buddyPaths, type Env, expandHome, legacyConfig, shownPath } from "./paths.ts";
 
 export interface ConfigFile {
   readonly path: string;

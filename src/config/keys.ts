@@ -4,8 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
 import { fileError } from "../lib/files.ts";
 import type { LoadedConfig } from "./load.ts";
-import { describeOrigin, type Origin, shownPath } from "./origin.ts";
-import { buddyPaths, expandHome } from "./paths.ts";
+import { buddyPaths, expandHome, describeOrigin, type Origin, shownPath } from "./paths.ts";
 import type { ProfileSettings } from "./schema.ts";
 
 export interface ProfileKey {

@@ -7,8 +7,7 @@ import { fileError } from "../lib/files.ts";
 import { hideFromChildren } from "../lib/start-child.ts";
 import { BUILT_IN_PROFILES } from "./built-in-profiles.ts";
 import { buddyVariable, type ConfigFile, findConfigFiles, type Place } from "./find-file.ts";
-import { describeOrigin, type Origin, shownPath } from "./origin.ts";
-import { buddyPaths, type Env } from "./paths.ts";
+import { buddyPaths, type Env, describeOrigin, type Origin, shownPath } from "./paths.ts";
 import { type FileSettings, type FoundValue, readSettings } from "./read-settings.ts";
 import {
   type Config,

@@ -1,11 +1,11 @@
-/** Where buddy keeps its files: below $XDG_CONFIG_HOME/buddy, otherwise ~/.config/buddy. */
+/** Where buddy keeps its files, and how a file is named as the origin of a value. */
 import { isAbsolute, join } from "node:path";
 import { BuddyError } from "../lib/errors.ts";
 import { configDirectory } from "../lib/user-directories.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-export interface BuddyPaths {
+interface BuddyPaths {
   readonly dir: string;
   readonly config: string;
   readonly auth: string;
@@ -73,4 +73,35 @@ function configDir(env: Env): string | undefined {
 
 function absolute(path: string | undefined): string | undefined {
   return path !== undefined && isAbsolute(path) ? path : undefined;
+}
+
+/** Where a value came from, so that errors and `doctor` can say it. */
+export type Origin =
+  | { readonly kind: "default" }
+  | { readonly kind: "file"; readonly file: string; readonly line: number | undefined }
+  | { readonly kind: "env"; readonly name: string }
+  | { readonly kind: "flag"; readonly flag: string };
+
+/** Ends a sentence: "from ./buddy.toml line 12", "from BUDDY_MODEL", "from --model", "by default". */
+export function describeOrigin(origin: Origin, place: { readonly cwd: string; readonly env: Env }): string {
+  switch (origin.kind) {
+    case "default":
+      return "by default";
+    case "file": {
+      const file = shownPath(origin.file, place);
+      return origin.line === undefined ? `from ${file}` : `from ${file} line ${origin.line}`;
+    }
+    case "env":
+      return `from ${origin.name}`;
+    case "flag":
+      return `from ${origin.flag}`;
+  }
+}
+
+/** ./ for files of the working directory, ~ for those of home. */
+export function shownPath(file: string, { cwd, env }: { readonly cwd: string; readonly env: Env }): string {
+  if (cwd !== "/" && file.startsWith(`${cwd}/`) && !file.slice(cwd.length + 1).includes("/")) {
+    return `./${file.slice(cwd.length + 1)}`;
+  }
+  return shortenHome(file, env);
 }

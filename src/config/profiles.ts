@@ -4,7 +4,7 @@ import { BuddyError } from "../lib/errors.ts";
 import { DEMO_PROFILE } from "./built-in-profiles.ts";
 import { findKey, type ProfileKey } from "./keys.ts";
 import { type LoadedConfig, VARIABLE } from "./load.ts";
-import { describeOrigin } from "./origin.ts";
+import { describeOrigin } from "./paths.ts";
 import type { ProfileSettings } from "./schema.ts";
 
 export interface ResolvedProfile {

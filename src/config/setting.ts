@@ -1,17 +1,6 @@
 /** The kinds of settings: each knows what may stand in the file (a zod schema), its words, and its default. */
 import { DURATION_FORMAT, formatDuration, LONGEST_DURATION_MS, parseDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
-import {
-  isCommand,
-  isFullText,
-  isList,
-  isListOf,
-  isPlainTable,
-  isText,
-  isTextTable,
-  isWithin,
-  isYesNo,
-} from "./plain-values.ts";
 import type { Schema, Zod } from "./zod.ts";
 
 export interface Setting<T> {
@@ -297,4 +286,41 @@ function table<T extends object>(raw: T): T | undefined {
 
 function quoted(value: string): string {
   return JSON.stringify(value);
+}
+
+/** What values of a file plainly are, told without a schema; zod decides about everything else. */
+function isYesNo(raw: unknown): boolean {
+  return typeof raw === "boolean";
+}
+
+function isText(raw: unknown): raw is string {
+  return typeof raw === "string";
+}
+
+function isFullText(raw: unknown): boolean {
+  return isText(raw) && raw !== "";
+}
+
+function isWithin(raw: unknown, min: number, max: number): boolean {
+  return typeof raw === "number" && raw >= min && raw <= max;
+}
+
+function isList(raw: unknown): boolean {
+  return Array.isArray(raw) && raw.every(isFullText);
+}
+
+function isListOf(raw: unknown, item: (one: unknown) => boolean): boolean {
+  return Array.isArray(raw) && raw.length > 0 && raw.every(item);
+}
+
+function isCommand(raw: unknown): boolean {
+  return isListOf(raw, isFullText);
+}
+
+function isPlainTable(raw: unknown): boolean {
+  return typeof raw === "object" && raw !== null && raw.constructor === Object;
+}
+
+function isTextTable(raw: unknown): boolean {
+  return isPlainTable(raw) && Object.values(raw as object).every(isText);
 }

@@ -1,7 +1,7 @@
 /** Commands of the operator's own: `commands/NAME.md` is the prompt that `/NAME words` sends. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { readFrontMatter } from "./front-matter.ts";
+import { readFrontMatter } from "./skill.ts";
 import { splitWords } from "./runbook.ts";
 
 export interface CustomCommand {

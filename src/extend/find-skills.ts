@@ -6,6 +6,9 @@ import { basename, join } from "node:path";
 import { hashFolder, inside, listFolder, SKILL_FILE } from "./skill-folder.ts";
 import { parseSkill, type SkillText } from "./skill.ts";
 import type { SkillPlace } from "./skill-places.ts";
+import certificateCheck from "../../templates/runbooks/certificate-check.md" with { type: "text" };
+import diskFull from "../../templates/runbooks/disk-full.md" with { type: "text" };
+import hostSlow from "../../templates/runbooks/host-slow.md" with { type: "text" };
 
 export interface Skill extends SkillText {
   readonly from: "own" | "repository" | "built-in";
@@ -15,7 +18,7 @@ export interface Skill extends SkillText {
   readonly hash?: string;
 }
 
-export interface FoundSkills {
+interface FoundSkills {
   readonly skills: readonly Skill[];
   /** What was passed over, and why. */
   readonly notices: readonly string[];
@@ -141,3 +144,18 @@ function filesIn(folder: string): number {
 
 const MOST_SKILLS = 200;
 const MOST_TEXT = 256 * 1024;
+
+/** The runbooks that ship inside the binary. */
+export function builtInRunbooks(): readonly SkillText[] {
+  return Object.entries(TEXTS).map(([name, text]) => {
+    const { skill, problems } = parseSkill(text, name);
+    if (skill === undefined) throw new Error(`the built-in runbook ${name} is damaged: ${problems.join("; ")}`);
+    return skill;
+  });
+}
+
+const TEXTS: Readonly<Record<string, string>> = {
+  "certificate-check": certificateCheck,
+  "disk-full": diskFull,
+  "host-slow": hostSlow,
+};

@@ -16,9 +16,8 @@ import { dirname, join } from "node:path";
 import type { AgentEvent } from "../agent/events.ts";
 import { fileError } from "../lib/files.ts";
 import { pieces } from "../lib/text.ts";
-import { rememberDirectory } from "./known-directories.ts";
 import type { SessionLock } from "./session-lock.ts";
-import { prepare } from "./session-directory.ts";
+import { prepare, rememberDirectory } from "./session-directory.ts";
 import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
 
 export class SessionLog {

@@ -1,8 +1,21 @@
-/** Where sessions are stored: in the working directory, or under home when that cannot be written. */
-import { accessSync, chmodSync, constants, lstatSync, mkdirSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+/**
+ * Where sessions are stored: in the working directory, or under home when that cannot be written; and which
+ * directories have some.
+ */
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  statSync,
+  writeFileSync,
+  appendFileSync,
+  readFileSync,
+} from "node:fs";
+import { dirname, join, isAbsolute } from "node:path";
 
-export interface SessionDirectory {
+interface SessionDirectory {
   /** Holds one `<id>.jsonl` a session. */
   readonly directory: string;
   /** Why it is not the usual place. */
@@ -76,3 +89,34 @@ function isDirectory(path: string): boolean {
     return false;
   }
 }
+
+// Directories that hold sessions, so that `buddy sessions --all` finds those of other working directories.
+
+/** Best effort: a session is none the worse for not being listed. */
+export function rememberDirectory(stateDirectory: string | undefined, directory: string): void {
+  if (stateDirectory === undefined || directory.includes("\n") || directory.includes("\0")) return;
+  try {
+    if (`\n${listed(stateDirectory)}`.includes(`\n${directory}\n`)) return;
+    mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
+    appendFileSync(join(stateDirectory, FILE), `${directory}\n`, { mode: 0o600 });
+  } catch {
+    // A state directory that cannot be written is reported where it matters: with the outputs.
+  }
+}
+
+export function knownDirectories(stateDirectory: string | undefined): string[] {
+  if (stateDirectory === undefined) return [];
+  const lines = listed(stateDirectory).split("\n");
+  return [...new Set(lines.filter((line) => isAbsolute(line)))];
+}
+
+function listed(stateDirectory: string): string {
+  try {
+    return readFileSync(join(stateDirectory, FILE), "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+    throw error;
+  }
+}
+
+const FILE = "session-directories";

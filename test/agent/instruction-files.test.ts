@@ -3,8 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { systemPrompt } from "../../src/agent/system-prompt.ts";
-import { instructionFiles } from "../../src/agent/instruction-files.ts";
+import { systemPrompt, instructionFiles } from "../../src/agent/system-prompt.ts";
 
 let dir: string;
 beforeEach(() => void (dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-agents-")))));

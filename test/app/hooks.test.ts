@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readRecord } from "../../src/audit/read-record.ts";
+import { readRecord } from "../../src/audit/record-files.ts";
 import { isAlive } from "../../src/lib/processes.ts";
 import { localMachine } from "../../src/targets/connection/identity.ts";
 import { ofType } from "../support/agent.ts";

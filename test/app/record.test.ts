@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { DecisionEntry, EffectEntry, StoredEntry } from "../../src/audit/entry.ts";
-import { readRecord } from "../../src/audit/read-record.ts";
+import { readRecord } from "../../src/audit/record-files.ts";
 import { verifyRecord } from "../../src/audit/verify.ts";
 import { operatorCommand } from "../../src/app/operator-work.ts";
 import { drain } from "../support/agent.ts";
@@ -61,8 +61,8 @@ describe("the record holds", () => {
   ] as const)("that it was approved by: %s", async (by, command, declared, flags, answer) => {
     await using here = new Here([shell(command, declared), { text: "done" }], answer ? { answer: () => answer } : {});
     await here.turn({ "no-tmux": true, ...flags });
-    expect(decisions(here)).toMatchObject([{ decision: "approved", by }]);
     expect(await written(here)).toMatchObject([{ exit_code: 0 }]);
+    expect(decisions(here)).toMatchObject([{ decision: "approved", by }]);
   });
 
   test("a yes given earlier, and a rule of the configuration", async () => {

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ChangeStore, type GivenState, JOURNAL } from "../../src/changes/change-store.ts";
-import { changesDirectory, copyChanges, prepareChanges, removeChanges } from "../../src/session/kept-changes.ts";
+import { changesDirectory, copyChanges, prepareChanges, removeChanges } from "../../src/session/outputs.ts";
 import { needs } from "../support/needs.ts";
 
 const root = await needs("root", "linux");
@@ -111,7 +111,7 @@ test("a place that cannot be written is an error that names it, and nothing coun
 test("kill -9 after a file was kept: another process knows the change, and that its end is unknown", async () => {
   const script = `
     import { ChangeStore } from ${JSON.stringify(join(import.meta.dir, "../../src/changes/change-store.ts"))};
-    import { prepareChanges } from ${JSON.stringify(join(import.meta.dir, "../../src/session/kept-changes.ts"))};
+    import { prepareChanges } from ${JSON.stringify(join(import.meta.dir, "../../src/session/outputs.ts"))};
     const store = new ChangeStore({ directory: () => process.argv[1], prepare: prepareChanges });
     store.keep({ machine: "m", where: "w", call: "c", tool: "t" }, [{ path: "/a", state: { kind: "link", to: "b" } }]);
     process.kill(process.pid, "SIGKILL");`;

@@ -1,7 +1,13 @@
 /** Where files are kept, and how paths are read and shown. */
 import { expect, test } from "bun:test";
-import { describeOrigin, shownPath } from "../../src/config/origin.ts";
-import { buddyPaths, expandHome, requirePaths, shortenHome } from "../../src/config/paths.ts";
+import {
+  buddyPaths,
+  expandHome,
+  requirePaths,
+  shortenHome,
+  describeOrigin,
+  shownPath,
+} from "../../src/config/paths.ts";
 import { fileError } from "../../src/lib/files.ts";
 
 test("below XDG_CONFIG_HOME or ~/.config, or nowhere", () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { shellRules } from "../../src/app/run-tools.ts";
 import { targetNames } from "../../src/app/runbooks.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { builtInRunbooks } from "../../src/extend/built-in-runbooks.ts";
+import { builtInRunbooks } from "../../src/extend/find-skills.ts";
 import { namedTarget, runbookPrompt, runbookValues, runsOn, splitWords } from "../../src/extend/runbook.ts";
 import { parseSkill, type SkillText } from "../../src/extend/skill.ts";
 import { BuddyError } from "../../src/lib/errors.ts";

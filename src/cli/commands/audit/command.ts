@@ -63,7 +63,7 @@ async function list(
   json: boolean,
 ): Promise<ExitCode> {
   const [{ readRecord }, { machineMatcher, recordRows }] = await Promise.all([
-    import("../../../audit/read-record.ts"),
+    import("../../../audit/record-files.ts"),
     import("./record-rows.ts"),
   ]);
   const machine = on === undefined ? {} : { machine: machineMatcher(on) };

@@ -1,6 +1,6 @@
 /** Entries of the record as rows of text, and the machines that were asked for. */
 import type { AuditEntry, StoredEntry } from "../../../audit/entry.ts";
-import type { Machine } from "../../../audit/read-record.ts";
+import type { Machine } from "../../../audit/record-files.ts";
 import { matchNames } from "../../../lib/names.ts";
 import { clip } from "../../../lib/text.ts";
 import { isTerminal } from "../../../lib/terminal.ts";

@@ -28,7 +28,7 @@ export const command = defineCommand({
     const [{ SessionStore }, { ChangeStore }, { changesDirectory }, { changeDiff, changeListing }] = await Promise.all([
       import("../../../session/store.ts"),
       import("../../../changes/change-store.ts"),
-      import("../../../session/kept-changes.ts"),
+      import("../../../session/outputs.ts"),
       import("../../../app/list-changes.ts"),
     ]);
     const state = stateDirectory();

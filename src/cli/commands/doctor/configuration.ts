@@ -17,7 +17,7 @@ export async function checkConfiguration(
     if (!(error instanceof BuddyError)) throw error;
     return { findings: [broken("config", error)], loaded: undefined };
   }
-  const { shownPath } = await import("../../../config/origin.ts");
+  const { shownPath } = await import("../../../config/paths.ts");
   const findings: Finding[] = [];
   if (loaded.files.length === 0) {
     const text = "no configuration file; the defaults are used";

@@ -21,7 +21,7 @@ export async function checkModel(loaded: LoadedConfig): Promise<Finding[]> {
     return [
       { check: "profile", status: "ok", text: `${name}: a script built into buddy, no key and no network needed` },
     ];
-  const { describeOrigin } = await import("../../../config/origin.ts");
+  const { describeOrigin } = await import("../../../config/paths.ts");
   const given = loaded.endpoint === undefined ? "" : `, the address ${describeOrigin(loaded.endpoint.origin, loaded)}`;
   const access = await checkAccess(profile);
   const known = await checkCatalog(loaded, profile);

@@ -2,8 +2,7 @@
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { CONFIG_TEMPLATE, createConfigFile, setAside } from "../../../config/create.ts";
 import { providerKeyFile } from "../../../config/keys.ts";
-import { shownPath } from "../../../config/origin.ts";
-import { type Env, requirePaths } from "../../../config/paths.ts";
+import { type Env, requirePaths, shownPath } from "../../../config/paths.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
 import { BuddyError } from "../../../lib/errors.ts";
 import { isTerminal } from "../../../lib/terminal.ts";

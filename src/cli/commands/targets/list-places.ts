@@ -2,7 +2,7 @@
 import { meaning, namedPlaces, otherNames, spaced, whereabouts } from "../../../app/named-places.ts";
 import { placeSources } from "../../../app/places.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
-import { shownPath } from "../../../config/origin.ts";
+import { shownPath } from "../../../config/paths.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../../lib/errors.ts";
 import { foldNames } from "../../../lib/names.ts";
 import { print } from "../../../lib/output.ts";
