@@ -1,6 +1,7 @@
-/** Numbers, times and a few sentences as every screen shows them. */
+/** Numbers, times, labels and a few sentences as every screen shows them. */
 import type { RetryEvent } from "../agent/events.ts";
 import { showLine } from "../policy/terminal-text.ts";
+import type { StatusRow } from "./repl/host.ts";
 
 export function compactNumber(value: number): string {
   if (value < 1000) return String(Math.round(value));
@@ -57,3 +58,31 @@ export function timeOfDay(ms: number): string {
   const time = new Date(ms);
   return [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }
+
+/** Labels with what they mean beside them, or below them where the terminal is too narrow for that. */
+export function labelled(rows: readonly StatusRow[], columns: number, label: (text: string) => string): string[] {
+  const wide = Math.max(0, ...rows.map((row) => Bun.stringWidth(row.label)));
+  const beside = wide + 2 + NARROWEST <= columns;
+  const indent = beside ? wide + 2 : 2;
+  return rows.flatMap((row) => {
+    const lines = row.value
+      .split("\n")
+      .flatMap((line) => Bun.wrapAnsi(line, Math.max(10, columns - indent), { hard: true }).split("\n"));
+    if (!beside) return [label(row.label), ...lines.filter((line) => line !== "").map((line) => `  ${line}`)];
+    return lines.map((line, i) => {
+      const padding = " ".repeat(i === 0 ? indent - Bun.stringWidth(row.label) : indent);
+      return `${i === 0 ? label(row.label) : ""}${padding}${line}`.trimEnd();
+    });
+  });
+}
+
+/** Columns that a meaning needs to be readable beside its label. */
+const NARROWEST = 22;
+
+/** The mark that turns while something is under way. */
+export function spinnerFrame(now: number): string {
+  return FRAMES[Math.floor(now / SPINNER_MS) % FRAMES.length]!;
+}
+
+const FRAMES = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
+export const SPINNER_MS = 250;

@@ -1,4 +1,4 @@
-/** The same question on the controlling terminal of a one-shot run, wherever stdin and stdout lead. */
+/** Questions of a one-shot run on its controlling terminal: an approval, or a password. */
 import { openTerminal } from "../../lib/terminal.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../policy/approvals.ts";
 import type { TerminalInput } from "../terminal/keys.ts";
@@ -9,6 +9,8 @@ import { TerminalKeys } from "../terminal/terminal-keys.ts";
 import { type Theme, theme } from "../theme.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
 import { answeredLine } from "./question-text.ts";
+import type { PasswordQuestion } from "../../agent/passwords.ts";
+import { PasswordLine } from "../password-line.ts";
 
 /** Answers `nobody` where there is no terminal or we are not in its foreground. */
 export async function askOnTerminal(
@@ -29,7 +31,7 @@ export async function askOnTerminal(
   }
 }
 
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly color: boolean;
   /** Questions that wait behind this one. */
   readonly behind?: (() => number) | undefined;
@@ -150,5 +152,36 @@ class TerminalQuestion {
     });
     this.#outside = done.then(() => undefined);
     return done;
+  }
+}
+
+// The line for a password on the controlling terminal of a one-shot run.
+
+/** Undefined where there is no terminal that can hide what is typed, or we are not in its foreground. */
+export async function passwordOnTerminal(
+  question: PasswordQuestion,
+  signal: AbortSignal,
+  { color }: { readonly color: boolean },
+  terminal = openTerminal(),
+): Promise<Uint8Array | undefined> {
+  if (terminal === undefined) return undefined;
+  const keys = new TerminalKeys(terminal, signal);
+  const area = new LiveArea();
+  const given: { bytes?: Uint8Array | undefined }[] = [];
+  const line = new PasswordLine(question, (bytes) => given.push({ bytes }));
+  try {
+    if (!keys.raw) return undefined;
+    while (given.length === 0) {
+      const { columns } = keys.size();
+      const { rows, cursor } = line.view(columns - 1, theme(color));
+      keys.write(area.frame([], rows, cursor, columns));
+      const inputs = await keys.next();
+      if (inputs === undefined) line.close();
+      else for (const input of inputs) if (given.length === 0) line.handle(input);
+    }
+    return given[0]?.bytes;
+  } finally {
+    keys.write(area.erase());
+    await keys.close();
   }
 }

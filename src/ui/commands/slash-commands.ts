@@ -2,24 +2,18 @@
 import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { closestMatch } from "../../lib/text.ts";
 import type { Suggestion } from "../editor/completion.ts";
-import { labelled } from "../labelled.ts";
+import { labelled } from "../words.ts";
 import type { Choice } from "../picker.ts";
 import type { ReplHost } from "../repl/host.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
-import { adopt } from "./adopt.ts";
-import { approve } from "./approve.ts";
-import { attach } from "./attach.ts";
+import { approve, privacy } from "./trust.ts";
 import { changeCommands } from "./changes.ts";
 import { extendCommands } from "./extend.ts";
-import { login, logout } from "./login.ts";
-import { model } from "./model.ts";
-import { privacy } from "./privacy.ts";
-import { reconnect } from "./reconnect.ts";
+import { model, login, logout } from "./model.ts";
 import { sessionCommands } from "./session.ts";
 import { config, context, cost, status, tools } from "./status.ts";
-import { sudo } from "./sudo.ts";
-import { targetCommands } from "./targets.ts";
+import { targetCommands, sudo, reconnect, attach, adopt } from "./targets.ts";
 import { themeCommand } from "./theme.ts";
 import { workCommands } from "./work.ts";
 

@@ -2,10 +2,9 @@
 import type { ApprovalMode } from "../../policy/approvals.ts";
 import { clip } from "../../lib/text.ts";
 import type { ReplFacts, StatusRow } from "../repl/host.ts";
-import { labelled } from "../labelled.ts";
 import type { CommandScreen } from "./slash-commands.ts";
 import { oneLine } from "../transcript/tool-view.ts";
-import { clock, compactNumber } from "../words.ts";
+import { clock, compactNumber, labelled } from "../words.ts";
 
 export function status(screen: CommandScreen): void {
   const { host, tasks, style } = screen;

@@ -1,9 +1,11 @@
-/** /targets and /on: which machines have names, and work on others without leaving the conversation. */
+/** The machines: /targets, /on, /attach, /reconnect, /adopt and /sudo. */
 import { BuddyError } from "../../lib/errors.ts";
-import { labelled } from "../labelled.ts";
+import { labelled } from "../words.ts";
 import { oneLine } from "../transcript/tool-view.ts";
-import type { ArgumentValues, SlashCommand } from "./slash-commands.ts";
-import type { ReplHost } from "../repl/host.ts";
+import type { ArgumentValues, SlashCommand, CommandScreen } from "./slash-commands.ts";
+import type { ReplHost, SudoState } from "../repl/host.ts";
+import { startChild } from "../../lib/start-child.ts";
+import { formatDuration } from "../../lib/durations.ts";
 
 const targets: SlashCommand = {
   name: "targets",
@@ -57,4 +59,128 @@ async function names(host: ReplHost, _tasks: unknown, words: readonly string[]):
   const begun = /^(?:.*,|\+)?/.exec(words.at(-1) ?? "")?.[0] ?? "";
   const known = await host.targetNames();
   return known.map(({ name, meaning }) => ({ value: `${begun}${name}`, hint: oneLine(meaning), complete: true }));
+}
+
+/** /adopt: buddy works in the shell that the operator started in the shared pane, as the user and machine in it. */
+export const adopt: SlashCommand = {
+  name: "adopt",
+  args: "",
+  summary: "work in the shell you started in the pane (sudo -i, ssh, docker exec)",
+  anytime: false,
+  async run(screen) {
+    await screen.interruptible(async () => screen.say(await screen.host.adopt()));
+  },
+};
+
+/** /reconnect: connects to the target again on the operator's request, with whatever ssh has to ask. */
+export const reconnect: SlashCommand = {
+  name: "reconnect",
+  args: "",
+  summary: "connect to the target again; may ask for a password",
+  anytime: false,
+  async run(screen) {
+    await screen.interruptible(async (signal) => {
+      try {
+        screen.say(await screen.host.reconnect(signal));
+      } catch (error) {
+        if (!(error instanceof BuddyError)) throw error;
+        screen.fail(error.message, error.hint);
+      }
+    });
+  },
+};
+
+/** /attach: how to watch the shared pane; inside tmux it opens beside this one. */
+export const attach: SlashCommand = {
+  name: "attach",
+  args: "",
+  summary: "watch the shared pane (a split, inside tmux)",
+  anytime: true,
+  async run(screen) {
+    const { target } = screen.host.facts();
+    if (target.kind === "fleet") {
+      const lines = (target.machines ?? []).map(({ name, attach: how }) => `${oneLine(name)}: ${oneLine(how)}`);
+      if (lines.length === 0) screen.fail("no machine has a shared pane yet", "try again in a moment");
+      else screen.verbatim(["from another terminal:", ...lines]);
+      return;
+    }
+    if (target.attach === undefined) {
+      if (target.state === "opening") screen.fail("the target is still being opened", "try again in a moment");
+      else screen.fail("no shared pane to attach to", "the target has no tmux, or buddy was started with --no-tmux");
+      return;
+    }
+    const command = oneLine(target.attach);
+    if (process.env.TMUX === undefined) {
+      screen.verbatim([`from another terminal: ${screen.style.bold(command)}`]);
+      return;
+    }
+    const problem = await split(screen, target.attach);
+    if (problem === undefined) screen.verbatim([`opened in a split: ${screen.style.bold(command)}`]);
+    else screen.fail(`tmux could not open a split: ${oneLine(problem)}`, `from another terminal: ${command}`);
+  },
+};
+
+/** tmux refuses to attach inside itself unless TMUX is unset. */
+async function split(screen: CommandScreen, command: string): Promise<string | undefined> {
+  const direction = screen.columns >= 160 ? "-h" : "-v";
+  // The window buddy is in, not the one that is looked at now.
+  const here = process.env.TMUX_PANE === undefined ? [] : ["-t", process.env.TMUX_PANE];
+  const child = startChild(["tmux", "split-window", direction, "-d", ...here, `unset TMUX; exec ${command}`], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const said = await child.stderr.text();
+  return (await child.exited) === 0 ? undefined : said.trim() || "it failed without saying why";
+}
+
+/** /sudo: whether sudo still works without a password in the target's shell, and the end of that. */
+export const sudo: SlashCommand = {
+  name: "sudo",
+  args: "[drop]",
+  summary: "is sudo open without a password? drop closes it",
+  anytime: false,
+  complete: () => [{ value: "drop", hint: "sudo asks for the password again", complete: true }],
+  async run(screen, args) {
+    if (args !== "" && args !== "drop") {
+      screen.fail(`/sudo takes drop or nothing, not "${oneLine(args)}"`);
+      return;
+    }
+    await screen.interruptible(async () => {
+      if (args === "drop") await screen.host.dropSudo();
+      screen.say(inWords(await screen.host.sudoState(), args === "drop"));
+    });
+  },
+};
+
+function inWords(state: SudoState, dropped: boolean): string[] {
+  switch (state.kind) {
+    case "root":
+      return ["you are root on the target: sudo is not needed"];
+    case "missing":
+      return ["sudo is not installed on the target"];
+    case "free":
+      return ["sudo needs no password on the target (NOPASSWD): there is no ticket to drop"];
+    case "none":
+      return [
+        dropped ? "the sudo ticket is gone: sudo asks for the password" : "no sudo ticket: sudo asks for the password",
+      ];
+    case "alive": {
+      const left =
+        state.leftMs === undefined
+          ? ""
+          : `, for about ${formatDuration(Math.ceil(state.leftMs / 60_000) * 60_000)} more`;
+      return [
+        `a sudo ticket is alive: sudo asks for no password${left}${until(state.leftMs)}`,
+        ...(state.renews ? ["(this sudo renews its ticket when it is looked at)"] : []),
+        "/sudo drop ends it. Commands that run without a question do not use it.",
+      ];
+    }
+  }
+}
+
+function until(leftMs: number | undefined): string {
+  if (leftMs === undefined) return "";
+  const at = new Date(Date.now() + leftMs);
+  return ` (until ${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")})`;
 }

@@ -6,10 +6,9 @@ import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { terminalEncoder } from "../terminal/ascii.ts";
 import { theme, type Theme } from "../theme.ts";
 import { oneLine, progressWords, ToolView, type ToolViewOptions, withMachine } from "../transcript/tool-view.ts";
-import { retryWords } from "../words.ts";
+import { retryWords, spinnerFrame, SPINNER_MS } from "../words.ts";
 import { formatDuration } from "../../lib/durations.ts";
 import { paintsOnTerminal } from "../../lib/terminal.ts";
-import { spinnerFrame, SPINNER_MS } from "../spinner.ts";
 
 export interface PrintOptions {
   readonly out: Output;

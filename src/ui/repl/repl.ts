@@ -16,10 +16,9 @@ import { wrapped } from "../words.ts";
 import type { ReplHost, WorkInFlight } from "./host.ts";
 import { planRows, planSteps, type PlanStep } from "./plan.ts";
 import { promptText } from "./prompt.ts";
-import { replHint } from "./repl-hint.ts";
 import type { ReplScreen } from "./screen.ts";
 import { droppedWords, TaskView } from "./task-view.ts";
-import { attachLines, welcome } from "./welcome.ts";
+import { attachLines, welcome, replHint } from "./welcome.ts";
 
 export class Repl implements CommandScreen {
   readonly host: ReplHost;

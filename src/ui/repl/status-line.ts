@@ -2,10 +2,9 @@
 import type { AgentEvent } from "../../agent/events.ts";
 import type { Task } from "../../agent/tasks.ts";
 import { clip, textWidth } from "../../lib/text.ts";
-import { spinnerFrame } from "../spinner.ts";
 import type { Theme } from "../theme.ts";
 import { oneLine } from "../transcript/tool-view.ts";
-import { clock, compactNumber } from "../words.ts";
+import { clock, compactNumber, spinnerFrame } from "../words.ts";
 
 /** What a task is doing now, kept up to date from its events. */
 export class Activity {

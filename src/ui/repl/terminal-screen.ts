@@ -11,7 +11,7 @@ import { Editor } from "../editor/editor.ts";
 import type { Cell } from "../editor/line-buffer.ts";
 import { PasswordLine } from "../password-line.ts";
 import { type Choice, Picker } from "../picker.ts";
-import { SPINNER_MS } from "../spinner.ts";
+import { SPINNER_MS } from "../words.ts";
 import type { KeyInput, TerminalInput } from "../terminal/keys.ts";
 import { onSignals } from "../../lib/processes.ts";
 import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.ts";

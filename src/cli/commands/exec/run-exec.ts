@@ -145,7 +145,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
   run.passwords.setAsker({
     password: async (question, until) => {
       const [{ passwordOnTerminal }, { lendTerminal }] = await Promise.all([
-        import("../../../ui/approval/tty-password.ts"),
+        import("../../../ui/approval/tty-question.ts"),
         import("../../../lib/terminal.ts"),
       ]);
       const given = AbortSignal.any([until, signal]);
