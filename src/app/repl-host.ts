@@ -11,7 +11,7 @@ import { BuddyError } from "../lib/errors.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
 import { VERSION } from "../lib/version.ts";
 import { nameOf } from "../policy/privacy.ts";
-import { describePrefix } from "../policy/shell/command-prefix.ts";
+import { describePrefix } from "../policy/approvals.ts";
 import { nameOfPath, type Place } from "../targets/place.ts";
 import type { Display, ProfileRow, ReplFacts, ReplHost, StatusRow, ToolRow } from "../ui/repl/host.ts";
 import { attaching } from "./attachments.ts";

@@ -52,11 +52,12 @@ async function askToContinue(
 
 /** A limit in money needs a price. Returns a warning where the limit is a standing one; --max-cost is an error. */
 export function requirePrice(
-  { info, profile }: Pick<ModelClient, "info" | "profile">,
+  client: Pick<ModelClient, "info" | "profile">,
   { maxCost }: Pick<GlobalOptions, "maxCost">,
   { cost_session }: Limits,
 ): string | undefined {
   if (maxCost === undefined && cost_session === 0) return undefined;
+  const { info, profile } = client;
   const known = info.priceIn !== undefined && info.priceOut !== undefined;
   if (known || reportsCost(profile.baseUrl) || profile.name === "demo") return undefined;
   const problem = `the price of ${profile.model} is not known`;

@@ -273,6 +273,10 @@ const holdingBack = once(
   () => new Set(words("-n --dry-run --just-print --check --simulate --no-run --list --collect-only --co")),
 );
 
+export function describePrefix({ words, options = [], open }: CommandPrefix): string {
+  return [...words, ...options].join(" ") + (open ? " …" : "");
+}
+
 /** What was allowed covers what is asked: the same program and subcommand, and no option that was not seen then. */
 export function coversPrefix(known: CommandPrefix, wanted: CommandPrefix): boolean {
   if (known.options?.some((option) => holdingBack().has(option) && wanted.options?.includes(option) !== true) === true)

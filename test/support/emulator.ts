@@ -5,6 +5,7 @@ import { until } from "./until.ts";
 export class Emulator {
   readonly #terminal: Terminal;
   #raw = "";
+  readonly #listeners: (() => void)[] = [];
   /** False: bytes are only kept. Drawing a flood costs more than printing it. */
   drawing = true;
 
@@ -23,10 +24,16 @@ export class Emulator {
   write(data: string | Uint8Array): void {
     const text = typeof data === "string" ? data : new TextDecoder().decode(data);
     this.#raw = (this.#raw + text).slice(-KEPT);
+    for (const listener of this.#listeners.splice(0)) listener();
     if (this.drawing) this.#terminal.write(data);
   }
 
   /** The last bytes received, sequences and all. */
+  /** Resolves with the next bytes. */
+  next(): Promise<void> {
+    return new Promise((resolve) => this.#listeners.push(resolve));
+  }
+
   get raw(): string {
     return this.#raw;
   }

@@ -24,10 +24,6 @@ export function prefixesOf(text: string, judgement: ShellJudgement): readonly Co
   return [...new Map(prefixes.map((prefix) => [JSON.stringify(prefix), prefix])).values()];
 }
 
-export function describePrefix({ words, options = [], open }: CommandPrefix): string {
-  return [...words, ...options].join(" ") + (open ? " …" : "");
-}
-
 function prefixOf(words: readonly string[]): CommandPrefix {
   const exact: CommandPrefix = { words, open: false };
   const [program = "", second, third] = words;

@@ -2,13 +2,13 @@
  * What was typed before: walked with Up and Down, searched with Ctrl-R, kept in a private file shared by all buddies.
  */
 import { readFileSync } from "node:fs";
-import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { lock } from "../../lib/kernel-lock.ts";
 import { requirePlainFiles } from "../../lib/files.ts";
 
 export class History {
-  #entries: string[] = [];
+  /** Read when they are first wanted: the prompt does not need them. */
+  #entries: string[] | undefined;
   readonly #hide: (entry: string) => string;
   #path: string | undefined;
   #failed: unknown;
@@ -18,11 +18,10 @@ export class History {
   constructor(path: string | undefined, hide: (entry: string) => string = (entry) => entry) {
     this.#path = path;
     this.#hide = hide;
-    if (path !== undefined) this.#entries = parse(readIfThere(path));
   }
 
   get entries(): readonly string[] {
-    return this.#entries;
+    return (this.#entries ??= this.#path === undefined ? [] : parse(readIfThere(this.#path)));
   }
 
   /** Why the file could not be written, once. */
@@ -35,7 +34,7 @@ export class History {
   /** Remembers an entry; an older twin goes away. */
   add(entry: string): void {
     if (entry.trim() === "") return;
-    this.#entries = appended(this.#entries, entry);
+    this.#entries = appended(this.entries, entry);
     if (entry.length <= PERSIST_CHARACTERS) this.#stored = this.#stored.then(() => this.#store(this.#hide(entry)));
   }
 
@@ -57,8 +56,8 @@ export class History {
   /** Newest entry at or before `from` that contains the text; upper case matters only if it was typed. */
   search(text: string, from: number): number | undefined {
     const fold = text === text.toLowerCase();
-    for (let index = Math.min(from, this.#entries.length - 1); index >= 0; index--) {
-      const entry = this.#entries[index]!;
+    for (let index = Math.min(from, this.entries.length - 1); index >= 0; index--) {
+      const entry = this.entries[index]!;
       if ((fold ? entry.toLowerCase() : entry).includes(text)) return index;
     }
     return undefined;
@@ -77,6 +76,7 @@ function appended(entries: readonly string[], entry: string): string[] {
 
 /** Read, add, write and rename under a lock: two buddies that add at the same moment both keep their line. */
 async function store(path: string, entry: string): Promise<void> {
+  const { chmod, mkdir, rename, writeFile } = await import("node:fs/promises");
   requirePlainFiles(path);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const held = await lock(`${path}.lock`, AbortSignal.timeout(LOCK_WAIT_MS));

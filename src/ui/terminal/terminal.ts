@@ -49,7 +49,11 @@ export class Terminal {
     this.#stdin.on("end", this.#gone);
     this.#stdin.on("error", this.#gone);
     this.#stdin.resume();
-    this.write(MODES_ON);
+    // With the first frame, where that comes at once.
+    this.#queued += MODES_ON;
+    queueMicrotask(() => {
+      if (this.#queued !== "" && this.#inFlight === undefined && !this.#broken) this.#pump();
+    });
     this.#dismissGuard = this.#output.guard?.(MODES_OFF);
   }
 
@@ -189,15 +193,31 @@ export interface TerminalOutput {
  * for texts of a few kilobytes (it does not for a megabyte); then not even SIGTERM would be noticed.
  */
 export function standardOutput(stdout: WriteStream, encode: (text: string) => string = (text) => text): TerminalOutput {
+  let isFirst = true;
   return {
     size: () => {
       const [columns, rows] = stdout.getWindowSize();
       return { columns, rows };
     },
-    write: (text) => writeAll(1, Buffer.from(encode(text))),
+    write: (text) => {
+      const bytes = Buffer.from(encode(text));
+      const written = isFirst ? writtenAtOnce(bytes) : 0;
+      isFirst = false;
+      return written === bytes.length ? Promise.resolve() : writeAll(1, bytes.subarray(written));
+    },
     writeNow: (text) => void writeSync(1, text),
     guard: guardTerminal,
   };
+}
+
+/** The first frame does not wait until a thread has started: a terminal that was just opened has room for it. */
+function writtenAtOnce(bytes: Uint8Array): number {
+  try {
+    return writeSync(1, bytes);
+  } catch {
+    // Full, or gone: the thread waits, or reports it.
+    return 0;
+  }
 }
 
 const DRAIN_MS = 2000;
