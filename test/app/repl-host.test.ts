@@ -9,6 +9,9 @@ import { loadConfig } from "../../src/config/load.ts";
 import type { Display, ReplHost } from "../../src/ui/repl/host.ts";
 import { type Sandbox, sandbox } from "../support/buddy.ts";
 import { startModel, type TestModel } from "../support/model.ts";
+import { needs } from "../support/needs.ts";
+
+const git = await needs("git");
 
 setDefaultTimeout(30_000);
 
@@ -176,17 +179,17 @@ describe("what the REPL sees of a run", () => {
     expect(seen).toEqual(["notice"]);
   });
 
-  test("the files of a stranger's repository are listed by their names, and nothing it names is run", async () => {
+  git.test("the files of a stranger's repository are listed by their names, and nothing it names is run", async () => {
     await using rig = await new Rig().start();
     const { box, host, run } = rig;
     const ran = join(box.cwd, "ran");
-    const git = (...args: string[]) => expect(Bun.spawnSync(["git", "-C", box.cwd, ...args]).exitCode).toBe(0);
-    git("init", "--quiet");
-    git("update-index", "--untracked-cache");
+    const inside = (...args: string[]) => expect(Bun.spawnSync(["git", "-C", box.cwd, ...args]).exitCode).toBe(0);
+    inside("init", "--quiet");
+    inside("update-index", "--untracked-cache");
     writeFileSync(join(box.cwd, "café.txt"), "x");
-    git("config", "core.fsmonitor", `touch '${ran}'; false`);
+    inside("config", "core.fsmonitor", `touch '${ran}'; false`);
     // What git itself does there: without this the test would show nothing.
-    git("ls-files", "--others");
+    inside("ls-files", "--others");
     expect(existsSync(ran)).toBe(true);
     rmSync(ran);
     await run.target.get();

@@ -99,6 +99,7 @@ describe.each(["completions", "responses"] as const)("demo on %s", (api) => {
 });
 
 const procps = await needs("ps");
+const checkout = await needs("checkout");
 
 describe("demo", () => {
   test("says of itself that it is a script, and what it understands", async () => {
@@ -223,7 +224,7 @@ describe("demo", () => {
     expect(calls.map((call) => call.args["command"])).toEqual(["uptime", expect.stringContaining("ps -eo"), "ps"]);
   });
 
-  test("this repository: from the real git; and a directory without one", async () => {
+  checkout.test("this repository: from the real git; and a directory without one", async () => {
     expect((await converse("What about this repository?")).answer).toMatch(/The branch is `.+` and/);
     const { answer } = await converse("repository", (_, args) =>
       args["command"] === "ls -1" ? "a\nb" : "[command failed: exit code 128]\nfatal: not a git repository",

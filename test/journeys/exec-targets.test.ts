@@ -341,6 +341,10 @@ pane.test(
       cwd: rig.box.cwd,
       env: rig.box.env,
     });
+    const inTmux = (...args: string[]) => Bun.spawnSync([...tmux, ...args], { env: rig.box.env }).stdout.toString();
+    // What is typed into the pane that buddy itself reads is asked about in person.
+    await until(() => inTmux("capture-pane", "-p", "-t", "op").includes("approve?"), "the question");
+    inTmux("send-keys", "-t", "op", "y");
     const out = join(rig.box.cwd, "out.txt");
     await until(() => existsSync(out) && readFileSync(out, "utf8").includes("rc "), "the run to end");
     expect(readFileSync(out, "utf8")).toBe("done\nrc 0\n");
@@ -351,13 +355,7 @@ pane.test(
     const offered = rig.requests[0]!.tools.map((tool) => tool.name);
     expect(offered).toContain("capture-pane");
     expect(offered).not.toContain("tmux-create-pane");
-    await until(
-      () =>
-        Bun.spawnSync([...tmux, "capture-pane", "-p", "-t", "op"], { env: rig.box.env })
-          .stdout.toString()
-          .includes("typed-by-buddy"),
-      "the keys to arrive",
-    );
+    await until(() => /^typed-by-buddy/m.test(inTmux("capture-pane", "-p", "-t", "op")), "the keys to arrive");
   },
 );
 

@@ -190,7 +190,7 @@ describe("what the operator writes", () => {
   test("AGENTS.md", async () => {
     await using rig = execRig([{ text: "done" }]);
     rig.box.write("cwd/AGENTS.md", `Deploy with GITHUB_TOKEN=${github}\n`);
-    Bun.spawnSync(["git", "init", "-q", rig.box.cwd]);
+    rig.box.write("cwd/.git/HEAD", "ref: refs/heads/main\n");
     await rig.exec(["hi"]);
     expect(JSON.stringify(rig.requests[0])).toContain("Deploy with GITHUB_TOKEN=‹secret-1: GitHub token›");
     expect(leaks([github], everything(rig), ["AGENTS.md", ...kept(rig)])).toEqual([]);

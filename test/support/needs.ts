@@ -130,6 +130,9 @@ const TRIES = {
   },
   /** With the headers of the C library. */
   cc: async () => works(["cc", "-E", "-include", "dlfcn.h", "-x", "c", "/dev/null"]),
+  git: async () => works(["git", "--version"]),
+  /** This repository as git has it, not just its files. */
+  checkout: async () => works(["git", "-C", import.meta.dir, "rev-parse", "HEAD"]),
   jq: async () => works(["jq", "-n", "1"]),
   curl: async () => works(["curl", "--version"]),
   wget: async () => works(["wget", "--help"]),

@@ -230,7 +230,7 @@ describe("the target", () => {
     expect(find("sudo")?.text).not.toBe("unknown");
   });
 
-  test("with a clock that is off, a full disk and no tmux: warnings with what to do", async () => {
+  test("with a clock that is off, a full disk and no tmux that works: warnings with what to do", async () => {
     await using here = new Here();
     here.programs({
       date: 'case $1 in +%s) echo 1000000000;; *) exec /bin/date "$@";; esac',
@@ -241,7 +241,7 @@ describe("the target", () => {
     const find = (check: string) => findings.find((one) => one.check === check);
     expect(find("clock")).toMatchObject({ status: "warning", text: expect.stringContaining("s behind this machine") });
     expect(find("disk")).toMatchObject({ status: "warning", text: "2 MiB free in the working directory (98% used)" });
-    expect(find("target tmux")).toMatchObject({ status: "warning", remedy: "install tmux on the target" });
+    expect(find("target tmux")).toMatchObject({ status: "warning", remedy: "run tmux -V on the target" });
   });
 
   test("that cannot be reached is broken", async () => {

@@ -1,5 +1,5 @@
 /** The question to a target whether its repository names a program, against real repositories and shells. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,8 +9,9 @@ import {
   isHarmlessSetting,
   readGitRepository,
 } from "../../../src/policy/shell/read-only/git-repository.ts";
-import { available } from "../../support/needs.ts";
+import { available, needs } from "../../support/needs.ts";
 
+const { afterAll, beforeAll, test } = await needs("git");
 const PRESENT = await available("dash", "bash", "mksh", "busybox");
 const SHELLS = [["sh"], ...PRESENT.map((name) => (name === "busybox" ? ["busybox", "ash"] : [name]))];
 

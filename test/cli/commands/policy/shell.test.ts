@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { answerBatch } from "../../../../src/cli/commands/policy/command.ts";
 import { explainer } from "../../../../src/cli/commands/policy/shell.ts";
 import { sandbox } from "../../../support/buddy.ts";
+import { needs } from "../../../support/needs.ts";
 
 test("buddy policy shell: words, JSON, stdin and batches on the binary, creating nothing", async () => {
   using box = sandbox();
@@ -42,7 +43,8 @@ test("the rules of the configuration hold", async () => {
   ).toEqual(["allow", "block", "ask", "ask", "block"]);
 });
 
-test("a git read is allowed where the repository names no program, and asks where it does", async () => {
+const repository = await needs("git");
+repository.test("a git read is allowed where the repository names no program, and asks where it does", async () => {
   using box = sandbox();
   const git = (...args: string[]) =>
     Bun.spawnSync(["git", ...args], { cwd: box.cwd, env: { PATH: process.env.PATH ?? "" } });
