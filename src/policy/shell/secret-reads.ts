@@ -43,9 +43,9 @@ const isAnyName = (name: string) => name.replace(/[\uFDD0-\uFDD5]/g, "").length 
 
 /** What a script of these programs reads other files with. */
 const LOADS: ReadonlyMap<string, RegExp> = new Map([
-  ["jq", /\b(?:import|include)\b/],
-  ["gojq", /\b(?:import|include)\b/],
-  ["yq", /\bload(?:_\w+|str)?\s*\(/],
+  ["jq", /\b(?:import|include)\b|^-[a-zA-Z]*f|^--from-file/],
+  ["gojq", /\b(?:import|include)\b|^-[a-zA-Z]*f|^--from-file/],
+  ["yq", /load\w*\s*\(/],
 ]);
 
 const withSecrets = (path: string) => `${readable(path)} contains secrets the model would see`;

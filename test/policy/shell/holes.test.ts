@@ -51,6 +51,8 @@ describe("single quotes are text in an expansion that is quoted itself", () => {
     "echo \"${x:-$'$(id>P)'}\"",
     "echo \"${x:-$'`id>P`'}\"",
     "echo \"a ${x+b${y-$'$(id>P)'}}\"",
+    'echo "${x:-\'}"; touch P; echo "\'}"',
+    'echo "${x#\'}"; touch P; echo "\'}"',
   ])("%s asks", asks);
 
   test.each(["echo \"${x:-'none'}\"", "cat <<E\nit's ${x:-none} $(date)\nE"])("%s is still a read", (text) =>
@@ -600,4 +602,36 @@ describe("output that goes to a file which was opened for reading", () => {
   test.each(["ls > /dev/stderr", "ls 2>&1", "ls >&2", "ls 2>/dev/null 1>&2", "cat <&0"])("%s runs unasked", (text) =>
     expect(kinds(text)[0]).toBe("allow"),
   );
+});
+
+describe("what one version of a program reads otherwise than another", () => {
+  test.each([
+    // busybox awk goes on after a line that ends in any operator.
+    "awk 'BEGIN{print 1 +\n 2 > \"P\"}'",
+    "awk 'BEGIN{print 1 /\n 2 > \"P\"}'",
+    "awk 'BEGIN{print 1 in # x\n a > \"P\"}'",
+    "awk 'BEGIN{print a =\n 2 > \"P\"}'",
+    // BSD sed, and GNU sed with POSIXLY_CORRECT, take no option behind an operand.
+    "sed 'w P' -e p",
+    "sed '1e touch P' -n --expression=p f",
+    // busybox find ends a command at any +.
+    "find . -exec echo {} a + -exec touch P \\;",
+    "find . -exec echo {} a + -delete -exec echo b \\;",
+    // The time-out of an old busybox is an option.
+    "timeout ./evil ls",
+    // yq has many names for it, and jq a file.
+    "yq -n 'strload(\"x\")'",
+    "jq -rf prog.jq f",
+  ])("%s asks", asks);
+
+  test("find . -exec echo {} a + -exec rm -rf / \\; is blocked", () =>
+    blocks("find . -exec echo {} a + -exec rm -rf / \\;"));
+
+  test.each([
+    "awk '{ print $1\n if ($1 > 3) n++ }' f",
+    "sed -e p f",
+    "sed p f -n",
+    "timeout 1.5s ls",
+    'for f in *.log; do echo "$f: $(wc -l < "$f")"; done',
+  ])("%s is still a read", (text) => expect(kinds(text)[0]).toBe("allow"));
 });

@@ -52,22 +52,21 @@ export function isHarmlessProgram(program: string): boolean {
   /** What a slash means next: it divides, it begins a regular expression, or awks differ. */
   let slash: "divides" | "begins" | "differs" = "begins";
   let printing = false;
-  /** The last character that is neither blank nor comment: after some of them a line goes on. */
-  let last = "";
   let word = "";
   /** For each open parenthesis whether a statement follows it. */
   const open: boolean[] = [];
   while (at < program.length) {
     const character = program[at] as string;
     if (character === "\n") {
+      // Behind an operator a line goes on: in busybox behind any of them, in others behind a few.
+      const goesOn = (slash === "begins" && !/^printf?$/.test(word)) || word === "in";
+      if (!goesOn) printing = false;
       slash = "begins";
-      if (!/[,&|?:]/.test(last)) printing = false;
       at++;
       continue;
     }
     const before = word;
-    if (!/\s/.test(character)) word = "";
-    if (!/[\s#]/.test(character)) last = character;
+    if (!/[\s#]/.test(character)) word = "";
     if (character === ";" || character === "}" || character === "{") {
       slash = "begins";
       printing = false;

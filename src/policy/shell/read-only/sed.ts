@@ -10,8 +10,10 @@ export function sed(args: readonly string[]): string | undefined {
   const scripts: string[] = [];
   const operands: string[] = [];
   let options = true;
+  let scriptFirst = false;
   for (let i = 0; i < args.length; i++) {
     const word = args[i] as string;
+    if (operands.length === 0 && scripts.length > 0) scriptFirst = true;
     if (!options) operands.push(word);
     else if (word === "--") options = false;
     else if (word.startsWith("--")) {
@@ -25,11 +27,11 @@ export function sed(args: readonly string[]): string | undefined {
     } else if (maybeOption(word)) return "with what may be an option";
     else operands.push(word);
   }
-  // Without -e the first operand is the script, also where one follows that only some versions take for an option.
-  const first = operands[0];
-  if (scripts.length === 0) {
-    if (first === undefined) return "without a script";
-    scripts.push(first);
+  // Without -e in front of it the first operand is the script; where one follows, only some versions take that for an
+  // option.
+  if (operands[0] === undefined ? scripts.length === 0 : !scriptFirst) {
+    if (operands[0] === undefined) return "without a script";
+    scripts.push(operands[0]);
   }
   // Several scripts are one, line by line; each by itself must be harmless as well.
   return [...scripts, scripts.join("\n")].every(isHarmlessScript)

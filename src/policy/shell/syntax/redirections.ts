@@ -1,6 +1,6 @@
 /** Redirections: what a command reads as its input, and which files it writes. */
 import type { Redirection } from "unbash";
-import { isFixed, NUMBER } from "./field.ts";
+import { isUnknown, NUMBER } from "./field.ts";
 import { isDeviceToRead, isDisk, isHarmlessSink } from "../dangers/protected-paths.ts";
 import { quotesInQuotes, type Expansion, expandWord, wordValues } from "./words.ts";
 import { type Input, inputOf } from "../wrappers/wrapped.ts";
@@ -66,7 +66,7 @@ export function redirected(nodes: readonly Redirection[], input: Input, by: Expa
       if (operator === "<") {
         if (isInput) now = item.value === "/dev/null" ? { kind: "known", text: "" } : { kind: "unknown" };
         by.reads(item.value);
-        if (!isFixed(item.value) || isDeviceToRead(item.value)) by.uncertain(`input from ${item.source}`);
+        if (isUnknown(item.value) || isDeviceToRead(item.value)) by.uncertain(`input from ${item.source}`);
       } else if (operator === "<&" || (operator === ">&" && isDescriptor)) {
         if (!isDescriptor) by.uncertain(`input from ${item.source}`);
         if (operator === "<&" && isInput) now = { kind: "unknown" };

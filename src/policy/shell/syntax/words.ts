@@ -259,11 +259,11 @@ function pieceValues(part: WordPart, quoted: boolean, by: Expansion): Bits[] {
 
 /**
  * In `"${x:-'$(id)'}"`, and in a here-document, the single quotes are text and the substitution runs; in `"${x#'$y'}"`
- * they quote.
+ * they quote. With POSIXLY_CORRECT in its environment bash ends `"${x:-'}"` at the brace, otherwise at a later one.
  */
 export function quotesInQuotes(part: WordPart, by: Expansion): void {
-  const rest = part.type === "ParameterExpansion" ? part.text.slice(2) : "";
-  if (rest.includes("'") && /[$`]/.test(rest)) by.uncertain("single quotes in an expansion that is quoted itself");
+  const rest = part.type === "ParameterExpansion" ? part.text.slice(2, -1) : "";
+  if (rest.includes("'") && /[$`"{}\\]/.test(rest)) by.uncertain("single quotes in an expansion that is quoted itself");
 }
 
 /** Whatever stands inside a pattern may run something too. */

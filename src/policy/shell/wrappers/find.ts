@@ -71,7 +71,13 @@ export function findPlan(argv: readonly Field[]): FindPlan {
   }
   const parser = new Expression(argv, at);
   parser.or(false);
-  return { starts, actions: parser.actions, odd: parser.odd || parser.at < argv.length };
+  const { actions } = parser;
+  if (parser.odd) {
+    const other = new Expression(argv, at, true);
+    other.or(false);
+    actions.push(...other.actions);
+  }
+  return { starts, actions, odd: parser.odd || parser.at < argv.length };
 }
 
 /** find's own grammar: `,` and `-o` separate, everything else is and-ed; a test before an action narrows it. */
@@ -83,6 +89,8 @@ class Expression {
   constructor(
     readonly argv: readonly Field[],
     public at: number,
+    /** To busybox any `+` ends a command, to others only one behind `{}`. */
+    readonly busybox = false,
   ) {}
 
   /** Whether the whole is a test that leaves out some files. */
@@ -161,7 +169,9 @@ class Expression {
 
   endsRun(): boolean {
     const word = this.argv[this.at]?.value;
-    return word === ";" || (word === "+" && this.argv[this.at - 1]?.value === "{}");
+    if (word !== "+" || this.argv[this.at - 1]?.value === "{}") return word === ";" || word === "+";
+    this.odd = true;
+    return this.busybox;
   }
 }
 

@@ -3,7 +3,7 @@
  * time.
  */
 import { mayBeUnset } from "../syntax/assignments.ts";
-import { type Field, field } from "../syntax/field.ts";
+import { type Field, field, NUMBER } from "../syntax/field.ts";
 import { leadingOptions, type OptionShape } from "./options.ts";
 import { assignments, joined, plain, rest, runs, script, type Wrapper } from "./wrapped.ts";
 
@@ -79,7 +79,9 @@ export const timeout: Wrapper = (argv) => {
     longValues: "kill-after signal",
     long: "preserve-status foreground verbose help version",
   });
-  return runs(argv, options, options.at + 1, true);
+  // busybox before 1.30 has no time there: the word is the program.
+  const time = /^[\d.]+[smhd]?$/.test(argv[options.at]?.value.replaceAll(NUMBER, "1") ?? "");
+  return runs(argv, options, options.at + 1, time);
 };
 
 /** With -p and friends they change a running process; with a command they only start it differently. */
