@@ -128,7 +128,7 @@ exit 0
  * `enter DIR` goes into a directory, made where it is missing, step by step and never through a link: another user may
  * exchange a directory for a link between any two commands. `rename` never moves into a directory that a link leads to.
  */
-export const ENTER = `
+export const ENTER = `${DENY}
 is_at() {
   case $1 in "$PWD" | /proc/self/* | /proc/thread-self/*) return 0 ;; esac
   [ "$(uname -s)" = Darwin ] && [ "$(printf %s "$1" | tr A-Z a-z)" = "$(printf %s "$PWD" | tr A-Z a-z)" ]
@@ -136,14 +136,14 @@ is_at() {
 enter() {
   d=$1 q=
   while [ ! -d "$d" ]; do q=\${d##*/}\${q:+/$q} d=\${d%/*}; d=\${d:-/}; done
-  cd -P "$d" || exit 1
+  cd -P "$d" || deny "$d"
   is_at "$d" || exit 3
   while [ -n "$q" ]; do
     c=\${q%%/*}
     case $q in */*) q=\${q#*/} ;; *) q= ;; esac
     if [ -L "./$c" ]; then exit 3; fi
-    [ -d "./$c" ] || mkdir "./$c" || exit 1
-    cd -P "./$c" || exit 1
+    if [ ! -d "./$c" ] && ! mkdir "./$c"; then if [ ! -w . ]; then deny .; fi; exit 1; fi
+    cd -P "./$c" || deny "./$c"
     d=\${d%/}/$c
     is_at "$d" || exit 3
   done
@@ -171,7 +171,7 @@ rename() {
  */
 export const WRITE = `
 LC_ALL=C; export LC_ALL
-${FULL}${WALK}${DENY}${ENTER}${CHECK}
+${FULL}${WALK}${ENTER}${CHECK}
 full "$1" "$2"
 case $p in */) exit 21 ;; esac
 mode_given=\${6:-} owner_given=\${7:-} n= foreign=0
@@ -263,7 +263,13 @@ same_acl() {
 }
 like() {
   if [ -r "$r" ]; then
-    if cp --attributes-only --preserve=mode,ownership,xattr "$r" "$tmp" 2>/dev/null; then same_acl; return; fi
+    if cp --attributes-only --preserve=mode,ownership,xattr "$r" "$tmp" 2>/dev/null; then
+      # Who may not give files away is not told so by cp.
+      whose() { o="$3 $4"; }
+      whose $(ls -ldn "$tmp")
+      [ "$o" = "$uid $gid" ] && same_acl
+      return
+    fi
     case $a in *+) return 1 ;; esac
     if cp --version >/dev/null 2>&1; then return 1; fi
     if command -v getfattr >/dev/null 2>&1 && [ -n "$(getfattr -h "$r" 2>/dev/null)" ]; then return 1; fi
@@ -295,6 +301,7 @@ if [ $how = rename ]; then
 fi
 if [ $how = place ]; then
   if [ -L "$r" ]; then exit 3; fi
+  at=$r
   if [ -n "$shared" ]; then
     # What is open stays the same file; it is the one at the path if owner, size and the rest are the same, too.
     facts() { seen="$1 $2 $3 $4 $5 $6"; }
@@ -310,8 +317,8 @@ if [ $how = place ]; then
   cut() { dd if=/dev/null of="$r" bs=1 seek="$1" count=0; }
   put() { dd if="$1" of="$r" bs=65536 conv=notrunc && cut "$2" && [ $(($(wc -c <"$r"))) -eq "$2" ]; }
   # Opens it for writing and changes nothing; an append-only file passes every other test.
-  if [ ! -w "$r" ] || ! cut "$size" 2>/dev/null; then deny "$r"; fi
-  if [ ! -r "$r" ]; then deny "$r"; fi
+  if [ ! -w "$r" ] || ! cut "$size" 2>/dev/null; then deny "$at"; fi
+  if [ ! -r "$r" ]; then deny "$at"; fi
   trap '' HUP INT TERM PIPE
   lost() { case $old in ./*) old=\${full%/*}/\${old#./} ;; esac; printf '%s\\0' "$old"; old=; exit 8; }
   save() { old=$1; create "$old" && cat "$r" >"$old"; }

@@ -241,10 +241,13 @@ const CODES: Readonly<Record<number, string>> = {
   41: "it is a symbolic link that leads nowhere",
 };
 
+const DENIED = 13;
+const READ_ONLY = /read-only file system/i;
+
 /** What the tools on the target print (in the C locale), what it means, what to do. */
 const SAID: readonly (readonly [RegExp, string, string?])[] = [
-  [/read-only file system/i, "the file system is mounted read-only"],
-  [/no space left/i, "the disk is full", "Make room there first: df -h shows which file system is full."],
+  [READ_ONLY, "the file system is mounted read-only"],
+  [/no space left/i, "the disk is full", "Make room there first: df -h and df -i show which file system is full."],
   [/quota exceeded/i, "the disk quota is used up"],
   [/permission denied|operation not permitted/i, "permission denied"],
   [/not a directory|file exists/i, "a part of the path is a file, not a directory"],
@@ -253,8 +256,8 @@ const SAID: readonly (readonly [RegExp, string, string?])[] = [
 ];
 
 function failure(verb: string, path: string, result: ScriptResult, facts: MachineFacts): BuddyError {
-  if (result.code === 13) return denied(verb, path, result, facts);
   const said = result.stderr.trim();
+  if (result.code === DENIED && !READ_ONLY.test(said)) return denied(verb, path, result, facts);
   const [, meaning = said.split("\n").at(-1) ?? "", hint] = SAID.find(([pattern]) => pattern.test(said)) ?? [];
   const why = CODES[result.code] ?? (meaning === "" ? `exit code ${result.code}` : meaning);
   return new BuddyError("target", `cannot ${verb} ${path}: ${why}${verb === "write" ? aftermath(result) : ""}`, {
@@ -266,7 +269,7 @@ function failure(verb: string, path: string, result: ScriptResult, facts: Machin
 function aftermath({ code, stdout }: ScriptResult): string {
   if (code === 27) return "; its old text was put back";
   if (code === 8) return `; the file is incomplete, and its old text is in ${stdout.toString().split("\0")[0]}`;
-  return code === 1 || code === 28 ? "; nothing was changed" : "";
+  return code === 1 || code === DENIED || code === 28 ? "; nothing was changed" : "";
 }
 
 /** With owner and mode of what may not be touched, and how to continue. */

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../src/lib/errors.ts";
+import { WRITE } from "../../src/targets/file-scripts.ts";
 import { fileAccess } from "../../src/targets/files.ts";
 import { LocalTransport } from "../../src/targets/connection/local.ts";
 import type { FileAccess, Transport } from "../../src/targets/target.ts";
@@ -250,6 +251,30 @@ await eachPlace((place) => {
     await Promise.all(texts.map((text, at) => files.write(`many/${at}`, text)));
     const back = await Promise.all(texts.map(async (_, at) => (await files.read(`many/${at}`)).text));
     expect(back).toEqual(texts);
+  });
+});
+
+asRoot.describe("what an ordinary user may not write, where cp does not say that owners are not kept", () => {
+  test.each([
+    ["in one's own directory", "chown 65534 .", "conf", "-rw-r--r--"],
+    ["in a directory for all", "chmod 1777 .", "conf", "-rw-r--r--"],
+    ["in a closed directory", "chmod 755 .; mkdir -m 700 in; mv conf in", "in/conf", "drwx------"],
+    ["in a new directory", "chmod 755 .", "new/conf", "drwxr-xr-x"],
+  ])("%s is named with owner and mode", (_, prepare, name, mode) => {
+    const dir = mkdtempSync(join(tmpdir(), "buddy-denied-"));
+    const run = (argv: string[], stdin = "x") => {
+      const { exitCode, stdout } = Bun.spawnSync(argv, { cwd: dir, stdin: Buffer.from(stdin), stderr: "ignore" });
+      return [exitCode, stdout.toString().split(/\s+/).slice(0, 4)];
+    };
+    try {
+      run(["sh", "-c", `echo kept >conf; ${prepare}`]);
+      const user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+      const [code, words] = run([...user, "sh", "-c", WRITE, "sh", `${dir}/${name}`, dir, "1", ".buddy-x", ""]);
+      expect([code, words]).toEqual([13, [mode, expect.stringMatching(/^\d+$/), "root", "root"]]);
+      expect(run(["sh", "-c", "cat conf in/conf; ls -A . in | grep [.]buddy"])[1]).toEqual(["kept", ""]);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
   });
 });
 
