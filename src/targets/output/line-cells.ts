@@ -25,8 +25,9 @@ export class LineCells {
     return this.#cells === undefined ? this.#spread().length : this.#column;
   }
 
-  text(): string {
-    return this.#cells === undefined ? this.#text : this.#cells.map((cell) => (cell === GAP ? " " : cell)).join("");
+  /** `gap` stands for cells that nothing was written to. */
+  text(gap = " "): string {
+    return this.#cells === undefined ? this.#text : this.#cells.map((cell) => (cell === GAP ? gap : cell)).join("");
   }
 
   put(text: string): void {
@@ -132,7 +133,7 @@ export class LineCells {
 }
 
 const TAB = 8;
-const GAP = " ";
+const GAP = "\0";
 const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
 
 function* segments(text: string): Generator<string> {

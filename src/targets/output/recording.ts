@@ -38,6 +38,10 @@ export class Recording {
     return this.#screen.fullScreen;
   }
 
+  get asked(): boolean {
+    return this.#screen.asked;
+  }
+
   /** The line the cursor is in, as far as it is known: a prompt, when a program waits. */
   get lastLine(): string {
     return this.#screen.pending().split("\n").at(-1) ?? "";

@@ -14,6 +14,7 @@ const MAX_SEQUENCE = 64 * 1024;
 
 export class ScreenText {
   readonly #commit: (text: string) => void;
+  readonly #gap: string;
   #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   /** Plain mode: text whose last ROWS lines can still change. */
   #plain = "";
@@ -27,14 +28,26 @@ export class ScreenText {
   #carry = "";
   #graphics = false;
   #savedColumn = 0;
+  #asked = false;
 
-  /** `commit` gets text that no later output can change. */
-  constructor(commit: (text: string) => void) {
+  /** `commit` gets text that no later output can change; `gap` stands where the cursor jumped over a place. */
+  constructor(commit: (text: string) => void, gap = " ") {
     this.#commit = commit;
+    this.#gap = gap;
   }
 
   get fullScreen(): boolean {
     return this.#alternate !== undefined;
+  }
+
+  /** Where the cursor is in its line. */
+  get column(): number {
+    return this.#current().column;
+  }
+
+  /** A program asked the terminal something: whether it waited for the answer is not known. */
+  get asked(): boolean {
+    return this.#asked || this.#alternate?.asked === true;
   }
 
   write(bytes: Uint8Array): void {
@@ -75,7 +88,7 @@ export class ScreenText {
       text = text.slice(0, -1);
     }
     if (this.#screen === undefined && this.#line.plain && !this.#line.empty) {
-      this.#plain += this.#line.text();
+      this.#plain += this.#line.text(this.#gap);
       this.#line = new LineCells();
     }
     const simple = this.#screen === undefined && this.#alternate === undefined && this.#line.empty && !this.#graphics;
@@ -94,8 +107,8 @@ export class ScreenText {
   }
 
   #lines(): string {
-    if (this.#screen === undefined) return this.#line.text();
-    const lines = this.#screen.map((line) => line.text());
+    if (this.#screen === undefined) return this.#line.text(this.#gap);
+    const lines = this.#screen.map((line) => line.text(this.#gap));
     const all = lines.length;
     while (lines.length > this.#row + 1 && lines.at(-1) === "") lines.pop();
     return lines.join("\n") + (lines.length < all ? "\n" : "");
@@ -158,6 +171,7 @@ export class ScreenText {
       }
       return text.length;
     }
+    this.#asked ||= alternate.asked;
     this.#alternate = undefined;
     return found.index + found[0].length;
   }
@@ -191,14 +205,14 @@ export class ScreenText {
 
   #newline(): void {
     if (this.#screen === undefined) {
-      this.#plain += `${this.#line.text()}\n`;
+      this.#plain += `${this.#line.text(this.#gap)}\n`;
       this.#line = new LineCells();
       return;
     }
     this.#row++;
     this.#current().to(0);
     while (this.#screen.length > ROWS) {
-      this.#plain += `${(this.#screen.shift() as LineCells).text()}\n`;
+      this.#plain += `${(this.#screen.shift() as LineCells).text(this.#gap)}\n`;
       this.#row--;
     }
   }
@@ -228,6 +242,7 @@ export class ScreenText {
   }
 
   #escape(sequence: string): void {
+    if (isQuestion(sequence)) this.#asked = true;
     // oxlint-disable-next-line no-control-regex
     const csi = /^(?:\u001b\[|\u009b)([?>=!]?)([\d;:]*)[ -/]*([@-~])$/.exec(sequence);
     if (csi !== null) return this.#csi(csi[1] ?? "", csi[2] ?? "", csi[3] ?? "");
@@ -320,6 +335,25 @@ export class ScreenText {
     this.#row = Math.min(Math.max(row, 1), ROWS) - 1;
     this.#current().to(Math.min(column, 1000) - 1);
   }
+}
+
+/** Attributes, positions, sizes, modes and versions by their last letter; colours, settings. */
+function isQuestion(sequence: string): boolean {
+  switch (sequence.at(-1)) {
+    case "c":
+    case "n":
+    case "p":
+    case "q":
+    case "t":
+      // oxlint-disable-next-line no-control-regex
+      return /^(?:\u001b\[|\u009b)(?:[?>]?[\d;]*c|\??[\d;]*(?:n|\$p)|>[\d;]*q|(?:1[1-9]|2[01])t)$/.test(sequence);
+    case "\u0007":
+    case "\\":
+    case "\u009c":
+      // oxlint-disable-next-line no-control-regex
+      return /^\u001b(?:\].*;\?|P[$+]q)/s.test(sequence);
+  }
+  return false;
 }
 
 /** Index behind the escape sequence that starts at `at`, or -1 when its end has not come yet. */

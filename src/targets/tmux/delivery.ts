@@ -170,6 +170,12 @@ export function giveBack(place: DeliveryTarget, line: string): string[] {
   return [`send-keys -t ${place.pane} -H ${place.editor ? GIVE_KEY : hex(Buffer.from(line))}`];
 }
 
+/** Gives the line up. fish heeds no Ctrl-C where it shows an empty one: buddy's key finds nothing to run there. */
+export function giveUpLine(place: DeliveryTarget): string[] {
+  const keys = place.shell === "fish" ? `-H ${KEY}` : "C-c";
+  return [`copy-mode -q -t ${place.pane}`, `send-keys -t ${place.pane} ${keys}`];
+}
+
 /** Takes the command back: a key or line that arrives late finds nothing to do. */
 export function withdraw(place: DeliveryTarget): string[] {
   const number = place.pane.slice(1);

@@ -2,7 +2,7 @@
  * What buddy does to a pane: sends commands, once each, takes back what was not taken, presses Ctrl-C, looks and
  * signals.
  */
-import { deliver, type DeliveryTarget, giveBack, withdraw } from "./delivery.ts";
+import { deliver, type DeliveryTarget, giveBack, giveUpLine, withdraw } from "./delivery.ts";
 import type { PaneState } from "./pane-state.ts";
 import { type ForegroundState, foregroundPlace, type Place, probeForeground, signalForeground } from "./probe.ts";
 import type { RunningCommand } from "./running-command.ts";
@@ -134,6 +134,14 @@ export class PaneInput {
       await this.press();
       await state.changes.until(() => state.phase !== "running", PRESS_MS);
     }
+  }
+
+  /** The same for a line of answers. They came before the prompt: this reaches all of them, read or not. */
+  async dropAnswers(): Promise<void> {
+    this.#state.breaking();
+    await this.#session.send(giveUpLine(this.place));
+    await this.#state.changes.until(() => this.#state.phase !== "running", PRESS_MS);
+    this.#state.notBroken();
   }
 
   /** The shell took the line but does not run it: it wants more. */

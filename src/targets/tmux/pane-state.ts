@@ -43,6 +43,8 @@ export interface PaneEffects {
   restoreHooks(command: RunningCommand): void;
   /** The shell waits for the rest of a line that is given up. */
   breakLine(): void;
+  /** The line holds what the terminal answered: nobody typed that. */
+  dropAnswers(): void;
   /** The prompt is back: the operator's line that was set aside goes into it again. */
   giveBack(line: string): void;
   notice(notice: TargetNotice): void;
@@ -57,6 +59,8 @@ const DRAWN_UNMARKED_MS = 60;
 /** A prompt came, but the shell did not take the line. */
 const UNTAKEN_MS = 700;
 const CARRIAGE_RETURN = 13;
+/** What a shell reports for a line that was given up with Ctrl-C. */
+const INTERRUPTED = 130;
 /** Prompts in the middle of a command, printed or real, that are looked into. */
 const MAX_UNMARKED = 20;
 
@@ -91,6 +95,10 @@ export class PaneState {
   #givenBack = "";
   #typedAt = 0;
   #typed = new TypedLine();
+  /** The last command asked the terminal something: answers that it did not read are in the line. */
+  #answers = false;
+  /** Ctrl-C was pressed at a line that the shell has not given up yet. */
+  #breaking = false;
   /** A prompt was drawn since the current command was sent. */
   #promptSeen = false;
   #drawnTimer: ReturnType<typeof setTimeout> | undefined;
@@ -219,6 +227,7 @@ export class PaneState {
     command.notes.push(...this.#asides.splice(0));
     this.#current = command;
     this.#promptSeen = false;
+    this.#breaking = false;
     if (!this.#editor) command.setAside(this.#takeAside(this.#typed.text()));
     this.#typed = new TypedLine();
   }
@@ -242,6 +251,7 @@ export class PaneState {
     if (command === undefined) return;
     this.#current = undefined;
     this.#last = command;
+    this.#answers = command.recording.asked;
     command.finish(outcome);
   }
 
@@ -269,7 +279,15 @@ export class PaneState {
   /** Ctrl-C is being pressed at a line: nothing is known until the next prompt. */
   breaking(): void {
     this.#phase = "running";
+    this.#breaking = true;
     this.#typed = new TypedLine();
+  }
+
+  /** The shell does not heed Ctrl-C: it is still at its line. */
+  notBroken(): void {
+    if (this.#phase !== "running" || !this.#breaking) return;
+    this.#phase = "ready";
+    this.changes.changed();
   }
 
   /** The shell took the line and does not run it: that is the outcome, and the line is given up. */
@@ -354,7 +372,7 @@ export class PaneState {
         break;
       case "ready":
         this.#drawnMs = DRAWN_MS;
-        if (this.#phase !== "running" || !this.#isWithoutHooks()) this.#drawn();
+        if (this.#phase !== "running" || !(this.#breaking || this.#isWithoutHooks())) this.#drawn();
         break;
       case "taken":
         if (ours) command.taken(this.#takeAside(mark.aside));
@@ -425,6 +443,11 @@ export class PaneState {
     this.#phase = "ready";
     this.#typed = new TypedLine();
     const command = this.#current;
+    if (command === undefined && this.#answers) {
+      this.#answers = false;
+      this.#effects.dropAnswers();
+      return;
+    }
     if (command === undefined && this.#aside !== "") {
       this.#givenBack = this.#aside.trim();
       this.#effects.giveBack(this.#aside);
@@ -482,7 +505,12 @@ export class PaneState {
   }
 
   #operatorRan(code: number): void {
-    const command = (this.#operatorCommand ?? (this.#editor ? "" : this.#typed.firstLine())).trim();
+    if (this.#breaking) {
+      // Otherwise it was drawn again for keys that came before the Ctrl-C.
+      this.#breaking = !this.#editor && code !== INTERRUPTED;
+      return;
+    }
+    const command = (this.#operatorCommand ?? (this.#editor ? "" : this.#typed.entered())).trim();
     this.#operatorCommand = undefined;
     const byModel = this.#modelTyped;
     this.#modelTyped = false;

@@ -90,6 +90,7 @@ export class TmuxPane implements Pane, PaneSink {
         sendAgain: (command) => void this.#input.sendAgain(command),
         restoreHooks: (command) => void this.#input.restoreHooks(command).catch(() => {}),
         breakLine: () => void this.#input.breakLine().catch(() => {}),
+        dropAnswers: () => void this.#input.dropAnswers().catch(() => {}),
         giveBack: (line) => void this.#input.giveBack(line).catch(() => {}),
         notice,
       },

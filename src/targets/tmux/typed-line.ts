@@ -2,10 +2,12 @@
 import { ScreenText } from "../output/screen-text.ts";
 
 const MAX_TYPED_BYTES = 8192;
+const GAP = "\0";
+const WRITTEN = /[^\0]|$/;
 
 export class TypedLine {
   #bytes = 0;
-  readonly #screen = new ScreenText(() => {});
+  readonly #screen = new ScreenText(() => {}, GAP);
 
   write(bytes: Buffer): void {
     this.#bytes += bytes.length;
@@ -13,11 +15,23 @@ export class TypedLine {
   }
 
   text(): string {
-    return this.#screen.pending().split("\n").join(" ").trim();
+    return this.#lines().join(" ").trim();
   }
 
-  firstLine(): string {
-    return this.#screen.pending().split("\n")[0]?.trim() ?? "";
+  /** What was run, where the shell does not say so: nothing of a line that was given up with Ctrl-C. */
+  entered(): string {
+    const [first = ""] = this.#lines();
+    return first.includes("^C") ? "" : first.trim();
+  }
+
+  /** A prompt at the right is drawn by a jump: it is neither what comes first in the line, nor before the cursor. */
+  #lines(): string[] {
+    const lines = this.#screen.pending().split("\n");
+    return lines.map((line, at) => {
+      const start = line.search(WRITTEN);
+      const isBehind = at === lines.length - 1 && start > this.#screen.column;
+      return isBehind ? "" : (line.slice(start).split(GAP)[0] ?? "");
+    });
   }
 }
 

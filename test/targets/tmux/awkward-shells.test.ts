@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Pane, RunResult } from "../../../src/targets/target.ts";
 import { type OpenedTarget, openTestTarget, temporaryHome } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
@@ -146,6 +146,8 @@ describe("the operator types while a command comes", () => {
     await place.tmux("capture-pane", "-p", "-J", "-t", (place.target.shell as Pane).id);
 
   test.each(SHELLS)("a half-typed line in %s is put back, and runs when they press Enter", async (shell) => {
+    // fish would show the rest of a line that it finds there.
+    rmSync(join(home.path, ".bash_history"), { force: true });
     await using place = await openTestTarget("local", { shell });
     await place.types("echo 'half");
     await until(async () => (await screen(place)).includes("echo 'half"), "it is typed");
@@ -179,16 +181,65 @@ describe("the operator types while a command comes", () => {
   });
 });
 
-test("answers of the terminal after binary output were called typed by the operator", async () => {
-  await using place = await openTestTarget("local", { shell: "bash" });
-  await place.target.shell.run("printf '\\033[c\\033[6n\\033[>c\\033[5n\\033]11;?\\a\\033[>q'");
-  const { notes, outcome } = await place.target.shell.run("true");
-  expect(outcome).toEqual({ kind: "exited", code: 0 });
-  expect(notes).toEqual([]);
-  await place.target.shell.run("head -c 20000 /dev/urandom; reset 2>/dev/null || tput reset", { waitMs: 20_000 });
-  await place.target.shell.run("true");
-  expect(place.notices.filter(({ kind }) => kind === "operator")).toEqual([]);
+const VI = { bash: "set -o vi", zsh: "bindkey -v" } as const;
+const ANSWERED = [...(await available("bash", "zsh", "fish", "dash", "mksh")), "bash vi", "zsh vi"].filter((one) =>
+  SHELLS.some((shell) => one.startsWith(shell) || one === "mksh"),
+);
+
+test.each(ANSWERED)("answers of the terminal were typed, run, or swallowed the next command in %s", async (name) => {
+  const [shell = "", mode] = name.split(" ");
+  const file = join(home.path, `.${shell}rc`);
+  if (mode === "vi") writeFileSync(file, VI[shell as keyof typeof VI]);
+  try {
+    await using place = await openTestTarget("local", { shell });
+    for (const asked of [
+      "[c",
+      "[>c\\033[>q\\033[18t",
+      "]11;?\\a\\033P$qm\\033\\\\",
+      "[5n\\033[c\\033[6n'; sleep '0.1",
+    ]) {
+      await place.target.shell.run(`printf '\\033${asked}'`);
+      const next = await place.target.shell.run("echo next");
+      expect([text(next), next.outcome, next.notes]).toEqual(["next\n", { kind: "exited", code: 0 }, []]);
+    }
+    // What follows is the operator's again.
+    await place.types("echo theirs\n");
+    const said = await until(() => place.notices.find(({ kind }) => kind === "operator"), "their command is noticed");
+    expect(said.text).toContain('"echo theirs"');
+  } finally {
+    rmSync(file, { force: true });
+  }
 });
+
+const RIGHT: Readonly<Record<string, readonly [file: string, text: string]>> = {
+  zsh: [".zshrc", "RPROMPT='%D{%H:%M} right'\n"],
+  fish: [".config/fish/config.fish", "function fish_right_prompt; echo right; end\n"],
+};
+const WITH_RIGHT = (await available("zsh", "fish")).map(String);
+
+test.each(WITH_RIGHT)(
+  "a prompt at the right in %s was a line that the operator types, at every command",
+  async (shell) => {
+    const [name, rc] = RIGHT[shell]!;
+    const file = join(home.path, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, rc);
+    try {
+      await using place = await openTestTarget("local", { shell });
+      const delays: string[] = [];
+      const options = { onDelay: (why: string) => delays.push(why) };
+      for (const word of ["one", "two"]) {
+        expect(text(await place.target.shell.run(`echo ${word}`, options))).toBe(`${word}\n`);
+      }
+      await place.types("echo theirs\n");
+      const said = await until(() => place.notices.find(({ kind }) => kind === "operator"), "their command is noticed");
+      expect(said.text).toContain('"echo theirs"');
+      expect(delays).toEqual([]);
+    } finally {
+      rmSync(file);
+    }
+  },
+);
 
 describe("hooks that print before the prompt", () => {
   /** As powerlevel10k does: an early prompt with output redirected, options switched on late, a hook put in front. */
