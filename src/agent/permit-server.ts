@@ -38,15 +38,16 @@ export async function permitServer(
   if (!parts.confirm.shell && !secrets) return run();
   const decision = await decide(parts, call, undefined, {
     action,
-    risk: secrets || says === "destroys" ? "high" : says === "reads" ? "low" : "medium",
-    mutation: says !== "reads",
+    // That it only reads is shown, but not believed.
+    risk: secrets || says === "destroys" ? "high" : "medium",
+    mutation: !believed,
     privesc: false,
     why: "",
     policy,
     understated: false,
     editable: false,
-    // What is remembered is the tool; a call with a secret in it is asked about every time.
-    ...(secrets ? {} : { prefixes: [{ words: [call.tool.name], open: true }] }),
+    // What is remembered is the tool as it is now; a call with a secret in it is asked about every time.
+    ...(secrets ? {} : { prefixes: [{ words: [call.tool.name], open: true, described: intent.described }] }),
   });
   return decision.kind === "approved" ? run() : refused(decision, action);
 }

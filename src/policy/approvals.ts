@@ -264,6 +264,8 @@ export interface CommandPrefix {
    * operands.
    */
   readonly options?: readonly string[];
+  /** How a tool was described when it was allowed: under another description it asks again. */
+  readonly described?: string;
 }
 
 /**
@@ -283,6 +285,7 @@ export function coversPrefix(known: CommandPrefix, wanted: CommandPrefix): boole
     return false;
   return (
     known.open === wanted.open &&
+    known.described === wanted.described &&
     known.words.length === wanted.words.length &&
     known.words.every((word, i) => word === wanted.words[i]) &&
     (wanted.options ?? []).every((option) => known.options?.includes(option) === true)

@@ -98,6 +98,8 @@ export type Intent =
       readonly says: "reads" | "changes" | "destroys";
       /** It says that it only reads, and the operator trusts the server in this. */
       readonly believed: boolean;
+      /** All that the server says of the tool: it may say something else the next time. */
+      readonly described: string;
     };
 
 export type Prepared =

@@ -135,7 +135,7 @@ describe("tool lists", () => {
     const before = servers.schemas;
     await call(servers, "a__echo");
     await until(async () => await servers.ready(never), "the changed list");
-    expect(names()).toEqual(["a__echo", "a__new1"]);
+    expect(names()).toEqual(["a__echo", "a__look", "a__new1"]);
     expect(servers.schemas).not.toBe(before);
     const once = servers.schemas;
     await call(servers, "a__echo");
@@ -145,7 +145,7 @@ describe("tool lists", () => {
     }, "the second change");
     expect(servers.schemas).toBe(once);
     servers.newSession();
-    expect(names()).toEqual(["a__echo", "a__new2"]);
+    expect(names()).toEqual(["a__echo", "a__look", "a__new2"]);
   });
 
   test("allow and deny choose by the server's names; a server that is off is never started", async () => {

@@ -3,7 +3,9 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive } from "../../src/lib/processes.ts";
+import type { ScriptedRequest } from "../../src/demo/server/read-request.ts";
 import { call, execRig, type RigOptions } from "../support/exec.ts";
+import { Here } from "../support/in-process.ts";
 import { startWebServer } from "../support/mcp-web-server.ts";
 import { ReplBinary } from "../support/repl-binary.ts";
 import { until } from "../support/until.ts";
@@ -46,6 +48,23 @@ describe("a tool of a server", () => {
     expect((await one.exec(["go", "--no-tmux", "--approve", "all"])).code).toBe(0);
     expect(one.lastResult()).toContain("echo: hi");
     expect(one.requests[0]?.tools.map(({ name }) => name)).toContain("lab__echo");
+  });
+
+  test("that was always allowed asks again when the server describes it in another way; that it reads is not believed", async () => {
+    const looks = ["one", "again", "two"].map((text) => call("lab__look", { text }));
+    const playbook = {
+      reply: ({ tools }: ScriptedRequest) =>
+        // The last one when the new list is there.
+        looks.length === 1 && !tools.some(({ name }) => name.startsWith("lab__new"))
+          ? call("time")
+          : (looks.shift() ?? { text: "done" }),
+    };
+    await using here = new Here(playbook, { config: table("changing"), answer: () => ({ kind: "always" }) });
+    await here.turn({ "no-tmux": true });
+    expect(here.asked.map(({ action, risk }) => [action, risk])).toEqual([
+      ['lab: look {"text":"one"}', "medium"],
+      ['lab: look {"text":"two"}', "medium"],
+    ]);
   });
 
   test("is only described in a dry run, and refused in a read-only runbook", async () => {

@@ -87,7 +87,7 @@ class Reader {
 
   #values(schema: JsonSchema, out: Record<string, unknown>): void {
     const list = Array.isArray(schema["enum"]) ? schema["enum"] : "const" in schema ? [schema["const"]] : [];
-    const values = list.filter(isScalar).slice(0, MOST_VALUES);
+    const values = list.filter((one) => isScalar(one) && !unseen(one)).slice(0, MOST_VALUES);
     if (values.length === 0) return;
     out["enum"] = values;
     if (out["type"] === undefined && values.every((one) => typeof one === "string")) out["type"] = "string";
@@ -139,6 +139,11 @@ function isScalar(value: unknown): boolean {
     (typeof value === "number" && Number.isFinite(value)) ||
     (typeof value === "string" && value.length <= MOST_TEXT)
   );
+}
+
+/** A value that nobody could read as what it is. */
+function unseen(value: unknown): boolean {
+  return typeof value === "string" && /[\p{C}\p{Zl}\p{Zp}]/u.test(value);
 }
 
 /** One line without anything that cannot be seen. */

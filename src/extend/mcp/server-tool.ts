@@ -27,6 +27,7 @@ export function serverTool(
       server,
       says: tool.readOnly ? "reads" : tool.destructive ? "destroys" : "changes",
       believed: trusted && tool.readOnly,
+      described: JSON.stringify(tool),
     }),
     async run(args, context) {
       const connection = await servers.connection(server, context.signal);
