@@ -206,7 +206,7 @@ function takeItem(state: ResponsesState, event: Json, done: boolean, emit: Emit)
   if (!isRecord(item)) return;
   const type = typeof item["type"] === "string" ? item["type"] : "message";
   const at = { output_index: event["output_index"], item_id: item["id"] };
-  const place = !done && isNew(state, at) ? opened(state, item) : slot(state, at, type);
+  const place = isNew(state, at, done) ? opened(state, item) : slot(state, at, type);
   place.item = item;
   place.done = done;
   if (type === "function_call") emit({ type: "tool-call", name: nameOf(item), bytes: place.arguments.length });
@@ -217,8 +217,10 @@ function takeItem(state: ResponsesState, event: Json, done: boolean, emit: Emit)
 }
 
 /** An item that opens the next place: without an index, or with that of one that is over. */
-function isNew(state: ResponsesState, { output_index: index }: Json): boolean {
-  return typeof index !== "number" || state.items[index]?.done === true;
+function isNew(state: ResponsesState, { output_index: index, item_id: id }: Json, done: boolean): boolean {
+  const over = typeof index === "number" && state.items[index]?.done === true;
+  if (!done) return over || typeof index !== "number";
+  return over && typeof id === "string" && !state.items.some((known) => known?.item["id"] === id);
 }
 
 function opened(state: ResponsesState, item: Json): StreamedItem {
@@ -230,7 +232,7 @@ function opened(state: ResponsesState, item: Json): StreamedItem {
 function takeEnd(state: ResponsesState, raw: unknown, type: string): void {
   const response = isRecord(raw) ? raw : {};
   const said = typeof response["status"] === "string" ? `response.${response["status"]}` : type;
-  const status = type === "response.done" || said === "response.failed" ? said : type;
+  const status = type === "response.done" || /\.(failed|incomplete)$/.test(said) ? said : type;
   if (status === "response.failed")
     throw new ProviderError(response["error"] ?? "the provider reports a failed response");
   if (Array.isArray(response["output"])) state.final = response["output"].filter(isRecord);

@@ -142,14 +142,14 @@ export class TextChannels {
   }
 
   /**
-   * A template sets its tags on a line of their own or right behind a word; a sentence about them puts a space or a
-   * quote before.
+   * A template sets its tags on a line of their own or behind the end of a word or a sentence; a sentence about them
+   * puts a space or a quote before.
    */
   #counts(tag: string, soFar: string): boolean {
     if (ENDS.includes(tag) || inCode(soFar)) return false;
     if (tag in REASONING_TAGS) return this.#closing !== "" && atLineStart(soFar);
     if (tag.startsWith("</") && soFar.includes("<think>")) return false;
-    return atLineStart(soFar) || !/[\s"'`“‘«([{<>]$/.test(soFar);
+    return atLineStart(soFar) || /[.!?:…] $/.test(soFar) || !/[\s"'`“‘«([{<>]$/.test(soFar);
   }
 
   #until(take: (piece: string) => void, last: boolean): boolean {
@@ -213,6 +213,7 @@ const REASONING_TAGS: Readonly<Record<string, string>> = {
   "<thought>": "</thought>",
   "<reasoning>": "</reasoning>",
   "<seed:think>": "</seed:think>",
+  "<longcat_think>": "</longcat_think>",
   "<|begin_of_thought|>": "<|end_of_thought|>",
   "[THINK]": "[/THINK]",
   "◁think▷": "◁/think▷",
@@ -233,11 +234,17 @@ const CALL_TAGS: Readonly<Record<string, string>> = {
   "<invoke name=": "</invoke>",
   "<tool_code>": "</tool_code>",
   "<minimax:tool_call>": "</minimax:tool_call>",
+  "<seed:tool_call>": "</seed:tool_call>",
+  "<longcat_tool_call>": "</longcat_tool_call>",
+  "<xai:function_call": "</xai:function_call>",
+  "<TOOLCALL>": "</TOOLCALL>",
   "<|python_tag|>": "",
   "<|tool_calls_section_begin|>": "<|tool_calls_section_end|>",
   "<｜tool▁calls▁begin｜>": "<｜tool▁calls▁end｜>",
   "<｜DSML｜function_calls>": "</｜DSML｜function_calls>",
+  "<｜DSML｜tool_calls>": "</｜DSML｜tool_calls>",
   "[TOOL_CALLS]": "",
+  "[TOOL_REQUEST]": "[END_TOOL_REQUEST]",
 };
 
 const HARMONY = ["<|channel|>", "<|start|>", "<|message|>"];

@@ -127,8 +127,10 @@ class Slot {
   ) {}
 
   add(piece: string): void {
-    this.#text += piece;
-    this.length += piece.length;
+    // Some servers repeat with every piece what there was before; no JSON object goes on with its own beginning.
+    const repeats = piece.length > this.length && this.#text.startsWith("{") && piece.startsWith(this.#text);
+    this.#text = repeats ? piece : this.#text + piece;
+    this.length = this.#text.length;
   }
 
   /** Nothing more belongs to these arguments. */
