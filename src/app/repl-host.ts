@@ -119,7 +119,8 @@ export function replHost(parts: ReplHostParts): ReplHost {
     profiles: () => profiles(parts),
     async offeredModels(name, signal) {
       const profile = resolveProfile(loaded, name);
-      if (profile.baseUrl === "") return [];
+      if (profile.baseUrl === "")
+        throw new BuddyError("usage", "demo is a script built into buddy: it has no models to list");
       const [{ listModelsByClient }, { modelOptions }] = await Promise.all([
         import("../model/openai-client.ts"),
         import("./model-client.ts"),

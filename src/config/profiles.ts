@@ -30,11 +30,12 @@ export function resolveProfile(loaded: LoadedConfig, selector = loaded.config.ag
   if (settings === undefined) throw unknownProfile(loaded, selector);
   const endpoint = endpointOf(loaded, name, settings);
   const profile = { name, model: model ?? settings.model ?? name, stream: settings.stream, settings, ...endpoint };
-  const limit = settings.context_limit;
+  // It says nothing about another model.
+  const limit = model === undefined || model === settings.model ? settings.context_limit : undefined;
   const key = findKey(loaded, profile, settings);
   return {
     ...profile,
-    ...(limit === undefined || model !== undefined ? {} : { contextLimit: limit }),
+    ...(limit === undefined ? {} : { contextLimit: limit }),
     ...(key === undefined ? {} : { key }),
   };
 }

@@ -17,8 +17,9 @@ export function isThemeName(text: string): text is ThemeName {
   return (THEME_NAMES as readonly string[]).includes(text);
 }
 
-export function theme(color: boolean, start: ThemeName = "dark"): Theme {
-  let name: ThemeName = color ? start : "none";
+/** `auto` goes by the environment; only the REPL asks the terminal itself. */
+export function theme(color: boolean, start: ThemeName | "auto" = "dark"): Theme {
+  let name: ThemeName = !color ? "none" : start === "auto" ? (themeFromEnv(process.env) ?? "dark") : start;
   const style =
     (which: StyleName): Style =>
     (text) => {

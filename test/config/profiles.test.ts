@@ -78,7 +78,8 @@ describe("selection", () => {
     expect(await pick("vendor/small")).toBe("router vendor/small https://router.example/v1");
     expect(await pick("gpt-9.1")).toBe("router gpt-9.1 https://router.example/v1");
     expect(await pick("demo")).toBe("demo demo ");
-    expect((await resolve(ROUTER, { env, flags: { model: "vendor/small" } })).contextLimit).toBeUndefined();
+    const limit = async (model: string) => (await resolve(ROUTER, { env, flags: { model } })).contextLimit;
+    expect([await limit("vendor/small"), await limit("router:vendor/large")]).toEqual([undefined, 9000]);
   });
 
   test("BUDDY_MODEL says the same as -m, which is stronger", async () => {

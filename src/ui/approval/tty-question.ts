@@ -6,7 +6,7 @@ import { LiveArea } from "../terminal/live-area.ts";
 import { pagerCommand, runEditor, runPager } from "../terminal/outside-programs.ts";
 import { SCROLL_OFF, SCROLL_ON, ScrollView } from "../terminal/scroll-view.ts";
 import { TerminalKeys } from "../terminal/terminal-keys.ts";
-import { type Theme, theme } from "../theme.ts";
+import { type Theme, type ThemeName, theme } from "../theme.ts";
 import { ApprovalPrompt } from "./approval-prompt.ts";
 import { answeredLine } from "./question-text.ts";
 import type { PasswordQuestion } from "../../agent/passwords.ts";
@@ -33,6 +33,7 @@ export async function askOnTerminal(
 
 interface TerminalOptions {
   readonly color: boolean;
+  readonly theme: ThemeName | "auto";
   /** Questions that wait behind this one. */
   readonly behind?: (() => number) | undefined;
   /** What the operator's pager and editor may inherit. */
@@ -55,7 +56,7 @@ class TerminalQuestion {
   constructor(request: ApprovalRequest, keys: TerminalKeys, options: TerminalOptions) {
     this.#keys = keys;
     this.#options = options;
-    this.#style = theme(options.color);
+    this.#style = theme(options.color, options.theme);
     this.#prompt = new ApprovalPrompt(request, this.#style, {
       answer: (answer) => (this.#answer = answer),
       view: (document) => this.#view(document),
@@ -161,19 +162,20 @@ class TerminalQuestion {
 export async function passwordOnTerminal(
   question: PasswordQuestion,
   signal: AbortSignal,
-  { color }: { readonly color: boolean },
+  look: Pick<TerminalOptions, "color" | "theme">,
   terminal = openTerminal(),
 ): Promise<Uint8Array | undefined> {
   if (terminal === undefined) return undefined;
   const keys = new TerminalKeys(terminal, signal);
   const area = new LiveArea();
+  const style = theme(look.color, look.theme);
   const given: { bytes?: Uint8Array | undefined }[] = [];
   const line = new PasswordLine(question, (bytes) => given.push({ bytes }));
   try {
     if (!keys.raw) return undefined;
     while (given.length === 0) {
       const { columns } = keys.size();
-      const { rows, cursor } = line.view(columns - 1, theme(color));
+      const { rows, cursor } = line.view(columns - 1, style);
       keys.write(area.frame([], rows, cursor, columns));
       const inputs = await keys.next();
       if (inputs === undefined) line.close();

@@ -4,7 +4,7 @@ import { clip } from "../../lib/text.ts";
 import type { Output } from "../../lib/output.ts";
 import { showText, TerminalText } from "../../policy/terminal-text.ts";
 import { terminalEncoder } from "../terminal/ascii.ts";
-import { theme, type Theme } from "../theme.ts";
+import { theme, type Theme, type ThemeName } from "../theme.ts";
 import { oneLine, progressWords, ToolView, type ToolViewOptions, withMachine } from "../transcript/tool-view.ts";
 import { retryWords, spinnerFrame, SPINNER_MS } from "../words.ts";
 import { formatDuration } from "../../lib/durations.ts";
@@ -20,6 +20,7 @@ export interface PrintOptions {
   /** stderr is a terminal: live line, reasoning. */
   readonly live: boolean;
   readonly color: boolean;
+  readonly theme: ThemeName | "auto";
   readonly quiet: boolean;
   readonly verbose: boolean;
   readonly showToolCalls: boolean;
@@ -66,7 +67,7 @@ export class Printer {
 
   constructor(options: PrintOptions) {
     this.#options = options;
-    this.#style = theme(options.color);
+    this.#style = theme(options.color, options.theme);
     this.#view = {
       style: this.#style,
       lines: true,
@@ -194,7 +195,7 @@ export class Printer {
   async note(text: string, level?: "warning"): Promise<void> {
     if (this.#options.quiet && level === undefined) return;
     const safe = showText(this.#options.redact(text)).trimEnd();
-    await this.#err(`${level === undefined ? this.#dim(safe) : this.#paint("1;33", safe)}\n`);
+    await this.#err(`${level === undefined ? this.#style.grey(safe) : this.#style.warning(safe)}\n`);
   }
 
   async answer(text: string): Promise<void> {
@@ -251,14 +252,14 @@ export class Printer {
     const { showReasoning, quiet, live, verbose } = this.#options;
     if (!showReasoning || quiet || !(live || verbose)) return;
     this.#reasoning ??= new TerminalText();
-    await this.#err(this.#dim(this.#reasoning.push(delta)));
+    await this.#err(this.#style.reasoning(this.#reasoning.push(delta)));
   }
 
   #endReasoning(): void {
     if (this.#reasoning === undefined) return;
     const rest = this.#reasoning.end();
     this.#reasoning = undefined;
-    void this.#err(`${this.#dim(rest)}\n`);
+    void this.#err(`${this.#style.reasoning(rest)}\n`);
   }
 
   /** On a terminal the live line names it; a log is not left without a word while it runs. */
@@ -321,14 +322,6 @@ export class Printer {
 
   #err(text: string): Promise<void> {
     return this.#options.err.write(this.#options.live ? this.#encode(text) : text);
-  }
-
-  #dim(text: string): string {
-    return this.#paint("90", text);
-  }
-
-  #paint(code: string, text: string): string {
-    return this.#options.color && text !== "" ? `\u001b[${code}m${text}\u001b[0m` : text;
   }
 }
 

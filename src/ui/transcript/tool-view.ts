@@ -224,8 +224,9 @@ export function resultText({ display, result }: Pick<ToolFinishedEvent, "display
 
 /** The outcome stands beside the command already: below it comes only what was added to it, such as a reason. */
 function withoutOutcome(text: string, { ok, outcome }: Pick<ToolFinishedEvent, "ok" | "outcome">): string {
-  if (ok || !text.startsWith(outcome)) return text;
-  const added = text.slice(outcome.length);
+  const said = outcome.replaceAll("-", " ");
+  if (ok || !text.startsWith(said)) return text;
+  const added = text.slice(said.length);
   return added === "" ? "" : added.startsWith(": ") ? added.slice(2) : text;
 }
 
@@ -249,7 +250,7 @@ function outcomeWords(event: ToolFinishedEvent): string {
   }
   if (event.exit_code !== undefined) return `exit ${event.exit_code}`;
   if (event.ok) return event.outcome === "running" || event.outcome === "waiting" ? event.outcome : "";
-  return event.outcome === "exited" ? "" : event.outcome;
+  return event.outcome === "exited" ? "" : event.outcome.replaceAll("-", " ");
 }
 
 /** Output lines of a tool that ended. */

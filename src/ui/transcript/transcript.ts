@@ -308,7 +308,7 @@ export class Transcript {
     this.#tools.delete(event.call);
     this.#tool(tool.finished(event, this.#options.keep?.(event)));
     if (event.tool === "you" && (event.outcome === "waiting" || event.outcome === "not-run"))
-      this.remark(`${WAITS[event.outcome]}: /attach shows how to answer it, /stop presses Ctrl-C`);
+      this.remark(`${WAITS[event.outcome]} /attach shows how to answer it, /stop presses Ctrl-C`);
   }
 
   /** Retries are one line that changes; where nothing can change, the first one says it. */
@@ -414,7 +414,7 @@ interface Thought {
 }
 
 /** A command of the operator's own that did not end. */
-const WAITS = { waiting: "it waits in the shared pane", "not-run": "the shared pane is in use" } as const;
+const WAITS = { waiting: "it waits in the shared pane:", "not-run": "for the program in the shared pane:" } as const;
 /** Output lines of a running tool. */
 const LIVE_OUTPUT = 5;
 const THOUGHT_LINES = 2000;

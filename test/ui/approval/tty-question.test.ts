@@ -54,7 +54,7 @@ async function ask(more: Partial<ApprovalRequest> = {}): Promise<Question> {
     answer: askOnTerminal(
       { ...REQUEST, ...more },
       stop.signal,
-      { color: true, env: process.env, interrupt: () => void question.interrupts++ },
+      { color: true, theme: "dark", env: process.env, interrupt: () => void question.interrupts++ },
       terminal,
     ),
   };
@@ -180,7 +180,7 @@ describe("the question", () => {
       mutation: false,
       privesc: false,
     };
-    const options = { color: false, env: {}, interrupt: () => {} };
+    const options = { color: false, theme: "dark", env: {}, interrupt: () => {} } as const;
     const answer = askOnTerminal(request, new AbortController().signal, options, terminal);
     await pty.until("y yes  n no  v view  s stop  ? help");
     expect(pty.screen()).not.toContain("why:");
@@ -289,7 +289,7 @@ describe("the end of a question", () => {
   test("without a terminal nobody is there", async () => {
     // A file is no terminal: stty refuses it, and its end is the end of the question.
     const file = openSync("/dev/null", "r+");
-    const options = { color: false, env: {}, interrupt: () => {} };
+    const options = { color: false, theme: "dark", env: {}, interrupt: () => {} } as const;
     expect(await askOnTerminal(REQUEST, new AbortController().signal, options, file)).toEqual({ kind: "cancelled" });
   });
 });

@@ -22,6 +22,7 @@ async function shown(events: readonly unknown[], options: Partial<PrintOptions> 
       stream: false,
       live: false,
       color: false,
+      theme: "dark",
       quiet: false,
       verbose: false,
       showToolCalls: true,
@@ -150,7 +151,7 @@ describe("everything else", () => {
   test("reasoning is shown where somebody watches or asks for more, dimmed", async () => {
     const events = [{ type: "reasoning", delta: "think" }, { type: "reasoning", delta: "ing" }, DONE];
     expect((await shown(events)).err).toBe("");
-    expect((await shown(events, { verbose: true, color: true })).err.replaceAll(/\u001b\[\d*m/g, "")).toBe(
+    expect((await shown(events, { verbose: true, color: true })).err.replaceAll(/\u001b\[[\d;]*m/g, "")).toBe(
       "thinking\n",
     );
     expect((await shown(events, { verbose: true, showReasoning: false })).err).toBe("");
@@ -259,4 +260,12 @@ test.each([
   const [line = ""] = readFileSync(join(dir, "out"), "utf8").split("\n");
   rmSync(dir, { recursive: true, force: true });
   expect(JSON.parse(line)).toMatchObject({ output });
+});
+
+test.each([
+  ["dark", "\u001b[1;33mcareful\u001b[22;39m\n"],
+  ["light", "\u001b[1;35mcareful\u001b[22;39m\n"],
+  ["none", "careful\n"],
+] as const)("a warning in the theme %s", async (theme, line) => {
+  expect((await shown([{ type: "warning", message: "careful" }], { color: true, theme })).err).toContain(line);
 });

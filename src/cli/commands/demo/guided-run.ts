@@ -23,7 +23,7 @@ export async function demo(
   using signals = watchSignals();
   const { signal } = signals;
   const color = wantsColor({ flag: globals.color, env: process.env, isTty: isatty(out.fd) });
-  const style = theme(color);
+  const style = theme(color, "auto");
   const columns = Math.min(isatty(out.fd) ? ((process.stdout as WriteStream).columns ?? 80) : 80, 100);
   const transcript = new Transcript({
     style,
@@ -60,7 +60,7 @@ export async function demo(
       return askOnTerminal(
         request,
         until,
-        { color, behind, env: process.env, interrupt: () => signals.interrupt() },
+        { color, theme: "auto", behind, env: process.env, interrupt: () => signals.interrupt() },
         terminal,
       );
     },

@@ -5,6 +5,7 @@
 import { approvalNeeded } from "../../../app/approval-needed.ts";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
+import type { ThemeName } from "../../../ui/theme.ts";
 import type { AgentEvent } from "../../../agent/events.ts";
 import type { TurnOptions } from "../../../agent/loop.ts";
 import { wantsColor, isTerminal } from "../../../lib/terminal.ts";
@@ -108,7 +109,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
   const runbook = options.run === undefined ? undefined : await runbookFor(options.run, given, loaded);
   const globals = runbook?.globals ?? given;
   const { display } = loaded.config;
-  const errColor = colorOf(globals, err, display.color);
+  const look = { color: colorOf(globals, err, display.color), theme: display.theme };
   const problems: string[] = [];
   let problem = (message: string): void => void problems.push(message);
   const questions = new Map<string, PromiseWithResolvers<void>>();
@@ -128,7 +129,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
           reached(request.id).promise,
         ]);
         return askOnTerminal(request, until, {
-          color: errColor,
+          ...look,
           behind,
           env: process.env,
           interrupt: around.interrupt,
@@ -149,7 +150,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
         import("../../../lib/terminal.ts"),
       ]);
       const given = AbortSignal.any([until, signal]);
-      return lendTerminal(() => passwordOnTerminal(question, given, { color: errColor }));
+      return lendTerminal(() => passwordOnTerminal(question, given, look));
     },
   });
   signal.addEventListener("abort", () => void run.target.leaveIfSilent());
@@ -162,14 +163,16 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
       stream: isTerminal(out.fd) && !options.json,
       live: isTerminal(err.fd),
       columns: isTerminal(err.fd) ? () => Math.max(20, (process.stdout.columns || 80) - 1) : undefined,
-      color: errColor,
+      ...look,
       quiet: globals.quiet,
       verbose: globals.verbose,
       showToolCalls: display.show_tool_calls,
       showReasoning: display.show_reasoning,
       showTokens: display.show_tokens,
       rows:
-        isTerminal(out.fd) && display.markdown ? await markdownRows(colorOf(globals, out, display.color)) : undefined,
+        isTerminal(out.fd) && display.markdown
+          ? await markdownRows(colorOf(globals, out, display.color), display.theme)
+          : undefined,
       holdAnswer: schema !== undefined || options.json,
       redact: run.secrets.redact,
       hideSecrets: run.secrets.hide,
@@ -428,12 +431,12 @@ function codeOf(code: string | undefined): ErrorCode {
   return (code ?? "tool") as ErrorCode;
 }
 
-async function markdownRows(color: boolean): Promise<() => RowStream> {
+async function markdownRows(color: boolean, chosen: ThemeName | "auto"): Promise<() => RowStream> {
   const [{ MarkdownStream }, { supportsLinks, theme }] = await Promise.all([
     import("../../../ui/markdown/markdown-stream.ts"),
     import("../../../ui/theme.ts"),
   ]);
-  const style = theme(color);
+  const style = theme(color, chosen);
   return () => new MarkdownStream(style, supportsLinks(process.env, color), () => process.stdout.columns || 80);
 }
 

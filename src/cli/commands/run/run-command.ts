@@ -84,7 +84,13 @@ async function onMachines(options: RunCommandOptions, globals: GlobalOptions, ar
         const { askOnTerminal } = await import("../../../ui/approval/tty-question.ts");
         // Nothing was declared: there is no model that could have.
         const asked = { ...request, understated: false, why: "" };
-        return askOnTerminal(asked, until, { color, behind, env: process.env, interrupt: around.interrupt });
+        return askOnTerminal(asked, until, {
+          color,
+          theme: loaded.config.display.theme,
+          behind,
+          env: process.env,
+          interrupt: around.interrupt,
+        });
       },
     },
     problem: (message) => printer.warn(message),
