@@ -3,6 +3,7 @@
  * else.
  */
 import { words } from "../lib/text.ts";
+import { once } from "../lib/values.ts";
 
 /**
  * `screen`: a terminal on which a listing of variables may still stand, among other things. `opaque`: secrets that a
@@ -36,7 +37,7 @@ export function outputKind(commands: readonly (readonly string[])[], extra: read
     if (PRINTS_SETTINGS.some((entry) => matches(entry, name, rest))) raise("settings");
     // The files that find finds are read by another command, or by its own -exec.
     const only =
-      name === "find" ? commands.length === 1 && !rest.some((word) => /^-(exec|ok)/.test(word)) : NAMES_ONLY.has(name);
+      name === "find" ? commands.length === 1 && !rest.some((word) => /^-(exec|ok)/.test(word)) : namesOnly().has(name);
     if (!only)
       for (const word of INTERPRETERS.test(name) ? rest.flatMap(pathsIn) : rest.filter(isPath)) raise(fileKind(word));
   }
@@ -65,12 +66,15 @@ function isPath(word: string): boolean {
 
 /** What comes out need not look like what went in. */
 function changesText(name: string, rest: readonly string[]): boolean {
-  return CHANGES.has(name) && !(name === "cut" && rest.some((word) => /^(?:-f1|--fields=1)$/.test(word)));
+  return changes().has(name) && !(name === "cut" && rest.some((word) => /^(?:-f1|--fields=1)$/.test(word)));
 }
 
-const CHANGES: ReadonlySet<string> = new Set(
-  words(`rev base64 base32 basenc xxd od hexdump hd tr cut fold sed awk gawk mawk perl python python3 ruby node php lua openssl
+const changes = once(
+  () =>
+    new Set(
+      words(`rev base64 base32 basenc xxd od hexdump hd tr cut fold sed awk gawk mawk perl python python3 ruby node php lua openssl
     gpg gzip bzip2 xz zstd uuencode paste column fmt expand split dd jq yq iconv`),
+    ),
 );
 
 /** What is in a file of that name. */
@@ -93,24 +97,33 @@ function globKind(pattern: string): OutputKind {
     .replaceAll("?", ".");
   try {
     const meant = new RegExp(`^${name}$`);
-    const found = new Set(TYPICAL.filter((one) => meant.test(one)).map(fileKind));
+    const found = new Set(
+      typical()
+        .filter((one) => meant.test(one))
+        .map(fileKind),
+    );
     return STRICTNESS.findLast((kind) => found.has(kind)) ?? "ordinary";
   } catch {
     return "ordinary";
   }
 }
 
-const TYPICAL = words(
-  ".env .env.local .env.production app.env id_rsa id_ed25519 server.key key.pem .netrc .pgpass .git-credentials .htpasswd",
+const typical = once(() =>
+  words(
+    ".env .env.local .env.production app.env id_rsa id_ed25519 server.key key.pem .netrc .pgpass .git-credentials .htpasswd",
+  ),
 );
 
 const STRICTNESS: readonly OutputKind[] = ["ordinary", "settings", "screen", "variables", "secrets", "opaque"];
 
 /** Programs that print names and facts of files, never what is in them. */
-const NAMES_ONLY: ReadonlySet<string> = new Set(
-  words(
-    "ls stat du find test [ tree file realpath readlink dirname basename cd echo printf chmod chown rm touch mkdir",
-  ),
+const namesOnly = once(
+  () =>
+    new Set(
+      words(
+        "ls stat du find test [ tree file realpath readlink dirname basename cd echo printf chmod chown rm touch mkdir",
+      ),
+    ),
 );
 
 /** Files of keys, and nothing else a model needs as it is. */

@@ -39,6 +39,8 @@ export class TextChannels {
 
   /** The answer is over: what was held back is what it looks like. */
   end(): void {
+    // Nearly always: no pattern need be made.
+    if (this.#held === "") return;
     while (this.#step(true));
     const rest = this.#held;
     this.#held = "";
