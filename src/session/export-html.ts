@@ -120,7 +120,7 @@ pre { margin: .4rem 0; overflow-x: auto; white-space: pre-wrap; overflow-wrap: b
 .prompt pre, .command, details pre, .answer pre { background: var(--soft); padding: .5rem .7rem; border-radius: .4rem; }
 .tool { border-left: 3px solid var(--good); padding: .3rem 0 .3rem .8rem; margin: .5rem 0; } .tool.failed { border-color: var(--bad); }
 .tool p { margin: 0; color: var(--quiet); font-size: .85rem; } .tool b { font-weight: 500; } .command { font-weight: 600; }
-.outcome, .approval { border: 1px solid var(--line); border-radius: 1rem; padding: 0 .5rem; font-size: .8rem; }
+.outcome, .approval { display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: 0 .5rem; font-size: .8rem; }
 .outcome { color: var(--good); } .failed .outcome { color: var(--bad); border-color: var(--bad); }
 .note, .reasoning { color: var(--quiet); font-style: italic; } summary { cursor: pointer; color: var(--quiet); font-size: .85rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; } td, th { border: 1px solid var(--line); padding: .2rem .6rem; text-align: left; }

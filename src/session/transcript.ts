@@ -102,7 +102,7 @@ export function readTranscript(path: string, id: string): Transcript {
       case "approval_answered": {
         const tool = tools.get(event.call);
         if (tool === undefined) break;
-        tool.approval = [decisionWords(event), event.reason].filter(Boolean).join("; ");
+        tool.approval = [decisionWords(event), event.reason].filter(Boolean).join(": ");
         if (event.edited !== undefined) {
           tool.proposed = tool.title;
           tool.title = event.edited;
@@ -122,7 +122,10 @@ export function readTranscript(path: string, id: string): Transcript {
         tool.ok = event.ok && (event.exit_code ?? 0) === 0;
         if (tool.approval === "" && event.exit_code !== undefined) tool.approval = "ran without approval";
         tool.exitCode = event.exit_code;
-        tool.output = event.display ?? payload(event.result);
+        // What the operator answered stands beside the call already.
+        tool.output = tool.approval.startsWith("denied by the operator")
+          ? ""
+          : (event.display ?? payload(event.result));
         // A checklist says more than the arguments it was made of.
         if (event.display !== undefined && mainArgument(tool.args) === undefined) tool.title = "";
         break;

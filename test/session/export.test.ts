@@ -117,7 +117,7 @@ describe("export", () => {
     expect(text).toContain("- damaged lines skipped: 1");
     expect(text).toContain("- target: ssh deploy@web1, deploy@web1");
     expect(text).toContain("exit code 2 · approved by the operator");
-    expect(text).toContain("denied by the operator; not today");
+    expect(text).toContain("denied by the operator: not today");
     expect(text).toContain("````text\n# the model proposed: rm -r old ```\n$ rm -r ./old"); // the fence is longer than what it holds
     expect(text).toContain("> (reasoning) think first");
     expect(text).toContain("{broken");

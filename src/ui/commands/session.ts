@@ -1,6 +1,8 @@
 /** Conversations: /session, /new, /clear, /resume, /export, /retry, /copy. */
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { writeFileSync } from "node:fs";
+import { basename, dirname, extname, resolve } from "node:path";
+import { fileError } from "../../lib/files.ts";
+import { homeDirectory } from "../../lib/local-directories.ts";
 import { clip } from "../../lib/text.ts";
 import type { Choice } from "../picker.ts";
 import type { SessionRow } from "../repl/host.ts";
@@ -109,21 +111,24 @@ export const sessionCommands: readonly SlashCommand[] = [
   },
 ];
 
-function formatOf(file: string): Parameters<CommandScreen["host"]["exportSession"]>[0] {
-  if (/(?:^|\/)SKILL\.md$/.test(file)) return "runbook";
-  const [, end = ""] = /\.(html?|sh|cast)$/i.exec(file) ?? [];
-  switch (end.toLowerCase()) {
-    case "htm":
-    case "html":
-      return "html";
-    case "sh":
-      return "script";
-    case "cast":
-      return "cast";
-    default:
-      return "markdown";
-  }
+type Format = Parameters<CommandScreen["host"]["exportSession"]>[0];
+
+/** By the end of the name; a name without one is Markdown. */
+function formatOf(file: string): Format | undefined {
+  if (basename(file) === "SKILL.md") return "runbook";
+  return FORMATS[extname(file).toLowerCase()];
 }
+
+const FORMATS: Readonly<Record<string, Format>> = {
+  "": "markdown",
+  ".md": "markdown",
+  ".markdown": "markdown",
+  ".txt": "markdown",
+  ".htm": "html",
+  ".html": "html",
+  ".sh": "script",
+  ".cast": "cast",
+};
 
 async function sessionIds(host: CommandScreen["host"]) {
   const others = (await host.sessions()).filter(({ current }) => !current).slice(0, OFFERED);
@@ -177,13 +182,24 @@ async function resumeNamed(screen: CommandScreen, name: string): Promise<void> {
 async function exportTo(screen: CommandScreen, args: string): Promise<void> {
   const { session: id } = screen.host.facts();
   const file = args === "" ? `buddy-${id}.md` : args;
-  const path = resolve(file);
-  if (existsSync(path)) {
-    screen.fail(`${oneLine(file)} already exists`, "name another file: /export FILE.md or /export FILE.html");
+  const format = formatOf(file);
+  if (format === undefined) {
+    screen.fail(`no format for ${oneLine(file)}`, "use .md, .html, .sh, .cast, or the name SKILL.md");
     return;
   }
-  const text = await screen.host.exportSession(formatOf(file));
-  await Bun.write(path, text, { mode: 0o600 });
+  const path = resolve(file.replace(/^~(?=\/)/, homeDirectory()));
+  const text = await screen.host.exportSession(format);
+  try {
+    // What was said and printed is for its owner.
+    writeFileSync(path, text, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST")
+      screen.fail(`${oneLine(file)} already exists`, "name another file: /export FILE.md or /export FILE.html");
+    else if (code === "ENOENT") screen.fail(`cannot save: the directory ${oneLine(dirname(path))} does not exist`);
+    else screen.fail(`cannot save ${oneLine(file)}: ${fileError(error)}`);
+    return;
+  }
   screen.say([`saved ${oneLine(path)}`]);
 }
 

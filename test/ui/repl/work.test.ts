@@ -1,6 +1,6 @@
 /** Work in flight, commands of the operator's own, and the familiar commands. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BuddyError } from "../../../src/lib/errors.ts";
@@ -178,8 +178,16 @@ describe("commands", () => {
       rig.send(`/export ${file}\r`);
       await rig.until("saved ");
       expect(readFileSync(file, "utf8")).toBe("as html");
-      rig.send(`/export ${file}\r`);
-      await rig.until("already exists");
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      for (const [name, said] of [
+        [file, "already exists"],
+        [join(directory, "run.pdf"), "no format for"],
+        [join(directory, "gone/run.md"), "gone does not exist"],
+      ] as const) {
+        rig.send(`/export ${name}\r`);
+        await rig.until(said);
+      }
+      expect(readdirSync(directory)).toEqual(["run.html"]);
     } finally {
       rmSync(directory, { recursive: true, force: true });
     }
