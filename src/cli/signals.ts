@@ -1,8 +1,11 @@
-/** SIGINT, SIGTERM and SIGHUP: the first one asks the work to end, a second one ends the process. */
+/**
+ * How a run is ended from outside: signals, the first of which asks and the second ends; and errors that no one
+ * caught.
+ */
 import { BuddyError, type ErrorCode, exitCodeOf } from "../lib/errors.ts";
 import { onSignals } from "../lib/processes.ts";
 
-export interface Signals extends Disposable {
+interface Signals extends Disposable {
   /** Aborts with a BuddyError whose exit code belongs to the signal. */
   readonly signal: AbortSignal;
   /** As if Ctrl-C had been pressed: a terminal in raw mode sends no signal. */
@@ -33,3 +36,28 @@ const CODES = { SIGINT: "interrupted", SIGTERM: "terminated", SIGHUP: "hangup" }
   ErrorCode
 >;
 const WORDS = { SIGINT: "interrupted", SIGTERM: "ended by SIGTERM", SIGHUP: "the terminal was closed" } as const;
+
+// What happens with an error that no one caught: one handler at a time, so that no two of them race for the exit.
+
+type CrashHandler = (error: unknown) => void | Promise<void>;
+
+let current: CrashHandler | undefined;
+
+/** Takes over until it is disposed of; the handler before it comes back then. */
+export function handleCrashes(handler: CrashHandler): Disposable {
+  if (current === undefined)
+    for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, crashed);
+  const before = current;
+  current = handler;
+  return {
+    [Symbol.dispose]() {
+      current = before;
+      if (current === undefined)
+        for (const event of ["uncaughtException", "unhandledRejection"] as const) process.off(event, crashed);
+    },
+  };
+}
+
+function crashed(error: unknown): void {
+  void current?.(error);
+}

@@ -9,8 +9,8 @@ import type { Pane, Target, TargetNotice, TargetOptions, Transport } from "../..
 import { containerTarget, type Image } from "./container.ts";
 import { sshd } from "./sshd.ts";
 import { type Via, viaPlace } from "./via.ts";
-import { tmuxSocket } from "../../src/targets/attach-command.ts";
 import { placeOf } from "../../src/targets/place.ts";
+import { tmuxSocket } from "../../src/targets/attach-command.ts";
 
 export interface OpenedTarget extends AsyncDisposable {
   readonly target: Target;

@@ -1,6 +1,10 @@
-/** Reads the values of flags that are more than a text; a wrong one is a usage error. */
+/**
+ * Values of flags that are more than a text (a wrong one is a usage error), and the flags of commands for several
+ * machines.
+ */
 import { DURATION_FORMAT, LONGEST_DURATION_MS, parseDuration } from "../../lib/durations.ts";
 import { BuddyError } from "../../lib/errors.ts";
+import type { Args } from "../command.ts";
 
 /** Milliseconds, more than none. */
 export function readDuration(value: string, flag: string): number {
@@ -23,4 +27,45 @@ export function readAmount(value: string, flag: string): number {
   const amount = /^\$?\d{1,7}(\.\d{1,6})?$/.test(value) ? Number(value.replace("$", "")) : 0;
   if (amount > 0) return amount;
   throw new BuddyError("usage", `${flag} must be an amount in USD above 0, such as 0.50, not "${value}"`);
+}
+
+/** The options of commands that work on several machines at once. */
+export const FLEET_ARGS = {
+  parallel: {
+    type: "string",
+    valueHint: "N",
+    check: readCount,
+    description: "work on at most N machines at once (default: fleet.parallel, 32)",
+  },
+  canary: {
+    type: "string",
+    valueHint: "N",
+    check: readCount,
+    description: "make changes on N machines first; on the others only if that went well",
+  },
+  "max-fail": {
+    type: "string",
+    valueHint: "N",
+    check: readCount,
+    description: "begin on no further machine after N failures",
+  },
+} as const satisfies Args;
+
+interface FleetLimitOptions {
+  readonly parallel?: number;
+  readonly canary?: number;
+  readonly maxFail?: number;
+}
+
+export function fleetLimits(args: {
+  readonly parallel?: string | undefined;
+  readonly canary?: string | undefined;
+  readonly "max-fail"?: string | undefined;
+}): FleetLimitOptions {
+  const { parallel, canary, "max-fail": maxFail } = args;
+  return {
+    ...(parallel === undefined ? {} : { parallel: readCount(parallel, "--parallel") }),
+    ...(canary === undefined ? {} : { canary: readCount(canary, "--canary") }),
+    ...(maxFail === undefined ? {} : { maxFail: readCount(maxFail, "--max-fail") }),
+  };
 }

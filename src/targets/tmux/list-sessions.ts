@@ -1,9 +1,9 @@
 /** buddy's tmux sessions on a machine, whichever buddy made them: what is in them, who uses them, and how they end. */
 import { BuddyError } from "../../lib/errors.ts";
-import { tmuxSocket } from "../attach-command.ts";
 import { openTransport } from "../connection/open-transport.ts";
 import type { TargetOptions, Transport } from "../target.ts";
 import { isHeld } from "./owner.ts";
+import { tmuxSocket } from "../attach-command.ts";
 
 export interface ListedSession {
   readonly name: string;

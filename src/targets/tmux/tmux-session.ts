@@ -16,9 +16,12 @@ import {
   ownCommands,
   ownMark,
   releaseCommands,
+  endWhenIdle,
+  lookAtSession,
+  restoreSize,
+  type SessionLook,
 } from "./owner.ts";
 import { PREPARE, prepareArguments } from "./session-files.ts";
-import { endWhenIdle, lookAtSession, restoreSize, type SessionLook } from "./session-look.ts";
 
 export interface TmuxSessionOptions {
   readonly transport: Transport;

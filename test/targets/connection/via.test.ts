@@ -3,7 +3,6 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { attachCommand } from "../../../src/targets/attach-command.ts";
 import { openTransport } from "../../../src/targets/connection/open-transport.ts";
 import { MachineChanged } from "../../../src/targets/errors.ts";
 import { openTarget } from "../../../src/targets/open.ts";
@@ -13,6 +12,7 @@ import { needs } from "../../support/needs.ts";
 import { openTestTarget, removeServer } from "../../support/tmux.ts";
 import { openPlace } from "../../support/transports.ts";
 import { VIA_NEEDS, viaPlace } from "../../support/via.ts";
+import { attachCommand } from "../../../src/targets/attach-command.ts";
 
 const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-via-")));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

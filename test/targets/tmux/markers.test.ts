@@ -1,7 +1,6 @@
 /** Marks in a pane's stream, and visible prompts on a captured screen. */
 import { describe, expect, test } from "bun:test";
-import { linesAfter, sincePrompt, untilPrompt } from "../../../src/targets/tmux/missed-output.ts";
-import { unfinishedEnd } from "../../../src/targets/tmux/recover.ts";
+import { unfinishedEnd, linesAfter, sincePrompt, untilPrompt } from "../../../src/targets/tmux/recover.ts";
 import {
   commandAfterPrompt,
   type Mark,

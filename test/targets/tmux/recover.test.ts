@@ -1,8 +1,7 @@
 /** Output that was missed is read back from the pane: never that of another command. */
 import { describe, expect, test } from "bun:test";
 import { OutputStore } from "../../../src/targets/output/output-store.ts";
-import { fillGap } from "../../../src/targets/tmux/missed-output.ts";
-import { type PaneSnapshot, takeApart } from "../../../src/targets/tmux/recover.ts";
+import { type PaneSnapshot, takeApart, fillGap } from "../../../src/targets/tmux/recover.ts";
 import type { Mark } from "../../../src/targets/tmux/markers.ts";
 import { RunningCommand } from "../../../src/targets/tmux/running-command.ts";
 

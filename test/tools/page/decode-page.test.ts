@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { decodePage, mayBeText } from "../../../src/tools/page/decode-page.ts";
+import { decodePage, mayBeText } from "../../../src/tools/fetch-url.ts";
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
 const ascii = (text: string): Uint8Array => Buffer.from(text, "latin1");

@@ -1,8 +1,7 @@
 /** `buddy exec`: one prompt, the answer on stdout, everything else on stderr. */
 import { BuddyError } from "../../../lib/errors.ts";
 import { defineCommand } from "../../command.ts";
-import { readCount, readDuration } from "../../args/flag-values.ts";
-import { FLEET_ARGS, fleetLimits } from "../../args/fleet-args.ts";
+import { readCount, readDuration, FLEET_ARGS, fleetLimits } from "../../args/flag-values.ts";
 
 export const command = defineCommand({
   name: "exec",

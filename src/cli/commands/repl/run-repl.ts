@@ -14,8 +14,7 @@ import type { Run } from "../../../app/run.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
 import type { GlobalOptions } from "../../args/options.ts";
 import { replHost } from "../../../app/repl-host.ts";
-import { handleCrashes } from "../../crash.ts";
-import { watchSignals } from "../../signals.ts";
+import { watchSignals, handleCrashes } from "../../signals.ts";
 import { yesOnTerminal } from "../../../app/confirm-on-terminal.ts";
 
 export interface ReplOptions {

@@ -1,7 +1,6 @@
 /** `buddy run`: one command on one machine or many, without a model. */
 import { BuddyError } from "../../../lib/errors.ts";
-import { readDuration } from "../../args/flag-values.ts";
-import { FLEET_ARGS, fleetLimits } from "../../args/fleet-args.ts";
+import { readDuration, FLEET_ARGS, fleetLimits } from "../../args/flag-values.ts";
 import { defineCommand } from "../../command.ts";
 
 export const command = defineCommand({

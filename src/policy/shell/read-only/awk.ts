@@ -1,6 +1,6 @@
 /** awk: reads its program token by token and proves that it neither writes, pipes, runs nor connects anything. */
 import { isFixed, UNKNOWN } from "../syntax/field.ts";
-import { bracketEnd } from "./bracket-end.ts";
+import { bracketEnd } from "./sed.ts";
 
 /** Why not, or undefined. awk stops reading options at its program. */
 export function awk(args: readonly string[]): string | undefined {

@@ -1,6 +1,5 @@
 /** sed: reads its script and proves that no command of it reads or writes another file or runs a program. */
 import { isFixed, maybeOption, NUMBER } from "../syntax/field.ts";
-import { bracketEnd } from "./bracket-end.ts";
 
 const LONG = /^--(?:quiet|silent|regexp-extended|separate|unbuffered|null-data|zero-terminated|posix|debug|sandbox)$/;
 
@@ -40,7 +39,7 @@ export function sed(args: readonly string[]): string | undefined {
 }
 
 /** A script read by sed's own grammar; anything unexpected is not harmless. */
-export function isHarmlessScript(text: string): boolean {
+function isHarmlessScript(text: string): boolean {
   const script = text.replaceAll(NUMBER, "1");
   if (!isFixed(script)) return false;
   let at = 0;
@@ -115,4 +114,25 @@ export function isHarmlessScript(text: string): boolean {
     } else return false;
   }
   return true;
+}
+
+/**
+ * * Where a bracket expression that begins at `[` ends: the index of its `]`, or -1. Programs differ on a
+ * backslash in it; the longer reading counts.
+ */
+export function bracketEnd(text: string, start: number): number {
+  let at = start + 1;
+  if (text[at] === "^") at++;
+  if (text[at] === "]") at++;
+  for (; at < text.length; at++) {
+    const character = text[at];
+    if (character === "]") return at;
+    if (character === "\\") at++;
+    else if (character === "[" && /[:.=]/.test(text[at + 1] ?? "")) {
+      const close = text.indexOf(`${text[at + 1]}]`, at + 2);
+      if (close < 0) return -1;
+      at = close + 1;
+    }
+  }
+  return -1;
 }
