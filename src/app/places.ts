@@ -7,8 +7,9 @@ import { expandHome } from "../config/paths.ts";
 import type { TargetSettings } from "../config/schema.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { stateDirectory } from "../lib/user-directories.ts";
-import type { NamedTarget, PlaceSources } from "../targets/names/resolve-places.ts";
+import type { PlaceSources } from "../targets/names/resolve-places.ts";
 import { type Hop, labelOfPath, namesOfPath, pathKey, type Place, placeOf } from "../targets/place.ts";
+import type { NamedTarget } from "../targets/names/make-places.ts";
 
 export interface ChoiceOptions {
   /** What `--on -` reads, where standard input is free for it. */

@@ -1,29 +1,15 @@
 /**
  * From what an operator writes (`web,db[1-3],prod*,@hosts.txt`) to the places meant: never fewer or others in silence.
  */
-import { readFileSync, statSync } from "node:fs";
-import { resolve } from "node:path";
 import { BuddyError } from "../../lib/errors.ts";
-import { fileError } from "../../lib/files.ts";
 import { closestMatch } from "../../lib/text.ts";
 import { atMost } from "../../lib/waiting.ts";
-import { type Hop, LOCAL, nameOfPath, namesOfPath, pathKey, type Place, type PlaceTmux } from "../place.ts";
+import { LOCAL, type Place } from "../place.ts";
 import { type Inventory, readInventory, inventoryNames, rememberNames } from "./inventory.ts";
 import { type DoubtfulGroup, mayHold, NamedMachines } from "./named-machines.ts";
-import { expandRanges, MOST_PLACES, splitList, tooMany } from "./ranges.ts";
+import { expandRanges, MOST_PLACES, splitList, tooMany, readList } from "./written-names.ts";
 import { byAddress, type SshHosts, sshHosts } from "./ssh-config.ts";
-
-/** One `[targets.NAME]`. */
-export interface NamedTarget {
-  /** Destinations; ranges are allowed. */
-  readonly ssh?: readonly string[];
-  /** Containers and commands that lead further in, in the order in which they are entered. */
-  readonly inner?: readonly Exclude<Hop, { kind: "ssh" }>[];
-  readonly cd?: string;
-  readonly tmux?: PlaceTmux;
-  /** Other names: then it is a group, and has nothing else. */
-  readonly include?: readonly string[];
-}
+import { type NamedTarget, placesOf, place, ofInventory, memberNames, merge, distinctNames } from "./make-places.ts";
 
 export interface PlaceSources {
   readonly targets: Readonly<Record<string, NamedTarget>>;
@@ -105,30 +91,6 @@ export async function completedNames(sources: PlaceSources): Promise<{ names: st
   const { inventory, state } = sources;
   const listed = inventory === undefined ? [] : await inventoryNames(inventory, state);
   return { names, inventory: listed.filter((name) => !names.includes(name)) };
-}
-
-/** The machines of targets that have several, by the name each is shown with; not where two of them share one. */
-function memberNames(targets: PlaceSources["targets"]): Map<string, Place> {
-  const found = new Map<string, Place | undefined>();
-  for (const [name, target] of Object.entries(targets)) {
-    if (target.include !== undefined || target.ssh === undefined) continue;
-    for (const place of readable(name, target)) {
-      const other = found.get(place.name);
-      const taken = found.has(place.name) && (other === undefined || pathKey(other.path) !== pathKey(place.path));
-      found.set(place.name, taken ? undefined : place);
-    }
-  }
-  return new Map([...found].filter((entry): entry is [string, Place] => entry[1] !== undefined));
-}
-
-/** A target that cannot be read is reported where it is named. */
-function readable(name: string, target: NamedTarget): Place[] {
-  try {
-    return placesOf(name, target);
-  } catch (error) {
-    if (error instanceof BuddyError) return [];
-    throw error;
-  }
 }
 
 const EXAMPLES = "For example --on web1, --on 'web*,db1', --on web[01-12] or --on @hosts.txt";
@@ -406,85 +368,6 @@ function asProblem(error: unknown): BuddyError {
 }
 
 const LISTED = "`buddy targets` lists the names.";
-
-function place(path: readonly Hop[]): Place {
-  return { name: nameOfPath(path), path, names: namesOfPath(path) };
-}
-
-function placesOf(name: string, { ssh, inner = [], cd, tmux }: NamedTarget): Place[] {
-  const hosts = ssh?.flatMap((one) => expandRanges(one));
-  const starts: Hop[][] = hosts === undefined ? [[]] : hosts.map((destination) => [{ kind: "ssh", destination }]);
-  return starts.map((start) => {
-    const path = [...start, ...inner];
-    const host = nameOfPath(start);
-    const own = starts.length === 1 ? name : inner.length === 0 ? host : `${name}@${host}`;
-    return {
-      name: own,
-      path,
-      names: [...new Set([own, name, ...(path.length === 0 ? [LOCAL.name] : namesOfPath(path))])],
-      ...(cd === undefined ? {} : { cd }),
-      ...(tmux === undefined ? {} : { tmux }),
-    };
-  });
-}
-
-function ofInventory(inventory: Inventory, name: string): Place {
-  const host = inventory.hosts.get(name);
-  const path = host?.path ?? [{ kind: "ssh", destination: name } as const];
-  return {
-    name,
-    path,
-    names: [...new Set([name, ...(host?.groups ?? []), ...(path.length === 0 ? [LOCAL.name] : namesOfPath(path))])],
-  };
-}
-
-/** Equal paths are one place, known by the names of all. */
-function merge(places: readonly Place[]): Place[] {
-  const byPath = new Map<string, Place>();
-  for (const one of places) {
-    const key = pathKey(one.path);
-    const before = byPath.get(key);
-    byPath.set(key, before === undefined ? one : { ...before, names: [...new Set([...before.names, ...one.names])] });
-  }
-  return [...byPath.values()];
-}
-
-/** Two machines of one name are distinguished by what leads to them. */
-function distinctNames(places: readonly Place[]): Place[] {
-  const taken = new Map<string, number>();
-  for (const { name } of places) taken.set(name, (taken.get(name) ?? 0) + 1);
-  const used = new Set<string>();
-  return places.map((one) => {
-    let name = one.name;
-    if ((taken.get(name) ?? 0) > 1)
-      name = one.names.find((other) => !taken.has(other) && !used.has(other) && other.includes(name)) ?? name;
-    for (let at = 2; used.has(name); at++) name = `${one.name}~${at}`;
-    used.add(name);
-    return name === one.name ? one : { ...one, name, names: [...new Set([name, ...one.names])] };
-  });
-}
-
-const LARGEST_LIST = 1024 * 1024;
-
-function readList(path: string, { cwd, home }: PlaceSources): string {
-  const full = resolve(cwd, home === undefined ? path : path.replace(/^~(?=\/)/, home));
-  const problem = (why: string, cause?: unknown) =>
-    new BuddyError("usage", `--on @${path}: ${why}`, {
-      hint: "Name a file with one name or host a line.",
-      ...(cause === undefined ? {} : { cause }),
-    });
-  if (path === "") throw problem("the name of the file is missing");
-  try {
-    const stat = statSync(full);
-    if (!stat.isFile() && !stat.isFIFO() && !stat.isCharacterDevice()) throw problem("it is not a file");
-    if (stat.size > LARGEST_LIST) throw problem("it is too large for a list of machines");
-    const text = readFileSync(full, "utf8");
-    if (text.includes("\0")) throw problem("it is not a text file");
-    return text.replace(/^\uFEFF/, "");
-  } catch (error) {
-    throw error instanceof BuddyError ? error : problem(fileError(error), error);
-  }
-}
 
 function inGroup(trail: readonly string[], problem: BuddyError | string): BuddyError {
   const error = typeof problem === "string" ? new BuddyError("config", problem) : problem;

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   knownNames,
-  type NamedTarget,
   type PlaceSources,
   resolvePlaces,
   withKnownNames,
 } from "../../../src/targets/names/resolve-places.ts";
 import { labelOfPath, placeOf } from "../../../src/targets/place.ts";
+import type { NamedTarget } from "../../../src/targets/names/make-places.ts";
 
 const home = mkdtempSync(join(tmpdir(), "buddy-names-"));
 mkdirSync(join(home, ".ssh"));

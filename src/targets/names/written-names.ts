@@ -1,5 +1,8 @@
-/** Ranges in names: `web[01-03]` is web01, web02 and web03; `db[1,3-4]-[a-b]` is six names. */
+/** How machines are written: lists, ranges (web[01-12]) and files of names. */
 import { BuddyError } from "../../lib/errors.ts";
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileError } from "../../lib/files.ts";
 
 /** No operator means more at once; a mistyped range must not fill the memory. */
 export const MOST_PLACES = 1000;
@@ -74,3 +77,28 @@ function badRange(text: string, why: string): BuddyError {
 export function tooMany(text: string, count: number): BuddyError {
   return new BuddyError("usage", `${JSON.stringify(text)} is ${count} machines; at most ${MOST_PLACES} at once`);
 }
+
+export function readList(
+  path: string,
+  { cwd, home }: { readonly cwd: string; readonly home?: string | undefined },
+): string {
+  const full = resolve(cwd, home === undefined ? path : path.replace(/^~(?=\/)/, home));
+  const problem = (why: string, cause?: unknown) =>
+    new BuddyError("usage", `--on @${path}: ${why}`, {
+      hint: "Name a file with one name or host a line.",
+      ...(cause === undefined ? {} : { cause }),
+    });
+  if (path === "") throw problem("the name of the file is missing");
+  try {
+    const stat = statSync(full);
+    if (!stat.isFile() && !stat.isFIFO() && !stat.isCharacterDevice()) throw problem("it is not a file");
+    if (stat.size > LARGEST_LIST) throw problem("it is too large for a list of machines");
+    const text = readFileSync(full, "utf8");
+    if (text.includes("\0")) throw problem("it is not a text file");
+    return text.replace(/^\uFEFF/, "");
+  } catch (error) {
+    throw error instanceof BuddyError ? error : problem(fileError(error), error);
+  }
+}
+
+const LARGEST_LIST = 1024 * 1024;

@@ -1,0 +1,98 @@
+/** Places out of configured targets, inventories and destinations: each once, with all its names. */
+import { BuddyError } from "../../lib/errors.ts";
+import { type Hop, LOCAL, nameOfPath, namesOfPath, pathKey, type Place, type PlaceTmux } from "../place.ts";
+import type { Inventory } from "./inventory.ts";
+import { expandRanges } from "./written-names.ts";
+
+/** One `[targets.NAME]`. */
+export interface NamedTarget {
+  /** Destinations; ranges are allowed. */
+  readonly ssh?: readonly string[];
+  /** Containers and commands that lead further in, in the order in which they are entered. */
+  readonly inner?: readonly Exclude<Hop, { kind: "ssh" }>[];
+  readonly cd?: string;
+  readonly tmux?: PlaceTmux;
+  /** Other names: then it is a group, and has nothing else. */
+  readonly include?: readonly string[];
+}
+
+export function placesOf(name: string, { ssh, inner = [], cd, tmux }: NamedTarget): Place[] {
+  const hosts = ssh?.flatMap((one) => expandRanges(one));
+  const starts: Hop[][] = hosts === undefined ? [[]] : hosts.map((destination) => [{ kind: "ssh", destination }]);
+  return starts.map((start) => {
+    const path = [...start, ...inner];
+    const host = nameOfPath(start);
+    const own = starts.length === 1 ? name : inner.length === 0 ? host : `${name}@${host}`;
+    return {
+      name: own,
+      path,
+      names: [...new Set([own, name, ...(path.length === 0 ? [LOCAL.name] : namesOfPath(path))])],
+      ...(cd === undefined ? {} : { cd }),
+      ...(tmux === undefined ? {} : { tmux }),
+    };
+  });
+}
+
+export function place(path: readonly Hop[]): Place {
+  return { name: nameOfPath(path), path, names: namesOfPath(path) };
+}
+
+export function ofInventory(inventory: Inventory, name: string): Place {
+  const host = inventory.hosts.get(name);
+  const path = host?.path ?? [{ kind: "ssh", destination: name } as const];
+  return {
+    name,
+    path,
+    names: [...new Set([name, ...(host?.groups ?? []), ...(path.length === 0 ? [LOCAL.name] : namesOfPath(path))])],
+  };
+}
+
+/** The machines of targets that have several, by the name each is shown with; not where two of them share one. */
+export function memberNames(targets: Readonly<Record<string, NamedTarget>>): Map<string, Place> {
+  const found = new Map<string, Place | undefined>();
+  for (const [name, target] of Object.entries(targets)) {
+    if (target.include !== undefined || target.ssh === undefined) continue;
+    for (const place of readable(name, target)) {
+      const other = found.get(place.name);
+      const taken = found.has(place.name) && (other === undefined || pathKey(other.path) !== pathKey(place.path));
+      found.set(place.name, taken ? undefined : place);
+    }
+  }
+  return new Map([...found].filter((entry): entry is [string, Place] => entry[1] !== undefined));
+}
+
+/** A target that cannot be read is reported where it is named. */
+function readable(name: string, target: NamedTarget): Place[] {
+  try {
+    return placesOf(name, target);
+  } catch (error) {
+    if (error instanceof BuddyError) return [];
+    throw error;
+  }
+}
+
+/** Equal paths are one place, known by the names of all. */
+export function merge(places: readonly Place[]): Place[] {
+  const byPath = new Map<string, Place>();
+  for (const one of places) {
+    const key = pathKey(one.path);
+    const before = byPath.get(key);
+    byPath.set(key, before === undefined ? one : { ...before, names: [...new Set([...before.names, ...one.names])] });
+  }
+  return [...byPath.values()];
+}
+
+/** Two machines of one name are distinguished by what leads to them. */
+export function distinctNames(places: readonly Place[]): Place[] {
+  const taken = new Map<string, number>();
+  for (const { name } of places) taken.set(name, (taken.get(name) ?? 0) + 1);
+  const used = new Set<string>();
+  return places.map((one) => {
+    let name = one.name;
+    if ((taken.get(name) ?? 0) > 1)
+      name = one.names.find((other) => !taken.has(other) && !used.has(other) && other.includes(name)) ?? name;
+    for (let at = 2; used.has(name); at++) name = `${one.name}~${at}`;
+    used.add(name);
+    return name === one.name ? one : { ...one, name, names: [...new Set([name, ...one.names])] };
+  });
+}
