@@ -141,7 +141,7 @@ function onTarget(kind: Kind): void {
         expect(failed).toContain("err");
         expect(open).toBe("a\nb");
         expect(events[0]!["target"]).toBe(kind.label(at));
-        expect(events.at(-1)!["target"]).toMatch(new RegExp(`^${kind.label(at).replace("ssh ", "ssh (\\w+@)?")}$`));
+        expect(events.at(-1)!["target"]).toMatch(new RegExp(`^${kind.label(at).replace("ssh ", "ssh ([^@]+@)?")}$`));
         const known = events.filter((event) => event.type === "session").at(-1);
         expect(known).toMatchObject({
           user: expect.any(String),

@@ -334,6 +334,7 @@ describe("when the line breaks", () => {
     const mending = transport.ensure();
     await expect(mending).rejects.toThrow("different machine: intruder@");
     rmSync(fake);
+    rmSync("/tmp/buddy-intruder", { recursive: true, force: true });
     await transport.ensure();
     expect(await output(transport, "echo", "the right one")).toBe("the right one\n");
   });
