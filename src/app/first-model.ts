@@ -57,19 +57,46 @@ const KEYS = [
 /** What is there to use, the likeliest first. */
 export async function firstModels(env: Env, servers?: readonly Candidate[]): Promise<FirstModel[]> {
   const { findLocalServers } = await import("../model/local-servers.ts");
-  const keys = KEYS.filter(([variable]) => env[variable]?.trim()).map(([variable, name, profile, url, api, model]) => ({
-    profile,
-    text: `${name} with ${model} (${variable} is set)`,
-    lines: section(profile, { api_base_url: url, api, model, api_key_env: variable }),
-  }));
-  const local = (await findLocalServers(servers)).flatMap(({ name, baseUrl, models: [model] }) => {
+  const [local, ...keys] = await Promise.all([
+    findLocalServers(servers),
+    ...KEYS.filter(([variable]) => env[variable]?.trim()).map((key) => byKey(key, env)),
+  ]);
+  const here = local.flatMap(({ name, baseUrl, models: [model] }) => {
     if (model === undefined) return [];
     const profile = name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
     const lines = section(`${profile}-here`, { api_base_url: baseUrl, api: "completions", model });
     return [{ profile: `${profile}-here`, text: `${name} on this machine with ${model}`, lines }];
   });
-  return [...keys, ...local];
+  return [...keys.flat(), ...here];
 }
+
+/** A key goes to its provider, or to the gateway that the environment names for it, and nowhere else. */
+async function byKey(
+  [variable, name, profile, url, usual, model]: (typeof KEYS)[number],
+  env: Env,
+): Promise<FirstModel[]> {
+  const other = env[variable.replace("API_KEY", "BASE_URL")]?.trim().replace(/\/+$/, "");
+  if (!other || other.startsWith(new URL(url).origin)) {
+    const lines = section(profile, { api_base_url: url, api: usual, model, api_key_env: variable });
+    return [{ profile, text: `${name} with ${model} (${variable} is set)`, lines }];
+  }
+  const api = usual === "anthropic" ? usual : "completions";
+  const baseUrl = api === "anthropic" && !/\/v\d+$/.test(other) ? `${other}/v1` : other;
+  const { listModels, chatModels } = await import("../model/list-models.ts");
+  const options = { name: profile, baseUrl, api, auth: "api-key", model: "", key: env[variable]!.trim(), env } as const;
+  // A gateway that tells no models leaves nothing to offer: `buddy init` asks for one.
+  const offered = await listModels(options, new AbortController().signal, GATEWAY_MS).catch(() => []);
+  return chatModels(offered)
+    .slice(0, 1)
+    .map((first) => ({
+      profile: `${profile}-gateway`,
+      text: `${URL.parse(baseUrl)?.host} with ${first} (${variable} is set)`,
+      lines: section(`${profile}-gateway`, { api_base_url: baseUrl, api, model: first, api_key_env: variable }),
+    }));
+}
+
+/** Whoever starts buddy is waiting. */
+const GATEWAY_MS = 3_000;
 
 function section(profile: string, keys: Readonly<Record<string, string>>): string[] {
   return [`[models.${profile}]`, ...Object.entries(keys).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)];

@@ -112,11 +112,21 @@ function windowOf(entry: Record<string, unknown>): { contextLimit?: number } {
   return {};
 }
 
-/** OpenRouter's, in USD a token. */
+/** In USD: texts are for a token (OpenRouter, Vercel), numbers for a million (Together, Chutes). */
 function pricesOf(entry: Record<string, unknown>): { priceIn?: number; priceOut?: number } {
   const pricing = isRecord(entry["pricing"]) ? entry["pricing"] : {};
-  const [priceIn, priceOut] = [pricing["prompt"], pricing["completion"]].map((price) =>
-    typeof price === "string" && Number(price) >= 0 ? Math.round(Number(price) * 1e12) / 1e6 : undefined,
+  const [priceIn, priceOut] = [pricing["prompt"] ?? pricing["input"], pricing["completion"] ?? pricing["output"]].map(
+    (price) => {
+      if (typeof price === "number" && price >= 0) return price;
+      return typeof price === "string" && Number(price) >= 0 ? Math.round(Number(price) * 1e12) / 1e6 : undefined;
+    },
   );
   return priceIn === undefined || priceOut === undefined ? {} : { priceIn, priceOut };
+}
+
+/** Those that answer in words, by their names. */
+export function chatModels(offered: readonly OfferedModel[]): string[] {
+  return offered
+    .map(({ id }) => id)
+    .filter((id) => !/embed|rerank|whisper|\btts\b|moderation|dall-e|\bbge\b/i.test(id));
 }

@@ -3,7 +3,7 @@
  * offer.
  */
 import { boundedText } from "../lib/network.ts";
-import { modelsIn } from "./list-models.ts";
+import { chatModels, modelsIn } from "./list-models.ts";
 
 export interface LocalServer {
   readonly name: string;
@@ -54,7 +54,6 @@ async function probe(candidate: Candidate, signal: AbortSignal): Promise<LocalSe
   } as BunFetchRequestInit);
   if (!response.ok) return undefined;
   const { text, whole } = await boundedText(response, MAX_BYTES);
-  const models = whole ? modelsIn(JSON.parse(text))?.map(({ id }) => id) : undefined;
-  if (models === undefined) return undefined;
-  return { ...candidate, models };
+  const offered = whole ? modelsIn(JSON.parse(text)) : undefined;
+  return offered && { ...candidate, models: chatModels(offered) };
 }

@@ -46,6 +46,26 @@ describe("a key in the environment", () => {
     expect(await offerFirstModel(await load(), asked, [])).toBe(false);
   });
 
+  test.each([
+    ["OPENAI", "openai-gateway", "completions"],
+    ["ANTHROPIC", "claude-gateway", "anthropic"],
+  ])("%s_API_KEY goes to the gateway that %s_BASE_URL names", async (variable, name, api) => {
+    await using model = startModel([], {}, { models: ["text-embedding-3", "m1"] });
+    const { load } = await start({ [`${variable}_API_KEY`]: "k-123", [`${variable}_BASE_URL`]: `${model.url}/` });
+    expect(await offerFirstModel(await load(), yes, [])).toBe(true);
+    expect(resolveProfile(await load())).toMatchObject({
+      name,
+      api,
+      model: "m1",
+      baseUrl: model.url,
+      key: { value: "k-123" },
+    });
+  });
+
+  test("a gateway that does not answer gets no profile, and its key goes nowhere else", async () => {
+    expect(await firstModels({ OPENAI_API_KEY: "k", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" }, [])).toEqual([]);
+  });
+
   test("no means no, and nothing is written", async () => {
     const { load, file } = await start({ OPENAI_API_KEY: "k" });
     const loaded = await load();
@@ -61,7 +81,7 @@ describe("a key in the environment", () => {
 });
 
 test("a server of this machine is offered", async () => {
-  await using model = startModel([], {}, { models: ["m1"] });
+  await using model = startModel([], {}, { models: ["nomic-embed-text", "m1"] });
   const [first] = await firstModels({}, [{ name: "Ollama", baseUrl: model.url }]);
   expect(first).toMatchObject({ profile: "ollama-here", text: "Ollama on this machine with m1" });
 });

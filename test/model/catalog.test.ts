@@ -234,6 +234,8 @@ describe("probing an endpoint", () => {
   test("prices as OpenRouter tells them", () => {
     const pricing = { prompt: "0.0000025", completion: "0.00001" };
     expect(modelsIn({ data: [{ id: "m", pricing }] })).toEqual([{ id: "m", priceIn: 2.5, priceOut: 10 }]);
+    const ofMillion = { input: 0.9, output: 1.1 };
+    expect(modelsIn([{ id: "m", pricing: ofMillion }])).toEqual([{ id: "m", priceIn: 0.9, priceOut: 1.1 }]);
   });
 
   test("a list without end is not read to its end", async () => {
