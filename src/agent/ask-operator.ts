@@ -8,6 +8,9 @@ import { boundDiff } from "../tools/diff.ts";
 import type { Declared } from "../tools/tool.ts";
 import type { ApprovalAnsweredEvent, ApprovalAskedEvent, Risk } from "./events.ts";
 import type { PermitCall, PermitParts } from "./permission.ts";
+import type { EffectiveRules } from "../policy/machine-rules.ts";
+import type { Privacy } from "../policy/privacy.ts";
+import type { Verdict } from "../policy/verdict.ts";
 
 export async function decide(
   parts: PermitParts,
@@ -131,4 +134,18 @@ export function understates(declared: Declared, derived: Stated): boolean {
     (derived.privesc && !declared.privesc) ||
     (derived.mutation && !declared.mutation && derived.risk !== "low" && declared.risk === "low")
   );
+}
+
+/** shell_confirm = false is an approval without an end: a machine that limits approvals does not take it. */
+export function confirms(parts: PermitParts, { approveMaxMs }: EffectiveRules): boolean {
+  return parts.confirm.shell || approveMaxMs !== undefined;
+}
+
+/** Nothing approves a secret's use by itself, and the question names it. */
+export function withSecrets(verdict: Verdict, names: readonly string[], privacy: Privacy): Verdict {
+  if (names.length === 0) return verdict;
+  const uses = `it uses ${names.join(", ")}`;
+  if (verdict.kind === "allow") return { kind: "ask", why: uses };
+  const why = privacy.maskKnown(verdict.why);
+  return verdict.kind === "ask" ? { ...verdict, why: `${uses}; ${why}` } : { ...verdict, why };
 }

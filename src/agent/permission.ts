@@ -182,3 +182,7 @@ export function dryRun(what: string, verdict: Verdict | undefined, diff?: string
   if (diff) lines.push(boundDiff(diff));
   return { kind: "result", result: { ok: true, outcome: "dry-run", result: lines.join("\n") } };
 }
+
+export function refusedByGuard(problem: string): Permission {
+  return { kind: "result", result: { ok: false, outcome: "denied", result: problem, display: problem } };
+}

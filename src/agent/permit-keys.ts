@@ -9,10 +9,23 @@ import type { ShellPlace, Unasked } from "../targets/target.ts";
 import { keyList, type KeysInput, typedLines } from "../tools/panes.ts";
 import { paneFor } from "../tools/select-shell.ts";
 import type { Intent } from "../tools/tool.ts";
-import type { PermitCall, PermitParts } from "./permission.ts";
+import {
+  type PermitCall,
+  type PermitParts,
+  refusedByGuard,
+  type Permission,
+  refusedByPolicy,
+  dryRun,
+  refused,
+} from "./permission.ts";
 import { unaskedRun } from "./unasked.ts";
+import { confirms, withSecrets, decide, LookedAt, stricter, understates } from "./ask-operator.ts";
+import { underGuard, withheld } from "./machine-mode.ts";
+import type { Stated } from "../policy/approvals.ts";
+import { isSecret, outputKind } from "../policy/output-kind.ts";
+import { printing, UNSEEN_SECRETS } from "./permit-shell.ts";
 
-export interface KeysVerdict {
+interface KeysVerdict {
   readonly verdict: Verdict;
   /** Of each line that would be entered. */
   readonly judged: readonly ShellJudgement[];
@@ -23,7 +36,7 @@ export interface KeysVerdict {
   readonly known: boolean;
 }
 
-export async function judgeKeys(
+async function judgeKeys(
   parts: PermitParts,
   call: PermitCall,
   intent: Intent & { kind: "keys" },
@@ -89,3 +102,51 @@ function onlyMoves({ keys, literal_text = "", enter = false }: KeysInput): boole
 const MOVES = /^(?:C-[cdlz]|\^[CDLZ]|Escape|Up|Down|Left|Right|Home|End|[NP]Page|Page(?:Up|Down))$/i;
 const ASK: Verdict = { kind: "ask", why: "it is typed into the shell itself" };
 const SHELLS = /^-?(?:ba|z|fi|da|a|mk|k|tc|c|nu|el)?sh$|^(?:su|sudo|ssh|xonsh|pwsh)$/;
+
+export async function permitKeys(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "keys" },
+): Promise<Permission> {
+  const target = await parts.target();
+  const rules = await parts.rules(target);
+  const { verdict: keys, judged, unasked, place, known } = await judgeKeys(parts, call, intent, rules);
+  const derived = judged.reduce<Stated>((all, one) => stricter(all, one), {
+    risk: "low",
+    mutation: false,
+    privesc: false,
+  });
+  const secret = withSecrets(keys, call.secrets, parts.privacy);
+  const verdict = underGuard(secret, known ? stricter(intent.declared, derived).risk : "high", rules);
+  if (verdict.kind === "deny") return refusedByPolicy(verdict);
+  if (rules.mode === "read-only" && (verdict.kind !== "allow" || unasked === undefined))
+    return withheld(target, rules, { command: `# press keys: ${intent.title}`, why: intent.declared.why });
+  if (parts.guard !== undefined && judged.some(({ lockouts }) => lockouts.length > 0))
+    return refusedByGuard("This can lock the operator out: run it with run_shell, which prepares a revert first.");
+  if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
+  const input = call.reveal(call.input);
+  // What it prints stays on the screen, for capture-pane.
+  const output = outputKind(
+    judged.flatMap((one) => printing(one, "")),
+    parts.maskOutput,
+  );
+  if (unasked === undefined && place.program === undefined && isSecret(output)) return refusedByGuard(UNSEEN_SECRETS);
+  const run: Permission = { kind: "run", input, output, onlyWhere: place };
+  if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, output, unasked };
+  // What stands in the line already is entered with the keys.
+  const line = place.typed.trim() === "" ? "" : parts.privacy.mask(place.typed, { from: "the line in the pane" });
+  const action = line === "" ? intent.title : `${intent.title}, behind ${JSON.stringify(line)}`;
+  if (!confirms(parts, rules) && call.secrets.length === 0 && verdict.answer === undefined) return run;
+  const decision = await decide(parts, call, new LookedAt(target, await paneFor(target, input as object)), {
+    action,
+    ...stricter(intent.declared, derived),
+    why: intent.declared.why,
+    policy: verdict.why,
+    understated: understates(intent.declared, derived),
+    declared: intent.declared,
+    found: derived,
+    editable: false,
+    ...(verdict.answer === undefined ? {} : { answer: verdict.answer }),
+  });
+  return decision.kind === "approved" ? run : refused(decision, action);
+}

@@ -1,0 +1,134 @@
+/** May this file be read or written? Its path is resolved on the target first. */
+import { fileKind } from "../policy/output-kind.ts";
+import { holdsSecrets } from "../policy/secret-files.ts";
+import { requiredAnswer, type Verdict } from "../policy/verdict.ts";
+import type { Target } from "../targets/target.ts";
+import { filesFor, needsRoot } from "../tools/files-as-root.ts";
+import type { Intent } from "../tools/tool.ts";
+import { patchCommand, removeCommand, underGuard, withheld } from "./machine-mode.ts";
+import { decide, confirms, withSecrets } from "./ask-operator.ts";
+import {
+  dryRun,
+  type LockoutGuard,
+  type Permission,
+  type PermitCall,
+  type PermitParts,
+  refused,
+  refusedByPolicy,
+  type RevertPlan,
+  refusedByGuard,
+} from "./permission.ts";
+import { diffSize } from "../tools/diff.ts";
+
+/** Reading changes nothing and is not asked, except as root, and for files of keys, also behind a link. */
+export async function permitRead(
+  parts: PermitParts,
+  call: PermitCall,
+  path: string,
+  sudo = false,
+): Promise<Permission> {
+  const target = await parts.target();
+  const resolved = await target.files.resolve(path).catch(() => undefined);
+  const privesc = sudo && target.transport.facts.uid !== 0 && (await needsRoot(target.files, path));
+  const kinds = [fileKind(path), fileKind(resolved?.path ?? "")];
+  const output = kinds.find((kind) => kind !== "ordinary") ?? "ordinary";
+  // What the user may read is read without root, also when that changes before it runs.
+  const input = sudo && !privesc ? { ...(call.input as object), sudo: false } : call.input;
+  const run: Permission = { kind: "run", input, output };
+  const keys = holdsSecrets(path) || holdsSecrets(resolved?.path ?? "");
+  const rules = await parts.rules(target);
+  const isGuarded = rules.mode === "guarded";
+  if (!(keys || privesc) || (!confirms(parts, rules) && !isGuarded)) return run;
+  const action = `read ${resolved?.path ?? path}${privesc ? " as root (sudo)" : ""}`;
+  const decision = await decide(parts, call, target, {
+    action,
+    risk: "high",
+    mutation: false,
+    privesc,
+    why: "",
+    policy: keys ? "it shows keys to the model" : "only root may read it",
+    understated: false,
+    editable: false,
+    ...(isGuarded ? { answer: "typed" as const } : {}),
+  });
+  return decision.kind === "approved" ? run : refused(decision, action);
+}
+
+export async function permitWrite(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "write" },
+): Promise<Permission> {
+  const target = await parts.target();
+  const sudo = intent.sudo === true;
+  const resolved = await filesFor(target, sudo, call.context).resolve(intent.path);
+  const judged = await parts.judgeWrite(resolved, intent.path, sudo);
+  if (judged.kind === "deny") return refusedByPolicy(judged);
+  const rules = await parts.rules(target);
+  const guard = await guardedWrite(parts.guard, resolved.path, target);
+  if (guard !== undefined && "problem" in guard) return refusedByGuard(guard.problem);
+  const risk = judged.kind === "ask" || sudo || guard !== undefined ? "high" : "medium";
+  const inPerson = guard === undefined ? judged : onlyInPerson(judged, guard.says);
+  const verdict = underGuard(withSecrets(inPerson, call.secrets, parts.privacy), risk, rules);
+  // The same object goes to `prepare` and `run`: the tool knows it again.
+  const input = call.reveal(call.input);
+  const output = fileKind(resolved.path);
+  call.expect(output);
+  const prepared = await call.tool.prepare?.(input, call.context);
+  if (prepared?.kind === "failed") return { kind: "result", result: prepared.result };
+  const diff = parts.privacy.maskKnown(prepared?.diff ?? "");
+  const removes = prepared?.removes === true;
+  const asRoot = sudo && target.transport.facts.uid !== 0;
+  if (rules.mode === "read-only")
+    return withheld(target, rules, {
+      command: removes ? removeCommand(resolved.path, asRoot) : patchCommand(resolved.path, diff, asRoot),
+      ...(intent.why === undefined ? {} : { why: intent.why }),
+    });
+  if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
+  const revert = guard === undefined ? {} : { revert: guard };
+  const run: Permission = { kind: "run", input, path: resolved.path, diff, output, ...revert };
+  if (!confirms(parts, rules) && verdict.kind === "allow") return run;
+  const verb = removes ? "remove" : "write";
+  const action = `${verb} ${resolved.path}${asRoot ? " as root (sudo)" : ""}`;
+  const decision = await decide(parts, call, target, {
+    action,
+    write: {
+      path: resolved.path,
+      creates: !resolved.exists,
+      ...(removes ? { removes } : {}),
+      ...diffSize(diff),
+    },
+    diff,
+    risk,
+    mutation: true,
+    privesc: asRoot,
+    why: intent.why ?? "",
+    policy: verdict.kind === "allow" ? "" : verdict.why,
+    understated: false,
+    editable: false,
+    ...(verdict.kind === "ask" && verdict.answer !== undefined ? { answer: verdict.answer } : {}),
+  });
+  return decision.kind === "approved" ? run : refused(decision, action);
+}
+
+/** How a file that can lock the operator out is taken back. */
+async function guardedWrite(
+  guard: LockoutGuard | undefined,
+  path: string,
+  target: Target,
+): Promise<RevertPlan | { readonly problem: string } | undefined> {
+  if (guard === undefined) return undefined;
+  const { lockoutFile } = await import("../policy/shell/dangers/lockout.ts");
+  const found = lockoutFile(path, target.transport.facts.home);
+  return found && guard([{ ...found, program: "", words: [], file: path }], { text: "" }, target);
+}
+
+/** As for a command that can lock the operator out: nothing approves it by itself. */
+function onlyInPerson(verdict: Exclude<Verdict, { kind: "deny" }>, says: string): Verdict {
+  const why = verdict.kind === "ask" ? `${verdict.why}; ${says}` : says;
+  return {
+    kind: "ask",
+    why,
+    answer: requiredAnswer(verdict.kind === "ask" ? verdict.answer : undefined, "in-person") ?? "in-person",
+  };
+}

@@ -1,0 +1,224 @@
+/**
+ * May this command run? Judged as it will run, asked about where that is needed, and judged again when it was edited
+ * or the shell moved.
+ */
+import { isSecret, outputKind } from "../policy/output-kind.ts";
+import { prefixesOf } from "../policy/shell/command-prefix.ts";
+import { outsideRoots } from "../policy/shell/shell-roots.ts";
+import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
+import type { Shell, Target, Unasked } from "../targets/target.ts";
+import { shellFor } from "../tools/select-shell.ts";
+import type { Intent } from "../tools/tool.ts";
+import { underGuard, withheld } from "./machine-mode.ts";
+import { decide, LookedAt, stricter, understates, confirms, withSecrets } from "./ask-operator.ts";
+import {
+  dryRun,
+  type LockoutGuard,
+  type Permission,
+  type PermitCall,
+  type PermitParts,
+  refused,
+  refusedByPolicy,
+  type RevertPlan,
+  refusedByGuard,
+} from "./permission.ts";
+import { conditionDoubt, unaskedRun } from "./unasked.ts";
+import type { EffectiveRules } from "../policy/machine-rules.ts";
+import type { Stated } from "../policy/approvals.ts";
+
+export async function permitShell(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "shell" },
+): Promise<Permission> {
+  const target = await parts.target();
+  const rules = await parts.rules(target);
+  const shell = await shellFor(target, call.input as { session?: string; pane?: string });
+  let { command } = intent;
+  let edited = false;
+  let moved = "";
+  let place: { readonly onlyIn?: string } = {};
+  for (;;) {
+    const prepared = await prepare({ parts, call, intent, target, rules, shell }, command, edited);
+    if ("kind" in prepared) return prepared;
+    const { run, verdict, judged, secrets, revert } = prepared;
+    const answer = verdict.kind === "ask" ? verdict.answer : undefined;
+    // An edited command was typed by the operator: the policy may still refuse it, but it is not asked about twice,
+    // unless the name of the machine has to be typed.
+    if (verdict.kind === "allow" || (edited && answer !== "typed")) return { ...run, ...place };
+    if (!confirms(parts, rules) && secrets.length === 0 && answer === undefined) return run;
+    const prefixes = secrets.length === 0 ? prefixesOf(command, judged) : undefined;
+    const where = new LookedAt(target, shell);
+    const decision = await decide(parts, call, where, {
+      action: command,
+      ...stricter(intent.declared, statedOf(judged)),
+      why: intent.declared.why,
+      policy: `${moved}${verdict.why}${revert === undefined ? "" : `; ${revert.says}`}`,
+      understated: understates(intent.declared, statedOf(judged)),
+      declared: intent.declared,
+      found: statedOf(judged),
+      editable: call.tool.name === "run_shell",
+      ...(prefixes === undefined ? {} : { prefixes }),
+      ...(answer === undefined ? {} : { answer }),
+    });
+    if (decision.kind === "denied") return refused(decision, command);
+    if (decision.kind === "edited") command = decision.command;
+    if (await where.changed()) {
+      moved = "the shell has moved since you were asked; ";
+      continue;
+    }
+    place = where.known ? { onlyIn: shell.cwd } : {};
+    if (decision.kind === "approved") return { ...run, ...place };
+    edited = true;
+  }
+}
+
+interface ShellCall {
+  readonly parts: PermitParts;
+  readonly call: PermitCall;
+  readonly intent: Intent & { kind: "shell" };
+  readonly target: Target;
+  readonly rules: EffectiveRules;
+  readonly shell: Shell;
+}
+
+/** What runs if nothing else objects, and what the policy says of it. */
+interface PreparedCommand {
+  readonly run: Permission & { kind: "run" };
+  readonly verdict: Exclude<Verdict, { kind: "deny" }>;
+  readonly judged: ShellJudgement;
+  /** Names of secrets in it. */
+  readonly secrets: readonly string[];
+  readonly revert: RevertPlan | undefined;
+}
+
+/** A permission here is a refusal: what neither a question nor a mode can allow. */
+async function prepare(it: ShellCall, command: string, edited: boolean): Promise<Permission | PreparedCommand> {
+  const { parts, call, intent, target, rules, shell } = it;
+  const { names: secrets } = parts.privacy.used(command);
+  // Judged as it will run: the value of a secret may be a path or an option.
+  const inShell = rules.mode === "read-only" ? target.locks.shell : target.identity.shellName;
+  const real = secrets.length === 0 ? command : parts.privacy.revealCommand(command, inShell);
+  const judged = await parts.judgeShell(real, shell.cwd, rules);
+  const first = withSecrets(await shellVerdict(parts, call, intent, target, judged), secrets, parts.privacy);
+  if (first.kind === "deny") return refusedByPolicy(first);
+  const way = await wayToRun(it, real, judged, first, edited);
+  if (way === undefined) return withheld(target, rules, { command, directory: shell.cwd, why: intent.declared.why });
+  const verdict = underGuard(way.verdict, stricter(intent.declared, statedOf(judged)).risk, rules);
+  if (verdict.kind === "deny") return refusedByPolicy(verdict);
+  const readOnly = judged.readOnly && !intent.declared.mutation && !intent.declared.privesc && intent.detached !== true;
+  if (parts.dryRun && !(readOnly && secrets.length === 0)) return dryRun(`would run: ${command}`, verdict);
+  const { lockouts } = judged;
+  const input = call.input as { readonly revert?: string; readonly mode?: string };
+  const revert =
+    parts.guard === undefined || lockouts.length === 0
+      ? undefined
+      : await planRevert(parts, parts.guard, lockouts, { text: real, revert: input.revert }, target);
+  if (revert !== undefined && "problem" in revert) return refusedByGuard(revert.problem);
+  const output = outputKind(printing(judged, real), parts.maskOutput);
+  if (intent.detached === true && input.mode !== "background" && isSecret(output))
+    return refusedByGuard(UNSEEN_SECRETS);
+  const run = {
+    kind: "run",
+    input: real === intent.command ? call.input : { ...input, command: real },
+    output,
+    ...(way.unasked === undefined ? {} : { unasked: way.unasked }),
+    ...(edited ? { note: `the operator changed the command; what ran was: ${command}` } : {}),
+    ...(real === command ? {} : { shown: command }),
+    ...(revert === undefined ? {} : { revert }),
+  } as const;
+  return { run, verdict, judged, secrets, revert };
+}
+
+function statedOf({ risk, mutation, privesc }: ShellJudgement): Stated {
+  return { risk, mutation, privesc };
+}
+
+/** In the clean child or in the shell, and whether a doubt about the machine needs a question; undefined: nowhere. */
+async function wayToRun(
+  { parts, target, rules, shell }: ShellCall,
+  real: string,
+  judged: ShellJudgement,
+  verdict: Exclude<Verdict, { kind: "deny" }>,
+  edited: boolean,
+): Promise<{ verdict: Exclude<Verdict, { kind: "deny" }>; unasked?: Unasked } | undefined> {
+  const clean = () => unaskedRun(target, real, judged, shell.cwd, parts.secondLock);
+  const atLeastAsk = (one: typeof verdict): typeof verdict =>
+    one.kind === "allow" && parts.atLeastAsk !== undefined ? { kind: "ask", why: parts.atLeastAsk } : one;
+  if (rules.mode === "read-only") {
+    // A proof holds for the clean child alone: also what is asked about runs in it.
+    const how = judged.readOnly ? await clean() : undefined;
+    return how === undefined || "ask" in how ? undefined : { verdict: atLeastAsk(verdict), unasked: how.unasked };
+  }
+  if (verdict.kind !== "allow" || edited) return { verdict: atLeastAsk(verdict) };
+  const how = judged.readOnly ? await clean() : undefined;
+  if (how !== undefined && "ask" in how) return { verdict: { kind: "ask", why: how.ask } };
+  const doubt =
+    (how === undefined ? await conditionDoubt(target.transport, judged.conditions, shell.cwd) : undefined) ??
+    (await doubtWhereItIs(target, judged, shell));
+  if (doubt !== undefined) return { verdict: { kind: "ask", why: doubt } };
+  const settled = atLeastAsk(verdict);
+  return settled.kind === "allow" && how !== undefined ? { verdict: settled, ...how } : { verdict: settled };
+}
+
+/** What is printed while no call waits for it would be on the screen as it is. */
+export const UNSEEN_SECRETS =
+  "Not allowed: this prints secrets. Run it with run_shell and wait for it: then they are taken out of what it shows.";
+
+async function shellVerdict(
+  parts: PermitParts,
+  call: PermitCall,
+  intent: Intent & { kind: "shell" },
+  target: Target,
+  judged: ShellJudgement,
+): Promise<Verdict> {
+  if (judged.verdict.kind === "deny") return judged.verdict;
+  if (parts.shellRoots.length > 0) {
+    const shell = await shellFor(target, call.input as { session?: string; pane?: string });
+    // Asked of the machine: what a mark said of the directory may be forged.
+    const { cwd } = await shell.where();
+    const outside = outsideRoots(judged, cwd || shell.cwd, parts.shellRoots);
+    if (outside !== undefined) return outside;
+  }
+  const { declared } = intent;
+  // What the operator allowed in the configuration holds whatever the model says of it; a proof by the parser does not.
+  if (
+    judged.verdict.kind === "allow" &&
+    judged.readOnly &&
+    (declared.mutation || declared.privesc || declared.risk === "high")
+  ) {
+    return { kind: "ask", why: "it looks read-only, but the model declares that it is not" };
+  }
+  return judged.verdict;
+}
+
+/** What must hold of a repository holds where the machine says the shell is, too: what a mark says may be forged. */
+async function doubtWhereItIs(
+  target: Target,
+  { conditions }: ShellJudgement,
+  shell: Shell,
+): Promise<string | undefined> {
+  if (conditions.length === 0 || target.isAdopted === true) return undefined;
+  const { cwd } = await shell.where();
+  return cwd === "" || cwd === shell.cwd ? undefined : conditionDoubt(target.transport, conditions, cwd);
+}
+
+/** What the model names as the reverse is judged, too: it would run by itself. */
+async function planRevert(
+  parts: PermitParts,
+  guard: LockoutGuard,
+  lockouts: ShellJudgement["lockouts"],
+  command: { readonly text: string; readonly revert?: string | undefined },
+  target: Target,
+): Promise<RevertPlan | { readonly problem: string }> {
+  const plan = await guard(lockouts, command, target);
+  if ("problem" in plan || command.revert === undefined) return plan;
+  const { verdict } = await parts.judgeShell(command.revert, "/", await parts.rules(target));
+  return verdict.kind === "deny" ? { problem: `The revert is not allowed: ${verdict.why}` } : plan;
+}
+
+/** The commands of a text, and the files it reads through a redirection. */
+export function printing(judged: ShellJudgement, command: string): readonly (readonly string[])[] {
+  const read = [...command.matchAll(/<\s*["']?([^\s<>&|;()"']+)/g)].map(([, file = ""]) => ["cat", file]);
+  return [...judged.commands.map(({ words }) => words), ...read];
+}
