@@ -2,9 +2,9 @@
  * Files of keys, and buddy's own: to read one is to hand it to the model, so it is asked about although nothing
  * changes.
  */
-import { once } from "../lib/values.ts";
 import { HOME, isFixed, NUMBER, ONE, STAR, UNKNOWN } from "./shell/syntax/field.ts";
 import { type Path, resolved } from "./shell/dangers/protected-paths.ts";
+import { keys, own, type Secret } from "./secret-names.ts";
 
 /** Whether the file at this path holds keys. A path of a shell word may contain the characters that stand for globs. */
 export function holdsSecrets(path: string, directory = "."): boolean {
@@ -60,173 +60,16 @@ export function namesBuddy(text: string): boolean {
   return /__buddy|\bBUDDY_[A-Z]|7771[;~]|[\][]7771/.test(text);
 }
 
-interface Secret {
-  /** Names from a directory down; `*` stands for any characters, `**` at the end for anything below. */
-  readonly parts: readonly string[];
-  readonly absolute: boolean;
-  /** Names that are public all the same. */
-  readonly but: readonly string[];
-}
-
-/** `a/b` lies in any directory, `/a/b` in the root; `!` and what follows are public. */
-function table(text: string): readonly Secret[] {
-  return text
-    .trim()
-    .split("\n")
-    .map((line) => {
-      const [path = "", ...but] = line.trim().split(/\s+!?/);
-      return { parts: path.split("/").filter((part) => part !== ""), absolute: path.startsWith("/"), but };
-    });
-}
-
-const PUBLIC_SSH = "!*.pub !config !config.d !known_hosts* !authorized_keys* !rc";
-const keys = once(() =>
-  table(`
-  .config/buddy/auth.json
-  .config/buddy/mcp-auth.json
-  .config/buddy/buddy.toml
-  buddy/auth.json
-  buddy/mcp-auth.json
-  .local/state/buddy/**
-  .ssh/** ${PUBLIC_SSH}
-  id_rsa
-  id_dsa
-  id_ecdsa
-  id_ed25519
-  id_*_sk
-  ssh_host_*_key
-  .gnupg/** !*.pub !pubring* !gpg.conf !gpg-agent.conf !trustdb.gpg
-  private-keys-v1.d/**
-  .aws/credentials
-  .aws/sso/**
-  .aws/cli/cache/**
-  .azure/**
-  .config/gcloud/** !configurations !active_config
-  .config/gh/hosts.yml
-  .config/glab-cli/config.yml
-  .config/hub
-  .config/doctl/config.yaml
-  .config/rclone/rclone.conf
-  .config/sops/**
-  .config/op/**
-  .config/containers/auth.json
-  .docker/config.json
-  .kube/config
-  .kube/*.conf
-  kubeconfig
-  *.kubeconfig
-  .netrc
-  _netrc
-  .authinfo
-  .authinfo.gpg
-  .git-credentials
-  .config/git/credentials
-  .pgpass
-  .my.cnf
-  .mylogin.cnf
-  .npmrc
-  .pypirc
-  .yarnrc.yml
-  .gem/credentials
-  .cargo/credentials
-  .cargo/credentials.toml
-  .terraformrc
-  .terraform.d/credentials.tfrc.json
-  .vault-token
-  .htpasswd
-  .password-store/**
-  .local/share/keyrings/**
-  .local/share/kwalletd/**
-  library/keychains/**
-  .codex/auth.json
-  .claude/.credentials.json
-  .env
-  .env.* !.env.example !.env.sample !.env.template !.env.dist
-  *.env !example.env !sample.env !template.env
-  *.key
-  *.p12
-  *.pfx
-  *.kdbx
-  *.keytab
-  privkey*.pem
-  *-key.pem
-  *_key.pem
-  *.tfvars
-  *.ppk
-  *.jks
-  *.ovpn
-  .envrc
-  .s3cfg
-  .boto
-  .msmtprc
-  .vault_pass*
-  .m2/settings.xml
-  .gradle/gradle.properties
-  .composer/auth.json
-  /etc/postfix/sasl_passwd
-  /etc/mysql/debian.cnf
-  /var/lib/rancher/k3s/server/token
-  /etc/shadow
-  /etc/shadow-
-  /etc/gshadow
-  /etc/gshadow-
-  /etc/security/opasswd
-  /etc/master.passwd
-  /etc/ssl/private/**
-  /etc/pki/tls/private/**
-  /etc/letsencrypt/keys/**
-  /etc/wireguard/**
-  /etc/ipsec.secrets
-  /etc/ppp/*-secrets
-  /etc/openvpn/** !*.conf !*.crt
-  /etc/networkmanager/system-connections/**
-  /etc/wpa_supplicant/**
-  /etc/krb5.keytab
-  /etc/kubernetes/*.conf
-  /etc/kubernetes/pki/** !*.crt !*.pub
-  /etc/rancher/k3s/k3s.yaml
-  /var/lib/kubelet/pki/**
-  /run/secrets/**
-  /var/run/secrets/**
-  /proc/*/environ
-  /proc/*/task/*/environ
-  /proc/*/root/**
-  /proc/*/cwd/**
-  /proc/*/mem
-  /proc/*/fd/**
-  /proc/*/task/*/fd/**
-  /proc/*/map_files/**
-  /proc/kcore
-`),
-);
-
-/** `#` stands for the number of a user. */
-const own = once(() =>
-  table(`
-  .buddyx/**
-  .agentx/**
-  buddy-#/**
-  /tmp/buddy-#/**
-  /private/tmp/buddy-#/**
-  /dev/shm/buddy-#/**
-  /tmp/buddy-#/*/key
-  /private/tmp/buddy-#/*/key
-  /dev/shm/buddy-#/*/key
-  /run/user/*/buddy/**
-  .cache/buddy/**
-  .local/state/buddy/**
-`),
-);
-
 function placeOf(path: string, directory: string): Path {
   const { from, parts } = resolved(path.replace(/^~(?=\/|$)/, HOME), directory);
   return { from, parts: parts.map((part) => part.toLowerCase()) };
 }
 
-function isAt(place: Path, { parts: names, absolute, but }: Secret): boolean {
+function isAt(place: Path, { parts: names, absolute, but, named }: Secret): boolean {
   const { from, parts } = place;
   const last = parts.at(-1);
   if (last === undefined || but.some((name) => isOnly(parts, name))) return false;
+  if (named && !hasLetters(isFixed(last) ? last : last.replace(/\.[^.]*$/, ""))) return false;
   const below = names.at(-1) === "**";
   const fixed = below ? names.slice(0, -1) : names;
   // `.*` asks for hidden files, and most of these are.

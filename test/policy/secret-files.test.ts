@@ -19,6 +19,12 @@ describe("files of keys", () => {
     "head -5 .[a-z]*",
     "cat /proc/1/fd/3",
     "cat x.ppk",
+    "cat deploy/secrets.yaml",
+    "jq . app-cred*.json",
+    "head /mnt/root/etc/shadow",
+    "cat /private/etc/master.passwd",
+    "cat /var/backups/*",
+    "cat prod.tfstate",
     "cat < ~/.ssh/id_rsa",
     "cat ~/.s*/id_rsa",
     "find ~/.ssh -exec cat {} +",
@@ -45,6 +51,9 @@ describe("files of keys", () => {
     "cat /etc/passwd",
     "echo ~/.ssh/id_rsa",
     "cat auth.json",
+    "cat *.json config/*.y*ml",
+    "find . -name '*.yaml' -exec head {} +",
+    "journalctl -u db-credentials",
     "grep -r token src",
   ])("%s does not", (command) => {
     expect(judgeShell(command, RULES).verdict.kind).toBe("allow");

@@ -298,6 +298,7 @@ test("nothing of the neighbours that changes something is allowed", () => {
     "yes | head",
     "find / -name core -print",
     "cat x > /dev/null",
+    "nvme list",
     "ls > /dev/stderr",
     "while true; do date; sleep 1; done",
     "echo x > /dev/tty",

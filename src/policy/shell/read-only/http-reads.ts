@@ -8,6 +8,9 @@ import type { PresetReader } from "./operator.ts";
  */
 const TO_HERE = /^([\w.-]+:\d+):(?:127(?:\.\d+){3}|\[?::1\]?)$/;
 
+/** Not read from a file, and not another method in disguise. */
+const HEADER_LINE = /^(?!x-(?:http-)?method)[a-z-]+: ?[^@]*$/i;
+
 type Valued = readonly (readonly [option: RegExp, value: RegExp])[];
 
 const CURL_FLAGS =
@@ -21,7 +24,7 @@ const CURL_VALUED: Valued = [
     /^[\d.]+$/,
   ],
   [new RegExp(`^(?:-${FLAGS}w|--write-out)$`), /^(?!@)(?![^]*%output)[^]*$/],
-  [new RegExp(`^(?:-${FLAGS}H|--header)$`), /^[A-Za-z-]+: ?[^@]*$/],
+  [new RegExp(`^(?:-${FLAGS}H|--header)$`), HEADER_LINE],
   [new RegExp(`^(?:-${FLAGS}A|--user-agent)$`), /^[^]*$/],
   [new RegExp(`^(?:-${FLAGS}o|--output)$`), /^(?:\/dev\/null|-)$/],
   [new RegExp(`^(?:-${FLAGS}X|--request)$`), /^(?:GET|HEAD|OPTIONS)$/],
@@ -29,8 +32,8 @@ const CURL_VALUED: Valued = [
   [new RegExp(`^(?:-${FLAGS}r|--range)$`), /^[\d,-]+$/],
   [/^--(?:noproxy|ciphers|interface)$/, /^[\w.*,:-]+$/],
   [/^--resolve$/, TO_HERE],
-  // Certificates and keys of the connection, which curl does not print.
-  [/^(?:-E|--cacert|--capath|--cert|--key)$/, /^[^]*$/],
+  // Certificates and keys of the connection, which curl does not print; `pkcs11:` can name a library to load.
+  [/^(?:-E|--cacert|--capath|--cert|--key)$/, /^[^:]*$/],
 ];
 /** What `-G` puts into the address; a value with @ is read from a file. */
 const QUERY: Valued = [
@@ -43,7 +46,7 @@ const WGET_VALUED: Valued = [
   [/^-[qS]*O$|^--output-document$/, /^(?:-|\/dev\/null)$/],
   [/^-[tT]$/, /^\d+$/],
 ];
-const HEADER = [/^--header$/, /^[A-Za-z-]+: ?[^@]*$/] as const;
+const HEADER = [/^--header$/, HEADER_LINE] as const;
 /** Word for word: a value could hold the same text; `got` refuses such a word as a value. */
 const WGET_PRINTS = /^(?:-[qS]*O-?|--output-document(?:=(?:-|\/dev\/null))?|--spider)$/;
 

@@ -84,12 +84,11 @@ export const timeout: Wrapper = (argv) => {
   return runs(argv, options, options.at + 1, time);
 };
 
-/** With -p and friends they change a running process; with a command they only start it differently. */
+/** With -p and friends they are about a running process; with a command they only start it differently. */
 export function scheduler(shape: OptionShape, operands: number, onPid: string): Wrapper {
   return (argv) => {
     const options = leadingOptions(argv, 1, shape);
-    if ([...options.seen.keys()].some((letter) => onPid.includes(letter) || letter === "pid"))
-      return { harmless: false };
+    if ([...options.seen.keys()].some((letter) => onPid.includes(letter) || letter === "pid")) return undefined;
     return runs(argv, options, options.at + operands, true);
   };
 }

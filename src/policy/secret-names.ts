@@ -1,0 +1,217 @@
+/** The names of files of keys, and of buddy's own. */
+import { once } from "../lib/values.ts";
+
+export interface Secret {
+  /** Names from a directory down; `*` stands for any characters, `**` at the end for anything below. */
+  readonly parts: readonly string[];
+  readonly absolute: boolean;
+  /** Names that are public all the same. */
+  readonly but: readonly string[];
+  /** Many harmless files end alike: a pattern counts only if it says more of the name than that. */
+  readonly named: boolean;
+}
+
+/**
+ * `a/b` lies in any directory, `/a/b` in the root; `!` and what follows are public; `=a.json` is not meant by `*.json`.
+ */
+function table(text: string): readonly Secret[] {
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const [text = "", ...but] = line.trim().split(/\s+!?/);
+      const path = text.replace(/^=/, "");
+      const parts = path.split("/").filter((part) => part !== "");
+      return { parts, absolute: path.startsWith("/"), but, named: text !== path };
+    });
+}
+
+const PUBLIC_SSH = "!*.pub !config !config.d !known_hosts* !authorized_keys* !rc";
+export const keys = once(() =>
+  table(`
+  .config/buddy/auth.json
+  .config/buddy/mcp-auth.json
+  .config/buddy/buddy.toml
+  buddy/auth.json
+  buddy/mcp-auth.json
+  .local/state/buddy/**
+  .ssh/** ${PUBLIC_SSH}
+  id_rsa
+  id_dsa
+  id_ecdsa
+  id_ed25519
+  id_*_sk
+  ssh_host_*_key
+  .gnupg/** !*.pub !pubring* !gpg.conf !gpg-agent.conf !trustdb.gpg
+  private-keys-v1.d/**
+  .aws/credentials
+  .aws/sso/**
+  .aws/cli/cache/**
+  .azure/**
+  .config/gcloud/** !configurations !active_config
+  .config/gh/hosts.yml
+  .config/glab-cli/config.yml
+  .config/hub
+  .config/doctl/config.yaml
+  .config/hcloud/cli.toml
+  .config/scw/config.yaml
+  .config/ngrok/ngrok.yml
+  .oci/**
+  .aliyun/config.json
+  .databrickscfg
+  .fly/config.yml
+  .pulumi/credentials.json
+  .kaggle/kaggle.json
+  .huggingface/token
+  .cache/huggingface/token
+  .config/rclone/rclone.conf
+  .config/sops/**
+  .config/op/**
+  .config/containers/auth.json
+  .docker/config.json
+  .dockercfg
+  .dockerconfigjson
+  .config/helm/registry/config.json
+  .kube/config
+  .kube/*.conf
+  kubeconfig
+  =kubeconfig.yaml
+  =kubeconfig.yml
+  *.kubeconfig
+  .netrc
+  _netrc
+  .authinfo
+  .authinfo.gpg
+  .smbcredentials
+  .credentials
+  .git-credentials
+  .config/git/credentials
+  .pgpass
+  .my.cnf
+  .mylogin.cnf
+  .npmrc
+  .pypirc
+  .yarnrc.yml
+  .gem/credentials
+  .cargo/credentials
+  .cargo/credentials.toml
+  .terraformrc
+  .terraform.d/credentials.tfrc.json
+  .vault-token
+  .htpasswd
+  .password-store/**
+  .local/share/keyrings/**
+  .local/share/kwalletd/**
+  library/keychains/**
+  .codex/auth.json
+  .claude/.credentials.json
+  =.claude.json
+  .mozilla/firefox/*/logins.json
+  .mozilla/firefox/*/key4.db
+  login*data
+  .subversion/auth/**
+  .env
+  .env.* !.env.example !.env.sample !.env.template !.env.dist
+  *.env !example.env !sample.env !template.env
+  *.key
+  *.p8
+  *.p12
+  *.pfx
+  *.kdbx
+  *.keytab
+  privkey*.pem
+  key.pem
+  *-key.pem
+  *_key.pem
+  *.tfvars
+  *.tfstate
+  *.tfstate.backup
+  =secret.yaml
+  =secret.yml
+  =*secrets.yaml
+  =*secrets.yml
+  =*secrets.json
+  =secrets.toml
+  =*credentials.json
+  =client_secret*.json
+  =*service-account*.json
+  =*service_account*.json
+  =wp-config.php
+  secring.gpg
+  smbpasswd
+  *.ppk
+  *.jks
+  *.ovpn
+  .envrc
+  .s3cfg
+  .boto
+  .msmtprc
+  .vault_pass*
+  =vault_pass*
+  .m2/settings.xml
+  .gradle/gradle.properties
+  .composer/auth.json
+  /etc/postfix/sasl_passwd
+  /etc/mysql/debian.cnf
+  /var/lib/rancher/k3s/server/token
+  /etc/shadow
+  /etc/shadow-
+  /etc/gshadow
+  /etc/gshadow-
+  /etc/security/opasswd
+  /etc/master.passwd
+  etc/shadow
+  etc/shadow-
+  etc/gshadow
+  etc/gshadow-
+  etc/master.passwd
+  /var/backups/shadow.bak
+  /var/backups/gshadow.bak
+  /var/db/shadow/**
+  /var/lib/samba/private/**
+  /var/lib/kubelet/config.json
+  /etc/ssl/private/**
+  /etc/pki/tls/private/**
+  /etc/letsencrypt/keys/**
+  /etc/wireguard/**
+  /etc/ipsec.secrets
+  /etc/ppp/*-secrets
+  /etc/openvpn/** !*.conf !*.crt
+  /etc/networkmanager/system-connections/**
+  /etc/wpa_supplicant/**
+  /etc/krb5.keytab
+  /etc/kubernetes/*.conf
+  /etc/kubernetes/pki/** !*.crt !*.pub
+  /etc/rancher/k3s/k3s.yaml
+  /var/lib/kubelet/pki/**
+  /run/secrets/**
+  /var/run/secrets/**
+  /proc/*/environ
+  /proc/*/task/*/environ
+  /proc/*/root/**
+  /proc/*/cwd/**
+  /proc/*/mem
+  /proc/*/fd/**
+  /proc/*/task/*/fd/**
+  /proc/*/map_files/**
+  /proc/kcore
+`),
+);
+
+/** `#` stands for the number of a user. */
+export const own = once(() =>
+  table(`
+  .buddyx/**
+  .agentx/**
+  buddy-#/**
+  /tmp/buddy-#/**
+  /private/tmp/buddy-#/**
+  /dev/shm/buddy-#/**
+  /tmp/buddy-#/*/key
+  /private/tmp/buddy-#/*/key
+  /dev/shm/buddy-#/*/key
+  /run/user/*/buddy/**
+  .cache/buddy/**
+  .local/state/buddy/**
+`),
+);
