@@ -151,6 +151,11 @@ const places = (): readonly { readonly lead: string; readonly secret: string }[]
     secret: VALUE,
   },
   {
+    // "token": "…"   'db_pass' => '…'
+    lead: String.raw`${PREFIX}(?:token|secret|credentials?|psk|(?<=[A-Za-z0-9][_-])(?:pass|pwd|pw))${QUOTE}\s{0,4}(?::|=>?)\s{0,4}${QUOTE}${TELLING}`,
+    secret: VALUE,
+  },
+  {
     // AccountKey=…; of an Azure connection string
     lead: String.raw`(?:Account|SharedAccess)Key=`,
     secret: String.raw`(?!${MASKED})[A-Za-z0-9+/]{20,}={0,2}`,

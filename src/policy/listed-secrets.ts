@@ -115,7 +115,7 @@ function line(text: string, at: number, kind: Listed, spans: SecretSpan[]): void
 /** What went wrong, and how a program is used: the model needs these words. */
 function isMessage(text: string): boolean {
   return (
-    /^(?:error|fatal|warning|warn|usage|note|hint)\b/i.test(text) ||
+    /^(?:error|fatal|warning|warn|usage|note|hint)\b(?!=)/i.test(text) ||
     /^[\w./-]{1,40}: .*(?:not found|denied|no such|refused|invalid|unknown|required|timed out|unable to|cannot)\b/i.test(
       text,
     )

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { formatDuration, parseDuration } from "../lib/durations.ts";
 import { boundTail } from "./bound-output.ts";
 import { declaredFields } from "./metadata.ts";
+import type { CaptureOptions } from "../targets/target.ts";
 import { paneFor } from "./select-shell.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 import { keyList, typedLines } from "../targets/tmux/typed-keys.ts";
@@ -45,17 +46,24 @@ export const capturePaneTool: Tool<z.infer<typeof captureInput>> = {
   intent: (args) => ({ kind: "read", title: named(args) }),
   async run(args, context) {
     const pane = await paneFor(await context.target(), args);
-    const { text, notice } = await pane.capture({
+    const lines: CaptureOptions = {
       ...(args.start === undefined ? {} : { start: args.start }),
       ...(args.end === undefined ? {} : { end: args.end }),
+      ...(args.include_alternate_screen === undefined ? {} : { includeAlternateScreen: args.include_alternate_screen }),
+      signal: context.signal,
+    };
+    const seen = await pane.capture({
+      ...lines,
       ...(args.join_wrapped_lines === undefined ? {} : { joinWrappedLines: args.join_wrapped_lines }),
       ...(args.preserve_trailing_spaces === undefined ? {} : { preserveTrailingSpaces: args.preserve_trailing_spaces }),
       ...(args.include_escape_sequences === undefined ? {} : { includeEscapeSequences: args.include_escape_sequences }),
       ...(args.escape_non_printable === undefined ? {} : { escapeNonPrintable: args.escape_non_printable }),
-      ...(args.include_alternate_screen === undefined ? {} : { includeAlternateScreen: args.include_alternate_screen }),
       ...delayed(args.delay),
-      signal: context.signal,
     });
+    // Colours and the edge of the pane cut a secret into pieces that nothing knows as such.
+    const whole = await pane.capture({ ...lines, joinWrappedLines: true });
+    const { text, notice } =
+      context.mask(whole.text) === whole.text ? seen : { ...whole, notice: "There are secrets: plain, in whole lines" };
     // The rest of a screen that is not full would push what stands on it out of the budget.
     const filled = args.preserve_trailing_spaces === true ? text : text.replace(/\n\s*$/, "");
     const shown = boundTail(filled, context.budget, "narrow it with start and end", context.mask);

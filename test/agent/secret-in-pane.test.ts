@@ -110,17 +110,22 @@ test("variables on a screen stay masked behind later commands, by every name of 
     shell("sleep 1; env", { wait: 0.2 }),
     call("shell_output", { wait: 20, pane: "shared" }),
     call("read_file", { path: "page" }),
+    shell("grep --color=always Qw7 app.json"),
+    call("capture-pane", { include_escape_sequences: true }),
     shell("pass show mail", { wait: false }),
     call("send-keys", { literal_text: "pass show mail", enter: true, ...DECLARED }),
     { text: "done" },
   ]);
   here.write("cwd/page", "plain words\n");
+  here.write("cwd/app.json", '{"api_token":"p4Zx9Qw7Lm2Rt5Vb8Nc1"}\n');
   const { run, events } = await here.turn({ tmux: true, approve: "all" });
   delete process.env["QUUX"];
   const results = here.results().map(String);
   for (const at of [2, 3, 5]) expect(results[at]).toMatch(/QUUX=‹secret-\d+: value of QUUX›/);
   expect(results[6]).toBe("plain words\n");
-  for (const at of [7, 8]) expect(results[at]).toContain("this prints secrets");
+  expect(results[8]).toContain('"api_token":"‹secret-');
+  expect(results[8]).not.toMatch(/p4Zx9|Lm2Rt5/);
+  for (const at of [9, 10]) expect(results[at]).toContain("this prints secrets");
   const texts = { events: JSON.stringify(events), model: JSON.stringify(here.model.requests) };
   await run[Symbol.asyncDispose]();
   expect(leaks(["plainvalue"], { texts, directories: [here.dir] }, [`${run.session()}.json`, "environ"])).toEqual([]);
