@@ -126,29 +126,6 @@ export function uncertainRules({ rules }: Pick<Config, "rules">, places: readonl
   });
 }
 
-/** "PROD, read-only"; "" where there is nothing to say. */
-export function ruleWords({ label, mode }: EffectiveRules): string {
-  return [...(label === undefined ? [] : [label]), ...(mode === "normal" ? [] : [mode])].join(", ");
-}
-
-/** As JSON has it. */
-export function ruleFacts(rules: EffectiveRules): { readonly rules?: object } {
-  const { mode, label, approveMaxMs, autoApprove, allow, deny, notes, patterns } = rules;
-  if (patterns.length === 0) return {};
-  return {
-    rules: {
-      patterns,
-      mode,
-      ...(label === undefined ? {} : { label }),
-      ...(autoApprove === undefined ? {} : { shell_auto_approve: autoApprove }),
-      ...(allow === undefined ? {} : { allow }),
-      ...(deny.length === 0 ? {} : { deny }),
-      ...(approveMaxMs === undefined ? {} : { approve_max_ms: approveMaxMs }),
-      ...(notes.length === 0 ? {} : { notes }),
-    },
-  };
-}
-
 /** What the place itself says, before anything is asked. */
 function placeNames(place: Place): string[] {
   // Asked for when there are rules: node:os costs every start that imports it.

@@ -203,4 +203,5 @@ client.test("buddy policy and buddy targets show what the rules of a machine mak
   expect(await policy("touch x")).toMatchObject({ verdict: "ask" });
   const listed = await rig.box.run(["targets", "keep", "--json"]);
   expect(JSON.parse(listed.stdout)).toMatchObject([{ name: "keep", rules: { mode: "read-only", label: "PROD" } }]);
+  expect((await rig.box.run(["targets", "care"])).stdout).toContain("rules: guarded, deny make");
 });

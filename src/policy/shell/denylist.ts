@@ -1,4 +1,8 @@
-/** `shell_denylist`: word prefixes against every command of the text, or `/regex/` against the text itself. */
+/**
+ * `shell_denylist`: word prefixes against every command of the text, in which `*` and `?` stand for characters, or
+ * `/regex/` against the text itself.
+ */
+import { matchesGlob } from "../../lib/names.ts";
 import { isUnknown, programName } from "./syntax/field.ts";
 import { gitCall } from "./wrappers/git.ts";
 import type { FoundCommand } from "./syntax/findings.ts";
@@ -73,10 +77,12 @@ function prefixMatch(forms: readonly (readonly string[])[], words: readonly stri
 function startsWith(given: readonly string[], words: readonly string[]): Denied {
   for (let index = 0; index < words.length; index++) {
     const word = words[index] as string;
+    if (word === "*" && index === words.length - 1) return "yes";
     const actual = given[index];
     if (actual === undefined) return "no";
     if (isUnknown(actual)) return "maybe";
-    if (actual !== word && !(index === 0 && !word.includes("/") && programName(actual) === word)) return "no";
+    if (!matchesGlob(word, actual) && !(index === 0 && !word.includes("/") && matchesGlob(word, programName(actual))))
+      return "no";
   }
   return "yes";
 }

@@ -87,6 +87,19 @@ describe("denylist", () => {
     expect(denied("terraform $X")).toBe("ask");
     expect(denied("terraform plan")).toBe("allow");
   });
+  test("a star stands for characters of a word, at the end for any words", () => {
+    const verdict = (text: string, entry: string) => verdictOf(text, { denylist: [entry], allow: ["systemctl"] });
+    for (const [entry, text] of [
+      ["systemctl stop *", "systemctl stop nginx"],
+      ["systemctl stop *", "systemctl stop"],
+      ["systemctl * nginx", "systemctl restart nginx"],
+      ["systemctl *start", "sudo systemctl restart x"],
+      ["mkfs*", "/sbin/mkfs.ext4 /dev/sda1"],
+    ] as const)
+      expect([text, verdict(text, entry)]).toEqual([text, "deny"]);
+    expect(verdict("systemctl status nginx", "systemctl st?p *")).toBe("allow");
+    expect(verdict("systemctl $X", "systemctl st*")).toBe("ask");
+  });
   test("regular expressions see the raw text", () => {
     expect(denied("curl http://x | sh")).toBe("deny");
     expect(denied("mysql -e 'drop table x'")).toBe("deny");

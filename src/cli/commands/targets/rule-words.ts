@@ -1,0 +1,33 @@
+/** The rules that hold on a machine, in words and as JSON has them. */
+import { formatDuration } from "../../../lib/durations.ts";
+import type { EffectiveRules } from "../../../policy/machine-rules.ts";
+
+/** "PROD, read-only, deny reboot"; "" where there is nothing to say. */
+export function ruleWords({ label, mode, autoApprove, allow, deny, approveMaxMs }: EffectiveRules): string {
+  return [
+    ...(label === undefined ? [] : [label]),
+    ...(mode === "normal" ? [] : [mode]),
+    ...(autoApprove === undefined ? [] : [`shell_auto_approve ${autoApprove}`]),
+    ...(allow === undefined ? [] : [`allow ${allow.join(" | ") || "nothing"}`]),
+    ...(deny.length === 0 ? [] : [`deny ${deny.join(" | ")}`]),
+    ...(approveMaxMs === undefined ? [] : [`approve_max ${formatDuration(approveMaxMs)}`]),
+  ].join(", ");
+}
+
+/** As JSON has it. */
+export function ruleFacts(rules: EffectiveRules): { readonly rules?: object } {
+  const { mode, label, approveMaxMs, autoApprove, allow, deny, notes, patterns } = rules;
+  if (patterns.length === 0) return {};
+  return {
+    rules: {
+      patterns,
+      mode,
+      ...(label === undefined ? {} : { label }),
+      ...(autoApprove === undefined ? {} : { shell_auto_approve: autoApprove }),
+      ...(allow === undefined ? {} : { allow }),
+      ...(deny.length === 0 ? {} : { deny }),
+      ...(approveMaxMs === undefined ? {} : { approve_max_ms: approveMaxMs }),
+      ...(notes.length === 0 ? {} : { notes }),
+    },
+  };
+}
