@@ -71,6 +71,13 @@ export function inWords(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Without a hint that is for the model: one that names a tool. */
+export function inWordsForPeople(error: unknown): string {
+  const isForModel = error instanceof BuddyError && TOOL_NAME.test(error.hint ?? "");
+  return isForModel ? error.message : inWords(error);
+}
+
+const TOOL_NAME = /\b(?:[a-z]+_(?:shells?|output|file|url|search)|send-keys|capture-pane|tmux-(?:create|kill)-\w+)\b/;
 const NOTICE_ROOM = 2_000;
 /** A command on the target is stopped by then; a tool that hangs does not hold the operator. */
 const CANCEL_GRACE_MS = 5_000;

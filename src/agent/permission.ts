@@ -5,7 +5,7 @@ import type { OutputKind } from "../policy/output-kind.ts";
 import type { Privacy } from "../policy/privacy.ts";
 import type { UrlRules } from "../policy/urls.ts";
 import type { Lockout } from "../policy/shell/dangers/lockout.ts";
-import { briefly, type ShellJudgement, type Verdict } from "../policy/verdict.ts";
+import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { ResolvedPath, SecondLock, ShellPlace, Target, Unasked } from "../targets/target.ts";
 import { boundDiff } from "../tools/diff.ts";
 import type { Intent, Tool, ToolContext, ToolResult } from "../tools/tool.ts";
@@ -172,7 +172,7 @@ export function refused(decision: Decision, action: string): Permission & { kind
 export function refusedByPolicy(verdict: Verdict & { kind: "deny" }): Permission {
   const instead = verdict.instead === undefined ? "" : ` ${verdict.instead}`;
   const why = `Not allowed: ${verdict.why.replace(/\.$/, "")}.`;
-  const display = `blocked: ${briefly(verdict)}`;
+  const display = `blocked: ${verdict.brief ?? verdict.why}`;
   return { kind: "result", result: { ok: false, outcome: "denied", result: why + instead, display } };
 }
 

@@ -24,6 +24,7 @@ import type { AroundChange } from "./run-permitted.ts";
 import {
   cancelled,
   inWords,
+  inWordsForPeople,
   orCancelled,
   refusedWithoutRecord,
   textOf,
@@ -329,7 +330,7 @@ export class CallRunner {
     const failed = (error: unknown): ToolResult =>
       batch.signal.aborted
         ? cancelled(batch.signal)
-        : { ok: false, outcome: "failed", result: `error: ${inWords(error)}` };
+        : { ok: false, outcome: "failed", result: `error: ${inWords(error)}`, display: inWordsForPeople(error) };
     try {
       const [{ permit }, { runPermitted }] = await Promise.all([import("./permit.ts"), import("./run-permitted.ts")]);
       const given = { ...this.#parts, prompts: this.#prompts, ...machine, target };

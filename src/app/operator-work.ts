@@ -7,7 +7,6 @@ import { LineTimes } from "../agent/line-times.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { ApprovalRequest } from "../policy/approvals.ts";
-import { briefly } from "../policy/verdict.ts";
 import type { Target } from "../targets/target.ts";
 import { boundText, outputBudget } from "../tools/bound-output.ts";
 import { outcomeText } from "../tools/outcome-text.ts";
@@ -148,7 +147,7 @@ export function operatorCommand(
         : ({ verdict: "allow", decision: "approved", by: "operator" } as const);
     await run.recorder.add({ kind: "decision", ...about, ...decision }, target);
     if (verdict.kind === "deny")
-      throw new BuddyError("usage", `blocked: ${briefly(verdict)}`, {
+      throw new BuddyError("usage", `blocked: ${verdict.brief ?? verdict.why}`, {
         hint: "[safety], shell_denylist and shell_roots in buddy.toml decide this; use a shell of your own",
       });
     if (rules.mode === "read-only" && !readOnly)

@@ -7,11 +7,6 @@ export type Verdict =
   /** `instead` is for the model; `brief` is why for people, where that differs. */
   | { readonly kind: "deny"; readonly why: string; readonly instead?: string; readonly brief?: string };
 
-/** Why something is blocked, in words for people: without what a model should do instead. */
-export function briefly({ why, brief }: { readonly why: string; readonly brief?: string }): string {
-  return brief ?? why.replace(/^permission denied: /, "");
-}
-
 /**
  * A question that only a person answers: no approval mode, duration or remembered prefix covers it.
  * `typed`: the person must type the name of the machine.

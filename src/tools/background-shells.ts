@@ -115,7 +115,12 @@ export const killShellTool: Tool<z.infer<typeof killInput>> = {
       left === undefined
         ? "it had ended already"
         : `it had ended already; what it left running was left alone (pid ${left})`;
-    return { ok: true, outcome: shell.status, result: { ...status(shell), ...(ended ? { note } : {}) } };
+    return {
+      ok: true,
+      outcome: shell.status,
+      result: { ...status(shell), ...(ended ? { note } : {}) },
+      display: ended ? note : shell.status,
+    };
   },
 };
 
@@ -139,6 +144,7 @@ export const listShellsTool: Tool<Record<string, never>> = {
         })),
         ...(shells.length > newest.length ? { older_left_out: shells.length - newest.length } : {}),
       },
+      display: newest.map(({ id, status, command }) => `${id} ${status}: ${command}`).join("\n") || "none",
     };
   },
 };

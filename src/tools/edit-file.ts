@@ -81,11 +81,8 @@ async function plan(args: EditInput, files: FileAccess, signal: AbortSignal): Pr
   const slice = await files.read(args.path, { maxBytes: MOST_EDITED, signal });
   const file = editableText(slice);
   if (file === undefined) {
-    return failed(
-      slice.binary
-        ? `${args.path} is a binary file.`
-        : `${args.path} is too large to edit. Change it with run_shell (sed, a script).`,
-    );
+    const what = slice.binary ? `${args.path} is a binary file.` : `${args.path} is too large to edit.`;
+    return failed(slice.binary ? what : `${what} Change it with run_shell (sed, a script).`, what);
   }
   const before = file.text;
   let old = file.inFile(args.old_text);
@@ -99,19 +96,24 @@ async function plan(args: EditInput, files: FileAccess, signal: AbortSignal): Pr
   // The model sees lines; the file keeps its line ends.
   if (slice.lineEnds === "crlf" && lineEndsOf(next) === "lf") next = withCrlf(next);
   if (places.length === 0)
-    return failed(`old_text is not in ${args.path}. ${nearestLines(file.shown(before), args.old_text)}`);
+    return failed(
+      `old_text is not in ${args.path}. ${nearestLines(file.shown(before), args.old_text)}`,
+      `the text to be replaced is not in ${args.path}`,
+    );
   if (places.length > 1 && args.replace_all !== true) {
     const at = places.slice(0, 10).map((place) => lineOf(before, place));
     return failed(
       `old_text occurs ${places.length} times in ${args.path} (lines ${at.join(", ")}${places.length > 10 ? ", …" : ""}). Add lines around it to make it unique, or set replace_all. ${nearestLines(file.shown(before), args.old_text)}`,
+      `the text to be replaced occurs ${places.length} times in ${args.path}`,
     );
   }
-  if (old === next) return failed("old_text and new_text are the same: nothing to change.");
+  if (old === next) return failed("old_text and new_text are the same: nothing to change.", "nothing to change");
   const after = before.split(old).join(next);
   const bytes = file.bytes(after);
   if (bytes === undefined) {
     return failed(
       `${args.path} is ${slice.encoding} text, and new_text has a character that ${slice.encoding} lacks. Nothing was changed: use other characters, or convert the file first (iconv).`,
+      `${args.path} is ${slice.encoding} text, and the new text has a character that ${slice.encoding} lacks`,
     );
   }
   return { ok: true, before: file.shown(before), after: file.shown(after), bytes, count: places.length };
@@ -133,8 +135,9 @@ function lineOf(text: string, at: number): number {
   return line;
 }
 
-function failed(message: string): Edit & { ok: false } {
-  return { ok: false, result: { ok: false, outcome: "failed", result: `error: ${message}` } };
+/** `display` is the same for people, without what the model could do. */
+function failed(message: string, display: string): Edit & { ok: false } {
+  return { ok: false, result: { ok: false, outcome: "failed", result: `error: ${message}`, display } };
 }
 
 const SMALL_DIFF = 3_000;

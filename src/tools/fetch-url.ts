@@ -49,12 +49,15 @@ async function run(
     mayVisit: context.mayVisit,
   });
   switch (outcome.kind) {
-    case "refused":
+    case "refused": {
+      const why = `${outcome.why}${outcome.url === url ? "" : ` (redirected to ${outcome.url})`}`;
       return {
         ok: false,
         outcome: "denied",
-        result: `Not fetched: ${outcome.why}${outcome.url === url ? "" : ` (redirected to ${outcome.url})`}. Other spellings of the address are refused too; the operator can list the host in fetch_allowed_domains.`,
+        result: `Not fetched: ${why}. Other spellings of the address are refused too; the operator can list the host in fetch_allowed_domains.`,
+        display: `not fetched: ${why}`,
       };
+    }
     case "failed":
       return { ok: false, outcome: "failed", result: `Could not fetch ${outcome.url}: ${outcome.why}.` };
     case "page": {

@@ -20,7 +20,12 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   const lines = [...head, output, ...notes];
   const forModel = lines.filter((line) => line !== "").join("\n");
   // The person gets what happened, without what the model could do about it.
-  const happened = outcome.kind === "exited" ? [] : head.slice(0, 1).map((line) => line.replace(/^\[(.*)\]$/, "$1"));
+  const late = outcome.kind === "stopped" && !isTyped(outcome, context.shell);
+  const happened = late
+    ? [`not run: the pane was not free within ${formatDuration(context.waitMs)}`]
+    : outcome.kind === "exited"
+      ? []
+      : head.slice(0, 1).map((line) => line.replace(/^\[(.*)\]$/, "$1"));
   const forPeople = [result.output, result.stderr]
     .map((text, at) => cutForPeople(text, at === 0 ? result.outputId : result.stderrId, context.mask))
     .join("");
@@ -28,7 +33,7 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   const id = result.outputId ?? result.stderrId;
   return {
     ok: outcome.kind === "exited" ? outcome.code === 0 : outcome.kind === "running" && outcome.why === "no-wait",
-    outcome: isTyped(outcome) ? outcome.kind : "not-run",
+    outcome: isTyped(outcome, context.shell) ? outcome.kind : "not-run",
     ...(outcome.kind === "exited" || outcome.kind === "shell-ended" ? { exitCode: outcome.code } : {}),
     result: forModel,
     ...(outcome.kind === "exited" ? { printed: [output, ...notes].filter((line) => line !== "").join("\n") } : {}),
@@ -39,7 +44,9 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   };
 }
 
-function isTyped(outcome: RunOutcome): boolean {
+/** A pane ends no command at its deadline: what was stopped by it had not begun. */
+function isTyped(outcome: RunOutcome, shell: OutcomeContext["shell"]): boolean {
+  if (outcome.kind === "stopped") return outcome.by === "user" || shell === "direct";
   return !(outcome.kind === "running" && outcome.why === "busy") && !(outcome.kind === "waiting" && outcome.earlier);
 }
 

@@ -155,5 +155,10 @@ function delayed(value: string | number | undefined): { delayMs?: number } {
   return { delayMs: Math.min(ms, LONGEST_DELAY) };
 }
 
-const SENT: ToolResult = { ok: true, outcome: "done", result: "sent; see what it did with capture-pane" };
+const SENT: ToolResult = {
+  ok: true,
+  outcome: "done",
+  result: "sent; see what it did with capture-pane",
+  display: "sent",
+};
 const LONGEST_DELAY = 10 * 60 * 1000;

@@ -43,6 +43,7 @@ export const readFileTool: Tool<z.infer<typeof input>> = {
         ok: false,
         outcome: "binary",
         result: `${args.path} is a binary file of ${slice.sizeBytes} bytes. Look at it with run_shell: file, strings, xxd | head, tar -t, …`,
+        display: `a binary file of ${slice.sizeBytes} bytes`,
       };
     }
     return {

@@ -7,7 +7,10 @@ export const timeTool: Tool<Record<string, never>> = {
   description: "Current time (harness clock, UTC).",
   input: z.strictObject({}),
   intent: () => ({ kind: "read", title: "time" }),
-  run: () => Promise.resolve({ ok: true, outcome: "done", result: clock(Date.now()) }),
+  run: () => {
+    const result = clock(Date.now());
+    return Promise.resolve({ ok: true, outcome: "done", result, display: String(result.iso8601) });
+  },
 };
 
 export function clock(millis: number): Record<string, unknown> {

@@ -14,6 +14,9 @@ const paneInput = z.strictObject({ pane: z.string().min(1), session: z.string().
 type SessionInput = z.infer<typeof sessionInput>;
 type PaneInput = z.infer<typeof paneInput>;
 
+/** What was done, and what else the model should know. */
+type Act<In> = (panes: Panes, args: In) => Promise<string | readonly [done: string, advice: string]>;
+
 export const tmuxObjectTools: readonly Tool[] = [
   sessionTool(
     "tmux-create-session",
@@ -30,7 +33,10 @@ export const tmuxObjectTools: readonly Tool[] = [
   }),
   paneTool("tmux-create-pane", "Create or reuse a managed pane.", "create pane", async (panes, { pane, session }) => {
     const made = await panes.createPane(pane, session);
-    return `${made.created ? "created" : "exists already"}: pane ${made.pane} in session ${made.session}; use it with run_shell pane="${made.pane}"`;
+    return [
+      `${made.created ? "created" : "exists already"}: pane ${made.pane} in session ${made.session}`,
+      `; use it with run_shell pane="${made.pane}"`,
+    ];
   }),
   paneTool("tmux-kill-pane", "End a managed pane.", "end pane", async (panes, { pane, session }) => {
     await panes.killPane(pane, session);
@@ -38,21 +44,11 @@ export const tmuxObjectTools: readonly Tool[] = [
   }),
 ];
 
-function sessionTool(
-  name: string,
-  description: string,
-  verb: string,
-  act: (panes: Panes, args: SessionInput) => Promise<string>,
-): Tool<SessionInput> {
+function sessionTool(name: string, description: string, verb: string, act: Act<SessionInput>): Tool<SessionInput> {
   return controlTool(name, description, sessionInput, (args) => `${verb} ${args.session}`, act);
 }
 
-function paneTool(
-  name: string,
-  description: string,
-  verb: string,
-  act: (panes: Panes, args: PaneInput) => Promise<string>,
-): Tool<PaneInput> {
+function paneTool(name: string, description: string, verb: string, act: Act<PaneInput>): Tool<PaneInput> {
   return controlTool(
     name,
     description,
@@ -67,7 +63,7 @@ function controlTool<In extends SessionInput | PaneInput>(
   description: string,
   input: z.ZodType<In>,
   title: (args: In) => string,
-  act: (panes: Panes, args: In) => Promise<string>,
+  act: Act<In>,
 ): Tool<In> {
   return {
     name,
@@ -82,7 +78,10 @@ function controlTool<In extends SessionInput | PaneInput>(
     async run(args, context) {
       const { panes } = await context.target();
       if (panes === undefined) throw new NoTmux();
-      return { ok: true, outcome: "done", result: await act(panes, args) };
+      const done = await act(panes, args);
+      if (typeof done === "string") return { ok: true, outcome: "done", result: done };
+      const [display, advice] = done;
+      return { ok: true, outcome: "done", result: display + advice, display };
     },
   };
 }

@@ -34,7 +34,7 @@ export function webSearchTool(settings: SearchSettings): Tool<WebSearchInput> {
     intent: ({ query }) => ({ kind: "fetch", title: query, url: address(query), search: true }),
     run: async ({ query }, context) =>
       base === null
-        ? failed(`The search address the operator set is not a URL: ${settings.endpoint}. ${ELSEWHERE}`)
+        ? failed(`The search address the operator set is not a URL: ${settings.endpoint}.`)
         : run(query, address(query), context, settings, base),
   };
 }
@@ -55,7 +55,7 @@ async function run(
     headers: BROWSER,
     onNotice: (text) => context.emit({ stream: "info", text }),
   });
-  if (outcome.kind !== "page") return failed(`The search could not be made: ${outcome.why}. ${ELSEWHERE}`);
+  if (outcome.kind !== "page") return failed(`The search could not be made: ${outcome.why}.`);
   return read(query, outcome, context.budget);
 }
 
@@ -76,11 +76,12 @@ async function read(query: string, page: FetchOutcome & { kind: "page" }, budget
   }
   if (found.kind === "blocked" || BLOCKED_STATUS.has(page.status))
     return failed(
-      `DuckDuckGo blocked this search as automated (HTTP ${page.status}); this does not mean that there are no results. Wait a few minutes before searching again. ${ELSEWHERE}`,
+      `DuckDuckGo blocked this search as automated (HTTP ${page.status}); this does not mean that there are no results.`,
+      "Wait a few minutes before searching again. ",
     );
-  if (page.status >= 400) return failed(`DuckDuckGo answered with HTTP ${page.status}. ${ELSEWHERE}`);
+  if (page.status >= 400) return failed(`DuckDuckGo answered with HTTP ${page.status}.`);
   return failed(
-    `DuckDuckGo's page no longer parses: neither results nor its "no results" note were found, so nothing is known of the results. ${ELSEWHERE}`,
+    `DuckDuckGo's page no longer parses: neither results nor its "no results" note were found, so nothing is known of the results.`,
   );
 }
 
@@ -90,8 +91,8 @@ function within(results: readonly SearchResult[], budget: number): readonly Sear
   return kept;
 }
 
-function failed(result: string): ToolResult {
-  return { ok: false, outcome: "failed", result };
+function failed(display: string, advice = ""): ToolResult {
+  return { ok: false, outcome: "failed", result: `${display} ${advice}${ELSEWHERE}`, display };
 }
 
 const ENDPOINT = "https://html.duckduckgo.com/html/";

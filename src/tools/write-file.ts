@@ -43,6 +43,7 @@ export const writeFileTool: Tool<WriteInput> = {
         ok: false,
         outcome: "changed",
         result: `${args.path} has changed since the operator saw the difference. Nothing was written: read it and decide again.`,
+        display: `${args.path} has changed since you saw the difference; nothing was written`,
       };
     }
     const written = await files.write(args.path, content.bytes, writeOptions(context));

@@ -18,14 +18,7 @@ import { escalates, isHighRisk, onlyReads, whatItDoes } from "./risk.ts";
 import { secretInput, secretPassedOn, secretRead } from "./secret-reads.ts";
 import type { FoundCommand, Walked } from "./syntax/findings.ts";
 import { walkText } from "./syntax/walk.ts";
-import {
-  briefly,
-  type Condition,
-  type JudgedCommand,
-  type ShellJudgement,
-  type ShellRules,
-  type Verdict,
-} from "../verdict.ts";
+import type { Condition, JudgedCommand, ShellJudgement, ShellRules, Verdict } from "../verdict.ts";
 
 /** What is known of the machine and the shell a text would run on. */
 export interface ShellContext {
@@ -214,6 +207,7 @@ function overall(
     return {
       kind: "deny",
       why: `permission denied: shell_denylist has “${denied ?? raw?.entry}”`,
+      brief: `shell_denylist has “${denied ?? raw?.entry}”`,
       instead: "Do it another way, or let the operator do it by hand.",
     };
   if (raw !== undefined)
@@ -243,4 +237,9 @@ function overall(
     kind: "allow",
     why: readOnly ? "read-only" : (judged.find((item) => !item.command.readOnly)?.command.why ?? "read-only"),
   };
+}
+
+/** A danger in words for people: without what a model should do instead. */
+function briefly({ why, brief }: Danger): string {
+  return brief ?? why.replace(/^permission denied: /, "");
 }

@@ -123,13 +123,12 @@ export class TmuxPane implements Pane, PaneSink {
     const seen = await this.#input.foreground();
     const cwd = seen?.cwd || (await session.ask(`display-message -p -t ${this.id} "#{pane_current_path}"`))[0] || "";
     const atPrompt = seen?.shellItself ?? this.#state.phase === "ready";
+    const isOwn = session.options.session === session.options.owner;
     return {
       cwd,
       user: seen?.user ?? "",
       ...(atPrompt ? {} : { program: seen?.program ?? "an unknown program" }),
-      ...(name === "shared" && session.options.session === session.options.owner
-        ? {}
-        : { pane: `${session.name}:${name}` }),
+      ...(isOwn && name === "shared" ? {} : { pane: isOwn ? name : `${session.name}:${name}` }),
       typed: atPrompt ? this.#state.typed : "",
     };
   }

@@ -30,8 +30,8 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
 }
 
 /** Between the place and what would happen there: only a command stands behind a prompt. */
-export function signOf({ write, tool }: Pick<ApprovalRequest, "write" | "tool">): string {
-  return write === undefined && tool !== "budget" ? "$" : ":";
+export function signOf({ tool }: Pick<ApprovalRequest, "tool">): string {
+  return tool === "run_shell" ? "$" : ":";
 }
 
 function decisionWords(answer: ApprovalAnswer, style: Theme): string {

@@ -8,6 +8,7 @@ import { pause } from "../../../lib/waiting.ts";
 import { createDemoClient } from "../../../demo/demo-client.ts";
 import { TOUR_FILE } from "../../../demo/playbooks/tour.ts";
 import type { Asker } from "../../../policy/approvals.ts";
+import { signOf } from "../../../ui/approval/question-text.ts";
 import { theme, type Theme } from "../../../ui/theme.ts";
 import { Transcript } from "../../../ui/transcript/transcript.ts";
 import { composeRun } from "../../../app/compose-run.ts";
@@ -49,7 +50,7 @@ export async function demo(
       if (yes) {
         await say("");
         await say(
-          `${style.prompt(`${request.where}${request.write === undefined ? "$" : ":"}`)} ${request.action} -- approve? ${style.ok("y")} (--yes)`,
+          `${style.prompt(`${request.where}${signOf(request)}`)} ${request.action} -- approve? ${style.ok("y")} (--yes)`,
         );
         return { kind: "yes" };
       }
