@@ -101,8 +101,9 @@ export class McpServers implements AsyncDisposable {
     return unlessAborted(signal, found.connection());
   }
 
-  /** Those that are being started get a moment for that. */
+  /** They get a moment to start: who asks at once must not be told that they do not run. */
   async settled(ms: number): Promise<void> {
+    this.start();
     await within(Promise.all(this.#enabled().map((server) => server.settled())), ms);
   }
 
