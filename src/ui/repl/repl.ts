@@ -1,5 +1,5 @@
 /** The REPL: prompts, commands, tasks and news, on whichever screen there is. */
-import type { AgentEvent, ToolFinishedEvent } from "../../agent/events.ts";
+import type { AgentEvent } from "../../agent/events.ts";
 import type { Task, Tasks, TaskWork } from "../../agent/tasks.ts";
 import { BuddyError, EXIT, type ExitCode } from "../../lib/errors.ts";
 import { type CommandScreen, isSlashCommand, type KeptResult, runSlashCommand } from "../commands/slash-commands.ts";
@@ -10,15 +10,16 @@ import { History } from "../editor/history.ts";
 import type { Choice } from "../picker.ts";
 import { onSignals } from "../../lib/processes.ts";
 import { theme, type Theme } from "../theme.ts";
-import { oneLine, resultText } from "../transcript/tool-view.ts";
+import { oneLine } from "../transcript/tool-view.ts";
 import { Transcript } from "../transcript/transcript.ts";
 import { wrapped } from "../words.ts";
 import type { ReplHost, WorkInFlight } from "./host.ts";
-import { planRows, planSteps, type PlanStep } from "./plan.ts";
 import { promptText } from "./prompt.ts";
 import type { ReplScreen } from "./screen.ts";
 import { droppedWords, TaskView } from "./task-view.ts";
 import { attachLines, welcome, replHint } from "./welcome.ts";
+import { Plan } from "./plan.ts";
+import { KeptResults } from "./kept-results.ts";
 
 export class Repl implements CommandScreen {
   readonly host: ReplHost;
@@ -35,14 +36,10 @@ export class Repl implements CommandScreen {
   #saidAttach = false;
   #interruptedAt = 0;
   #shownPrompt: { readonly columns: number; readonly text: string } | undefined;
-  #kept: KeptResult[] = [];
-  #keptCount = 0;
-  #titles = new Map<string, string>();
+  readonly #results = new KeptResults();
   /** Said that something runs: the next attempt to quit does. */
   #warnedOfWork = false;
-  #plan: readonly PlanStep[] = [];
-  /** A plan that was sent and may still turn out not to be valid. */
-  #nextPlan: readonly PlanStep[] = [];
+  readonly #plan = new Plan();
   lastPrompt: string | undefined;
 
   constructor(host: ReplHost, screen: ReplScreen) {
@@ -54,7 +51,7 @@ export class Repl implements CommandScreen {
       style: this.style,
       links: color && screen.links,
       lines: screen.echoes,
-      keep: (event) => this.#keep(event),
+      keep: (event) => this.#results.keep(event),
       hint: (text) => replHint(text, host.facts().profile),
       markdown,
       showTokens,
@@ -73,7 +70,10 @@ export class Repl implements CommandScreen {
         screen.refresh();
         return screen.room();
       },
-      event: (event) => this.#follow(event),
+      event: (event) => {
+        this.#results.follow(event);
+        this.#plan.follow(event);
+      },
       counted: () => (this.#shownPrompt = undefined),
       failed: (error) => this.report(error),
       ended: (task, elapsedMs, words) => {
@@ -308,12 +308,12 @@ export class Repl implements CommandScreen {
   }
 
   kept(number?: number): KeptResult | undefined {
-    return number === undefined ? this.#kept.at(-1) : this.#kept.find((other) => other.number === number);
+    return this.#results.find(number);
   }
 
   /** The checklist of the running task, where the model has one. */
   planRows(limit: number): string[] {
-    return planRows(this.#plan, limit, this.style);
+    return this.#plan.rows(limit, this.style);
   }
 
   /** The end of a conversation that is continued. */
@@ -392,35 +392,13 @@ export class Repl implements CommandScreen {
     this.#screen.refresh();
   }
 
-  #follow(event: AgentEvent): void {
-    if (event.type === "tool_started") {
-      this.#titles.set(event.call, event.title);
-      if (event.tool === "plan") this.#nextPlan = planSteps(event.args);
-    }
-    if (event.type === "tool_finished" && event.tool === "plan" && event.ok) this.#plan = this.#nextPlan;
-    if (event.type === "approval_answered" && event.edited !== undefined) this.#titles.set(event.call, event.edited);
-  }
-
   /** The list above the input goes into the scrollback, as far as it came. */
   #endPlan(): void {
-    const rows = planRows(this.#plan, Infinity, this.style);
-    this.#plan = [];
-    this.#titles.clear();
+    const rows = this.#plan.rows(Infinity, this.style);
+    this.#plan.end();
+    this.#results.taskEnded();
     // Line by line it was printed whenever it changed.
     if (!this.#screen.echoes) this.transcript.say(wrapped(rows, this.columns), "tool");
-  }
-
-  #keep(event: ToolFinishedEvent): string {
-    const number = ++this.#keptCount;
-    const outputId = event.output_id;
-    this.#kept.push({
-      number,
-      title: this.#titles.get(event.call) ?? event.tool,
-      ...(outputId === undefined ? {} : { outputId }),
-      text: resultText(event),
-    });
-    if (this.#kept.length > KEPT) this.#kept.shift();
-    return `/output ${outputId ?? number}`;
   }
 
   /**
@@ -453,6 +431,4 @@ export class Repl implements CommandScreen {
 
 const TWICE_MS = 2000;
 const BADGE_MS = 1000;
-/** Results that /output can show by number. */
-const KEPT = 50;
 const LAST_PROMPT_LINES = 10;

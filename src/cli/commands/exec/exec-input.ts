@@ -2,8 +2,9 @@
 import { fstatSync } from "node:fs";
 import { BuddyError } from "../../../lib/errors.ts";
 import { isTerminal } from "../../../lib/terminal.ts";
+import { fileError } from "../../../lib/files.ts";
 
-export interface ExecInput {
+interface ExecInput {
   readonly prompt: string;
   /** Text that came on stdin beside a prompt. */
   readonly attached?: string;
@@ -115,3 +116,27 @@ function noPrompt(): BuddyError {
 
 const SILENCE_MS = 250;
 const MOST_BYTES = 16 * 1024 * 1024;
+
+/** Read before anything is sent: a wrong name is an error at once. */
+export async function imageFrom(path: string) {
+  const { imageOf, MOST_IMAGE_BYTES, tooLarge } = await import("../../../lib/images.ts");
+  const file = Bun.file(path);
+  let bytes: Uint8Array;
+  try {
+    // A pipe or a device has no size, and perhaps no end.
+    if (file.size === Infinity)
+      throw new BuddyError("usage", `--image ${path} cannot be read: it is not a regular file`);
+    if (file.size > MOST_IMAGE_BYTES) throw new BuddyError("usage", `${path}: ${tooLarge(file.size)}`);
+    bytes = await file.bytes();
+  } catch (error) {
+    if (error instanceof BuddyError) throw error;
+    throw new BuddyError("usage", `--image ${path} cannot be read: ${fileError(error)}`);
+  }
+  const image = imageOf(bytes);
+  if (image === undefined)
+    throw new BuddyError("usage", `--image ${path} is not a picture that models read`, {
+      hint: "PNG, JPEG, GIF and WebP work.",
+    });
+  if ("problem" in image) throw new BuddyError("usage", `${path}: ${image.problem}`);
+  return image;
+}

@@ -3,14 +3,10 @@
  * went.
  */
 import { approvalNeeded } from "../../../app/approval-needed.ts";
-import { accessSync, constants, statSync } from "node:fs";
-import { dirname } from "node:path";
 import type { ThemeName } from "../../../ui/theme.ts";
 import type { AgentEvent } from "../../../agent/events.ts";
-import type { TurnOptions } from "../../../agent/loop.ts";
 import { wantsColor, isTerminal } from "../../../lib/terminal.ts";
 import { BuddyError, EXIT, type ErrorCode, type ExitCode, exitCodeOf } from "../../../lib/errors.ts";
-import { fileError } from "../../../lib/files.ts";
 import { once } from "../../../lib/values.ts";
 import { Output } from "../../../lib/output.ts";
 import { boundText } from "../../../tools/bound-output.ts";
@@ -20,11 +16,11 @@ import { composeRun } from "../../../app/compose-run.ts";
 import type { Run, RunOptions } from "../../../app/run.ts";
 import { readsStdin } from "../../../app/places.ts";
 import { loadConfiguration } from "../../../app/configuration.ts";
-import { execInput, processStdin, type Stdin, withAttachment } from "./exec-input.ts";
+import { execInput, processStdin, type Stdin, withAttachment, imageFrom } from "./exec-input.ts";
 import { type GlobalOptions, withSsh } from "../../args/options.ts";
-import type { OutputSchema } from "./output-schema.ts";
 import { watchSignals } from "../../signals.ts";
 import { isTimeout } from "../../../lib/waiting.ts";
+import { oneTurn, validTurn, type Outcome } from "./exec-turn.ts";
 
 export interface ExecOptions {
   readonly prompt?: string | undefined;
@@ -94,7 +90,10 @@ interface Surroundings extends Streams {
 
 async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: Surroundings): Promise<ExitCode> {
   const { signal, out, err } = around;
-  if (options.lastMessage !== undefined) checkLastMessage(options.lastMessage);
+  const lastMessage =
+    options.lastMessage === undefined
+      ? undefined
+      : (await import("./last-message.ts")).lastMessageTo(options.lastMessage);
   const schema =
     options.outputSchema === undefined
       ? undefined
@@ -214,7 +213,7 @@ async function answerPrompt(options: ExecOptions, given: GlobalOptions, around: 
           ...(prompt === input.prompt ? {} : { shown: input.prompt }),
         })
       : await validTurn(run, prompt, signal, show, schema, { ...attach, ownWords: words, shown: input.prompt });
-  return await conclude(outcome, options, run, await printer(), signal);
+  return await conclude(outcome, options, run, await printer(), signal, lastMessage);
 }
 
 /** The runbook as a prompt, on the machine that its parameters name. */
@@ -246,116 +245,13 @@ async function runbookFor(
   return { prompt, turn, globals };
 }
 
-/** Read before anything is sent: a wrong name is an error at once. */
-async function imageFrom(path: string) {
-  const { imageOf, MOST_IMAGE_BYTES, tooLarge } = await import("../../../lib/images.ts");
-  const file = Bun.file(path);
-  let bytes: Uint8Array;
-  try {
-    // A pipe or a device has no size, and perhaps no end.
-    if (file.size === Infinity)
-      throw new BuddyError("usage", `--image ${path} cannot be read: it is not a regular file`);
-    if (file.size > MOST_IMAGE_BYTES) throw new BuddyError("usage", `${path}: ${tooLarge(file.size)}`);
-    bytes = await file.bytes();
-  } catch (error) {
-    if (error instanceof BuddyError) throw error;
-    const { fileError } = await import("../../../lib/files.ts");
-    throw new BuddyError("usage", `--image ${path} cannot be read: ${fileError(error)}`);
-  }
-  const image = imageOf(bytes);
-  if (image === undefined)
-    throw new BuddyError("usage", `--image ${path} is not a picture that models read`, {
-      hint: "PNG, JPEG, GIF and WebP work.",
-    });
-  if ("problem" in image) throw new BuddyError("usage", `${path}: ${image.problem}`);
-  return image;
-}
-
-interface Outcome {
-  readonly done: AgentEvent & { type: "done" };
-  readonly error?: AgentEvent & { type: "error" };
-  /** The answer as it is printed and stored: with a schema, the JSON alone. */
-  readonly answer: string;
-  /** Printed already, while it came. */
-  readonly shown: boolean;
-}
-
-type Show = (event: AgentEvent) => Promise<void>;
-
-async function oneTurn(
-  run: Run,
-  prompt: string,
-  signal: AbortSignal,
-  show: Show,
-  options: TurnOptions,
-): Promise<Outcome> {
-  let done: Outcome["done"] | undefined;
-  let error: Outcome["error"];
-  // The request leaves first; the target opens while the model thinks. An answer that is there by then needs no target.
-  const opening = setTimeout(() => run.prepareForTools(), OPEN_AFTER_MS);
-  try {
-    for await (const event of run.agent.runTurn(prompt, signal, options)) {
-      if (event.type === "done") done = event;
-      if (event.type === "error") error = event;
-      await show(event);
-    }
-  } finally {
-    clearTimeout(opening);
-  }
-  if (done === undefined) throw new BuddyError("internal", "the turn ended without an outcome");
-  return { done, ...(error === undefined ? {} : { error }), answer: done.text, shown: true };
-}
-
-async function validTurn(
-  run: Run,
-  prompt: string,
-  signal: AbortSignal,
-  show: Show,
-  schema: OutputSchema,
-  first: TurnOptions,
-): Promise<Outcome> {
-  let question = `${prompt}\n\n${schema.instruction}`;
-  for (let round = 0; ; round++) {
-    const found: { judged?: ReturnType<OutputSchema["check"]>; misfit?: BuddyError } = {};
-    // Who reads the events must find in `done` what is printed otherwise: the JSON alone, or a failure.
-    const judge: Show = async (event) => {
-      if (event.type !== "done" || !hasAnswer(event)) return show(event);
-      const judged = (found.judged = schema.check(event.text));
-      if (judged.ok) return show({ ...event, text: judged.json });
-      if (round < REPAIR_ROUNDS) return show(event);
-      const { v, ts, session, target } = event;
-      const { code, message, hint } = (found.misfit = unfit(judged.problem, event.text));
-      await show({ type: "error", code, message, ...(hint !== undefined && { hint }), v, ts, session, target });
-      return show({ ...event, status: "failed" });
-    };
-    const { shown: _, attach: __, ...again } = first;
-    const own = round === 0 ? first : again;
-    const outcome = await oneTurn(run, question, signal, judge, { outputSchema: schema.schema, ...own });
-    const { judged, misfit } = found;
-    if (judged === undefined) return outcome;
-    if (judged.ok) return { ...outcome, answer: judged.json, shown: false };
-    if (misfit !== undefined) throw misfit;
-    question = `Your answer is not valid: ${judged.problem}. Answer again with the corrected JSON only.`;
-  }
-}
-
-function hasAnswer({ status }: Outcome["done"]): boolean {
-  return status === "answered" || status === "approval_needed";
-}
-
-function unfit(problem: string, answer: string): BuddyError {
-  const message = `the answer does not fit the output schema after ${REPAIR_ROUNDS} repairs: ${problem}`;
-  return new BuddyError("model", message, {
-    hint: `The last answer was: ${boundText(answer, 500, () => "left out")}`,
-  });
-}
-
 async function conclude(
   outcome: Outcome,
   options: ExecOptions,
   run: Run,
   printer: Printer,
   signal: AbortSignal,
+  writeAnswer: ((answer: string) => Promise<void>) | undefined,
 ): Promise<ExitCode> {
   const { done, error, answer, shown } = outcome;
   switch (done.status) {
@@ -370,50 +266,10 @@ async function conclude(
       throw new BuddyError(codeOf(error?.code), error?.message ?? "the run failed", { hint: error?.hint });
   }
   if (!shown && !options.json) await printer.answer(run.secrets.hide(answer));
-  if (options.lastMessage !== undefined) await writeLastMessage(options.lastMessage, run.secrets.hide(answer));
+  await writeAnswer?.(run.secrets.hide(answer));
   if (run.target.error !== undefined) throw run.target.error;
   if (done.status === "answered") return EXIT.ok;
   throw approvalNeeded(run.calls.unapproved, run.approvals.mode);
-}
-
-/** Before anything is asked: an answer that was paid for should have its place. */
-function checkLastMessage(path: string): void {
-  if (openAs(path) !== undefined) return;
-  try {
-    const there = statSync(path, { throwIfNoEntry: false });
-    if (there?.isDirectory()) throw unwritable(path, "it is a directory");
-    accessSync(there === undefined || there.isFile() ? dirname(path) : path, constants.W_OK);
-  } catch (cause) {
-    if (cause instanceof BuddyError) throw cause;
-    const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
-    throw unwritable(path, missing ? "its directory does not exist" : fileError(cause), cause);
-  }
-}
-
-function unwritable(path: string, why: string, cause?: unknown): BuddyError {
-  return new BuddyError("usage", `cannot write ${path}: ${why}`, { cause });
-}
-
-async function writeLastMessage(path: string, answer: string): Promise<void> {
-  const { writeFileAtomic } = await import("../../../lib/files.ts");
-  const text = answer.endsWith("\n") ? answer : `${answer}\n`;
-  try {
-    const open = openAs(path);
-    if (open !== undefined) return void (await Bun.write(Bun.file(open), text));
-    // A directory that was removed meanwhile must not be made again.
-    accessSync(dirname(path));
-    writeFileAtomic(path, text, 0o644);
-  } catch (cause) {
-    throw unwritable(path, fileError(cause), cause);
-  }
-}
-
-/** A socket that stands behind such a name cannot be opened by it, only written to. */
-function openAs(path: string): number | undefined {
-  if (path === "/dev/stdout") return 1;
-  if (path === "/dev/stderr") return 2;
-  const number = /^\/(?:dev|proc\/self)\/fd\/(\d{1,6})$/.exec(path)?.[1];
-  return number === undefined ? undefined : Number(number);
 }
 
 /** What a cancelled signal means for the exit code. */
@@ -450,7 +306,3 @@ function attachmentRoom(contextLimit: number): number {
 }
 
 class ReaderGone extends Error {}
-
-const REPAIR_ROUNDS = 2;
-/** Longer than an answer takes that is there at once, on a busy machine, too; shorter than any model thinks. */
-const OPEN_AFTER_MS = 100;

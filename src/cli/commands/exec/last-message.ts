@@ -1,0 +1,50 @@
+/** The file of --last-message: checked before anything is asked, written with the answer. */
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { BuddyError } from "../../../lib/errors.ts";
+import { fileError, writeFileAtomic } from "../../../lib/files.ts";
+
+/** Throws where the file could not be written; returns how to write it. */
+export function lastMessageTo(path: string): (answer: string) => Promise<void> {
+  check(path);
+  return (answer) => write(path, answer);
+}
+
+/** Before anything is asked: an answer that was paid for should have its place. */
+function check(path: string): void {
+  if (openAs(path) !== undefined) return;
+  try {
+    const there = statSync(path, { throwIfNoEntry: false });
+    if (there?.isDirectory()) throw unwritable(path, "it is a directory");
+    accessSync(there === undefined || there.isFile() ? dirname(path) : path, constants.W_OK);
+  } catch (cause) {
+    if (cause instanceof BuddyError) throw cause;
+    const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    throw unwritable(path, missing ? "its directory does not exist" : fileError(cause), cause);
+  }
+}
+
+async function write(path: string, answer: string): Promise<void> {
+  const text = answer.endsWith("\n") ? answer : `${answer}\n`;
+  try {
+    const open = openAs(path);
+    if (open !== undefined) return void (await Bun.write(Bun.file(open), text));
+    // A directory that was removed meanwhile must not be made again.
+    accessSync(dirname(path));
+    writeFileAtomic(path, text, 0o644);
+  } catch (cause) {
+    throw unwritable(path, fileError(cause), cause);
+  }
+}
+
+function unwritable(path: string, why: string, cause?: unknown): BuddyError {
+  return new BuddyError("usage", `cannot write ${path}: ${why}`, { cause });
+}
+
+/** A socket that stands behind such a name cannot be opened by it, only written to. */
+function openAs(path: string): number | undefined {
+  if (path === "/dev/stdout") return 1;
+  if (path === "/dev/stderr") return 2;
+  const number = /^\/(?:dev|proc\/self)\/fd\/(\d{1,6})$/.exec(path)?.[1];
+  return number === undefined ? undefined : Number(number);
+}
