@@ -152,16 +152,6 @@ const NAME_KEYS = new Set([
   "quotaId",
 ]);
 const STATUS_KEYS = ["status", "status_code", "statusCode", "http_code", "code"];
-/** Seconds. */
-const WAIT_KEYS = [
-  "retry_after",
-  "retryAfter",
-  "retry_after_seconds",
-  "retry_after_secs",
-  "resets_in_seconds",
-  "estimated_time",
-];
-
 /** Walks the body once; a hostile one ends at its depth and its number of fields. */
 function collect(raw: unknown): Facts {
   const facts: Facts = {
@@ -194,9 +184,8 @@ function visit(
   if (typeof node["param"] === "string") facts.param ??= node["param"];
   facts.param ??= locationOf(node);
   for (const key of STATUS_KEYS) facts.status ??= statusOf(node[key]);
-  for (const key of WAIT_KEYS) facts.retryAfterMs ??= secondsOf(node[key]);
-  facts.retryAfterMs ??= secondsOf(node["retryDelay"]) ?? resetOf(node);
   for (const [key, value] of Object.entries(node).slice(0, 50)) {
+    facts.retryAfterMs ??= waitOf(key, value);
     if (NAME_KEYS.has(key) && (typeof value === "string" || typeof value === "number")) facts.names.add(String(value));
     else if (typeof value === "string" && /^(raw|error)$|message|msg|detail|title|description/i.test(key)) {
       facts.words.push(excerpt(value));
@@ -221,6 +210,15 @@ function statusOf(value: unknown): number | undefined {
   return typeof status === "number" && status >= 400 && status < 600 ? status : undefined;
 }
 
+/** `retry_after`, `retryAfterMs`, `RetryInfo`'s `retryDelay`, `resets_in_seconds`, `X-RateLimit-Reset` and the like. */
+function waitOf(key: string, value: unknown): number | undefined {
+  const name = key.toLowerCase().replace(/[^a-z]/g, "");
+  if (/^(retryafter|retrydelay|resets?in|resets?after)(s|secs?|seconds)?$|^estimatedtime$/.test(name))
+    return secondsOf(isRecord(value) ? value["seconds"] : value);
+  if (/^retryafter(ms|millis(econds)?)$/.test(name)) return Number(value) >= 0 ? Number(value) : undefined;
+  return /^(xratelimit)?resets?(at|time|date|timestamp)?$/.test(name) ? untilMoment(value) : undefined;
+}
+
 /** 12, "12", "12s", "12.5s". */
 function secondsOf(value: unknown): number | undefined {
   const text = typeof value === "number" ? String(value) : value;
@@ -228,14 +226,10 @@ function secondsOf(value: unknown): number | undefined {
   return amount === undefined ? undefined : Number(amount) * 1000;
 }
 
-/** `resets_at` in Unix seconds (OpenAI's sign-in), `X-RateLimit-Reset` in milliseconds (OpenRouter, in the body). */
-function resetOf(node: Readonly<Record<string, unknown>>): number | undefined {
-  for (const key of ["resets_at", "X-RateLimit-Reset"]) {
-    const given = Number(node[key]);
-    if (!(given > 1e9)) continue;
-    return Math.max(0, (given > 1e11 ? given : given * 1000) - Date.now());
-  }
-  return undefined;
+/** Unix seconds (OpenAI's sign-in), milliseconds (OpenRouter), or a date. */
+function untilMoment(value: unknown): number | undefined {
+  const date = typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : Number(value);
+  return date > 1e9 ? Math.max(0, (date > 1e11 ? date : date * 1000) - Date.now()) : undefined;
 }
 
 /** One line without control characters, cut to a readable length. */

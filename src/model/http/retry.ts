@@ -63,7 +63,7 @@ export function waitInWords(text: string): number | undefined {
 const waitPattern = once(() => {
   const unit = "(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])";
   const one = String.raw`\d+(?:\.\d+)?\s*${unit}`;
-  const opening = String.raw`(?:try again|retry(?:ing|-after)?|retry your request|wait|available again|available|resets?)[\s:]+(?:(?:in|after|for)\s+)?`;
+  const opening = String.raw`(?:try again|retry(?:ing|[-_]after)?|retry your request|wait|available again|available|allowed|resets?|replenished|cooldown|blocked)[\s:=]+(?:(?:in|after|for)\s+)?`;
   return {
     sentence: new RegExp(
       String.raw`${opening}(?:about\s+|at least\s+|~\s*)?(${one}(?:(?:,|\s|and)*${one})*|\d+(?=\.?\s*$|\.\s))`,

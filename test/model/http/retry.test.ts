@@ -1,4 +1,5 @@
 /** How long to wait, how often, and what the user is told. */
+import { ProviderError } from "../../../src/model/provider-error.ts";
 import { describe, expect, test } from "bun:test";
 import { backoffMs, retryAfterMs, waitInWords } from "../../../src/model/http/retry.ts";
 import type { ModelEvent } from "../../../src/model/types.ts";
@@ -66,9 +67,21 @@ describe("a wait in words", () => {
     ["Expected available in 1 second.", 1_000],
     ["请求过于频繁，请在 10 秒后重试", 10_000],
     ["请 5 分钟后再试", 300_000],
+    ["Quota will be replenished in 06:12:33.", 22_353_000],
+    ["Next request allowed in 9 seconds", 9_000],
+    ["cooldown: 12s", 12_000],
+    ["a timeout of 60 seconds", undefined],
     ["Please try again later", undefined],
   ])("%s", (words, expected) => expect(waitInWords(words)).toBe(expected));
 });
+
+test.each([
+  [{ error: { message: "x", retry_after_ms: 1200 } }, 1_200],
+  [{ error: { details: [{ retryDelay: { seconds: 7 } }] } }, 7_000],
+  [{ error: { metadata: { headers: { "Retry-After": "11" } } } }, 11_000],
+  [{ error: { message: "x", reset_at: new Date(Date.now() - 1).toISOString() } }, 0],
+  [{ error: { message: "x", estimated_tokens: 12 } }, undefined],
+])("a wait in the body: %j", (body, expected) => expect(new ProviderError(body).retryAfterMs).toBe(expected));
 
 test("the wait doubles, is capped, and is spread", () => {
   expect([1, 2, 3, 4].map((attempt) => backoffMs(attempt, 500, () => 0))).toEqual([500, 1000, 2000, 4000]);
