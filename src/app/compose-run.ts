@@ -6,9 +6,10 @@ import { loadExtensions, NO_EXTENSIONS } from "./extensions.ts";
 import { uncertainRules } from "./machine-rules.ts";
 import { chosenPlaces } from "./places.ts";
 import { requirePrice } from "./run-budget.ts";
-import { fleetFor, Run, type RunOptions } from "./run.ts";
+import { Run, type RunOptions } from "./run.ts";
 import { RunSessions, clientFor, withStoredTarget } from "./run-sessions.ts";
 import { Secrets } from "./secrets.ts";
+import { fleetFor } from "./workplace.ts";
 
 export async function composeRun(options: RunOptions): Promise<Run> {
   const { loaded, problem } = options;

@@ -11,6 +11,7 @@ import { LazyTarget, type RunTarget, openTarget, targetOptions } from "./lazy-ta
 import { OutputStore } from "../targets/output/output-store.ts";
 import { machineParts } from "./run-tools.ts";
 import type { Run, RunOptions } from "./run.ts";
+import { keptOutputs } from "./workplace.ts";
 
 interface LazyFleetOptions {
   readonly places: readonly Place[];
@@ -263,7 +264,7 @@ const LONG_MS = 5_000;
 /** The target of a run that has several machines, wired to the run. */
 export function runFleet(run: Run, options: RunOptions, places: Run["places"]): LazyFleet {
   const { loaded, globals } = options;
-  const { outputs } = run.outputs(options);
+  const { outputs } = keptOutputs(run, options);
   // One for all: an id is unique among the machines, and a machine costs less.
   const outputStore = new OutputStore({
     store: outputs,

@@ -6,12 +6,11 @@ import { Agent } from "../agent/agent.ts";
 import type { Budget } from "../agent/budget.ts";
 import type { Totals } from "../agent/conversation.ts";
 import { Passwords } from "../agent/passwords.ts";
-import { systemPrompt, instructionFiles, type OperatorFile } from "../agent/system-prompt.ts";
+import { systemPrompt, type OperatorFile } from "../agent/system-prompt.ts";
 import type { CallRunner } from "../agent/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { GlobalOptions } from "../cli/args/options.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import { buddyPaths } from "../config/paths.ts";
 import type { ApproveMode } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import { trace } from "../lib/trace.ts";
@@ -19,14 +18,13 @@ import { stateDirectory } from "../lib/user-directories.ts";
 import { unlessAborted } from "../lib/waiting.ts";
 import type { ModelClient } from "../model/types.ts";
 import { type ApprovalMode, Approvals, type Asker } from "../policy/approvals.ts";
-import { outputsDirectory, prepareOutputs } from "../session/outputs.ts";
 import type { ResumedSession, SessionStore } from "../session/store.ts";
 import type { Target, TargetNotice, TargetOptions } from "../targets/target.ts";
 import type { Registry } from "../tools/registry.ts";
-import { isLocal, type Place, samePaths } from "../targets/place.ts";
+import { type Place, samePaths } from "../targets/place.ts";
 import type { Extensions } from "./extensions.ts";
 import type { FleetLimits, LazyFleet } from "./lazy-fleet.ts";
-import { LazyTarget, type RunTarget, openTarget, targetOptions } from "./lazy-target.ts";
+import type { RunTarget } from "./lazy-target.ts";
 import type { MachineRules } from "./machine-rules.ts";
 import { modelClient } from "./model-client.ts";
 import { requirePrice, runBudget } from "./run-budget.ts";
@@ -34,8 +32,9 @@ import { type RunHooks, runHooks } from "./run-hooks.ts";
 import { RunRecorder } from "./recorder.ts";
 import { RunMachines } from "./run-machines.ts";
 import { RunSessions, samePlace, storedClient, storedPlaces } from "./run-sessions.ts";
-import { callRunner, toolRegistry } from "./run-tools.ts";
+import { toolRegistry } from "./run-tools.ts";
 import { Secrets } from "./secrets.ts";
+import { prepareWorkplace, type Workplace, fleetFor, type MakeFleet } from "./workplace.ts";
 
 export interface RunOptions {
   readonly globals: GlobalOptions;
@@ -65,17 +64,6 @@ export interface RunOptions {
   readonly open?: (options: TargetOptions) => ReturnType<typeof import("../targets/open.ts").openTarget>;
 }
 
-/** Loaded only where there are several machines. */
-export async function fleetFor(places: Run["places"], options: RunOptions): Promise<MakeFleet | undefined> {
-  const several = places.length > 1 || options.fleet?.always === true;
-  if (several && options.globals.pane !== undefined)
-    throw new BuddyError("usage", "--pane is for the REPL and buddy exec, which work on one machine");
-  return several ? (await import("./lazy-fleet.ts")).runFleet : undefined;
-}
-
-/** Makes the target of a run that has several machines. */
-type MakeFleet = (run: Run, options: RunOptions, places: Run["places"]) => LazyFleet;
-
 interface RunParts {
   readonly secrets: Secrets;
   readonly sessions: RunSessions;
@@ -84,17 +72,6 @@ interface RunParts {
   readonly places: Run["places"];
   readonly fleet: MakeFleet | undefined;
   readonly extensions: Extensions;
-}
-
-/** The machines that are worked on now, and what depends on them; /on replaces it as a whole. */
-interface Workplace {
-  readonly places: Run["places"];
-  readonly target: RunTarget;
-  /** Where there are several machines: the same as `target`. */
-  readonly fleet: LazyFleet | undefined;
-  readonly calls: CallRunner;
-  /** AGENTS.md files in the prompt. */
-  readonly files: readonly OperatorFile[];
 }
 
 export class Run implements AsyncDisposable {
@@ -395,57 +372,12 @@ export class Run implements AsyncDisposable {
       this.rules.of(opened.now(), this.place).catch(() => undefined);
   }
 
-  /** Where the full outputs of commands are kept. */
-  outputs({ loaded, record }: RunOptions): Pick<TargetOptions, "outputs"> {
-    const state = stateDirectory(loaded.env);
-    if (state === undefined || record === false) return {};
-    return {
-      outputs: {
-        directory: () => outputsDirectory(state, this.session()),
-        prepare: prepareOutputs,
-        hide: () => this.secrets.privacy.stars(),
-      },
-    };
-  }
-
   #prepare(places: Run["places"], globals: GlobalOptions, makeFleet: MakeFleet | undefined): Workplace {
-    const options = this.#options;
-    const { loaded } = options;
-    const [place] = places;
-    const local = places.every(isLocal);
-    const { files, notices } = instructionFiles(buddyPaths(loaded.env)?.dir, local ? loaded.cwd : undefined);
-    for (const notice of notices) options.problem(notice);
-    const fleet = makeFleet?.(this, { ...options, globals }, places);
-    const target: RunTarget =
-      fleet ??
-      new LazyTarget({
-        open: options.open ?? openTarget,
-        target: { ...targetOptions(loaded, globals, place), ...this.outputs(options) },
-        onNotice: (notice) => this.onNotice(notice),
-        // Another one that is being opened beside it is introduced when it is taken.
-        onOpen: (opened) => {
-          if (this.#workplace.target === target) this.#introduce(opened);
-        },
-      });
-    const { registry, approvals, recorder, hooks, secrets, passwords, rules } = this;
-    const calls = callRunner({
-      loaded,
-      registry,
-      target,
-      place,
-      rules,
-      about: () => this.machines.about(),
-      fleet: fleet?.parts,
-      approvals,
-      privacy: secrets.privacy,
-      recorder,
-      hooks,
-      passwords,
-      dryRun: globals.dryRun,
-      local,
-      changes: () => this.changes(),
+    const workplace = prepareWorkplace(this, { ...this.#options, globals }, places, makeFleet, (opened) => {
+      // Another one that is being opened beside it is introduced when it is taken.
+      if (this.#workplace.target === workplace.target) this.#introduce(opened);
     });
-    return { places, target, fleet, calls, files };
+    return workplace;
   }
 }
 
