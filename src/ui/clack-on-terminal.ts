@@ -7,10 +7,11 @@ import * as clack from "@clack/prompts";
 import { openTerminal } from "../lib/terminal.ts";
 import type { Choice } from "./picker.ts";
 import { TerminalKeys } from "./terminal/terminal-keys.ts";
+import { wrapped } from "./words.ts";
 
 /** Undefined when nothing was chosen, or there is no terminal to choose on. */
 export async function pickWithClack(message: string, choices: readonly Choice[]): Promise<string | undefined> {
-  return onTerminal<string>(({ rows, ...streams }) =>
+  return onTerminal<string>(({ rows, columns: _columns, ...streams }) =>
     clack.select({
       message,
       options: choices.map(({ value, label, hint }) => ({ value, label, ...(hint === "" ? {} : { hint }) })),
@@ -22,8 +23,12 @@ export async function pickWithClack(message: string, choices: readonly Choice[])
 
 /** `above` stands over the question. Undefined when it was left. */
 export async function confirmWithClack(above: readonly string[], message: string): Promise<boolean | undefined> {
-  return onTerminal<boolean>(({ input, output }) => {
-    output.write(above.map((line) => `${line}\n`).join(""));
+  return onTerminal<boolean>(({ input, output, columns }) => {
+    output.write(
+      wrapped(above, columns)
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
     return clack.confirm({ message, initialValue: false, input, output });
   });
 }
@@ -31,6 +36,7 @@ export async function confirmWithClack(above: readonly string[], message: string
 interface Streams {
   readonly input: PassThrough;
   readonly output: Writable;
+  readonly columns: number;
   readonly rows: number;
 }
 
@@ -56,7 +62,7 @@ async function onTerminal<T>(ask: (streams: Streams) => Promise<T | symbol>): Pr
   );
   const feeding = feed(keys, input);
   try {
-    const answer = await ask({ input, output, rows });
+    const answer = await ask({ input, output, columns, rows });
     return clack.isCancel(answer) ? undefined : (answer as T);
   } finally {
     over.abort();

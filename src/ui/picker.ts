@@ -74,7 +74,9 @@ export class Picker {
       const padding = choice.hint === "" ? "" : " ".repeat(Math.max(0, wide - textWidth(text)) + 2);
       return clip(`${active ? style.bold(label) : label}${padding}${style.grey(choice.hint)}`, columns);
     });
-    return [clip(`${this.#title} ${this.#typed === "" ? style.grey(KEYS) : this.#typed}`, columns), ...rows];
+    const left = columns - textWidth(this.#title) - 1;
+    const keys = KEYS.find((text) => text.length <= left) ?? "";
+    return [clip(`${this.#title} ${this.#typed === "" ? style.grey(keys) : this.#typed}`, columns), ...rows];
   }
 
   #move(by: number): void {
@@ -101,7 +103,13 @@ export class Picker {
   }
 }
 
-const KEYS = "(Up/Down, number or first letters; Enter; Esc cancels)";
+/** The longest that fits behind the title. */
+const KEYS = [
+  "(Up/Down, number or first letters; Enter; Esc cancels)",
+  "(Up/Down; Enter; Esc cancels)",
+  "(Enter; Esc cancels)",
+  "(Enter; Esc)",
+];
 
 export interface Choice {
   readonly value: string;

@@ -217,7 +217,7 @@ async function confirmForeign(screen: CommandScreen, lines: readonly string[]): 
     { value: "stay", label: "no", hint: "nothing is changed" },
     { value: "continue", label: "continue this session", hint: "its text goes to the model as your own words" },
   ];
-  return (await screen.pick("continue a session that is not yours?", choices, 0))?.value === "continue";
+  return (await screen.pick("Continue a session that is not yours?", choices, 0))?.value === "continue";
 }
 
 const SHOWN = 15;
