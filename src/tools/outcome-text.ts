@@ -20,12 +20,7 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   const lines = [...head, output, ...notes];
   const forModel = lines.filter((line) => line !== "").join("\n");
   // The person gets what happened, without what the model could do about it.
-  const late = outcome.kind === "stopped" && !isTyped(outcome, context.shell);
-  const happened = late
-    ? [`not run: the pane was not free within ${formatDuration(context.waitMs)}`]
-    : outcome.kind === "exited"
-      ? []
-      : head.slice(0, 1).map((line) => line.replace(/^\[(.*)\]$/, "$1"));
+  const happened = inWordsForPeople(outcome, context, head);
   const forPeople = [result.output, result.stderr]
     .map((text, at) => cutForPeople(text, at === 0 ? result.outputId : result.stderrId, context.mask))
     .join("");
@@ -42,6 +37,14 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
     ...(id === undefined ? {} : { outputId: id }),
     outputs: [result.outputId, result.stderrId].filter((id) => id !== undefined),
   };
+}
+
+/** What stands beside the command already, as an exit code does, is not said again. */
+function inWordsForPeople(outcome: RunOutcome, { shell, waitMs }: OutcomeContext, head: readonly string[]): string[] {
+  if (outcome.kind === "exited" || (outcome.kind === "stopped" && outcome.by === "user")) return [];
+  if (outcome.kind === "stopped" && !isTyped(outcome, shell))
+    return [`not run: the pane was not free within ${formatDuration(waitMs)}`];
+  return head.slice(0, 1).map((line) => line.replace(/^\[(.*)\]$/, "$1"));
 }
 
 /** A pane ends no command at its deadline: what was stopped by it had not begun. */

@@ -56,7 +56,7 @@ export class Activity {
     if (this.#asking > 0) return "waiting for approval";
     if (now < this.#retryAt) return `retrying in ${Math.ceil((this.#retryAt - now) / 1000)}s`;
     const tools = [...this.#tools.values()].map(oneLine);
-    if (tools.length === 1) return `running ${tools[0]}`;
+    if (tools.length === 1) return `running ${tools[0] === "you" ? "your command" : tools[0]}`;
     return tools.length > 1 ? `running ${tools.length} tools` : this.#doing;
   }
 
