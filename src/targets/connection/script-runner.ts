@@ -53,8 +53,9 @@ done
 exec </dev/null >/dev/null 2>&1 6>&-
 if [ -n "$T" ]; then trap '' TERM; kill -0 "$T" && { kill -TERM "-$$"; sleep 0.1; }; fi
 if [ -n "$D" ]; then
-  for g in "$D"/g[0-9]*; do G="$G \${g#"$D"/g}"; done
-  for g in "$D"/c[0-9]*; do L="$L \${g#"$D"/c}"; done
+  # Where nothing has recorded itself, the pattern is left as it is: it would mean files of this directory.
+  for g in "$D"/g[0-9]*; do if [ -e "$g" ]; then G="$G \${g#"$D"/g}"; fi; done
+  for g in "$D"/c[0-9]*; do if [ -e "$g" ]; then L="$L \${g#"$D"/c}"; fi; done
   # A room that this session holds is killed with it, below.
   rm -rf "$D" "\${D%/*}/room.$$"
 fi

@@ -88,6 +88,21 @@ describe("script runners", () => {
     rmSync(dir, { recursive: true });
   });
 
+  test("its end ends nothing that a file of its directory is named after", async () => {
+    const dir = realpathSync(mkdtempSync(join(tmpdir(), "buddy-runner-")));
+    await using transport = new LocalTransport({ cwd: dir });
+    const other = await transport.spawn(["sleep", uniqueSeconds()]).pid;
+    writeFileSync(join(dir, String(other)), "");
+    const scriptRunner = new ScriptRunner(transport.spawn(RUNNER_ARGV, { script: RUNNER_SCRIPT }));
+    scriptRunner.tell("makedirectory");
+    await scriptRunner.run("true");
+    scriptRunner.close();
+    await scriptRunner.ended;
+    expect(process.kill(-other, 0)).toBe(true);
+    process.kill(-other);
+    rmSync(dir, { recursive: true });
+  });
+
   test.each(SHELLS)("%s can be the sh there", async (name) => {
     const shell = name === "busybox" ? ["busybox", "ash"] : [name];
     await using transport = new LocalTransport({});
