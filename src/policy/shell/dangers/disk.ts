@@ -51,12 +51,13 @@ const operands = (words: readonly string[]) => words.filter((word) => !word.star
 const anyDisk: Check = (words) => operands(words).some((word) => isDisk(word));
 const lastDisk: Check = (words) => isDisk(operands(words).at(-1) ?? "");
 const has = (words: readonly string[], pattern: RegExp) => words.some((word) => pattern.test(word));
-/** The value of an option written in any of its forms. */
+/** The value of an option written in any of its forms, cut short, too. */
 const given = (words: readonly string[], letter: string, long: string) =>
   words.flatMap((word, index) => {
-    if (word === `--${long}` || new RegExp(`^-[A-Za-z]*${letter}$`).test(word)) return [words[index + 1] ?? ""];
-    if (word.startsWith(`--${long}=`)) return [word.slice(long.length + 3)];
-    return word.startsWith(`-${letter}`) && !word.startsWith("--") ? [word.slice(2)] : [];
+    const [, name = "", value] = /^--([a-z][a-z-]*)(?:=([^]*))?$/.exec(word) ?? [];
+    if (name !== "") return long.startsWith(name) ? [value ?? words[index + 1] ?? ""] : [];
+    if (new RegExp(`^-[A-Za-z]*${letter}$`).test(word)) return [words[index + 1] ?? ""];
+    return word.startsWith(`-${letter}`) ? [word.slice(2)] : [];
   });
 
 const partitions: Check = (words) =>
@@ -91,8 +92,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   blkdiscard: anyDisk,
   wipefs: (words) =>
     anyDisk(words) &&
-    has(words, /^(?:-[a-zA-Z]*[ao]|--all|--offset)/) &&
-    !has(words, /^(?:-[a-zA-Z]*n[a-zA-Z]*|--no-act)$/),
+    has(words, /^(?:-[a-zA-Z]*[ao]|--al?l?$|--of)/) &&
+    !has(words, /^(?:-[a-zA-Z]*n[a-zA-Z]*|--no-a\w*)$/),
   mke2fs: formats("mke2fs"),
   "qemu-img": (words) => /^(?:convert|dd|rebase)$/.test(words[0] ?? "") && lastDisk(words),
   bmaptool: (words) => words[0] === "copy" && lastDisk(words),
@@ -139,11 +140,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
   zpool: (words) => /^(?:destroy|labelclear|create)$/.test(words[0] ?? ""),
   zfs: (words) => words[0] === "destroy",
   btrfs: (words) => words[0] === "device" && words[1] === "delete",
-  mdadm: (words) => has(words, /^(?:--zero-superblock|--create|-C)$/),
+  mdadm: (words) => has(words, /^(?:--z\S*|--cr\w*|-C)$/),
   hdparm: (words) =>
     has(
       words,
-      /^--(?:security-erase\w*|security-set-pass|trim-sector\w*|write-sector|make-bad-sector|repair-sector|yes-i-know\S*)$/,
+      /^--(?:security-er\w*|security-s\S*|trim-sector\w*|write-sector|make-bad-sector|repair-sector|yes-i-know\S*)$/,
     ),
   nvme: (words) => /^(?:format|sanitize|write|write-zeroes|delete-ns|security-send)$/.test(words[0] ?? ""),
   sg_format: () => true,

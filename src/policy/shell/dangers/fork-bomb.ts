@@ -1,10 +1,11 @@
-/** Which functions call which, and whether some call themselves while forking: a fork bomb. */
+/** Which functions call which, and whether some call themselves while forking, or a loop only forks: a fork bomb. */
 export class CallGraph {
   /** Stands for the script that is running: `$0`. */
   static readonly ITSELF = "$0";
   readonly #edges = new Map<string, Map<string, boolean>>();
   readonly #defined = new Set<string>([CallGraph.ITSELF]);
   readonly #stack: Frame[] = [frame(CallGraph.ITSELF)];
+  #forever = false;
 
   /** Runs `body` as the body of the function `name`. */
   inside(name: string, body: () => void): void {
@@ -53,8 +54,14 @@ export class CallGraph {
     this.called((this.#stack.at(-1) as Frame).name);
   }
 
+  /** A loop without an end whose body waits for nothing. */
+  startsForever(): void {
+    this.#forever = true;
+  }
+
   /** Some forking call leads back to the function it is made in. */
   isBomb(): boolean {
+    if (this.#forever) return true;
     for (const [caller, callees] of this.#edges)
       for (const [callee, forks] of callees)
         if (forks && this.#defined.has(callee) && this.#reaches(callee, caller)) return true;

@@ -83,7 +83,8 @@ function critical(path: Path): string | undefined {
     if (above !== undefined) return `everything in ${above}`;
   }
   if (parts.length === 1 && from === "~" && isUnknown(last)) return undefined;
-  if (last === ".git" || (last.startsWith(".") && globMatches(last, ".git"))) return "a git repository (.git)";
+  if (last.toLowerCase() === ".git" || (last.startsWith(".") && globMatches(last, ".git")))
+    return "a git repository (.git)";
   if (from !== "/") return undefined;
   const top = parts[0] as string;
   if (isUnknown(top)) return undefined;

@@ -2,7 +2,7 @@
  * Recursive deletion, moving away and re-owning of what must stay: root, homes, system directories, repositories, the
  * whole working directory.
  */
-import { type Field, HOME, isUnknown, programName, readable } from "../syntax/field.ts";
+import { type Field, HOME, isUnknown, programName, readable, UNKNOWN } from "../syntax/field.ts";
 import { findPlan } from "../wrappers/find.ts";
 import { criticalPath } from "./protected-paths.ts";
 import { type Danger, dangerousRm, dangerousTree } from "./danger.ts";
@@ -29,9 +29,6 @@ export function rmDanger(argv: readonly Field[], directories: readonly string[])
       return moved(argv, directories);
     case "rsync":
       return mirrored(argv, directories);
-    case "fd":
-    case "fdfind":
-      return undefined;
     default:
       return undefined;
   }
@@ -114,10 +111,13 @@ const isHere = (path: string) => path === "." || path === "./" || path === "";
 
 function findDelete(argv: readonly Field[], directories: readonly string[]): Danger | undefined {
   const plan = findPlan(argv);
-  const remove = plan.actions.find((action) => action.kind === "delete" && !action.narrowed);
-  if (remove === undefined) return undefined;
   const starts = plan.starts.length === 0 ? ["."] : plan.starts.map((start) => start.value);
-  const what = firstCritical(starts, directories);
+  const paths = plan.actions.flatMap((action) => {
+    if (action.kind !== "delete") return [];
+    if (!action.narrowed) return starts;
+    return action.named === undefined ? [] : starts.map((start) => `${start}/${UNKNOWN}/${action.named}`);
+  });
+  const what = firstCritical(paths, directories);
   return what === undefined ? undefined : dangerousRm(what);
 }
 

@@ -39,7 +39,7 @@ export function sed(args: readonly string[]): string | undefined {
 }
 
 /** A script read by sed's own grammar; anything unexpected is not harmless. */
-function isHarmlessScript(text: string): boolean {
+export function isHarmlessScript(text: string): boolean {
   const script = text.replaceAll(NUMBER, "1");
   if (!isFixed(script)) return false;
   let at = 0;

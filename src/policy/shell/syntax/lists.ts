@@ -196,6 +196,8 @@ export class Lists {
         ]);
         return undefined;
       case "While":
+        if (ENDLESS.test(`${node.kind} ${this.source.slice(node.clause.pos, node.clause.end)}`))
+          this.#forever(node.body);
         this.#loop(() => {
           this.list(node.clause.commands);
           this.list(node.body.commands);
@@ -220,6 +222,7 @@ export class Lists {
       case "ArithmeticFor":
         for (const part of [node.initialize, node.test, node.update])
           if (part !== undefined) this.evaluation.expression(part);
+        if (node.test === undefined) this.#forever(node.body);
         this.#loop(() => void this.list(node.body.commands));
         return undefined;
       case "Case":
@@ -255,6 +258,11 @@ export class Lists {
     });
   }
 
+  #forever({ commands }: CompoundList): void {
+    if (commands.length > 0 && commands.every(({ background }) => background === true))
+      this.found.calls.startsForever();
+  }
+
   /** Twice, so that what the end of the body assigns is known at its start. */
   #loop(body: () => void): void {
     this.#loops++;
@@ -265,6 +273,8 @@ export class Lists {
     this.#loops--;
   }
 }
+
+const ENDLESS = /^(?:while (?:true|:|\[ 1 \]|\(\( ?1 ?\)\))|until false)[\s;]*$/;
 
 /** Output of a command that is only known when it runs. */
 const NOT_KNOWN = `${UNKNOWN}\n`;

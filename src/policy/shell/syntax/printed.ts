@@ -9,19 +9,20 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
   const words = argv.slice(1).map((word) => word.value);
   const text = input.kind === "known" ? (input.guessed === true ? GUESS : "") + input.text : undefined;
   const name = programName(argv[0]?.value ?? "");
+  const places = words.filter((word) => !word.startsWith("-"));
   // Names that match are printed: the pattern stands for them.
+  if (name === "ls" && places.length > 0 && words.some((word) => /^-[1a-zA-Z]*d/.test(word)))
+    return GUESS + places.join("\n");
   if (words.some(isGlob) && name !== "echo" && name !== "printf") return undefined;
   switch (name) {
     case "echo":
       return echoed(words, anyShell);
     case "printf":
       return words[0] === "-v" ? "" : formatted(words[0] === "--" ? words.slice(1) : words);
-    case "ls": {
-      const places = words.filter((word) => !word.startsWith("-"));
+    case "ls":
       return words.every((word) => /^(?:-[1AaUtrSd]+|\.\/?|\/)$/.test(word)) && places.length <= 1
         ? `${STAR}\n`
         : undefined;
-    }
     case "dirname":
     case "basename":
       return words.length === 1 && isFixed(words[0] as string) && !words[0]?.startsWith("-")
@@ -90,15 +91,19 @@ export function printed(argv: readonly Field[], input: Input, scope: Scope, anyS
     case "find": {
       // At least its starting points, if nothing is left out.
       const plan = findPlan(argv);
-      if (
-        plan.odd ||
-        plan.actions.length > 0 ||
-        argv.some((word) => /^-i?(?:name|path|regex|mtime|size|newer|mmin|empty|user)/.test(word.value))
-      )
-        return undefined;
+      if (plan.odd || plan.actions.length > 0) return undefined;
       const end = argv.some((word) => word.value === "-print0") ? "\0" : "\n";
       const starts = plan.starts.length === 0 ? ["."] : plan.starts.map((start) => start.value);
-      return [...starts.flatMap((start) => [start, `${start === "/" ? "" : start}/${UNKNOWN}`]), UNKNOWN]
+      const narrowed = words.some((word) => /^-i?(?:name|path|regex|mtime|size|newer|mmin|empty|user)/.test(word));
+      const named = words[words.indexOf("-name") + 1] ?? "";
+      if (narrowed && (!words.includes("-name") || /[*?[\\]/.test(named) || !isFixed(named))) return undefined;
+      return [
+        ...starts.flatMap((start) => {
+          const below = `${start === "/" ? "" : start}/${UNKNOWN}`;
+          return narrowed ? [`${below}/${named}`] : [start, below];
+        }),
+        UNKNOWN,
+      ]
         .map((path) => path + end)
         .join("");
     }

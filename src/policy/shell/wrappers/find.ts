@@ -10,7 +10,7 @@ export interface FindPlan {
 }
 
 export type FindAction =
-  | { readonly kind: "delete"; readonly narrowed: boolean }
+  | { readonly kind: "delete"; readonly narrowed: boolean; readonly named: string | undefined }
   /** `named`: the only name the files have that it runs on, with stand-ins for the parts a pattern leaves open. */
   | {
       readonly kind: "run";
@@ -123,7 +123,9 @@ class Expression {
   primary(word: string, narrowed: boolean, depth: number): boolean {
     if (word === "!" || word === "-not") {
       const next = this.argv[this.at++]?.value;
+      const named = this.#named;
       if (next !== undefined) this.primary(next, narrowed, depth);
+      this.#named = named;
       return false;
     }
     if (word === "(") {
@@ -155,7 +157,7 @@ class Expression {
       return false;
     }
     if (word === "-delete") {
-      this.actions.push({ kind: "delete", narrowed });
+      this.actions.push({ kind: "delete", narrowed, named: this.#named });
       return false;
     }
     if (ONE_WORD.test(word)) {
