@@ -70,7 +70,7 @@ async function session(buddy: string, shell: string, api: string): Promise<void>
 function printed(body: string): number {
   const results = body.matchAll(/\\"result\\":\\"(.*?)\\"\}"/g);
   return [...results]
-    .map(([, text]) => text!.replace(/^\(no output\)/, "").replace(/(\\\\n)*\[directory: [^\]]*\]$/, ""))
+    .map(([, text]) => text!.replace(/^\(no output\)/, "").replace(/(\\\\n)*\[cwd: [^\]]*\]$/, ""))
     .reduce((sum, text) => sum + text.replaceAll("\\\\", "\\").length, 0);
 }
 

@@ -72,7 +72,7 @@ export class ResultNotes {
     // Of this machine the system prompt says it all.
     if (now.label !== "local" && now.who !== undefined && (now.who !== before.who || now.system !== before.system))
       notes.push(`target: ${[now.who, now.system, now.cwd && `directory ${now.cwd}`].filter(Boolean).join(", ")}`);
-    else if (now.cwd !== undefined && now.cwd !== before.cwd) notes.push(`directory: ${now.cwd}`);
+    else if (now.cwd !== undefined && now.cwd !== before.cwd) notes.push(`cwd: ${now.cwd}`);
     if (now.tmux === false && before.tmux !== false) notes.push("no tmux: commands run in a persistent shell");
     return notes;
   }

@@ -25,7 +25,7 @@ test("a directory that changed is named once, with the result that changed it", 
   await using here = new Here(moving);
   here.write("cwd/sub/file", "x");
   const { results } = await here.turn(FREELY);
-  expect(results.map((text) => /\[directory: (.*)\]/.exec(String(text))?.[1]?.split("/").at(-1))).toEqual([
+  expect(results.map((text) => /\[cwd: (.*)\]/.exec(String(text))?.[1]?.split("/").at(-1))).toEqual([
     "sub",
     undefined,
     "usr",

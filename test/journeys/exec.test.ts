@@ -323,7 +323,7 @@ test("tools are offered as the configuration says; a result names the directory 
   await moved.exec(["--no-tmux", "--approve", "all", "go"]);
   const [before, after] = moved.requests;
   expect(before!.messages[0]!.content).toContain(`directory ${moved.box.cwd}`);
-  expect(moved.lastResult()).toContain("[directory: /usr]");
+  expect(moved.lastResult()).toContain("[cwd: /usr]");
   expect(after!.tools).toEqual(before!.tools);
   expect(after!.messages[0]).toEqual(before!.messages[0]!);
 });
