@@ -1,8 +1,8 @@
 /** The line that says what is being waited for, and whose terminal it is. */
 import { expect, test } from "bun:test";
 import { lendTerminal } from "../../../src/lib/terminal.ts";
-import { LiveLine } from "../../../src/ui/exec-output/print.ts";
 import { until } from "../../support/until.ts";
+import { LiveLine } from "../../../src/ui/exec-output/live-line.ts";
 
 test("the line leaves the screen before ssh asks, and comes back afterwards", async () => {
   const written: string[] = [];

@@ -6,8 +6,8 @@ import { isTerminal } from "../../../lib/terminal.ts";
 import { showText, TerminalText } from "../../../policy/terminal-text.ts";
 import { unifiedDiff } from "../../../tools/diff.ts";
 import { answered, groupResults, type MachineResult, type ResultGroup } from "../../../tools/group-results.ts";
-import { LiveLine } from "../../../ui/exec-output/print.ts";
 import { oneLine, progressWords } from "../../../ui/transcript/tool-view.ts";
+import { LiveLine } from "../../../ui/exec-output/live-line.ts";
 
 export interface RunPrinterOptions {
   readonly out: Output;

@@ -1,0 +1,76 @@
+/** The line on stderr that says what is under way, rewritten in place. */
+import { spinnerFrame, SPINNER_MS } from "../words.ts";
+import { formatDuration } from "../../lib/durations.ts";
+import { paintsOnTerminal } from "../../lib/terminal.ts";
+
+export class LiveLine {
+  readonly #write: (text: string) => void;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #label = "";
+  #since = 0;
+  #shown = false;
+
+  /** Another program asks something on the terminal. */
+  #paused = false;
+  #forget: (() => void) | undefined;
+
+  constructor(write: (text: string) => void) {
+    this.#write = write;
+  }
+
+  /** Appears when it has been waited for a moment. */
+  wait(label: string): void {
+    this.clear();
+    this.#label = label;
+    this.#since = performance.now();
+    this.#forget ??= paintsOnTerminal({
+      pause: () => {
+        this.clear();
+        this.#paused = true;
+      },
+      resume: () => void (this.#paused = false),
+    });
+    this.#timer ??= setInterval(() => this.#draw(), SPINNER_MS);
+    this.#timer.unref();
+  }
+
+  /** Appears at once, and stays until something else is waited for. */
+  show(label: string): void {
+    this.wait(label);
+    this.#since -= PATIENCE_MS;
+    this.#draw();
+  }
+
+  /** The same wait has come further. */
+  relabel(label: string): void {
+    this.#label = label;
+  }
+
+  /** Takes it off the screen; it comes back when the wait continues. */
+  clear(): void {
+    if (this.#shown) this.#write("\r\u001b[K");
+    this.#shown = false;
+    this.#since = performance.now();
+  }
+
+  stop(): void {
+    this.clear();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#forget?.();
+    this.#forget = undefined;
+    this.#paused = false;
+  }
+
+  #draw(): void {
+    const waited = performance.now() - this.#since;
+    if (waited < PATIENCE_MS || this.#paused) return;
+    const frame = spinnerFrame(Date.now());
+    this.#shown = true;
+    this.#write(
+      `\r\u001b[K\u001b[90m${frame} ${this.#label} ${formatDuration(Math.floor(waited / 1000) * 1000)}\u001b[0m`,
+    );
+  }
+}
+
+const PATIENCE_MS = 1_000;
