@@ -1,7 +1,7 @@
 /** argv → exit code. */
 import { VERSION } from "./lib/version.ts";
 
-// Start-up budget: nothing else is loaded here, every command is a chunk of its own (--splitting), and only console.log
+// Start-up budget: nothing else is loaded here, every command is its own chunk (--splitting), and only console.log
 // writes: touching process.stdout or process.stdin costs 11 ms.
 const argv = process.argv.slice(2);
 if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) console.log(`buddy ${VERSION}`);

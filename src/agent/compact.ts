@@ -74,7 +74,7 @@ const CHARS_PER_TOKEN = 3;
 const MOST_OF_A_RESULT = 2_000;
 const MOST_OF_A_PROMPT = 8_000;
 
-/** A cut never falls between a call and its results: results stand right behind their call. */
+/** A cut never falls between a call and its results: results directly follow their call. */
 const isBoundary = (messages: readonly Message[], index: number) =>
   index === messages.length || messages[index]?.role !== "tool";
 

@@ -57,7 +57,7 @@ export class Conversation {
     this.#warned = false;
   }
 
-  /** Other machines: the model hears of them, and gets the tools for them, anew. */
+  /** Other machines: the model hears of them, and gets the tools for them, again. */
   targetChanged(): void {
     this.#prefix = undefined;
     this.introduce();

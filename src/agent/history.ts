@@ -63,7 +63,7 @@ export class History {
 }
 
 /**
- * Makes a message fit to be sent back: every call gets an id of its own (models send empty and repeated ones) and
+ * Makes a message fit to be sent back: every call gets its own id (models send empty and repeated ones) and
  * arguments that are JSON (servers that parse them refuse the whole request otherwise).
  */
 export function repairCalls(message: AssistantMessage, used: ReadonlySet<string>): AssistantMessage {

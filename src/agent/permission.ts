@@ -85,7 +85,7 @@ export type Permission =
       readonly path?: string;
       /** What a write changes. */
       readonly diff?: string;
-      /** Nobody was asked, because the policy proved that the text only reads. */
+      /** No question was asked, because the policy proved that the text only reads. */
       readonly unasked?: Unasked;
       /** The directory it was approved for. */
       readonly onlyIn?: string;

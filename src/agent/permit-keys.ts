@@ -133,7 +133,7 @@ export async function permitKeys(
   if (unasked === undefined && place.program === undefined && isSecret(output)) return refusedByGuard(UNSEEN_SECRETS);
   const run: Permission = { kind: "run", input, output, onlyWhere: place };
   if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, output, unasked };
-  // What stands in the line already is entered with the keys.
+  // What is in the line already is entered with the keys.
   const line = place.typed.trim() === "" ? "" : parts.privacy.mask(place.typed, { from: "the line in the pane" });
   const action = line === "" ? intent.title : `${intent.title}, behind ${JSON.stringify(line)}`;
   if (!confirms(parts, rules) && call.secrets.length === 0 && verdict.answer === undefined) return run;

@@ -277,7 +277,7 @@ export class CallRunner {
     return outputBudget(kind, batch.contextLimit, this.#parts.limits[kind]);
   }
 
-  /** Permission first; what runs then is a step of its own, so that several machines can be asked about at once. */
+  /** Permission first; what runs then is a separate step, so that several machines can be asked about at once. */
   async #begin(
     ready: Ready,
     call: ToolCall,

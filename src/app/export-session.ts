@@ -4,7 +4,7 @@ import { readTranscript } from "../session/transcript.ts";
 
 export type ExportFormat = "markdown" | "html" | "json" | "script" | "cast" | "runbook";
 
-/** In pieces: a long session must not stand in memory twice. */
+/** In pieces: a long session must not be in memory twice. */
 export async function exportSession(
   session: { readonly path: string; readonly id: string },
   format: ExportFormat,

@@ -24,7 +24,7 @@ export async function keepChanges(
   const target = await call.target();
   const { places, skipped, privileged = false } = await changedPlaces(call, target);
   if (places.length === 0) return noted(await run(), skipped);
-  // The files that a command changes as root are looked at as the user: sudo would ask for a password of its own.
+  // The files that a command changes as root are looked at as the user: sudo would ask for a password.
   const files = filesFor(target, call.intent.kind === "write" && call.intent.sudo, call.context);
   let kept: readonly Change[] = [];
   const notes = [...skipped];
@@ -68,7 +68,7 @@ async function changedPlaces(
   const { intent, permission } = call;
   const { home, user, uid } = target.transport.facts;
   if (intent.kind === "write") {
-    // The place that was judged; an undo means the very name, also where a link stands.
+    // The place that was judged; an undo means the very name, also where there is a link.
     const place = intent.undoes === undefined ? { path: permission.path ?? intent.path, follow: true } : undefined;
     const privileged = intent.sudo === true && uid !== 0;
     return { places: [place ?? { path: intent.path, follow: false }], skipped: [], privileged };

@@ -52,7 +52,7 @@ export class LazyFleet implements RunTarget {
     this.#slots = new Slots(options.limits.parallel);
     this.#machines = options.places.map((place) => new Machine(place, options, this.#slots));
     this.#names = this.#machines.map(({ name }) => name);
-    // It stands in every event.
+    // It is in every event.
     this.#label = clip(`${this.#names.length} machines: ${foldNames(this.#names)}`, LABEL_COLUMNS);
     this.parts = {
       machines: this.#machines,
@@ -255,7 +255,7 @@ const LABEL_COLUMNS = 100;
 /** A machine that could not be reached is not tried more often than this. */
 const AGAIN_MS = 10_000;
 const SOON_MS = 300;
-/** How long somebody who changes to several machines waits for them. */
+/** How long an operator who changes to several machines waits for them. */
 const ANSWER_MS = 10_000;
 const ATTEMPTS = 3;
 const DROPPED_MS = 300;

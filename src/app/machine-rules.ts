@@ -41,7 +41,7 @@ export class MachineRules {
     return others.length === 0 ? first : together([first, ...others]);
   }
 
-  /** Taken anew for every target that is opened. A machine whose names cannot be found out is an error, not free. */
+  /** Taken for every target that is opened. A machine whose names cannot be found out is an error, not free. */
   of(target: Target, place: Place): Promise<EffectiveRules> {
     if (this.#rules.length === 0) return Promise.resolve(NO_RULES);
     const found = this.#opened.get(target) ?? rulesOpened(this.#rules, place, target.transport, this.#sources);

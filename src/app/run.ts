@@ -156,7 +156,7 @@ export class Run implements AsyncDisposable {
         systemPrompt({
           facts,
           tools: registry.offered(facts),
-          // Masked anew for each session: names belong to one.
+          // Masked again for each session: names belong to one.
           operator: privacy.mask(config.agent.system_prompt, { from: "[agent] system_prompt" }),
           skills: privacy.mask(extensions.instructions, { from: "skills" }),
           files: this.operatorFiles.map((file) => ({ ...file, text: privacy.mask(file.text, { from: file.path }) })),

@@ -90,7 +90,7 @@ export function openInBrowser(url: string): void {
   try {
     startChild([program, url], { stdin: "ignore", stdout: "ignore", stderr: "ignore", detached: true }).unref();
   } catch {
-    // The address stands on the screen.
+    // The address is on the screen.
   }
 }
 

@@ -11,7 +11,7 @@ import type { FileState, Target } from "../targets/target.ts";
 import { boundDiff, unifiedDiff } from "../tools/diff.ts";
 import { filesFor } from "../tools/files-as-root.ts";
 
-/** `which`: a number, "all", or "" for the newest change that still stands. */
+/** `which`: a number, "all", or "" for the newest change that is not undone. */
 export function undo(run: Run, which: string, signal: AbortSignal): AsyncIterable<AgentEvent> {
   return run.agent.operatorTurn(`/undo ${which}`.trimEnd(), signal, async (publish, inner) => {
     const store = await storeOf(run);

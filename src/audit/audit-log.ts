@@ -51,7 +51,7 @@ export class AuditLog {
   /** Those that nothing waits for are written together: many machines end a command within a moment. */
   #soon: ReturnType<typeof setTimeout> | undefined;
   #reported = false;
-  /** The file as this process left it: as long as it is that, nobody else has written. */
+  /** The file as this process left it: as long as it is that, no one else has written. */
   #left: { readonly inode: number; readonly size: number; readonly link: Link } | undefined;
 
   constructor(options: AuditLogOptions) {
@@ -158,7 +158,7 @@ export class AuditLog {
     }
   }
 
-  /** Where the chain stands; half a line that a killed process or a full disk left is taken out, and that is noted. */
+  /** Where the chain is; half a line that a killed process or a full disk left is taken out, and that is noted. */
   #continue(file: number, signer: LineSigner): Link & { readonly notes: readonly Waiting[] } {
     const { size, ino } = fstatSync(file);
     if (this.#left?.inode === ino && this.#left.size === size) return { ...this.#left.link, notes: [] };

@@ -7,7 +7,7 @@ import { type LineSigner, splitLine } from "../lib/line-signer.ts";
 import { isRecord } from "../lib/values.ts";
 import type { AuditEntry, StoredEntry } from "./entry.ts";
 
-/** Where the chain stands: number and hash of a line. */
+/** Where the chain is: number and hash of a line. */
 export interface Link {
   readonly seq: number;
   readonly hash: string;

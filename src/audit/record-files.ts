@@ -78,7 +78,7 @@ interface Tail {
   readonly line: string | undefined;
   /** Where it ends. */
   readonly end: number;
-  /** What stands behind it: half a line. */
+  /** What follows it: half a line. */
   readonly torn: string;
 }
 

@@ -35,7 +35,7 @@ export function keyFromCommand(argv: readonly string[], options: KeyCommandOptio
 
 interface PrintedKey {
   readonly value: string;
-  /** Milliseconds since the epoch; Infinity where the program does not tell. */
+  /** Milliseconds since the epoch; Infinity where the program does not say. */
   readonly expires: number;
 }
 

@@ -1,4 +1,4 @@
-/** OpenRouter's sign-in: the browser grants a key, which is kept in a file of its own. */
+/** OpenRouter's sign-in: the browser grants a key, which is kept in its own file. */
 import { BuddyError } from "../lib/errors.ts";
 import { isLoopback, proxyFor, boundedText } from "../lib/network.ts";
 import { browserFlow } from "./browser-flow.ts";

@@ -149,7 +149,7 @@ function parse(text: string): Record<string, SignIn> | undefined {
   return sound ? (value.providers as Record<string, SignIn>) : undefined;
 }
 
-/** What can stand in a header. */
+/** What can be in a header. */
 export function isToken(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]+$/.test(value);
 }

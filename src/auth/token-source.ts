@@ -86,7 +86,7 @@ function notSignedIn(): BuddyError {
   return new BuddyError("auth", "not signed in", { hint: "Sign in with: buddy login" });
 }
 
-/** Where requests of a signed-in profile go: a token of OpenAI's is never sent to anybody else. */
+/** Where requests of a signed-in profile go: a token of OpenAI's is never sent to anyone else. */
 const SIGNED_IN_BASE = "https://chatgpt.com/backend-api/codex";
 
 /** BUDDY_LOGIN_BASE_URL points it elsewhere, for tests; so does a profile on this machine itself. */

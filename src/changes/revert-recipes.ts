@@ -1,6 +1,6 @@
 /**
  * How changes that can lock the operator out are taken back: what is saved before them and what puts it back, as sh
- * that runs as root in a directory of its own.
+ * that runs as root in its own directory.
  */
 import { words } from "../lib/text.ts";
 import { inQuotes } from "../lib/quote.ts";
@@ -38,7 +38,7 @@ export function revertRecipe(
   return { recipe: all.length === 0 ? undefined : joined(all), unknown: [...unknown] };
 }
 
-/** Each in a directory of its own; one that fails does not stop the others. */
+/** Each in its own directory; one that fails does not stop the others. */
 function joined(pieces: readonly Recipe[]): Recipe {
   const inOwn = (text: string, at: number) => `( cd p${at} || exit 1\n${text}\n)`;
   return {

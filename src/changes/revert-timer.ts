@@ -5,7 +5,7 @@
 import { BuddyError } from "../lib/errors.ts";
 
 export interface RevertPlan {
-  /** sh that saves what is about to change, in a directory of its own; fails where that cannot be done. */
+  /** sh that saves what is about to change, in its own directory; fails where that cannot be done. */
   readonly save: string;
   /** sh that puts it back. */
   readonly back: string;

@@ -95,7 +95,7 @@ async function commandName(argv: readonly string[]): Promise<string | undefined>
   const first = tokens.find(({ kind }) => kind !== "flag");
   if (first?.kind !== "unknown" || !tokens.some(({ kind }) => kind === "word"))
     return takeCommand(tokens, isCommand).name;
-  // A command's own flags may stand before its name; then all commands have to be asked which of them take a value.
+  // A command's own flags may precede its name; then all commands have to be asked which of them take a value.
   const commands = await Promise.all(Object.values(COMMANDS).map(({ load }) => load()));
   const all: Args = Object.assign({}, ...commands.map(({ args }) => args), GLOBAL_ARGS);
   const { name } = takeCommand(tokenizeUpToError(argv, all), isCommand);
@@ -137,7 +137,7 @@ function plainLine({ own, positionals }: ParsedArguments): string[] {
 
 /**
  * The definitions of what is on the line: the strict parser has required what has to be there, and citty spells each
- * name anew.
+ * name again.
  */
 function given(args: Args, { own, positionals }: ParsedArguments): Args {
   let words = positionals.length;

@@ -39,7 +39,7 @@ export function findKey(loaded: LoadedConfig, owner: KeyOwner, settings: Profile
   });
 }
 
-/** A gateway may take its credential in a header of its own. */
+/** A gateway may take its credential in its own header. */
 function hasCredentialHeader({ headers = {} }: ProfileSettings): boolean {
   return Object.keys(headers).some((name) => /^(authorization|.*api-?key|.*token)$/i.test(name));
 }
@@ -78,7 +78,7 @@ function grantedKey(loaded: LoadedConfig, { name, baseUrl }: KeyOwner): ProfileK
 
 const DEFAULT: Origin = { kind: "default" };
 
-/** Nobody keeps a key in a large file; a device or a pipe would never end. */
+/** No one keeps a key in a large file; a device or a pipe would never end. */
 const LARGEST_KEY_FILE = 64 * 1024;
 
 /** A file that a profile names: ~ works, and paths are relative to the configuration file that names it. */
@@ -109,7 +109,7 @@ function keyFromFile(loaded: LoadedConfig, profile: string, file: string, where:
   return checked(value, `the file ${shown}`, profile);
 }
 
-/** What cannot stand in a header would make the request fail with an obscure message. */
+/** What cannot be in a header would make the request fail with an obscure message. */
 function checked(value: string, source: string, profile: string): ProfileKey {
   if (/^[\x21-\x7e]+$/.test(value)) return { value, source };
   const what = value === "" ? "is empty" : "holds characters that no key has (a space, a line break, an accent)";

@@ -1,10 +1,10 @@
-/** The kinds of settings: each knows what may stand in the file (a zod schema), its words, and its default. */
+/** The kinds of settings: each knows what may be in the file (a zod schema), its words, and its default. */
 import { DURATION_FORMAT, formatDuration, LONGEST_DURATION_MS, parseDuration } from "../lib/durations.ts";
 import { BuddyError } from "../lib/errors.ts";
 import type { Schema, Zod } from "./zod.ts";
 
 export interface Setting<T> {
-  /** What may stand in the file. Made when it is first needed: most settings of a file are not written in it. */
+  /** What may be in the file. Made when it is first needed: most settings of a file are not written in it. */
   schema(zod: Zod): Schema;
   /** True for what the schema takes for certain, without asking it. */
   plain(raw: unknown): boolean;
@@ -288,7 +288,7 @@ function quoted(value: string): string {
   return JSON.stringify(value);
 }
 
-/** What values of a file plainly are, told without a schema; zod decides about everything else. */
+/** What values of a file plainly are, without a schema; zod decides about everything else. */
 function isYesNo(raw: unknown): boolean {
   return typeof raw === "boolean";
 }

@@ -1,4 +1,4 @@
-/** A TOML file as data, with the line every key stands on. */
+/** A TOML file as data, with the line of every key. */
 import { BuddyError } from "../lib/errors.ts";
 
 export interface TomlFile {

@@ -19,7 +19,7 @@ export interface CustomCommands {
   readonly problems: readonly string[];
 }
 
-/** Read anew each time: a file that was just saved counts. */
+/** Read again each time: a file that was just saved counts. */
 export function customCommands(directory: string | undefined): CustomCommands {
   const problems: string[] = [];
   const commands: CustomCommand[] = [];

@@ -163,7 +163,7 @@ async function runHook(hook: HookProgram, event: unknown, signal?: AbortSignal):
       stdin: Buffer.from(`${JSON.stringify(event)}\n`),
       stdout: "pipe",
       stderr: "pipe",
-      // A group of its own, away from the terminal: it ends with all it has started.
+      // Its own group, away from the terminal: it ends with all it has started.
       detached: true,
     });
   } catch (error) {

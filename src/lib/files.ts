@@ -1,4 +1,4 @@
-/** Files: replaced whole, refused where a link stands, and why an operation failed. */
+/** Files: replaced whole, refused where there is a link, and why an operation failed. */
 import {
   lstatSync,
   chmodSync,

@@ -8,7 +8,7 @@ export interface UnusableProgram {
   readonly file?: string;
 }
 
-/** Undefined when it can be started, as far as its mode tells. */
+/** Undefined when it can be started, as far as its mode says. */
 export function unusableProgram(name: string): UnusableProgram | undefined {
   const path = process.env["PATH"] ?? "";
   if (Bun.which(name, { PATH: path }) !== null) return undefined;

@@ -28,7 +28,7 @@ export class KnownSecrets<T> {
     return this.#size === 0;
   }
 
-  /** Secrets of fewer than four characters cannot be told from ordinary text and are passed over. */
+  /** Secrets of fewer than four characters cannot be distinguished from ordinary text and are passed over. */
   add(secret: string, tag: T, { encoded = false, parts = 0 }: KnownOptions = {}): void {
     if (secret.length < HEAD) return;
     const taken = new Set<string>();

@@ -1,5 +1,5 @@
 /**
- * Which lines match a regular expression, in bounded time: one that could take long is tried on a thread of its own.
+ * Which lines match a regular expression, in bounded time: one that could take long is tried on its own thread.
  */
 
 /** Longer lines are searched up to here: a pattern with one star takes time with the square of the length. */
@@ -68,7 +68,7 @@ export class LineFilter implements Disposable {
 const UNTESTED = 0;
 const MATCHES = 2;
 
-/** From text: a file of its own would have to be found inside the binary. */
+/** From text: a separate file would have to be found inside the binary. */
 const THREAD = `
 self.onmessage = ({ data: { pattern, lines, results } }) => {
   const expression = new RegExp(pattern);

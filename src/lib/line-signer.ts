@@ -28,7 +28,7 @@ export class LineSigner {
     return mac !== undefined && mac === this.#mac(json);
   }
 
-  /** With a key of its own for another kind of log: a line of one is not valid in the other. */
+  /** With its own key for another kind of log: a line of one is not valid in the other. */
   derived(purpose: string): LineSigner {
     return new LineSigner(new Bun.CryptoHasher("sha256", this.#key).update(purpose).digest());
   }

@@ -49,7 +49,7 @@ const tokenShapes = (): readonly Shape[] => [
 ];
 
 /**
- * Where a word starts. Whole JSON lines pass through here too, so that `\n` or `\u001b` may stand before it, and no
+ * Where a word starts. Whole JSON lines pass through here too, so that `\n` or `\u001b` may precede it, and no
  * match
  * may take a quote or half an escape with it.
  */
@@ -215,7 +215,7 @@ export function isPlain(lead: string, value: string): boolean {
   return /^[A-Za-z0-9_.-]+=\\{0,3}["']?$/.test(lead) && lead !== lead.toUpperCase() && /^[A-Za-z_-]+$/.test(value);
 }
 
-/** Counters, and marks of where a list goes on: no secrets, whatever they are called. */
+/** Counters, and marks of where a list continues: no secrets, whatever they are called. */
 export const countsTokens = once(
   () =>
     /(?:page|next|previous|continuation|continue|sync|cancellation|resume|cursor|max|min|num|total|input|output|prompt|completion|cached|csrf|xsrf)[_-]?tokens?["']?\s*[:=]/i,

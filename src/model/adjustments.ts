@@ -66,7 +66,7 @@ export function adjustmentFor(error: ModelError, made: ReadonlySet<Adjustment>, 
 
 const REFUSALS: ReadonlySet<ModelError["reason"]> = new Set(["refused", "parameter", "unknown-model", "not-found"]);
 
-/** The parameter that the server names in a field of its own, if it was sent. */
+/** The parameter that the server names in its own field, if it was sent. */
 function namedBy(param: string | undefined, body: Json): Parameter | undefined {
   const name = param?.replace(/^body\./, "").replace(/\[.*$/, "") ?? "";
   const parameter = NAMES[name];

@@ -34,7 +34,7 @@ export class Endpoint {
     return this.#options.auth === "login" && !this.#options.key;
   }
 
-  /** Whether a refused credential can be had anew. */
+  /** Whether a refused credential can be had again. */
   get renews(): boolean {
     return this.#options.login !== undefined && !this.#options.key;
   }
@@ -61,7 +61,7 @@ export class Endpoint {
   ): Promise<{
     readonly headers: Record<string, string>;
     readonly situation: Situation;
-    /** Where it can be had anew. */
+    /** Where it can be had again. */
     readonly token: string | undefined;
   }> {
     const { key, secrets = [] } = this.#options;

@@ -4,7 +4,7 @@ import { PARAMETERS, refusing } from "./adjustments.ts";
 import type { ModelFailure } from "./errors.ts";
 
 /**
- * The first row that fits counts. What has a remedy of its own comes first (a tool call, a long conversation, a
+ * The first row that fits counts. What has its own remedy comes first (a tool call, a long conversation, a
  * filter), then what costs money, then who is asking, then what is asked for; limits and overload are last: their words
  * are the vaguest. Providers mix these freely: a bad key at 400, no money at 401, a full context at 500, a rate limit
  * that names the billing page.
@@ -264,7 +264,7 @@ export const errorRows = once((): readonly ErrorRow[] => [
     ),
   },
   {
-    // Of a gateway that has nobody to ask for this model.
+    // Of a gateway that has no provider for this model.
     reason: "unknown-model",
     words: any("no available channel|无可用渠道"),
   },

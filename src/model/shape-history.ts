@@ -51,7 +51,7 @@ const FILLER: AssistantMessage = { role: "assistant", content: "(interrupted)", 
 const NO_RESULT = "no result: the call was interrupted";
 
 /**
- * Every call is followed by its result, and no result stands alone: servers refuse the whole conversation otherwise.
+ * Every call is followed by its result, and no result is alone: servers refuse the whole conversation otherwise.
  */
 function answered(messages: readonly Message[]): readonly Message[] {
   if (isAnswered(messages)) return messages;

@@ -46,7 +46,7 @@ export class Approvals {
     this.#since = this.#now();
   }
 
-  /** Who answers questions; undefined = nobody is there, every question is refused. */
+  /** Who answers questions; undefined = no one is there, every question is refused. */
   setAsker(asker: Asker | undefined): void {
     this.#asker = asker;
   }
@@ -79,7 +79,7 @@ export class Approvals {
   }
 
   /**
-   * Asks if nothing else settles it. `onAsked` runs just before a person sees the question, or when nobody is there to
+   * Asks if nothing else settles it. `onAsked` runs just before a person sees the question, or when no one is there to
    * see it; `place` looks then where it would happen.
    */
   async decide(

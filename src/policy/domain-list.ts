@@ -61,7 +61,7 @@ export function isListedHost(url: string, entries: readonly string[]): boolean {
   return list.hasName(host) || (address !== undefined && list.hasAddress(address));
 }
 
-/** Whether a text names the host of a URL: as a word of its own, or as the host of a URL in it. */
+/** Whether a text names the host of a URL: as a separate word, or as the host of a URL in it. */
 export function namesHost(text: string, url: string): boolean {
   const parsed = URL.parse(url);
   if (parsed === null) return false;

@@ -6,9 +6,9 @@ import { words } from "../lib/text.ts";
 import { once } from "../lib/values.ts";
 
 /**
- * `screen`: a terminal on which a listing of variables may still stand, among other things. `opaque`: secrets that a
+ * `screen`: a terminal on which a listing of variables may still be, among other things. `opaque`: secrets that a
  * program
- * has changed (`rev .env`): no line of it can be told from another.
+ * has changed (`rev .env`): its lines cannot be distinguished.
  */
 export type OutputKind = "ordinary" | "settings" | "screen" | "variables" | "secrets" | "opaque";
 

@@ -43,7 +43,7 @@ export class Privacy {
   #secrets = new Map<number, NamedSecret>();
   #byValue = new Map<string, NamedSecret>();
   #next = 1;
-  /** Those that are masked wherever they stand, not only in the place where they were found. */
+  /** Those that are masked wherever they appear, not only in the place where they were found. */
   #known: KnownSecrets<number> | undefined;
   /** Plain words that were put into a command: from then on they are masked everywhere, too. */
   readonly #used = new Set<number>();
@@ -67,7 +67,7 @@ export class Privacy {
     if (isListing(output)) this.#screen = "screen";
   }
 
-  /** What a terminal shows: a listing of variables may stand there long after the command that printed it. */
+  /** What a terminal shows: a listing of variables may be there long after the command that printed it. */
   get screen(): OutputKind {
     return this.#screen;
   }
@@ -127,7 +127,7 @@ export class Privacy {
 
   /**
    * For the output that begins now: as many bytes, with stars in the place of secrets, as it is read by offset. What
-   * nobody waits for may still be looked at on the screen: the secrets of a listing get their names here.
+   * no call waits for may still be looked at on the screen: the secrets of a listing get their names here.
    */
   stars(output: OutputKind = this.#storing): (text: string) => string {
     return (text) => {
@@ -265,7 +265,7 @@ export class Privacy {
     return known;
   }
 
-  /** Where a text was cut, half a secret may stand that no shape can tell. */
+  /** Where a text was cut, half a secret may remain that no shape can tell. */
   #atEdges(text: string, { cutStart, cutEnd }: MaskContext): Span[] {
     const spans: Span[] = [];
     if (cutEnd === true) {
@@ -337,7 +337,7 @@ const MAY_HOLD_SECRETS =
 const BEGUN =
   /^(?:AKIA|ASIA|sk-|sk_|rk_|gh[pousr]_|github_pat|gl(?:pat|ptt|dt|rt)-|xox|xapp-|AIza|ya29|eyJ|npm_|pypi-|hf_|hv[sbr]\.|SG\.|dckr_|whsec_)/;
 
-/** Wherever it stands it can only be this secret, not a word of the language. */
+/** Wherever it appears it can only be this secret, not a word of the language. */
 function isTelling(value: string): boolean {
   return (
     value.length >= 6 &&

@@ -1,4 +1,4 @@
-/** Puts a value into a shell command as one literal piece, whatever quotes it stands in. */
+/** Puts a value into a shell command as one literal piece, whatever quotes it is in. */
 
 /** Replaces each match of `pattern` in `command`; `value` gives its text, which can hold any character but NUL. */
 export function insertLiterals(
@@ -37,7 +37,7 @@ class QuoteScanner {
   readonly #text: string;
   readonly #fish: boolean;
   #at = 0;
-  /** Innermost last: `"`, `'`, `$'`, and `(` for a substitution, in which quotes begin anew. */
+  /** Innermost last: `"`, `'`, `$'`, and `(` for a substitution, in which quotes start over. */
   readonly #open: ("'" | '"' | "$'" | "(")[] = [];
   /** Here-documents whose body begins with the next line, then the one that is being read. */
   #waiting: HereDocument[] = [];

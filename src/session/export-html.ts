@@ -3,7 +3,7 @@ import { summaryOf } from "./export-markdown.ts";
 import { isCommand, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 import { plural } from "../lib/text.ts";
 
-/** In pieces: a long session must not stand in memory twice. */
+/** In pieces: a long session must not be in memory twice. */
 export function* exportHtml(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;
   const facts = [

@@ -1,7 +1,7 @@
 /** A session as one Markdown document. */
 import { isCommand, type ToolEntry, type Transcript, type TranscriptEntry } from "./transcript.ts";
 
-/** In pieces: a long session must not stand in memory twice. */
+/** In pieces: a long session must not be in memory twice. */
 export function* exportMarkdown(transcript: Transcript): Generator<string> {
   const { id, started, model, target, damaged, entries } = transcript;
   const head = [`# buddy session ${id}`, "", `- started: ${started}`, `- model: ${model}`, `- target: ${target}`];

@@ -128,7 +128,7 @@ export class SessionLog {
       });
   }
 
-  /** The directory was removed while we run: what the open file still holds is written anew. */
+  /** The directory was removed while we run: what the open file still holds is written again. */
   #restoreIfRemoved(): void {
     const old = this.#file as number;
     const there = statSync(this.path, { throwIfNoEntry: false });

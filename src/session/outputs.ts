@@ -59,7 +59,7 @@ function giveUpOld(outputs: string, except: string): void {
         writeFileSync(file, "", { mode: 0o600 });
       }
     } catch {
-      // Somebody removes it, or it cannot be written: the next new session comes by again.
+      // It is being removed, or it cannot be written: the next new session comes by again.
     }
   }
 }

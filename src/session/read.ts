@@ -59,7 +59,7 @@ export function readEvents(
   return { events, damaged, foreign };
 }
 
-/** Whole events may stand behind the torn start of another, behind a block of NULs, or side by side. */
+/** Whole events may follow the torn start of another, behind a block of NULs, or side by side. */
 function salvage(line: string): FoundEvent[] {
   const starts: number[] = [];
   for (let at = line.indexOf(START); at >= 0 && starts.length < MOST_GLUED; at = line.indexOf(START, at + 1))

@@ -35,7 +35,7 @@ export async function lockSession(directory: string, id: string): Promise<Sessio
 }
 
 /**
- * The lock file of a session, in a directory that is made when it is missing. Throws where a link stands in the way.
+ * The lock file of a session, in a directory that is made when it is missing. Throws where there is a link in the way.
  */
 function lockFile(directory: string, id: string): string {
   const locks = join(directory, "..", "locks");

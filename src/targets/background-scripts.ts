@@ -120,7 +120,7 @@ endtree() {
 
 /**
  * Closes the books a second after the command ended, when something it left behind holds the output open.
- * A program of its own, because a subshell would itself hold the pipes that dash keeps aside for redirections.
+ * Its own program, because a subshell would itself hold the pipes that dash keeps aside for redirections.
  */
 const LATE = `
 ${FINISH}
@@ -167,14 +167,14 @@ close() {
   kill -TERM $watch
   if [ -f "$d/late" ]; then read -r l <"$d/late"; kill $l; fi
 }
-# The variables and the umask of the shell that the operator and buddy share; then the command in a shell of its own.
+# The variables and the umask of the shell that the operator and buddy share; then the command in its own shell.
 begin='e=$1/environment
 if [ -f "$e" ]; then . "$e" >/dev/null 2>&1; rm -f "$e"; fi
 unset BUDDY_JOB TMUX TMUX_PANE e
 BUDDY_SHELL=\${1##*/}; export BUDDY_SHELL
 exec "$0" $2 "$1/command"'
 run() {
-  # What nobody was asked about takes no functions and no start-up file from the environment.
+  # What runs unasked takes no functions and no start-up file from the environment.
   p=; if [ -f "$d/clean" ]; then case $sh in */bash) p=-p ;; esac; fi
   if [ -f "$d/environment" ]; then "$sh" -c "$begin" "$sh" "$d" "$p"; else "$sh" $p "$d/command"; fi </dev/null
   echo $? >"$d/code.new"; mv "$d/code.new" "$d/code"
@@ -202,7 +202,7 @@ const LAUNCH = '"$@" $$ </dev/null; :';
 
 /**
  * Arguments: base, scope, id, working directory, time limit in seconds, now in milliseconds, file with exported
- * variables or "", 1 for what nobody was asked about. The command on stdin. Prints the directory and the pid. The same
+ * variables or "", 1 for what runs unasked. The command on stdin. Prints the directory and the pid. The same
  * id again finds the shell that was started before. The scripts are files: as arguments everyone would see them in
  * `ps`.
  */

@@ -187,7 +187,7 @@ enter "$dir"
 full=$r r=./\${r##*/} dir=. nest=
 if [ -z "$n" ] && [ -L "$r" ]; then exit 3; fi
 facts() { a=$1 links=$2 uid=$3 gid=$4 size=$5; }
-# Somebody else but root can exchange what has a name here.
+# Someone other than root can exchange what has a name here.
 shared=
 if [ -O . ]; then facts $(ls -ldn .); else facts $(ls -ldn .); if [ "$uid" != 0 ]; then shared=1; fi; fi
 case $a in ?????w* | ????????w*) shared=1 ;; esac
@@ -264,7 +264,7 @@ same_acl() {
 like() {
   if [ -r "$r" ]; then
     if cp --attributes-only --preserve=mode,ownership,xattr "$r" "$tmp" 2>/dev/null; then
-      # Who may not give files away is not told so by cp.
+      # Who may not give files away does not hear so from cp.
       whose() { o="$3 $4"; }
       whose $(ls -ldn "$tmp")
       [ "$o" = "$uid $gid" ] && same_acl

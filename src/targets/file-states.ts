@@ -56,7 +56,7 @@ done
 
 /**
  * Arguments: path, working directory, name for the temporary file, where the link leads or "" for no file at all.
- * Exit 21: a directory stands there.
+ * Exit 21: there is a directory.
  */
 export const REMOVE_OR_LINK = `
 LC_ALL=C; export LC_ALL

@@ -126,7 +126,7 @@ const WRONG = 30;
 const MOST_WORDS = 2000;
 
 function wrong(path: string, { stdout }: ScriptResult, temporary: string): BuddyError {
-  // The copy that was checked has the name of the file, in a directory of its own.
+  // The copy that was checked has the name of the file, in its own directory.
   const copies = new RegExp(`[^\\s"']*/${temporary.replace(".", "\\.")}\\.check/(?:dir/)?`, "g");
   const words = stdout.toString().replaceAll(copies, "").trim().slice(0, MOST_WORDS);
   return new BuddyError("target", `${path} was not changed: the new text is wrong. The check says:\n${words}`, {

@@ -91,7 +91,7 @@ async function openWithPane(transport: Transport, options: TargetOptions, notice
   }
 }
 
-/** One of many machines: its pane is made when somebody is asked about a command. */
+/** One of many machines: its pane is made with the first question about a command. */
 function openForMany(
   transport: Transport,
   options: TargetOptions,

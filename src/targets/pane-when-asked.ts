@@ -1,5 +1,5 @@
 /**
- * The shared pane of one of many machines: it is made with the first command that somebody is asked about. Until then
+ * The shared pane of one of many machines: it is made with the first command that needs a question. Until then
  * what only reads runs in the session of the connection, and leaves nothing behind but a directory, which the pane
  * enters.
  */

@@ -71,7 +71,7 @@ export function samePaths(one: readonly Place[], other: readonly Place[]): boole
   return keys(one).join("\n") === keys(other).join("\n");
 }
 
-/** "web1", "api", "api@web1", "kubectl": short, for a place without a name of its own. */
+/** "web1", "api", "api@web1", "kubectl": short, for a place without a name. */
 export function nameOfPath(path: readonly Hop[]): string {
   const [first, ...more] = path.toReversed().map(shortName);
   return first === undefined ? LOCAL.name : [first, ...more].join("@");

@@ -59,7 +59,7 @@ export const editFileTool: Tool<EditInput> = {
   },
 };
 
-/** Nobody has allowed the model to read the file as root yet: it does not learn what is in it from a failed edit. */
+/** No one has allowed the model to read the file as root yet: it does not learn what is in it from a failed edit. */
 async function withoutSecrets(args: EditInput, target: Target, result: ToolResult): Promise<ToolResult> {
   if (args.sudo !== true || !(await needsRoot(target.files, args.path))) return result;
   const text = `error: ${args.path} cannot be edited like this. Read it first with read_file and sudo: true.`;

@@ -67,7 +67,7 @@ export function groupedResult(results: readonly MachineResult[], budget: number)
   const codes = new Set(results.map(({ result }) => result.exitCode));
   const [outcome = "done"] = outcomes;
   const [code] = codes;
-  // In the order of the groups, so that each can be told whose it is.
+  // In the order of the groups, so that it is clear whose each is.
   const images = groupResults(results).flatMap(({ sample }) => sample.result.images ?? []);
   return {
     ok: results.every(({ result }) => result.ok),

@@ -1,4 +1,4 @@
-/** Follows a command that runs in a shell and tells how it ended. */
+/** Follows a command that runs in a shell and says how it ended. */
 import type { RunOptions, RunResult, Shell, Target } from "../targets/target.ts";
 import { outcomeText } from "./outcome-text.ts";
 import type { ToolContext, ToolResult } from "./tool.ts";

@@ -12,7 +12,7 @@ export interface MachineRequest {
 }
 
 export interface SetQuestionOptions {
-  /** Stands before what the policy says: the result of a canary, machines that are left out. */
+  /** Precedes what the policy says: the result of a canary, machines that are left out. */
   readonly heading: string;
   /** The run has several machines: also one alone is called by its name among them. */
   readonly named: boolean;

@@ -68,7 +68,7 @@ export function commandHelp(command: Command): string {
   return lines.join("\n");
 }
 
-/** Name left, text right and wrapped below itself; a long name gets a line of its own. */
+/** Name left, text right and wrapped below itself; a long name gets its own line. */
 function columns(rows: readonly (readonly [name: string, text: string])[]): string[] {
   const left = Math.min(26, Math.max(...rows.map(([name]) => name.length)) + 4);
   return rows.flatMap(([name, text]) => {

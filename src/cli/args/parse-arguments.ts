@@ -127,7 +127,7 @@ function settleSession(tokens: readonly Token[], slots: number): Token[] {
   return settled;
 }
 
-/** The last token is the bare --tmux that the word stands behind. */
+/** The last token is the bare --tmux that the word follows. */
 function giveToTmux(tokens: Token[], session: string): void {
   const flag = tokens.pop();
   if (flag?.kind === "flag") tokens.push({ ...flag, value: session });

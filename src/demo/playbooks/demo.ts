@@ -51,7 +51,7 @@ function summary(log: string): string {
   return ["Summary made by the demo script:", ...lines.slice(-40)].join("\n");
 }
 
-// Lines such as `run: uptime` in a prompt, each as a plan of its own.
+// Lines such as `run: uptime` in a prompt, each as a separate plan.
 
 export interface Directive {
   readonly verb: Verb;

@@ -29,7 +29,7 @@ function wholeBody(reply: ScriptedReply, rendered: Rendered, stream: boolean): P
   const parts = rendered.events.map(
     (event) => `${reply.quirks?.pings ? `: ping${newline}${newline}` : ""}${eventBytes(event, newline)}`,
   );
-  // With a delay each event is a write of its own; without, one write is what fast servers do.
+  // With a delay each event is a separate write; without, one write is what fast servers do.
   return { headers: STREAM, body: reply.delayMs === undefined ? [bytesOf(parts.join(""))] : parts.map(bytesOf) };
 }
 

@@ -34,7 +34,7 @@ export async function withServer(text: string, file: string, name: string, serve
   return next;
 }
 
-/** The text without the table, its sub-tables and the comments inside; what stands above the next table stays. */
+/** The text without the table, its sub-tables and the comments inside; what is above the next table stays. */
 export async function withoutServer(text: string, file: string, name: string): Promise<string> {
   const before = await parsed(text, file);
   if (!Object.hasOwn(serverTables(before), name))
@@ -57,7 +57,7 @@ export async function withoutServer(text: string, file: string, name: string): P
     } else if (!inside) kept.push(line);
     else comments = /^\s*(?:#.*)?$/.test(line) ? [...comments, line] : [];
   }
-  // At the end of the file: what stands apart from the table belongs to no table.
+  // At the end of the file: what is apart from the table belongs to no table.
   const apart = inside ? comments.findIndex((line) => line.trim() === "") : -1;
   if (apart >= 0) kept.push(...withoutGap(kept, comments.slice(apart)));
   const next = `${kept.join("\n").replace(/\n+$/, "")}\n`;

@@ -141,7 +141,7 @@ function isScalar(value: unknown): boolean {
   );
 }
 
-/** A value that nobody could read as what it is. */
+/** A value that no one could read as what it is. */
 function unseen(value: unknown): boolean {
   return typeof value === "string" && /[\p{C}\p{Zl}\p{Zp}]/u.test(value);
 }

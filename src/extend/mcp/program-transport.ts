@@ -57,7 +57,7 @@ export class ProgramTransport implements Transport {
     const [program = "", ...args] = this.#options.argv;
     const argv = [program.includes("/") ? resolve(cwd, program) : program, ...args];
     try {
-      // A group of its own: what it starts ends with it, and Ctrl-C of the terminal does not reach it.
+      // Its own group: what it starts ends with it, and Ctrl-C of the terminal does not reach it.
       const options = { env, cwd, stdin: "pipe", stdout: "pipe", stderr: "pipe", detached: true } as const;
       this.#child = startChild(argv, options);
     } catch (error) {

@@ -86,7 +86,7 @@ export class Answer {
         cut,
       );
     });
-    // A list of events, or an error in a list of its own (Google).
+    // A list of events, or an error in its own list (Google).
     if (!Array.isArray(document) || document.length < 2)
       return this.#protocol.whole(this.#state, Array.isArray(document) ? document[0] : document, this.#emit);
     for (const event of document) if (!this.complete) this.#protocol.step(this.#state, event, "", this.#emit);
@@ -194,7 +194,7 @@ export class SseParser {
   #pieces: string[] = [];
   #pieceChars = 0;
   #event = "";
-  /** The name that stands behind the data. */
+  /** The name that follows the data. */
   #late = "";
   #data: string | undefined;
   #sink: (data: string, event: string) => void;
@@ -271,7 +271,7 @@ export class SseParser {
       if (this.#data === undefined) this.#event = name;
       else this.#late = name;
     } else if (text.startsWith("error:", start)) {
-      // llama.cpp breaks off with a field of its own: "error: {…}".
+      // llama.cpp breaks off with its own field: "error: {…}".
       this.#event = "error";
       this.#data = text.slice(start + 6, end).trim();
     } else if (text.charCodeAt(start) === 123 && text.charCodeAt(end - 1) === 125 && this.#data === undefined) {

@@ -1,4 +1,4 @@
-/** The words of an answer as they come in: text and reasoning told apart, shown, and kept. */
+/** The words of an answer as they come in: text and reasoning separated, shown, and kept. */
 import type { Emit } from "./protocol.ts";
 import { TextChannels } from "./text-channels.ts";
 

@@ -4,7 +4,7 @@ import type { Adjustment } from "../adjustments.ts";
 import type { AssistantMessage, ImagePart, Message, ModelRequest, ToolMessage, UserMessage } from "../types.ts";
 import { wireName, type BodySettings, type Json } from "./protocol.ts";
 
-/** The messages come last: what does not change from request to request stands before what grows. */
+/** The messages come last: what does not change from request to request precedes what grows. */
 export function anthropicBody(request: ModelRequest, settings: BodySettings): object {
   const { adjusted } = settings;
   const marks = !adjusted.has("cache_control");

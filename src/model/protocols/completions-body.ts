@@ -9,7 +9,7 @@ import type { Adjustment } from "../adjustments.ts";
 import type { ImagePart, Message, ModelRequest, ToolCall } from "../types.ts";
 import { dataUrl, wireArguments, wireName, type BodySettings } from "./protocol.ts";
 
-/** The messages come last: what does not change from request to request stands before what grows. */
+/** The messages come last: what does not change from request to request precedes what grows. */
 export function completionsBody(request: ModelRequest, settings: BodySettings): object {
   const { adjusted, dialect } = settings;
   // The SDK's types say what the protocol knows; nothing of the SDK is loaded.

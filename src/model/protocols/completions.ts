@@ -174,7 +174,7 @@ function takeThinking(state: CompletionsState, parts: readonly unknown[]): void 
   }
 }
 
-/** As text, or in an object of its own. */
+/** As text, or in its own object. */
 function reasoningText(value: unknown): string {
   return textOf(isRecord(value) ? (value["content"] ?? value) : value);
 }

@@ -13,7 +13,7 @@ export class RepeatedText {
     const end = data.length - this.#suffix.length;
     if (end < this.#prefix.length) return undefined;
     const text = data.slice(this.#prefix.length, end);
-    // What stands between two known parts without a quote or an escape is one whole JSON string.
+    // What is between two known parts without a quote or an escape is one whole JSON string.
     return NEEDS_PARSING.test(text) ? undefined : text;
   }
 

@@ -6,7 +6,7 @@ import type { Adjustment } from "../adjustments.ts";
 import type { ImagePart, Message, ModelRequest } from "../types.ts";
 import { dataUrl, wireArguments, wireName, type BodySettings, type Json } from "./protocol.ts";
 
-/** The input comes last: what does not change from request to request stands before what grows. */
+/** The input comes last: what does not change from request to request precedes what grows. */
 export function responsesBody(request: ModelRequest, settings: BodySettings): object {
   const { adjusted, dialect } = settings;
   const instructions = request.messages.filter((message) => message.role === "system").map(({ content }) => content);
@@ -104,7 +104,7 @@ function sendableItems(items: readonly unknown[], adjusted: ReadonlySet<Adjustme
 
 function sendable(item: Json, adjusted: ReadonlySet<Adjustment>): Json {
   if (item["type"] !== "function_call") return item;
-  // What a server says of its own work, and does not need back.
+  // What its own server says work, and does not need back.
   const { status: _, ...call } = item;
   const name = wireName(typeof call["name"] === "string" ? call["name"] : "");
   const text = wireArguments(typeof call["arguments"] === "string" ? call["arguments"] : "", adjusted);

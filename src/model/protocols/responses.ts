@@ -162,7 +162,7 @@ const MAX_ITEMS = 4096;
 function slot(state: ResponsesState, event: Json, type: string): StreamedItem {
   const id = event["item_id"];
   const given = event["output_index"];
-  // Some servers give every item the same index, others every event an id of its own.
+  // Some servers give every item the same index, others every event its own id.
   let at = typeof id === "string" ? state.items.findIndex((known) => known?.item["id"] === id) : -1;
   if (at < 0 && typeof given === "number" && Number.isInteger(given) && given >= 0 && given < MAX_ITEMS) at = given;
   if (at < 0) at = state.items.findLastIndex((known) => known?.item["type"] === type && !known.done);

@@ -1,6 +1,6 @@
 /**
  * Tells apart what a server left together in one text: reasoning between tags, the channels of gpt-oss, and tool calls
- * that were written as text. Only what stands where a template puts it counts; an answer may speak of these tags.
+ * that were written as text. Only what is where a template puts it counts; an answer may speak of these tags.
  */
 import { once } from "../../lib/values.ts";
 
@@ -175,7 +175,7 @@ export class TextChannels {
     const { header, tail } = patterns();
     const start = header.exec(this.#held);
     if (start === null) {
-      // A header without its message yet, or what stands behind the last one.
+      // A header without its message yet, or what follows the last one.
       if (!last || this.#held.startsWith("<|")) return false;
       this.#mode = "text";
       return true;

@@ -57,7 +57,7 @@ export class ToolCallSlots {
     return slot;
   }
 
-  /** Where every call has the same index, another begins with a name: under an id of its own, or after a whole one. */
+  /** Where every call has the same index, another begins with a name: under its own id, or after a whole one. */
   #withIndex(index: number, id: string | undefined, name: string, piece: string): Slot | undefined {
     const slot = this.#slots.findLast((known) => known.index === index);
     if (slot === undefined || name === "") return slot;
@@ -127,7 +127,7 @@ class Slot {
   ) {}
 
   add(piece: string): void {
-    // Some servers repeat with every piece what there was before; no JSON object goes on with its own beginning.
+    // Some servers repeat with every piece what there was before; no JSON object continues with its own beginning.
     const repeats = piece.length > this.length && this.#text.startsWith("{") && piece.startsWith(this.#text);
     this.#text = repeats ? piece : this.#text + piece;
     this.length = this.#text.length;

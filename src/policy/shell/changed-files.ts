@@ -60,7 +60,7 @@ export function changedFiles(text: string, context: ChangedFilesContext): Change
     for (const { file, directories } of found.writes) add({ field: plain(file), follow: true }, directories);
   }
   for (const { file, directories } of walked.writes) add({ field: plain(file), follow: true }, directories);
-  // What a script that is run like that does cannot be told from the rest.
+  // What a script that is run like that does cannot be separated from the rest.
   privileged ||= walked.commands.some(({ wrapped }) => wrapped?.privileged === true && wrapped.scripts !== undefined);
   return { places: [...places.values()], unknown: [...unknown], elsewhere: runsElsewhere(walked), privileged };
 }
@@ -121,7 +121,7 @@ function changedBy({ argv, wrapped }: FoundCommand): readonly Named[] {
   return row === undefined || wrapped !== undefined ? [] : row.named(given(argv, row.shape));
 }
 
-/** Options may stand behind operands. */
+/** Options may follow operands. */
 function given(argv: readonly Field[], shape: OptionShape): Given {
   const operands: Field[] = [];
   const seen = new Map<string, Field | undefined>();

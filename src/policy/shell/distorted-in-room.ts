@@ -1,5 +1,5 @@
 /**
- * Reads that would be told wrong facts in a read-only mount namespace: there every mount is read-only, other processes
+ * Reads that would get wrong facts in a read-only mount namespace: there every mount is read-only, other processes
  * cannot be looked into, and without root the files of other users belong to nobody. They run beside it.
  */
 import { words } from "../../lib/text.ts";

@@ -1,4 +1,4 @@
-/** One ssh connection that everything else goes through: a ControlMaster with a socket of its own. */
+/** One ssh connection that everything else goes through: a ControlMaster with its own socket. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { refusedProgram, unusableProgram, type UnusableProgram } from "../../lib/find-program.ts";

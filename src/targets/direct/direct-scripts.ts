@@ -9,7 +9,7 @@ import { followClean } from "../unasked/clean-script.ts";
  *
  * Marks go to copies of stdout and stderr, so that a command that redirects them for good cannot hide its end; what it
  * starts does not get the copies. The end is reported before the next request is read and nowhere else: so `break`,
- * `continue` and syntax errors cannot skip it. A line without a text of its own has done its work when it is read.
+ * `continue` and syntax errors cannot skip it. A line without a text has done its work when it is read.
  * `command eval`: in dash and busybox a syntax error in a plain eval would end the shell.
  */
 export const DIRECT_LOOP = `

@@ -120,9 +120,9 @@ function lastLine(text: string): string {
   return text.trim().split("\n").at(-1)?.trim() ?? "";
 }
 
-// The names of an inventory, for completion: as they were last read, or read anew as far as that is quick.
+// The names of an inventory, for completion: as they were last read, or read again as far as that is quick.
 
-/** Whoever presses Tab does not wait longer; what a script or a cloud lists is read anew after a while. */
+/** Whoever presses Tab does not wait longer; what a script or a cloud lists is read again after a while. */
 const QUICK_MS = 2_000;
 const FRESH_MS = 3_600_000;
 

@@ -26,7 +26,7 @@ export interface PlaceSources {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** At least one place; each with a name of its own. */
+/** At least one place; each with its own name. */
 export async function resolvePlaces(what: string, sources: PlaceSources): Promise<Place[]> {
   const resolver = new Resolver(sources);
   const items = splitList(what);
@@ -73,7 +73,7 @@ export async function namesByAddress(
 
 const machinesOf = new WeakMap<PlaceSources, Promise<Place[]>>();
 
-/** Both, each place once and with a name of its own. */
+/** Both, each place once and with its own name. */
 export function joinPlaces(one: readonly Place[], other: readonly Place[]): Place[] {
   return distinctNames(merge([...one, ...other]));
 }

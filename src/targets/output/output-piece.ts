@@ -91,7 +91,7 @@ export class FilePiece implements OutputPiece {
       fs.renameSync(this.#file, this.#file + WHOLE);
       this.#file += WHOLE;
     } catch {
-      // Somebody removed it: there is nothing to mark.
+      // It was removed: there is nothing to mark.
     }
   }
 

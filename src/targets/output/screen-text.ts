@@ -62,7 +62,7 @@ export class ScreenText {
     if (alternate !== this.fullScreen) this.#take(alternate ? "\u001b[?1049h" : "\u001b[?1049l");
   }
 
-  /** Text not yet committed, as it stands now. */
+  /** Text not yet committed, as it is now. */
   pending(): string {
     const main = this.#plain + this.#lines();
     return this.#alternate === undefined ? main : main + this.#alternate.pending();

@@ -96,7 +96,7 @@ export class SessionOutputs implements Places {
       return FilePiece.create(make(), id, start, marked);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-      // Somebody cleaned up.
+      // It was cleaned up.
       this.#prepared = false;
       return FilePiece.create(make(), id, start, marked);
     }

@@ -81,7 +81,7 @@ const ready = "${__buddy_m:+$__buddy_m$PWD$__buddy_e}";
 const out = `printf '\\033]7771;%s;X;0\\a'`;
 
 /**
- * Of the Bourne family: `set --` keeps the exit code without a variable of its own. A prompt that the text set gets its
+ * Of the Bourne family: `set --` keeps the exit code without a variable. A prompt that the text set gets its
  * mark.
  */
 const run =

@@ -75,7 +75,7 @@ export function isHeld({ value }: Pick<Claim, "value">, attached: ReadonlySet<st
   return isAlive(Number(pid)) && startOf(pid) === start;
 }
 
-/** Host, process and its start; a session of its own for each call, as one process may work in several. */
+/** Host, process and its start; a separate mark for each call, as one process may work in several. */
 export function ownMark(): string {
   return `${thisHost()}/${process.pid}/${startOf("self")}/${++count}`;
 }

@@ -31,7 +31,7 @@ export interface PaneStateOptions {
   readonly shell: PaneShell;
   readonly cwd: string;
   readonly outputStore: OutputStore;
-  /** Of the marks; another one after the session was made anew. */
+  /** Of the marks; another one after the session was made again. */
   readonly key: () => string;
 }
 
@@ -43,7 +43,7 @@ export interface PaneEffects {
   restoreHooks(command: RunningCommand): void;
   /** The shell waits for the rest of a line that is given up. */
   breakLine(): void;
-  /** The line holds what the terminal answered: nobody typed that. */
+  /** The line holds what the terminal answered: no one typed that. */
   dropAnswers(): void;
   /** The prompt is back: the operator's line that was set aside goes into it again. */
   giveBack(line: string): void;
@@ -149,7 +149,7 @@ export class PaneState {
     return this.#unsure;
   }
 
-  /** What stands in the line at the prompt. Blanks at its end are known only of what the model typed. */
+  /** What is in the line at the prompt. Blanks at its end are known only of what the model typed. */
   get typed(): string {
     if (this.#phase === "running") return "";
     const shown = this.#phase === "ready" ? this.#typed.text() : "";

@@ -157,7 +157,7 @@ export interface Place {
   readonly shellItself: boolean;
 }
 
-/** Undefined where the system does not tell. */
+/** Undefined where the system does not say. */
 export async function foregroundPlace(
   transport: Transport,
   pane: { readonly pid: number },

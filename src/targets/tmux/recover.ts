@@ -11,7 +11,7 @@ import { RunningCommand } from "./running-command.ts";
 import type { TmuxSession } from "./tmux-session.ts";
 
 /**
- * Reads the pane and takes up its stream again. A further gap begins this anew by itself: then this one gives up in
+ * Reads the pane and takes up its stream again. A further gap begins this again by itself: then this one gives up in
  * silence.
  */
 export async function recover(

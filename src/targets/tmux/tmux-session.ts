@@ -38,7 +38,7 @@ export interface TmuxSessionOptions {
   readonly idleMs?: number;
 }
 
-/** Somebody who follows a pane. */
+/** A follower of a pane. */
 export interface PaneSink {
   output(bytes: Buffer): void;
   /** The connection is gone; `reconnected` or `gone` follows. */
@@ -266,7 +266,7 @@ export class TmuxSession {
   }
 
   /**
-   * Something cleaned the directory away, and the key made anew is not the one that the shells of this session know.
+   * Something cleaned the directory away, and the new key is not the one that the shells of this session know.
    */
   async #keepKey(key: string): Promise<void> {
     if (key === this.#key) return;

@@ -244,7 +244,7 @@ export function busyOutcome(
 
 /**
  * * A password prompt in the pane, and the operator's answer to it: asked for once a prompt, typed only while that
- * prompt still stands, and kept nowhere.
+ * prompt is still there, and kept nowhere.
  */
 interface PromptPane {
   look(prompting: boolean): Promise<ForegroundState>;

@@ -1,5 +1,5 @@
 /**
- * What a target does with a text that nobody was asked about: a clean child, in the read-only room where there is
+ * What a target does with a text that runs unasked: a clean child, in the read-only room where there is
  * one.
  */
 import { within } from "../../lib/waiting.ts";
@@ -60,7 +60,7 @@ export class CleanChildren implements Locks {
   readonly mayStand = (session: SessionTexts, text: string, { inRoom }: Unasked): boolean =>
     inRoom && session.stands && this.#room.entry !== undefined && fitsStandingShell(text);
 
-  /** It has ended: its room was made anew, or somebody killed it. */
+  /** It has ended: its room was made again, or it was killed. */
   readonly standAgain = (session: SessionTexts): void => {
     const { entry } = this.#room;
     if (entry !== undefined) session.serveAgain(`${LOOK}\n__buddy_look ${quote(entry.file)}`, entry.enter);
@@ -68,7 +68,7 @@ export class CleanChildren implements Locks {
 }
 
 // The second lock: a mount namespace on the target in which every file system is read-only. It is made once, in
-// the background, when the target opens; what nobody was asked about enters it. It ends with buddy.
+// the background, when the target opens; what runs unasked enters it. It ends with buddy.
 
 /** Longer than making a room takes on a machine with hundreds of mounts. */
 const MAKE_MS = 30_000;
@@ -95,7 +95,7 @@ export class ReadOnlyRoom implements AsyncDisposable {
     else if (!/Linux/.test(transport.facts.os)) this.#settle({ kind: "none", why: "the system is not Linux" });
   }
 
-  /** Whoever looks wants to use it: one that was lost is made anew. */
+  /** Whoever looks wants to use it: one that was lost is made again. */
   get state(): RoomState {
     if (this.#lost && !this.#closed && this.#remade < MOST_REMADE) this.#makeAnew();
     return this.#state;
@@ -163,7 +163,7 @@ export class ReadOnlyRoom implements AsyncDisposable {
     await Promise.race([child.exited, Bun.sleep(CLOSE_MS)]).catch(() => {});
   }
 
-  /** Without a process of its own: it ends with the session. */
+  /** Without a process: it ends with the session. */
   async #makeIn(session: SessionTexts, directory: string): Promise<void> {
     this.#session = session;
     const bash = this.#shell.kind === "bash" ? this.#shell.path : "";
@@ -174,7 +174,7 @@ export class ReadOnlyRoom implements AsyncDisposable {
     setTimeout(() => !this.#closed && session.watch(), WATCH_MS).unref();
   }
 
-  /** The script reports once: "ready KIND FILE ENTER…", or "none WHY"; then it makes the room anew by itself. */
+  /** The script reports once: "ready KIND FILE ENTER…", or "none WHY"; then it makes the room again by itself. */
   async #listen(child: Process): Promise<void> {
     const decoder = new TextDecoder();
     let text = "";

@@ -74,7 +74,7 @@ const MOST_STANDING = 8192;
 
 /**
  * In the room: texts come on 5, "taken" and the exit code go to 6, 9 is stderr; $1 directory, $2 and $3 file of the
- * room and what it says, $4 a file that must not be writable, where "ready" is to be said. A room that is made anew
+ * room and what it says, $4 a file that must not be writable, where "ready" is to be said. A room that is made again
  * holds mounts that are gone, so each look at it ends this shell. One line: so that what a text prints of its lines is
  * right.
  */

@@ -103,7 +103,7 @@ function list(element: HtmlElement, shape: Shape, level: number): string {
       "\n",
     );
     if (text === "") continue;
-    // a list straight inside a list is a level of its own
+    // a list straight inside a list is one more level
     const nested = child.name === "ul" || child.name === "ol";
     items.push(nested ? indent(text, "  ") : mark + indent(text, " ".repeat(mark.length)).trimStart());
   }
@@ -303,7 +303,7 @@ function linked(node: HtmlElement, shape: Shape): string {
   return before + (plain ? url : `[${label}](${url})`) + after;
 }
 
-/** 10<sup>9</sup> is no 109; a footnote mark is a link and stays as it is. */
+/** 10<sup>9</sup> is not 109; a footnote mark is a link and stays as it is. */
 function isPower(node: HtmlElement): boolean {
   const [only, ...more] = node.children;
   return only !== undefined && more.length === 0 && isText(only) && /^\s*[-+]?[0-9a-z]{1,4}\s*$/i.test(only.data);

@@ -157,7 +157,7 @@ export class ApprovalPrompt {
     return this.#view.plain(behind, columns);
   }
 
-  /** What stands before the answer in line mode. */
+  /** What precedes the answer in line mode. */
   plainLabel(): string {
     if (this.#mode === "reason") return "Reason (optional): ";
     if (this.#mode === "edit") return "New command (empty: keep it): ";

@@ -43,7 +43,7 @@ export class ApprovalQueue implements Asker {
     return this.#waiting.length > 0 && (this.#state === "ready" || this.#state === "armed");
   }
 
-  /** The question stands above the line until the keys rest, or the operator comes back to it. */
+  /** The question stays above the line until the keys rest, or the operator comes back to it. */
   get holdsBack(): boolean {
     return this.#waiting.length > 0 && (this.#state === "waiting" || this.#state === "aside");
   }

@@ -29,7 +29,7 @@ export function answeredLine(request: ApprovalRequest, answer: ApprovalAnswer, s
   return `${style.grey(`${shown} --`)} ${decided}`;
 }
 
-/** Between the place and what would happen there: only a command stands behind a prompt. */
+/** Between the place and what would happen there: only a command follows a prompt. */
 export function signOf({ tool }: Pick<ApprovalRequest, "tool">): string {
   return tool === "run_shell" ? "$" : ":";
 }
@@ -47,7 +47,7 @@ function decisionWords(answer: ApprovalAnswer, style: Theme): string {
     case "edit":
       return style.ok("edited");
     case "no":
-      // The reason stands in full below the call.
+      // The reason is in full below the call.
       return style.removed(answer.stop === true ? "denied; task stopped" : "denied");
     case "cancelled":
       return style.grey("withdrawn");

@@ -1,4 +1,4 @@
-/** Where each character of the typed text stands on the screen, and where the cursor is. */
+/** Where each character of the typed text is on the screen, and where the cursor is. */
 import { clip, clusterWidth, textWidth } from "../../lib/text.ts";
 import type { Cell } from "./line-buffer.ts";
 
@@ -30,7 +30,7 @@ export function layout(cells: readonly Cell[], cursor: number, promptWidth: numb
     column += width;
   }
   if (cursor >= cells.length) {
-    // The cursor needs a column of its own behind the last character.
+    // The cursor needs its own column behind the last character.
     if (column >= usable) wrap(cells.length);
     place = { row: rows.length - 1, col: column };
   }

@@ -25,7 +25,7 @@ export interface PrintOptions {
   readonly showToolCalls: boolean;
   readonly showReasoning: boolean;
   readonly showTokens: boolean;
-  /** Renders the streamed answer, made anew for each message; without it the text is shown as it is. */
+  /** Renders the streamed answer, made for each message; without it the text is shown as it is. */
   readonly rows?: (() => RowStream) | undefined;
   /** Columns of stderr, where that is a terminal. */
   readonly columns?: (() => number) | undefined;

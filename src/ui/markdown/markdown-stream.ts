@@ -286,7 +286,7 @@ export class MarkdownStream {
     this.#emit(this.#rows(open, growing).slice(open.kind === "table" ? 0 : open.given));
   }
 
-  /** A long table is given out in parts, each with its head: laying it out anew for every row would take too long. */
+  /** A long table is given out in parts, each with its head: laying it out again for every row would take too long. */
   #tablePart(open: Block): void {
     this.#emit([...this.#rows(open, false), ""]);
     open.given++;
@@ -344,7 +344,7 @@ interface Block {
   given: number;
   /** Length of the text when rows were last given out. */
   looked: number;
-  /** Fixed when the block began: rows that were given out cannot be wrapped anew. */
+  /** Fixed when the block began: rows that were given out cannot be wrapped again. */
   width: number;
   fence: string;
   indent: number;

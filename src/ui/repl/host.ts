@@ -34,7 +34,7 @@ export interface ReplHost {
   changes(): Promise<readonly ChangeListing[]>;
   /** The difference that one change made, or all of them; as lines. */
   changeDiff(number?: number): Promise<readonly string[]>;
-  /** Takes a change back: a number, "all", or "" for the newest one that still stands. */
+  /** Takes a change back: a number, "all", or "" for the newest one that is not undone. */
   undo(which: string, signal: AbortSignal): AsyncIterable<AgentEvent>;
   /** Skills and runbooks, as lines. */
   skills(): Promise<readonly string[]>;

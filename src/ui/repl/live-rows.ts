@@ -16,7 +16,7 @@ export interface LiveRows {
   readonly queue: ApprovalQueue;
   readonly picker: Picker | undefined;
   readonly password: PasswordLine | undefined;
-  /** Stands before the prompt while approvals are not asked for as usual. */
+  /** Precedes the prompt while approvals are not asked for as usual. */
   readonly badge: string;
   readonly prompt: string;
   readonly statusLine: string | undefined;

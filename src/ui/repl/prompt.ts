@@ -41,7 +41,7 @@ export function approvalBadge(mode: ApprovalMode, now: number): string {
   }
 }
 
-/** What stands in the parentheses: the name, and what the rules call the machine. */
+/** What is in the parentheses: the name, and what the rules call the machine. */
 function place({ target }: ReplFacts): { readonly name: string; readonly label: string } {
   const label = showLine(target.label ?? "");
   return { name: showLine(placeName(target)), label };

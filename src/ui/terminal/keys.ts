@@ -142,7 +142,7 @@ function next(text: string): Step | "incomplete" {
     return { length: 3, input: name === undefined ? undefined : key(name) };
   }
   if (text[1] === "\x1b") {
-    // Alt with an arrow is ESC ESC [ A in some terminals; otherwise the first ESC was a key of its own.
+    // Alt with an arrow is ESC ESC [ A in some terminals; otherwise the first ESC was a separate key.
     if (text.length === 2) return "incomplete";
     if (text[2] !== "[" && text[2] !== "O") return { length: 1, input: key("escape") };
     const inner = next(text.slice(1));

@@ -51,7 +51,7 @@ export class LiveArea {
   }
 
   /**
-   * Erases the live rows after the terminal changed width and, where it does that, wrapped them anew.
+   * Erases the live rows after the terminal changed width and, where it does that, wrapped them again.
    * `cursorColumn` is what the terminal answered (from 0): xterm.js leaves the cursor's row alone, others wrap it.
    */
   eraseAfterResize(columns: number, reflows: boolean, cursorColumn: number | undefined): string {
@@ -122,7 +122,7 @@ export function terminalReflows(env: Readonly<Record<string, string | undefined>
 
 /**
  * Terminals disagree about the width of emoji and other clusters: after each such one the column is set by number,
- * so that everything to its right, the cursor included, stands where we think it does.
+ * so that everything to its right, the cursor included, is where we think it is.
  */
 function pinned(row: string): string {
   if (!UNSURE.test(row)) return row;

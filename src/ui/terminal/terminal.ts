@@ -250,7 +250,7 @@ export function guardTerminal(modesOff: string): () => void {
 }
 
 /**
- * Its stdin ends with buddy. In a session of its own: no key and no job control reach it, and it may set the terminal.
+ * Its stdin ends with buddy. In its own session: no key and no job control reach it, and it may set the terminal.
  * Whoever has taken the terminal meanwhile (the shell, at its prompt) has signals on and is left alone.
  */
 const SCRIPT = `trap '' HUP INT QUIT TERM

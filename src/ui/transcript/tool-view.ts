@@ -75,7 +75,7 @@ export class ToolView {
     );
     const text = resultText(event);
     if (/^@@ -\d/m.test(event.display ?? "")) return [head, ...this.#diff(text, outputName)];
-    // A checklist stands above the input line already, and comes once more when the task has ended.
+    // A checklist is above the input line already, and comes once more when the task has ended.
     if (event.tool === "plan" && event.ok && this.#options.lines !== true) return [head];
     if (event.machines !== undefined) return [head, ...this.#grouped(text, outputName)];
     // Notes of how it went (a password, a connection that came back) do not stand for a result; the exit code is in the
@@ -95,7 +95,7 @@ export class ToolView {
     return [this.#head(style.removed, `  ${style.removed("stopped")}`, width()), ...this.#previewRows(undefined)];
   }
 
-  /** A mark that tells how it went, the command, then, quietly, the tool and the facts. */
+  /** A mark that says how it went, the command, then, quietly, the tool and the facts. */
   #head(mark: (text: string) => string, facts: string, columns: number): string {
     const { style } = this.#options;
     const what = this.#title === "" ? this.#name : this.#title;
@@ -171,7 +171,7 @@ class OutputPreview {
     if (this.#partial.length < LINE) this.#partial += text.slice(from, from + LINE);
   }
 
-  /** On a line of its own. */
+  /** On its own line. */
   note(text: string): void {
     this.push(`${this.#partial === "" ? "" : "\n"}${text.replace(/\n+$/, "")}\n`);
   }
@@ -222,7 +222,7 @@ export function resultText({ display, result }: Pick<ToolFinishedEvent, "display
   }
 }
 
-/** The outcome stands beside the command already: below it comes only what was added to it, such as a reason. */
+/** The outcome is beside the command already: below it comes only what was added to it, such as a reason. */
 function withoutOutcome(text: string, { ok, outcome }: Pick<ToolFinishedEvent, "ok" | "outcome">): string {
   const said = outcome.replaceAll("-", " ");
   if (ok || !text.startsWith(said)) return text;

@@ -174,7 +174,7 @@ export class Transcript {
     }
   }
 
-  /** Rows that still change, the newest last, at most `limit`; none before what stands above them is printed. */
+  /** Rows that still change, the newest last, at most `limit`; none before what is above them is printed. */
   live(limit: number): string[] {
     if (this.#lines.length > 0) return [];
     const rows: string[] = [];
@@ -394,7 +394,7 @@ export class Transcript {
     this.#last = section;
   }
 
-  /** Blocks of one kind stand together; an empty line parts the others. */
+  /** Blocks of one kind stay together; an empty line parts the others. */
   #needsGap(section: Section): boolean {
     if (this.#last === "start") return false;
     if (section === "prompt" || section === "answer") return true;

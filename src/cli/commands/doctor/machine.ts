@@ -13,7 +13,7 @@ export async function checkMachine(): Promise<Finding[]> {
   return [tmux, ...rest.flat(), checkTerminal(), await checkSessions()];
 }
 
-/** Control mode is tried for real, on a socket of its own. */
+/** Control mode is tried for real, on its own socket. */
 async function checkTmux(): Promise<Finding> {
   const path = Bun.which("tmux");
   const without = "commands run in a shell you cannot attach to";
@@ -21,7 +21,7 @@ async function checkTmux(): Promise<Finding> {
   const asked = askProgram([path, "-V"], { timeoutMs: 4_000 });
   if (asked.failure !== undefined) return unusable("tmux", { file: path, ...asked.failure }, without);
   const version = asked.stdout.trim();
-  // A path of its own rather than a name: tmux leaves the socket behind.
+  // A path rather than a name: tmux leaves the socket behind.
   const directory = mkdtempSync(join(temporaryDirectory(), "buddy-doctor-"));
   const start = ["-C", "new-session", "-x", "80", "-y", "24", "sleep 5"];
   const tried = output([path, "-u", "-S", join(directory, "s"), "-f", "/dev/null", ...start], "kill-server\n");

@@ -41,7 +41,7 @@ function unwritable(path: string, why: string, cause?: unknown): BuddyError {
   return new BuddyError("usage", `cannot write ${path}: ${why}`, { cause });
 }
 
-/** A socket that stands behind such a name cannot be opened by it, only written to. */
+/** A socket behind such a name cannot be opened by it, only written to. */
 function openAs(path: string): number | undefined {
   if (path === "/dev/stdout") return 1;
   if (path === "/dev/stderr") return 2;

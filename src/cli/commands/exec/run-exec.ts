@@ -1,5 +1,5 @@
 /**
- * `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that tells how it
+ * `buddy exec`: one prompt in, the answer on stdout, everything else on stderr, and an exit code that says how it
  * went.
  */
 import { approvalNeeded } from "../../../app/approval-needed.ts";

@@ -13,7 +13,7 @@ export interface InitAnswers {
   readonly name: string;
   /** Of a model server on this machine. */
   readonly local?: { readonly baseUrl: string; readonly model: string };
-  /** A pasted key, to be kept in a file of its own. */
+  /** A pasted key, to be kept in its own file. */
   readonly key?: string;
   /** In place of the template's model. */
   readonly model?: string;

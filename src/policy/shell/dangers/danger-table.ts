@@ -1,7 +1,7 @@
 /** Tables of dangerous uses of programs (templates/dangers): read once, matched against the words of a command. */
 import { isUnknown } from "../syntax/field.ts";
 
-/** What a table says of a use, and in which section it stands. */
+/** What a table says of a use, and in which section it is. */
 export interface TableRow {
   readonly section: string;
   /** Ends the sentence “it …”. */
@@ -21,7 +21,7 @@ export interface Example {
 type Token =
   | { readonly kind: "any" }
   | { readonly kind: "word"; readonly pattern: RegExp; readonly resource: boolean }
-  /** The words stand in one argument or in several, cut by semicolons. */
+  /** The words are in one argument or in several, cut by semicolons. */
   | { readonly kind: "statement" }
   | { readonly kind: "option"; readonly names: readonly RegExp[]; readonly absent: boolean };
 
@@ -91,7 +91,7 @@ export function matches(row: TableRow, args: readonly string[]): boolean {
   );
 }
 
-/** Words in their order; options stand anywhere, and what follows one may be its value. */
+/** Words in their order; options appear anywhere, and what follows one may be its value. */
 function follow(
   tokens: readonly Token[],
   words: readonly string[],
@@ -129,7 +129,7 @@ function tokenOf(text: string): Token {
 }
 
 /**
- * `-v` also among other letters, `=-v` and words that are no options only as they stand; `-destroy` also as
+ * `-v` also among other letters, `=-v` and words that are not options only as they are; `-destroy` also as
  * `--destroy`, with a value that is not false.
  */
 function optionPattern(name: string): RegExp {

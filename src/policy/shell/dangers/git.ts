@@ -50,7 +50,7 @@ interface GitOptions {
   readonly operands: readonly string[];
 }
 
-/** git's options may stand anywhere up to `--`, bundled, and cut short as long as the beginning is clear. */
+/** git's options may appear anywhere up to `--`, bundled, and cut short as long as the beginning is clear. */
 function optionsOf(
   args: readonly Field[],
   long: readonly string[],

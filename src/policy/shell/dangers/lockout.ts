@@ -127,7 +127,7 @@ function written(program: string, args: readonly Field[]): string[] {
     return [...into, last, ...inside];
   }
   if (IN_PLACE.has(program) && values.some((value) => IN_PLACE_OPTION.test(value))) {
-    // A program of its own is the value of -e or -f, or else the first operand.
+    // Its program is the value of -e or -f, or else the first operand.
     const isScript = (at: number) => /^-[a-zA-Z]*[eEf]$|^--(?:expression|file)$/.test(values[at - 1] ?? "");
     const scripted = values.some((_, at) => isScript(at)) || values.some((value) => /^--(?:expr|file)/.test(value));
     const files = values.filter((value, at) => !value.startsWith("-") && !isScript(at));

@@ -138,7 +138,7 @@ function asSubstitutions(tokens: readonly Token[]): string {
     .join("");
 }
 
-/** Every run of words between separators, parentheses and keywords, as a command of its own. */
+/** Every run of words between separators, parentheses and keywords, as its own command. */
 function piecesOf(tokens: readonly Token[]): string[] {
   const pieces: string[] = [];
   let piece = "";

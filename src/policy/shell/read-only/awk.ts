@@ -58,7 +58,7 @@ export function isHarmlessProgram(program: string): boolean {
   while (at < program.length) {
     const character = program[at] as string;
     if (character === "\n") {
-      // Behind an operator a line goes on: in busybox behind any of them, in others behind a few.
+      // Behind an operator a line continues: in busybox behind any of them, in others behind a few.
       const goesOn = (slash === "begins" && !/^printf?$/.test(word)) || word === "in";
       if (!goesOn) printing = false;
       slash = "begins";

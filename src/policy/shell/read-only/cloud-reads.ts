@@ -41,7 +41,7 @@ const aws: PresetReader = (args) => {
   for (const [index, word] of rest.entries()) {
     if (AWS_REFUSED.test(word)) return `with ${word}`;
     if (word.startsWith("-")) values = word.includes("=") ? 1 : 0;
-    // Where a read may write a file, the file is a word of its own behind the options.
+    // Where a read may write a file, the file is a separate word behind the options.
     else if (++values > 1 && verb.startsWith("get-")) return "with what may be a file to write";
     if (/^user-?data$/i.test(word)) return "shows user data, which may contain secrets";
     if (/^(?:--[a-z-]+=)?(?:fileb?|https?):/.test(word) && !isQueue(word, rest[index - 1]))
@@ -120,7 +120,7 @@ interface Verbs {
   readonly calls: ReadonlySet<string>;
   /** Groups whose reads show more than a state. */
   readonly refused: RegExp;
-  /** Options with a value that may stand in front of the verb. */
+  /** Options with a value that may precede the verb. */
   readonly globals?: RegExp;
   /** Whether it shows the variables or scripts of what runs. */
   readonly started?: (path: string, verb: string, options: readonly string[]) => boolean;

@@ -146,7 +146,7 @@ export function isHarmlessSetting(key: string, value: string): boolean {
   return key === "core.pager" && value === "cat";
 }
 
-/** Section → names, whatever stands between them, or every name. */
+/** Section → names, whatever is between them, or every name. */
 const HARMLESS: Readonly<Record<string, "*" | ReadonlySet<string>>> = {
   core: new Set(
     words(`abbrev attributesfile autocrlf bare bigfilethreshold checkroundtripencoding checkstat commentchar commentstring

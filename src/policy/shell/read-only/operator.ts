@@ -68,7 +68,7 @@ function sshUnproven(args: readonly string[]): string | undefined {
     : undefined;
 }
 
-/** Programs that send what they get as input to the machine they are told: it may be any file. */
+/** Programs that send what they get as input to the machine they are given: it may be any file. */
 export function sendsInput({ argv, fed }: FoundCommand): boolean {
   if (fed !== true) return false;
   const [path = "", first, ...others] = argv.map(({ value }) => value);

@@ -41,7 +41,7 @@ const find: Reader = (args) => {
 /** A quoted unknown is one word; a glob may become several, none of which an action ends like. */
 const isHarmlessPattern = (word: string) => (isGlob(word) ? /\.\w+$/.test(word) : word.startsWith(UNKNOWN));
 
-/** Where more than one directory is named it fails, and the text goes on in another one than it seems to. */
+/** Where more than one directory is named it fails, and the text continues in another one than it seems to. */
 const cd: Reader = (args) => {
   const ends = args.indexOf("--");
   const words = args.filter((word, at) => (ends >= 0 && at > ends) || !/^(?:-[LPe@]+|--)$/.test(word));

@@ -74,7 +74,7 @@ const FUNCTIONS = new Set(
     pg_last_wal_replay_lsn pg_last_xact_replay_timestamp pg_current_wal_lsn pg_wal_lsn_diff pg_blocking_pids
     pg_postmaster_start_time pg_conf_load_time inet_server_addr inet_server_port current_database`),
 );
-/** Words of the language that may stand before a parenthesis. */
+/** Words of the language that may precede a parenthesis. */
 const KEYWORDS = new Set(
   words(
     "select in and or not where on as over filter any all when then else case from join by partition distinct having between union",

@@ -66,7 +66,7 @@ function tokensOf(parts: readonly WordPart[]): Token[] {
     else
       for (let i = 0; i < part.text.length; i++) {
         const character = part.text[i] as string;
-        // An escaped character is not syntax: it becomes a literal of its own.
+        // An escaped character is not syntax: it becomes a separate literal.
         if (character === "\\" && i + 1 < part.text.length)
           tokens.push(literal(part.text[++i] as string, `\\${part.text[i]}`));
         else tokens.push(character);

@@ -34,7 +34,7 @@ export function outsideCommonGrammar(text: string): string | undefined {
     if (!separated) return DIFFERENT;
     const rest = text.slice(at);
     const redirection = REDIRECTION.exec(rest);
-    // zsh runs a program of its own for a redirection without a command.
+    // zsh runs a program of its choice for a redirection without a command.
     if (redirection !== null && count === 0) return "a redirection comes before its command";
     const token = redirection ?? (count === 0 ? TEST : TEST_END).exec(rest) ?? WORD.exec(rest);
     if (token === null || token[0] === "") return DIFFERENT;
@@ -102,7 +102,7 @@ export function differsBetweenShells(argv: readonly Field[]): string | undefined
   if (/^(?:cd|command|pwd)$/.test(name) && args.some(({ value }) => /^(?:--help|-h)$/.test(value)))
     return `${name} differs between shells`;
   switch (programName(name)) {
-    // zsh evaluates a number as arithmetic, and runs what stands in a subscript.
+    // zsh evaluates a number as arithmetic, and runs what is in a subscript.
     case "printf":
       return isPlainFormat(args[0]) ? undefined : "printf evaluates numbers in some shells";
     case "test":

@@ -266,7 +266,7 @@ export function quotesInQuotes(part: WordPart, by: Expansion): void {
   if (rest.includes("'") && /[$`"{}\\]/.test(rest)) by.uncertain("single quotes in an expansion that is quoted itself");
 }
 
-/** Whatever stands inside a pattern may run something too. */
+/** Whatever is inside a pattern may run something too. */
 function inside(parts: readonly WordPart[] | undefined, by: Expansion): void {
   for (const part of parts ?? []) pieceValues(part, true, by);
 }

@@ -23,7 +23,7 @@ export interface InnerScript {
   readonly text: string | undefined;
   /** `$0` and the words after it. */
   readonly positional?: readonly string[];
-  /** Runs in a shell of its own: what it assigns is gone afterwards. */
+  /** Runs in its own shell: what it assigns is gone afterwards. */
   readonly own: boolean;
   /** The name of that shell, where it may be another one. */
   readonly shell?: string;
