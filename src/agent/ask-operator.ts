@@ -31,7 +31,9 @@ export async function decide(
     ...(rules?.label === undefined ? {} : { label: rules.label }),
     ...(rules?.approveMaxMs === undefined ? {} : { approveMaxMs: rules.approveMaxMs }),
     ...what,
-    ...(what.answer === "typed" ? { typed: identity === undefined ? "local" : identity.host || identity.label } : {}),
+    ...(what.answer === "typed"
+      ? { typed: rules?.named ?? (identity === undefined ? "local" : identity.host || identity.label) }
+      : {}),
   };
   const look = place && (() => place.look());
   const publish = (request: ApprovalRequest) => call.publish(askedEvent(request));

@@ -3,11 +3,22 @@
  * change becomes a command that a person can copy.
  */
 import type { EffectiveRules } from "../policy/machine-rules.ts";
-import type { Verdict } from "../policy/verdict.ts";
+import { alsoNamed, namedMachines } from "../policy/shell/named-machines.ts";
+import type { JudgedCommand, Verdict } from "../policy/verdict.ts";
 import type { Target } from "../targets/target.ts";
 import type { ProposedChange, Risk } from "./events.ts";
-import type { Permission } from "./permission.ts";
+import type { Permission, PermitParts } from "./permission.ts";
 import { quote } from "../lib/quote.ts";
+
+/** What holds for a text: also the rules of machines that it names, as `ssh prod` does. */
+export function rulesOfText(
+  { rulesNamed }: Pick<PermitParts, "rulesNamed">,
+  rules: EffectiveRules,
+  commands: readonly JudgedCommand[],
+): EffectiveRules {
+  if (rulesNamed === undefined) return rules;
+  return namedMachines(commands).reduce((all, name) => alsoNamed(all, rulesNamed([name]), name), rules);
+}
 
 /** Where a machine is guarded, nothing approves by itself what is high risk, whatever list allows it. */
 export function underGuard(verdict: Verdict, risk: Risk, { mode, label }: EffectiveRules): Verdict {

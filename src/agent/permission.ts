@@ -20,6 +20,8 @@ export interface PermitParts {
   readonly readOnly?: boolean;
   /** What holds on the machine: asked once it is open, so that all its names are known. */
   rules(target: Target): Promise<EffectiveRules>;
+  /** What holds on machines that are known by name alone. */
+  rulesNamed?(names: readonly string[]): EffectiveRules;
   /** `cwd`: where the shell is; relative names count from it. */
   judgeShell(command: string, cwd: string, rules: EffectiveRules): Promise<ShellJudgement>;
   /** `asked` is the path before it was resolved; `sudo`: it would be written as root. */

@@ -20,7 +20,7 @@ import {
 } from "./permission.ts";
 import { unaskedRun } from "./unasked.ts";
 import { confirms, withSecrets, decide, LookedAt, stricter, understates } from "./ask-operator.ts";
-import { underGuard, withheld } from "./machine-mode.ts";
+import { rulesOfText, underGuard, withheld } from "./machine-mode.ts";
 import type { Stated } from "../policy/approvals.ts";
 import { isSecret, outputKind } from "../policy/output-kind.ts";
 import { printing, UNSEEN_SECRETS } from "./permit-shell.ts";
@@ -104,13 +104,19 @@ const ASK: Verdict = { kind: "ask", why: "it is typed into the shell itself" };
 const SHELLS = /^-?(?:ba|z|fi|da|a|mk|k|tc|c|nu|el)?sh$|^(?:su|sudo|ssh|xonsh|pwsh)$/;
 
 export async function permitKeys(
-  parts: PermitParts,
+  given: PermitParts,
   call: PermitCall,
   intent: Intent & { kind: "keys" },
 ): Promise<Permission> {
-  const target = await parts.target();
-  const rules = await parts.rules(target);
-  const { verdict: keys, judged, unasked, place, known } = await judgeKeys(parts, call, intent, rules);
+  const target = await given.target();
+  const here = await given.rules(target);
+  const { verdict: keys, judged, unasked, place, known } = await judgeKeys(given, call, intent, here);
+  const rules = rulesOfText(
+    given,
+    here,
+    judged.flatMap(({ commands }) => commands),
+  );
+  const parts: PermitParts = rules === here ? given : { ...given, rules: () => Promise.resolve(rules) };
   const derived = judged.reduce<Stated>((all, one) => stricter(all, one), {
     risk: "low",
     mutation: false,

@@ -4,12 +4,13 @@
  */
 import { isSecret, outputKind } from "../policy/output-kind.ts";
 import { prefixesOf } from "../policy/shell/command-prefix.ts";
+import { mayNameMachines } from "../policy/shell/named-machines.ts";
 import { outsideRoots } from "../policy/shell/shell-roots.ts";
 import type { ShellJudgement, Verdict } from "../policy/verdict.ts";
 import type { Shell, Target, Unasked } from "../targets/target.ts";
 import { shellFor } from "../tools/select-shell.ts";
 import type { Intent } from "../tools/tool.ts";
-import { underGuard, withheld } from "./machine-mode.ts";
+import { rulesOfText, underGuard, withheld } from "./machine-mode.ts";
 import { decide, LookedAt, stricter, understates, confirms, withSecrets } from "./ask-operator.ts";
 import {
   dryRun,
@@ -27,18 +28,21 @@ import type { EffectiveRules } from "../policy/machine-rules.ts";
 import type { Stated } from "../policy/approvals.ts";
 
 export async function permitShell(
-  parts: PermitParts,
+  given: PermitParts,
   call: PermitCall,
   intent: Intent & { kind: "shell" },
 ): Promise<Permission> {
-  const target = await parts.target();
-  const rules = await parts.rules(target);
+  const target = await given.target();
+  const here = await given.rules(target);
   const shell = await shellFor(target, call.input as { session?: string; pane?: string });
   let { command } = intent;
   let edited = false;
   let moved = "";
   let place: { readonly onlyIn?: string } = {};
   for (;;) {
+    const judgedHere = mayNameMachines(command) ? await given.judgeShell(command, shell.cwd, here) : undefined;
+    const rules = rulesOfText(given, here, judgedHere?.commands ?? []);
+    const parts: PermitParts = rules === here ? given : { ...given, rules: () => Promise.resolve(rules) };
     const prepared = await prepare({ parts, call, intent, target, rules, shell }, command, edited);
     if ("kind" in prepared) return prepared;
     const { run, verdict, judged, secrets, revert } = prepared;

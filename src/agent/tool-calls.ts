@@ -19,7 +19,7 @@ import type { Attempt } from "./fleet/run-on-machines.ts";
 import { LineTimes } from "./line-times.ts";
 import type { Passwords } from "./passwords.ts";
 import type { Permission, PermitCall, PermitParts } from "./permission.ts";
-import { PrintedKinds } from "./printed-kinds.ts";
+import type { PrintedKinds } from "./printed-kinds.ts";
 import type { AroundChange } from "./run-permitted.ts";
 import {
   cancelled,
@@ -81,7 +81,7 @@ export class CallRunner {
   readonly notes: ResultNotes;
   #readOnly = false;
   /** What later reads of an output, or of a pane, will show. */
-  readonly #printed: PrintedKinds;
+  #printed: PrintedKinds | undefined;
   readonly #prompts: string[] = [];
   #unapproved: string[] = [];
   readonly #proposed = new Map<string, ProposedChange>();
@@ -90,7 +90,6 @@ export class CallRunner {
   constructor(parts: CallParts) {
     this.#parts = parts;
     this.notes = new ResultNotes(parts);
-    this.#printed = new PrintedKinds(parts.privacy);
   }
 
   /** Actions refused because there was no terminal to ask on, since the last turn began. */
@@ -124,7 +123,7 @@ export class CallRunner {
   forget(): void {
     this.notes.forget();
     this.#prompts.length = 0;
-    this.#printed.forget();
+    this.#printed?.forget();
   }
 
   /**
@@ -332,7 +331,12 @@ export class CallRunner {
         ? cancelled(batch.signal)
         : { ok: false, outcome: "failed", result: `error: ${inWords(error)}`, display: inWordsForPeople(error) };
     try {
-      const [{ permit }, { runPermitted }] = await Promise.all([import("./permit.ts"), import("./run-permitted.ts")]);
+      const [{ permit }, { runPermitted }, kinds] = await Promise.all([
+        import("./permit.ts"),
+        import("./run-permitted.ts"),
+        import("./printed-kinds.ts"),
+      ]);
+      const printed = (this.#printed ??= new kinds.PrintedKinds(privacy));
       const given = { ...this.#parts, prompts: this.#prompts, ...machine, target };
       const parts = this.#readOnly ? readOnlyParts(given) : given;
       const { hooks } = this.#parts;
@@ -349,7 +353,7 @@ export class CallRunner {
         return result(batch.signal.aborted ? cancelled(batch.signal) : permission.result);
       }
       if (permission.output !== undefined) printing.expect(permission.output);
-      else printing.looksAt((await this.#printed.read(tool, input, target)) ?? "ordinary");
+      else printing.looksAt((await printed.read(tool, input, target)) ?? "ordinary");
       const mayVisit = async (url: string): Promise<boolean> => {
         const { permitUrl } = await import("./permit-fetch.ts");
         const refused = await permitUrl(parts, wanted, url, false);
@@ -375,7 +379,7 @@ export class CallRunner {
         await record.finished(ran, clock.ms);
         for (const [stream, text] of printing.rest()) publish(stream, text);
         if (permission.output !== undefined)
-          await this.#printed.printed(tool, permission.input, await target(), permission.output, ran);
+          await printed.printed(tool, permission.input, await target(), permission.output, ran);
         if (batch.signal.aborted) return cancelled(batch.signal);
         const bounded = { ...within(ran, budget), ...(record.cwd === undefined ? {} : { cwd: record.cwd }) };
         return permission.note === undefined

@@ -34,6 +34,11 @@ export class MachineRules {
     return known;
   }
 
+  /** Of machines that a text names, by what it calls them. */
+  named(names: readonly string[]): EffectiveRules {
+    return this.#rules.length === 0 ? NO_RULES : effectiveRules(this.#rules, names);
+  }
+
   /** For people: of several machines all labels, the mode where it is the same, and the shortest limit. */
   get current(): EffectiveRules {
     if (this.#rules.length === 0) return NO_RULES;

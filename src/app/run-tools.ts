@@ -126,13 +126,14 @@ export function machineParts({
   local,
 }: Pick<CallRunnerParts, "loaded" | "target" | "place" | "rules" | "local">): Pick<
   CallParts,
-  "target" | "rules" | "judgeShell" | "judgeWrite"
+  "target" | "rules" | "rulesNamed" | "judgeShell" | "judgeWrite"
 > {
   const { config } = loaded;
   let judgeWrite: WriteJudge | undefined;
   return {
     target: () => target.get(),
     rules: (opened) => rules.of(opened, place),
+    rulesNamed: (names) => rules.named(names),
     judgeShell: async (command, cwd, machine) => {
       const { judgeShell } = await import("../policy/shell/judge.ts");
       const opened = target.opened;

@@ -27,6 +27,8 @@ export interface EffectiveRules {
   readonly mode: MachineMode;
   /** What makes it read-only, where that is not the machine. */
   readonly because?: string;
+  /** The machine whose name is to be typed, where it is not the one that the command is sent to. */
+  readonly named?: string;
   /** What the machine is called in questions, prompts and events: "PROD". */
   readonly label?: string;
   /** Instead of shell_auto_approve and shell_allow; undefined: those hold. */

@@ -199,3 +199,25 @@ test("a dry run describes what would change, with the verdict and the difference
   expect([made(here, "made"), made(here, "a.txt")]).toEqual([false, false]);
   expect(here.model.requests[0]!.messages[0]!.content).toContain("This is a dry run");
 });
+
+test("the rules of a machine that the text names hold, too: ssh from here does not go around them", async () => {
+  const change = (command: string) => shell(command, { mutation: true, risk: "medium" });
+  await using here = new Here(
+    [
+      change("ssh root@prod.example.com 'rm -r /srv/x'"),
+      change("cd /; ssh -J stage web 'systemctl stop db'"),
+      change("scp x other:/etc/x"),
+      { text: "done" },
+    ],
+    {
+      config: '[rules."prod.example.com"]\nmode = "read-only"\n[rules.stage]\nmode = "guarded"\nlabel = "STAGE"\n',
+      answer: () => ({ kind: "no" }),
+    },
+  );
+  const { results } = await here.turn({ "no-tmux": true });
+  expect(results[0]).toContain("root@prod.example.com is read-only");
+  expect(here.asked.map(({ action, typed, label }) => [action, typed, label])).toEqual([
+    ["cd /; ssh -J stage web 'systemctl stop db'", "stage", "STAGE"],
+    ["scp x other:/etc/x", undefined, undefined],
+  ]);
+});

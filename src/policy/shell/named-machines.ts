@@ -1,0 +1,54 @@
+/** The other machines that a text names: destinations of ssh and its relatives, and URLs like `ssh://host`. */
+import { words } from "../../lib/text.ts";
+import { once } from "../../lib/values.ts";
+import { type EffectiveRules, strictest } from "../machine-rules.ts";
+import type { JudgedCommand } from "../verdict.ts";
+
+/** As they are written, with and without user, port and path. */
+export function namedMachines(commands: readonly Pick<JudgedCommand, "words">[]): string[] {
+  const names = commands.flatMap(({ words: [program = "", ...rest] }) => {
+    const name = program.slice(program.lastIndexOf("/") + 1);
+    const urls = rest.flatMap((word) => [...word.matchAll(/\bssh:\/\/([^\s/,]+)/g)].map(([, host = ""]) => host));
+    return [...urls, ...(CONNECTS.test(name) ? destinations(rest) : COPIES.test(name) ? rest.flatMap(placeOf) : [])];
+  });
+  return [...new Set(names)];
+}
+
+/** What holds for a text on one machine that names another one: the strictest of both. */
+export function alsoNamed(rules: EffectiveRules, named: EffectiveRules, name: string): EffectiveRules {
+  if (named.patterns.length === 0) return rules;
+  const both = strictest([rules, named].map((one) => ({ ...one, pattern: "", notes: undefined })));
+  const stricter = both.mode === rules.mode ? {} : { because: name, named: name };
+  return { ...rules, ...both, notes: rules.notes, patterns: [...rules.patterns, ...named.patterns], ...stricter };
+}
+
+/** Whether it can name any: most texts need not be looked at. */
+export function mayNameMachines(text: string): boolean {
+  return /ssh|scp|sftp|rsync|mosh/.test(text);
+}
+
+const CONNECTS = /^(?:auto)?ssh$|^(?:sftp|mosh|sshfs|ssh-copy-id)$/;
+const COPIES = /^(?:scp|rsync|sftp|sshfs)$/;
+
+/** The first operand, the machines on the way to it, and what options call its real name. */
+function destinations(args: readonly string[]): string[] {
+  const found: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const word = args[at] ?? "";
+    if (!word.startsWith("-") || word === "-") return [...found, ...placeOf(`${word}:`)];
+    const [option = "", value = word.slice(2) || (args[at + 1] ?? "")] = [word[1]];
+    if (option === "J") found.push(...value.split(","));
+    const named = /^(?:hostname|proxyjump)\s*[= ]\s*(\S+)$/i.exec(value)?.[1];
+    if (option === "o" && named !== undefined) found.push(...named.split(","));
+    if (withValue().has(option) && word.length === 2) at++;
+  }
+  return found;
+}
+
+const withValue = once(() => new Set(words("B b c D E e F I i J L l m O o p P Q R S W w s X")));
+
+/** `user@host:path` */
+function placeOf(word: string): string[] {
+  const [, host] = /^((?:[^@/:\s]+@)?(?:\[[^\]]+\]|[^:/\s[\]]+)):/.exec(word) ?? [];
+  return host === undefined || host.startsWith("-") ? [] : [host];
+}
