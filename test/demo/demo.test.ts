@@ -301,7 +301,7 @@ describe("tour", () => {
     ]);
     expect(calls[4]?.args["mode"]).toBe("background");
     expect(said[0]).toContain("a script, not a language model");
-    expect(said.join("\n")).toContain("Blocked: it removes everything");
+    expect(said.join("\n")).toContain("It was blocked.");
     expect(answer).toContain("step 1");
     expect(answer).toContain("buddy login");
   });

@@ -36,7 +36,7 @@ describe("buddy demo", () => {
     expect(stdout).toContain("tmux -L buddy attach -t buddy-demo");
     expect(stdout).toContain(Bun.spawnSync(["uname", "-sr"]).stdout.toString().trim());
     expect(stdout).toMatch(/approve\? y \(--yes\)/);
-    expect(stdout).toContain("Blocked: permission denied");
+    expect(stdout).toContain("blocked: it would delete the root directory");
     expect(stdout).toMatch(/runs as pid \d+/);
     expect(stdout).toContain("What next");
     expect(takeFile(stdout)).toBe("written by buddy demo\n");

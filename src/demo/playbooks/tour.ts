@@ -86,8 +86,7 @@ function wroteFile(round: Round | undefined): boolean {
 }
 
 function blockedWords(round: Round | undefined): string {
-  if (round?.outcome === "blocked")
-    return `Blocked: ${round.text.replace(/^not allowed:?\s*/i, "").replace(/\s+/g, " ")}`;
+  if (round?.outcome === "blocked") return "It was blocked. A model also gets to know what to do instead.";
   if (round?.outcome === "refused") return "It was refused.";
   return `The answer was: ${round?.text.split("\n")[0] ?? "no result"}`;
 }
