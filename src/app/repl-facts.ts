@@ -174,7 +174,10 @@ export function profiles({ run, loaded }: ReplHostParts): ProfileRow[] {
   });
   // A model that was chosen by its id belongs to a profile, but is not what the profile says.
   const { model, api, auth } = active;
-  return rows.map((row) => (row.active ? { name: row.name, model, api, auth, active: true } : row));
+  return rows.map((row) => {
+    if (!row.active) return row;
+    return { name: row.name, model, api, auth, active: true, ...(row.model === model ? {} : { own: row.model }) };
+  });
 }
 
 /** What a profile says of itself, also when its key is missing. */

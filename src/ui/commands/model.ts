@@ -57,7 +57,7 @@ export const model: SlashCommand = {
       );
       return;
     }
-    if (profile.active) {
+    if (profile.active && profile.own === undefined) {
       screen.say([`${profile.name} (${profile.model}) is already active`]);
       return;
     }
@@ -68,7 +68,7 @@ export const model: SlashCommand = {
       notes.push(profile.auth === "login" ? `signs in with an account (/login ${profile.name})` : "uses an API key");
     }
     screen.say([
-      `model: ${profile.model} (profile ${profile.name})`,
+      `model: ${profile.own ?? profile.model} (profile ${profile.name})`,
       ...notes.map((note) => screen.style.grey(`  ${note}`)),
     ]);
   },

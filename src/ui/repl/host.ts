@@ -269,6 +269,8 @@ export interface ProfileRow {
   readonly api: string;
   readonly auth: string;
   readonly active: boolean;
+  /** The model that the profile names, where another one of its endpoint is in use. */
+  readonly own?: string;
 }
 
 export interface SessionRow {

@@ -865,6 +865,21 @@ describe("slash commands", () => {
     await rig.until((text) => !text.includes("Esc"));
   });
 
+  test("/model PROFILE: lists what its endpoint offers; the profile alone goes back to its own model", async () => {
+    const switched: string[] = [];
+    const main = { name: "main", model: "model-z", api: "completions", auth: "api-key", active: true, own: "model-x" };
+    await using rig = new ReplRig({
+      host: { profiles: () => [main], switchModel: async (name) => (switched.push(name), []) },
+    });
+    rig.send("/model main:\r");
+    await rig.until("› 1 model-x");
+    rig.key("down", "enter");
+    await rig.until("model: model-z (profile main)");
+    rig.send("/model main\r");
+    await rig.until("model: model-x (profile main)");
+    expect(switched).toEqual(["main:model-z", "main"]);
+  });
+
   test("/session lists, starts and resumes; /login; errors keep the REPL", async () => {
     await using rig = new ReplRig({
       host: {
