@@ -208,7 +208,8 @@ export type RunOutcome =
   | { readonly kind: "shell-ended"; readonly code: number }
   | { readonly kind: "stopped"; readonly by: "user" | "deadline" }
   /** Connection, pane or shell gone; nothing is known of the command. */
-  | { readonly kind: "lost"; readonly why: string };
+  /** `notRun`: it had not begun, and `why` says so; otherwise that is not known. */
+  | { readonly kind: "lost"; readonly why: string; readonly notRun?: true };
 
 export interface RunResult {
   readonly outcome: RunOutcome;

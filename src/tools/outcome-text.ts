@@ -91,12 +91,11 @@ function headline(outcome: RunOutcome, { waitMs, shell, attach }: OutcomeContext
         `The next command gets a new shell in the same directory: ${shell === "direct" ? "variables that were not exported" : "variables"} and functions are lost.`,
       ];
     case "lost":
-      return [
-        `[lost: ${outcome.why}]`,
-        "It is not known whether the command finished. Check its effects before you run it again.",
-      ];
+      return [`[lost: ${outcome.why}]`, ...(outcome.notRun === true ? [] : [UNKNOWN_END])];
   }
 }
+
+const UNKNOWN_END = "It is not known whether the command finished. Check its effects before you run it again.";
 
 function running(outcome: RunOutcome & { kind: "running" }, waitMs: number): string[] {
   switch (outcome.why) {
@@ -123,7 +122,7 @@ function waiting(outcome: RunOutcome & { kind: "waiting" }, attach: string | und
   switch (outcome.for) {
     case "password":
       return [
-        `[waiting for a password: ${program}]`,
+        `[waiting for a password in ${program}]`,
         `The operator has been asked to type it in the pane${attach === undefined ? "" : ` (${attach})`}. Do not ask for it and do not send it. ` +
           'Wait for it with shell_output wait="5m", or give up with send-keys keys=["C-c"].',
       ];

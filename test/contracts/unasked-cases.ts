@@ -80,6 +80,18 @@ export const UNASKED: readonly UnaskedCase[] = [
     },
   },
   {
+    name: "also into one with a line break in its name",
+    run: async (place, unasked) => {
+      const before = await here(place);
+      const odd = `/tmp/buddy-odd-${crypto.randomUUID()}/two\nlines`;
+      await place.target.transport.run('mkdir -p "$1"', { args: [odd] });
+      expect((await unasked(`cd '${odd}'`)).cwd).toBe(odd);
+      expect(await here(place)).toBe(odd);
+      await unasked(`cd ${before}`);
+      await place.target.transport.run('rm -r "${1%/*}"', { args: [odd] });
+    },
+  },
+  {
     name: "a change of directory inside parentheses is not",
     run: async (place, unasked) => {
       const before = await here(place);

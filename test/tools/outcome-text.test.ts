@@ -43,11 +43,16 @@ describe("outcomes", () => {
     ],
     [
       { kind: "waiting", for: "password", program: "sudo" },
-      /^\[waiting for a password: sudo\]\n.*in the pane \(tmux attach\)\. Do not ask for it/,
+      /^\[waiting for a password in sudo\]\n.*in the pane \(tmux attach\)\. Do not ask for it/,
       false,
     ],
     [{ kind: "incomplete", hint: "quote" }, /^\[command incomplete: quote\]\nIt was not run\./, false],
     [{ kind: "shell-ended", code: 1 }, /^\[the shell ended with exit code 1\]\n.*functions are lost\.$/, false],
+    [
+      { kind: "lost", why: "it is gone; it did not run", notRun: true },
+      /^\[lost: it is gone; it did not run\]$/,
+      false,
+    ],
     [
       { kind: "lost", why: "the connection dropped" },
       /^\[lost: the connection dropped\]\nIt is not known whether/,

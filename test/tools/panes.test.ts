@@ -106,7 +106,7 @@ pane.describe("in the shared pane", () => {
       { text: "done" },
     ]);
     const { results, events } = await here.turn(ALL);
-    expect(results[0]).toMatch(/^\[waiting for a password: /);
+    expect(results[0]).toMatch(/^\[waiting for a password in /);
     expect(results[0]).toContain("Do not ask for it and do not send it.");
     const told = ofType(events, "tool_output").filter(({ stream }) => stream === "info");
     expect(told[0]?.text).toContain("asks for a password: type it in the pane. Attach with: tmux ");

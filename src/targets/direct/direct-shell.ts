@@ -184,7 +184,7 @@ export class DirectShell implements Shell, AsyncDisposable {
       try {
         await this.#options.transport.ensure(options.signal);
       } catch (error) {
-        return { kind: "lost", why: (error as Error).message };
+        return notRun((error as Error).message);
       }
       own = unasked === undefined ? undefined : this.#ownSession();
       if (own === undefined) this.#live = this.#start();
@@ -253,7 +253,7 @@ export class DirectShell implements Shell, AsyncDisposable {
       ),
       KILLED_MS,
     );
-    if (refusal !== undefined) return { kind: "lost", why: [refusal.message, refusal.hint].filter(Boolean).join(". ") };
+    if (refusal !== undefined) return notRun([refusal.message, refusal.hint].filter(Boolean).join(". "));
     this.#options.notice({ kind: "lost-state", text: RESTARTED });
     if (end.lost && !(await this.#answers())) return this.#connectionLost();
     notes.push(RESTARTED);
@@ -382,4 +382,8 @@ async function waitFor(
   clearTimeout(timer);
   options.signal?.removeEventListener("abort", abort);
   return how;
+}
+
+function notRun(why: string): RunOutcome {
+  return { kind: "lost", why: `${why.replace(/\.$/, "")}; the command did not run`, notRun: true };
 }

@@ -53,13 +53,15 @@ export class LiveShell {
         (mark) => this.#stdoutMark(mark),
       ),
     );
-    void this.#pump(
-      process.stderr,
-      new MarkScanner(
-        key,
-        (bytes) => this.#text("stderr", bytes),
-        (mark) => this.#stderrMark(mark),
-      ),
+    const errors = new MarkScanner(
+      key,
+      (bytes) => this.#text("stderr", bytes),
+      (mark) => this.#stderrMark(mark),
+    );
+    // What comes where nothing was started is ssh's own; buddy says it in its words.
+    process.pid.then(
+      () => this.#pump(process.stderr, errors),
+      () => {},
     );
     void process.exited.then((code) => this.#gone(code, remote && code === 255));
   }

@@ -237,10 +237,11 @@ export class AdoptedShell implements Shell {
     await this.#operatorTypes(options);
     const obstacle = this.#ready ? await this.#pane.obstacle?.() : undefined;
     if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, ["It had not begun."]);
-    if (this.#ended) return this.#notRun({ kind: "lost", why: "the adopted shell has ended; it did not run" }, []);
+    if (this.#ended)
+      return this.#notRun({ kind: "lost", why: "the adopted shell has ended; it did not run", notRun: true }, []);
     if (options.onlyIn !== undefined && options.onlyIn !== this.#cwd) {
       const why = `the shell is in ${this.#cwd} now; the command was approved for ${options.onlyIn}. It did not run`;
-      return this.#notRun({ kind: "lost", why }, []);
+      return this.#notRun({ kind: "lost", why, notRun: true }, []);
     }
     if (!this.#ready || obstacle !== undefined) {
       // What is in front may be on another machine: whether it is a shell only the operator sees.
@@ -252,7 +253,11 @@ export class AdoptedShell implements Shell {
     await this.#pane.type(line);
     if (secret !== undefined && (await within(secret.unseen, ANSWER_MS)) === undefined) {
       await this.#pane.interrupt();
-      this.#finish({ kind: "lost", why: "the shell did not read the command where nobody sees it; it did not run" });
+      this.#finish({
+        kind: "lost",
+        why: "the shell did not read the command where nobody sees it; it did not run",
+        notRun: true,
+      });
       return this.#result(running, running.outcome ?? { kind: "stopped", by: "user" });
     }
     if (secret !== undefined) await this.#pane.typeUnseen(secret.text);

@@ -140,9 +140,9 @@ function cleanSource(
 /bin/sh ${fishQuote(file("run"))}
 set -l code $status
 set -l to
-set -l more
-begin; read to; and read more; and set to ''; end <${fishQuote(to)}
-test -n "$to"; and test "$to" != "$PWD"; and builtin cd -- $to >/dev/null 2>/dev/null
+read -z to <${fishQuote(to)}
+set to (string replace -r '\\n$' '' -- "$to" | string collect)
+test -n "$to"; and test "$to" != "$PWD"; and builtin cd -- "$to" >/dev/null 2>/dev/null
 __buddy_status $code
 `;
     case "zsh":

@@ -64,7 +64,8 @@ export class MarkScanner {
         return;
       }
       this.#emit(bytes, from, at);
-      const mark = parseMark(bytes.toString("utf8", at + this.#prefix.length, end));
+      // A terminal puts a carriage return before each newline, also in the name of a directory.
+      const mark = parseMark(bytes.toString("utf8", at + this.#prefix.length, end).replaceAll("\r\n", "\n"));
       if (mark !== undefined) this.#mark(mark);
       from = end + 1;
     }

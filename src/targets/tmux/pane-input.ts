@@ -12,6 +12,7 @@ const READY_MS = 1500;
 /** Between two presses of Ctrl-C. */
 const PRESS_MS = 400;
 const MAX_PRESSES = 10;
+const UNTAKEN = "the shell in the pane did not take the command; it did not run";
 const UNDELIVERED = "the connection was lost before the command was delivered; it did not run";
 
 export class PaneInput {
@@ -45,6 +46,7 @@ export class PaneInput {
       async (replies) => {
         const refused = replies.find((reply) => !reply.ok);
         if (refused === undefined || command.phase !== "sent") return;
+        command.refusal = `tmux cannot hand the command over (${refused.lines.join(" ").trim()}); it did not run`;
         if (/can't find pane|no such pane/.test(refused.lines.join(" "))) this.#session.lostPane(id);
         else await this.sendAgain(command);
       },
@@ -70,14 +72,14 @@ export class PaneInput {
       await state.changes.until(() => state.phase === "ready" || !isPending(), READY_MS);
       if (!isPending()) return;
       if (attempt > 2) {
-        return state.finish({ kind: "lost", why: "the shell in the pane did not take the command; it did not run" });
+        return state.finish({ kind: "lost", why: command.refusal ?? UNTAKEN, notRun: true });
       }
       state.sendingAgain(attempt === 2);
       await this.#session.send(deliver(command.text, command.tag, this.place, command).lines);
     } catch (error) {
       if (state.current !== command) return;
       const why = `the command could not be delivered (${(error as Error).message}); it did not run`;
-      state.finish({ kind: "lost", why });
+      state.finish({ kind: "lost", why, notRun: true });
     }
   }
 
@@ -110,7 +112,7 @@ export class PaneInput {
    * will.
    */
   async withdrawUndelivered(command: RunningCommand): Promise<void> {
-    if (await this.withdraw(command)) this.#state.withdrawn(command, { kind: "lost", why: UNDELIVERED });
+    if (await this.withdraw(command)) this.#state.withdrawn(command, { kind: "lost", why: UNDELIVERED, notRun: true });
   }
 
   /** Ctrl-C, once. */

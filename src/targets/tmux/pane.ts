@@ -285,7 +285,7 @@ export class TmuxPane implements Pane, PaneSink {
     if (busy !== undefined) return busy;
     if (options.onlyIn !== undefined && options.onlyIn !== this.cwd) {
       const why = `the shell is in ${this.cwd} now; the command was approved for ${options.onlyIn}. It did not run`;
-      return this.#notRun({ kind: "lost", why }, []);
+      return this.#notRun({ kind: "lost", why, notRun: true }, []);
     }
     const running = this.#dispatch(command, options);
     if (options.noWait === true) {
@@ -323,10 +323,11 @@ export class TmuxPane implements Pane, PaneSink {
       await this.#input.breakLine();
     }
     if (options.signal?.aborted === true) return this.#notRun({ kind: "stopped", by: "user" }, []);
-    if (!state.alive) return this.#notRun({ kind: "lost", why: "the pane was closed" }, []);
+    if (!state.alive)
+      return this.#notRun({ kind: "lost", why: "the pane was closed; it did not run", notRun: true }, []);
     if (state.phase === "none") {
       const { message, hint } = state.noShell;
-      return this.#notRun({ kind: "lost", why: `${message}. ${hint}` }, []);
+      return this.#notRun({ kind: "lost", why: `${message}; the command did not run. ${hint}`, notRun: true }, []);
     }
     if (state.current === undefined && state.phase === "ready" && !state.unsure) {
       // Their Enter is not to run what is left of a line that was taken from them in the middle.

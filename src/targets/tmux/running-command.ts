@@ -23,6 +23,8 @@ export class RunningCommand {
   phase: "sent" | "taken" | "started" | "over" = "sent";
   outcome: RunOutcome | undefined;
   endedAt = 0;
+  /** Why tmux did not hand it over. */
+  refusal: string | undefined;
   /** Deliveries that the shell did not take. */
   attempts = 0;
   /** Number in the visible prompt where it was entered. */

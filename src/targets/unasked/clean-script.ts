@@ -75,7 +75,8 @@ function closing({ kind }: CleanShell): string {
 /** For a shell of the Bourne family: enters the directory in which the child ended. */
 export function followClean(to: string, cd: string): string {
   return `__buddy_to= __buddy_rest=
-{ if IFS= read -r __buddy_to && IFS= read -r __buddy_rest; then __buddy_to=; fi; } <${to}
+{ IFS= read -r __buddy_to || :; while IFS= read -r __buddy_rest; do __buddy_to=$__buddy_to'
+'$__buddy_rest; done; } <${to}
 [ -z "$__buddy_to" ] || [ "$__buddy_to" = "$PWD" ] || ${cd} -- "$__buddy_to" >/dev/null || :`;
 }
 

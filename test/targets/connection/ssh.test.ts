@@ -418,9 +418,12 @@ describe("an sshd with few sessions", () => {
       const opening = open("lab", "required").catch((error: unknown) => error);
       expect(await opening).toBeInstanceOf(TooFewSessions);
       await using direct = await open("lab", "never");
-      const { outcome } = await direct.shell.run("true");
-      expect(outcome).toMatchObject({ kind: "lost" });
+      const shown: unknown[] = [];
+      const { outcome, stderr } = await direct.shell.run("true", { onOutput: (piece) => shown.push(piece) });
+      expect(outcome).toMatchObject({ kind: "lost", notRun: true });
       expect(JSON.stringify(outcome)).toContain("MaxSessions");
+      // Two lines of ssh's own stood below it.
+      expect([shown, stderr?.totalBytes]).toEqual([[], 0]);
     } finally {
       process.env["PATH"] = before;
     }

@@ -8,6 +8,7 @@ import prepareScript from "../../../templates/shell-init/prepare.sh" with { type
 import { DIRECT_LOOP } from "../../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../../src/targets/open.ts";
 import { LOCAL } from "../../../src/targets/place.ts";
+import { PREPARE } from "../../../src/targets/tmux/session-files.ts";
 import { openTestTarget } from "../../support/tmux.ts";
 import { needs } from "../../support/needs.ts";
 
@@ -107,3 +108,16 @@ test("a tmux server that does not answer hung for ever", async () => {
     process.kill(server, "SIGCONT");
   }
 });
+
+const root = await needs("linux", "root");
+
+root.test(
+  "a full /dev/shm took commands that no shell could read: what is written for each goes elsewhere then",
+  () => {
+    const mounts = "mount --make-rprivate /; mount -t tmpfs tmpfs /tmp; mount -t tmpfs -o size=4k tmpfs /dev/shm";
+    const script = `${mounts}; head -c 4096 /dev/zero >/dev/shm/full; exec sh -c "$1" sh session 0`;
+    const argv = ["unshare", "--mount", "sh", "-c", script, "sh", `${PREPARE}\necho "$r"`];
+    const { stdout } = Bun.spawnSync(argv, { stdin: Buffer.from("key\n"), stderr: "inherit" });
+    expect(stdout.toString()).toBe("/tmp/buddy-0/session\n");
+  },
+);
