@@ -7,20 +7,20 @@ import { type Path, resolved } from "./shell/dangers/protected-paths.ts";
 import { keys, own, type Secret } from "./secret-names.ts";
 
 /** Whether the file at this path holds keys. A path of a shell word may contain the characters that stand for globs. */
-export function holdsSecrets(path: string, directory = "."): boolean {
+export const holdsSecrets = remembered((path, directory) => {
   const place = placeOf(path, directory);
   if (keys().some((secret) => isAt(place, secret))) return true;
   const way = wayOf(path, directory);
   return way !== undefined && (way === "anywhere" || keys().some((secret) => endsAt(way, secret)));
-}
+});
 
 /** A directory whose every file holds keys, such as `~/.ssh`. */
-export function holdsSecretFiles(path: string, directory = "."): boolean {
+export const holdsSecretFiles = remembered((path, directory) => {
   const place = placeOf(path, directory);
   return keys().some(
     ({ parts, absolute }) => parts.at(-1)?.startsWith("*") === true && ends(place, parts.slice(0, -1), absolute),
   );
-}
+});
 
 /** A directory with such files somewhere below it: a home, `/etc`, `~/.config`. */
 export function hasSecretsBelow(path: string, directory = "."): boolean {
@@ -45,10 +45,10 @@ export function mayNameSecret(name: string): boolean {
 }
 
 /** buddy's own files: what it keeps of sessions and terminals. */
-export function isBuddysOwn(path: string, directory = "."): boolean {
+export const isBuddysOwn = remembered((path, directory) => {
   const place = placeOf(path, directory);
   return own().some((one) => isAt(place, one) || ends(place, one.parts.slice(0, -1), one.absolute));
-}
+});
 
 /** A directory above those of its terminals: the key of their marks is in one. */
 export function hasBuddysBelow(path: string, directory = "."): boolean {
@@ -60,6 +60,23 @@ export function namesBuddy(text: string): boolean {
   return /__buddy|\bBUDDY_[A-Z]|7771[;~]|[\][]7771/.test(text);
 }
 
+/** A text that runs texts names the same files again and again. */
+function remembered(
+  answer: (path: string, directory: string) => boolean,
+): (path: string, directory?: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (path, directory = ".") => {
+    const key = `${directory}\0${path}`;
+    let found = known.get(key);
+    if (found === undefined) {
+      if (known.size >= MOST_REMEMBERED) known.clear();
+      known.set(key, (found = answer(path, directory)));
+    }
+    return found;
+  };
+}
+const MOST_REMEMBERED = 500;
+
 function placeOf(path: string, directory: string): Path {
   const { from, parts } = resolved(path.replace(/^~(?=\/|$)/, HOME), directory);
   return { from, parts: parts.map((part) => part.toLowerCase()) };
@@ -69,6 +86,8 @@ function isAt(place: Path, { parts: names, absolute, but, named }: Secret): bool
   const { from, parts } = place;
   const last = parts.at(-1);
   if (last === undefined || but.some((name) => isOnly(parts, name))) return false;
+  // Most rows end here: one comparison for each, where nothing in the path is open.
+  if (names.at(-1) !== "**" && isFixed(last) && !mayMatch(last, names.at(-1) as string)) return false;
   if (named && !hasLetters(isFixed(last) ? last : last.replace(/\.[^.]*$/, ""))) return false;
   const below = names.at(-1) === "**";
   const fixed = below ? names.slice(0, -1) : names;
@@ -193,10 +212,17 @@ function overlaps(part: string, name: string): boolean {
 /** Whether a part of a path, with globs and unknown text in it, can be a name of the table. */
 function mayMatch(part: string, name: string): boolean {
   if (name === part || name === "*") return true;
+  if (isFixed(part)) {
+    const star = name.indexOf("*");
+    if (star < 0 && !name.includes("#")) return false;
+    if (star >= 0 && !/[*#]/.test(name.slice(star + 1)) && !name.includes("#"))
+      return (
+        part.length >= name.length - 1 && part.startsWith(name.slice(0, star)) && part.endsWith(name.slice(star + 1))
+      );
+  }
   // Text that is not known matches a name only where something of the name is known.
   if (part === UNKNOWN || part === NUMBER || (part.includes(UNKNOWN) && !overlaps(part, name))) return false;
   if (name.startsWith(".") && (part[0] === STAR || part[0] === ONE)) return false;
-  if (isFixed(part) && !/[*#]/.test(name)) return false;
   // Columns are positions in the name that can be reached.
   let reached = new Set<number>([0]);
   const skipStars = (positions: Set<number>) => {

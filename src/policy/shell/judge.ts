@@ -162,8 +162,12 @@ function dangersOf(found: FoundCommand, cwd: string | undefined): readonly Dange
 function dangerElsewhere(known: Walked, context: ShellContext, cwd: string | undefined): Danger | undefined {
   const key = ({ argv }: FoundCommand) => argv.map((word) => word.value).join("\0");
   let judged: Set<string> | undefined;
+  let work = 0;
   for (const reading of known.texts.flatMap((text) => otherReadings(text)).slice(0, MOST_READINGS)) {
+    // Texts in texts in texts are found again in every reading of the outer ones.
+    if (work > MOST_WORK) break;
     const walked = walkText(reading, context);
+    work += walked.work;
     if (walked.forkBomb) return FORK_BOMB;
     for (const found of walked.commands) {
       // What bash runs, too, was judged with the directory it runs in.
@@ -176,6 +180,7 @@ function dangerElsewhere(known: Walked, context: ShellContext, cwd: string | und
 }
 
 const MOST_READINGS = 48;
+const MOST_WORK = 3_500;
 
 function overall(
   text: string,

@@ -50,6 +50,7 @@ export class Findings {
       secretVariable: this.secretVariable,
       texts: this.texts,
       forkBomb: this.calls.isBomb(),
+      work: this.#work,
     };
   }
 
@@ -133,6 +134,8 @@ export interface Walked {
   /** The name of one that holds a secret. */
   readonly secretVariable: string | undefined;
   readonly forkBomb: boolean;
+  /** What it cost to look at, in microseconds or so. */
+  readonly work: number;
 }
 
 /** What a list prints, where that is known. */
