@@ -6,10 +6,12 @@ import { fileKind } from "../policy/output-kind.ts";
 import type { FileAccess, Target } from "../targets/target.ts";
 import type { Run } from "./run.ts";
 
-/** The paths a prompt names with @; a blank in one is written "\ ". */
+/** The paths a prompt names with @; one with a blank is written `@a\ b` or `@"a b"`. */
 export function attachedPaths(prompt: string): string[] {
-  const found = [...prompt.matchAll(/(?:^|\s)@((?:\\.|[^\s\\])+)/g)].map(([, path]) => path!.replace(/\\(.)/g, "$1"));
-  return [...new Set(found.map((path) => path.replace(/[,;:!?)\]]+$|(?<=\w)\.$/, "")))].filter((path) => path !== "");
+  const found = [...prompt.matchAll(/(?:^|\s)@(?:"([^"\n]+)"|((?:\\.|[^\s\\])+))/g)].map(
+    ([, quoted, path = ""]) => quoted ?? path.replace(/\\(.)/g, "$1").replace(/[,;:!?)\]]+$|(?<=\w)\.$/, ""),
+  );
+  return [...new Set(found)].filter((path) => path !== "");
 }
 
 /** `cut`: only the beginning was read. */

@@ -1,4 +1,5 @@
 /** write_file: replaces or creates one file on the target, after the operator saw what changes. */
+import { plural } from "../lib/text.ts";
 import { z } from "zod";
 import { unifiedDiff } from "./diff.ts";
 import { filesFor, sudoField } from "./files-as-root.ts";
@@ -20,7 +21,7 @@ export const writeFileTool: Tool<WriteInput> = {
   secretFields: ["content"],
   intent: (args) => ({
     kind: "write",
-    title: `${args.path} (${Buffer.byteLength(args.content)} bytes)`,
+    title: `${args.path} (${plural(Buffer.byteLength(args.content), "byte")})`,
     path: args.path,
     ...(args.sudo === true ? { sudo: true } : {}),
   }),
@@ -53,7 +54,7 @@ export const writeFileTool: Tool<WriteInput> = {
     return {
       ok: true,
       outcome: "done",
-      result: `${created ? "created" : "replaced"} ${path}: ${bytes} bytes written${notes}`,
+      result: `${created ? "created" : "replaced"} ${path}: ${plural(bytes, "byte")} written${notes}`,
     };
   },
 };

@@ -11,6 +11,7 @@ test.each([
   ["@/etc/hosts", ["/etc/hosts"]],
   ["two @a @b", ["a", "b"]],
   ["@with\\ blank", ["with blank"]],
+  ['read @"with blank.txt", then @b', ["with blank.txt", "b"]],
   ["see @docs/repl.md, then @README.md.", ["docs/repl.md", "README.md"]],
   ["mail ann@example.com", []],
   ["nothing @ all", []],
