@@ -16,7 +16,7 @@ export function cancelled(signal: AbortSignal): ToolResult {
     ? {
         ok: false,
         outcome: "timeout",
-        result: "operation stopped: the time given for the task is over",
+        result: "operation stopped: the task ran out of time",
         display: "out of time",
       }
     : { ok: false, outcome: "cancelled", result: "operation cancelled by user", display: "stopped" };
@@ -158,7 +158,7 @@ export function unknownSecrets(names: readonly string[]): ToolResult {
   return {
     ok: false,
     outcome: "invalid",
-    result: `error: ${names.join(", ")} stands for no value in this session. Only names like ‹secret-1: …› that you were given can be used; read the source again to get one.`,
+    result: `error: ${names.join(", ")} has no value in this session. Only names like ‹secret-1: …› that you were given can be used; read the source again to get one.`,
   };
 }
 

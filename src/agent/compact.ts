@@ -50,7 +50,9 @@ export async function summarise(
       pending === undefined ? text : `${text}\n\nThe request being worked on, in the operator's words:\n\n${pending}`;
     return { summary, replaced: count, usage: event.usage };
   }
-  throw new BuddyError("model", "the model gave no summary to compact the conversation with", { hint: GUIDANCE });
+  throw new BuddyError("model", "the model returned no summary, so the conversation was not compacted", {
+    hint: GUIDANCE,
+  });
 }
 
 export function nothingToCompact(): BuddyError {

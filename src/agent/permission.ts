@@ -164,7 +164,7 @@ export function refused(decision: Decision, action: string): Permission & { kind
     case "timeout":
       return {
         kind: "result",
-        result: result("operation stopped: the time given for the task is over", "out of time"),
+        result: result("operation stopped: the task ran out of time", "out of time"),
       };
     case "cancelled":
       return { kind: "result", result: result("operation cancelled by user", "stopped") };

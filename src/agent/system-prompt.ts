@@ -28,7 +28,7 @@ export function systemPrompt({ facts, tools, operator, files, skills = "", dryRu
   ];
   const values: Readonly<Record<string, string>> = {
     target: target.filter((part) => part !== undefined).join(", "),
-    where: shellSentence(facts) + (dryRun ? "\nThis is a dry run: what would change something is only described." : ""),
+    where: shellSentence(facts) + (dryRun ? "\nThis is a dry run: changes are described, not made." : ""),
     tools: tools.filter((name) => !name.includes(OF_SERVER)).join(", "),
     servers: serverSentence(tools.filter((name) => name.includes(OF_SERVER))),
     operator: parts.map((part) => `\n${part}\n`).join(""),

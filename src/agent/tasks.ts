@@ -143,7 +143,7 @@ export class Tasks {
     task.deadline = Date.now() + task.timeoutMs!;
     task.timer = setTimeout(
       () => {
-        task.abort?.abort(new DOMException("the task's time is over", "TimeoutError"));
+        task.abort?.abort(new DOMException("the task ran out of time", "TimeoutError"));
         if (task.state.kind === "running") task.state = { kind: "stopping", startedAt: task.state.startedAt };
         this.#listener.changed(task);
       },

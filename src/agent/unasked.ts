@@ -27,7 +27,7 @@ export async function unaskedRun(
       return { ask: "it cannot be looked up from an adopted shell" };
     // The clean child has nowhere to leave its directory.
     if (/\b(?:cd|pushd|popd)\b/.test(text))
-      return { ask: "a change of directory stays in an adopted shell only where it is asked about" };
+      return { ask: "in an adopted shell, a change of directory needs an approval to last" };
   }
   const doubt = (await sudoDoubt(target, judged)) ?? (await conditionDoubt(target.transport, judged.conditions, cwd));
   if (doubt !== undefined) return { ask: doubt };

@@ -104,7 +104,7 @@ class ChainCheck {
     this.to = ts;
     if (!read.signed) find("changed", `entry ${seq} was changed after it was written`);
     if (seq <= this.#link.seq) {
-      find("order", `entry ${seq} stands behind entry ${this.#link.seq}: lines were reordered or repeated`);
+      find("order", `entry ${seq} comes after entry ${this.#link.seq}: lines were reordered or repeated`);
       return;
     }
     const missing = seq - this.#link.seq - 1;
@@ -114,7 +114,7 @@ class ChainCheck {
         `${entries(this.#link.seq + 1, seq - 1)} before this line ${missing === 1 ? "is" : "are"} missing`,
       );
     else if (!this.#doubtful && missing === 0 && prev !== this.#link.hash)
-      find("replaced", `entry ${seq} was written after another line than the one before it`);
+      find("replaced", `entry ${seq} does not follow from the line before it`);
     if (read.entry.kind === "note" && read.entry.note === "head-missing")
       find("head", `${read.entry.detail} when this line was written; lines may have been removed before it`);
     this.#link = { seq, hash: hashOf(text) };
@@ -133,7 +133,7 @@ class ChainCheck {
     else if (head.seq > last)
       find("missing", `${entries(last + 1, head.seq)} at the end ${head.seq === last + 1 ? "is" : "are"} missing`);
     else if (head.seq > 0 && this.#hashAtHead !== head.hash && this.findings.length === 0)
-      find("replaced", `entry ${head.seq} is another one than buddy wrote`);
+      find("replaced", `entry ${head.seq} is not the one that buddy wrote`);
   }
 }
 

@@ -322,7 +322,7 @@ function withExtra(body: Record<string, unknown>, extra: Readonly<Record<string,
 
 /** The same failure, with the reason why buddy does not wait any longer. */
 function tooLong(error: ModelError, waitMs: number): ModelError {
-  return new ModelError(error.reason, `${error.message}; the next try would be in ${formatDuration(waitMs)}`, {
+  return new ModelError(error.reason, `${error.message}; the next attempt would be in ${formatDuration(waitMs)}`, {
     hint: "Try again later, or choose another profile with --model.",
     status: error.status,
     providerCode: error.providerCode,

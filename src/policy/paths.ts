@@ -65,7 +65,7 @@ function judgePlace(facts: PathFacts, rules: PathRules): Verdict {
   if (facts.path.length > MAX_PATH) return deny(`the path is longer than ${MAX_PATH} characters`);
   if (lexical(facts.path) === "/") return deny("/ is the root directory");
   if (PROCESS_VIEW.test(lexical(asked)))
-    return deny(`${showLine(asked)} means another file for every process`, "give the path of the file itself");
+    return deny(`${showLine(asked)} is a different file for every process`, "give the path of the file itself");
 
   const place = new Place(facts);
   const roots = rules.allowedRoots.map((root) => place.fold(lexical(expandHome(root, facts.home))));

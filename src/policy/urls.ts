@@ -59,7 +59,7 @@ function judgeName(given: string, lists: Lists): UrlVerdict {
     return deny(`port ${url.port} belongs to another protocol and is never used for web pages`);
   const host = bareHost(url);
   const shown = showLine(host);
-  if (host === "" || host.includes("..") || host.startsWith(".")) return deny("the host name is not a name");
+  if (host === "" || host.includes("..") || host.startsWith(".")) return deny("the host name is not valid");
   const address = parseAddress(host);
   if (lists.deny.hasName(host) || (address !== undefined && lists.deny.reaches(address)))
     return deny(`${shown} is in fetch_blocked_domains`);

@@ -20,7 +20,7 @@ const outputInput = z
         z.string().refine((text) => parseDuration(text) !== undefined, 'not a duration like "5m"'),
       ])
       .optional()
-      .describe("wait again, so long, for the command still running in the shell"),
+      .describe("wait this long again for the command still running in the shell"),
     pane: z.string().optional().describe("with wait"),
     session: z.string().optional(),
     offset: z.number().int().nonnegative().optional().describe("byte offset, with output_id"),

@@ -169,7 +169,7 @@ function section(group: ResultGroup, { text, diff }: Body, room: number, people:
   const facts = [
     ...(machines.length > 1 ? [`${machines.length} machines`] : []),
     ...(exitCode !== undefined ? (exitCode === 0 ? [] : [`exit code ${exitCode}`]) : outcomeWords(outcome)),
-    ...(diff ? ["only the difference to the first group is shown"] : []),
+    ...(diff ? ["only the difference from the first group is shown"] : []),
     ...((diff || text.length > room) && outputId !== undefined ? [`full text: ${outputName(outputId, people)}`] : []),
   ];
   const head = facts.length === 0 ? names : `${names} (${facts.join("; ")})`;

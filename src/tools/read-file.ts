@@ -79,7 +79,7 @@ export function pageText(slice: FileSlice, first: number, budget: number, mask: 
   const text = slice.text.startsWith(BOM) ? slice.text.slice(BOM.length) : slice.text;
   const rest =
     slice.linesLeft === undefined ? "more lines" : slice.linesLeft === 1 ? "1 line" : `${slice.linesLeft} lines`;
-  const after = slice.linesLeft === 0 ? "" : `\n[${rest} left; read on with offset=${first + slice.lines}]`;
+  const after = slice.linesLeft === 0 ? "" : `\n[${rest} left; continue with offset=${first + slice.lines}]`;
   const how = (offset: number): string => {
     const shown = countLines(text, offset);
     return `read_file offset=${first + shown} shows them${slice.lines === 1 ? " only in part: it is one line, use run_shell with cut -c" : ""}`;

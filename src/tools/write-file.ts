@@ -76,7 +76,7 @@ async function comparison(
     const what = slice.binary ? "binary content" : "content that is too large to compare";
     return {
       fingerprint: `${slice.sizeBytes}`,
-      diff: `[replaces ${slice.sizeBytes} bytes of ${what} by ${content.bytes.length} bytes]`,
+      diff: `[replaces ${slice.sizeBytes} bytes of ${what} with ${content.bytes.length} bytes]`,
       content,
     };
   }

@@ -98,7 +98,7 @@ describe("tasks", () => {
     rig.submit("good");
     await rig.tasks.whenIdle();
     expect(rig.log).toEqual(["1 failed", "2 timeout", "3 done", "3 answered"]);
-    expect(rig.failures.map(String)).toEqual(["Error: boom", "TimeoutError: the task's time is over"]);
+    expect(rig.failures.map(String)).toEqual(["Error: boom", "TimeoutError: the task ran out of time"]);
   });
 
   test("nothing starts while it is held; the queue can be emptied; old ones are forgotten", async () => {

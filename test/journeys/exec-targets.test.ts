@@ -237,7 +237,7 @@ function onTarget(kind: Kind): void {
         (rig) => {
           const [written, part, edited, absent, whole, missing] = rig.results() as string[];
           expect(written).toBe(`created ${path}: 14 bytes written`);
-          expect(part).toBe("two\n\n[1 line left; read on with offset=3]");
+          expect(part).toBe("two\n\n[1 line left; continue with offset=3]");
           expect(edited).toContain("-two\n+2");
           expect(absent).toContain("old_text is not in");
           expect(whole).toBe("one\n2\nthree\n");

@@ -279,7 +279,7 @@ describe.each(APIS)("%s", (api) => {
       });
       const error = await failure(model.client);
       expect(error.reason).toBe("timeout");
-      expect(error.message).toContain("no end of the answer");
+      expect(error.message).toContain("did not end within");
       await until(() => model.requests[0]?.abandoned, "the server sees the connection close");
       const patient = createModelClient(modelOptions(model.url, { api }));
       const cancel = new AbortController();
@@ -292,7 +292,7 @@ describe.each(APIS)("%s", (api) => {
   test("a server that never begins is limited in all, too", async () => {
     await using model = startModel([{ fault: "silence" }, { text: "fine" }], { api, totalTimeoutMs: 200 });
     const error = await failure(model.client);
-    expect(error.message).toContain("no end of the answer");
+    expect(error.message).toContain("did not end within");
     expect(error.hint).toContain("answer_timeout");
     await thenNormal(model);
   });

@@ -201,7 +201,7 @@ describe("files", () => {
     here.write("cwd/empty", "");
     here.write("cwd/long-line", "y".repeat(200_000));
     const { results, events } = await here.turn();
-    expect(results[0]).toBe("line 3\nline 4\n\n[19996 lines left; read on with offset=5]");
+    expect(results[0]).toBe("line 3\nline 4\n\n[19996 lines left; continue with offset=5]");
     expect(results[1]).toStartWith("line 1\nline 2\n");
     expect(results[1]).toMatch(/\[\d+ bytes left out here; read_file offset=\d+ shows them\]/);
     expect(results[1]).toContain("line 20000\n");

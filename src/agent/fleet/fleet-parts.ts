@@ -41,7 +41,7 @@ function chooseMachines(
   if (on === undefined) return machines;
   const unknown = on.filter((one) => !machines.some(({ names }) => matchNames([one], names).length > 0));
   const all = foldNames(machines.map(({ name }) => name));
-  if (unknown.length > 0) return `on: no machine of this run is called ${unknown.join(", ")}. There are: ${all}.`;
+  if (unknown.length > 0) return `on: this run has no machine called ${unknown.join(", ")}. Its machines: ${all}.`;
   return machines.filter(({ names }) => matchNames(on, names).length > 0);
 }
 

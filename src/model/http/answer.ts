@@ -82,7 +82,7 @@ export class Answer {
     const document = jsonOr(text, () => {
       const cut = /^[{[]/.test(text);
       throw new Malformed(
-        cut ? "the JSON answer is damaged or cut off" : `the answer is not a model's but ${pageWords(text)}`,
+        cut ? "the JSON answer is damaged or cut off" : `the response is not from a model but ${pageWords(text)}`,
         cut,
       );
     });

@@ -43,7 +43,7 @@ export async function* exchange(
   const watchdog = new Watchdog(signal);
   let rest: BodyReader | undefined;
   try {
-    watchdog.endBy(limits.totalMs, `no end of the answer within ${seconds(limits.totalMs)}`);
+    watchdog.endBy(limits.totalMs, `the answer did not end within ${seconds(limits.totalMs)}`);
     watchdog.expect(limits.headerMs, `no answer within ${seconds(limits.headerMs)}`);
     const response = await fetch(ask.url, {
       method: "POST",
@@ -76,7 +76,7 @@ export async function* exchange(
       if (!piece || piece.done) break;
       bytes += piece.value.byteLength;
       if (bytes > limits.answerBytes)
-        throw new Malformed(`the answer has no end (more than ${limits.answerBytes >> 20} MB)`);
+        throw new Malformed(`the answer is too long (more than ${limits.answerBytes >> 20} MB)`);
       watchdog.alive();
       answer.push(piece.value);
       if (answer.batch.length > 0) {

@@ -43,7 +43,7 @@ export function explainNetworkError(error: unknown, at: Situation): ModelError {
     case "EPIPE":
       return fail(
         "connection broken",
-        `${at.host} broke the connection`,
+        `${at.host} closed the connection unexpectedly`,
         true,
         "Usually the network or the provider: try again.",
       );

@@ -171,7 +171,7 @@ function tmuxFacts(said = ""): TmuxFacts {
     .split("\n");
   return code === "126" || code === "127"
     ? { tmuxProblem: `${file} cannot be executed: ${why}` }
-    : { tmuxProblem: `tmux does not start: ${why || "it says nothing"}` };
+    : { tmuxProblem: `tmux does not start: ${why || "it gave no reason"}` };
 }
 
 /** Where to work on this machine, links followed; refused where there is none. */

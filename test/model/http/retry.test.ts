@@ -134,7 +134,7 @@ describe("on the wire", () => {
     await using model = startModel([{ fault: { status: 429, headers: { "retry-after": "3600" } } }, { text: "fine" }]);
     await expect(collect(model.client)).rejects.toMatchObject({
       reason: "rate-limit",
-      message: expect.stringContaining("the next try would be in 1h"),
+      message: expect.stringContaining("the next attempt would be in 1h"),
     });
     expect((await collect(model.client)).at(-1)?.type).toBe("done");
   });

@@ -143,7 +143,7 @@ const ALWAYS =
 const WITH_ESCAPES = /'(?:[^'\\]|\\[^]|'')*'|"(?:[^"\\]|\\[^])*"|--(?=\s|$)[^\n]*|\/\*!\d*|\/\*[^]*?\*\//g;
 const WITHOUT_ESCAPES = /'(?:[^']|'')*'|"[^"]*"|--(?=\s|$)[^\n]*|\/\*!\d*|\/\*[^]*?\*\//g;
 
-/** Without quoted texts and comments. Dollar quotes stay: a DO block runs them; so does a MySQL hint. */
+/** Without quoted texts and comments. Dollar quotes stay: a DO block runs them. MySQL runs its hints, too. */
 function withoutQuoted(text: string, quoted: RegExp): string {
   return text.replace(quoted, (found) => (found.startsWith("'") ? "''" : found.startsWith('"') ? '"x"' : " "));
 }

@@ -22,7 +22,7 @@ export function parameterValues(part: ParameterExpansionPart, by: Expansion): re
     values = values.flatMap((value) => {
       if (typeof value === "string" && isVariableName(value)) return simpleValues(value, by);
       // A value such as a[$(command)] is evaluated.
-      by.uncertain("the value of a variable is read as a name, and what stands in it may run");
+      by.uncertain("the value of a variable is read as a name, and its contents may run");
       return [UNKNOWN];
     });
   }

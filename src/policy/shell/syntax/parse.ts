@@ -63,7 +63,7 @@ export function parseInner(text: string, before: readonly string[] = []): Parsed
   // bash takes a number or {name} right in front of <( ) for a word; unbash takes it for a redirection and drops what
   // runs.
   const apart = source.replace(/(?:\d|\{[A-Za-z_]\w*\})(?=[<>]\()/g, (word) => `${word}''`);
-  if (apart !== source) uncertain.push("a number stands right in front of a process substitution");
+  if (apart !== source) uncertain.push("a number comes directly before a process substitution");
   source = apart;
   try {
     const script = parse(source);

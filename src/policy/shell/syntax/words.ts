@@ -44,7 +44,7 @@ const MOST_OUTCOMES = 32;
 export function expandWord(word: Word, by: Expansion): readonly Outcome[] {
   const { parts } = word;
   if (word.text.includes("\\'") && endsInBackslash(word.text))
-    by.uncertain("a quoted text that ends in a backslash, which fish reads on");
+    by.uncertain("a quoted text that ends in a backslash, which fish reads differently");
   if (parts === undefined) {
     const value = cleanedOnce(word.value, word.text);
     return [[{ value: word.text.startsWith("~") ? withHome(value, by) : value, source: word.text }]];
