@@ -48,7 +48,9 @@ export type Shape =
   /** The system prompt opens the first user message. */
   | "no_system_role"
   /** A thought signature on every tool call (Gemini). */
-  | "thought_signatures";
+  | "thought_signatures"
+  /** Schemas of tools without limits and choices. */
+  | "bare_schemas";
 
 /** The adjustment to make, or undefined when none can help. `body` is what was sent. */
 export function adjustmentFor(error: ModelError, made: ReadonlySet<Adjustment>, body: Json): Adjustment | undefined {
@@ -57,11 +59,19 @@ export function adjustmentFor(error: ModelError, made: ReadonlySet<Adjustment>, 
   const text = error.providerText ?? "";
   const named = namedBy(error.providerParam, body);
   if (named !== undefined && !made.has(named) && !shapes().some(([, pattern]) => pattern.test(text))) return named;
-  for (const [adjustment, pattern] of shapes()) if (!made.has(adjustment) && pattern.test(text)) return adjustment;
+  for (const [adjustment, pattern] of shapes()) {
+    if (adjustment === "bare_schemas" && !hasLimits(body)) continue;
+    if (!made.has(adjustment) && pattern.test(text)) return adjustment;
+  }
   for (const [parameter, pattern] of parameters()) {
     if (!made.has(parameter) && isSent(parameter, body) && pattern.test(text)) return parameter;
   }
   return undefined;
+}
+
+/** Schemas of the tools say more than every server knows. */
+function hasLimits({ tools }: Json): boolean {
+  return /"(additionalProperties|anyOf|(min|max)\w+|pattern|format|default)":/.test(JSON.stringify(tools) ?? "");
 }
 
 const REFUSALS: ReadonlySet<ModelError["reason"]> = new Set(["refused", "parameter", "unknown-model", "not-found"]);
@@ -150,6 +160,10 @@ const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
     /invalid_encrypted_content|encrypted content .{0,60}(could not be|cannot be) (verified|decrypted)|item (with id )?'?rs_\S+ (not found|of type)|without its required ('reasoning'|following|preceding)|(invalid|missing).{0,20}`?signature`? in `?thinking|thinking.{0,40}signature|thinking` or `?redacted_thinking/i,
   ],
   ["max_completion_tokens", /use ['`"]?max_completion_tokens/i],
+  [
+    "bare_schemas",
+    /\bschema for (the )?(tool|function)|tool_?schema|\b(tools?|function)\b.{0,60}\bschema\b|invalid_function_parameters|(unknown name|invalid|unsupported).{0,80}\btools\[|\btools?\b\S*\.(parameters|input_schema)/i,
+  ],
   [
     "message_extra",
     /messages[.[]\S*.{0,200}(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected)|(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected).{0,80}messages[.[]|\breasoning_(content|details)\b|field: 'messages/is,

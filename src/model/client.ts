@@ -93,6 +93,7 @@ class HttpModelClient implements ModelClient {
   readonly #limits: ExchangeLimits;
   /** What this server has refused once is not sent again. */
   readonly #adjusted = new Set<Adjustment>();
+  #bareTools: ((tools: ModelRequest["tools"]) => ModelRequest["tools"]) | undefined;
   #info: ModelInfo | undefined;
   /** The server was asked for its window. */
   #asked = false;
@@ -194,6 +195,7 @@ class HttpModelClient implements ModelClient {
       const adjustment = (await import("./adjustments.ts")).adjustmentFor(error, this.#adjusted, ask.sent);
       refused = error.status === 401 && this.#endpoint.renews && !refreshed ? ask.token : undefined;
       if (adjustment) this.#adjusted.add(adjustment);
+      if (adjustment === "bare_schemas") this.#bareTools = (await import("./bare-schemas.ts")).bareTools;
       if (refused !== undefined) refreshed = true;
       if (adjustment || refused !== undefined) {
         if (shown) yield { type: "discard" };
@@ -283,7 +285,7 @@ class HttpModelClient implements ModelClient {
       images: this.info.images === true && !adjusted.has("images") && place,
     });
     const body = protocol.body(
-      { ...request, messages },
+      { ...request, messages, tools: this.#bareTools?.(request.tools) ?? request.tools },
       {
         model: this.#fallback ?? model,
         // The login endpoint only streams, and takes no sampling parameters.

@@ -284,6 +284,34 @@ describe("what a server refuses is left out, once and for all", () => {
     expect(model.requests.map((seen) => parameter in seen.body)).toEqual([true, false, false]);
   });
 
+  test.each([
+    "tools.function.parameters is not a valid moonshot flavored json schema, details: <At path 'properties.at': type is not defined>",
+    "Invalid JSON payload received. Unknown name \"additionalProperties\" at 'tools[0].function_declarations[0].parameters': Cannot find field.",
+    "Invalid schema for function 'look': In context=('properties', 'at'), 'minLength' is not permitted.",
+    "[unsupported_tool_schema] The tool schema is not supported",
+  ])("schemas of tools are sent barely: %s", async (message) => {
+    const fault = { status: 400, body: { error: { message } } };
+    await using model = startModel([{ fault }, { text: "fine" }]);
+    const at = { anyOf: [{ type: "string", minLength: 1 }, { type: "null" }], description: "where" };
+    const many = { type: "array", items: { type: ["string", "null"] }, maxItems: 3 };
+    const parameters = { type: "object", properties: { at, many }, required: ["at"], additionalProperties: false };
+    await done(model.client, { ...ask("x"), tools: [{ name: "look", description: "d", parameters }] });
+    const sent = model.requests.map(
+      ({ body }) => (body["tools"] as { function: { parameters: object } }[])[0]?.function,
+    );
+    expect(sent.map((tool) => tool?.parameters)).toEqual([
+      parameters,
+      {
+        type: "object",
+        properties: {
+          at: { type: "string", description: "where" },
+          many: { type: "array", items: { type: "string" } },
+        },
+        required: ["at"],
+      },
+    ]);
+  });
+
   test("also when it is named the FastAPI way", async () => {
     const detail = [
       { type: "extra_forbidden", loc: ["body", "stream_options"], msg: "Extra inputs are not permitted" },
