@@ -54,14 +54,13 @@ export function errorIn(answer: Readonly<Record<string, unknown>>): ProviderErro
   if (isRecord(base) && typeof base["status_code"] === "number" && base["status_code"] !== 0)
     return new ProviderError(answer);
   if (answer["type"] === "error" || answer["object"] === "error") return new ProviderError(answer);
-  const bare =
-    !("choices" in answer) &&
-    !("output" in answer) &&
-    !("content" in answer) &&
-    !("type" in answer) &&
-    !("id" in answer);
-  const says = answer["message"] ?? answer["msg"] ?? answer["detail"] ?? answer["error_msg"];
-  return bare && says !== undefined ? new ProviderError(answer) : undefined;
+  if ("choices" in answer || "output" in answer || "content" in answer) return undefined;
+  const says = ["message", "Message", "msg", "detail", "error_msg", "title"].map((key) => answer[key]).find(Boolean);
+  if (says === undefined) return undefined;
+  // Events have a type, and some an object in `message`; an error says more in words, or names its code.
+  const named = ["code", "param", "status"].some((key) => key in answer);
+  const isError = typeof says === "string" ? named || !("type" in answer) : !("type" in answer) && !("id" in answer);
+  return isError ? new ProviderError(answer) : undefined;
 }
 
 /** The longest excerpt of a server's words that is shown. */
