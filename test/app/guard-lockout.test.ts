@@ -186,8 +186,9 @@ test("a file that a check refuses leaves no revert behind, which would take back
 });
 
 /** Programs that are not on this machine, which write down how they are called. */
+const STOOD_IN = "systemctl netplan nmcli networkctl";
 const STAND_INS = `mkdir -p /run/systemd/system
-for p in systemctl netplan nmcli networkctl; do
+for p in ${STOOD_IN}; do
   { echo '#!/bin/sh'
     echo 'echo "\${0##*/} $*" >>/run/called'
     echo 'case $1 in is-active) echo active ;; is-enabled) echo enabled ;; esac'; } >/usr/local/bin/$p
@@ -207,7 +208,7 @@ test("units, netplan, networkd and NetworkManager are called in reverse", async 
   const turns = commands.map(([command]) => shell(`${command}; echo done >>/run/called`, HIGH));
   const { results } = await runOn(turns, { kind: "no" });
   const called = machine
-    .run("cat /run/called; rm -rf /run/called /run/systemd /usr/local/bin/*")
+    .run(`cat /run/called; rm -rf /run/called /run/systemd; cd /usr/local/bin && rm -f ${STOOD_IN}`)
     .split("done\n")
     .slice(1);
   for (const [at, [command, reverse]] of commands.entries()) {
@@ -219,7 +220,7 @@ test("units, netplan, networkd and NetworkManager are called in reverse", async 
 test("where systemd runs the machine, the revert is a unit of its own", async () => {
   const prepare = `mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system; mount -t tmpfs tmpfs /usr/local/sbin
 printf '%s\n' '#!/bin/sh' 'echo "$*" >/run/called' 'while [ $1 != /bin/sh ]; do shift; done' 'setsid "$@" &' >/usr/local/sbin/systemd-run
-chmod 755 /usr/local/sbin/systemd-run; s=$1; shift; sh -c "$s" sh "$@" >/run/out && cat /run/called`;
+chmod 755 /usr/local/sbin/systemd-run; PATH=/usr/local/sbin:$PATH; s=$1; shift; sh -c "$s" sh "$@" >/run/out && cat /run/called`;
   let called = "";
   const root: ScriptOnTarget = async (script, { args }) => {
     const argv = ["unshare", "-mpf", "--mount-proc", "sh", "-c", prepare, "sh", script, ...args];

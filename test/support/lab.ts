@@ -78,7 +78,8 @@ exec ${sshdProgram()} -D -f ${files.sshdConfig} -E ${files.dir}/sshd.log`;
     stderr: "pipe",
   });
   const letGo = exitCleanup().onDeath(`kill ${child.pid}; ip link del ${near}; ${removeSshFiles(files)}`);
-  const inside = ["nsenter", "-t", String(child.pid), "-n", "-m", "-u"];
+  // -r: from within a chroot the mounts alone would lead to the files of the machine around it.
+  const inside = ["nsenter", "-t", String(child.pid), "-n", "-m", "-r", "-u", "env", "HOME=/root"];
   const machine: Machine = {
     ...files,
     name,

@@ -46,7 +46,7 @@ async function chroot(): Promise<ViaPlace> {
   const script = `mount -t proc proc ${root.dir}/proc && exec sleep 100000`;
   const holder = Bun.spawn(["unshare", "-m", "sh", "-c", script], { stdio: ["ignore", "ignore", "ignore"] });
   const letGo = exitCleanup().watch(holder.pid);
-  const argv = ["nsenter", "-t", String(holder.pid), "-m", "chroot", root.dir];
+  const argv = ["nsenter", "-t", String(holder.pid), "-m", "-r", "chroot", root.dir];
   await until(() => Bun.spawnSync([...argv, "test", "-d", "/proc/1"]).exitCode === 0, "the root stands");
   return {
     hop: { kind: "via", argv, attach: argv },
