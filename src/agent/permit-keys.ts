@@ -85,7 +85,8 @@ async function judgeKeys(
   const { declared } = intent;
   const understates = declared.mutation || declared.privesc || declared.risk === "high";
   if (only === undefined || judged.length > 1 || rest !== "" || place.typed !== "" || !only.readOnly || understates) {
-    const allowed = judged.length > 0 && judged.every(({ readOnly }) => !readOnly) && rest === "" && place.typed === "";
+    const changed = judged.length > 0 && judged.every(({ readOnly }) => !readOnly) && rest === "" && place.typed === "";
+    const allowed = changed && !texts.some((text) => READ_OTHERWISE.test(text));
     // A proof holds for the clean child and not for the operator's shell; what the configuration allows holds there
     // too.
     return done(allowed ? (judged[0]?.verdict ?? ASK) : ASK);
@@ -100,6 +101,8 @@ function onlyMoves({ keys, literal_text = "", enter = false }: KeysInput): boole
 }
 
 const MOVES = /^(?:C-[cdlz]|\^[CDLZ]|Escape|Up|Down|Left|Right|Home|End|[NP]Page|Page(?:Up|Down))$/i;
+/** A line at a prompt is read otherwise than a text: the history is put in, and comments need not be any. */
+const READ_OTHERWISE = /!|#|^\s*\^/;
 const ASK: Verdict = { kind: "ask", why: "it is typed into the shell itself" };
 const SHELLS = /^-?(?:ba|z|fi|da|a|mk|k|tc|c|nu|el)?sh$|^(?:su|sudo|ssh|xonsh|pwsh)$/;
 

@@ -215,6 +215,21 @@ pane.describe("what send-keys types at a prompt is judged like run_shell", () =>
     expect(JSON.stringify([results, ofType(events, "notice")])).not.toContain("operator ran");
   });
 
+  test("what is allowed asks where a prompt reads it otherwise: history, comments", async () => {
+    const lines = ["mkdir one", "mkdir two !-1", "^one^three", "mkdir four # ; touch five"];
+    await using here = new Here(
+      [
+        ...lines.map((literal_text) => keys({ literal_text, enter: true, risk: "low", mutation: false })),
+        { text: "done" },
+      ],
+      { config: '[tools]\nshell_allow = ["mkdir"]', answer: () => ({ kind: "no" }) },
+    );
+    await here.turn({ tmux: true });
+    expect(here.asked.map(({ action }) => action)).toEqual(
+      lines.slice(1).map((line) => `type "${line}" Enter into the shared pane`),
+    );
+  });
+
   test("an approved line is reported as typed, not as the operator's", async () => {
     await using here = new Here(
       [keys({ literal_text: "mkdir typed", enter: true, mutation: true }), shell("ls"), { text: "done" }],
