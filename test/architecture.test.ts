@@ -133,7 +133,6 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
   "with an error": [
     "src/model/adjustments.ts",
     "src/model/error-rows.ts",
-    "src/model/error-table.ts",
     "src/model/explain.ts",
     "src/model/http/network-errors.ts",
     "src/app/first-model.ts",

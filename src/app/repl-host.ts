@@ -49,7 +49,7 @@ export function replHost(parts: ReplHostParts): ReplHost {
       return [...skillRows(skills), ...notices];
     },
     mcp: async () => {
-      const { serverRows } = await import("../extend/mcp/server-rows.ts");
+      const { serverRows } = await import("../extend/mcp/servers.ts");
       return serverRows(run.extensions.mcp?.servers);
     },
     runbooks: async () => {

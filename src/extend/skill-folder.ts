@@ -1,16 +1,28 @@
 /** The files of a skill's folder: listed, read and hashed without ever leaving it. */
-import { closeSync, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync, realpathSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import {
+  closeSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  existsSync,
+  statSync,
+} from "node:fs";
+import { join, relative, sep, basename, resolve } from "node:path";
+import { parseSkill } from "./skill.ts";
 
 export const SKILL_FILE = "SKILL.md";
 
-export interface FolderFile {
+interface FolderFile {
   /** Relative to the folder, with /. */
   readonly path: string;
   readonly bytes: number;
 }
 
-export type Listing =
+type Listing =
   | { readonly kind: "files"; readonly files: readonly FolderFile[] }
   | { readonly kind: "refused"; readonly why: string };
 
@@ -72,8 +84,7 @@ export function hashFolder(folder: string): string | undefined {
   return hash.digest("hex");
 }
 
-export type FileRead =
-  { readonly kind: "text"; readonly text: string } | { readonly kind: "refused"; readonly why: string };
+type FileRead = { readonly kind: "text"; readonly text: string } | { readonly kind: "refused"; readonly why: string };
 
 /** A text file of the folder, by its path relative to it. */
 export function readInFolder(folder: string, path: string): FileRead {
@@ -113,3 +124,44 @@ const MOST_BYTES = 10_000_000;
 const MOST_DEPTH = 8;
 /** Of one file that is read as text. */
 const MOST_TEXT = 1_000_000;
+
+/** Whether a folder is a valid skill, with everything that is wrong with it. */
+interface SkillCheck {
+  readonly name?: string;
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+  readonly files: number;
+}
+
+export function checkSkill(dir: string): SkillCheck {
+  const folder = resolve(dir);
+  const wrong = (...problems: string[]): SkillCheck => ({ problems, warnings: [], files: 0 });
+  if (!existsSync(folder)) return wrong(`${dir} does not exist`);
+  if (!statSync(folder).isDirectory()) return wrong(`${dir} is not a directory`);
+  const file = join(folder, SKILL_FILE);
+  if (!existsSync(file)) return wrong(`there is no ${SKILL_FILE} in ${dir}`);
+  const listing = listFolder(folder);
+  if (listing.kind === "refused") return wrong(listing.why);
+  if (lstatSync(file).size > MOST_SKILL_TEXT) return wrong(`${SKILL_FILE} has more than ${MOST_SKILL_TEXT} bytes`);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
+  } catch {
+    return wrong(`${SKILL_FILE} cannot be read as UTF-8 text`);
+  }
+  const { skill, problems, warnings } = parseSkill(text, basename(folder));
+  const long = text.split("\n").length;
+  return {
+    ...(skill === undefined ? {} : { name: skill.name }),
+    problems,
+    warnings: [
+      ...warnings,
+      ...(long > ADVISED_LINES ? [`${SKILL_FILE} has ${long} lines; put details into files beside it`] : []),
+    ],
+    files: listing.files.length,
+  };
+}
+
+/** The format advises to stay below. */
+const ADVISED_LINES = 500;
+const MOST_SKILL_TEXT = 256 * 1024;

@@ -1,12 +1,11 @@
 /** The stored sessions a buddy can see: start one, find one by id or prefix, continue or copy it, remove it. */
-import { constants, copyFileSync, rmSync } from "node:fs";
+import { constants, copyFileSync, rmSync, lstatSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
 import { closestMatch, plural } from "../lib/text.ts";
 import { BuddyError } from "../lib/errors.ts";
-import { fileError } from "../lib/files.ts";
+import { fileError, filesIn } from "../lib/files.ts";
 import { lockSession, removeLock, SessionHeld, type SessionLock } from "./session-lock.ts";
-import { newSessionId } from "./ids.ts";
-import { listSessions, type StoredSession } from "./list.ts";
+import { newSessionId, isSessionId } from "./ids.ts";
 import { SessionLog } from "./log.ts";
 import { copyOutputs, removeOutputs, copyChanges, removeChanges } from "./outputs.ts";
 import { copySecrets, readSecrets, removeSecrets, type StoredSecret } from "./secrets-file.ts";
@@ -14,6 +13,7 @@ import { prepare, sessionDirectory, knownDirectories } from "./session-directory
 import { readEvents } from "./read.ts";
 import { Replay } from "./replay.ts";
 import { type LineSigner, lineSigner } from "../lib/line-signer.ts";
+import type { AgentEvent } from "../agent/events.ts";
 
 export class SessionStore {
   /** Where new sessions go. */
@@ -213,7 +213,7 @@ export interface ResumeOptions {
   readonly foreign?: boolean | undefined;
 }
 
-export interface SessionStoreOptions {
+interface SessionStoreOptions {
   readonly cwd: string;
   /** Such as ~/.local/state/buddy: for sessions the working directory cannot hold. Undefined without a home. */
   readonly stateDirectory: string | undefined;
@@ -230,4 +230,75 @@ export interface ResumedSession {
   readonly notes: readonly string[];
   /** The values behind the names of secrets in its messages. */
   readonly secrets: readonly StoredSecret[];
+}
+
+/** The stored sessions of a directory, newest first, read from their first lines only. */
+export interface StoredSession {
+  readonly id: string;
+  readonly path: string;
+  /** ISO 8601. */
+  readonly lastUsed: string;
+  readonly bytes: number;
+  readonly target: string;
+  readonly profile: string;
+  readonly model: string;
+  /** The first prompt, on one line. */
+  readonly title: string;
+  /** Set when the file cannot be read: a newer format, no permission. */
+  readonly problem?: string;
+  /** Not written by this user's buddy, as far as the first lines show. */
+  readonly foreign?: true;
+}
+
+function listSessions(directory: string, signer: LineSigner | undefined): StoredSession[] {
+  return filesIn(directory)
+    .filter((name) => name.endsWith(".jsonl") && isSessionId(name.slice(0, -6)))
+    .flatMap((name) => {
+      const path = join(directory, name);
+      const found = lstatSync(path, { throwIfNoEntry: false });
+      return found === undefined ? [] : [describe(path, { id: name.slice(0, -6), stat: found, signer })];
+    })
+    .sort((a, b) => (a.lastUsed < b.lastUsed ? 1 : -1));
+}
+
+interface Found {
+  readonly id: string;
+  readonly stat: Stats;
+  readonly signer: LineSigner | undefined;
+}
+
+function describe(path: string, { id, stat, signer }: Found): StoredSession {
+  const { mtime, size } = stat;
+  const session = {
+    id,
+    path,
+    lastUsed: mtime.toISOString(),
+    bytes: size,
+    target: "",
+    profile: "",
+    model: "",
+    title: "",
+  };
+  // A link could lead a resumed log anywhere, and a pipe would never end.
+  if (!stat.isFile()) return { ...session, problem: "not a regular file" };
+  let foreign = 0;
+  try {
+    const visit = (event: AgentEvent) => {
+      if (event.type === "session") {
+        session.target = event.target;
+        session.profile = event.profile;
+        session.model = event.model;
+      }
+      if (event.type === "turn")
+        session.title = (event.shown ?? event.prompt).replace(/\s+/g, " ").trim().slice(0, 200);
+      return event.type !== "turn";
+    };
+    ({ foreign } = readEvents(path, visit, signer));
+  } catch (error) {
+    return {
+      ...session,
+      problem: error instanceof BuddyError ? error.message.replace(`${path} was `, "") : fileError(error),
+    };
+  }
+  return foreign > 0 ? { ...session, foreign: true } : session;
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { FetchOutcome, SafeFetch } from "../policy/safe-fetch.ts";
 import type { Tool, ToolContext, ToolResult } from "./tool.ts";
 import { clip } from "../lib/text.ts";
-import { limitNesting } from "./page/limit-nesting.ts";
+import { limitNesting } from "./page/html-shape.ts";
 
 export interface SearchSettings {
   readonly fetch: SafeFetch;

@@ -12,8 +12,7 @@ import { connectServer, type ServerConnection } from "../../src/extend/mcp/conne
 import { inputSchema } from "../../src/extend/mcp/input-schema.ts";
 import { offeredTools } from "../../src/extend/mcp/offered-tools.ts";
 import { rememberedLists } from "../../src/extend/mcp/remembered-lists.ts";
-import { serverRows } from "../../src/extend/mcp/server-rows.ts";
-import { McpServers } from "../../src/extend/mcp/servers.ts";
+import { McpServers, serverRows } from "../../src/extend/mcp/servers.ts";
 import { serverTool } from "../../src/extend/mcp/server-tool.ts";
 import { SignInStore } from "../../src/extend/mcp/sign-in-store.ts";
 import { isAlive } from "../../src/lib/processes.ts";

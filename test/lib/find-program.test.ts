@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { unusableProgram } from "../../src/lib/find-program.ts";
+import { unusableProgram } from "../../src/lib/start-child.ts";
 
 const PATH = process.env["PATH"];
 afterEach(() => void (process.env["PATH"] = PATH));

@@ -1,7 +1,6 @@
 /** Secrets that arrive in pieces: no way of cutting an answer lets one through, and no other text is lost or moved. */
 import { expect, test } from "bun:test";
-import { HeldDeltas, type TextFilter } from "../../src/lib/held-deltas.ts";
-import { HiddenSecrets, RedactedStream } from "../../src/lib/redact.ts";
+import { HiddenSecrets, RedactedStream, HeldDeltas, type TextFilter } from "../../src/lib/redact.ts";
 
 interface Event {
   readonly type: string;

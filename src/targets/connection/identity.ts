@@ -3,8 +3,7 @@ import { readFileSync, realpathSync, statSync } from "node:fs";
 import os from "node:os";
 import { BuddyError } from "../../lib/errors.ts";
 import { homeDirectory } from "../../lib/local-directories.ts";
-import { unusableProgram } from "../../lib/find-program.ts";
-import { askProgram } from "../../lib/start-child.ts";
+import { askProgram, unusableProgram } from "../../lib/start-child.ts";
 import { lean } from "../loader.ts";
 import type { MachineFacts, ScriptResult } from "../target.ts";
 

@@ -1,9 +1,8 @@
 /** One ssh connection that everything else goes through: a ControlMaster with its own socket. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { refusedProgram, unusableProgram, type UnusableProgram } from "../../lib/find-program.ts";
 import { lendTerminal } from "../../lib/terminal.ts";
-import { startChild } from "../../lib/start-child.ts";
+import { startChild, refusedProgram, unusableProgram, type UnusableProgram } from "../../lib/start-child.ts";
 import { within } from "../../lib/waiting.ts";
 import { PermanentRefusal } from "../errors.ts";
 import { quoteAll } from "../../lib/quote.ts";

@@ -1,6 +1,5 @@
 /** An HTML page as text to be read: headings, lists, tables, code and links stay, furniture goes. */
-import { type HtmlElement, type HtmlNode, type Shape, isElement, shapeOf, isText } from "./html-shape.ts";
-import { limitNesting } from "./limit-nesting.ts";
+import { type HtmlElement, type HtmlNode, type Shape, isElement, shapeOf, isText, limitNesting } from "./html-shape.ts";
 
 interface ReadablePage {
   readonly title: string;

@@ -1,8 +1,7 @@
 /** The input line: every key, history, search and completion; knows nothing of terminals or tasks. */
 import type { KeyInput, TerminalInput } from "../terminal/keys.ts";
 import { type Completer, DropDown, type Offer } from "./completion.ts";
-import type { History } from "./history.ts";
-import { HistorySearch } from "./history-search.ts";
+import { type History, HistorySearch } from "./history.ts";
 import { cellAt, layout } from "./layout.ts";
 import { type Cell, LineBuffer } from "./line-buffer.ts";
 

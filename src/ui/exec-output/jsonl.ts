@@ -1,7 +1,7 @@
 /** `exec --json`: every event as one line of JSON, as it happens, without secrets. */
 import { isRecord, mapTexts } from "../../lib/values.ts";
 import type { AgentEvent } from "../../agent/events.ts";
-import { HeldDeltas, type TextFilter } from "../../lib/held-deltas.ts";
+import { HeldDeltas, type TextFilter } from "../../lib/redact.ts";
 import type { Output } from "../../lib/output.ts";
 
 export class JsonLines {

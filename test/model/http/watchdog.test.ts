@@ -1,6 +1,6 @@
 /** The time a server may be silent. */
 import { expect, test } from "bun:test";
-import { Watchdog } from "../../../src/model/http/watchdog.ts";
+import { Watchdog } from "../../../src/model/http/exchange.ts";
 import { until } from "../../support/until.ts";
 
 test("time in which this process did not run is not the server's silence; silence after it is", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { htmlText } from "../../../src/tools/page/html-text.ts";
-import { limitNesting } from "../../../src/tools/page/limit-nesting.ts";
+import { limitNesting } from "../../../src/tools/page/html-shape.ts";
 import { LONG, Seeded, cases } from "../../support/seeded.ts";
 
 const text = async (html: string, url = "https://site.test/dir/page"): Promise<string> =>

@@ -2,8 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isatty } from "node:tty";
-import { unusableProgram, type UnusableProgram } from "../../../lib/find-program.ts";
-import { askProgram } from "../../../lib/start-child.ts";
+import { askProgram, unusableProgram, type UnusableProgram } from "../../../lib/start-child.ts";
 import { temporaryDirectory } from "../../../lib/local-directories.ts";
 import { stateDirectory } from "../../../lib/user-directories.ts";
 import { type Finding, howToInstall } from "./finding.ts";

@@ -128,4 +128,4 @@ function localMinute(iso: string): string {
   return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16).replace("T", " ");
 }
 
-type StoredSession = import("../../../session/list.ts").StoredSession;
+type StoredSession = import("../../../session/store.ts").StoredSession;

@@ -1,5 +1,5 @@
 /** The names that can be used with --on, and the machines behind them. */
-import { meaning, namedPlaces, otherNames, spaced, whereabouts } from "../../../app/named-places.ts";
+import { meaning, namedPlaces, otherNames, spaced, whereabouts } from "../../../app/change-machines.ts";
 import { placeSources } from "../../../app/places.ts";
 import type { LoadedConfig } from "../../../config/load.ts";
 import { shownPath } from "../../../config/paths.ts";
