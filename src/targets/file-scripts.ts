@@ -142,7 +142,10 @@ enter() {
     c=\${q%%/*}
     case $q in */*) q=\${q#*/} ;; *) q= ;; esac
     if [ -L "./$c" ]; then exit 3; fi
-    if [ ! -d "./$c" ] && ! mkdir "./$c"; then if [ ! -w . ]; then deny .; fi; exit 1; fi
+    if [ ! -d "./$c" ]; then
+      if [ -e "./$c" ]; then exit 20; fi
+      mkdir "./$c" || { if [ ! -w . ]; then deny .; fi; exit 1; }
+    fi
     cd -P "./$c" || deny "./$c"
     d=\${d%/}/$c
     is_at "$d" || exit 3
