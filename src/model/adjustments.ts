@@ -91,6 +91,8 @@ const NAMES: Readonly<Record<string, Parameter>> = {
   top_p: "top_p",
   reasoning_effort: "reasoning_effort",
   "reasoning.effort": "reasoning_effort",
+  output_config: "reasoning_effort",
+  "output_config.effort": "reasoning_effort",
   "reasoning.summary": "reasoning_summary",
   include: "include",
   response_format: "response_format",
@@ -135,11 +137,12 @@ const REFUSED =
 
 /** What may be refused, in the words of many servers. */
 export const PARAMETERS =
-  "temperature|top_p|reasoning[_.]?effort|(enable_)?thinking|parallel_tool_calls|stream_options|prompt_cache_key|response_format|max_(completion_|output_)?tokens";
+  "temperature|top_p|reasoning[_.]?effort|output_config|(enable_)?thinking|parallel_tool_calls|stream_options|prompt_cache_key|response_format|max_(completion_|output_)?tokens";
 
-/** Both orders of "Unsupported parameter: 'x'" and "x is not supported". */
+/** Both orders of "Unsupported parameter: 'x'" and "x is not supported", in one sentence: the next may list others. */
 export function refusing(name: string): RegExp {
-  return new RegExp(`${name}\\b.{0,120}?${REFUSED}|${REFUSED}.{0,120}?\\b${name}`, "is");
+  const near = "(?:(?!\\.\\s).){0,120}?";
+  return new RegExp(`${name}\\b${near}${REFUSED}|${REFUSED}${near}\\b${name}`, "is");
 }
 
 const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
@@ -176,10 +179,8 @@ const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
 
 /** The more specific names come first. */
 const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
-  [
-    "include",
-    /encrypted content is not supported|reasoning\.encrypted_content|\binclude\b.{0,60}(not|unsupported|unknown)/i,
-  ],
+  ["include", /encrypted content is not supported|reasoning\.encrypted_content/i],
+  ["include", refusing("include")],
   ["prompt_cache_key", refusing("prompt_cache_key")],
   ["cache_control", refusing("cache_control")],
   ["parallel_tool_calls", refusing("parallel_tool_calls")],
@@ -191,7 +192,10 @@ const parameters = once((): readonly (readonly [Parameter, RegExp])[] => [
   ["top_p", refusing("top_p")],
   ["temperature", refusing("temperature")],
   ["thinking", refusing("thinking(\\.type)?")],
-  ["reasoning_effort", refusing("(reasoning(\\.|_)?(effort)?|thinking( (budget|level))?|budget 0)")],
+  [
+    "reasoning_effort",
+    refusing("(output_config|effort parameter|reasoning(\\.|_)?(effort)?|thinking( (budget|level))?|budget 0)"),
+  ],
   ["images", refusing("(image|image_url|vision|multimodal)( input|s)?")],
   ["images", /support images?\b|image inputs?|mmproj|not a multimodal|image\(s\) may be/i],
   ["stream", refusing("stream(ing)?")],

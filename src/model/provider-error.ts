@@ -101,14 +101,23 @@ function findWords(raw: unknown, depth: number): string | undefined {
   if (typeof raw === "string") return raw.trim() === "" ? undefined : (findWords(documentIn(raw), depth + 1) ?? raw);
   if (Array.isArray(raw)) return raw.map((one) => findWords(one, depth + 1)).find((words) => words !== undefined);
   if (!isRecord(raw)) return undefined;
+  let name: string | undefined;
   for (const key of WORD_KEYS) {
     const words = raw[key] === undefined ? undefined : findWords(raw[key], depth + 1);
     if (words === undefined) continue;
+    if (STATUS_NAME.test(words)) {
+      name ??= words;
+      continue;
+    }
     const upstream = rawWords(raw["metadata"]);
     return upstream !== undefined && upstream !== words ? `${words}: ${upstream}` : words;
   }
-  return undefined;
+  return name;
 }
+
+/** Says what the status says; another field may have more to say (`{error: "Bad Request", message: "…"}`). */
+const STATUS_NAME =
+  /^(bad request|unauthorized|forbidden|not found|unprocessable entity|(internal )?server error|error)$/i;
 
 /** What the server behind a gateway said, as text that is often JSON itself. */
 function rawWords(metadata: unknown): string | undefined {

@@ -79,6 +79,8 @@ describe("the form of an error", () => {
   test.each([
     ["nothing", "", "400 bad request"],
     ["null", "null", "400 bad request"],
+    ["the status", '{"status":400,"error":"Bad Request","path":"/v1"}', "400 bad request: Bad Request"],
+    ["and more", '{"status":400,"error":"Bad Request","message":"Not today"}', "400 bad request: Not today"],
     ["a heading", "<html><body><h1>Not today</h1></body></html>", '400 bad request: a web page: "Not today"'],
     ["XML", "<error><code>1</code><message>Not today</message></error>", '400 bad request: a web page: "Not today"'],
   ])("%s", async (_name, body, brief) => {

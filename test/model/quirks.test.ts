@@ -270,6 +270,9 @@ describe("what a server refuses is left out, once and for all", () => {
     ["completions", "reasoning_effort", "Unknown parameter: 'reasoning_effort'."],
     ["completions", "stream", "Streaming is not supported for this model."],
     ["responses", "include", "Encrypted content is not supported with this model."],
+    ["responses", "include", "Unrecognized request argument supplied: include"],
+    ["anthropic", "output_config", "output_config: Extra inputs are not permitted"],
+    ["anthropic", "thinking", "adaptive thinking is not supported on this model"],
     ["responses", "reasoning", "Unsupported parameter: 'reasoning.effort' is not supported with this model."],
     ["responses", "text", "Invalid parameter: text.format json_schema is not supported"],
   ] as const)("%s: %s", async (api, parameter, message) => {

@@ -13,8 +13,8 @@ export function anthropicBody(request: ModelRequest, settings: BodySettings): ob
   const thinking = thinkingOf(settings, maxTokens, request.messages);
   const body: Json = { model: settings.model, max_tokens: maxTokens };
   if (settings.stream) body["stream"] = true;
-  if (thinking !== undefined) Object.assign(body, thinking);
-  else {
+  Object.assign(body, thinking);
+  if (!("thinking" in thinking)) {
     if (settings.temperature !== undefined && !adjusted.has("temperature")) body["temperature"] = settings.temperature;
     if (settings.topP !== undefined && !adjusted.has("top_p")) body["top_p"] = settings.topP;
   }
@@ -29,7 +29,7 @@ export function anthropicBody(request: ModelRequest, settings: BodySettings): ob
     const text = system.join("\n\n");
     body["system"] = marks ? [{ type: "text", text, cache_control: CACHE }] : text;
   }
-  const messages = wireMessages(request.messages, adjusted, thinking !== undefined);
+  const messages = wireMessages(request.messages, adjusted, "thinking" in thinking);
   body["messages"] = marks ? marked(messages) : messages;
   return body;
 }
@@ -49,17 +49,17 @@ function thinkingOf(
   { reasoningEffort, model, adjusted }: BodySettings,
   maxTokens: number,
   messages: readonly Message[],
-): Json | undefined {
-  if (reasoningEffort === undefined || reasoningEffort === "none" || adjusted.has("thinking")) return undefined;
+): Json {
+  if (reasoningEffort === undefined || reasoningEffort === "none") return {};
   const effort = reasoningEffort === "minimal" ? "low" : reasoningEffort;
   if (/claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-2\d{7})?$)/.test(model.toLowerCase())) {
     const budget = Math.min(BUDGETS[effort] ?? 8_192, maxTokens - 1_024);
-    return budget < 1_024 || answersUnthought(messages)
-      ? undefined
+    return budget < 1_024 || adjusted.has("thinking") || answersUnthought(messages)
+      ? {}
       : { thinking: { type: "enabled", budget_tokens: budget } };
   }
   return {
-    thinking: { type: "adaptive" },
+    ...(!adjusted.has("thinking") && { thinking: { type: "adaptive" } }),
     ...(!adjusted.has("reasoning_effort") && { output_config: { effort } }),
   };
 }
