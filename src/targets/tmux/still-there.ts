@@ -10,6 +10,8 @@ export function stillThere(now: ShellPlace, then: ShellPlace): void {
 }
 
 function difference(now: ShellPlace, then: ShellPlace): string | undefined {
+  // A raw target such as `{last}` may mean another pane than when it was judged.
+  if (now.pane !== then.pane) return `it would be typed into ${now.pane ?? "the shared pane"} now`;
   const [program, before] = [now, then].map((place) => place.program ?? "the shell");
   if (program !== before) return `${program} is in the foreground of the pane now, not ${before}`;
   if (now.user !== then.user) return `the pane belongs to ${now.user || "another user"} now`;
