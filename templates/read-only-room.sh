@@ -5,7 +5,10 @@
 PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
 LC_ALL=C
 export PATH LC_ALL
-tab=$(printf '\t')
+# Without processes of their own: where many machines are opened at once, each counts.
+ifs=$IFS tab=${IFS#?}
+tab=${tab%"${tab#?}"}
+path() { IFS=:; for found in $PATH; do found=$found/$1; if [ -f "$found" ] && [ -x "$found" ]; then break; fi; done; IFS=$ifs; }
 say() { line=; for word; do line="$line${line:+$tab}$word"; done; printf '%s\n' "$line"; }
 none() { say none "$1"; exit 0; }
 
@@ -84,7 +87,8 @@ exec 4<&0 </dev/null
 printf '%s' "$inside" >"$dir/room.sh"
 : >"$dir/fstab"
 
-why= ready=ready kind=root uid=${I:-$(id -u)} nsenter=$(command -v nsenter)
+why= ready=ready kind=root uid=${I:-$(id -u)}
+path nsenter; nsenter=$found
 # unshare itself takes care that nothing comes in, but for old ones.
 as_root() { for how in '-m --propagation private' -m; do if make "$how"; then return; fi; done; return 1; }
 # -r: with the mounts alone one would leave a chroot, for files that are not those of this target.
@@ -99,9 +103,9 @@ fi
 drop=-sys_admin,-sys_ptrace caps=cap_sys_admin,cap_sys_ptrace
 if [ "$uid" != 0 ]; then works "$@" || none "it cannot be entered"
 elif works "$@" setpriv --inh-caps $drop --bounding-set $drop; then
-  set -- "$@" "$(command -v setpriv)" --inh-caps $drop --bounding-set $drop
+  path setpriv; set -- "$@" "$found" --inh-caps $drop --bounding-set $drop
 elif works "$@" capsh --inh= --drop=$caps -- -c 'exec "$0" "$@"'; then
-  set -- "$@" "$(command -v capsh)" --inh= --drop=$caps -- -c 'exec "$0" "$@"'
+  path capsh; set -- "$@" "$found" --inh= --drop=$caps -- -c 'exec "$0" "$@"'
 else works "$@" || none "it cannot be entered"
 fi
 # Nobody looks for it yet: only a later one has to appear at once.
