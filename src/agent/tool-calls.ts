@@ -392,7 +392,8 @@ export class CallRunner {
         try {
           return await run(began);
         } catch (error) {
-          await record.finished({ outcome: "failed" }, performance.now() - began);
+          clock.ms = performance.now() - began;
+          await record.finished({ outcome: "failed" }, clock.ms);
           return failed(error);
         }
       };

@@ -178,12 +178,14 @@ describe("what models get wrong", () => {
     expect(results.map((text) => text.includes("change your approach"))).toEqual([false, false, true, false]);
   });
 
-  test("a tool that throws is a result", async () => {
-    const boom = readTool("boom", () => {
+  test("a tool that throws is a result, with the time it took", async () => {
+    const boom = readTool("boom", async () => {
+      await Bun.sleep(2);
       throw new Error("disk on fire");
     });
-    const { requests } = await turnOf([{ toolCalls: [call("boom")] }, { text: "oh" }], { tools: [boom] });
+    const { requests, events } = await turnOf([{ toolCalls: [call("boom")] }, { text: "oh" }], { tools: [boom] });
     expect(requests[1]!.messages.at(-1)!.content).toContain("disk on fire");
+    expect(ofType(events, "tool_finished")[0]?.ms).toBeGreaterThan(0);
   });
 
   test("a throw while a call was planned left the calls beside it without results", async () => {

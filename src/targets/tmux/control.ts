@@ -137,7 +137,7 @@ export class ControlClient {
   #refusal(why: string): TmuxUnusable | undefined {
     const said = this.#before.find((line) => line.startsWith("buddy-error "))?.slice("buddy-error ".length);
     if (said === undefined && (!this.#hasExited || SESSION_GONE.test(why))) return undefined;
-    return new TmuxUnusable("target", `tmux cannot be used: ${firstLine(said ?? why)}`, {
+    return new TmuxUnusable("target", `tmux cannot be used: ${inPlainWords(firstLine(said ?? why))}`, {
       hint: "Leave the pane out: --no-tmux.",
     });
   }
@@ -294,4 +294,11 @@ export function tmuxQuote(word: string): string {
     // oxlint-disable-next-line no-control-regex
     .replace(/[\0-\x1f\x7f]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
   return `"${escaped}"`;
+}
+
+/** A server of another version hangs up on its client, which reports that as the server's end. */
+function inPlainWords(said: string): string {
+  return /server exited unexpectedly|protocol version mismatch/.test(said)
+    ? "the server that runs is of another version"
+    : said;
 }
