@@ -1,6 +1,6 @@
 /** What is judged read-only is run, as buddy would run it, where every effect is seen; there must be none. */
 import { expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { words } from "../../../src/lib/text.ts";
 import { judgeShell } from "../../../src/policy/shell/judge.ts";
@@ -11,6 +11,7 @@ import { ReadTexts } from "./generate-reads.ts";
 import { RULES } from "./rules.ts";
 
 const inRoot = await needs("throw-away-root");
+const withBusybox = await needs("throw-away-root", "busybox");
 const inEveryShell = await needs("throw-away-root", "dash", "busybox", "mksh", "zsh", "fish");
 
 /** The same texts each run, so that a failure is a change of ours; BUDDY_SEED=$(date +%s) makes others. */
@@ -115,7 +116,12 @@ function trial(text: string, shell: readonly string[], programs: readonly string
 }
 
 /** Texts that are judged read-only and can be run here, each once. */
-function allowed(count: number, make: () => string, shell?: string): { text: string; programs: string[] }[] {
+function allowed(
+  count: number,
+  make: () => string,
+  shell?: string,
+  there: (program: string) => boolean = isThere,
+): { text: string; programs: string[] }[] {
   const found = new Map<string, string[]>();
   for (let tries = 0; found.size < count && tries < count * 400; tries++) {
     const text = make();
@@ -124,7 +130,7 @@ function allowed(count: number, make: () => string, shell?: string): { text: str
     if (judged.verdict.kind !== "allow") continue;
     if (judged.conditions.some(({ directory }) => directory !== "." && directory !== "sub")) continue;
     const programs = judged.commands.map(({ words: [name = ""] }) => name.replace(/^.*\//, ""));
-    if (programs.every(isThere)) found.set(text, programs);
+    if (programs.every(there)) found.set(text, programs);
   }
   return [...found].map(([text, programs]) => ({ text, programs }));
 }
@@ -169,12 +175,12 @@ const LIMIT = Math.max(LONG, 400 * cases(0));
 /** A long run goes in rounds. */
 const ROUND = 4_000;
 
-function run(count: number, next: (round: number) => Trial[]): void {
+function run(count: number, next: (round: number) => Trial[], furnished = furnish): void {
   const seen: unknown[] = [];
   for (let done = 0; done < count && seen.length < 40;) {
     const trials = next(Math.min(ROUND, count - done));
     if (trials.length === 0) break;
-    seen.push(...effectsOf(trials, furnish));
+    seen.push(...effectsOf(trials, furnished));
     done += trials.length;
   }
   expect({ seed, effects: seen }).toEqual({ seed, effects: [] });
@@ -187,6 +193,33 @@ inRoot.test(
     const texts = new ReadTexts(new Seeded(seed), [], isThere);
     run(cases(1_000), (round) =>
       allowed(round, () => texts.text()).map(({ text, programs }) => trial(text, BASH, programs)),
+    );
+  },
+  LIMIT,
+);
+
+withBusybox.test(
+  "what is approved by itself has no effect with the programs of busybox",
+  () => {
+    const busybox = path("busybox") as string;
+    const own = new Set(words("sh ash bash env busybox"));
+    const list = Bun.spawnSync([busybox, "--list"]).stdout.toString().split("\n");
+    const applets = new Set(list.filter((name) => name !== "" && !own.has(name)));
+    const there = (program: string) => applets.has(program) || BUILTINS.has(program);
+    const texts = new ReadTexts(new Seeded(seed + 2), [], there);
+    const shell = [path("env") as string, `PATH=/home/reader/applets:${PATH}`, ...BASH];
+    run(
+      cases(150),
+      (round) =>
+        allowed(round, () => texts.text(), undefined, there).map(({ text, programs }) =>
+          trial(text, shell, [...programs, ...own, ...(CHILDREN["tar"] ?? [])]),
+        ),
+      (directory) => {
+        furnish(directory);
+        const place = join(directory, "../applets");
+        mkdirSync(place);
+        for (const name of applets) symlinkSync(busybox, join(place, name));
+      },
     );
   },
   LIMIT,
