@@ -1,5 +1,6 @@
 /** run_shell, capture-pane, send-keys and managed tmux objects as the model uses them, on a real tmux server. */
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import type { Turn } from "../../src/demo/playbook.ts";
 import { ofType } from "../support/agent.ts";
 import { call, DECLARED, shell } from "../support/calls.ts";
@@ -228,6 +229,20 @@ pane.describe("what send-keys types at a prompt is judged like run_shell", () =>
     expect(here.asked.map(({ action }) => action)).toEqual(
       lines.slice(1).map((line) => `type "${line}" Enter into the shared pane`),
     );
+  });
+
+  test("nothing but the operator approves keys for the pane that buddy itself runs in", async () => {
+    await using here = new Here([keys({ literal_text: "/approve all", enter: true }), { text: "done" }], {
+      answer: () => ({ kind: "no" }),
+    });
+    const socket = join(here.dir, "own");
+    const tmux = (...args: string[]) => Bun.spawnSync(["tmux", "-S", socket, "-f", "/dev/null", ...args]);
+    tmux("new-session", "-d", "cat");
+    process.env["TMUX"] = `${socket},1,0`;
+    process.env["TMUX_PANE"] = "%0";
+    await here.turn({ "no-tmux": true, approve: "all" });
+    tmux("kill-server");
+    expect(here.asked).toMatchObject([{ answer: "in-person", policy: "buddy itself reads these keys" }]);
   });
 
   test("an approved line is reported as typed, not as the operator's", async () => {
