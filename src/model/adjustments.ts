@@ -133,7 +133,7 @@ function isSent(parameter: Parameter, body: Json): boolean {
 }
 
 const REFUSED =
-  "(unsupported|unavailable|not (be )?(supported|allowed|permitted|available|recogni[sz]ed|enabled|implemented)|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|invalid|do(es)?(n't| not) support|only (.* )?(supported|allowed)|only supports?|must be verified|cannot (both )?be|may only be|too large|must be)";
+  "(unsupported|unavailable|not (be )?(supported|allowed|permitted|available|recogni[sz]ed|enabled|implemented)|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|invalid|do(es)?(n't| not) support|only (.* )?(supported|allowed)|only supports?|must be verified|cannot (both )?be|(may|can) only be|too large|(must|should) be)";
 
 /** What may be refused, in the words of many servers. */
 export const PARAMETERS =
@@ -169,7 +169,7 @@ const shapes = once((): readonly (readonly [Adjustment, RegExp])[] => [
   ],
   [
     "message_extra",
-    /messages[.[]\S*.{0,200}(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected)|(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected).{0,80}messages[.[]|\breasoning_(content|details)\b|field: 'messages/is,
+    /^(?!.*cache_control).*?(?:messages[.[]\S*.{0,200}(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected)|(unsupported|not permitted|unknown|unrecogni[sz]ed|additional|unexpected).{0,80}messages[.[]|\breasoning_(content|details)\b|field: 'messages)/is,
   ],
   [
     "broken_arguments",

@@ -272,6 +272,7 @@ describe("what a server refuses is left out, once and for all", () => {
     ["responses", "include", "Encrypted content is not supported with this model."],
     ["responses", "include", "Unrecognized request argument supplied: include"],
     ["anthropic", "output_config", "output_config: Extra inputs are not permitted"],
+    ["completions", "stream_options", "stream_options can only be set when stream is true"],
     ["anthropic", "thinking", "adaptive thinking is not supported on this model"],
     ["responses", "reasoning", "Unsupported parameter: 'reasoning.effort' is not supported with this model."],
     ["responses", "text", "Invalid parameter: text.format json_schema is not supported"],
@@ -313,6 +314,16 @@ describe("what a server refuses is left out, once and for all", () => {
         required: ["at"],
       },
     ]);
+  });
+
+  test("Anthropic's protocol requires a limit: a refused one becomes smaller", async () => {
+    const message = "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m";
+    await using model = startModel([{ fault: { status: 400, body: { error: { message } } } }, { text: "fine" }], {
+      api: "anthropic",
+      maxTokens: 32_000,
+    });
+    await done(model.client);
+    expect(model.requests.map((seen) => seen.body["max_tokens"])).toEqual([32_000, 8_192]);
   });
 
   test("also when it is named the FastAPI way", async () => {

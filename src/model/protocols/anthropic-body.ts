@@ -9,7 +9,8 @@ export function anthropicBody(request: ModelRequest, settings: BodySettings): ob
   const { adjusted } = settings;
   const marks = !adjusted.has("cache_control");
   const system = request.messages.filter((message) => message.role === "system").map(({ content }) => content);
-  const maxTokens = settings.maxTokens ?? Math.min(settings.maxOutput ?? USUAL_TOKENS, MOST_TOKENS);
+  const wanted = settings.maxTokens ?? Math.min(settings.maxOutput ?? USUAL_TOKENS, MOST_TOKENS);
+  const maxTokens = adjusted.has("max_tokens") ? Math.min(wanted, USUAL_TOKENS) : wanted;
   const thinking = thinkingOf(settings, maxTokens, request.messages);
   const body: Json = { model: settings.model, max_tokens: maxTokens };
   if (settings.stream) body["stream"] = true;
