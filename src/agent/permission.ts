@@ -127,9 +127,9 @@ export interface PermittedCall {
 
 export function refused(decision: Decision, action: string): Permission & { kind: "result" } {
   if (decision.kind !== "denied") throw new Error("only a denial is refused");
-  const result = (text: string, display: string): ToolResult => ({
+  const result = (text: string, display: string, outcome = "denied"): ToolResult => ({
     ok: false,
-    outcome: "denied",
+    outcome,
     result: text,
     display,
   });
@@ -164,10 +164,10 @@ export function refused(decision: Decision, action: string): Permission & { kind
     case "timeout":
       return {
         kind: "result",
-        result: result("operation stopped: the task ran out of time", "out of time"),
+        result: result("operation stopped: the task ran out of time", "out of time", "timeout"),
       };
     case "cancelled":
-      return { kind: "result", result: result("operation cancelled by user", "stopped") };
+      return { kind: "result", result: result("operation cancelled by user", "stopped", "cancelled") };
   }
 }
 

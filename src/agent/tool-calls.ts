@@ -350,7 +350,7 @@ export class CallRunner {
       if (permission.kind === "result") {
         if (permission.nobody !== undefined) this.#refuse(permission.nobody);
         if (permission.proposed !== undefined) this.#propose(permission.proposed, batch.machine);
-        return result(batch.signal.aborted ? cancelled(batch.signal) : permission.result);
+        return result(permission.result);
       }
       if (permission.output !== undefined) printing.expect(permission.output);
       else printing.looksAt((await printed.read(tool, input, target)) ?? "ordinary");

@@ -89,7 +89,7 @@ export class QuestionView {
 
   /**
    * Rows above the question; `note` answers a key that means nothing here. Where `room` is short, what would happen,
-   * how risky it is and what is not shown stay; the others are cut, and at last left to `v`.
+   * how risky it is and what is not shown stay; the others are cut, and one by one left to `v`.
    */
   facts(columns: number, behind: number, note = "", room = Infinity): string[] {
     const facts = [...this.#facts(behind, note, columns), ...this.#hidden()];
@@ -97,13 +97,13 @@ export class QuestionView {
       list.flatMap(({ text, must }) => inRows(text, columns, must ? MUST_ROWS : others));
     const loose = rows(facts, OTHER_ROWS);
     if (loose.length <= room) return loose;
-    const tight = rows(facts, 1);
-    return tight.length <= room
-      ? tight
-      : rows(
-          facts.filter(({ must }) => must),
-          1,
-        );
+    // The last ones matter least.
+    while (rows(facts, 1).length > room && facts.some(({ must }) => must !== true))
+      facts.splice(
+        facts.findLastIndex(({ must }) => must !== true),
+        1,
+      );
+    return rows(facts, 1);
   }
 
   #wholeFacts(columns: number, behind: number): string[] {

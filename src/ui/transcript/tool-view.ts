@@ -101,9 +101,11 @@ export class ToolView {
     const what = this.#title === "" ? this.#name : this.#title;
     const tool = what === this.#name ? "" : `  ${style.grey(this.#name)}`;
     const unasked = this.#remark === "" ? "" : `  ${style.warning(this.#remark)}`;
-    const end = tool + unasked + facts;
-    const room = Math.max(10, columns - 2 - Bun.stringWidth(end));
-    return `${mark("●")} ${style.bold(clip(what, room))}${end}`;
+    // On a narrow screen the name of the tool gives way to the command, and then the command to how it went.
+    const wide = tool + unasked + facts;
+    const end = Bun.stringWidth(wide) + 2 + LEAST_TITLE > columns ? unasked + facts : wide;
+    const room = Math.max(LEAST_TITLE, columns - 2 - Bun.stringWidth(end));
+    return clip(`${mark("●")} ${style.bold(clip(what, room))}${end}`, columns);
   }
 
   #previewRows(outputName: string | undefined): string[] {
@@ -253,6 +255,8 @@ function outcomeWords(event: ToolFinishedEvent): string {
   return event.outcome === "exited" ? "" : event.outcome.replaceAll("-", " ");
 }
 
+/** Columns in which a command can be recognised. */
+const LEAST_TITLE = 10;
 /** Output lines of a tool that ended. */
 const PREVIEW_LINES = 6;
 const PREVIEW_KEPT = 8;

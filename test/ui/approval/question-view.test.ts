@@ -58,6 +58,13 @@ test("the command stays in sight while the name of the machine or a reason is ty
   }
 });
 
+test("the place stays longer in sight than the reason", () => {
+  const asked = { ...request, action: "rm -rf /var/lib/mysql", label: "PROD", typed: "desk", understated: true };
+  const { rows } = new ApprovalPrompt(asked, theme(false), { answer: () => {}, otherKeys: [] }).view(39, 11, 0);
+  expect(rows.length).toBeLessThanOrEqual(11);
+  expect(rows.join("\n")).toContain("on ann@desk PROD");
+});
+
 test.each(["rm -rf build", "touch one\ntouch two\ntouch three"])(
   "what became of a question is whole on a narrow screen: %p",
   (action) => {

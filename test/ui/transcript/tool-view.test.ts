@@ -51,3 +51,16 @@ test("tabs are measured as the columns they take", () => {
   expect(Bun.stringWidth(wide!)).toBe(80);
   expect(wide).not.toContain("\t");
 });
+
+test.each([20, 39, 60])("in %i columns a call takes one row, which says how it went", (columns) => {
+  const view = new ToolView("run_shell", "systemctl restart nginx", {
+    style: theme(false),
+    width: () => columns,
+    redact: (text) => text,
+  });
+  view.remark("auto-approved");
+  const event = { call: "1", tool: "run_shell", ok: true, outcome: "exited", exit_code: 0, result: "", ms: 1 };
+  const [head = ""] = view.finished(event as never);
+  expect(Bun.stringWidth(head)).toBeLessThanOrEqual(columns);
+  expect(head).toContain(columns < 39 ? "● systemct" : "exit 0");
+});
