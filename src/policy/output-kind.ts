@@ -130,15 +130,16 @@ const namesOnly = once(
 const SECRET_FILE =
   /(?:^|\/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|ssh_host_[a-z0-9]+_key|\.pgpass|\.netrc|_netrc|\.git-credentials|\.vault-token|\.htpasswd|g?shadow-?|credentials\.csv)$|(?:^|\/)\.aws\/credentials$|\.(?:pem|key|p8|ppk|keytab|jks|pfx|p12|kdbx)$/;
 
-/** `env`, `printenv`, `set`, `export -p` and the like; `env NAME=value program` lists nothing. */
+/** `env`, `printenv`, `set`, `export -p` and the like; `env A=b program`, `export A=b` and `set -e` list nothing. */
 function listsVariables(name: string, rest: readonly string[]): boolean {
-  const operands = rest.filter((word) => !word.startsWith("-") && !/^[A-Za-z_][A-Za-z0-9_]*=/.test(word));
+  const operands = rest.filter((word) => !word.startsWith("-"));
   switch (name) {
     case "printenv":
       return true;
     case "env":
+      return operands.every((word) => /^[A-Za-z_][A-Za-z0-9_]*=/.test(word));
     case "set":
-      return operands.length === 0;
+      return rest.length === 0;
     case "export":
     case "declare":
     case "typeset":
