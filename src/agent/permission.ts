@@ -40,11 +40,11 @@ export interface PermitParts {
   readonly secondLock: SecondLock;
   readonly dryRun: boolean;
   /** For commands that can lock the operator out; undefined: they run without a revert. */
-  readonly guard?: LockoutGuard | undefined;
+  readonly planRevert?: PlanRevert | undefined;
 }
 
 /** Knows how a command that can lock the operator out is taken back; `problem` is for the model. */
-export type LockoutGuard = (
+export type PlanRevert = (
   lockouts: readonly Lockout[],
   command: { readonly text: string; readonly revert?: string | undefined },
   target: Target,
@@ -185,6 +185,6 @@ export function dryRun(what: string, verdict: Verdict | undefined, diff?: string
   return { kind: "result", result: { ok: true, outcome: "dry-run", result: lines.join("\n") } };
 }
 
-export function refusedByGuard(problem: string): Permission {
+export function refusedWith(problem: string): Permission {
   return { kind: "result", result: { ok: false, outcome: "denied", result: problem, display: problem } };
 }

@@ -9,14 +9,14 @@ import { patchCommand, removeCommand, underGuard, withheld } from "./machine-mod
 import { decide, confirms, withSecrets } from "./ask-operator.ts";
 import {
   dryRun,
-  type LockoutGuard,
+  type PlanRevert,
   type Permission,
   type PermitCall,
   type PermitParts,
   refused,
   refusedByPolicy,
   type RevertPlan,
-  refusedByGuard,
+  refusedWith,
 } from "./permission.ts";
 import { diffSize } from "../tools/diff.ts";
 
@@ -65,10 +65,10 @@ export async function permitWrite(
   const judged = await parts.judgeWrite(resolved, intent.path, sudo);
   if (judged.kind === "deny") return refusedByPolicy(judged);
   const rules = await parts.rules(target);
-  const guard = await guardedWrite(parts.guard, resolved.path, target);
-  if (guard !== undefined && "problem" in guard) return refusedByGuard(guard.problem);
-  const risk = judged.kind === "ask" || sudo || guard !== undefined ? "high" : "medium";
-  const inPerson = guard === undefined ? judged : onlyInPerson(judged, guard.says);
+  const revert = await revertOfWrite(parts.planRevert, resolved.path, target);
+  if (revert !== undefined && "problem" in revert) return refusedWith(revert.problem);
+  const risk = judged.kind === "ask" || sudo || revert !== undefined ? "high" : "medium";
+  const inPerson = revert === undefined ? judged : onlyInPerson(judged, revert.says);
   const verdict = underGuard(withSecrets(inPerson, call.secrets, parts.privacy), risk, rules);
   // The same object goes to `prepare` and `run`: the tool knows it again.
   const input = call.reveal(call.input);
@@ -85,8 +85,14 @@ export async function permitWrite(
       ...(intent.why === undefined ? {} : { why: intent.why }),
     });
   if (parts.dryRun) return dryRun(`would write: ${resolved.path}`, verdict, diff);
-  const revert = guard === undefined ? {} : { revert: guard };
-  const run: Permission = { kind: "run", input, path: resolved.path, diff, output, ...revert };
+  const run: Permission = {
+    kind: "run",
+    input,
+    path: resolved.path,
+    diff,
+    output,
+    ...(revert === undefined ? {} : { revert }),
+  };
   if (!confirms(parts, rules) && verdict.kind === "allow") return run;
   const verb = removes ? "remove" : "write";
   const action = `${verb} ${resolved.path}${asRoot ? " as root (sudo)" : ""}`;
@@ -112,15 +118,15 @@ export async function permitWrite(
 }
 
 /** How a file that can lock the operator out is taken back. */
-async function guardedWrite(
-  guard: LockoutGuard | undefined,
+async function revertOfWrite(
+  planRevert: PlanRevert | undefined,
   path: string,
   target: Target,
 ): Promise<RevertPlan | { readonly problem: string } | undefined> {
-  if (guard === undefined) return undefined;
+  if (planRevert === undefined) return undefined;
   const { lockoutFile } = await import("../policy/shell/dangers/lockout.ts");
   const found = lockoutFile(path, target.transport.facts.home);
-  return found && guard([{ ...found, program: "", words: [], file: path }], { text: "" }, target);
+  return found && planRevert([{ ...found, program: "", words: [], file: path }], { text: "" }, target);
 }
 
 /** As for a command that can lock the operator out: nothing approves it by itself. */

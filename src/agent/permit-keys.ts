@@ -12,7 +12,7 @@ import type { Intent } from "../tools/tool.ts";
 import {
   type PermitCall,
   type PermitParts,
-  refusedByGuard,
+  refusedWith,
   type Permission,
   refusedByPolicy,
   dryRun,
@@ -130,8 +130,8 @@ export async function permitKeys(
   if (verdict.kind === "deny") return refusedByPolicy(verdict);
   if (rules.mode === "read-only" && (verdict.kind !== "allow" || unasked === undefined))
     return withheld(target, rules, { command: `# press keys: ${intent.title}`, why: intent.declared.why });
-  if (parts.guard !== undefined && judged.some(({ lockouts }) => lockouts.length > 0))
-    return refusedByGuard("This can lock the operator out: run it with run_shell, which prepares a revert first.");
+  if (parts.planRevert !== undefined && judged.some(({ lockouts }) => lockouts.length > 0))
+    return refusedWith("This can lock the operator out: run it with run_shell, which prepares a revert first.");
   if (parts.dryRun) return dryRun(`would do: ${intent.title}`, verdict);
   const input = call.reveal(call.input);
   // What it prints stays on the screen, for capture-pane.
@@ -139,7 +139,7 @@ export async function permitKeys(
     judged.flatMap((one) => printing(one, "")),
     parts.maskOutput,
   );
-  if (unasked === undefined && place.program === undefined && isSecret(output)) return refusedByGuard(UNSEEN_SECRETS);
+  if (unasked === undefined && place.program === undefined && isSecret(output)) return refusedWith(UNSEEN_SECRETS);
   const run: Permission = { kind: "run", input, output, onlyWhere: place };
   if (verdict.kind === "allow") return unasked === undefined ? run : { kind: "run", input, output, unasked };
   // What is in the line already is entered with the keys.

@@ -14,14 +14,14 @@ import { rulesOfText, underGuard, withheld } from "./machine-mode.ts";
 import { decide, LookedAt, stricter, understates, confirms, withSecrets } from "./ask-operator.ts";
 import {
   dryRun,
-  type LockoutGuard,
+  type PlanRevert,
   type Permission,
   type PermitCall,
   type PermitParts,
   refused,
   refusedByPolicy,
   type RevertPlan,
-  refusedByGuard,
+  refusedWith,
 } from "./permission.ts";
 import { conditionDoubt, unaskedRun } from "./unasked.ts";
 import type { EffectiveRules } from "../policy/machine-rules.ts";
@@ -115,13 +115,12 @@ async function prepare(it: ShellCall, command: string, edited: boolean): Promise
   const { lockouts } = judged;
   const input = call.input as { readonly revert?: string; readonly mode?: string };
   const revert =
-    parts.guard === undefined || lockouts.length === 0
+    parts.planRevert === undefined || lockouts.length === 0
       ? undefined
-      : await planRevert(parts, parts.guard, lockouts, { text: real, revert: input.revert }, target);
-  if (revert !== undefined && "problem" in revert) return refusedByGuard(revert.problem);
+      : await checkedRevert(parts, parts.planRevert, lockouts, { text: real, revert: input.revert }, target);
+  if (revert !== undefined && "problem" in revert) return refusedWith(revert.problem);
   const output = outputKind(printing(judged, real), parts.maskOutput);
-  if (intent.detached === true && input.mode !== "background" && isSecret(output))
-    return refusedByGuard(UNSEEN_SECRETS);
+  if (intent.detached === true && input.mode !== "background" && isSecret(output)) return refusedWith(UNSEEN_SECRETS);
   const run = {
     kind: "run",
     input: real === intent.command ? call.input : { ...input, command: real },
@@ -208,14 +207,14 @@ async function doubtWhereItIs(
 }
 
 /** What the model names as the reverse is judged, too: it would run by itself. */
-async function planRevert(
+async function checkedRevert(
   parts: PermitParts,
-  guard: LockoutGuard,
+  planRevert: PlanRevert,
   lockouts: ShellJudgement["lockouts"],
   command: { readonly text: string; readonly revert?: string | undefined },
   target: Target,
 ): Promise<RevertPlan | { readonly problem: string }> {
-  const plan = await guard(lockouts, command, target);
+  const plan = await planRevert(lockouts, command, target);
   if ("problem" in plan || command.revert === undefined) return plan;
   const { verdict } = await parts.judgeShell(command.revert, "/", await parts.rules(target));
   return verdict.kind === "deny" ? { problem: `The revert is not allowed: ${verdict.why}` } : plan;

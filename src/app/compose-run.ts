@@ -59,6 +59,6 @@ export async function composeRun(options: RunOptions): Promise<Run> {
   const fleet = await fleetFor(places, options);
   const parts = { secrets, sessions, client: chosen.client, resumed, places, fleet, extensions };
   run = new Run({ ...options, globals }, parts);
-  if (resumed !== undefined) run.notes.push(...chosen.note, ...run.adopt(resumed));
+  if (resumed !== undefined) run.notes.push(...chosen.note, ...run.continueFrom(resumed));
   return run;
 }

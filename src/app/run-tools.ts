@@ -3,7 +3,7 @@ import type { CallHooks } from "../agent/call-hooks.ts";
 import type { Recorder } from "../agent/call-record.ts";
 import type { FleetParts } from "../agent/fleet/fleet-parts.ts";
 import type { Passwords } from "../agent/passwords.ts";
-import type { LockoutGuard } from "../agent/permission.ts";
+import type { PlanRevert } from "../agent/permission.ts";
 import { type CallParts, CallRunner } from "../agent/tool-calls.ts";
 import type { ChangeStore } from "../changes/change-store.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -113,7 +113,7 @@ export function callRunner(parts: CallRunnerParts): CallRunner {
       const { revert } = call.permission;
       return revert === undefined ? kept() : (await import("./guard-lockout.ts")).guardLockout(call, revert, kept);
     },
-    ...(config.safety.lockout === "guard" ? { guard: lockoutGuard(config.safety.lockout_revert) } : {}),
+    ...(config.safety.lockout === "guard" ? { planRevert: revertPlanner(config.safety.lockout_revert) } : {}),
   });
 }
 
@@ -160,7 +160,7 @@ export function machineParts({
   };
 }
 
-function lockoutGuard(revertMs: number): LockoutGuard {
+function revertPlanner(revertMs: number): PlanRevert {
   return async (lockouts, command, target) =>
     (await import("./guard-lockout.ts")).planRevert(
       lockouts,

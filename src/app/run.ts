@@ -266,7 +266,7 @@ export class Run implements AsyncDisposable {
       note.push(`back to the model of this session: ${chosen.profile.model} (${chosen.profile.name})`);
     }
     note.push(...(await this.#goBack(next)));
-    return [...note, ...this.adopt(next)];
+    return [...note, ...this.continueFrom(next)];
   }
 
   /** To the machines of a stored session; where they cannot be reached, it continues on those in use. */
@@ -328,7 +328,7 @@ export class Run implements AsyncDisposable {
   }
 
   /** Takes over what a stored session knows; returns what to say about it. */
-  adopt({ replay, notes, secrets }: ResumedSession): string[] {
+  continueFrom({ replay, notes, secrets }: ResumedSession): string[] {
     this.secrets.privacy.restore(secrets);
     const { messages, turns, totals, target: place, model: before } = replay;
     this.agent.restore({ messages, turns, totals: totals satisfies Totals });

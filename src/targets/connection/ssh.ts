@@ -143,7 +143,7 @@ export class SshTransport implements Transport {
       await delay(wait, undefined, { signal }).catch(() => signal.throwIfAborted());
       try {
         const line = await connect(destination, options, this.#local, mayAsk && canAsk(), signal);
-        await this.#adopt(line);
+        await this.#useLine(line);
         return;
       } catch (error) {
         signal.throwIfAborted();
@@ -152,7 +152,7 @@ export class SshTransport implements Transport {
     }
   }
 
-  async #adopt(line: Line): Promise<void> {
+  async #useLine(line: Line): Promise<void> {
     const { machine, user, host } = line.remoteSession.facts;
     const same = machine === this.facts.machine && user === this.facts.user && host === this.facts.host;
     if (this.#reconnector.closed || !same) {

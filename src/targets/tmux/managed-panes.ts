@@ -60,7 +60,7 @@ export class ManagedPanes implements Panes {
     const row = await this.#sharedRow(session);
     const isNew = created || row.fresh === true;
     try {
-      return await this.#adopt(session, SHARED, row, isNew);
+      return await this.#manage(session, SHARED, row, isNew);
     } catch (error) {
       if (error instanceof NoPrompt) return this.#withoutStartUpFiles(session, row);
       // What was wrong when an earlier buddy was here may be corrected by now.
@@ -86,7 +86,7 @@ export class ManagedPanes implements Panes {
     this.#panes.get(paneKey(session, SHARED))?.release();
     const fresh = await this.#newPane(session, SHARED, plain);
     await session.ask(`kill-pane -t ${row.id}`);
-    return this.#adopt(session, SHARED, fresh, true);
+    return this.#manage(session, SHARED, fresh, true);
   }
 
   async pane(selector: PaneSelector = {}): Promise<Pane> {
@@ -96,8 +96,8 @@ export class ManagedPanes implements Panes {
     const known = this.#panes.get(paneKey(session, name));
     if (known !== undefined) return known;
     const row = (await session.panes()).find((one) => one.name === name);
-    if (row !== undefined) return this.#adopt(session, name, row, false);
-    if (name === SHARED) return this.#adopt(session, name, await this.#sharedRow(session), true);
+    if (row !== undefined) return this.#manage(session, name, row, false);
+    if (name === SHARED) return this.#manage(session, name, await this.#sharedRow(session), true);
     throw new BuddyError("tool", `there is no managed pane ${JSON.stringify(name)} in ${session.name}`, {
       hint: `Managed panes: ${(await this.list()).map((one) => `${one.session}/${one.pane}`).join(", ")}. Make one with tmux-create-pane.`,
     });
@@ -118,7 +118,7 @@ export class ManagedPanes implements Panes {
     }
     const session = this.#session(full);
     await session.open();
-    await this.#adopt(session, SHARED, await this.#sharedRow(session), true);
+    await this.#manage(session, SHARED, await this.#sharedRow(session), true);
     return { session: full, created: true };
   }
 
@@ -160,7 +160,7 @@ export class ManagedPanes implements Panes {
         },
       );
     }
-    await this.#adopt(session, pane, await this.#newPane(session, pane), true);
+    await this.#manage(session, pane, await this.#newPane(session, pane), true);
     return { session: session.name, pane, created: true };
   }
 
@@ -203,7 +203,7 @@ export class ManagedPanes implements Panes {
     await Promise.all([this.#default, ...this.#sessions.values()].map((session) => session.close()));
   }
 
-  async #adopt(session: TmuxSession, name: string, row: PaneRow, created: boolean): Promise<TmuxPane> {
+  async #manage(session: TmuxSession, name: string, row: PaneRow, created: boolean): Promise<TmuxPane> {
     const pane = new TmuxPane(row, {
       session,
       name,

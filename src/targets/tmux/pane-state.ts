@@ -9,7 +9,7 @@ import type { PaneShell } from "./bootstrap.ts";
 import { type Mark, MarkScanner } from "./markers.ts";
 import type { PaneRow } from "./pane-rows.ts";
 import type { ForegroundState } from "./probe.ts";
-import { adoptCommand, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
+import { commandOnScreen, Gap, type PaneSnapshot, takeApart } from "./recover.ts";
 import type { RunningCommand } from "./running-command.ts";
 import { isTerminalReply, OWN_SCRIPT, TypedLine } from "./typed-line.ts";
 import { shorten } from "../../lib/text.ts";
@@ -204,7 +204,7 @@ export class PaneState {
     const { mark: last } = snapshot;
     if (last?.kind === "started") {
       this.#cwd = snapshot.cwd || this.#cwd;
-      if (this.#current === undefined && last.tag !== 0) this.#adopt(last.tag, snapshot);
+      if (this.#current === undefined && last.tag !== 0) this.#followCommand(last.tag, snapshot);
     }
     for (const one of marks) {
       this.#mark(one);
@@ -525,8 +525,8 @@ export class PaneState {
     this.#effects.notice({ kind: "operator", text });
   }
 
-  #adopt(tag: number, snapshot: PaneSnapshot): void {
-    this.#current = adoptCommand(tag, snapshot, this.#options.outputStore);
+  #followCommand(tag: number, snapshot: PaneSnapshot): void {
+    this.#current = commandOnScreen(tag, snapshot, this.#options.outputStore);
     const text = `A command from before still runs in the pane: ${named(this.#current.shown ?? this.#current.text)}`;
     this.#effects.notice({ kind: "info", text });
   }

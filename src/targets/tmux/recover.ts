@@ -200,7 +200,7 @@ function isNews(mark: Mark, heard: readonly Mark[], command: RunningCommand | un
 const UNHEARD = "it ended while the connection was down, and its exit code is not known";
 
 /** A command that a buddy before this one started and that still runs: it can be waited for. */
-export function adoptCommand(tag: number, { lines }: PaneSnapshot, outputStore: OutputStore): RunningCommand {
+export function commandOnScreen(tag: number, { lines }: PaneSnapshot, outputStore: OutputStore): RunningCommand {
   const prompt = visiblePrompts(lines).at(-1);
   const typed = prompt === undefined ? "" : (lines[prompt.line]?.slice(prompt.end).trim() ?? "");
   const command = new RunningCommand(tag, typed || "(unknown)", outputStore.open(), {}, false);
