@@ -256,7 +256,7 @@ function onTarget(kind: Kind): void {
       call("tmux-create-pane", { pane: "extra", ...DECLARED }),
       shell("echo in-extra", { pane: "extra" }),
       call("capture-pane", { pane: "extra", start: "-", join_wrapped_lines: true }),
-      call("send-keys", { pane: "extra", literal_text: "echo typed-$((40+2))", enter: true, ...DECLARED }),
+      call("send-keys", { pane: "extra", literal_text: "printf typed-%s 42", enter: true, ...DECLARED }),
       call("capture-pane", { pane: "extra", delay: "300ms" }),
       call("tmux-kill-pane", { pane: "extra", ...DECLARED }),
       call("tmux-kill-pane", { pane: "shared", ...DECLARED }),
@@ -337,7 +337,7 @@ pane.test(
     const binary = await buddyBinary();
     const tmux = ["tmux", "-L", rig.socket, "-f", "/dev/null"];
     const line = `echo operator-was-here; ${binary} exec -q --no-tmux --approve all go >out.txt 2>&1; echo "rc $?" >>out.txt; cat`;
-    Bun.spawnSync([...tmux, "new-session", "-d", "-s", "op", "-x", "80", "-y", "20", line], {
+    Bun.spawnSync([...tmux, "new-session", "-d", "-s", "op", "-x", "80", "-y", "20", "sh", "-c", line], {
       cwd: rig.box.cwd,
       env: rig.box.env,
     });
