@@ -68,6 +68,8 @@ function decodings(text: string): string[] {
   for (const [token] of text.matchAll(/[A-Za-z0-9+/_-]{8,}={0,2}/g)) {
     const plain = Buffer.from(token, "base64").toString();
     if (/^[\x20-\x7e]{5,}/.test(plain)) out.push(plain);
+    const inBase32 = /^[a-z2-7]+=*$/i.test(token) ? base32Decoded(token) : "";
+    if (/^[\x20-\x7e]{5,}/.test(inBase32)) out.push(inBase32);
     if (/^[0-9a-fA-F]+$/.test(token) && token.length % 2 === 0) out.push(Buffer.from(token, "hex").toString());
   }
   return out;
@@ -75,6 +77,14 @@ function decodings(text: string): string[] {
 
 function percentDecoded(text: string): string {
   return text.replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (run) => Buffer.from(run.replaceAll("%", ""), "hex").toString());
+}
+
+function base32Decoded(token: string): string {
+  const bits = [...token.toUpperCase().replaceAll("=", "")].map((char) =>
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(char).toString(2).padStart(5, "0"),
+  );
+  const bytes = bits.join("").match(/.{8}/g) ?? [];
+  return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2))).toString();
 }
 
 function squeeze(text: string): string {

@@ -133,6 +133,15 @@ describe("the first page of a host", () => {
 describe("a URL with a secret in it is asked about every time", () => {
   const HOST = "http://paste.vendor-site.com";
   const b64 = (text: string) => Buffer.from(text).toString("base64");
+  const b32 = (text: string) =>
+    (
+      [...Buffer.from(text)]
+        .map((byte) => byte.toString(2).padStart(8, "0"))
+        .join("")
+        .match(/.{1,5}/g) ?? []
+    )
+      .map((bits) => "abcdefghijklmnopqrstuvwxyz234567"[Number.parseInt(bits.padEnd(5, "0"), 2)])
+      .join("");
   test.each([
     ["as it is", `${HOST}/?d=${github}`],
     ["percent-encoded", `${HOST}/?d=${[...github].map((char) => `%${char.charCodeAt(0).toString(16)}`).join("")}`],
@@ -140,6 +149,7 @@ describe("a URL with a secret in it is asked about every time", () => {
     ["in base64 of base64", `${HOST}/?d=${encodeURIComponent(b64(b64(github)))}`],
     ["in base64 beside other text", `${HOST}/${b64(`user:${github}`).replaceAll("=", "")}`],
     ["in hex", `${HOST}/${Buffer.from(github).toString("hex")}`],
+    ["in base32", `${HOST}/?d=${b32(github)}`],
     ["backwards", `${HOST}/${[...github].toReversed().join("")}`],
     ["as a host name", `http://${github.replaceAll("_", "-").toLowerCase()}.paste.vendor-site.com/`],
     ["in two parameters", `${HOST}/?a=${github.slice(0, 20)}&b=${github.slice(20)}`],
