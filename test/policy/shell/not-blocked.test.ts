@@ -259,7 +259,7 @@ const NEIGHBOURS = [
   "ls -d build/* | xargs rm -rf",
   "while true; do curl -s x & sleep 1; done",
   "python3 -c 'print(\"rm -rf /\")' > x",
-  "node -e 'run(`rm -rf x`)'",
+  "node -e 'console.log(`rm -rf /`)'",
   "find /tmp/x -exec rm {} +",
   "xargs rm -rf < list",
   "cat list | xargs rm -rf",

@@ -11,27 +11,35 @@ const TEXT = String.raw`(?:"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*')`;
 /** `os.system("…")`, `subprocess.run(["rm", "-rf"])`, `system "rm", "-rf"`, `execSync('…')`. */
 const CALL = new RegExp(
   String.raw`\b(?:system|popen|exec\w*|spawn\w*|shell_exec|passthru|run|call|check_(?:call|output)|get(?:status)?output)` +
-    String.raw`\s*\(?\s*\[?\s*(${TEXT}(?:\s*,\s*\[?\s*${TEXT})*)`,
+    String.raw`[\s([]*(${TEXT}(?:\s*,[\s[]*${TEXT})*)`,
   "gi",
 );
 const LONGEST = 4_096;
+const MOST_TEXTS = 24;
 
-function handedOver(program: string): string[] {
+/** Backticks run what is in them, but are quotes in JavaScript, where `$` in front of them makes them run it. */
+const BACKTICKS = /`([^`]+)`/g;
+const SHELL_TEMPLATES = /\$`([^`]+)`/g;
+
+function handedOver(program: string, ticks = BACKTICKS): string[] {
   const source = program.slice(0, LONGEST);
   return [
     ...[...source.matchAll(CALL)].map(([, texts = ""]) =>
       (texts.match(new RegExp(TEXT, "g")) ?? []).map(inner).join(" "),
     ),
-    ...[...source.matchAll(/`([^`]+)`/g)].map(([, text = ""]) => text),
+    ...[...source.matchAll(ticks)].map(([, text = ""]) => text),
   ];
 }
 
 const inner = (text: string) => text.slice(1, -1).replace(/\\(["'\\])/g, "$1");
 
 const scripts = (texts: readonly string[]) =>
-  texts.length === 0 ? undefined : { harmless: false, scripts: texts.map((text) => script(text)) };
+  texts.length === 0 ? undefined : { harmless: false, scripts: texts.slice(0, MOST_TEXTS).map((text) => script(text)) };
 
 export const otherLanguage: Wrapper = (argv) => scripts(argv.slice(1).flatMap(({ value }) => handedOver(value)));
+
+export const javaScript: Wrapper = (argv) =>
+  scripts(argv.slice(1).flatMap(({ value }) => handedOver(value, SHELL_TEMPLATES)));
 
 export const awkRuns: Wrapper = (argv) =>
   scripts(argv.slice(1).flatMap(({ value }) => (isHarmlessProgram(value) ? [] : handedOver(value))));
