@@ -36,7 +36,7 @@ export interface RigOptions {
 }
 
 /** Machine, directory and shell, where they are new to the model. */
-const NOTES = /(?:\n\n\[(?:target|directory|no tmux): [^\]]*\])+$/;
+const NOTES = /(?:\n\n\[(?:target|cwd|no tmux): [^\]]*\])+$/;
 
 export function execRig(turns: readonly Turn[] | Playbook, options: RigOptions = {}): ExecRig {
   const box = sandbox();
