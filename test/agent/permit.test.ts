@@ -13,7 +13,7 @@ import { openTarget } from "../../src/targets/open.ts";
 import type { Target } from "../../src/targets/target.ts";
 import type { Declared, Intent, Tool, ToolContext } from "../../src/tools/tool.ts";
 import { judged, readTool } from "../support/agent.ts";
-import { LOCAL } from "../../src/targets/place.ts";
+import { targetOptions } from "../support/target-options.ts";
 
 const declared: Declared = { risk: "low", mutation: false, privesc: false, why: "because" };
 const context: ToolContext = {
@@ -31,18 +31,12 @@ let machine: Target;
 
 beforeAll(async () => {
   writeFileSync(join(directory, "old"), "");
-  machine = await openTarget({
-    place: LOCAL,
-    tmux: "never",
-    agentName: "",
-    tmuxSocket: "",
-    maxSessions: 1,
-    maxPanes: 1,
-    cwd: directory,
-    backgroundTimeoutMs: 60_000,
-    secretEnv: [],
-    secondLock: "off",
-  });
+  machine = await openTarget(
+    targetOptions({
+      cwd: directory,
+      secondLock: "off",
+    }),
+  );
 });
 
 afterAll(async () => {

@@ -14,6 +14,7 @@ import { LOCAL, type Place, placeOf } from "../../src/targets/place.ts";
 import type { Transport } from "../../src/targets/target.ts";
 import { useSshd } from "../support/sshd.ts";
 import { needs } from "../support/needs.ts";
+import { targetOptions } from "../support/target-options.ts";
 
 const remote = await needs("sshd");
 
@@ -29,17 +30,13 @@ async function config(...patterns: string[]): Promise<Config> {
 }
 
 function open(place: Place): Promise<Transport> {
-  return openTransport({
-    place,
-    tmux: "never",
-    agentName: "",
-    tmuxSocket: "",
-    maxSessions: 1,
-    maxPanes: 1,
-    backgroundTimeoutMs: 0,
-    secretEnv: [],
-    interactive: false,
-  });
+  return openTransport(
+    targetOptions({
+      place,
+      backgroundTimeoutMs: 0,
+      interactive: false,
+    }),
+  );
 }
 
 const modeOn = async (pattern: string, place: Place, transport: Transport) =>

@@ -11,6 +11,7 @@ import { sshd } from "./sshd.ts";
 import { type Via, viaPlace } from "./via.ts";
 import { placeOf } from "../../src/targets/place.ts";
 import { tmuxSocket } from "../../src/targets/attach-command.ts";
+import { targetOptions } from "./target-options.ts";
 
 export interface OpenedTarget extends AsyncDisposable {
   readonly target: Target;
@@ -62,13 +63,11 @@ export async function openTestTarget(
   prepend(container?.env["PATH"]);
   const notices: TargetNotice[] = [];
   const state = mkdtempSync(join(tmpdir(), "buddy-test-"));
-  const options: TargetOptions = {
+  const options: TargetOptions = targetOptions({
     tmux: "required",
-    agentName: "",
     tmuxSocket: `buddy-test-${process.pid}-${++count}`,
     maxSessions: 2,
     maxPanes: 3,
-    backgroundTimeoutMs: 60_000,
     secretEnv: ["BUDDY_TEST_SECRET"],
     onNotice: (notice) => notices.push(notice),
     outputs: { directory: () => join(state, "outputs"), prepare: prepareOutputs, hide: () => (text) => text },
@@ -77,7 +76,7 @@ export async function openTestTarget(
         ? placeOf({ ssh: server === undefined ? undefined : "lab", container: container?.name })
         : { name: where, names: [where], path: [...outer, via.hop] },
     ...more,
-  };
+  });
   const target = await openTarget(options).catch((error: unknown) => {
     rmSync(state, { recursive: true, force: true });
     throw error;

@@ -5,6 +5,7 @@ import { containerTarget, type Container, type ContainerWish } from "./container
 import { type Need, needs } from "./needs.ts";
 import { sshd } from "./sshd.ts";
 import { placeOf } from "../../src/targets/place.ts";
+import { targetOptions } from "./target-options.ts";
 
 export type Place = "local" | "ssh" | "container" | "container on ssh";
 const PLACES: readonly Place[] = ["local", "ssh", "container", "container on ssh"];
@@ -41,17 +42,12 @@ export async function openPlace(
     if (server !== undefined)
       await Bun.$`ln -sf ${container.env["PATH"]?.split(":")[0]}/* ${server.remoteBin}/`.quiet();
   }
-  const options: TargetOptions = {
-    tmux: "never",
-    agentName: "",
+  const options: TargetOptions = targetOptions({
     tmuxSocket: "buddy-test",
-    maxSessions: 1,
     maxPanes: 5,
-    backgroundTimeoutMs: 60_000,
-    secretEnv: [],
     place: placeOf({ ssh: server === undefined ? undefined : "lab", container: container?.name }),
     ...more,
-  };
+  });
   const transport = await openTransport(options);
   return {
     transport,

@@ -14,6 +14,7 @@ import { type Container, containerTarget } from "../support/container.ts";
 import { type SudoMachine, sudoMachine, useMachine } from "../support/sudo-machine.ts";
 import { type OpenedTarget, openTestTarget } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
+import { targetOptions } from "../support/target-options.ts";
 
 const { describe, test } = await needs("linux", "root", "sshd", "ip", "sudo", "tmux");
 const shells = await available("bash", "zsh", "fish", "dash", "busybox");
@@ -30,18 +31,16 @@ describe("a shell inside the pane", () => {
   beforeAll(async () => {
     machine = await sudoMachine("outer");
     path = useMachine(machine);
-    target = await openTarget({
-      place: placeOf({ ssh: "admin@outer" }),
-      tmux: "required",
-      agentName: "",
-      tmuxSocket: "buddy-adopt",
-      maxSessions: 1,
-      maxPanes: 2,
-      backgroundTimeoutMs: 60_000,
-      secretEnv: [],
-      secondLock: "off",
-      onNotice: (notice) => notices.push(notice),
-    });
+    target = await openTarget(
+      targetOptions({
+        place: placeOf({ ssh: "admin@outer" }),
+        tmux: "required",
+        tmuxSocket: "buddy-adopt",
+        maxPanes: 2,
+        secondLock: "off",
+        onNotice: (notice) => notices.push(notice),
+      }),
+    );
     pane = target.shell as Pane;
   });
   afterAll(async () => {

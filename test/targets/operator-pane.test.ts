@@ -11,6 +11,7 @@ import { placeOf } from "../../src/targets/place.ts";
 import type { Target, TargetNotice } from "../../src/targets/target.ts";
 import { available, needs } from "../support/needs.ts";
 import { until } from "../support/until.ts";
+import { targetOptions } from "../support/target-options.ts";
 
 const { describe, test } = await needs("linux", "tmux", "bash");
 const shells = await available("bash", "zsh", "fish", "dash", "busybox", "mksh");
@@ -41,18 +42,14 @@ describe("--pane", () => {
     return pane;
   };
   const open = async (pane: string): Promise<Target> => {
-    target = await openTarget({
-      place: placeOf({}),
-      tmux: "auto",
-      pane,
-      agentName: "",
-      tmuxSocket: "",
-      maxSessions: 1,
-      maxPanes: 1,
-      backgroundTimeoutMs: 60_000,
-      secretEnv: [],
-      onNotice: (notice) => notices.push(notice),
-    });
+    target = await openTarget(
+      targetOptions({
+        place: placeOf({}),
+        tmux: "auto",
+        pane,
+        onNotice: (notice) => notices.push(notice),
+      }),
+    );
     return target;
   };
   const close = async () => {

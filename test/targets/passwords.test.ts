@@ -13,6 +13,7 @@ import { RULES } from "../policy/shell/rules.ts";
 import { needs } from "../support/needs.ts";
 import { type SudoMachine, sudoMachine, useMachine } from "../support/sudo-machine.ts";
 import { until } from "../support/until.ts";
+import { targetOptions } from "../support/target-options.ts";
 
 const outer = await needs("linux", "root", "sshd", "ip", "sudo", "tmux");
 
@@ -48,18 +49,16 @@ describe.each(["required", "never"] as const)("deploy, whose sudo needs a passwo
 
   beforeAll(async () => {
     outputs = mkdtempSync(join(tmpdir(), "buddy-passwords-"));
-    target = await openTarget({
-      place: placeOf({ ssh: `deploy@pw` }),
-      tmux,
-      agentName: "",
-      tmuxSocket: "buddy-pw",
-      maxSessions: 1,
-      maxPanes: 2,
-      backgroundTimeoutMs: 60_000,
-      secretEnv: [],
-      secondLock: "off",
-      outputs: { directory: () => outputs, prepare: () => {}, hide: () => (text) => text },
-    });
+    target = await openTarget(
+      targetOptions({
+        place: placeOf({ ssh: `deploy@pw` }),
+        tmux,
+        tmuxSocket: "buddy-pw",
+        maxPanes: 2,
+        secondLock: "off",
+        outputs: { directory: () => outputs, prepare: () => {}, hide: () => (text) => text },
+      }),
+    );
   });
   afterAll(async () => {
     await target[Symbol.asyncDispose]();

@@ -11,20 +11,16 @@ import { needs } from "../support/needs.ts";
 import { processesWith } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 import { LOCAL, type Place } from "../../src/targets/place.ts";
+import { targetOptions } from "../support/target-options.ts";
 
 const { test } = await needs("linux", "root");
 
 const open = (place: Place = LOCAL): Promise<Target> =>
-  openTarget({
-    place,
-    tmux: "never",
-    agentName: "",
-    tmuxSocket: "",
-    maxSessions: 1,
-    maxPanes: 1,
-    backgroundTimeoutMs: 60_000,
-    secretEnv: [],
-  });
+  openTarget(
+    targetOptions({
+      place,
+    }),
+  );
 
 async function inside(target: Target, text: string): Promise<string> {
   const { output, stderr } = await target.shell.run(text, { waitMs: 20_000, unasked: { inRoom: true } });

@@ -8,6 +8,7 @@ import { openTarget } from "../../src/targets/open.ts";
 import type { Target } from "../../src/targets/target.ts";
 import { available, needs } from "../support/needs.ts";
 import { placeOf } from "../../src/targets/place.ts";
+import { targetOptions } from "../support/target-options.ts";
 
 const SHOW = `printf '%s|%s|%s|%s' "$WORD" "$QUOTED" "\${PATH%%:*}" "$(umask)"; printf '|%s' "\${TMUX-none}" "\${PLAIN-none}"`;
 
@@ -62,16 +63,12 @@ function sameEnvironment(name: string): void {
 ssh.test("exported variables of a direct shell survive a dropped connection", async () => {
   using server = await useSshd();
   await using proxy = await proxyTo(server.port);
-  await using target = await openTarget({
-    place: placeOf({ ssh: `127.0.0.1:${proxy.port}` }),
-    tmux: "never",
-    agentName: "",
-    tmuxSocket: "none",
-    maxSessions: 1,
-    maxPanes: 1,
-    backgroundTimeoutMs: 60_000,
-    secretEnv: [],
-  });
+  await using target = await openTarget(
+    targetOptions({
+      place: placeOf({ ssh: `127.0.0.1:${proxy.port}` }),
+      tmuxSocket: "none",
+    }),
+  );
   await target.shell.run(`cd /usr/lib; export WORD="it's kept" && umask 027`);
   await target.transport.run("true");
   proxy.cut();

@@ -14,7 +14,7 @@ import { exitCleanup } from "../../../src/targets/connection/exit-cleanup.ts";
 import { processesWith, uniqueSeconds } from "../../support/processes.ts";
 import { until } from "../../support/until.ts";
 import { available } from "../../support/needs.ts";
-import { LOCAL } from "../../../src/targets/place.ts";
+import { targetOptions } from "../../support/target-options.ts";
 
 const SECRETS = ["BUN_OPTIONS", "BUN_BE_BUN", "BUDDY_API_KEY", "MY_KEY"];
 
@@ -182,16 +182,7 @@ test("closing does not end what another transport started", async () => {
 });
 
 test("without --ssh and --container it is this machine; an abort comes first", async () => {
-  const options: TargetOptions = {
-    place: LOCAL,
-    tmux: "never",
-    agentName: "",
-    tmuxSocket: "",
-    maxSessions: 1,
-    maxPanes: 1,
-    backgroundTimeoutMs: 1000,
-    secretEnv: [],
-  };
+  const options: TargetOptions = targetOptions();
   await using transport = await openTransport(options);
   expect(transport.kind).toBe("local");
   await expect(openTransport({ ...options, signal: AbortSignal.abort(new Error("no")) })).rejects.toThrow("no");

@@ -11,6 +11,7 @@ import { needs } from "../../support/needs.ts";
 import { processesWith, uniqueSeconds } from "../../support/processes.ts";
 import { type SshServer, useSshd } from "../../support/sshd.ts";
 import { until } from "../../support/until.ts";
+import { targetOptions } from "../../support/target-options.ts";
 
 const { afterAll, beforeAll, test } = await needs("sshd", "linux", "root");
 setDefaultTimeout(60_000);
@@ -22,18 +23,13 @@ afterAll(() => server[Symbol.dispose]());
 const UNASKED = { unasked: { inRoom: true } };
 
 async function open(): Promise<Target> {
-  const target = await openTarget({
-    place: placeOf({ ssh: "lab" }),
-    tmux: "never",
-    agentName: "",
-    tmuxSocket: "",
-    maxSessions: 1,
-    maxPanes: 1,
-    backgroundTimeoutMs: 60_000,
-    secretEnv: [],
-    frugal: true,
-    interactive: false,
-  });
+  const target = await openTarget(
+    targetOptions({
+      place: placeOf({ ssh: "lab" }),
+      frugal: true,
+      interactive: false,
+    }),
+  );
   expect(await target.locks.settled).toMatchObject({ kind: "ready", sealed: true });
   expect(target.transport.own).toBeDefined();
   return target;

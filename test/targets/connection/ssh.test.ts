@@ -17,6 +17,7 @@ import { onTerminal } from "../../support/terminal.ts";
 import { until } from "../../support/until.ts";
 import { available, needs } from "../../support/needs.ts";
 import { placeOf } from "../../../src/targets/place.ts";
+import { targetOptions } from "../../support/target-options.ts";
 
 const { afterAll, beforeAll, describe, test } = await needs("sshd");
 const fish = await needs("sshd", "fish");
@@ -380,16 +381,13 @@ describe("sockets", () => {
 
 describe("an sshd with few sessions", () => {
   const open = (destination: string, tmux: TargetOptions["tmux"]) =>
-    openTarget({
-      place: placeOf({ ssh: destination }),
-      tmux,
-      agentName: "",
-      tmuxSocket: `buddy-test-few-${process.pid}`,
-      maxSessions: 1,
-      maxPanes: 1,
-      backgroundTimeoutMs: 60_000,
-      secretEnv: [],
-    });
+    openTarget(
+      targetOptions({
+        place: placeOf({ ssh: destination }),
+        tmux,
+        tmuxSocket: `buddy-test-few-${process.pid}`,
+      }),
+    );
 
   test.each(MODES)("MaxSessions 2 is enough for a shell, files and background shells (tmux %s)", async (tmux) => {
     const few = await sshdWith("MaxSessions 2");

@@ -7,10 +7,10 @@ import { join } from "node:path";
 import prepareScript from "../../../templates/shell-init/prepare.sh" with { type: "text" };
 import { DIRECT_LOOP } from "../../../src/targets/direct/direct-scripts.ts";
 import { openTarget } from "../../../src/targets/open.ts";
-import { LOCAL } from "../../../src/targets/place.ts";
 import { PREPARE } from "../../../src/targets/tmux/session-files.ts";
 import { openTestTarget } from "../../support/tmux.ts";
 import { needs } from "../../support/needs.ts";
+import { targetOptions } from "../../support/target-options.ts";
 
 const { describe, test } = await needs("tmux");
 
@@ -24,16 +24,10 @@ const worker = seen(join(ROOT, "test/support/open-worker.ts"));
 const NO_PLACE = "mount -t tmpfs -o ro none /dev/shm; mkdir -p $HOME; mount -t tmpfs -o ro none $HOME";
 
 async function openAfter(prepare: string, tmux: "auto" | "required") {
-  const options = {
-    place: LOCAL,
+  const options = targetOptions({
     tmux,
-    agentName: "",
     tmuxSocket: `buddy-test-${process.pid}-opening`,
-    maxSessions: 1,
-    maxPanes: 1,
-    backgroundTimeoutMs: 1000,
-    secretEnv: [],
-  };
+  });
   const script = `mount --rbind '${ROOT}' ${SEEN_AT} && cd ${SEEN_AT} && { ${prepare}; exec "$@"; }`;
   const command = [seen(process.execPath), worker, "x", "1", "2", JSON.stringify(options)];
   const child = Bun.spawn(["unshare", process.getuid?.() === 0 ? "-m" : "-rm", "sh", "-c", script, "sh", ...command], {
