@@ -42,7 +42,12 @@ export const javaScript: Wrapper = (argv) =>
   scripts(argv.slice(1).flatMap(({ value }) => handedOver(value, SHELL_TEMPLATES)));
 
 export const awkRuns: Wrapper = (argv) =>
-  scripts(argv.slice(1).flatMap(({ value }) => (isHarmlessProgram(value) ? [] : handedOver(value))));
+  scripts(
+    argv.slice(1).flatMap(({ value }) => {
+      const texts = handedOver(value);
+      return texts.length === 0 || isHarmlessProgram(value) ? [] : texts;
+    }),
+  );
 
 /** `e command` of GNU sed. */
 export const sedRuns: Wrapper = (argv) =>
