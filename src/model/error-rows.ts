@@ -85,12 +85,12 @@ export const errorRows = once((): readonly ErrorRow[] => [
   {
     // A request that is larger than a whole minute's allowance never fits.
     reason: "context-limit",
-    status: [NO_STATUS, 400, 413, 429],
+    status: [NO_STATUS, 413, 429],
     wait: false,
     words: any(
       "request (body )?too large|reduce your message size|tokens must be reduced",
       // Of an account that may not fill the whole window.
-      "long[ -]context (requests?|beta)",
+      "required for long context",
     ),
   },
   {
