@@ -100,7 +100,7 @@ line and in \`BUDDY_MODEL\` two more forms work:
 |---|---|
 | \`-m ollama\` | the profile |
 | \`-m ollama:mistral\` | the profile with another model |
-| \`-m deepseek/deepseek-v3.2\` | a model id (it has a digit or a slash, or stands beside \`--base-url\`) at the active profile's endpoint |
+| \`-m deepseek/deepseek-v3.2\` | a model id (it has a digit or a slash, or comes with \`--base-url\`) at the active profile's endpoint |
 
 ${rows(PROFILE_SETTINGS).join("\n")}
 
