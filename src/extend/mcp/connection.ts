@@ -6,10 +6,9 @@ import { childEnv } from "../../lib/start-child.ts";
 import { isRecord } from "../../lib/values.ts";
 import { VERSION } from "../../lib/version.ts";
 import { within } from "../../lib/waiting.ts";
-import { boundedFetch } from "./bounded-fetch.ts";
 import { tidy } from "./input-schema.ts";
 import { OAuthProvider, type ProviderOptions, SignInNeeded } from "./oauth-provider.ts";
-import { NotInstalled, ProgramTransport } from "./program-transport.ts";
+import { NotInstalled, ProgramTransport, boundedFetch } from "./transports.ts";
 import type { SignInStore } from "./sign-in-store.ts";
 
 export interface ServerOptions {

@@ -6,10 +6,20 @@ import { closestMatch } from "../../lib/text.ts";
 import { atMost } from "../../lib/waiting.ts";
 import { LOCAL, type Place } from "../place.ts";
 import { type Inventory, readInventory, inventoryNames, rememberNames } from "./inventory.ts";
-import { type DoubtfulGroup, mayHold, NamedMachines } from "./named-machines.ts";
 import { expandRanges, MOST_PLACES, splitList, tooMany, readList } from "./written-names.ts";
 import { byAddress, type SshHosts, sshHosts } from "./ssh-config.ts";
-import { type NamedTarget, placesOf, place, ofInventory, memberNames, merge, distinctNames } from "./make-places.ts";
+import {
+  type NamedTarget,
+  placesOf,
+  place,
+  ofInventory,
+  memberNames,
+  merge,
+  distinctNames,
+  type DoubtfulGroup,
+  mayHold,
+  NamedMachines,
+} from "./make-places.ts";
 
 export interface PlaceSources {
   readonly targets: Readonly<Record<string, NamedTarget>>;
