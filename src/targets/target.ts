@@ -90,7 +90,7 @@ export interface Transport extends AsyncDisposable {
 }
 
 /**
- * Texts that nobody was asked about, and what holds the read-only room, in the session that the connection has anyway.
+ * Texts that run unasked, and what holds the read-only room, in the session that the connection has anyway.
  */
 export interface SessionTexts {
   /** In the marks that end a text. */
@@ -117,7 +117,7 @@ export interface RoomStart {
   readonly script: string;
   /** For its files, where it has no directory of its own. */
   readonly directory: string;
-  /** The clean shell; "" where it is no bash. */
+  /** The clean shell; "" where it is not bash. */
   readonly bash: string;
   /** Where texts begin. */
   readonly cwd: string;
@@ -250,7 +250,7 @@ export interface RunOptions {
   /** The command was approved for this directory (`Shell.cwd`): when the shell has left it, nothing is run. */
   readonly onlyIn?: string;
   /**
-   * Nobody was asked, because the text only reads: it runs in a clean child, and only its last directory is taken over.
+   * It only reads, so no question was asked: it runs in a clean child, and only its last directory is taken over.
    */
   readonly unasked?: Unasked;
   /** The command has not begun, for a reason that passes: the operator is typing. */
@@ -266,7 +266,7 @@ export interface PasswordRequest {
   readonly program: string;
   /** What the program itself says: "[sudo] password for deploy:". */
   readonly prompt: string;
-  /** Where it would be typed; `shell`: a direct shell, which nobody else can type into. */
+  /** Where it would be typed; `shell`: a direct shell, which no one else can type into. */
   readonly into: "pane" | "shell";
   /** Aborts when the program does not ask any more. */
   readonly signal: AbortSignal;
@@ -281,7 +281,7 @@ export type AskPassword = (request: PasswordRequest) => Promise<Uint8Array | und
 /** [safety] second_lock. */
 export type SecondLock = "auto" | "required" | "off";
 
-/** Whether what nobody was asked about runs where every file system is read-only. */
+/** Whether unasked commands run where every file system is read-only. */
 export type RoomState =
   | { readonly kind: "making" }
   | {
@@ -303,21 +303,21 @@ export interface Locks {
 }
 
 export interface Unasked {
-  /** In the read-only room, where the target has one; what would be told wrong facts there runs beside it. */
+  /** In the read-only room, where the target has one; what would get wrong facts there runs beside it. */
   readonly inRoom: boolean;
 }
 
 /** Where a command would run, asked of the machine now. */
 export interface ShellPlace {
-  /** The directory itself, links followed; "" where the machine does not tell. */
+  /** The directory itself, links followed; "" where the machine does not say. */
   readonly cwd: string;
-  /** "" where the machine does not tell. */
+  /** "" where the machine does not say. */
   readonly user: string;
   /** What is in the foreground, when it is not the shell itself. */
   readonly program?: string;
   /** Name of the pane, when it is not the shared one. */
   readonly pane?: string;
-  /** What stands in the line at the prompt; "" where nothing does. */
+  /** What is in the line at the prompt; "" where nothing is. */
   readonly typed: string;
 }
 
@@ -500,7 +500,7 @@ export interface ResolvedPath {
   readonly kind: "file" | "directory" | "other" | "missing";
   /** The home directory there, for the path policy. */
   readonly home: string;
-  /** The file system there does not tell upper from lower case. */
+  /** The file system there does not distinguish upper from lower case. */
   readonly caseInsensitive: boolean;
   /** A directory on the way may not be entered: what is behind it is not known. */
   readonly hidden: boolean;
@@ -541,7 +541,7 @@ export interface FileMode {
 }
 
 export interface BackgroundShells {
-  /** `unasked`: nobody was asked, because the text only reads. */
+  /** `unasked`: no question was asked, because the text only reads. */
   start(command: string, options?: { signal?: AbortSignal; unasked?: boolean }): Promise<BackgroundShell>;
   /** New output since the last look; with a filter since the last look with the same one. */
   output(id: string, options?: { filter?: string; limit?: number }): Promise<BackgroundOutput>;
@@ -587,7 +587,7 @@ export interface TargetOptions {
   readonly cwd?: string;
   /** Shell of the panes instead of the login shell: a name or a path. */
   readonly shell?: string;
-  /** How long a connection may be silent before it is asked whether it still stands. */
+  /** How long a connection may be silent before it is asked whether it is still up. */
   readonly heartbeatMs?: number;
   readonly backgroundTimeoutMs: number;
   /** `auto` unless given. */

@@ -39,7 +39,7 @@ export function outcomeText(result: RunResult, context: OutcomeContext): ToolRes
   };
 }
 
-/** What stands beside the command already, as an exit code does, is not said again. */
+/** What is beside the command already, such as an exit code, is not said again. */
 function inWordsForPeople(outcome: RunOutcome, { shell, waitMs }: OutcomeContext, head: readonly string[]): string[] {
   if (outcome.kind === "exited" || (outcome.kind === "stopped" && outcome.by === "user")) return [];
   if (outcome.kind === "stopped" && !isTyped(outcome, shell))

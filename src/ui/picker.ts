@@ -96,7 +96,7 @@ export class Picker {
       this.#selected = found;
       return;
     }
-    // Nothing begins like that: the last letter begins anew.
+    // Nothing begins like that: the last letter starts again.
     const again = this.#typed.length > 1;
     this.#typed = again ? this.#typed.slice(-1) : "";
     if (again) this.#jump();

@@ -69,7 +69,7 @@ export const RUNNER_SCRIPT: ShellScript = { name: "buddy-runner", text: lean(LOO
 
 /** A script that does nothing but answer, also while a text runs. */
 export const PING = ":";
-/** Stands behind the token where an answer begins. */
+/** Follows the token where an answer begins. */
 const BEGINS = "+";
 
 const MAX_RESPONSE = 96 * 1024 * 1024;
@@ -281,7 +281,7 @@ export class ScriptRunnerLost extends Error {
   override name = "ScriptRunnerLost";
 }
 
-/** A stream of the lent process; what nobody reads any more is dropped. */
+/** A stream of the lent process; what no one reads any more is dropped. */
 class Lent {
   readonly stream: ReadableStream<Uint8Array>;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;

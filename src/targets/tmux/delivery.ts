@@ -155,7 +155,7 @@ return $__buddy_code } } 9>&2 2>/dev/null
 `;
     case "bash":
     case "sh":
-      // The line was accepted where nobody saw it, and the mark of its start with it; the next prompt puts stderr back.
+      // The line was accepted where no one saw it, and the mark of its start with it; the next prompt puts stderr back.
       return `{ history -s -- ${quote(command)}
 printf '\\033]7;buddy;%s;C;%s;%s\\a\\033]7771;%s;C;%s\\a' "$__buddy_key" ${tag} "$PWD" "$__buddy_key" ${tag}; ${shown}
 ${lines}

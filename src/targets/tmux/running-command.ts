@@ -10,7 +10,7 @@ const MAX_BEFORE = 64 * 1024;
 export class RunningCommand {
   readonly tag: number;
   readonly text: string;
-  /** Runs it as a clean child, where nobody was asked. */
+  /** Runs it as a clean child, where no question was asked. */
   readonly clean: CleanRun | undefined;
   /** The text as people may see it, where it holds secrets. */
   readonly shown: string | undefined;

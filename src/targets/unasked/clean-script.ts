@@ -24,7 +24,7 @@ export function cleanShell({ programs }: Pick<MachineFacts, "programs">): CleanS
 
 /** A read-only room on the target: where its process is found, and how it is entered. */
 export interface RoomEntry {
-  /** Holds "PID START-TIME" while there is a room; beside it, FILE.changing while it is made anew. */
+  /** Holds "PID START-TIME" while there is a room; beside it, FILE.changing while it is made again. */
   readonly file: string;
   /** What enters it, in words for sh; "$__buddy_pid" is its process. A program and its arguments follow. */
   readonly enter: string;
@@ -58,7 +58,7 @@ else ${room.required ? REFUSE : plain}
 fi`;
 }
 
-/** The same as a command of its own, in words as `quoteWord` writes them: a change of directory is lost. */
+/** The same as a separate command, in words as `quoteWord` writes them: a change of directory is lost. */
 export function cleanChild(text: string, shell: CleanShell, quoteWord: (word: string) => string): string {
   return [...programWords(text, shell), closing(shell) + text, shell.kind].map(quoteWord).join(" ");
 }

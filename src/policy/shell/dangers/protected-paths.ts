@@ -127,7 +127,7 @@ const notVolumeGroups = once(
     ),
 );
 
-/** A write to it changes no file. Not `/dev/fd/3`: it opens anew, for writing, what was opened for reading. */
+/** A write to it changes no file. Not `/dev/fd/3`: it opens again, for writing, what was opened for reading. */
 export function isHarmlessSink(value: string): boolean {
   return /^\/dev\/(?:null|stdout|stderr|tty)$/.test(value);
 }

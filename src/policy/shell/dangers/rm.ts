@@ -39,7 +39,7 @@ interface Words {
   has(letters: string, long: string, least: number): boolean;
 }
 
-/** Options may stand anywhere up to `--`, bundled or cut short. */
+/** Options may appear anywhere up to `--`, bundled or cut short. */
 function words(argv: readonly Field[]): Words {
   const operands: string[] = [];
   const options: string[] = [];

@@ -37,7 +37,7 @@ export class Lists {
     this.commands = new SimpleCommands(this, found, home);
   }
 
-  /** A parsed text of its own, as opposed to a part of one. */
+  /** A whole parsed text, as opposed to a part of one. */
   text(script: Script, source: string, input: Input = INHERITED): Printed {
     const before = this.source;
     this.source = source;
