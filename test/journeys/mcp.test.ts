@@ -54,9 +54,9 @@ describe("a tool of a server", () => {
     const looks = ["one", "again", "two"].map((text) => call("lab__look", { text }));
     const playbook = {
       reply: ({ tools }: ScriptedRequest) =>
-        // The last one when the new list is there.
+        // The last one when the new list is there; each look takes a moment, so that the turn is not over before.
         looks.length === 1 && !tools.some(({ name }) => name.startsWith("lab__new"))
-          ? call("time")
+          ? { ...call("time"), fault: "slow-headers" as const, delayMs: 50 }
           : (looks.shift() ?? { text: "done" }),
     };
     await using here = new Here(playbook, { config: table("changing"), answer: () => ({ kind: "always" }) });
