@@ -91,7 +91,7 @@ async function judgeKeys(
     // too.
     return done(allowed ? (judged[0]?.verdict ?? ASK) : ASK);
   }
-  const how = await unaskedRun(target, texts[0] ?? "", only, pane.cwd, parts.secondLock);
+  const how = await unaskedRun(target, texts[0] ?? "", only, pane.cwd, parts.secondLock, call.context.signal);
   return "ask" in how ? done({ kind: "ask", why: how.ask }) : done(only.verdict, how.unasked);
 }
 

@@ -139,13 +139,13 @@ function statedOf({ risk, mutation, privesc }: ShellJudgement): Stated {
 
 /** In the clean child or in the shell, and whether a doubt about the machine needs a question; undefined: nowhere. */
 async function wayToRun(
-  { parts, target, rules, shell }: ShellCall,
+  { parts, call, target, rules, shell }: ShellCall,
   real: string,
   judged: ShellJudgement,
   verdict: Exclude<Verdict, { kind: "deny" }>,
   edited: boolean,
 ): Promise<{ verdict: Exclude<Verdict, { kind: "deny" }>; unasked?: Unasked } | undefined> {
-  const clean = () => unaskedRun(target, real, judged, shell.cwd, parts.secondLock);
+  const clean = () => unaskedRun(target, real, judged, shell.cwd, parts.secondLock, call.context.signal);
   const atLeastAsk = (one: typeof verdict): typeof verdict =>
     one.kind === "allow" && parts.atLeastAsk !== undefined ? { kind: "ask", why: parts.atLeastAsk } : one;
   if (rules.mode === "read-only") {

@@ -2,7 +2,7 @@
  * How a text that only reads runs without a question: which locks hold for it, and what must be looked up on the
  * target first.
  */
-import { within } from "../lib/waiting.ts";
+import { unlessAborted } from "../lib/waiting.ts";
 import { distortedInRoom } from "../policy/shell/distorted-in-room.ts";
 import {
   gitFingerprintScript,
@@ -10,7 +10,7 @@ import {
   readGitRepository,
 } from "../policy/shell/read-only/git-repository.ts";
 import type { Condition, ShellJudgement } from "../policy/verdict.ts";
-import type { Locks, RoomState, SecondLock, Target, Transport, Unasked } from "../targets/target.ts";
+import type { SecondLock, Target, Transport, Unasked } from "../targets/target.ts";
 
 /** `ask`: why it has to be asked about after all. */
 export type UnaskedRun = { readonly unasked: Unasked } | { readonly ask: string };
@@ -21,6 +21,7 @@ export async function unaskedRun(
   judged: ShellJudgement,
   cwd: string,
   lock: SecondLock,
+  signal: AbortSignal,
 ): Promise<UnaskedRun> {
   if (target.isAdopted === true) {
     if (judged.conditions.length > 0 || runsSudo(judged))
@@ -32,20 +33,13 @@ export async function unaskedRun(
   const doubt = (await sudoDoubt(target, judged)) ?? (await conditionDoubt(target.transport, judged.conditions, cwd));
   if (doubt !== undefined) return { ask: doubt };
   const required = lock === "required";
-  const room = await (required ? target.locks.settled : settledSoon(target.locks));
+  // The lock holds from the first command on: it is made while the model thinks, so that this hardly ever waits.
+  const room = await unlessAborted(signal, target.locks.settled);
   if (required && room.kind === "none") return { ask: `second_lock is required, and the target has none: ${room.why}` };
   const distorted = distortedInRoom(text, judged, room.kind === "ready" && room.owners);
   if (required && distorted !== undefined) return { ask: `second_lock is required, but ${distorted}` };
   return { unasked: { inRoom: distorted === undefined } };
 }
-
-/** The lock holds from the first command on: it is made while the model thinks, so that this hardly ever waits. */
-async function settledSoon(locks: Locks): Promise<RoomState> {
-  if (locks.room.kind !== "making") return locks.room;
-  return (await within(locks.settled, ROOM_MS)) ?? locks.room;
-}
-
-const ROOM_MS = 3_000;
 
 /**
  * A ticket that the operator got for something else is not for what runs unasked: sudo has to work without one. The

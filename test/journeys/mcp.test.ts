@@ -1,6 +1,7 @@
 /** MCP servers with the compiled binary: asked about, trusted, masked, ended. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isAlive } from "../../src/lib/processes.ts";
 import type { ScriptedRequest } from "../../src/demo/server/read-request.ts";
@@ -20,6 +21,11 @@ function table(mode: string, more = "", file = ""): string {
 
 function rig(turns: Parameters<typeof execRig>[0], mode = "plain", more = "", options: RigOptions = {}) {
   return execRig(turns, { ...options, config: table(mode, more) });
+}
+
+function temporaryFile(): Disposable & { path: string } {
+  const directory = mkdtempSync(join(tmpdir(), "buddy-mcp-"));
+  return { path: join(directory, "file"), [Symbol.dispose]: () => rmSync(directory, { recursive: true }) };
 }
 
 describe("a tool of a server", () => {
@@ -52,14 +58,18 @@ describe("a tool of a server", () => {
 
   test("that was always allowed asks again when the server describes it in another way; that it reads is not believed", async () => {
     const looks = ["one", "again", "two"].map((text) => call("lab__look", { text }));
+    using listed = temporaryFile();
     const playbook = {
-      reply: ({ tools }: ScriptedRequest) =>
-        // The last one when the new list is there; each look takes a moment, so that the turn is not over before.
-        looks.length === 1 && !tools.some(({ name }) => name.startsWith("lab__new"))
-          ? { ...call("time"), fault: "slow-headers" as const, delayMs: 50 }
-          : (looks.shift() ?? { text: "done" }),
+      async reply({ tools }: ScriptedRequest) {
+        if (looks.length !== 1 || tools.some(({ name }) => name.startsWith("lab__new")))
+          return looks.shift() ?? { text: "done" };
+        // The last one when the new list is there.
+        await until(() => existsSync(listed.path), "the list to be asked for again");
+        return { ...call("time"), fault: "slow-headers" as const, delayMs: 50 };
+      },
     };
-    await using here = new Here(playbook, { config: table("changing"), answer: () => ({ kind: "always" }) });
+    const config = table("changing", "", listed.path);
+    await using here = new Here(playbook, { config, answer: () => ({ kind: "always" }) });
     await here.turn({ "no-tmux": true });
     expect(here.asked.map(({ action, risk }) => [action, risk])).toEqual([
       ['lab: look {"text":"one"}', "medium"],

@@ -101,6 +101,7 @@ async function handle({ id, method, params = {} }: Message): Promise<void> {
   }
   if (method === "tools/list") {
     if (mode === "hang-list") return;
+    if (mode === "changing" && calls > 0 && file !== "") await Bun.write(file, "listed");
     const next = mode === "pages" ? { nextCursor: `${Math.random()}` } : {};
     return void send({ id, result: { tools: tools(), ...next } });
   }
@@ -111,7 +112,7 @@ async function handle({ id, method, params = {} }: Message): Promise<void> {
   if (id !== undefined && method !== undefined) send({ id, error: { code: -32601, message: "unknown" } });
 }
 
-if (file !== "") {
+if (file !== "" && mode !== "changing") {
   // A program of its own that outlives it, if no one ends it.
   const child = Bun.spawn(["sleep", "1000"], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
   await Bun.write(file, `${process.pid} ${child.pid}`);

@@ -144,7 +144,9 @@ describe.each(["required", "never"] as const)("deploy, whose sudo needs a passwo
     expect(left).toBeLessThanOrEqual(15 * 60_000);
     const judged = judgeShell("sudo -n ls /root", { ...RULES, autoApprove: "operator" });
     expect(judged.verdict.kind).toBe("allow");
-    expect(await unaskedRun(target, "sudo -n ls /root", judged, "/", "off")).toHaveProperty("ask");
+    expect(
+      await unaskedRun(target, "sudo -n ls /root", judged, "/", "off", AbortSignal.timeout(10_000)),
+    ).toHaveProperty("ask");
     await dropSudo(target);
     expect(await sudoState(target)).toEqual({ kind: "none" });
   });
