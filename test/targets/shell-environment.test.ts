@@ -60,13 +60,15 @@ function sameEnvironment(name: string): void {
   });
 }
 
-ssh.test("exported variables of a direct shell survive a dropped connection", async () => {
+ssh.test("exported variables of a direct shell survive a drop, and the rest is said to be lost", async () => {
+  const notices: string[] = [];
   using server = await useSshd();
   await using proxy = await proxyTo(server.port);
   await using target = await openTarget(
     targetOptions({
       place: placeOf({ ssh: `127.0.0.1:${proxy.port}` }),
       tmuxSocket: "none",
+      onNotice: ({ text }) => notices.push(text),
     }),
   );
   await target.shell.run(`cd /usr/lib; export WORD="it's kept" && umask 027`);
@@ -76,6 +78,7 @@ ssh.test("exported variables of a direct shell survive a dropped connection", as
   const after = await target.shell.run('echo "$WORD in $PWD, $(umask)"');
   const again = after.outcome.kind === "exited" ? after : await target.shell.run('echo "$WORD in $PWD, $(umask)"');
   expect(again.output.head).toBe("it's kept in /usr/lib, 0027\n");
+  expect(notices.filter((text) => text.includes("a new one is started"))).toHaveLength(1);
 });
 
 test.each([...(await available("tmux")).map(() => "required" as const), "never" as const])(

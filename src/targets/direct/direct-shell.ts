@@ -70,6 +70,9 @@ export class DirectShell implements Shell, AsyncDisposable {
    * The exported variables and the umask as the shell itself writes them; a connection that drops takes its file along.
    */
   #environment = "";
+  /** Commands that may have exported something, and the last of them after which that was read. */
+  #changed = 0;
+  #remembered = 0;
   #last: { result: RunResult; stdout: Recording; stderr: Recording } | undefined;
   readonly #turns = new Turns();
   #busy = false;
@@ -177,7 +180,12 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 
   async #execute(command: string, options: RunOptions, into: Recordings, notes: string[]): Promise<RunOutcome> {
-    if (this.#live?.ended !== undefined) this.#live = undefined;
+    if (this.#live?.ended !== undefined) {
+      // Between two commands, where no outcome told of it.
+      this.#live = undefined;
+      notes.push(this.#restarted);
+      this.#options.notice({ kind: "lost-state", text: this.#restarted });
+    }
     const { unasked } = options;
     let own = unasked === undefined ? undefined : this.#ownSession();
     if (own === undefined && this.#live === undefined) {
@@ -229,7 +237,7 @@ export class DirectShell implements Shell, AsyncDisposable {
       await within(live.process.exited, KILLED_MS);
       live.release();
       this.#live = undefined;
-      notes.push(RESTARTED);
+      notes.push(this.#restarted);
       return { kind: "stopped", by: how === "aborted" ? "user" : "deadline" };
     }
     const end = await ended;
@@ -237,7 +245,7 @@ export class DirectShell implements Shell, AsyncDisposable {
     if (end.kind === "exited") {
       this.#cwd = end.cwd || this.#cwd;
       if (own === undefined && changesEnvironment(command) && this.#options.transport.kind !== "local")
-        void this.#rememberEnvironment();
+        void this.#rememberEnvironment(++this.#changed);
       return { kind: "exited", code: end.code };
     }
     if (own === undefined) this.#live = undefined;
@@ -254,9 +262,9 @@ export class DirectShell implements Shell, AsyncDisposable {
       KILLED_MS,
     );
     if (refusal !== undefined) return notRun([refusal.message, refusal.hint].filter(Boolean).join(". "));
-    this.#options.notice({ kind: "lost-state", text: RESTARTED });
+    this.#options.notice({ kind: "lost-state", text: this.#restarted });
     if (end.lost && !(await this.#answers())) return this.#connectionLost();
-    notes.push(RESTARTED);
+    notes.push(this.#restarted);
     return { kind: "shell-ended", code: end.code };
   }
 
@@ -268,6 +276,10 @@ export class DirectShell implements Shell, AsyncDisposable {
       return Promise.resolve(undefined);
     const ask = askForSudo(password);
     return Askpass.start(transport, this.#directory, (prompt, signal) => asked.during(ask(prompt, signal)));
+  }
+
+  get #restarted(): string {
+    return this.#remembered === this.#changed ? KEPT : LOST;
   }
 
   #connectionLost(): RunOutcome {
@@ -300,11 +312,13 @@ export class DirectShell implements Shell, AsyncDisposable {
   }
 
   /** Beside the next command: it must not wait for this. */
-  async #rememberEnvironment(): Promise<void> {
+  async #rememberEnvironment(change: number): Promise<void> {
     try {
       const script = '[ -O "$1" ] && [ ! -L "$1" ] && cat "$1"';
       const { code, stdout } = await this.#options.transport.run(script, { args: [this.environmentFile] });
-      if (code === 0 && stdout.length > 0) this.#environment = stdout.toString();
+      if (code !== 0 || stdout.length === 0) return;
+      this.#environment = stdout.toString();
+      this.#remembered = change;
     } catch {
       // The connection is gone: what was known before is all there is.
     }
@@ -332,8 +346,9 @@ export class DirectShell implements Shell, AsyncDisposable {
 }
 
 const NOTHING = { head: "", tail: "", omittedBytes: 0, totalBytes: 0 };
-const RESTARTED =
-  "The shell ended and a new one is started in the same directory with the same exported variables; functions, aliases and other variables are lost.";
+const RESTARTED = "The shell ended and a new one is started in the same directory";
+const KEPT = `${RESTARTED} with the same exported variables; functions, aliases and other variables are lost.`;
+const LOST = `${RESTARTED}; functions, aliases and variables are lost, also those that were exported last.`;
 
 interface OwnLive {
   readonly session: SessionTexts;

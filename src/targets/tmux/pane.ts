@@ -248,7 +248,9 @@ export class TmuxPane implements Pane, PaneSink {
   }
 
   reconnected(): void {
-    this.#state.current?.note("The connection was lost while the command ran; the command was found again.");
+    const { current } = this.#state;
+    if (current?.phase !== "sent")
+      current?.note("The connection was lost while the command ran; the command was found again.");
     void this.#recover(MISSED).catch((error: unknown) =>
       this.gone(error instanceof Error ? error.message : String(error)),
     );

@@ -469,7 +469,7 @@ export class TmuxSession {
     const { transport, notice } = this.options;
     // Whoever read that it is reconnecting reads how that ended, also where no command waits for it.
     if (transport.kind !== "local" && !this.#closed)
-      notice({ kind: "warning", text: `Reconnecting to ${transport.label} failed: ${why}.` });
+      notice({ kind: "warning", text: `Reconnecting to ${transport.label} failed: ${why.replace(/\.$/, "")}.` });
     this.#client = undefined;
     const sinks = [...this.#sinks.values()];
     this.#sinks.clear();
