@@ -131,6 +131,17 @@ describe("--pane", () => {
     expect(await answer(pane, shown[name]!)).toBe(was);
   });
 
+  test("a mark that a command forges does not become the directory of a question", async () => {
+    const pane = await newPane(started["bash"]!);
+    const { shell } = await open(pane);
+    const { cwd } = shell;
+    await shell.run(`printf '\\033]7771;%s;B;/forged\\a' "$__buddy_k"`);
+    await until(async () => (await shell.where()).cwd === "", "the directory is in doubt");
+    enter(pane, "true");
+    await until(async () => (await shell.where()).cwd === cwd, "the shell says where it is");
+    await close();
+  });
+
   test("a half typed line is set aside and put back; sizes, windows and the session stay as they are", async () => {
     const pane = await newPane(started["bash"]!);
     const about = () => tmux("display-message", "-p", "-t", "work:", "#{window_id} #{window_width}x#{window_height}");

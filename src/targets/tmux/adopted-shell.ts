@@ -86,6 +86,8 @@ export class AdoptedShell implements Shell {
   readonly #turns = new Turns();
   #name: AdoptedShellName = "sh";
   #cwd = "/";
+  /** It is not known where the shell is. */
+  #disputed = false;
   #ready = false;
   #ended = false;
   #current: Running | undefined;
@@ -131,7 +133,7 @@ export class AdoptedShell implements Shell {
   where(): Promise<ShellPlace> {
     const busy = this.#ready ? {} : { program: "a program in the adopted shell" };
     const typed = this.#ready ? this.#typed.text() : "";
-    return Promise.resolve({ cwd: this.#cwd, user: this.#machine?.user ?? "", typed, ...busy });
+    return Promise.resolve({ cwd: this.#disputed ? "" : this.#cwd, user: this.#machine?.user ?? "", typed, ...busy });
   }
 
   /** Puts the hooks in, and asks who and where it is. */
@@ -348,13 +350,14 @@ export class AdoptedShell implements Shell {
       case "prompt":
         if (!ours) break;
         this.#cwd = mark.cwd || this.#cwd;
+        this.#disputed = false;
         this.#finish({ kind: "exited", code: mark.code });
         break;
       case "ready":
         // A prompt without the end of the command: Ctrl-C, or a syntax error.
         if (running?.started === true) this.#finish({ kind: "exited", code: INTERRUPTED });
         if (this.#current !== undefined) break;
-        this.#cwd = mark.cwd ?? this.#cwd;
+        this.#takePlace(mark.cwd ?? this.#cwd);
         this.#promptDrawn();
         break;
       case "shell-ended":
@@ -364,6 +367,12 @@ export class AdoptedShell implements Shell {
         break;
     }
     this.#changes.changed();
+  }
+
+  /** Two prompts in two directories and no line between them: one of the marks is not the shell's. */
+  #takePlace(cwd: string): void {
+    if (this.#ready) this.#disputed ||= cwd !== this.#cwd;
+    else [this.#cwd, this.#disputed] = [cwd, false];
   }
 
   #promptDrawn(): void {
