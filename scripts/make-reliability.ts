@@ -74,9 +74,9 @@ const KINDS: readonly Kind[] = [
   },
   {
     title: "Panes, shells and programs on the target",
-    does: "What was killed is made anew or replaced, what hangs is given up, and what is left of a killed tmux server is removed by a later start.",
+    does: "What was killed is started again or replaced, what hangs is given up, and what is left of a killed tmux server is removed by a later start.",
     shown: {
-      "targets/tmux/panes.test.ts": ["that are killed are made anew"],
+      "targets/tmux/panes.test.ts": ["that are killed are made again"],
       "targets/tmux/leftovers.test.ts": [
         "only directories whose servers",
         "a server that answers stays",

@@ -282,7 +282,7 @@ describe("the access token", () => {
     expect((await caught(source.token()))?.message).toBe("not signed in");
   });
 
-  test("8 processes × 50 refreshes with rotating refresh tokens: nobody is signed out", async () => {
+  test("8 processes × 50 refreshes with rotating refresh tokens: no one is signed out", async () => {
     const { server } = await signedIn({});
     await using _ = server;
     const worker = join(import.meta.dir, "../support/refresh-worker.ts");

@@ -249,7 +249,7 @@ describe("panes", () => {
     await place.tmux("kill-pane", "-t", id);
   });
 
-  test("that are killed are made anew when next used, once for two who use them", async () => {
+  test("that are killed are made again when next used, once for two who use them", async () => {
     await panes.createPane("gone");
     const gone = await panes.pane({ pane: "gone" });
     await place.tmux("kill-pane", "-t", gone.id);

@@ -52,7 +52,7 @@ async function report(child: { readonly stdout: ReadableStream<Uint8Array> }): P
 
 const serverOf = async (place: OpenedTarget) => (await place.tmux("display-message", "-p", "#{pid}")).trim();
 
-test("the second gets a session of its own, says so, and neither takes the other for the operator", async () => {
+test("the second gets its own session, says so, and neither takes the other for the operator", async () => {
   await using first = await openTestTarget("local", { shell: "bash" });
   const notices: string[] = [];
   await using second = await openTarget({ ...first.options, onNotice: (notice) => notices.push(notice.kind) });
