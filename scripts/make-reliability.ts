@@ -123,7 +123,7 @@ const KINDS: readonly Kind[] = [
     title: "Several buddies at once",
     does: "Each has its own pane; a session belongs to one process; all write one chain of the record.",
     shown: {
-      "targets/tmux/several-buddies.test.ts": ["the second gets a session", "five that start in the same moment"],
+      "targets/tmux/several-buddies.test.ts": ["the second gets its own session", "five that start in the same moment"],
       "session/session.test.ts": ["a second process hears", "the key is private"],
       "auth/login.test.ts": ["8 processes × 50 refreshes"],
     },
