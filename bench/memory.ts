@@ -73,7 +73,8 @@ async function run(args: readonly string[], bytesPerSecond = Infinity): Promise<
       // It has ended.
     }
   };
-  const timer = setInterval(sample, 50);
+  // An idle run is over after twenty milliseconds.
+  const timer = setInterval(sample, 2);
   let bytes = 0;
   const started = performance.now();
   for await (const chunk of child.stdout) {
