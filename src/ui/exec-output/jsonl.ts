@@ -20,11 +20,16 @@ export class JsonLines {
   async show(event: AgentEvent): Promise<void> {
     for (const item of this.#held.through(event)) {
       // The texts inside, not the line: a pattern that swallowed a quote would make it no JSON.
-      void this.#out.write(JSON.stringify(mapTexts(withOutput(item), this.#redact)));
+      const json = JSON.stringify(mapTexts(withOutput(item), this.#redact));
+      void this.#out.write(json);
       await this.#out.write("\n");
+      // The copies of a text of megabytes go before the next event makes others.
+      if (json.length > LARGE) Bun.gc(true);
     }
   }
 }
+
+const LARGE = 4 << 20;
 
 /** The result of a call as plain text, for `jq -r .output`; the session log does not need it twice. */
 function withOutput(event: AgentEvent): AgentEvent {
